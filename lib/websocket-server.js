@@ -18,7 +18,7 @@ const reactor = require('./reactor');
 const { Request, protocolText, requestText } = require('./request');
 const { readPeer } = require('./socket');
 const { Upgrade } = require('./upgrade');
-const { kAttach } = require('./websocket');
+const { WebSocket, kAdopt, kAttach } = require('./websocket');
 
 const RUNNING = 0;
 const CLOSING = 1;
@@ -154,10 +154,9 @@ class WebSocketServer extends EventEmitter {
    * @param {any} socket The facade that hooks have seen, if any
    */
   opened(peer, protocol, makeRequest, socket) {
-    const ws = new this.options.WebSocket(null, undefined, this.options);
-    ws[kAttach](this, peer);
+    const ws = this._makeWebSocket(peer);
     ws._protocol = protocol;
-    if (socket !== null) ws._adoptSocket(socket);
+    if (socket !== null) ws[kAdopt](socket);
     if (!this.isRunning()) {
       ws.terminate();
       return;
@@ -217,28 +216,42 @@ class WebSocketServer extends EventEmitter {
     this.emit('error', error);
   }
 
-  _closeIfDone() {
-    if (this._state === CLOSING && this._listenerId === -1 && this._connections === 0) {
-      process.nextTick(emitClose, this);
+  /**
+   * @param {any} peer Slot, generation and addresses
+   * @returns {any} A WebSocket of the class that the options name
+   */
+  _makeWebSocket(peer) {
+    try {
+      const ws = new this.options.WebSocket(null, undefined, this.options);
+      ws[kAttach](this, peer);
+      return ws;
+    } catch (error) {
+      // The connection is open in the reactor and must end there.
+      const ws = new WebSocket(null);
+      ws[kAttach](this, peer);
+      ws.terminate();
+      throw error;
     }
+  }
+
+  _closeIfDone() {
+    if (this._state !== CLOSING || this._listenerId !== -1 || this._connections !== 0) return;
+    process.nextTick(emitClose, this);
   }
 
   _start() {
     const { host } = this.options;
-    if (!host) return this._listen(null, null);
-    if (isIP(host) !== 0) return this._listen(host, host);
+    if (!host) return this._listen(null);
+    if (isIP(host) !== 0) return this._listen(host);
     dns.lookup(host, (error, address) => {
       if (this._state !== RUNNING) return;
       if (error) this.emit('error', error);
-      else this._listen(address, host);
+      else this._listen(address);
     });
   }
 
-  /**
-   * @param {string | null} address
-   * @param {string | null} _host
-   */
-  _listen(address, _host) {
+  /** @param {string | null} address IP literal; null is every address */
+  _listen(address) {
     const native = reactor.start();
     this._ask = this._wantedAsk();
     try {

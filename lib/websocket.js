@@ -34,6 +34,7 @@ const { BINARY, FIN, TEXT, kExtra, post } = outgoing;
 const { CLOSE_SENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, TERMINATED } = inbound;
 
 const kAttach = Symbol('kAttach');
+const kAdopt = Symbol('kAdopt');
 const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
@@ -311,6 +312,18 @@ class WebSocket extends EventEmitter {
   }
 
   /**
+   * Takes over the facade that the hooks of the handshake have seen.
+   *
+   * @param {any} socket
+   */
+  [kAdopt](socket) {
+    const extra = this[kExtra]();
+    extra.callbacks = socket._owner[kExtra]().callbacks;
+    extra.socket = socket;
+    socket._owner = this;
+  }
+
+  /**
    * @param {number} tag
    * @param {number} offset
    * @param {number} length
@@ -419,4 +432,4 @@ function sendClosed(ws, data, callback) {
   if (callback) process.nextTick(callback, new Error(message));
 }
 
-module.exports = { WebSocket, kAttach };
+module.exports = { WebSocket, kAdopt, kAttach };
