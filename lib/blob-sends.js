@@ -1,6 +1,6 @@
 'use strict';
 
-const { CLOSING, FastBuffer, OPEN, OUTBOUND_END } = require('./constants');
+const { CLOSING, FastBuffer, OPEN, OUT_END } = require('./constants');
 const { ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
 const { kExtra, post } = require('./outgoing');
 const outbox = require('./outbox');
@@ -71,7 +71,7 @@ function unreadable(ws, callback, error) {
   abandon(ws[kExtra](), callback, error);
   if ((ws._bits & GONE) !== 0) return;
   if (ws._readyState === OPEN) ws._readyState = CLOSING;
-  outbox.pushEmpty(ws._slot, ws._generation, OUTBOUND_END);
+  outbox.pushEmpty(ws._slot, ws._generation, OUT_END);
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
   ws.emit('error', error);

@@ -2,14 +2,14 @@
 
 const {
   EMPTY_BUFFER,
-  FLAG_OWNED,
+  IN_FLAG_OWNED,
   FastBuffer,
-  INBOUND_BINARY,
-  INBOUND_FAILURE,
-  INBOUND_LISTENER_CLOSED,
-  INBOUND_OPEN,
-  INBOUND_REQUEST,
-  INBOUND_TEXT,
+  IN_BINARY,
+  IN_FAILURE,
+  IN_LISTENER_CLOSED,
+  IN_OPEN,
+  IN_REQUEST,
+  IN_TEXT,
   OPENED_LISTENER,
   kFailed,
   kOpened,
@@ -124,15 +124,15 @@ function deliver(deadline) {
       const kind = tag & 0xff;
       const connection = connections[slot];
       if (
-        (kind === INBOUND_TEXT || kind === INBOUND_BINARY) &&
-        (tag & (FLAG_OWNED << 8)) === 0 &&
+        (kind === IN_TEXT || kind === IN_BINARY) &&
+        (tag & (IN_FLAG_OWNED << 8)) === 0 &&
         connection !== undefined &&
         (connection._bits & NOT_PLAIN) === 0
       ) {
         connection.emit(
           'message',
           length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length),
-          kind === INBOUND_BINARY,
+          kind === IN_BINARY,
         );
       } else {
         deliverOther(slot, tag, records[word + 2], length);
@@ -155,15 +155,15 @@ function deliver(deadline) {
  */
 function deliverOther(slot, tag, offset, length) {
   const kind = tag & 0xff;
-  if (kind === INBOUND_OPEN || kind === INBOUND_REQUEST) {
+  if (kind === IN_OPEN || kind === IN_REQUEST) {
     const opened = new FastBuffer(state.slab.buffer, state.base + offset, length);
     const server = state.listeners.get(opened.readUInt32LE(OPENED_LISTENER));
     if (server !== undefined) server[kOpened](slot, tag, opened);
-  } else if (kind === INBOUND_LISTENER_CLOSED) {
+  } else if (kind === IN_LISTENER_CLOSED) {
     const server = state.listeners.get(slot);
     state.listeners.delete(slot);
     if (server !== undefined) server[kReleased]();
-  } else if (kind === INBOUND_FAILURE) {
+  } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
   } else {
     const connection = state.connections[slot];
@@ -181,7 +181,7 @@ function deliverOther(slot, tag, offset, length) {
  */
 function payload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
-  if ((tag & (FLAG_OWNED << 8)) !== 0) return reactor.takeLarge(offset, length);
+  if ((tag & (IN_FLAG_OWNED << 8)) !== 0) return reactor.takeLarge(offset, length);
   return new FastBuffer(state.slab.buffer, state.base + offset, length);
 }
 

@@ -3,15 +3,15 @@
 const {
   CLOSING,
   EMPTY_BUFFER,
-  INBOUND_BINARY,
-  INBOUND_CLOSE,
-  INBOUND_CLOSED,
-  INBOUND_DRAIN,
-  INBOUND_ERROR,
-  INBOUND_PING,
-  INBOUND_PONG,
-  INBOUND_SENT,
-  INBOUND_TEXT,
+  IN_BINARY,
+  IN_CLOSE,
+  IN_CLOSED,
+  IN_DRAIN,
+  IN_ERROR,
+  IN_PING,
+  IN_PONG,
+  IN_SENT,
+  IN_TEXT,
   NO_STATUS,
   OPEN,
 } = require('./constants');
@@ -49,11 +49,11 @@ const GONE = 0x2000;
  */
 function record(ws, tag, offset, length) {
   const kind = tag & 0xff;
-  if (kind === INBOUND_SENT) sent(ws, length);
-  else if (kind === INBOUND_DRAIN) ws.emit('drain');
-  else if (kind === INBOUND_CLOSED) closed(ws, tag);
+  if (kind === IN_SENT) sent(ws, length);
+  else if (kind === IN_DRAIN) ws.emit('drain');
+  else if (kind === IN_CLOSED) closed(ws, tag);
   else if ((ws._bits & TERMINATED) === 0) {
-    const data = kind === INBOUND_ERROR ? EMPTY_BUFFER : payload(tag, offset, length);
+    const data = kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length);
     if (mustHold(ws)) hold(ws, tag, data);
     else deliver(ws, tag, data);
   }
@@ -128,7 +128,7 @@ function scheduleNext(ws) {
  */
 function isEvent(tag) {
   const kind = tag & 0xff;
-  return kind === INBOUND_TEXT || kind === INBOUND_BINARY || kind === INBOUND_PING || kind === INBOUND_PONG;
+  return kind === IN_TEXT || kind === IN_BINARY || kind === IN_PING || kind === IN_PONG;
 }
 
 /**
@@ -138,14 +138,14 @@ function isEvent(tag) {
  */
 function deliver(ws, tag, data) {
   const kind = tag & 0xff;
-  if (kind === INBOUND_CLOSED) finish(ws);
+  if (kind === IN_CLOSED) finish(ws);
   else if ((ws._bits & TERMINATED) !== 0) return;
-  else if (kind === INBOUND_TEXT) ws.emit('message', data, false);
-  else if (kind === INBOUND_BINARY) ws.emit('message', convert(ws._binaryType, data), true);
-  else if (kind === INBOUND_PING) ws.emit('ping', data);
-  else if (kind === INBOUND_PONG) ws.emit('pong', data);
-  else if (kind === INBOUND_CLOSE) closeReceived(ws, tag >>> 16, data);
-  else if (kind === INBOUND_ERROR) failed(ws, (tag >>> 8) & 0xff, tag >>> 16);
+  else if (kind === IN_TEXT) ws.emit('message', data, false);
+  else if (kind === IN_BINARY) ws.emit('message', convert(ws._binaryType, data), true);
+  else if (kind === IN_PING) ws.emit('ping', data);
+  else if (kind === IN_PONG) ws.emit('pong', data);
+  else if (kind === IN_CLOSE) closeReceived(ws, tag >>> 16, data);
+  else if (kind === IN_ERROR) failed(ws, (tag >>> 8) & 0xff, tag >>> 16);
 }
 
 /**

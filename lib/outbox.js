@@ -1,8 +1,8 @@
 'use strict';
 
 const {
-  FLAG_LARGE,
-  OUTBOUND_HEADER_BYTES,
+  OUT_FLAG_LARGE,
+  OUT_HEADER_BYTES,
 } = require('./constants');
 
 /** Bytes of the arena in which the records of one flush are collected. */
@@ -14,7 +14,7 @@ const LARGE_BYTES = 4096;
 /** Strings up to this length are tried as ASCII in a loop: cheaper than the call to `utf8Write`. */
 const LOOP_CHARACTERS = 10;
 
-const LARGE_TAG = FLAG_LARGE << 8;
+const LARGE_TAG = OUT_FLAG_LARGE << 8;
 
 /** Worst case of UTF-8: a UTF-16 code unit takes up to three bytes. */
 const LARGE_CHARACTERS = Math.floor(LARGE_BYTES / 3);
@@ -68,7 +68,7 @@ function endBatching() {
  * @returns {number} Where the payload goes
  */
 function begin(slot, generation, tag, room) {
-  if (used + OUTBOUND_HEADER_BYTES + room > ARENA_BYTES) flush();
+  if (used + OUT_HEADER_BYTES + room > ARENA_BYTES) flush();
   if (!flushComing) {
     flushComing = true;
     queueMicrotask(flushInMicrotask);
@@ -77,7 +77,7 @@ function begin(slot, generation, tag, room) {
   words[word] = slot;
   words[word + 1] = generation;
   words[word + 2] = tag;
-  return used + OUTBOUND_HEADER_BYTES;
+  return used + OUT_HEADER_BYTES;
 }
 
 /**

@@ -4,20 +4,20 @@ const { isUint8Array } = require('node:util').types;
 
 const {
   EMPTY_BUFFER,
-  FLAG_FIN,
-  FLAG_WANT_SENT,
+  OUT_FLAG_FIN,
+  OUT_FLAG_WANT_SENT,
   FastBuffer,
-  OUTBOUND_BINARY,
-  OUTBOUND_TEXT,
+  OUT_BINARY,
+  OUT_TEXT,
   hasBlob,
 } = require('./constants');
 const { streamDestroyed } = require('./errors');
 const outbox = require('./outbox');
 
-const FIN = FLAG_FIN << 8;
-const WANT_SENT = FLAG_WANT_SENT << 8;
-const TEXT = OUTBOUND_TEXT | FIN;
-const BINARY = OUTBOUND_BINARY | FIN;
+const FIN = OUT_FLAG_FIN << 8;
+const WANT_SENT = OUT_FLAG_WANT_SENT << 8;
+const TEXT = OUT_TEXT | FIN;
+const BINARY = OUT_BINARY | FIN;
 
 /** Longest payload of a control frame, in bytes, and of a close reason (RFC 6455, 5.5). */
 const CONTROL_BYTES = 125;
@@ -34,7 +34,7 @@ const REASON_BYTES = 123;
 function tagOf(options, binary) {
   const { binary: isBinary, fin } = options;
   if (isBinary !== undefined || Object.hasOwn(options, 'binary')) binary = !!isBinary;
-  let tag = binary ? OUTBOUND_BINARY : OUTBOUND_TEXT;
+  let tag = binary ? OUT_BINARY : OUT_TEXT;
   if (fin !== undefined ? fin : !Object.hasOwn(options, 'fin')) tag |= FIN;
   return tag;
 }

@@ -2,7 +2,7 @@
 
 const { IncomingMessage } = require('node:http');
 
-const { OPENED_BYTES, OPENED_PROTOCOL_LENGTH, OPENED_REQUEST_LENGTH } = require('./constants');
+const { OPENED_REQUEST, OPENED_PROTOCOL_LENGTH, OPENED_REQUEST_LENGTH } = require('./constants');
 
 /**
  * The upgrade request, as Node's HTTP server would have given it. The reactor's form is
@@ -80,7 +80,7 @@ class Request extends IncomingMessage {
  * @returns {string} The request in the reactor's form
  */
 function requestText(opened) {
-  return opened.latin1Slice(OPENED_BYTES, OPENED_BYTES + opened.readUInt32LE(OPENED_REQUEST_LENGTH));
+  return opened.latin1Slice(OPENED_REQUEST, OPENED_REQUEST + opened.readUInt32LE(OPENED_REQUEST_LENGTH));
 }
 
 /**
@@ -90,7 +90,7 @@ function requestText(opened) {
 function protocolText(opened) {
   const length = opened.readUInt32LE(OPENED_PROTOCOL_LENGTH);
   if (length === 0) return '';
-  const start = OPENED_BYTES + opened.readUInt32LE(OPENED_REQUEST_LENGTH);
+  const start = OPENED_REQUEST + opened.readUInt32LE(OPENED_REQUEST_LENGTH);
   return opened.latin1Slice(start, start + length);
 }
 

@@ -4,15 +4,15 @@ const EventEmitter = require('node:events');
 const { SocketAddress } = require('node:net');
 
 const {
-  FLAG_WANT_SENT,
+  OUT_FLAG_WANT_SENT,
   OPENED_FAMILY,
   OPENED_GENERATION,
   OPENED_LOCAL_ADDRESS,
   OPENED_LOCAL_PORT,
   OPENED_REMOTE_ADDRESS,
   OPENED_REMOTE_PORT,
-  OUTBOUND_END,
-  OUTBOUND_WRITE,
+  OUT_END,
+  OUT_WRITE,
 } = require('./constants');
 const outbox = require('./outbox');
 const { kExtra } = require('./outgoing');
@@ -169,9 +169,9 @@ class Socket extends EventEmitter {
       return false;
     }
     const bytes = typeof data === 'string' ? Buffer.from(data, encoding) : data;
-    let tag = OUTBOUND_WRITE;
+    let tag = OUT_WRITE;
     if (typeof callback === 'function') {
-      tag |= FLAG_WANT_SENT << 8;
+      tag |= OUT_FLAG_WANT_SENT << 8;
       const extra = this._owner[kExtra]();
       if (extra.callbacks === null) extra.callbacks = [];
       extra.callbacks.push(callback);
@@ -196,7 +196,7 @@ class Socket extends EventEmitter {
     if (callback) this.once('finish', callback);
     if (this.writable) {
       this._ended = true;
-      outbox.pushEmpty(this._owner._slot, this._owner._generation, OUTBOUND_END);
+      outbox.pushEmpty(this._owner._slot, this._owner._generation, OUT_END);
       process.nextTick(() => this.emit('finish'));
     }
     return this;

@@ -5,11 +5,12 @@ const { STATUS_CODES } = require('node:http');
 
 const {
   GUID,
-  INBOUND_CLOSED,
-  INBOUND_SENT,
-  OUTBOUND_ACCEPT,
-  OUTBOUND_RESPOND,
-  OUTBOUND_TERMINATE,
+  IN_FLAG_BEFORE_SHOULD_HANDLE,
+  IN_CLOSED,
+  IN_SENT,
+  OUT_ACCEPT,
+  OUT_RESPOND,
+  OUT_TERMINATE,
   kFailed,
   kRecord,
 } = require('./constants');
@@ -20,7 +21,18 @@ const { Request, requestText } = require('./request');
 const { Socket, readPeer } = require('./socket');
 const subprotocol = require('./subprotocol');
 
-const KEY = /^[+/0-9A-Za-z]{22}==$/;
+/**
+ * What the reactor's checks refuse before `shouldHandle` is asked, by number: status, body, header fields.
+ *
+ * @type {Array<[number, string, Record<string, string>?]>}
+ */
+const REFUSALS = [
+  [405, 'Invalid HTTP method'],
+  [400, 'Invalid Upgrade header'],
+  [400, 'Missing or invalid Sec-WebSocket-Key header'],
+  [400, 'Missing or invalid Sec-WebSocket-Version header', { 'Sec-WebSocket-Version': '13, 8' }],
+  [400, 'Unexpected request body'],
+];
 
 /** A CR, LF or NUL would let a header line smuggle in another one. */
 const FORBIDDEN = /[\r\n\0]/;
@@ -68,8 +80,8 @@ class Upgrade {
   /** @param {number} tag @param {number} _offset @param {number} length */
   [kRecord](tag, _offset, length) {
     const kind = tag & 0xff;
-    if (kind === INBOUND_SENT) sent(this, length);
-    if (kind !== INBOUND_CLOSED) return;
+    if (kind === IN_SENT) sent(this, length);
+    if (kind !== IN_CLOSED) return;
     reactor.state.connections[this._slot] = undefined;
     this[kFailed]();
   }
@@ -83,34 +95,29 @@ class Upgrade {
   }
 
   _destroy() {
-    if (!this.gone) outbox.pushEmpty(this._slot, this._generation, OUTBOUND_TERMINATE);
+    if (!this.gone) outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
   }
 
-  /** The checks of RFC 6455, 4.2.1, and the server's hooks, in the order of ws. */
-  handle() {
+  /**
+   * The reactor's verdict and the server's hooks, in the order of ws.
+   *
+   * @param {number} tag Of the REQUEST record
+   */
+  handle(tag) {
     const { request, server } = this;
-    const { headers } = request;
-    const version = Number(headers['sec-websocket-version']);
-    if (request.method !== 'GET') return this.refuse(405, 'Invalid HTTP method');
-    if (headers.upgrade === undefined || headers.upgrade.toLowerCase() !== 'websocket') {
-      return this.refuse(400, 'Invalid Upgrade header');
-    }
-    if (!KEY.test(String(headers['sec-websocket-key']))) {
-      return this.refuse(400, 'Missing or invalid Sec-WebSocket-Key header');
-    }
-    if (version !== 13 && version !== 8) {
-      const extra = { 'Sec-WebSocket-Version': '13, 8' };
-      return this.refuse(400, 'Missing or invalid Sec-WebSocket-Version header', extra);
+    if ((tag & (IN_FLAG_BEFORE_SHOULD_HANDLE << 8)) !== 0) {
+      const [status, message, headers] = REFUSALS[(tag >>> 16) - 1] || [400, 'Bad Request'];
+      return this.refuse(status, message, headers);
     }
     if (!server.shouldHandle(request)) return this.respond(400);
-    const offered = headers['sec-websocket-protocol'];
+    const offered = request.headers['sec-websocket-protocol'];
     let protocols = /** @type {Set<string>} */ (new Set());
     try {
       if (offered !== undefined) protocols = subprotocol.parse(offered);
     } catch {
       return this.refuse(400, 'Invalid Sec-WebSocket-Protocol header');
     }
-    this.verify(protocols, version);
+    this.verify(protocols, Number(request.headers['sec-websocket-version']));
   }
 
   /**
@@ -174,7 +181,7 @@ class Upgrade {
     }
     if (this.gone || this.socket.destroyed) return;
     this.answered = true;
-    this.push(OUTBOUND_ACCEPT, lines.join('\r\n') + '\r\n\r\n');
+    this.push(OUT_ACCEPT, lines.join('\r\n') + '\r\n\r\n');
     server.opened(this, protocol || '', () => request, this.socket);
   }
 
@@ -209,7 +216,7 @@ class Upgrade {
       ...extra,
     };
     const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    this.push(OUTBOUND_RESPOND, `HTTP/1.1 ${code} ${phrase}\r\n${lines.join('')}\r\n${body}`);
+    this.push(OUT_RESPOND, `HTTP/1.1 ${code} ${phrase}\r\n${lines.join('')}\r\n${body}`);
   }
 
   /**

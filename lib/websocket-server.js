@@ -7,7 +7,7 @@ const { isIP } = require('node:net');
 const {
   ASK_ALWAYS,
   ASK_REFUSED,
-  INBOUND_REQUEST,
+  IN_REQUEST,
   kFailed,
   kOpened,
   kReleased,
@@ -190,8 +190,8 @@ class WebSocketServer extends EventEmitter {
   [kOpened](slot, tag, opened) {
     this._connections++;
     reactor.hold();
-    if ((tag & 0xff) === INBOUND_REQUEST) {
-      new Upgrade(this, slot, opened).handle();
+    if ((tag & 0xff) === IN_REQUEST) {
+      new Upgrade(this, slot, opened).handle(tag);
       return;
     }
     const peer = {};

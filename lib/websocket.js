@@ -10,12 +10,12 @@ const {
   CONNECTING,
   EMPTY_BUFFER,
   OPEN,
-  OUTBOUND_CLOSE,
-  OUTBOUND_PAUSE,
-  OUTBOUND_PING,
-  OUTBOUND_PONG,
-  OUTBOUND_RESUME,
-  OUTBOUND_TERMINATE,
+  OUT_CLOSE,
+  OUT_PAUSE,
+  OUT_PING,
+  OUT_PONG,
+  OUT_RESUME,
+  OUT_TERMINATE,
   READY_STATES,
   kFailed,
   kRecord,
@@ -156,7 +156,7 @@ class WebSocket extends EventEmitter {
     if ((this._bits & PAUSED) !== 0) return;
     this._bits |= PAUSED;
     this[kExtra]().pausedIn = currentBatch();
-    outbox.pushEmpty(this._slot, this._generation, OUTBOUND_PAUSE);
+    outbox.pushEmpty(this._slot, this._generation, OUT_PAUSE);
   }
 
   resume() {
@@ -164,7 +164,7 @@ class WebSocket extends EventEmitter {
     if ((this._bits & PAUSED) === 0) return;
     this._bits &= ~PAUSED;
     inbound.scheduleNext(this);
-    outbox.pushEmpty(this._slot, this._generation, OUTBOUND_RESUME);
+    outbox.pushEmpty(this._slot, this._generation, OUT_RESUME);
   }
 
   /**
@@ -173,7 +173,7 @@ class WebSocket extends EventEmitter {
    * @param {any} [callback]
    */
   ping(data, mask, callback) {
-    sendControl(this, OUTBOUND_PING | FIN, data, mask, callback);
+    sendControl(this, OUT_PING | FIN, data, mask, callback);
   }
 
   /**
@@ -182,7 +182,7 @@ class WebSocket extends EventEmitter {
    * @param {any} [callback]
    */
   pong(data, mask, callback) {
-    sendControl(this, OUTBOUND_PONG | FIN, data, mask, callback);
+    sendControl(this, OUT_PONG | FIN, data, mask, callback);
   }
 
   /**
@@ -222,7 +222,7 @@ class WebSocket extends EventEmitter {
     if ((this._bits & TERMINATED) !== 0) return;
     this._bits |= TERMINATED;
     if ((this._bits & GONE) !== 0) releaseHeld(this);
-    else outbox.pushEmpty(this._slot, this._generation, OUTBOUND_TERMINATE);
+    else outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
   }
 
   get _autoPong() {
@@ -357,7 +357,7 @@ eventTarget.install(WebSocket.prototype);
  */
 function postClose(ws, code, reason) {
   ws._bits |= CLOSE_SENT;
-  const tag = OUTBOUND_CLOSE | ((code === undefined ? 0 : code) << 16);
+  const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
   outbox.pushBytes(ws._slot, ws._generation, tag, reason);
   ws._accepted += outgoing.frameBytes(code === undefined ? 0 : 2 + reason.length);
 }
