@@ -67,7 +67,7 @@ fn longest_control_frame() {
 fn coalesced_frames() {
     let seen = server(&"8181 00000000 61 8982 00000000 6262 8280 00000000".repeat(20));
     let expected = [text("a"), Seen::Ping(b"bb".into()), Seen::Binary(vec![])];
-    assert_eq!(seen, expected.repeat(20));
+    assert_eq!(seen, times(20, &expected));
 }
 
 /// No input, no event.

@@ -38,7 +38,7 @@ fn payload_of_fragments() {
 fn payload_of_the_next_message() {
     let message = "0182 00000000 6162 8081 00000000 63 8283 00000000 010203";
     let seen = with(&max_payload(3), &message.repeat(2));
-    assert_eq!(seen, [text("abc"), Seen::Binary(vec![1, 2, 3])].repeat(2));
+    assert_eq!(seen, times(2, &[text("abc"), Seen::Binary(vec![1, 2, 3])]));
 }
 
 /// Empty frames pass at the limit, and control frames are not counted.

@@ -92,6 +92,11 @@ fn hex(text: &str) -> Vec<u8> {
     pairs.iter().map(|[high, low]| high << 4 | low).collect()
 }
 
+/// The same events over and over.
+fn times(count: usize, events: &[Seen]) -> Vec<Seen> {
+    std::iter::repeat_n(events, count).flatten().cloned().collect()
+}
+
 fn text(text: &str) -> Seen {
     Seen::Text(text.into())
 }
