@@ -73,7 +73,7 @@ proptest! {
             feed(&mut engine, &config, piece);
             received += piece.len();
             prop_assert!(engine.buffered() <= 2 * received + 8);
-            let idle = !engine.message.is_under_way() && engine.frame.is_none();
+            let idle = !engine.message.is_under_way() && !matches!(engine.stage, Stage::Payload(_));
             prop_assert!(!idle || engine.buffered() == 0);
         }
     }
