@@ -20,11 +20,15 @@ mod arch;
 
 /// XORs `bytes` with `key` in place, where `bytes` begin `phase` bytes after the beginning of the payload.
 ///
-/// Masking and unmasking are the same operation.
+/// Masking and unmasking are the same operation. A key of zeros, which stands for none, leaves the bytes as they are.
 #[inline]
 pub fn unmask(key: [u8; 4], phase: usize, bytes: &mut [u8]) {
     let key = rotate(key, phase);
-    if bytes.len() <= SHORT { words(key, bytes) } else { long(key, bytes) }
+    if bytes.len() <= SHORT {
+        words(key, bytes);
+    } else if key != [0; 4] {
+        long(key, bytes);
+    }
 }
 
 /// The definition, byte by byte: what every other implementation is compared with.
