@@ -22,7 +22,7 @@ pub(crate) struct Connection {
     matcher: Matcher,
     /// Requests sent so far.
     sent: u64,
-    /// When each outstanding request was sent, at its sequence number modulo the length.
+    /// When each outstanding request was sent, at its sequence number modulo the length, a power of two.
     sent_at: Box<[u64]>,
     /// The rest of requests that the socket did not take.
     unsent: Vec<u8>,
@@ -37,7 +37,7 @@ pub(crate) struct Received {
 impl Connection {
     /// A connection that may have `in_flight` requests outstanding.
     pub(crate) fn new(stream: TcpStream, number: usize, in_flight: usize) -> Self {
-        let sent_at = vec![0; in_flight].into_boxed_slice();
+        let sent_at = vec![0; in_flight.next_power_of_two()].into_boxed_slice();
         Self { stream, number, matcher: Matcher::default(), sent: 0, sent_at, unsent: Vec::new() }
     }
 
@@ -50,9 +50,10 @@ impl Connection {
         scratch: &mut Vec<u8>,
     ) -> io::Result<()> {
         scratch.clear();
+        scratch.reserve(count as usize * messages.request_len());
         for _ in 0..count {
             messages.push_request(self.number, self.sent, scratch);
-            let slot = self.sent as usize % self.sent_at.len();
+            let slot = self.sent as usize & (self.sent_at.len() - 1);
             self.sent_at[slot] = now;
             self.sent += 1;
         }
@@ -87,7 +88,7 @@ impl Connection {
 
     /// When request `sequence`, one of the last `in_flight`, was sent.
     pub(crate) fn sent_at(&self, sequence: u64) -> u64 {
-        self.sent_at[sequence as usize % self.sent_at.len()]
+        self.sent_at[sequence as usize & (self.sent_at.len() - 1)]
     }
 
     /// Sequence number of the response that is due.

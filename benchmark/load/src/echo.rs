@@ -12,7 +12,7 @@ use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::args::Args;
-use crate::connection::{Connection, INPUT};
+use crate::connection::{Connection, INPUT, Received};
 use crate::messages::{Messages, Random};
 use crate::open::open;
 use crate::process::{self, CpuTime};
@@ -229,12 +229,7 @@ impl<'a> ClosedLoop<'a> {
                 break;
             };
             self.now = self.epoch.elapsed().as_nanos() as u64;
-            for sequence in received.first..received.first + received.count {
-                let sent_at = connection.sent_at(sequence);
-                if sent_at >= self.window {
-                    self.latencies.saturating_record((self.now - sent_at).max(1));
-                }
-            }
+            record(&mut self.latencies, connection, &received, self.now, self.window);
             answered += received.count;
             // A short read has emptied the socket; more would be a new event. Only the end of the stream would not.
             if length < self.input.len() && !event.is_read_closed() {
@@ -282,5 +277,26 @@ impl<'a> ClosedLoop<'a> {
 
     fn look_at_clock(&mut self) {
         self.now = self.epoch.elapsed().as_nanos() as u64;
+    }
+}
+
+/// Records the time that `received` took, of requests sent since `window`. Requests of one write share one entry.
+fn record(
+    latencies: &mut Histogram<u64>,
+    connection: &Connection,
+    received: &Received,
+    now: u64,
+    window: u64,
+) {
+    let (mut sequence, end) = (received.first, received.first + received.count);
+    while sequence < end {
+        let sent_at = connection.sent_at(sequence);
+        let first = sequence;
+        while sequence < end && connection.sent_at(sequence) == sent_at {
+            sequence += 1;
+        }
+        if sent_at >= window {
+            latencies.saturating_record_n((now - sent_at).max(1), sequence - first);
+        }
     }
 }
