@@ -3,7 +3,8 @@
 //! The real bell and the real waker are plain relaxed counters here, so that they lend no order to what is tested, and
 //! nobody waits: a thread that would block ends, and the check after the joins asks whether it was called back.
 
-use loom::cell::UnsafeCell;
+use loom::cell::Cell;
+use loom::model;
 use loom::model::Builder;
 use loom::sync::Arc;
 use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
@@ -15,36 +16,27 @@ use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{IN_PING, IN_WORD_OFFSET, IN_WORD_SLOT};
 use crate::bridge::queue::Queue;
 
-/// Three preemptions find what is to be found in threads this short, in seconds.
-fn model(f: impl Fn() + Sync + Send + 'static) {
+/// For what has too many orders: those with at most `preemptions` forced switches. Errors of order need one or two.
+fn bounded(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     let mut builder = Builder::new();
-    builder.preemption_bound = builder.preemption_bound.or(Some(3));
+    builder.preemption_bound = Some(preemptions);
     builder.check(f);
 }
 
 /// A value that loom watches: reading it without having acquired its producer's write is an error.
-struct Watched(UnsafeCell<(usize, usize)>);
-
-impl Watched {
-    fn get(&self) -> (usize, usize) {
-        self.0.with(|value| {
-            // SAFETY: whoever has the value owns it; loom reports it should that not be so.
-            unsafe { *value }
-        })
-    }
-}
+type Watched = Cell<(usize, usize)>;
 
 #[test]
 fn queue_loses_nothing_and_keeps_the_order_of_each_producer() {
-    model(|| {
+    bounded(4, || {
         let queue = Arc::new(Queue::new());
         let producers = [0, 1].map(|producer| {
             let queue = Arc::clone(&queue);
-            thread::spawn(move || (0..2).for_each(|n| queue.push(Watched(UnsafeCell::new((producer, n))))))
+            thread::spawn(move || (0..2).for_each(|n| queue.push(Watched::new((producer, n)))))
         });
         let mut seen: Vec<_> = queue.take_all().map(|value| value.get()).collect();
         seen.extend(queue.take_all().map(|value| value.get()));
-        producers.map(|producer| producer.join().unwrap());
+        producers.into_iter().for_each(|producer| producer.join().unwrap());
         seen.extend(queue.take_all().map(|value| value.get()));
         assert!(queue.is_empty());
         for producer in [0, 1] {
@@ -61,7 +53,7 @@ fn queue_that_is_not_empty_has_something_to_take() {
         let queue = Arc::new(Queue::new());
         let producer = {
             let queue = Arc::clone(&queue);
-            thread::spawn(move || queue.push(Watched(UnsafeCell::new((7, 7)))))
+            thread::spawn(move || queue.push(Watched::new((7, 7))))
         };
         let empty = queue.is_empty();
         let taken = queue.take_all().map(|value| value.get()).count();
@@ -92,14 +84,14 @@ fn bell_loses_no_ring_and_has_one_outstanding_at_most() {
                 seen = visible.load(Relaxed);
             }
         }
-        producers.map(|producer| producer.join().unwrap());
+        producers.into_iter().for_each(|producer| producer.join().unwrap());
         assert!(seen == 2 || real.load(Relaxed) == 1, "what was not seen has a ring outstanding");
     });
 }
 
 /// Two producers against `turns` turns of a reactor whose queue is a counter, relaxed like nothing in the real one.
 fn sleep_model(turns: usize) {
-    model(move || {
+    bounded(4, move || {
         let shared = Arc::new((Sleep::new(), AtomicUsize::new(0), AtomicUsize::new(0)));
         let producers = [1, 1].map(|work| {
             let shared = Arc::clone(&shared);
@@ -123,7 +115,7 @@ fn sleep_model(turns: usize) {
             sleep.awake();
             seen = visible.load(Relaxed);
         }
-        producers.map(|producer| producer.join().unwrap());
+        producers.into_iter().for_each(|producer| producer.join().unwrap());
         let wakes = wakes.load(Relaxed);
         assert!(!blocked || seen == 2 || wakes > woken, "a reactor that blocks with work left is woken");
         assert!(wakes <= turns, "it is woken once per sleep at most");
