@@ -12,7 +12,7 @@ use crate::engine;
 use crate::reactor::{BoundListener, ListenAddress, ListenerConfig};
 
 /// What `Reactor.listen` takes. Times are in milliseconds, 0 = never.
-#[napi(object)]
+#[napi(object, use_nullable = true)]
 pub struct ListenOptions {
     /// An IP literal; null: all addresses.
     pub host: Option<String>,
@@ -21,7 +21,7 @@ pub struct ListenOptions {
     /// Connections that may wait to be accepted.
     pub backlog: i32,
     /// Refuse IPv4 on an IPv6 address.
-    pub ipv6_only: Option<bool>,
+    pub ipv6_only: bool,
     /// The only path served; null: every path.
     pub path: Option<String>,
     /// Bytes, 0 = no limit.
@@ -66,7 +66,7 @@ pub(super) fn bind(env: &Env, options: &ListenOptions) -> Result<BoundListener> 
     })?;
     let port = u16::try_from(options.port)
         .map_err(|_too_large| Error::new(Status::InvalidArg, "port: must be at most 65535"))?;
-    let ipv6_only = options.ipv6_only.unwrap_or(false);
+    let ipv6_only = options.ipv6_only;
     let address = ListenAddress { host, port, backlog: options.backlog.max(1), ipv6_only };
     BoundListener::bind(&address).map_err(|error| listen_error(env, &error, options.host.as_deref(), port))
 }
