@@ -45,6 +45,10 @@ const checkpoint =
     ? /** @type {any} */ (process)._tickCallback
     : () => {};
 
+/** In place of the slot of the previous record, when there is none or it opened the connection. */
+const NO_RECORD = -1;
+const OPENED_JUST_NOW = -2;
+
 // The batch being delivered: records [cursor, count) are still to come.
 let cursor = 0;
 let count = 0;
@@ -104,7 +108,7 @@ function deliver(deadline) {
   const { connections, records, base } = state;
   const { buffer } = state.slab;
   let next = cursor;
-  let previous = -1;
+  let previous = NO_RECORD;
   let changes = 0;
   delivering = true;
   try {
@@ -112,7 +116,7 @@ function deliver(deadline) {
       const word = next << 2;
       const slot = records[word];
       if (slot !== previous) {
-        if (previous !== -1) {
+        if (previous !== NO_RECORD) {
           checkpoint();
           if ((++changes & (CLOCK_INTERVAL - 1)) === 0 && performance.now() > deadline) return false;
         }
@@ -136,6 +140,8 @@ function deliver(deadline) {
         );
       } else {
         deliverOther(slot, tag, records[word + 2], length);
+        // Jobs of a 'connection' handler run before its first message, as they do when Node reads the socket.
+        if (kind === IN_OPEN) previous = OPENED_JUST_NOW;
       }
     }
     // The last connection's jobs run before the flush too, so that what they send goes with it.

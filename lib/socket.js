@@ -14,6 +14,7 @@ const {
   OUT_END,
   OUT_WRITE,
 } = require('./constants');
+const { GONE, TERMINATED } = require('./inbound');
 const outbox = require('./outbox');
 const { kExtra } = require('./outgoing');
 
@@ -80,11 +81,15 @@ class Socket extends EventEmitter {
     super();
     this._owner = owner;
     this._ended = false;
-    this._closed = false;
-    this.destroyed = false;
+    this._closed = (owner._bits & GONE) !== 0;
+    this._destroyed = false;
     this.connecting = false;
     this.encrypted = undefined;
     this.authorized = undefined;
+  }
+
+  get destroyed() {
+    return this._destroyed || (this._owner._bits & (GONE | TERMINATED)) !== 0;
   }
 
   get remoteAddress() {
@@ -210,7 +215,7 @@ class Socket extends EventEmitter {
    */
   destroy(error) {
     if (this.destroyed) return this;
-    this.destroyed = true;
+    this._destroyed = true;
     this._owner._destroy();
     if (error && this.listenerCount('error') !== 0) process.nextTick(() => this.emit('error', error));
     return this;
@@ -270,7 +275,7 @@ class Socket extends EventEmitter {
   _onClosed() {
     if (this._closed) return;
     this._closed = true;
-    this.destroyed = true;
+    this._destroyed = true;
     this.emit('close', false);
   }
 }

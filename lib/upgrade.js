@@ -51,8 +51,8 @@ class Upgrade {
     this._local = /** @type {number | string} */ (0);
     this._remote = /** @type {number | string} */ (0);
     this._accepted = 0;
-    // Not zero: dispatch must not take it for an open WebSocket.
-    this._bits = 0xff;
+    // One of the bits of NOT_PLAIN: dispatch must not take it for an open WebSocket.
+    this._bits = 0x80;
     this._extra = { callbacks: /** @type {Function[] | null} */ (null) };
     readPeer(this, slot, opened);
     this.server = server;
