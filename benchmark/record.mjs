@@ -8,7 +8,7 @@ import { benchmarkDir } from './shapes.mjs';
 /** @typedef {import('./stats.mjs').Run} Run */
 /** @typedef {Record<string, Record<string, Run[]>>} Results Runs by shape and candidate */
 /**
- * @typedef {object} Record
+ * @typedef {object} BenchmarkRecord
  * @property {string} date
  * @property {{ name: string, cpu: string, cores: number, memory_gib: number, kernel: string, node: string }} machine
  * @property {{ [name: string]: string }} versions
@@ -17,10 +17,10 @@ import { benchmarkDir } from './shapes.mjs';
  */
 
 /** What the runs repeat from the shape. */
-const REPEATED = new Set(['mode', 'connections', 'payload', 'in_flight', 'kind', 'pace_ms', 'touch']);
+const REPEATED = new Set(['mode', 'payload', 'in_flight', 'kind', 'pace_ms', 'touch']);
 
 /**
- * @returns {Pick<Record, 'date' | 'machine' | 'versions'>}
+ * @returns {Pick<BenchmarkRecord, 'date' | 'machine' | 'versions'>}
  */
 export function describeMachine() {
   const cpu = cpus()[0]?.model.trim() || process.arch;
@@ -49,7 +49,7 @@ export function describeMachine() {
 /**
  * Writes a record, a partial one where version control does not see it. One run is one line, so that records can be compared.
  *
- * @param {Record} record
+ * @param {BenchmarkRecord} record
  * @param {boolean} partial
  * @returns {string} The file
  */

@@ -2,7 +2,7 @@
 import { baselines, candidates, shapes, targets } from './shapes.mjs';
 import { ratios, summarize } from './stats.mjs';
 
-/** @typedef {import('./record.mjs').Record} Record */
+/** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
 
 /** A spread (max - min) / median above this marks a figure as unsteady. */
 const UNSTEADY = 0.3;
@@ -37,7 +37,7 @@ const COLUMNS = {
 };
 
 /**
- * @param {Record} record
+ * @param {BenchmarkRecord} record
  */
 export function printReport(record) {
   const { machine, options } = record;
@@ -52,7 +52,7 @@ export function printReport(record) {
 /**
  * Rows of the targets that this record has figures for.
  *
- * @param {Record} record
+ * @param {BenchmarkRecord} record
  * @returns {string[][]}
  */
 export function targetRows(record) {
@@ -74,7 +74,7 @@ export function targetRows(record) {
 }
 
 /**
- * @param {Record} record
+ * @param {BenchmarkRecord} record
  * @param {string} name
  */
 function printShape(record, name) {

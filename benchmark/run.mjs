@@ -38,7 +38,10 @@ const { values } = parseArgs({
 if (values.help) {
   console.log(USAGE);
 } else {
-  await main();
+  await main().catch((error) => {
+    console.error(`benchmark: ${error.message}`);
+    process.exitCode = 1;
+  });
 }
 
 async function main() {
@@ -50,26 +53,49 @@ async function main() {
   if (!pin) console.error('Not pinned to CPUs: taskset is missing, there are fewer than two, or --no-pin.');
   limitConnections(chosen);
 
+  const { results, failures } = await measureAll(chosen, servers, rounds, pin);
+  const options = { rounds, seconds: Number(values.seconds), warmup: Number(values.warmup), pinned: pin };
+  const record = { ...describeMachine(), options, results };
+  printReport(record);
+  const chose = [values.shapes, values.candidates, ...values.extra].some(Boolean);
+  const partial = rounds < 5 || values['no-pin'] || chose;
+  const file = writeRecord(record, failures.length > 0 || (partial && !values.record));
+  console.log(`\nWritten to ${relative(rootDir, file)}`);
+  if (failures.length > 0) throw new Error(`without figures for\n  ${failures.join('\n  ')}`);
+}
+
+/**
+ * All candidates in turn, in every round of every shape. One that fails a shape has no figures for it at all.
+ *
+ * @param {Record<string, import('./shapes.mjs').Shape>} chosen
+ * @param {Record<string, import('./shapes.mjs').Candidate>} servers
+ * @param {number} rounds
+ * @param {boolean} pin
+ */
+async function measureAll(chosen, servers, rounds, pin) {
   /** @type {import('./record.mjs').Results} */
   const results = {};
+  /** @type {string[]} */
+  const failures = [];
   for (const [name, shape] of Object.entries(chosen)) {
-    results[name] = {};
+    const takers = Object.keys(servers).filter((candidate) => !(shape.ingest && servers[candidate].echoOnly));
+    /** @type {Record<string, import('./stats.mjs').Run[]>} */
+    const runs = (results[name] = Object.fromEntries(takers.map((candidate) => [candidate, []])));
     for (let round = 0; round < Math.min(rounds, shape.rounds ?? rounds); round++) {
-      for (const candidate of rotate(Object.keys(servers), round)) {
-        if (shape.ingest && servers[candidate].echoOnly) continue;
-        const run = await measure(shape, servers[candidate], round, pin);
-        (results[name][candidate] ??= []).push({ round, ...run });
+      for (const candidate of rotate(takers, round)) {
+        if (!runs[candidate]) continue;
+        try {
+          runs[candidate].push({ round, ...(await measure(shape, servers[candidate], round, pin)) });
+        } catch (error) {
+          delete runs[candidate];
+          failures.push(`${name}, ${candidate}: ${/** @type {Error} */ (error).message}`);
+        }
       }
       if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${name}: round ${round + 1}`);
     }
     if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
   }
-  const options = { rounds, seconds: Number(values.seconds), warmup: Number(values.warmup), pinned: pin };
-  const record = { ...describeMachine(), options, results };
-  printReport(record);
-  const partial = rounds < 5 || values['no-pin'] || [values.shapes, values.candidates, ...values.extra].some(Boolean);
-  const file = writeRecord(record, partial && !values.record);
-  console.log(`\nWritten to ${relative(rootDir, file)}`);
+  return { results, failures };
 }
 
 /**

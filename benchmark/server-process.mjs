@@ -62,7 +62,7 @@ export async function startServer(command, cpu) {
     });
     const at = await Promise.race([started, failed, late]);
     child.stdout.resume();
-    return { port: at.port, pid: at.pid ?? child.pid, stop: () => stop(child, exited) };
+    return { port: at.port, pid: at.pid ?? Number(child.pid), stop: () => stop(child, exited) };
   } catch (error) {
     child.kill('SIGKILL');
     throw error;
@@ -126,7 +126,9 @@ async function freePort() {
  * @returns {Promise<Record<string, any>>}
  */
 export async function runLoad(server, options) {
-  const words = Object.entries({ ...options, port: server.port, pid: server.pid }).flatMap(([name, value]) =>
+  /** @type {typeof options} */
+  const all = { ...options, port: server.port, pid: server.pid };
+  const words = Object.entries(all).flatMap(([name, value]) =>
     value === true ? [`--${name}`] : [`--${name}`, `${value}`],
   );
   const child = spawn(loadBinary, words, { stdio: ['ignore', 'pipe', 'pipe'] });

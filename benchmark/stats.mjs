@@ -40,7 +40,7 @@ export function ratios(runs, base, metric) {
   const perRound = [];
   for (const run of runs) {
     const other = base.find(({ round }) => round === run.round);
-    if (other?.[metric] > 0 && typeof run[metric] === 'number') perRound.push(run[metric] / other[metric]);
+    if (other && other[metric] > 0 && typeof run[metric] === 'number') perRound.push(run[metric] / other[metric]);
   }
   if (perRound.length === 0) return undefined;
   return {

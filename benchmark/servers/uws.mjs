@@ -5,11 +5,18 @@ import { counter, ingest, listening } from './contract.mjs';
 if (!process.env.UWS_PATH) throw new Error('UWS_PATH must name the directory of uWebSockets.js');
 const uWS = createRequire(import.meta.url)(process.env.UWS_PATH);
 
-const echo = { message: (ws, message, isBinary) => ws.send(message, isBinary) };
+/** @typedef {{ getUserData(): any, send(message: ArrayBuffer | string, isBinary?: boolean): void }} Socket */
+
+const echo = {
+  /** @type {(ws: Socket, message: ArrayBuffer, isBinary: boolean) => void} */
+  message: (ws, message, isBinary) => ws.send(message, isBinary),
+};
 const count = {
+  /** @type {(ws: Socket) => void} */
   open: (ws) => {
     ws.getUserData().count = counter();
   },
+  /** @type {(ws: Socket, message: ArrayBuffer) => void} */
   message: (ws, message) => {
     const answer = ws.getUserData().count(Buffer.from(message));
     if (answer !== undefined) ws.send(answer);
@@ -19,7 +26,7 @@ const limits = { maxPayloadLength: 100 * 1024 * 1024, maxBackpressure: 0, idleTi
 
 uWS.App()
   .ws('/*', { ...limits, ...(ingest ? count : echo) })
-  .listen('127.0.0.1', 0, (socket) => {
+  .listen('127.0.0.1', 0, (/** @type {unknown} */ socket) => {
     if (!socket) throw new Error('cannot listen');
     listening(uWS.us_socket_local_port(socket));
   });
