@@ -1,1 +1,58 @@
-//! The bridge layer.
+//! The only memory that the reactor's thread and the JavaScript thread both touch.
+//!
+//! This layer opens no socket, starts no thread, blocks on nothing but short locks, and knows neither who rings the
+//! real bell nor who wakes the reactor: it says when.
+//!
+//! ```text
+//!  reactor: Batch --publish--> Inbox --take--> JavaScript        Bell:  ring at most once until answered
+//!           Batch <--reclaim-- Inbox <--give_back--
+//!  reactor: Chunk <--take_all-- Outbox <--send-- JavaScript      Sleep: wake only who sleeps
+//!           buffer --recycle--> Outbox --buffer-->
+//!  reactor: open, add --> Gauges --read--> JavaScript
+//! ```
+//!
+//! # Who owns what
+//!
+//! A [`Batch`](batch::Batch) or [`Chunk`](chunk::Chunk) has one owner at any time and moves by value: the reactor
+//! fills a batch, the [`Inbox`](inbox::Inbox) holds it, JavaScript's thread copies out of it and gives it back; chunks
+//! go the other way. No byte of either is ever visible to both threads. What is shared is four small things: the lists
+//! of the inbox under a lock, the head of the [`Queue`](queue::Queue), the flags of the [`doorbell`], the
+//! [`Gauges`](gauges::Gauges).
+//!
+//! # Order
+//!
+//! One rule carries everything: *make the work visible, then exchange the flag; exchange the flag, then look for work.*
+//!
+//! All exchanges of one flag happen in one order, and each reads what the one before it wrote. They are all
+//! acquire-release and nobody ever plainly stores to a flag, so whatever a thread did before its exchange is visible to
+//! every thread after a later one. Take a producer that pushed and then exchanged, and a consumer that exchanges and
+//! then looks:
+//!
+//! - the producer's exchange came first: the consumer's look finds the work;
+//! - the consumer's came first: the producer reads what the consumer wrote. Of the [`Bell`](doorbell::Bell) that is
+//!   "answered": it rings. Of [`Sleep`](doorbell::Sleep) that is "asleep": it wakes the reactor.
+//!
+//! If another producer's exchange is between the two, that one rings or wakes in its stead; the consumer's next
+//! exchange comes after both. So no work is lost, and between two answers there is one ring. The argument needs no
+//! total order over several variables, hence no `SeqCst`.
+//!
+//! The inbox's `starving` flag follows the same rule with the lock as the exchange.
+//!
+//! A producer that was told to ring or wake and is interrupted before it does delays the others' work until it goes on;
+//! it cannot lose it.
+//!
+//! loom runs this argument in every order (`RUSTFLAGS="--cfg loom"`, see `tests`), Miri checks the queue.
+#![deny(unsafe_code)]
+
+pub mod batch;
+pub mod chunk;
+pub mod doorbell;
+pub mod gauges;
+pub mod inbox;
+pub mod layout;
+pub mod limits;
+pub mod queue;
+mod sync;
+
+#[cfg(test)]
+mod tests;

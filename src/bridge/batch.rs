@@ -1,0 +1,212 @@
+//! Reactor to JavaScript: what one crossing carries.
+
+use std::mem;
+
+use super::layout::{
+    IN_FLAG_OWNED, IN_WORD_KIND, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT, MAX_RECORDS, RECORD_WORDS,
+    pack, unpack,
+};
+use super::limits::{BATCH_BYTES, MIN_READ, SHORTEST_MASKED_FRAME, SPARE_RECORDS, TURN_BYTES};
+
+/// One inbound record, in the words that [`layout`](super::layout) describes.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Record(pub [u32; RECORD_WORDS]);
+
+impl Record {
+    /// A record of one of the `IN_` kinds. `offset` is where the payload begins in the batch, 0 without one; `length`
+    /// its length in bytes, or the count that the kind asks for.
+    pub const fn new(slot: u32, kind: u8, flags: u8, aux: u16, offset: u32, length: u32) -> Self {
+        let mut words = [0; RECORD_WORDS];
+        words[IN_WORD_SLOT] = slot;
+        words[IN_WORD_KIND] = pack(kind, flags, aux);
+        words[IN_WORD_OFFSET] = offset;
+        words[IN_WORD_LENGTH] = length;
+        Self(words)
+    }
+
+    /// Kind, flags and aux.
+    pub const fn kind(&self) -> (u8, u8, u16) {
+        unpack(self.0[IN_WORD_KIND])
+    }
+
+    /// The same record in a batch that held `bytes` and `large` payloads before.
+    const fn shifted(mut self, bytes: u32, large: u32) -> Self {
+        let by = if self.kind().1 & IN_FLAG_OWNED != 0 { large } else { bytes };
+        self.0[IN_WORD_OFFSET] += by;
+        self
+    }
+}
+
+/// What a connection was charged for its part of a batch, and gets back when JavaScript has drained it.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Credit {
+    /// Slot of the connection.
+    pub slot: u32,
+    /// Generation of the connection; it may be gone when the credit comes back.
+    pub generation: u32,
+    /// Payload bytes.
+    pub bytes: u32,
+    /// Records.
+    pub records: u32,
+}
+
+/// Records and their payloads. One side owns it at any time: see the [bridge](super).
+///
+/// The reactor reads sockets straight into [`spare`](Self::spare), has the engine unmask in place, and records where
+/// the payloads are; what it does not record is wasted room, nothing worse.
+pub struct Batch {
+    /// Payload bytes, [`BATCH_BYTES`] of them; `..used` are taken.
+    pub bytes: Box<[u8]>,
+    /// Bytes that are taken; at most `bytes.len()`.
+    pub used: usize,
+    /// The records, in the order in which JavaScript handles them; at most [`MAX_RECORDS`].
+    pub records: Vec<Record>,
+    /// Payloads with an allocation of their own, by index; filled by [`push_owned`](Self::push_owned) only.
+    pub large: Vec<Vec<u8>>,
+    /// Whom to give credit when this has been drained.
+    pub credits: Vec<Credit>,
+    /// Sum of the lengths of `large`.
+    large_bytes: usize,
+    /// What this batch adds to the inbox's weight while it is out.
+    pub(super) charged: usize,
+}
+
+impl Batch {
+    /// An empty batch. Its bytes are zeroed, which costs the memory only when they are first touched.
+    pub fn new() -> Self {
+        Self { bytes: vec![0; BATCH_BYTES].into_boxed_slice(), ..Self::hollow() }
+    }
+
+    /// Without even the room for bytes.
+    fn hollow() -> Self {
+        Self {
+            bytes: Box::default(),
+            used: 0,
+            records: Vec::new(),
+            large: Vec::new(),
+            credits: Vec::new(),
+            large_bytes: 0,
+            charged: 0,
+        }
+    }
+
+    /// The bytes that are not taken. After reading into them raise `used`.
+    pub fn spare(&mut self) -> &mut [u8] {
+        self.bytes.get_mut(self.used..).unwrap_or_default()
+    }
+
+    /// How many bytes of [`spare`](Self::spare) may be read at once so that the records cannot exceed
+    /// [`MAX_RECORDS`], if every frame is at least `shortest_frame` bytes long: 6 from clients
+    /// ([`SHORTEST_MASKED_FRAME`]), 2 from servers (RFC 6455, 5.2).
+    pub fn read_room(&self, shortest_frame: usize) -> usize {
+        let records = MAX_RECORDS.saturating_sub(self.records.len() + SPARE_RECORDS);
+        (records * shortest_frame).min(self.bytes.len().saturating_sub(self.used))
+    }
+
+    /// Whether to publish before reading on: less than [`MIN_READ`] may be read, or the turn's bytes are reached.
+    pub fn is_full(&self) -> bool {
+        self.read_room(SHORTEST_MASKED_FRAME) < MIN_READ || self.large_bytes >= TURN_BYTES
+    }
+
+    /// Whether publishing it would tell nobody anything.
+    pub fn is_empty(&self) -> bool {
+        self.records.is_empty() && self.credits.is_empty()
+    }
+
+    /// Appends a record whose payload, if any, is already in `bytes`.
+    pub fn push(&mut self, record: Record) {
+        debug_assert!(self.records.len() < MAX_RECORDS, "the reactor asks read_room and is_full");
+        self.records.push(record);
+    }
+
+    /// Appends a record and copies its payload, into `bytes` if there is room.
+    pub fn push_copy(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
+        let offset = self.used;
+        match self.spare().get_mut(..payload.len()) {
+            None => self.push_owned(slot, kind, flags, aux, payload.to_vec()),
+            Some(room) => {
+                room.copy_from_slice(payload);
+                self.used += payload.len();
+                self.push(Record::new(slot, kind, flags, aux, offset as u32, payload.len() as u32));
+            }
+        }
+    }
+
+    /// Appends a record whose payload keeps its own allocation; sets [`IN_FLAG_OWNED`]. The payload must be shorter
+    /// than 4 GiB.
+    pub fn push_owned(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: Vec<u8>) {
+        let (index, length) = (self.large.len() as u32, payload.len() as u32);
+        self.large_bytes += payload.len();
+        self.large.push(payload);
+        self.push(Record::new(slot, kind, flags | IN_FLAG_OWNED, aux, index, length));
+    }
+
+    /// Notes that a connection was charged for `records` records with `bytes` bytes; adds up what follows directly.
+    pub fn charge(&mut self, slot: u32, generation: u32, bytes: u32, records: u32) {
+        match self.credits.last_mut() {
+            Some(last) if (last.slot, last.generation) == (slot, generation) => {
+                last.bytes = last.bytes.saturating_add(bytes);
+                last.records = last.records.saturating_add(records);
+            }
+            _ => self.credits.push(Credit { slot, generation, bytes, records }),
+        }
+    }
+
+    /// Bytes that it holds: taken ones, records, large payloads.
+    pub fn weight(&self) -> usize {
+        self.used + self.records.len() * size_of::<Record>() + self.large_bytes
+    }
+
+    /// Copies the words of the records, as many as fit, and returns how many records that were.
+    pub fn copy_records(&self, words: &mut [u32]) -> usize {
+        let targets = words.as_chunks_mut::<RECORD_WORDS>().0;
+        for (target, record) in targets.iter_mut().zip(&self.records) {
+            *target = record.0;
+        }
+        targets.len().min(self.records.len())
+    }
+
+    /// Makes it as good as new, keeping the room.
+    pub fn clear(&mut self) {
+        self.used = 0;
+        self.records.clear();
+        self.credits.clear();
+        self.charged = 0;
+        self.clear_large();
+    }
+
+    /// Frees the large payloads: what would be memory for nothing while the batch waits to be reused.
+    pub(super) fn clear_large(&mut self) {
+        self.large.clear();
+        self.large_bytes = 0;
+    }
+
+    /// Takes everything out but the credits.
+    pub(super) fn strip(&mut self) -> Self {
+        let credits = mem::take(&mut self.credits);
+        mem::replace(self, Self { credits, ..Self::hollow() })
+    }
+
+    /// Whether [`append`](Self::append) may add `other`, copying at most `limit` bytes.
+    pub(super) fn accepts(&self, other: &Self, limit: usize) -> bool {
+        other.used <= limit
+            && other.used <= self.bytes.len().saturating_sub(self.used)
+            && self.records.len() + other.records.len() <= MAX_RECORDS
+            && self.large_bytes + other.large_bytes <= TURN_BYTES
+    }
+
+    /// Moves the contents of `other`, which [`accepts`](Self::accepts) allowed, to the end of this.
+    pub(super) fn append(&mut self, other: &mut Self) {
+        let (bytes, large) = (self.used as u32, self.large.len() as u32);
+        if let (Some(room), Some(taken)) = (self.spare().get_mut(..other.used), other.bytes.get(..other.used))
+        {
+            room.copy_from_slice(taken);
+        }
+        self.used += other.used;
+        self.records.extend(other.records.drain(..).map(|record| record.shifted(bytes, large)));
+        self.large.append(&mut other.large);
+        self.large_bytes += other.large_bytes;
+        self.credits.append(&mut other.credits);
+        other.clear();
+    }
+}

@@ -1,0 +1,163 @@
+//! JavaScript to reactor: what one flush moves, and the way it goes.
+
+use std::mem;
+use std::ops::Range;
+use std::sync::PoisonError;
+
+use super::doorbell::Sleep;
+use super::layout::{OUT_ALIGN, OUT_FLAG_LARGE, OUT_HEADER_BYTES, pack, unpack};
+use super::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
+use super::queue::Queue;
+use super::sync::Mutex;
+
+/// Outbound records with their payloads, as [`layout`](super::layout) describes them.
+#[derive(Debug, Default, PartialEq, Eq)]
+pub struct Chunk {
+    /// The records, each with its payload unless that is large.
+    pub bytes: Vec<u8>,
+    /// Payloads of the records flagged [`OUT_FLAG_LARGE`], in the order of those records.
+    pub large: Vec<Vec<u8>>,
+}
+
+impl Chunk {
+    /// The records in order. Any bytes are tolerated: a record that is cut off ends the iteration.
+    pub fn records(&self) -> OutRecords<'_> {
+        OutRecords::new(&self.bytes)
+    }
+
+    /// Appends a record. A payload too long for a record's length word goes to the large ones.
+    pub fn push_record(
+        &mut self,
+        (slot, generation): (u32, u32),
+        kind: u8,
+        flags: u8,
+        aux: u16,
+        payload: &[u8],
+    ) {
+        let flags = flags & !OUT_FLAG_LARGE;
+        let Ok(length) = u32::try_from(payload.len()) else {
+            return self.push_large((slot, generation), kind, flags, aux, payload.to_vec());
+        };
+        self.push_header([slot, generation, pack(kind, flags, aux), length]);
+        self.bytes.extend_from_slice(payload);
+        self.bytes.resize(self.bytes.len().next_multiple_of(OUT_ALIGN), 0);
+    }
+
+    /// Appends a record whose payload stays where it is; sets [`OUT_FLAG_LARGE`].
+    pub fn push_large(
+        &mut self,
+        (slot, generation): (u32, u32),
+        kind: u8,
+        flags: u8,
+        aux: u16,
+        payload: Vec<u8>,
+    ) {
+        let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
+        self.push_header([slot, generation, pack(kind, flags | OUT_FLAG_LARGE, aux), length]);
+        self.large.push(payload);
+    }
+
+    fn push_header(&mut self, words: [u32; 4]) {
+        self.bytes.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+    }
+}
+
+/// One outbound record. `kind` may be a number that [`layout`](super::layout) does not know.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct OutRecord {
+    /// Slot of the connection.
+    pub slot: u32,
+    /// Generation of the connection; a record for another generation comes too late and is to be ignored.
+    pub generation: u32,
+    /// One of the `OUT_` kinds.
+    pub kind: u8,
+    /// `OUT_FLAG_` bits.
+    pub flags: u8,
+    /// What it means depends on the kind.
+    pub aux: u16,
+    /// Where the payload is in the chunk's bytes; always within them. Empty when the payload is large.
+    pub range: Range<usize>,
+}
+
+impl OutRecord {
+    /// Whether the payload is the next of the chunk's large ones.
+    pub const fn is_large(&self) -> bool {
+        self.flags & OUT_FLAG_LARGE != 0
+    }
+}
+
+/// The records of a chunk's bytes, in order.
+#[derive(Clone, Debug)]
+pub struct OutRecords<'a> {
+    bytes: &'a [u8],
+    /// Where the next record begins.
+    position: usize,
+}
+
+impl<'a> OutRecords<'a> {
+    /// For a reactor that has taken the large payloads out of the chunk; else [`Chunk::records`].
+    pub const fn new(bytes: &'a [u8]) -> Self {
+        Self { bytes, position: 0 }
+    }
+}
+
+impl Iterator for OutRecords<'_> {
+    type Item = OutRecord;
+
+    fn next(&mut self) -> Option<OutRecord> {
+        let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
+        let word = |index: usize| header.as_chunks::<4>().0.get(index).map(|word| u32::from_ne_bytes(*word));
+        let (kind, flags, aux) = unpack(word(2)?);
+        let length = if flags & OUT_FLAG_LARGE != 0 { 0 } else { usize::try_from(word(3)?).ok()? };
+        if length > rest.len() {
+            return None;
+        }
+        let start = self.position + OUT_HEADER_BYTES;
+        let end = start + length;
+        // The padding may be missing at the very end. `end` is within a slice, so the sum is within `usize`.
+        self.position = end.next_multiple_of(OUT_ALIGN);
+        Some(OutRecord { slot: word(0)?, generation: word(1)?, kind, flags, aux, range: start..end })
+    }
+}
+
+/// The way to one reactor: its commands, whether it sleeps, and buffers that come back for the next chunk.
+///
+/// `C` is the reactor's own type of command; a [`Chunk`] is one of them.
+pub struct Outbox<C: Send> {
+    /// What producers fill and the reactor empties.
+    pub commands: Queue<C>,
+    /// Whether the reactor must be woken after a push.
+    pub sleep: Sleep,
+    spare: Mutex<Vec<Vec<u8>>>,
+}
+
+impl<C: Send> Outbox<C> {
+    /// For a reactor that is awake, with no commands.
+    pub fn new() -> Self {
+        Self { commands: Queue::new(), sleep: Sleep::new(), spare: Mutex::new(Vec::new()) }
+    }
+
+    /// Any thread: queues a command. True: the caller must wake the reactor now.
+    #[must_use = "true is an obligation to wake the reactor"]
+    pub fn send(&self, command: C) -> bool {
+        self.commands.push(command);
+        self.sleep.should_wake()
+    }
+
+    /// Producer: an empty buffer for the next chunk, a used one if there is one.
+    pub fn buffer(&self) -> Vec<u8> {
+        self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Reactor: gives the buffer of a finished chunk back, for [`buffer`](Self::buffer).
+    pub fn recycle(&self, mut buffer: Vec<u8>) {
+        buffer.clear();
+        if buffer.capacity() == 0 || buffer.capacity() > SPARE_CHUNK_BYTES {
+            return;
+        }
+        let mut spare = self.spare.lock().unwrap_or_else(PoisonError::into_inner);
+        if spare.len() < SPARE_CHUNKS {
+            spare.push(mem::take(&mut buffer));
+        }
+    }
+}

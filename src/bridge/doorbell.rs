@@ -1,0 +1,71 @@
+//! Wake the other side, but only when it needs it: at most one ring until it answered, none while it is awake.
+//!
+//! Both types are one flag that is only ever exchanged, never stored to: see "Order" in the [bridge](super) for why
+//! that is enough.
+
+use super::sync::{AtomicBool, Ordering};
+
+/// The reactor's way to JavaScript: a ring is outstanding from [`ring`](Self::ring) to [`answer`](Self::answer), and
+/// there is at most one.
+pub struct Bell {
+    rung: AtomicBool,
+}
+
+impl Bell {
+    /// A bell that nobody has rung.
+    pub fn new() -> Self {
+        Self { rung: AtomicBool::new(false) }
+    }
+
+    /// Producer, after it made work visible. True: the caller must ring the real bell now. False: a ring is under way
+    /// whose answer will find that work.
+    #[must_use = "true is an obligation to ring the real bell"]
+    pub fn ring(&self) -> bool {
+        !self.rung.swap(true, Ordering::AcqRel)
+    }
+
+    /// Consumer, when the real bell rang and before it looks for work.
+    pub fn answer(&self) {
+        self.rung.swap(false, Ordering::AcqRel);
+    }
+}
+
+/// The way to the reactor: a producer wakes it only if it sleeps.
+///
+/// The reactor's turn, with `queue` for whatever the producers fill:
+///
+/// ```text
+/// sleep.prepare()
+/// poll(if queue.is_empty() { timeout } else { 0 })      -- the check comes after prepare
+/// sleep.awake()
+/// handle queue.take_all()                               -- and this after awake
+/// ```
+///
+/// A reactor that polls without blocking does not prepare; it looks at the queue itself.
+pub struct Sleep {
+    asleep: AtomicBool,
+}
+
+impl Sleep {
+    /// For a reactor that is awake.
+    pub fn new() -> Self {
+        Self { asleep: AtomicBool::new(false) }
+    }
+
+    /// Reactor: announces that it is about to block. It must look at its queue once more before it does.
+    pub fn prepare(&self) {
+        self.asleep.swap(true, Ordering::AcqRel);
+    }
+
+    /// Reactor: it does not sleep (any more). It must look at its queue after this.
+    pub fn awake(&self) {
+        self.asleep.swap(false, Ordering::AcqRel);
+    }
+
+    /// Producer, after its push. True: the reactor sleeps or is about to; wake it, nobody else will. False: it will
+    /// look at its queue before it blocks, or another producer is waking it.
+    #[must_use = "true is an obligation to wake the reactor"]
+    pub fn should_wake(&self) -> bool {
+        self.asleep.swap(false, Ordering::AcqRel)
+    }
+}

@@ -1,0 +1,129 @@
+//! Reactor to JavaScript: the way of the batches, there and back.
+
+use std::collections::VecDeque;
+use std::mem;
+use std::sync::PoisonError;
+
+use super::batch::{Batch, Credit};
+use super::doorbell::Bell;
+use super::limits::{APPEND_BYTES, BATCH_BYTES, BATCHES_BEHIND, FREE_BATCHES};
+use super::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+
+/// The way from one reactor thread to one JavaScript thread.
+pub struct Inbox {
+    state: Mutex<State>,
+    bell: Bell,
+    /// Changed with the lock held only; read without it.
+    weight: AtomicUsize,
+}
+
+#[derive(Default)]
+#[expect(clippy::vec_box, reason = "the boxes come in and go out; the lists never unwrap them")]
+struct State {
+    /// Published, oldest first.
+    ready: VecDeque<Box<Batch>>,
+    /// Drained; only their credits still count.
+    returned: Vec<Box<Batch>>,
+    /// Empty and with room.
+    free: Vec<Box<Batch>>,
+    /// The reactor wants to be woken by the next [`Inbox::give_back`].
+    starving: bool,
+}
+
+impl Inbox {
+    /// Nothing published.
+    pub fn new() -> Self {
+        Self { state: Mutex::new(State::default()), bell: Bell::new(), weight: AtomicUsize::new(0) }
+    }
+
+    /// Reactor: hands a filled batch over and gets an empty one back. True: the caller must ring the real bell now.
+    ///
+    /// If the youngest batch still waits and has room, the new one is appended to it, so that a blocked consumer does
+    /// not pile up nearly empty batches. A batch that says nothing is not handed over.
+    pub fn publish(&self, mut batch: Box<Batch>) -> (Box<Batch>, bool) {
+        if batch.is_empty() {
+            batch.clear();
+            return (batch, false);
+        }
+        let weight = batch.weight();
+        let mut state = self.lock();
+        self.weight.fetch_add(weight, Ordering::Relaxed);
+        let limit = if state.ready.len() < BATCHES_BEHIND { APPEND_BYTES } else { BATCH_BYTES };
+        let room = state.ready.back().is_some_and(|youngest| youngest.accepts(&batch, limit));
+        let youngest = if room { state.ready.pop_back() } else { None };
+        let empty = if let Some(mut youngest) = youngest {
+            // Copied without the lock. Should the consumer look now and find nothing, the ring below calls it again.
+            drop(state);
+            youngest.append(&mut batch);
+            youngest.charged += weight;
+            self.lock().ready.push_back(youngest);
+            batch
+        } else {
+            batch.charged = weight;
+            state.ready.push_back(batch);
+            let free = state.free.pop();
+            drop(state);
+            free.unwrap_or_else(|| Box::new(Batch::new()))
+        };
+        (empty, self.bell.ring())
+    }
+
+    /// Reactor: gives the credits of what was drained since the last call to `f`, and keeps the batches for reuse.
+    pub fn reclaim(&self, mut f: impl FnMut(Credit)) {
+        loop {
+            let Some(mut batch) = self.lock().returned.pop() else { return };
+            batch.credits.drain(..).for_each(&mut f);
+            batch.clear();
+            let mut state = self.lock();
+            if !batch.bytes.is_empty() && state.free.len() < FREE_BATCHES {
+                state.free.push(batch);
+            }
+        }
+    }
+
+    /// JavaScript thread, after answering the bell: the oldest batch.
+    pub fn take(&self) -> Option<Box<Batch>> {
+        self.lock().ready.pop_front()
+    }
+
+    /// JavaScript thread: gives a batch back whose bytes have been copied. True: the reactor asked to be woken, and
+    /// this call is the only one to be told.
+    ///
+    /// What the batch holds beyond its reusable room is freed here, for the reactor may sleep for long.
+    #[must_use = "true is an obligation to wake the reactor"]
+    pub fn give_back(&self, mut batch: Box<Batch>) -> bool {
+        batch.clear_large();
+        let mut state = self.lock();
+        self.weight.fetch_sub(batch.charged, Ordering::Relaxed);
+        let enough = state.free.len() + state.returned.len() >= FREE_BATCHES;
+        let surplus = enough.then(|| batch.strip());
+        state.returned.push(batch);
+        let wake = mem::take(&mut state.starving);
+        drop(state);
+        drop(surplus);
+        wake
+    }
+
+    /// Bytes published and not yet given back.
+    pub fn weight(&self) -> usize {
+        self.weight.load(Ordering::Relaxed)
+    }
+
+    /// Reactor: whether the next [`give_back`](Self::give_back) is to wake it, because it stopped reading.
+    ///
+    /// After saying so it must call [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight) once more: what was
+    /// given back before wakes nobody. A wake uses the wish up.
+    pub fn set_starving(&self, starving: bool) {
+        self.lock().starving = starving;
+    }
+
+    /// Rung by [`publish`](Self::publish), to be answered before [`take`](Self::take).
+    pub const fn bell(&self) -> &Bell {
+        &self.bell
+    }
+
+    /// A panic elsewhere cannot leave the lists half changed: every change is one call.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}

@@ -1,0 +1,231 @@
+//! The layout that Rust and JavaScript both read and write: the only place where these numbers exist.
+//!
+//! JavaScript gets them through [`constants`]. An inbound record (reactor to JavaScript) is four `u32`,
+//!
+//! ```text
+//! [slot, kind | flags << 8 | aux << 16, offset, length]
+//! ```
+//!
+//! and `offset..offset + length` is its payload in the batch. An outbound record is four `u32` in the byte order of the
+//! machine (JavaScript writes them through a `Uint32Array`), then the payload, then padding to a multiple of 16,
+//!
+//! ```text
+//! [slot, generation, kind | flags << 8 | aux << 16, length] payload padding
+//! ```
+//!
+//! A slot is the number of a connection while it lives; a generation tells its successive owners apart.
+
+use std::net::{IpAddr, SocketAddr};
+
+/// Declares the constants and [`constants`] from one list, so that none can be forgotten.
+macro_rules! layout {
+    ($($(#[$doc:meta])* $name:ident: $type:ty = $value:expr;)*) => {
+        $($(#[$doc])* pub const $name: $type = $value;)*
+
+        /// Every constant of this module by name: what JavaScript reads and writes records by.
+        pub fn constants() -> impl Iterator<Item = (&'static str, u32)> {
+            [$((stringify!($name), $name as u32)),*].into_iter()
+        }
+    };
+}
+
+layout! {
+    /// `u32` words of a record, inbound or outbound.
+    RECORD_WORDS: usize = 4;
+    /// Most records in one inbound batch; JavaScript allocates its array of records once, for this many.
+    MAX_RECORDS: usize = 16_384;
+
+    /// Mask of the kind within the word that carries kind, flags and aux.
+    KIND_MASK: u32 = 0xff;
+    /// Where the flags (8 bits) begin within that word.
+    FLAGS_SHIFT: u32 = 8;
+    /// Where the aux (16 bits) begins within that word.
+    AUX_SHIFT: u32 = 16;
+
+    /// Inbound word: the connection's slot, or the listener's id.
+    IN_WORD_SLOT: usize = 0;
+    /// Inbound word: kind, flags and aux.
+    IN_WORD_KIND: usize = 1;
+    /// Inbound word: where the payload begins in the batch, or its index among the large payloads.
+    IN_WORD_OFFSET: usize = 2;
+    /// Inbound word: payload length in bytes, or a count.
+    IN_WORD_LENGTH: usize = 3;
+
+    /// A connection is open. Payload: [`Opened`].
+    IN_OPEN: u8 = 1;
+    /// A text message.
+    IN_TEXT: u8 = 2;
+    /// A binary message.
+    IN_BINARY: u8 = 3;
+    /// A ping frame.
+    IN_PING: u8 = 4;
+    /// A pong frame.
+    IN_PONG: u8 = 5;
+    /// The peer's close frame. aux: status code, 1005 when the frame was empty. Payload: the reason.
+    IN_CLOSE: u8 = 6;
+    /// The peer broke the protocol. flags: number of the error kind, aux: detail number.
+    IN_ERROR: u8 = 7;
+    /// The socket is gone. Last record of a connection.
+    IN_CLOSED: u8 = 8;
+    /// The bytes of the `length` oldest sends that asked for it are in the kernel.
+    IN_SENT: u8 = 9;
+    /// Outgoing bytes fell below the low-water mark after having been above the high one.
+    IN_DRAIN: u8 = 10;
+    /// A handshake that needs JavaScript. Payload: [`Opened`]. aux: 0, or 1 + the number of the native checks' refusal.
+    IN_REQUEST: u8 = 11;
+    /// A listener is closed. slot: listener id.
+    IN_LISTENER_CLOSED: u8 = 12;
+    /// The reactor died. Payload: why, in UTF-8.
+    IN_FAILURE: u8 = 13;
+
+    /// Inbound flag: the payload is one of the batch's large payloads and `offset` its index.
+    IN_FLAG_OWNED: u8 = 0x80;
+    /// Flag of [`IN_REQUEST`]: the refusal in aux comes before `shouldHandle` in the order of ws.
+    IN_FLAG_BEFORE_SHOULD_HANDLE: u8 = 0x01;
+
+    /// [`Opened`], byte offset, `u32` little-endian: generation of the connection.
+    OPENED_GENERATION: usize = 0;
+    /// [`Opened`], byte offset, `u32` little-endian: id of the listener.
+    OPENED_LISTENER: usize = 4;
+    /// [`Opened`], byte offset, `u32` little-endian: local port, 0 when unknown.
+    OPENED_LOCAL_PORT: usize = 8;
+    /// [`Opened`], byte offset, `u32` little-endian: remote port, 0 when unknown.
+    OPENED_REMOTE_PORT: usize = 12;
+    /// [`Opened`], byte offset, `u32` little-endian: 4, 6, or 0 when neither address is known.
+    OPENED_FAMILY: usize = 16;
+    /// [`Opened`], byte offset, `u32` little-endian: length of the request in bytes.
+    OPENED_REQUEST_LENGTH: usize = 20;
+    /// [`Opened`], byte offset, `u32` little-endian: length of the subprotocol in bytes.
+    OPENED_PROTOCOL_LENGTH: usize = 24;
+    /// [`Opened`], byte offset, 16 bytes: local address, IPv4 in the first 4.
+    OPENED_LOCAL_ADDRESS: usize = 32;
+    /// [`Opened`], byte offset, 16 bytes: remote address, IPv4 in the first 4.
+    OPENED_REMOTE_ADDRESS: usize = 48;
+    /// [`Opened`], byte offset: the request in normal form, latin1; the subprotocol follows it.
+    OPENED_REQUEST: usize = 64;
+
+    /// Bytes of an outbound record before its payload.
+    OUT_HEADER_BYTES: usize = 16;
+    /// Outbound records begin at multiples of this many bytes.
+    OUT_ALIGN: usize = 16;
+
+    /// Outbound word: the connection's slot.
+    OUT_WORD_SLOT: usize = 0;
+    /// Outbound word: the connection's generation.
+    OUT_WORD_GENERATION: usize = 1;
+    /// Outbound word: kind, flags and aux.
+    OUT_WORD_KIND: usize = 2;
+    /// Outbound word: payload length in bytes.
+    OUT_WORD_LENGTH: usize = 3;
+
+    /// Send a text message or a fragment of one.
+    OUT_TEXT: u8 = 1;
+    /// Send a binary message or a fragment of one.
+    OUT_BINARY: u8 = 2;
+    /// Send a ping.
+    OUT_PING: u8 = 3;
+    /// Send a pong.
+    OUT_PONG: u8 = 4;
+    /// Send a close frame. aux: status code, 0 for an empty frame. Payload: the reason.
+    OUT_CLOSE: u8 = 5;
+    /// Destroy the socket.
+    OUT_TERMINATE: u8 = 6;
+    /// Stop reading.
+    OUT_PAUSE: u8 = 7;
+    /// Read again.
+    OUT_RESUME: u8 = 8;
+    /// Answer the handshake; the connection is open from here. Payload: the whole 101 response.
+    OUT_ACCEPT: u8 = 9;
+    /// Write the payload as it is, then end: a refused handshake.
+    OUT_RESPOND: u8 = 10;
+    /// Write the payload as it is.
+    OUT_WRITE: u8 = 11;
+    /// Shut the sending side down after what was written.
+    OUT_END: u8 = 12;
+
+    /// Outbound flag: last fragment of its message.
+    OUT_FLAG_FIN: u8 = 0x01;
+    /// Outbound flag: count this in [`IN_SENT`] when its bytes are in the kernel.
+    OUT_FLAG_WANT_SENT: u8 = 0x02;
+    /// Outbound flag: no payload follows in the arena, it is the next of the chunk's large payloads.
+    OUT_FLAG_LARGE: u8 = 0x04;
+    /// Outbound flag: compress, if the extension was negotiated.
+    OUT_FLAG_COMPRESS: u8 = 0x08;
+}
+
+/// The word that carries kind, flags and aux.
+pub const fn pack(kind: u8, flags: u8, aux: u16) -> u32 {
+    kind as u32 | (flags as u32) << FLAGS_SHIFT | (aux as u32) << AUX_SHIFT
+}
+
+/// Kind, flags and aux of a word made by [`pack`].
+pub const fn unpack(word: u32) -> (u8, u8, u16) {
+    ((word & KIND_MASK) as u8, (word >> FLAGS_SHIFT) as u8, (word >> AUX_SHIFT) as u16)
+}
+
+/// What JavaScript learns about a new connection: the payload of [`IN_OPEN`] and [`IN_REQUEST`].
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Opened<'a> {
+    /// Generation of the connection's slot; every outbound record names it.
+    pub generation: u32,
+    /// Id of the listener that accepted it.
+    pub listener: u32,
+    /// This end, or `None` when it has no IP address or it could not be asked for.
+    pub local: Option<SocketAddr>,
+    /// The other end, or `None` likewise.
+    pub remote: Option<SocketAddr>,
+    /// The request in normal form: `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`, latin1.
+    pub request: &'a [u8],
+    /// The chosen subprotocol, empty for none, latin1.
+    pub protocol: &'a [u8],
+}
+
+impl Opened<'_> {
+    /// Bytes that [`encode`](Self::encode) appends.
+    pub const fn encoded_len(&self) -> usize {
+        OPENED_REQUEST + self.request.len() + self.protocol.len()
+    }
+
+    /// Appends the layout of the `OPENED_` constants to `out`.
+    pub fn encode(&self, out: &mut Vec<u8>) {
+        let (family, local, remote) = address_parts(self.local, self.remote);
+        let words = [
+            self.generation,
+            self.listener,
+            self.local.map_or(0, |address| u32::from(address.port())),
+            self.remote.map_or(0, |address| u32::from(address.port())),
+            family,
+            // Heads are limited to some KiB long before they come here.
+            self.request.len() as u32,
+            self.protocol.len() as u32,
+            0,
+        ];
+        out.reserve(self.encoded_len());
+        out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
+        out.extend_from_slice(&local);
+        out.extend_from_slice(&remote);
+        out.extend_from_slice(self.request);
+        out.extend_from_slice(self.protocol);
+    }
+}
+
+/// One family for both ends, as a socket has one: should they differ, both are written as IPv6.
+fn address_parts(local: Option<SocketAddr>, remote: Option<SocketAddr>) -> (u32, [u8; 16], [u8; 16]) {
+    let (local, remote) = (local.map(|address| address.ip()), remote.map(|address| address.ip()));
+    let known = || [local, remote].into_iter().flatten();
+    let family = match (known().next().is_some(), known().all(|address| address.is_ipv4())) {
+        (false, _) => 0,
+        (true, true) => 4,
+        (true, false) => 6,
+    };
+    let bytes = |address: Option<IpAddr>| match address {
+        None => [0; 16],
+        Some(IpAddr::V6(address)) => address.octets(),
+        Some(IpAddr::V4(address)) if family == 6 => address.to_ipv6_mapped().octets(),
+        Some(IpAddr::V4(address)) => {
+            let [a, b, c, d] = address.octets();
+            [a, b, c, d, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]
+        }
+    };
+    (family, bytes(local), bytes(remote))
+}

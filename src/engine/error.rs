@@ -1,0 +1,153 @@
+//! What a peer can do wrong, and what follows from it: one table.
+
+use std::fmt;
+
+use super::frame::CloseCode;
+
+/// The rule that was broken. The numbers are part of the interface to JavaScript: append, never renumber.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub enum ErrorKind {
+    /// RSV2 or RSV3 is set (RFC 6455, section 5.2).
+    UnexpectedRsv23 = 1,
+    /// RSV1 is set where no extension gives it a meaning (RFC 6455, section 5.2; RFC 7692, section 6).
+    UnexpectedRsv1 = 2,
+    /// An opcode that is reserved or out of place; the detail is the opcode (RFC 6455, sections 5.2 and 5.4).
+    InvalidOpcode = 3,
+    /// A control frame without FIN (RFC 6455, section 5.5).
+    ExpectedFin = 4,
+    /// A control frame of more than 125 bytes, or a close frame of one; the detail is the 7-bit length
+    /// (RFC 6455, sections 5.5 and 5.5.1).
+    InvalidControlPayloadLength = 5,
+    /// A client's frame without a mask (RFC 6455, section 5.1).
+    ExpectedMask = 6,
+    /// A server's frame with a mask (RFC 6455, section 5.1).
+    UnexpectedMask = 7,
+    /// A close frame whose status code must not be sent; the detail is the code (RFC 6455, section 7.4).
+    InvalidCloseCode = 8,
+    /// A text message or close reason that is not UTF-8 (RFC 6455, section 8.1).
+    InvalidUtf8 = 9,
+    /// A frame longer than 2^53 - 1 bytes.
+    UnsupportedDataPayloadLength = 10,
+    /// A message longer than [`Config::max_payload`](super::Config::max_payload).
+    UnsupportedMessageLength = 11,
+    /// A message of more frames than [`Config::max_fragments`](super::Config::max_fragments).
+    TooManyFragments = 12,
+}
+
+/// The JavaScript class of an error.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum ErrorClass {
+    /// `Error`
+    Error,
+    /// `RangeError`
+    RangeError,
+}
+
+/// What follows from one [`ErrorKind`].
+#[derive(Debug, PartialEq, Eq)]
+pub struct ErrorRow {
+    /// The kind this row is about.
+    pub kind: ErrorKind,
+    /// The status code of the close frame that answers it (RFC 6455, section 7.4.1).
+    pub close_code: CloseCode,
+    /// The `code` property of the JavaScript error.
+    pub code: &'static str,
+    /// The message of the JavaScript error, up to the detail.
+    pub sentence: &'static str,
+    /// Whether the detail number ends the sentence.
+    pub detailed: bool,
+    /// The class of the JavaScript error.
+    pub class: ErrorClass,
+}
+
+impl ErrorKind {
+    /// All rows; the row of the kind with number n is at n - 1.
+    pub fn table() -> &'static [ErrorRow] {
+        &TABLE
+    }
+
+    /// What follows from this kind.
+    pub fn row(self) -> &'static ErrorRow {
+        // The array is as long as the largest number (a test holds it to that), so the index is in bounds.
+        &TABLE[self as usize - 1]
+    }
+}
+
+/// A broken rule, with the number that its sentence ends with.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct ProtocolError {
+    /// The rule.
+    pub kind: ErrorKind,
+    /// Opcode, payload length or status code where the row says `detailed`, else 0.
+    pub detail: u16,
+}
+
+impl ProtocolError {
+    /// The status code of the close frame that answers it.
+    pub fn close_code(self) -> CloseCode {
+        self.kind.row().close_code
+    }
+
+    /// An error whose sentence ends with a number.
+    pub(in crate::engine) fn with_detail(kind: ErrorKind, detail: u16) -> Self {
+        Self { kind, detail }
+    }
+}
+
+impl From<ErrorKind> for ProtocolError {
+    fn from(kind: ErrorKind) -> Self {
+        Self { kind, detail: 0 }
+    }
+}
+
+impl fmt::Display for ProtocolError {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        let row = self.kind.row();
+        f.write_str(row.sentence)?;
+        if row.detailed { write!(f, "{}", self.detail) } else { Ok(()) }
+    }
+}
+
+impl std::error::Error for ProtocolError {}
+
+const fn row(
+    kind: ErrorKind,
+    close_code: CloseCode,
+    code: &'static str,
+    sentence: &'static str,
+    detailed: bool,
+) -> ErrorRow {
+    // ws has one error that is no RangeError.
+    let class =
+        if matches!(kind, ErrorKind::InvalidUtf8) { ErrorClass::Error } else { ErrorClass::RangeError };
+    ErrorRow { kind, close_code, code, sentence, detailed, class }
+}
+
+#[rustfmt::skip]
+static TABLE: [ErrorRow; 12] = [
+    row(ErrorKind::UnexpectedRsv23, CloseCode::PROTOCOL_ERROR, "WS_ERR_UNEXPECTED_RSV_2_3",
+        "Invalid WebSocket frame: RSV2 and RSV3 must be clear", false),
+    row(ErrorKind::UnexpectedRsv1, CloseCode::PROTOCOL_ERROR, "WS_ERR_UNEXPECTED_RSV_1",
+        "Invalid WebSocket frame: RSV1 must be clear", false),
+    row(ErrorKind::InvalidOpcode, CloseCode::PROTOCOL_ERROR, "WS_ERR_INVALID_OPCODE",
+        "Invalid WebSocket frame: invalid opcode ", true),
+    row(ErrorKind::ExpectedFin, CloseCode::PROTOCOL_ERROR, "WS_ERR_EXPECTED_FIN",
+        "Invalid WebSocket frame: FIN must be set", false),
+    row(ErrorKind::InvalidControlPayloadLength, CloseCode::PROTOCOL_ERROR, "WS_ERR_INVALID_CONTROL_PAYLOAD_LENGTH",
+        "Invalid WebSocket frame: invalid payload length ", true),
+    row(ErrorKind::ExpectedMask, CloseCode::PROTOCOL_ERROR, "WS_ERR_EXPECTED_MASK",
+        "Invalid WebSocket frame: MASK must be set", false),
+    row(ErrorKind::UnexpectedMask, CloseCode::PROTOCOL_ERROR, "WS_ERR_UNEXPECTED_MASK",
+        "Invalid WebSocket frame: MASK must be clear", false),
+    row(ErrorKind::InvalidCloseCode, CloseCode::PROTOCOL_ERROR, "WS_ERR_INVALID_CLOSE_CODE",
+        "Invalid WebSocket frame: invalid status code ", true),
+    row(ErrorKind::InvalidUtf8, CloseCode::INVALID_PAYLOAD_DATA, "WS_ERR_INVALID_UTF8",
+        "Invalid WebSocket frame: invalid UTF-8 sequence", false),
+    row(ErrorKind::UnsupportedDataPayloadLength, CloseCode::MESSAGE_TOO_BIG, "WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH",
+        "Unsupported WebSocket frame: payload length > 2^53 - 1", false),
+    row(ErrorKind::UnsupportedMessageLength, CloseCode::MESSAGE_TOO_BIG, "WS_ERR_UNSUPPORTED_MESSAGE_LENGTH",
+        "Max payload size exceeded", false),
+    row(ErrorKind::TooManyFragments, CloseCode::POLICY_VIOLATION, "WS_ERR_TOO_MANY_BUFFERED_PARTS",
+        "Too many message fragments", false),
+];

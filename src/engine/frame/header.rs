@@ -1,0 +1,204 @@
+//! The frame header (RFC 6455, section 5.2). Nothing else knows its bits.
+//!
+//! ```text
+//!   byte 0: FIN RSV1 RSV2 RSV3 opcode(4)     byte 1: MASK length(7)
+//!   length 126: 2 bytes of length follow     length 127: 8 bytes of length follow     MASK: then 4 bytes of key
+//! ```
+
+use std::ops::{Deref, Range};
+
+use super::OpCode;
+use crate::engine::error::{ErrorKind, ProtocolError};
+
+/// Longest header: two bytes, eight of length, four of key.
+pub const MAX_HEADER_LEN: usize = 14;
+
+/// What the state of the connection and its settings demand of the next header.
+pub(in crate::engine) struct Expected {
+    /// Whether the peer has to mask.
+    pub(in crate::engine) masked: bool,
+    /// Whether a message is under way, so that a data frame has to continue it.
+    pub(in crate::engine) continuation: bool,
+    /// How many bytes of data the frame may bring.
+    pub(in crate::engine) room: u64,
+}
+
+/// A header that came in whole and keeps to the rules.
+#[derive(Clone, Copy, Debug)]
+pub(in crate::engine) struct Header {
+    pub(in crate::engine) fin: bool,
+    pub(in crate::engine) opcode: OpCode,
+    /// Zero when the frame is not masked, which leaves the payload as it is.
+    pub(in crate::engine) key: [u8; 4],
+    /// How many bytes the header took.
+    pub(in crate::engine) size: usize,
+    pub(in crate::engine) payload_len: u64,
+}
+
+impl Header {
+    /// Decodes the header that `bytes` begin with; `None` if they end before it does.
+    ///
+    /// A rule is checked as soon as the bytes that it is about are there, in the order of ws: the first two bytes, the
+    /// length, and only then is the key waited for.
+    #[inline]
+    pub(in crate::engine) fn decode(
+        bytes: &[u8],
+        expected: &Expected,
+    ) -> Result<Option<Self>, ProtocolError> {
+        let [first, second, rest @ ..] = bytes else { return Ok(None) };
+        let opcode = check_first_two(*first, *second, expected)?;
+
+        let (payload_len, rest) = match second & LENGTH {
+            LENGTH_16 => {
+                let Some((len, rest)) = rest.split_first_chunk() else { return Ok(None) };
+                (u64::from(u16::from_be_bytes(*len)), rest)
+            }
+            LENGTH_64 => {
+                let Some((len, rest)) = rest.split_first_chunk() else { return Ok(None) };
+                (u64::from_be_bytes(*len), rest)
+            }
+            len => (u64::from(len), rest),
+        };
+        if payload_len > MAX_SAFE_INTEGER {
+            return Err(ErrorKind::UnsupportedDataPayloadLength.into());
+        }
+        if payload_len > expected.room && !opcode.is_control() {
+            return Err(ErrorKind::UnsupportedMessageLength.into());
+        }
+
+        let (key, rest) = if expected.masked {
+            let Some((key, rest)) = rest.split_first_chunk() else { return Ok(None) };
+            (*key, rest)
+        } else {
+            ([0; 4], rest)
+        };
+        let size = bytes.len() - rest.len();
+        Ok(Some(Self { fin: first & FIN != 0, opcode, key, size, payload_len }))
+    }
+}
+
+/// A header to send, on the stack.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct EncodedHeader {
+    bytes: [u8; MAX_HEADER_LEN],
+    /// Invariant: 2 <= len <= MAX_HEADER_LEN.
+    len: u8,
+}
+
+impl EncodedHeader {
+    /// The shortest header for `len` bytes of payload (RFC 6455, section 5.2: the length is encoded minimally).
+    pub(in crate::engine) fn encode(opcode: OpCode, fin: bool, len: usize, mask: Option<[u8; 4]>) -> Self {
+        let mut header = Self { bytes: [0; MAX_HEADER_LEN], len: 0 };
+        let masked = if mask.is_some() { MASK } else { 0 };
+        let first = opcode as u8 | if fin { FIN } else { 0 };
+        match len {
+            0..=125 => header.put([first, masked | len as u8]),
+            126..=0xffff => {
+                header.put([first, masked | LENGTH_16]);
+                header.put((len as u16).to_be_bytes());
+            }
+            _ => {
+                header.put([first, masked | LENGTH_64]);
+                header.put((len as u64).to_be_bytes());
+            }
+        }
+        if let Some(key) = mask {
+            header.put(key);
+        }
+        header
+    }
+
+    /// The bytes to send.
+    #[inline]
+    pub fn as_bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    #[inline]
+    fn put<const N: usize>(&mut self, bytes: [u8; N]) {
+        let start = usize::from(self.len);
+        if let Some(to) = self.bytes.get_mut(start..start + N) {
+            to.copy_from_slice(&bytes);
+            self.len += N as u8;
+        }
+    }
+}
+
+impl Deref for EncodedHeader {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.as_bytes()
+    }
+}
+
+/// Writes `header` directly before `range`, over what is left of the header that the payload came with, and returns the
+/// range of both together: a server can answer a frame from the buffer that it was received in.
+///
+/// `range` and `headroom` are those of [`Payload::Input`](crate::engine::Payload::Input). `None`, and nothing is
+/// written, if the header is longer than `headroom` or the range is not inside `buf`. The header of a server's frame
+/// always fits where the header of a client's frame of the same length was.
+#[inline]
+pub fn write_before(
+    buf: &mut [u8],
+    range: Range<usize>,
+    headroom: usize,
+    header: &EncodedHeader,
+) -> Option<Range<usize>> {
+    if header.len() > headroom || range.end > buf.len() {
+        return None;
+    }
+    let start = range.start.checked_sub(header.len())?;
+    buf.get_mut(start..range.start)?.copy_from_slice(header);
+    Some(start..range.end)
+}
+
+/// The rules about the first two bytes, in the order of ws.
+#[inline]
+fn check_first_two(first: u8, second: u8, expected: &Expected) -> Result<OpCode, ProtocolError> {
+    if first & RSV23 != 0 {
+        return Err(ErrorKind::UnexpectedRsv23.into());
+    }
+    if first & RSV1 != 0 {
+        return Err(ErrorKind::UnexpectedRsv1.into());
+    }
+    let opcode = match first & OPCODE {
+        0x0 if expected.continuation => OpCode::Continuation,
+        0x1 if !expected.continuation => OpCode::Text,
+        0x2 if !expected.continuation => OpCode::Binary,
+        0x8 => check_control(OpCode::Close, first, second)?,
+        0x9 => check_control(OpCode::Ping, first, second)?,
+        0xa => check_control(OpCode::Pong, first, second)?,
+        opcode => return Err(ProtocolError::with_detail(ErrorKind::InvalidOpcode, opcode.into())),
+    };
+    match (second & MASK != 0, expected.masked) {
+        (false, true) => Err(ErrorKind::ExpectedMask.into()),
+        (true, false) => Err(ErrorKind::UnexpectedMask.into()),
+        _ => Ok(opcode),
+    }
+}
+
+#[inline]
+fn check_control(opcode: OpCode, first: u8, second: u8) -> Result<OpCode, ProtocolError> {
+    if first & FIN == 0 {
+        return Err(ErrorKind::ExpectedFin.into());
+    }
+    let len = second & LENGTH;
+    if len > MAX_CONTROL_LEN || (opcode == OpCode::Close && len == 1) {
+        return Err(ProtocolError::with_detail(ErrorKind::InvalidControlPayloadLength, len.into()));
+    }
+    Ok(opcode)
+}
+
+const FIN: u8 = 0x80;
+const RSV1: u8 = 0x40;
+const RSV23: u8 = 0x30;
+const OPCODE: u8 = 0x0f;
+const MASK: u8 = 0x80;
+const LENGTH: u8 = 0x7f;
+const LENGTH_16: u8 = 126;
+const LENGTH_64: u8 = 127;
+const MAX_CONTROL_LEN: u8 = 125;
+/// The largest length that a JavaScript number holds exactly.
+const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;

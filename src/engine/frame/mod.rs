@@ -1,0 +1,43 @@
+//! Frames: their types, headers and the body of close frames (RFC 6455, section 5).
+
+mod close;
+mod header;
+
+pub use close::CloseCode;
+pub(in crate::engine) use close::{CODE_LEN, decode_code};
+pub use header::{EncodedHeader, MAX_HEADER_LEN, write_before};
+pub(in crate::engine) use header::{Expected, Header};
+
+/// The type of a frame to send. Whether it has to be a continuation frame is the engine's business.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub enum FrameKind {
+    /// A text message, or a fragment of the message that is under way.
+    Text,
+    /// A binary message, or a fragment of the message that is under way.
+    Binary,
+    /// A ping of at most 125 bytes.
+    Ping,
+    /// A pong of at most 125 bytes.
+    Pong,
+    /// A close frame of 0 or 2 to 125 bytes.
+    Close,
+}
+
+/// The type of a frame on the wire, with its number there (RFC 6455, section 5.2).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+#[repr(u8)]
+pub(in crate::engine) enum OpCode {
+    Continuation = 0x0,
+    Text = 0x1,
+    Binary = 0x2,
+    Close = 0x8,
+    Ping = 0x9,
+    Pong = 0xa,
+}
+
+impl OpCode {
+    /// Control frames are the ones with the highest bit of the opcode (RFC 6455, section 5.5).
+    pub(in crate::engine) fn is_control(self) -> bool {
+        self as u8 & 0x8 != 0
+    }
+}

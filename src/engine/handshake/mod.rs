@@ -1,0 +1,111 @@
+//! The opening handshake of RFC 6455 section 4.2: the bytes of a request in, the bytes of a response out.
+//!
+//! ```text
+//! bytes -> HeadScanner::parse -> Request -> check -> Upgrade -> write_accept
+//!                          |        |          +---> Refusal -> write_refusal
+//!                          |        +-- not is_upgrade() -----> write_upgrade_required
+//!                          +-- HttpError ---------------------> write_bad_request, write_header_too_large
+//! ```
+//!
+//! Checks, their order and the answers are those of `ws`. Where Node's HTTP parser is more lenient than
+//! RFC 9112, this one is not: a bare line feed before the request line, several spaces in the request line,
+//! any version but HTTP/1.0 and HTTP/1.1, and more than [`MAX_HEADERS`] fields are refused.
+
+mod refusal;
+mod request;
+mod response;
+mod scanner;
+mod status;
+pub mod subprotocol;
+#[cfg(test)]
+mod tests;
+
+use base64::Engine as _;
+use base64::engine::general_purpose::STANDARD;
+use sha1::{Digest as _, Sha1};
+
+pub use refusal::Refusal;
+pub use request::{HttpError, MAX_HEADERS, Parsed, Request};
+pub use response::{
+    write_abort, write_accept, write_bad_request, write_header_too_large, write_refusal,
+    write_request_timeout, write_service_unavailable, write_upgrade_required,
+};
+pub use scanner::{HeadScanner, MAX_HEAD};
+pub use status::reason_phrase;
+
+/// What a server demands of an upgrade request beyond the RFC.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct Options<'a> {
+    /// The only path served, compared with the target up to its `?`, byte for byte. Default: every path.
+    /// An empty path is every path too.
+    pub path: Option<&'a [u8]>,
+}
+
+/// An upgrade request that passed every check.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Upgrade<'a> {
+    /// The value of `Sec-WebSocket-Accept`.
+    pub accept: [u8; 28],
+    /// The first subprotocol that the client offers, which is the one chosen unless JavaScript chooses another.
+    pub protocol: Option<&'a [u8]>,
+    /// `Sec-WebSocket-Version`: 13, or 8 for the last drafts, whose framing is the same.
+    pub version: u8,
+}
+
+/// Decides whether an upgrade request is acceptable, in the order of `ws`.
+///
+/// # Errors
+///
+/// The first check that failed.
+pub fn check<'a>(request: &Request<'a>, options: &Options<'_>) -> Result<Upgrade<'a>, Refusal> {
+    if request.method() != "GET" {
+        return Err(Refusal::Method);
+    }
+    if !request.only("upgrade").is_some_and(|value| value.eq_ignore_ascii_case(b"websocket")) {
+        return Err(Refusal::Upgrade);
+    }
+    let key = request.only("sec-websocket-key").filter(|key| is_key(key)).ok_or(Refusal::Key)?;
+    let version = request.only("sec-websocket-version").and_then(parse_version).ok_or(Refusal::Version)?;
+    if request.has_body() {
+        return Err(Refusal::Body);
+    }
+    if options.path.is_some_and(|path| !path.is_empty() && path != path_of(request.target())) {
+        return Err(Refusal::Path);
+    }
+    let protocol =
+        subprotocol::parse(request.values("sec-websocket-protocol")).map_err(|_invalid| Refusal::Protocol)?;
+    Ok(Upgrade { accept: accept_for(key), protocol, version })
+}
+
+/// The value of `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key` (RFC 6455 section 4.2.2, item 5.4).
+pub fn accept_for(key: &[u8]) -> [u8; 28] {
+    let digest = Sha1::new().chain_update(key).chain_update(GUID).finalize();
+    let mut accept = [0; 28];
+    let written = STANDARD.encode_slice(digest, &mut accept);
+    debug_assert_eq!(written, Ok(28), "a SHA-1 digest is 28 characters in base64");
+    accept
+}
+
+/// 16 bytes in base64, as far as `ws` looks: 22 digits and the padding.
+fn is_key(key: &[u8]) -> bool {
+    key.strip_suffix(b"==").is_some_and(|digits| {
+        digits.len() == 22
+            && digits.iter().all(|&byte| byte.is_ascii_alphanumeric() || matches!(byte, b'+' | b'/'))
+    })
+}
+
+/// Only the two spellings of the RFC; `ws` takes all that JavaScript reads as these numbers, such as `0xd`.
+fn parse_version(value: &[u8]) -> Option<u8> {
+    match value {
+        b"13" => Some(13),
+        b"8" => Some(8),
+        _ => None,
+    }
+}
+
+fn path_of(target: &[u8]) -> &[u8] {
+    target.split(|&byte| byte == b'?').next().unwrap_or_default()
+}
+
+/// RFC 6455 section 1.3.
+const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";

@@ -1,0 +1,62 @@
+//! Why an upgrade request is not accepted.
+
+/// The check that an upgrade request failed, in the order of the checks.
+///
+/// The numbers are stable and start at 1, so that 0 can stand for "acceptable".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Refusal {
+    /// The method is not `GET`.
+    Method = 1,
+    /// `Upgrade` is missing, repeated, or not `websocket`.
+    Upgrade = 2,
+    /// `Sec-WebSocket-Key` is missing, repeated, or not 16 bytes in base64.
+    Key = 3,
+    /// `Sec-WebSocket-Version` is not 13 or 8.
+    Version = 4,
+    /// The request has a body, which could be taken for frames. `ws` lets it pass.
+    Body = 5,
+    /// The path is not the one that the server serves; the same answer as for a `shouldHandle` that says no.
+    Path = 6,
+    /// `Sec-WebSocket-Protocol` is not a list of different tokens.
+    Protocol = 7,
+}
+
+impl Refusal {
+    /// Every refusal; `ALL[number - 1]` is the one with that number.
+    pub const ALL: [Self; 7] =
+        [Self::Method, Self::Upgrade, Self::Key, Self::Version, Self::Body, Self::Path, Self::Protocol];
+
+    /// The number of this refusal, from 1.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The HTTP status that answers it.
+    pub fn status(self) -> u16 {
+        if self == Self::Method { 405 } else { 400 }
+    }
+
+    /// The body of the answer, the sentences of `ws`.
+    pub fn body(self) -> &'static str {
+        match self {
+            Self::Method => "Invalid HTTP method",
+            Self::Upgrade => "Invalid Upgrade header",
+            Self::Key => "Missing or invalid Sec-WebSocket-Key header",
+            Self::Version => "Missing or invalid Sec-WebSocket-Version header",
+            Self::Body => "Unexpected request body",
+            Self::Path => "Bad Request",
+            Self::Protocol => "Invalid Sec-WebSocket-Protocol header",
+        }
+    }
+
+    /// Header fields that the answer has beside the usual ones.
+    pub fn headers(self) -> &'static [(&'static str, &'static str)] {
+        if self == Self::Version { &[("Sec-WebSocket-Version", "13, 8")] } else { &[] }
+    }
+
+    /// Whether `ws` makes this check before it asks `shouldHandle`.
+    pub fn before_should_handle(self) -> bool {
+        matches!(self, Self::Method | Self::Upgrade | Self::Key | Self::Version | Self::Body)
+    }
+}

@@ -1,0 +1,207 @@
+//! The head of an HTTP/1.x request.
+
+use std::mem::MaybeUninit;
+
+use httparse::Header;
+
+/// The most header fields a request may have; one more is [`HttpError::HeaderTooLarge`].
+pub const MAX_HEADERS: usize = 256;
+
+/// What [`HeadScanner::parse`](super::HeadScanner::parse) found.
+#[derive(Debug)]
+pub enum Parsed<'a> {
+    /// The head has not ended yet; more bytes are needed.
+    Incomplete,
+    /// A well-formed request, of whatever kind.
+    Request(Request<'a>),
+    /// Not HTTP, or not HTTP that this server reads. The connection must be closed.
+    Invalid(HttpError),
+}
+
+/// Why a head is refused before it is looked at as a handshake.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum HttpError {
+    /// 400: the grammar of RFC 9112 is broken.
+    BadRequest,
+    /// 431: longer than [`MAX_HEAD`](super::MAX_HEAD), or more fields than [`MAX_HEADERS`].
+    HeaderTooLarge,
+}
+
+/// A request head whose grammar is valid. Borrows from the bytes it was parsed from.
+///
+/// Values are bytes, read as latin1 by Node and by RFC 9110; nothing here assumes UTF-8.
+#[derive(Debug)]
+pub struct Request<'a> {
+    method: &'a str,
+    target: &'a [u8],
+    minor: u8,
+    headers: Vec<Header<'a>>,
+    head_len: usize,
+    framing: Framing,
+}
+
+impl<'a> Request<'a> {
+    /// Parses a complete head that starts at `start` and ends with `head`.
+    pub(super) fn parse(head: &'a [u8], start: usize) -> Result<Self, HttpError> {
+        let mut fields = [const { MaybeUninit::uninit() }; MAX_HEADERS];
+        let mut parsed = httparse::Request::new(&mut []);
+        let lines = head.get(start..).unwrap_or_default();
+        match parsed.parse_with_uninit_headers(lines, &mut fields) {
+            Ok(httparse::Status::Complete(length)) if start + length == head.len() => {}
+            Err(httparse::Error::TooManyHeaders) => return Err(HttpError::HeaderTooLarge),
+            Ok(_) | Err(_) => return Err(HttpError::BadRequest),
+        }
+        let (Some(method), Some(target), Some(minor)) = (parsed.method, parsed.path, parsed.version) else {
+            return Err(HttpError::BadRequest);
+        };
+        if !is_target(target.as_bytes()) {
+            return Err(HttpError::BadRequest);
+        }
+        let headers = parsed.headers.to_vec();
+        let framing = Framing::of(&headers).ok_or(HttpError::BadRequest)?;
+        Ok(Self { method, target: target.as_bytes(), minor, headers, head_len: head.len(), framing })
+    }
+
+    /// Length of the head in bytes; what follows it belongs to the next protocol, or to the next request.
+    pub fn head_len(&self) -> usize {
+        self.head_len
+    }
+
+    /// The method, in the case it was sent.
+    pub fn method(&self) -> &'a str {
+        self.method
+    }
+
+    /// The request target as sent: usually a path with a query. ASCII without spaces.
+    pub fn target(&self) -> &'a [u8] {
+        self.target
+    }
+
+    /// The minor version of HTTP/1: 0 or 1.
+    pub fn minor_version(&self) -> u8 {
+        self.minor
+    }
+
+    /// Whether Node would emit 'upgrade': `Connection` has the token `upgrade` and an `Upgrade` header says something.
+    pub fn is_upgrade(&self) -> bool {
+        self.framing.connection_upgrade && self.values("upgrade").any(|value| !value.is_empty())
+    }
+
+    /// Whether the client wants the connection to stay open for another request (RFC 9112 section 9.3).
+    pub fn keep_alive(&self) -> bool {
+        !self.framing.connection_close && (self.minor == 1 || self.framing.connection_keep_alive)
+    }
+
+    /// Whether bytes of a request body follow the head.
+    pub fn has_body(&self) -> bool {
+        self.framing.transfer_encoding || self.framing.content_length.is_some_and(|length| length > 0)
+    }
+
+    /// The value of `Content-Length`, if there is one. Never together with `Transfer-Encoding`.
+    pub fn content_length(&self) -> Option<u64> {
+        self.framing.content_length
+    }
+
+    /// Whether the answer must not have a body.
+    pub fn is_head(&self) -> bool {
+        self.method == "HEAD"
+    }
+
+    /// Whether there is a `Host` header, which HTTP/1.1 demands and `ws` does not.
+    pub fn has_host(&self) -> bool {
+        self.values("host").next().is_some()
+    }
+
+    /// The values of every header called `name`, without the white space around them.
+    pub fn values(&self, name: &str) -> impl Iterator<Item = &'a [u8]> {
+        self.headers
+            .iter()
+            .filter(move |header| header.name.eq_ignore_ascii_case(name))
+            .map(|header| header.value)
+    }
+
+    /// The value of `name` if exactly one header has it.
+    pub(super) fn only(&self, name: &str) -> Option<&'a [u8]> {
+        let mut values = self.values(name);
+        let first = values.next()?;
+        values.next().is_none().then_some(first)
+    }
+
+    /// Appends `METHOD \0 target \0 minor \0 name \0 value \0 name \0 value ...`, to be read as latin1.
+    ///
+    /// No part of a valid head contains a NUL, so splitting at NUL gives the parts back.
+    pub fn write_normal_form(&self, out: &mut Vec<u8>) {
+        out.extend_from_slice(self.method.as_bytes());
+        out.push(0);
+        out.extend_from_slice(self.target);
+        out.extend_from_slice(&[0, b'0' + self.minor]);
+        for header in &self.headers {
+            out.push(0);
+            out.extend_from_slice(header.name.as_bytes());
+            out.push(0);
+            out.extend_from_slice(header.value);
+        }
+    }
+}
+
+/// The fields that say where this request ends and what becomes of its connection.
+#[derive(Debug, Default)]
+struct Framing {
+    content_length: Option<u64>,
+    transfer_encoding: bool,
+    connection_upgrade: bool,
+    connection_close: bool,
+    connection_keep_alive: bool,
+}
+
+impl Framing {
+    /// None if two servers could disagree about where the body ends (RFC 9112 section 6.3).
+    fn of(headers: &[Header<'_>]) -> Option<Self> {
+        let mut framing = Self::default();
+        for header in headers {
+            if header.name.eq_ignore_ascii_case("content-length") {
+                if framing.content_length.replace(parse_decimal(header.value)?).is_some() {
+                    return None;
+                }
+            } else if header.name.eq_ignore_ascii_case("transfer-encoding") {
+                framing.transfer_encoding = true;
+            } else if header.name.eq_ignore_ascii_case("connection") {
+                header.value.split(|&byte| byte == b',').for_each(|token| framing.connection(token));
+            }
+        }
+        let is_ambiguous = framing.transfer_encoding && framing.content_length.is_some();
+        (!is_ambiguous).then_some(framing)
+    }
+
+    fn connection(&mut self, token: &[u8]) {
+        let token = token.trim_ascii();
+        self.connection_upgrade |= token.eq_ignore_ascii_case(b"upgrade");
+        self.connection_close |= token.eq_ignore_ascii_case(b"close");
+        self.connection_keep_alive |= token.eq_ignore_ascii_case(b"keep-alive");
+    }
+}
+
+fn parse_decimal(digits: &[u8]) -> Option<u64> {
+    if digits.is_empty() {
+        return None;
+    }
+    digits.iter().try_fold(0_u64, |number, &digit| {
+        let value = digit.is_ascii_digit().then(|| u64::from(digit - b'0'))?;
+        number.checked_mul(10)?.checked_add(value)
+    })
+}
+
+/// Origin form, absolute form or `*` (RFC 9112 section 3.2), in ASCII: what Node's parser lets through.
+fn is_target(target: &[u8]) -> bool {
+    if !target.is_ascii() {
+        return false;
+    }
+    match target.first() {
+        Some(b'/' | b'*') => true,
+        Some(_) => {
+            let scheme = target.iter().take_while(|byte| byte.is_ascii_alphabetic()).count();
+            scheme > 0 && target.get(scheme..).is_some_and(|rest| rest.starts_with(b"://"))
+        }
+        None => false,
+    }
+}

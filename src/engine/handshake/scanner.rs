@@ -1,0 +1,70 @@
+//! Finds the end of a request head in bytes that arrive in any number of pieces.
+
+use super::request::{HttpError, Parsed, Request};
+
+/// The longest head accepted, in bytes, the empty line included. Node has the same limit.
+pub const MAX_HEAD: usize = 16 * 1024;
+
+/// Searches for the empty line that ends a request head, and resumes where it stopped.
+///
+/// Every byte is looked at once, however small the reads were, and the head is parsed once, when it is
+/// complete. Bytes that no head may contain are refused as soon as they are seen, so that a TLS client or a
+/// stream of zeros does not wait for a timeout.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct HeadScanner {
+    /// Where the request line starts: behind the empty lines that RFC 9112 section 2.2 wants ignored.
+    start: u32,
+    /// Where the current line starts; `start <= line <= scanned`.
+    line: u32,
+    /// Bytes looked at so far.
+    scanned: u32,
+}
+
+impl HeadScanner {
+    /// A scanner for the head of a new request.
+    pub fn new() -> Self {
+        Self::default()
+    }
+
+    /// Looks at what is new in `buf`, which must hold all bytes received since the scanner was made.
+    ///
+    /// Bytes behind the head are never looked at, and the answer does not depend on how the bytes arrived.
+    pub fn parse<'a>(&mut self, buf: &'a [u8]) -> Parsed<'a> {
+        match self.find_end(buf) {
+            Ok(Some(end)) => match Request::parse(buf.get(..end).unwrap_or_default(), self.start as usize) {
+                Ok(request) => Parsed::Request(request),
+                Err(error) => Parsed::Invalid(error),
+            },
+            Ok(None) => Parsed::Incomplete,
+            Err(error) => Parsed::Invalid(error),
+        }
+    }
+
+    fn find_end(&mut self, buf: &[u8]) -> Result<Option<usize>, HttpError> {
+        let first = self.scanned as usize;
+        let mut previous = first.checked_sub(1).and_then(|i| buf.get(i)).copied().unwrap_or(0);
+        for (&byte, at) in buf.iter().take(MAX_HEAD).skip(first).zip(self.scanned..) {
+            self.scanned = at + 1;
+            if (byte == b'\n') != (previous == b'\r') || is_forbidden(byte) {
+                return Err(HttpError::BadRequest);
+            }
+            previous = byte;
+            if byte == b'\n' {
+                let is_empty = at - self.line == 1;
+                if is_empty && self.line > self.start {
+                    return Ok(Some(self.scanned as usize));
+                }
+                self.line = self.scanned;
+                if is_empty {
+                    self.start = self.scanned;
+                }
+            }
+        }
+        if self.scanned as usize >= MAX_HEAD { Err(HttpError::HeaderTooLarge) } else { Ok(None) }
+    }
+}
+
+/// Control characters other than tab, carriage return and line feed.
+fn is_forbidden(byte: u8) -> bool {
+    byte == 0x7f || (byte < 0x20 && !matches!(byte, b'\t' | b'\r' | b'\n'))
+}

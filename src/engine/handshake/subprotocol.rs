@@ -1,0 +1,38 @@
+//! The `Sec-WebSocket-Protocol` header (RFC 6455 section 11.3.4).
+
+use std::collections::HashSet;
+
+/// Checks the list of subprotocols that a client offers and returns the first of them.
+///
+/// `values` are the values of all headers of that name, in order; several are one list. None of the values
+/// means nothing is offered. An element that is empty, not a token, or offered twice makes the list invalid,
+/// as in `ws`. Takes linear time.
+///
+/// # Errors
+///
+/// [`InvalidList`] if any element breaks the rules above.
+pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Option<&'a [u8]>, InvalidList> {
+    let mut first = None;
+    let mut others = HashSet::new();
+    for name in values.flat_map(|value| value.split(|&byte| byte == b',')) {
+        let name = name.trim_ascii();
+        if name.is_empty() || !name.iter().all(|&byte| is_token_char(byte)) {
+            return Err(InvalidList);
+        }
+        match first {
+            None => first = Some(name),
+            Some(first) if first == name || !others.insert(name) => return Err(InvalidList),
+            Some(_) => {}
+        }
+    }
+    Ok(first)
+}
+
+/// A `Sec-WebSocket-Protocol` header that is not a list of different tokens.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct InvalidList;
+
+/// `tchar` of RFC 9110 section 5.6.2.
+fn is_token_char(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
+}

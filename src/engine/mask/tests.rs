@@ -1,0 +1,101 @@
+use proptest::prelude::*;
+
+use super::*;
+
+type Implementation = fn([u8; 4], &mut [u8]);
+
+/// Every implementation that this processor can run, those that `unmask` would not choose included.
+fn implementations() -> Vec<(&'static str, Implementation)> {
+    let mut all: Vec<(&'static str, Implementation)> = vec![("words", words), ("long", long)];
+    #[cfg(target_arch = "x86_64")]
+    {
+        all.push(("sse2", arch::sse2));
+        if std::is_x86_feature_detected!("avx2") {
+            // SAFETY: the processor has AVX2.
+            all.push(("avx2", |key, bytes| unsafe { arch::avx2(key, bytes) }));
+        }
+        if std::is_x86_feature_detected!("avx512f") {
+            // SAFETY: the processor has AVX-512F.
+            all.push(("avx512", |key, bytes| unsafe { arch::avx512(key, bytes) }));
+        }
+    }
+    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+    all.push(("neon", arch::neon));
+    all
+}
+
+/// Unmasks `bytes[offset..offset + len]` with every implementation and compares everything with the oracle.
+fn check(key: [u8; 4], phase: usize, bytes: &[u8], offset: usize, len: usize) {
+    let mut expected = bytes.to_vec();
+    scalar(key, phase, &mut expected[offset..offset + len]);
+    let mut actual = bytes.to_vec();
+    unmask(key, phase, &mut actual[offset..offset + len]);
+    assert_eq!(actual, expected, "unmask: phase {phase}, offset {offset}, length {len}");
+
+    let mut rotated = key;
+    rotated.rotate_left(phase % 4);
+    for (name, implementation) in implementations() {
+        let mut actual = bytes.to_vec();
+        implementation(rotated, &mut actual[offset..offset + len]);
+        assert_eq!(actual, expected, "{name}: phase {phase}, offset {offset}, length {len}");
+    }
+}
+
+/// RFC 6455, section 5.7: "Hello" as the RFC masks it.
+#[test]
+fn hello() {
+    let mut bytes = [0x7f, 0x9f, 0x4d, 0x51, 0x58];
+    unmask([0x37, 0xfa, 0x21, 0x3d], 0, &mut bytes);
+    assert_eq!(&bytes, b"Hello");
+}
+
+/// RFC 6455, section 5.3: the key goes on where an earlier piece of the payload ended, whatever its length.
+#[test]
+fn phase_goes_on() {
+    let mut bytes = [0x7f, 0x9f, 0x4d, 0x51, 0x58];
+    let (first, second) = bytes.split_at_mut(3);
+    unmask([0x37, 0xfa, 0x21, 0x3d], 0, first);
+    unmask([0x37, 0xfa, 0x21, 0x3d], 3, second);
+    assert_eq!(&bytes, b"Hello");
+    unmask([0x37, 0xfa, 0x21, 0x3d], usize::MAX, &mut bytes[..1]);
+    assert_eq!(bytes[0], b'H' ^ 0x3d);
+}
+
+/// All lengths around the vector widths at all alignments, with bytes on either side that must stay as they are.
+#[test]
+fn lengths_and_offsets() {
+    let bytes: Vec<u8> = (0..700_u32).map(|i| (i * 7) as u8).collect();
+    let (offset_step, length_step) = if cfg!(miri) { (13, 37) } else { (1, 1) };
+    for offset in (0..64).step_by(offset_step) {
+        for len in (0..=300).step_by(length_step) {
+            check([0x37, 0xfa, 0x21, 0x3d], offset + len, &bytes, offset, len);
+        }
+    }
+}
+
+/// A key of zeros, which ws sends when it is told not to mask, leaves the payload as it is.
+#[test]
+fn zero_key() {
+    let bytes: Vec<u8> = (0..200).collect();
+    let mut masked = bytes.clone();
+    unmask([0; 4], 1, &mut masked);
+    assert_eq!(masked, bytes);
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 4 } else { 512 }, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    #[test]
+    fn equals_the_scalar_loop(
+        key: [u8; 4],
+        phase: usize,
+        bytes in prop::collection::vec(any::<u8>(), 0..2000),
+        from: prop::sample::Index,
+        to: prop::sample::Index,
+    ) {
+        let (from, to) = (from.index(bytes.len() + 1), to.index(bytes.len() + 1));
+        check(key, phase, &bytes, from.min(to), from.abs_diff(to));
+    }
+}

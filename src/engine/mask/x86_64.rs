@@ -1,0 +1,80 @@
+//! Vectors of x86-64: SSE2, which is part of the architecture, AVX2 and AVX-512.
+
+use std::arch::x86_64::{
+    __m128i, __m256i, __m512i, _mm_loadu_si128, _mm_set1_epi32, _mm_storeu_si128, _mm_xor_si128,
+    _mm256_loadu_si256, _mm256_set1_epi32, _mm256_storeu_si256, _mm256_xor_si256, _mm512_loadu_si512,
+    _mm512_set1_epi32, _mm512_storeu_si512, _mm512_xor_si512,
+};
+
+use super::generic::{Vector, unmask};
+
+/// XORs `bytes` with `key`, 16 at a time.
+pub(super) fn sse2(key: [u8; 4], bytes: &mut [u8]) {
+    // SAFETY: every x86-64 processor has SSE2.
+    unsafe { unmask::<__m128i>(key, bytes) }
+}
+
+/// XORs `bytes` with `key`, 32 at a time.
+#[target_feature(enable = "avx2")]
+pub(super) fn avx2(key: [u8; 4], bytes: &mut [u8]) {
+    // SAFETY: this function cannot be called where AVX2 is not known to be there.
+    unsafe { unmask::<__m256i>(key, bytes) }
+}
+
+/// XORs `bytes` with `key`, 64 at a time.
+#[target_feature(enable = "avx512f")]
+pub(super) fn avx512(key: [u8; 4], bytes: &mut [u8]) {
+    // SAFETY: this function cannot be called where AVX-512F is not known to be there.
+    unsafe { unmask::<__m512i>(key, bytes) }
+}
+
+impl Vector for __m128i {
+    const BYTES: usize = 16;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: the caller vouches for SSE2.
+        unsafe { _mm_set1_epi32(word.cast_signed()) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor_at(self, at: *mut u8) {
+        let at = at.cast::<Self>();
+        // SAFETY: the caller vouches for SSE2 and for the 16 bytes at `at`; neither instruction asks for alignment.
+        unsafe { _mm_storeu_si128(at, _mm_xor_si128(_mm_loadu_si128(at), self)) }
+    }
+}
+
+impl Vector for __m256i {
+    const BYTES: usize = 32;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: the caller vouches for AVX2.
+        unsafe { _mm256_set1_epi32(word.cast_signed()) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor_at(self, at: *mut u8) {
+        let at = at.cast::<Self>();
+        // SAFETY: the caller vouches for AVX2 and for the 32 bytes at `at`; neither instruction asks for alignment.
+        unsafe { _mm256_storeu_si256(at, _mm256_xor_si256(_mm256_loadu_si256(at), self)) }
+    }
+}
+
+impl Vector for __m512i {
+    const BYTES: usize = 64;
+
+    #[inline(always)]
+    unsafe fn splat(word: u32) -> Self {
+        // SAFETY: the caller vouches for AVX-512F.
+        unsafe { _mm512_set1_epi32(word.cast_signed()) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor_at(self, at: *mut u8) {
+        let at = at.cast::<Self>();
+        // SAFETY: the caller vouches for AVX-512F and for the 64 bytes at `at`; neither instruction asks for alignment.
+        unsafe { _mm512_storeu_si512(at, _mm512_xor_si512(_mm512_loadu_si512(at), self)) }
+    }
+}
