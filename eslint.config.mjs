@@ -1,16 +1,47 @@
-import js from '@eslint/js'
+import js from '@eslint/js';
 
 // What exists in every supported Node without an import.
 const node = [
-  'AbortController', 'AbortSignal', 'Blob', 'Buffer', 'Event', 'EventTarget', 'MessageChannel', 'TextDecoder', 'TextEncoder',
-  'URL', 'clearImmediate', 'clearInterval', 'clearTimeout', 'console', 'fetch', 'gc', 'global', 'globalThis', 'performance',
-  'process', 'queueMicrotask', 'setImmediate', 'setInterval', 'setTimeout', 'structuredClone',
-]
-const commonjs = ['__dirname', '__filename', 'exports', 'module', 'require']
-const readonly = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']))
+  'AbortController',
+  'AbortSignal',
+  'Blob',
+  'Buffer',
+  'Event',
+  'EventTarget',
+  'MessageChannel',
+  'TextDecoder',
+  'TextEncoder',
+  'URL',
+  'clearImmediate',
+  'clearInterval',
+  'clearTimeout',
+  'console',
+  'fetch',
+  'gc',
+  'global',
+  'globalThis',
+  'performance',
+  'process',
+  'queueMicrotask',
+  'setImmediate',
+  'setInterval',
+  'setTimeout',
+  'structuredClone',
+];
+const commonjs = ['__dirname', '__filename', 'exports', 'module', 'require'];
+const readonly = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
 
 export default [
-  { ignores: ['**/node_modules/', '**/target/', 'lib/native/', '__test__/autobahn/reports/', 'benchmark/.cache/', '**/*.ts'] },
+  {
+    ignores: [
+      '**/node_modules/',
+      '**/target/',
+      'lib/native/',
+      '__test__/autobahn/reports/',
+      'benchmark/.cache/',
+      '**/*.ts',
+    ],
+  },
   js.configs.recommended,
   {
     languageOptions: { ecmaVersion: 2023, globals: readonly(node) },
@@ -25,4 +56,4 @@ export default [
     },
   },
   { files: ['lib/**/*.js'], languageOptions: { sourceType: 'commonjs', globals: readonly(commonjs) } },
-]
+];

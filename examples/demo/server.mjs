@@ -40,7 +40,10 @@ sockets.on('connection', (socket) => {
 });
 await once(sockets, 'listening');
 
-const page = readFileSync(new URL('index.html', import.meta.url), 'utf8').replace('{{socketPort}}', sockets.address().port);
+const page = readFileSync(new URL('index.html', import.meta.url), 'utf8').replace(
+  '{{socketPort}}',
+  sockets.address().port,
+);
 const http = createServer((request, response) => {
   const known = new URL(request.url, 'http://demo').pathname === '/';
   response.writeHead(known ? 200 : 404, {
