@@ -18,9 +18,8 @@ const windows = process.platform === 'win32';
  * @returns {Promise<{ code: number, output: string }>} code -1: it could not be started or was killed
  */
 export function run(command, args, { env = {}, capture = false, limit = LIMIT_MS } = {}) {
-  console.log(
-    `\n$ ${[...Object.entries(env).map(([name, value]) => `${name}="${value}"`), command, ...args].join(' ')}`,
-  );
+  const shown = Object.entries(env).filter(([name]) => name !== 'PATH');
+  console.log(`\n$ ${[...shown.map(([name, value]) => `${name}="${value}"`), command, ...args].join(' ')}`);
   const child = spawn(command, args, {
     cwd: root,
     env: { ...process.env, ...env },
