@@ -9,7 +9,7 @@ use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
-    IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FLAG_BEFORE_SHOULD_HANDLE,
+    IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_BEFORE_SHOULD_HANDLE,
     IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
@@ -256,5 +256,14 @@ impl Consumer for Forward {
 
     fn set_starving(&mut self, starving: bool) {
         self.link.inbox.set_starving(starving);
+    }
+}
+
+/// Tells the other thread that the reactor is dead; called when nothing else publishes any more.
+pub fn report_failure(link: &Link, why: &str, ring: &dyn Fn()) {
+    let mut batch = Box::new(Batch::new());
+    batch.push_copy(0, IN_FAILURE, 0, 0, why.as_bytes());
+    if link.inbox.publish(batch).1 {
+        ring();
     }
 }

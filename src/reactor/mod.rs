@@ -45,7 +45,7 @@ pub use config::{ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
 pub use connection::HEADROOM;
 pub use connections::ConnectionId;
 pub use consumer::Consumer;
-pub use forward::{ASK_ACCEPTED, ASK_REFUSED, Forward, Link};
+pub use forward::{ASK_ACCEPTED, ASK_REFUSED, Forward, Link, report_failure};
 pub use handle::{Adoption, Command, Handle};
 pub use handler::{Bytes, Handler, Local, Message};
 pub use listener::{BoundListener, ListenAddress};

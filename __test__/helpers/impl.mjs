@@ -1,0 +1,21 @@
+// The implementation under test: this package, or with WS_IMPL=ws the `ws` whose behaviour it is held to.
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+
+export const isReference = process.env.WS_IMPL === 'ws';
+export const implementation = require(isReference ? 'ws' : '../../lib/index.js');
+export const { WebSocketServer } = implementation;
+
+/** A server on a free port of the loopback, which the end of the test closes together with its clients. */
+export async function startServer(t, options = {}) {
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...options });
+  server.on('connection', (socket) => socket.on('error', () => {}));
+  t.teardown(() => {
+    for (const client of server.clients) client.terminate();
+    server.close();
+  });
+  await once(server, 'listening');
+  return server;
+}

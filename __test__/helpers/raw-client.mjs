@@ -1,0 +1,90 @@
+// A TCP client that sends the bytes it is told and keeps the bytes it gets.
+import { once } from 'node:events';
+import net from 'node:net';
+
+export const KEY = 'dGhlIHNhbXBsZSBub25jZQ==';
+export const ACCEPT = 's3pPLMBiTxaQ9kYGzzhZRbK+xOo=';
+
+export class RawClient {
+  #socket;
+  #chunks = [];
+  #isClosed = false;
+
+  /** A client connected to the given port of the loopback, which the end of the test destroys. */
+  static async connect(t, port) {
+    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+    t.teardown(() => socket.destroy());
+    await once(socket, 'connect');
+    return new RawClient(socket);
+  }
+
+  constructor(socket) {
+    this.#socket = socket;
+    socket.on('data', (chunk) => this.#chunks.push(chunk));
+    socket.on('end', () => socket.end());
+    // A reset is one way of closing; what came before it is kept.
+    socket.on('error', () => {});
+    socket.on('close', () => {
+      this.#isClosed = true;
+    });
+  }
+
+  /** All bytes received, as latin1 text. */
+  get text() {
+    return Buffer.concat(this.#chunks).toString('latin1');
+  }
+
+  /** Sends bytes, or text as latin1; resolves when the kernel has them. */
+  send(data) {
+    const bytes = typeof data === 'string' ? Buffer.from(data, 'latin1') : data;
+    return new Promise((resolve) => {
+      this.#socket.write(bytes, resolve);
+    });
+  }
+
+  sendHex(hex) {
+    return this.send(Buffer.from(hex.replaceAll(' ', ''), 'hex'));
+  }
+
+  /** Sends FIN; bytes are still received. */
+  end() {
+    this.#socket.end();
+  }
+
+  /** Resolves with the text received once it satisfies `isEnough`; fails if the connection closes before. */
+  until(isEnough) {
+    return new Promise((resolve, reject) => {
+      const look = () => {
+        if (isEnough(this.text)) resolve(this.text);
+        else if (this.#isClosed) reject(new Error(`closed after ${JSON.stringify(this.text)}`));
+      };
+      this.#socket.on('data', look).on('close', look);
+      look();
+    });
+  }
+
+  /** Resolves with the text received when the server has closed the connection. */
+  async closed() {
+    if (!this.#isClosed) await once(this.#socket, 'close');
+    return this.text;
+  }
+}
+
+/**
+ * An upgrade request. Of `fields`, null leaves a header out and an array repeats it; `line` is the request line and
+ * `extra` goes before the empty line as it is.
+ */
+export function upgradeRequest({ line = 'GET / HTTP/1.1', extra = '', ...fields } = {}) {
+  const headers = {
+    Host: 'example.com',
+    Upgrade: 'websocket',
+    Connection: 'Upgrade',
+    'Sec-WebSocket-Key': KEY,
+    'Sec-WebSocket-Version': '13',
+    ...fields
+  };
+  const lines = Object.entries(headers)
+    .filter(([, value]) => value !== null)
+    .flatMap(([name, value]) => [value].flat().map((one) => `${name}: ${one}\r\n`));
+  return `${line}\r\n${lines.join('')}${extra}\r\n`;
+}

@@ -1,0 +1,89 @@
+'use strict';
+
+// Numbers of the records that cross between the reactor thread and JavaScript. Rust owns them
+// (`src/bridge/layout.rs`); they are repeated here as literals so that the JIT folds them, and
+// `__test__/layout.spec.mjs` compares the two lists.
+
+const hasBlob = typeof Blob !== 'undefined';
+
+module.exports = {
+  // Ready states.
+  CONNECTING: 0,
+  OPEN: 1,
+  CLOSING: 2,
+  CLOSED: 3,
+  READY_STATES: ['CONNECTING', 'OPEN', 'CLOSING', 'CLOSED'],
+
+  // Reactor -> JavaScript: [slot, kind | flags << 8 | aux << 16, offset, length].
+  RECORD_WORDS: 4,
+  IN_OPEN: 1,
+  IN_TEXT: 2,
+  IN_BINARY: 3,
+  IN_PING: 4,
+  IN_PONG: 5,
+  IN_CLOSE: 6,
+  IN_ERROR: 7,
+  IN_CLOSED: 8,
+  IN_SENT: 9,
+  IN_DRAIN: 10,
+  IN_REQUEST: 11,
+  IN_LISTENER_CLOSED: 12,
+  IN_FAILURE: 13,
+  IN_FLAG_OWNED: 0x80,
+
+  IN_FLAG_BEFORE_SHOULD_HANDLE: 0x01,
+
+  // The payload of OPEN and REQUEST: byte offsets.
+  OPENED_GENERATION: 0,
+  OPENED_LISTENER: 4,
+  OPENED_LOCAL_PORT: 8,
+  OPENED_REMOTE_PORT: 12,
+  OPENED_FAMILY: 16,
+  OPENED_REQUEST_LENGTH: 20,
+  OPENED_PROTOCOL_LENGTH: 24,
+  OPENED_LOCAL_ADDRESS: 32,
+  OPENED_REMOTE_ADDRESS: 48,
+  OPENED_REQUEST: 64,
+
+  // JavaScript -> reactor: [slot, generation, kind | flags << 8 | aux << 16, length] + payload.
+  OUT_HEADER_BYTES: 16,
+  OUT_TEXT: 1,
+  OUT_BINARY: 2,
+  OUT_PING: 3,
+  OUT_PONG: 4,
+  OUT_CLOSE: 5,
+  OUT_TERMINATE: 6,
+  OUT_PAUSE: 7,
+  OUT_RESUME: 8,
+  OUT_ACCEPT: 9,
+  OUT_RESPOND: 10,
+  OUT_WRITE: 11,
+  OUT_END: 12,
+  OUT_FLAG_FIN: 1,
+  OUT_FLAG_WANT_SENT: 2,
+  OUT_FLAG_LARGE: 4,
+
+  // Which handshakes JavaScript wants to see.
+  ASK_ALWAYS: 1,
+  ASK_REFUSED: 2,
+
+  // Close code of a frame without one, and of a connection that ended without a close frame.
+  NO_STATUS: 1005,
+  ABNORMAL: 1006,
+
+  /** The one empty Buffer: empty messages and close reasons are this very object, as in ws. */
+  EMPTY_BUFFER: Buffer.alloc(0),
+  /** `Buffer` without its argument checks: `new FastBuffer(arrayBuffer, byteOffset, length)`. */
+  FastBuffer: /** @type {any} */ (Buffer)[Symbol.species],
+  BINARY_TYPES: hasBlob
+    ? ['nodebuffer', 'arraybuffer', 'fragments', 'blob']
+    : ['nodebuffer', 'arraybuffer', 'fragments'],
+  hasBlob,
+  GUID: '258EAFA5-E914-47DA-95CA-C5AB0DC85B11',
+
+  // Entries of the connection table answer to these.
+  kRecord: Symbol('kRecord'),
+  kOpened: Symbol('kOpened'),
+  kReleased: Symbol('kReleased'),
+  kFailed: Symbol('kFailed'),
+};

@@ -1,0 +1,58 @@
+'use strict';
+
+/** @type {Array<{ code: string, message: string, closeCode: number, range: boolean } | undefined>} */
+let table = [];
+
+/**
+ * @param {typeof table} protocolErrors The reactor's table of protocol errors, by number
+ */
+function setProtocolErrors(protocolErrors) {
+  table = protocolErrors;
+}
+
+/**
+ * What the peer did wrong, as the error that ws emits for it.
+ *
+ * @param {number} kind Number of the protocol error
+ * @param {number} detail The number its sentence speaks of (opcode, length, status code)
+ * @returns {Error & { code: string }}
+ */
+function protocolError(kind, detail) {
+  const row = table[kind] || { code: 'WS_ERR_UNKNOWN', message: `Protocol error ${kind}`, range: true };
+  const message = row.message.replace('%d', String(detail));
+  const error = /** @type {any} */ (row.range ? new RangeError(message) : new Error(message));
+  error.code = row.code;
+  return error;
+}
+
+/**
+ * Close code that a protocol error is answered with.
+ *
+ * @param {number} kind Number of the protocol error
+ * @returns {number}
+ */
+function closeCodeOf(kind) {
+  const row = table[kind];
+  return row === undefined ? 1002 : row.closeCode;
+}
+
+/**
+ * What callbacks of sends that never left get, as from a destroyed Node stream.
+ *
+ * @returns {Error & { code: string }}
+ */
+function streamDestroyed() {
+  const error = /** @type {any} */ (new Error('Cannot call write after a stream was destroyed'));
+  error.code = 'ERR_STREAM_DESTROYED';
+  return error;
+}
+
+/**
+ * @param {string} name Name of an option or feature
+ * @returns {Error}
+ */
+function notSupported(name) {
+  return new Error(`${name} is not supported yet`);
+}
+
+module.exports = { closeCodeOf, notSupported, protocolError, setProtocolErrors, streamDestroyed };

@@ -1,0 +1,202 @@
+'use strict';
+
+const kListener = Symbol('kListener');
+const kAttribute = Symbol('kAttribute');
+const kFields = Symbol('kFields');
+
+/** What the handlers of `on*` and `addEventListener` get. */
+class Event {
+  /** @param {string} type Name of the event */
+  constructor(type) {
+    /** @type {any} */
+    this[kFields] = { target: null, type };
+  }
+
+  get target() {
+    return this[kFields].target;
+  }
+
+  get type() {
+    return this[kFields].type;
+  }
+}
+
+class CloseEvent extends Event {
+  /**
+   * @param {string} type
+   * @param {{ code?: number, reason?: string, wasClean?: boolean }} [options]
+   */
+  constructor(type, { code = 0, reason = '', wasClean = false } = {}) {
+    super(type);
+    Object.assign(this[kFields], { code, reason, wasClean });
+  }
+
+  get code() {
+    return this[kFields].code;
+  }
+
+  get reason() {
+    return this[kFields].reason;
+  }
+
+  get wasClean() {
+    return this[kFields].wasClean;
+  }
+}
+
+class ErrorEvent extends Event {
+  /**
+   * @param {string} type
+   * @param {{ error?: any, message?: string }} [options]
+   */
+  constructor(type, { error = null, message = '' } = {}) {
+    super(type);
+    Object.assign(this[kFields], { error, message });
+  }
+
+  get error() {
+    return this[kFields].error;
+  }
+
+  get message() {
+    return this[kFields].message;
+  }
+}
+
+class MessageEvent extends Event {
+  /**
+   * @param {string} type
+   * @param {{ data?: any }} [options]
+   */
+  constructor(type, { data = null } = {}) {
+    super(type);
+    this[kFields].data = data;
+  }
+
+  get data() {
+    return this[kFields].data;
+  }
+}
+
+/**
+ * @param {Function} constructor
+ * @param {string[]} names Getters that `for in` shows
+ */
+function makeEnumerable({ prototype }, names) {
+  for (const name of names) Object.defineProperty(prototype, name, { enumerable: true });
+}
+
+makeEnumerable(Event, ['target', 'type']);
+makeEnumerable(CloseEvent, ['code', 'reason', 'wasClean']);
+makeEnumerable(ErrorEvent, ['error', 'message']);
+makeEnumerable(MessageEvent, ['data']);
+
+/**
+ * From the arguments of the 'event emitter' event to an Event, per type.
+ *
+ * @type {Record<string, (target: any, first: any, second: any) => Event>}
+ */
+const makers = {
+  __proto__: /** @type {any} */ (null),
+  open: () => new Event('open'),
+  message: (_target, data, isBinary) => new MessageEvent('message', { data: isBinary ? data : data.toString() }),
+  close: (target, code, reason) =>
+    new CloseEvent('close', {
+      code,
+      reason: reason.toString(),
+      wasClean: target._closeFrameReceived && target._closeFrameSent,
+    }),
+  error: (_target, error) => new ErrorEvent('error', { error, message: error.message }),
+};
+
+/**
+ * @param {any} emitter
+ * @param {string} type
+ * @param {any} handler Function or object with `handleEvent`
+ * @param {boolean} attribute Whether it is the handler of an `on*` attribute
+ * @returns {any} The listener that stands for the handler
+ */
+function find(emitter, type, handler, attribute) {
+  return emitter
+    .listeners(type)
+    .find(
+      (/** @type {any} */ listener) =>
+        listener[kListener] !== undefined &&
+        listener[kAttribute] === attribute &&
+        (attribute || listener[kListener] === handler),
+    );
+}
+
+/**
+ * @param {any} emitter
+ * @param {string} type
+ * @param {any} handler
+ * @param {boolean} once
+ * @param {boolean} attribute
+ */
+function add(emitter, type, handler, once, attribute) {
+  const make = makers[type];
+  if (make === undefined) return;
+  const listener = /** @type {any} */ (
+    /** @this {any} */
+    function (/** @type {any} */ first, /** @type {any} */ second) {
+      const event = make(this, first, second);
+      event[kFields].target = this;
+      if (typeof handler === 'object' && handler.handleEvent) handler.handleEvent.call(handler, event);
+      else handler.call(this, event);
+    }
+  );
+  listener[kListener] = handler;
+  listener[kAttribute] = attribute;
+  if (once) emitter.once(type, listener);
+  else emitter.on(type, listener);
+}
+
+/**
+ * `EventTarget.addEventListener` for the types open, message, close and error; others are ignored.
+ *
+ * @this {any}
+ * @param {string} type
+ * @param {any} handler Function or object with `handleEvent`; adding it twice has no effect
+ * @param {{ once?: boolean }} [options]
+ */
+function addEventListener(type, handler, options = {}) {
+  if (find(this, type, handler, false) === undefined) add(this, type, handler, !!options.once, false);
+}
+
+/**
+ * @this {any}
+ * @param {string} type
+ * @param {any} handler What was given to `addEventListener`
+ */
+function removeEventListener(type, handler) {
+  const listener = find(this, type, handler, false);
+  if (listener !== undefined) this.removeListener(type, listener);
+}
+
+/**
+ * Gives a class `addEventListener`, `removeEventListener` and the `on*` attributes.
+ *
+ * @param {any} prototype
+ */
+function install(prototype) {
+  for (const type of Object.keys(makers)) {
+    Object.defineProperty(prototype, `on${type}`, {
+      configurable: true,
+      enumerable: true,
+      get() {
+        const listener = find(this, type, null, true);
+        return listener === undefined ? null : listener[kListener];
+      },
+      set(handler) {
+        const listener = find(this, type, null, true);
+        if (listener !== undefined) this.removeListener(type, listener);
+        if (typeof handler === 'function') add(this, type, handler, false, true);
+      },
+    });
+  }
+  prototype.addEventListener = addEventListener;
+  prototype.removeEventListener = removeEventListener;
+}
+
+module.exports = { CloseEvent, ErrorEvent, Event, MessageEvent, install };

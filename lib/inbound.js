@@ -1,0 +1,257 @@
+'use strict';
+
+const {
+  CLOSING,
+  EMPTY_BUFFER,
+  IN_BINARY,
+  IN_CLOSE,
+  IN_CLOSED,
+  IN_DRAIN,
+  IN_ERROR,
+  IN_PING,
+  IN_PONG,
+  IN_SENT,
+  IN_TEXT,
+  NO_STATUS,
+  OPEN,
+} = require('./constants');
+const { currentBatch, payload } = require('./dispatch');
+const { closeCodeOf, protocolError } = require('./errors');
+const { abandonSends, kExtra, sent } = require('./outgoing');
+const reactor = require('./reactor');
+
+// Bits of `ws._bits`. The low eight say that a message cannot be emitted just so (`NOT_PLAIN`).
+const PAUSED = 1;
+/** Records are waiting in `held`, later ones queue up behind them. */
+const HOLDING = 2;
+/** Nothing is emitted any more but 'close'. */
+const TERMINATED = 4;
+/** binaryType is not 'nodebuffer'. */
+const CONVERT = 8;
+/** allowSynchronousEvents is false: one event per turn of the event loop. */
+const ONE_BY_ONE = 16;
+const CLOSE_RECEIVED = 0x100;
+const CLOSE_SENT = 0x200;
+const ERROR_EMITTED = 0x400;
+/** Sends wait for a Blob that is being read. */
+const SENDS_WAIT = 0x800;
+const CLIENT = 0x1000;
+/** The socket is gone; 'close' may still wait for resume(). */
+const GONE = 0x2000;
+
+/**
+ * A record that is not a plain message.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ * @param {number} offset
+ * @param {number} length
+ */
+function record(ws, tag, offset, length) {
+  const kind = tag & 0xff;
+  if (kind === IN_SENT) sent(ws, length);
+  else if (kind === IN_DRAIN) ws.emit('drain');
+  else if (kind === IN_CLOSED) closed(ws, tag);
+  else if ((ws._bits & TERMINATED) === 0) {
+    const data = kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length);
+    if (mustHold(ws)) hold(ws, tag, data);
+    else deliver(ws, tag, data);
+  }
+}
+
+/**
+ * @param {any} ws
+ * @returns {boolean} Whether a record has to wait for its turn
+ */
+function mustHold(ws) {
+  if ((ws._bits & (HOLDING | ONE_BY_ONE)) !== 0) return true;
+  // What was read together with the message whose handler paused is still delivered, as in ws.
+  return (ws._bits & PAUSED) !== 0 && ws[kExtra]().pausedIn !== currentBatch();
+}
+
+/**
+ * @param {any} ws
+ * @param {number} tag
+ * @param {Buffer} data
+ */
+function hold(ws, tag, data) {
+  const extra = ws[kExtra]();
+  if (extra.held === null) extra.held = [];
+  extra.held.push(tag, data);
+  if ((ws._bits & HOLDING) !== 0) return;
+  ws._bits |= HOLDING;
+  if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
+}
+
+/**
+ * Goes on with what is held: after resume(), and one by one without allowSynchronousEvents.
+ *
+ * @param {any} ws
+ */
+function deliverHeld(ws) {
+  const extra = ws[kExtra]();
+  const { held } = extra;
+  extra.scheduled = false;
+  if (held === null) return;
+  try {
+    while (held.length !== 0 && (ws._bits & PAUSED) === 0) {
+      const [tag, data] = held.splice(0, 2);
+      deliver(ws, tag, data);
+      if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
+    }
+  } finally {
+    if (held.length === 0) {
+      extra.held = null;
+      ws._bits &= ~HOLDING;
+    } else if ((ws._bits & PAUSED) === 0) {
+      scheduleNext(ws);
+    }
+  }
+}
+
+/**
+ * Delivers what is held soon: an event one by one in the next turn of the event loop, else in the next tick.
+ *
+ * @param {any} ws
+ */
+function scheduleNext(ws) {
+  const extra = ws[kExtra]();
+  if (extra.held === null || extra.scheduled) return;
+  extra.scheduled = true;
+  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(extra.held[0])) setImmediate(deliverHeld, ws);
+  else process.nextTick(deliverHeld, ws);
+}
+
+/**
+ * @param {number} tag
+ * @returns {boolean} Whether it is one of the events that come one per turn
+ */
+function isEvent(tag) {
+  const kind = tag & 0xff;
+  return kind === IN_TEXT || kind === IN_BINARY || kind === IN_PING || kind === IN_PONG;
+}
+
+/**
+ * @param {any} ws
+ * @param {number} tag
+ * @param {Buffer} data
+ */
+function deliver(ws, tag, data) {
+  const kind = tag & 0xff;
+  if (kind === IN_CLOSED) finish(ws);
+  else if ((ws._bits & TERMINATED) !== 0) return;
+  else if (kind === IN_TEXT) ws.emit('message', data, false);
+  else if (kind === IN_BINARY) ws.emit('message', convert(ws._binaryType, data), true);
+  else if (kind === IN_PING) ws.emit('ping', data);
+  else if (kind === IN_PONG) ws.emit('pong', data);
+  else if (kind === IN_CLOSE) closeReceived(ws, tag >>> 16, data);
+  else if (kind === IN_ERROR) failed(ws, (tag >>> 8) & 0xff, tag >>> 16);
+}
+
+/**
+ * A binary message in the form that was asked for.
+ *
+ * @param {string} binaryType
+ * @param {Buffer} data
+ * @returns {any}
+ */
+function convert(binaryType, data) {
+  switch (binaryType) {
+    case 'arraybuffer':
+      // Its own memory: a view's ArrayBuffer would show the neighbours.
+      return data.length === data.buffer.byteLength
+        ? data.buffer
+        : data.buffer.slice(data.byteOffset, data.byteOffset + data.length);
+    case 'fragments':
+      return data.length === 0 ? [] : [data];
+    case 'blob':
+      return new Blob([data]);
+    default:
+      return data;
+  }
+}
+
+/**
+ * The peer's close frame came: it is answered with the same code and reason.
+ *
+ * @param {any} ws
+ * @param {number} code
+ * @param {Buffer} reason
+ */
+function closeReceived(ws, code, reason) {
+  ws._bits |= CLOSE_RECEIVED;
+  ws._closeCode = code;
+  if (reason.length !== 0) {
+    // A copy: the WebSocket must not keep the slab.
+    ws._closeMessage = Buffer.allocUnsafeSlow(reason.length);
+    ws._closeMessage.set(reason);
+  }
+  if (code === NO_STATUS) ws.close();
+  else ws.close(code, reason);
+}
+
+/**
+ * The peer broke the protocol.
+ *
+ * @param {any} ws
+ * @param {number} kind Number of the protocol error
+ * @param {number} detail
+ */
+function failed(ws, kind, detail) {
+  ws.close(closeCodeOf(kind));
+  if ((ws._bits & ERROR_EMITTED) !== 0) return;
+  ws._bits |= ERROR_EMITTED;
+  ws.emit('error', protocolError(kind, detail));
+}
+
+/**
+ * The socket is gone. What is held comes before 'close'; a paused WebSocket that its owner did not
+ * close learns of it on resume(), as one whose socket is not read.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ */
+function closed(ws, tag) {
+  reactor.state.connections[ws._slot] = undefined;
+  ws._bits |= GONE;
+  const mayWait = (ws._bits & TERMINATED) === 0;
+  if (mayWait && (ws._bits & PAUSED) !== 0 && ws._readyState === OPEN) {
+    hold(ws, tag, EMPTY_BUFFER);
+  } else if (mayWait && (ws._bits & HOLDING) !== 0) {
+    ws._bits &= ~PAUSED;
+    const { held } = ws[kExtra]();
+    held.push(tag, EMPTY_BUFFER);
+    scheduleNext(ws);
+  } else {
+    finish(ws);
+  }
+}
+
+/** @param {any} ws */
+function finish(ws) {
+  ws._readyState = CLOSING;
+  reactor.release();
+  abandonSends(ws);
+  ws._owner?.closed(ws);
+  try {
+    ws.emitClose();
+  } finally {
+    ws._extra?.socket?._onClosed();
+  }
+}
+
+module.exports = {
+  CLIENT,
+  CLOSE_RECEIVED,
+  CLOSE_SENT,
+  CONVERT,
+  ERROR_EMITTED,
+  GONE,
+  ONE_BY_ONE,
+  PAUSED,
+  SENDS_WAIT,
+  TERMINATED,
+  finish,
+  record,
+  scheduleNext,
+};

@@ -1,0 +1,174 @@
+'use strict';
+
+const {
+  OUT_FLAG_LARGE,
+  OUT_HEADER_BYTES,
+} = require('./constants');
+
+/** Bytes of the arena in which the records of one flush are collected. */
+const ARENA_BYTES = 128 * 1024;
+
+/** Payloads of this many bytes and more go to the reactor by themselves instead of through the arena. */
+const LARGE_BYTES = 4096;
+
+/** Strings up to this length are tried as ASCII in a loop: cheaper than the call to `utf8Write`. */
+const LOOP_CHARACTERS = 10;
+
+const LARGE_TAG = OUT_FLAG_LARGE << 8;
+
+/** Worst case of UTF-8: a UTF-16 code unit takes up to three bytes. */
+const LARGE_CHARACTERS = Math.floor(LARGE_BYTES / 3);
+
+const arena = /** @type {any} */ (Buffer.allocUnsafeSlow(ARENA_BYTES));
+const words = new Uint32Array(arena.buffer);
+
+/** @type {any} */
+let native = null;
+let used = 0;
+// True when somebody will flush: a dispatch that is running, or a microtask.
+let flushComing = false;
+
+/**
+ * @param {any} reactor The native reactor that takes the records
+ */
+function attach(reactor) {
+  native = reactor;
+}
+
+/** Hands everything collected so far to the reactor. */
+function flush() {
+  if (used === 0) return;
+  const length = used;
+  used = 0;
+  native.flush(arena, length);
+}
+
+function flushInMicrotask() {
+  flushComing = false;
+  flush();
+}
+
+/** Until `endBatching` nobody schedules a flush: the caller promises one. */
+function beginBatching() {
+  flushComing = true;
+}
+
+function endBatching() {
+  flushComing = false;
+  flush();
+}
+
+/**
+ * Makes room for a record and writes its header.
+ *
+ * @param {number} slot Slot of the connection
+ * @param {number} generation Its generation
+ * @param {number} tag kind | flags << 8 | aux << 16
+ * @param {number} room Most bytes that the payload may take in the arena
+ * @returns {number} Where the payload goes
+ */
+function begin(slot, generation, tag, room) {
+  if (used + OUT_HEADER_BYTES + room > ARENA_BYTES) flush();
+  if (!flushComing) {
+    flushComing = true;
+    queueMicrotask(flushInMicrotask);
+  }
+  const word = used >>> 2;
+  words[word] = slot;
+  words[word + 1] = generation;
+  words[word + 2] = tag;
+  return used + OUT_HEADER_BYTES;
+}
+
+/**
+ * @param {number} start What `begin` returned
+ * @param {number} length Bytes written there
+ */
+function finish(start, length) {
+  words[(start >>> 2) - 1] = length;
+  used = (start + length + 15) & ~15;
+}
+
+/**
+ * A record without payload.
+ *
+ * @param {number} slot
+ * @param {number} generation
+ * @param {number} tag
+ */
+function pushEmpty(slot, generation, tag) {
+  finish(begin(slot, generation, tag, 0), 0);
+}
+
+/**
+ * A record whose payload is bytes.
+ *
+ * @param {number} slot
+ * @param {number} generation
+ * @param {number} tag
+ * @param {Uint8Array} data
+ * @returns {number} Bytes of payload
+ */
+function pushBytes(slot, generation, tag, data) {
+  const length = data.length;
+  if (length >= LARGE_BYTES) return pushLarge(slot, generation, tag, data);
+  const start = begin(slot, generation, tag, length);
+  arena.set(data, start);
+  finish(start, length);
+  return length;
+}
+
+/**
+ * A record whose payload is the UTF-8 of a string.
+ *
+ * @param {number} slot
+ * @param {number} generation
+ * @param {number} tag
+ * @param {string} text
+ * @returns {number} Bytes of payload
+ */
+function pushText(slot, generation, tag, text) {
+  const characters = text.length;
+  if (characters > LARGE_CHARACTERS) return pushBytes(slot, generation, tag, Buffer.from(text));
+  const start = begin(slot, generation, tag, characters * 3);
+  let length = 0;
+  if (characters <= LOOP_CHARACTERS) {
+    for (; length < characters; length++) {
+      const code = text.charCodeAt(length);
+      if (code > 0x7f) break;
+      arena[start + length] = code;
+    }
+  }
+  if (length < characters) length = arena.utf8Write(text, start, characters * 3);
+  finish(start, length);
+  return length;
+}
+
+/**
+ * @param {number} slot
+ * @param {number} generation
+ * @param {number} tag
+ * @param {Uint8Array} data
+ * @returns {number}
+ */
+function pushLarge(slot, generation, tag, data) {
+  // The record must be in the chunk that the next flush sends, after the payload was added to its list:
+  // so room first, which may flush, then the payload.
+  const start = begin(slot, generation, tag | LARGE_TAG, 0);
+  native.addLarge(data);
+  finish(start, 0);
+  words[(start >>> 2) - 1] = data.length;
+  return data.length;
+}
+
+module.exports = {
+  ARENA_BYTES,
+  LARGE_BYTES,
+  attach,
+  beginBatching,
+  endBatching,
+  flush,
+  pushBytes,
+  pushEmpty,
+  pushText,
+};

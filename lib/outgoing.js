@@ -1,0 +1,225 @@
+'use strict';
+
+const { isUint8Array } = require('node:util').types;
+
+const {
+  EMPTY_BUFFER,
+  OUT_FLAG_FIN,
+  OUT_FLAG_WANT_SENT,
+  FastBuffer,
+  OUT_BINARY,
+  OUT_TEXT,
+  hasBlob,
+} = require('./constants');
+const { streamDestroyed } = require('./errors');
+const outbox = require('./outbox');
+
+const FIN = OUT_FLAG_FIN << 8;
+const WANT_SENT = OUT_FLAG_WANT_SENT << 8;
+const TEXT = OUT_TEXT | FIN;
+const BINARY = OUT_BINARY | FIN;
+
+/** Longest payload of a control frame, in bytes, and of a close reason (RFC 6455, 5.5). */
+const CONTROL_BYTES = 125;
+const REASON_BYTES = 123;
+
+/**
+ * The tag of a message that was sent with options. An own property that is undefined counts as given,
+ * because ws spreads the options over its defaults.
+ *
+ * @param {any} options `{ binary, fin }`
+ * @param {boolean} binary Whether it is binary when the options do not say
+ * @returns {number}
+ */
+function tagOf(options, binary) {
+  const { binary: isBinary, fin } = options;
+  if (isBinary !== undefined || Object.hasOwn(options, 'binary')) binary = !!isBinary;
+  let tag = binary ? OUT_BINARY : OUT_TEXT;
+  if (fin !== undefined ? fin : !Object.hasOwn(options, 'fin')) tag |= FIN;
+  return tag;
+}
+
+/**
+ * What `send()` takes, as bytes.
+ *
+ * @param {any} data
+ * @returns {Uint8Array}
+ * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither bytes nor text
+ */
+function toBytes(data) {
+  if (!data) return EMPTY_BUFFER;
+  if (isUint8Array(data)) return data;
+  if (data instanceof ArrayBuffer) return new FastBuffer(data);
+  if (ArrayBuffer.isView(data)) return new FastBuffer(data.buffer, data.byteOffset, data.byteLength);
+  return Buffer.from(data);
+}
+
+/**
+ * @param {any} value
+ * @returns {boolean}
+ */
+function isBlob(value) {
+  return (
+    hasBlob &&
+    typeof value === 'object' &&
+    value !== null &&
+    typeof value.arrayBuffer === 'function' &&
+    typeof value.type === 'string' &&
+    typeof value.stream === 'function' &&
+    (value[Symbol.toStringTag] === 'Blob' || value[Symbol.toStringTag] === 'File')
+  );
+}
+
+/**
+ * Bytes of `data` as a message.
+ *
+ * @param {any} data
+ * @returns {number}
+ */
+function byteLength(data) {
+  if (!data) return 0;
+  if (typeof data === 'string') return Buffer.byteLength(data);
+  return isBlob(data) ? data.size : toBytes(data).length;
+}
+
+/**
+ * @param {any} code
+ * @returns {boolean} Whether a close frame may carry it (RFC 6455, 7.4)
+ */
+function isValidStatusCode(code) {
+  return (
+    (code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006) ||
+    (code >= 3000 && code <= 4999)
+  );
+}
+
+/**
+ * Checks the arguments of `close()`.
+ *
+ * @param {any} code
+ * @param {any} reason
+ * @returns {Uint8Array} The reason as bytes
+ * @throws {TypeError | RangeError}
+ */
+function closeReason(code, reason) {
+  if (code === undefined) return EMPTY_BUFFER;
+  if (typeof code !== 'number' || !isValidStatusCode(code)) {
+    throw new TypeError('First argument must be a valid error code number');
+  }
+  if (reason === undefined || !reason.length) return EMPTY_BUFFER;
+  if (Buffer.byteLength(reason) > REASON_BYTES) {
+    throw new RangeError('The message must not be greater than 123 bytes');
+  }
+  if (typeof reason === 'string') return Buffer.from(reason);
+  if (isUint8Array(reason)) return reason;
+  throw new TypeError('Second argument must be a string or a Uint8Array');
+}
+
+/**
+ * Checks the data of `ping()` and `pong()`.
+ *
+ * @param {any} data
+ * @returns {Uint8Array}
+ * @throws {RangeError | TypeError}
+ */
+function controlPayload(data) {
+  const bytes = toBytes(data);
+  if (bytes.length > CONTROL_BYTES) throw new RangeError('The data size must not be greater than 125 bytes');
+  return bytes;
+}
+
+/**
+ * Bytes of a frame of a server: header and payload.
+ *
+ * @param {number} length Bytes of the payload
+ * @returns {number}
+ */
+function frameBytes(length) {
+  return length + (length < 126 ? 2 : length < 65536 ? 4 : 10);
+}
+
+/**
+ * Queues one frame. The data must have been checked.
+ *
+ * @param {any} ws
+ * @param {number} tag kind | flags << 8 | aux << 16
+ * @param {string | Uint8Array} data
+ * @param {any} [callback] Called when the bytes were handed to the kernel
+ */
+function post(ws, tag, data, callback) {
+  if (typeof callback === 'function') {
+    tag |= WANT_SENT;
+    const extra = ws[kExtra]();
+    if (extra.callbacks === null) extra.callbacks = [callback];
+    else extra.callbacks.push(callback);
+  }
+  const length =
+    typeof data === 'string'
+      ? outbox.pushText(ws._slot, ws._generation, tag, data)
+      : outbox.pushBytes(ws._slot, ws._generation, tag, data);
+  ws._accepted += frameBytes(length);
+}
+
+/** Method of a WebSocket: its rarely needed fields, made on first use. */
+const kExtra = Symbol('kExtra');
+
+/**
+ * Calls callbacks in order; one that throws does not take the others with it.
+ *
+ * @param {Function[]} callbacks
+ * @param {number} next Index of the first one to call
+ * @param {Error} [error]
+ */
+function callAll(callbacks, next, error) {
+  try {
+    while (next < callbacks.length) {
+      const callback = callbacks[next++];
+      if (error === undefined) callback();
+      else callback(error);
+    }
+  } finally {
+    if (next < callbacks.length) process.nextTick(callAll, callbacks, next, error);
+  }
+}
+
+/**
+ * The oldest sends with a callback are in the kernel.
+ *
+ * @param {any} ws
+ * @param {number} count How many
+ */
+function sent(ws, count) {
+  const callbacks = ws._extra === null ? null : ws._extra.callbacks;
+  if (callbacks === null) return;
+  if (count === 1) callbacks.shift()?.();
+  else callAll(callbacks.splice(0, count), 0);
+}
+
+/**
+ * The connection is gone: what was not sent never will be.
+ *
+ * @param {any} ws
+ */
+function abandonSends(ws) {
+  const callbacks = ws._extra === null ? null : ws._extra.callbacks;
+  if (callbacks === null || callbacks.length === 0) return;
+  callAll(callbacks.splice(0), 0, streamDestroyed());
+}
+
+module.exports = {
+  BINARY,
+  FIN,
+  TEXT,
+  abandonSends,
+  byteLength,
+  closeReason,
+  controlPayload,
+  frameBytes,
+  isBlob,
+  isValidStatusCode,
+  kExtra,
+  post,
+  sent,
+  tagOf,
+  toBytes,
+};

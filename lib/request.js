@@ -1,0 +1,97 @@
+'use strict';
+
+const { IncomingMessage } = require('node:http');
+
+const { OPENED_REQUEST, OPENED_PROTOCOL_LENGTH, OPENED_REQUEST_LENGTH } = require('./constants');
+
+/**
+ * The upgrade request, as Node's HTTP server would have given it. The reactor's form is
+ * `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`; the header list is cut only when
+ * somebody looks.
+ */
+class Request extends IncomingMessage {
+  /**
+   * @param {string} text The request in the reactor's form
+   * @param {{ _socket: any }} owner Whose socket `req.socket` is
+   */
+  constructor(text, owner) {
+    super(/** @type {any} */ (null));
+    const urlAt = text.indexOf('\0') + 1;
+    const versionAt = text.indexOf('\0', urlAt) + 1;
+    const minor = text.charCodeAt(versionAt) - 0x30;
+    this.method = text.slice(0, urlAt - 1);
+    this.url = text.slice(urlAt, versionAt - 1);
+    this.httpVersionMajor = 1;
+    this.httpVersionMinor = minor;
+    this.httpVersion = `1.${minor}`;
+    this._headerText = text.slice(versionAt + 2);
+    this._owner = owner;
+  }
+
+  // IncomingMessage assigns these in its constructor, so they need setters.
+  get socket() {
+    return this._replacedSocket === undefined ? this._owner._socket : this._replacedSocket;
+  }
+
+  set socket(socket) {
+    if (socket !== null) this._replacedSocket = socket;
+  }
+
+  get rawHeaders() {
+    return this._headerList();
+  }
+
+  set rawHeaders(list) {
+    this._rawHeaders = list;
+  }
+
+  get headers() {
+    this._headerList();
+    return super.headers;
+  }
+
+  set headers(headers) {
+    super.headers = headers;
+  }
+
+  get headersDistinct() {
+    this._headerList();
+    return super.headersDistinct;
+  }
+
+  set headersDistinct(headers) {
+    super.headersDistinct = headers;
+  }
+
+  /** @returns {string[]} */
+  _headerList() {
+    if (this._headerText !== '') {
+      const list = this._headerText.split('\0');
+      if (list.length % 2 === 1) list.pop();
+      this._headerText = '';
+      /** @type {any} */ (this)._addHeaderLines(list, list.length);
+    }
+    return this._rawHeaders;
+  }
+}
+
+/**
+ * @param {Buffer} opened Payload of the OPEN or REQUEST record
+ * @returns {string} The request in the reactor's form
+ */
+function requestText(opened) {
+  return opened.latin1Slice(OPENED_REQUEST, OPENED_REQUEST + opened.readUInt32LE(OPENED_REQUEST_LENGTH));
+}
+
+/**
+ * @param {Buffer} opened Payload of the OPEN record
+ * @returns {string} The subprotocol that was chosen, '' for none
+ */
+function protocolText(opened) {
+  const length = opened.readUInt32LE(OPENED_PROTOCOL_LENGTH);
+  if (length === 0) return '';
+  const start = OPENED_REQUEST + opened.readUInt32LE(OPENED_REQUEST_LENGTH);
+  return opened.latin1Slice(start, start + length);
+}
+
+module.exports = { Request, protocolText, requestText };

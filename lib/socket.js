@@ -1,0 +1,278 @@
+'use strict';
+
+const EventEmitter = require('node:events');
+const { SocketAddress } = require('node:net');
+
+const {
+  OUT_FLAG_WANT_SENT,
+  OPENED_FAMILY,
+  OPENED_GENERATION,
+  OPENED_LOCAL_ADDRESS,
+  OPENED_LOCAL_PORT,
+  OPENED_REMOTE_ADDRESS,
+  OPENED_REMOTE_PORT,
+  OUT_END,
+  OUT_WRITE,
+} = require('./constants');
+const outbox = require('./outbox');
+const { kExtra } = require('./outgoing');
+
+const IPV6_BYTES = 16;
+
+/**
+ * Slot, generation and addresses of a connection that opens. Kept small, because every connection keeps
+ * them: both ports in one number, an IPv4 address as a number, an IPv6 address as a string of 16 bytes.
+ *
+ * @param {any} peer Where to keep them
+ * @param {number} slot
+ * @param {Buffer} opened Payload of the OPEN or REQUEST record
+ */
+function readPeer(peer, slot, opened) {
+  const family = opened.readUInt32LE(OPENED_FAMILY);
+  peer._slot = slot;
+  peer._generation = opened.readUInt32LE(OPENED_GENERATION);
+  peer._ports = (opened.readUInt32LE(OPENED_LOCAL_PORT) << 16) | opened.readUInt32LE(OPENED_REMOTE_PORT);
+  peer._local = readAddress(opened, OPENED_LOCAL_ADDRESS, family);
+  peer._remote = readAddress(opened, OPENED_REMOTE_ADDRESS, family);
+}
+
+/**
+ * @param {Buffer} opened
+ * @param {number} offset
+ * @param {number} family
+ * @returns {number | string}
+ */
+function readAddress(opened, offset, family) {
+  if (family === 6) return opened.latin1Slice(offset, offset + IPV6_BYTES);
+  return family === 4 ? opened.readInt32BE(offset) : '';
+}
+
+/**
+ * @param {number | string} address
+ * @returns {string | undefined}
+ */
+function formatAddress(address) {
+  if (typeof address === 'number') {
+    return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`;
+  }
+  if (address === '') return undefined;
+  const hex = Buffer.from(address, 'latin1').toString('hex');
+  const groups = /** @type {string[]} */ (hex.match(/.{4}/g)).join(':');
+  return new SocketAddress({ address: groups, family: 'ipv6' }).address;
+}
+
+/**
+ * @param {number | string} address
+ * @returns {'IPv4' | 'IPv6' | undefined}
+ */
+function familyOf(address) {
+  if (typeof address === 'number') return 'IPv4';
+  return address === '' ? undefined : 'IPv6';
+}
+
+/**
+ * Stands for the `net.Socket` of a connection whose socket the reactor owns: `ws._socket` and
+ * `req.socket`. It has no 'data': what arrives is read by the reactor.
+ */
+class Socket extends EventEmitter {
+  /** @param {any} owner The WebSocket or the handshake that the connection belongs to */
+  constructor(owner) {
+    super();
+    this._owner = owner;
+    this._ended = false;
+    this._closed = false;
+    this.destroyed = false;
+    this.connecting = false;
+    this.encrypted = undefined;
+    this.authorized = undefined;
+  }
+
+  get remoteAddress() {
+    return this.destroyed ? undefined : formatAddress(this._owner._remote);
+  }
+
+  get remotePort() {
+    return this.destroyed ? undefined : this._owner._ports & 0xffff;
+  }
+
+  get remoteFamily() {
+    return this.destroyed ? undefined : familyOf(this._owner._remote);
+  }
+
+  get localAddress() {
+    return this.destroyed ? undefined : formatAddress(this._owner._local);
+  }
+
+  get localPort() {
+    return this.destroyed ? undefined : this._owner._ports >>> 16;
+  }
+
+  get localFamily() {
+    return this.destroyed ? undefined : familyOf(this._owner._local);
+  }
+
+  /** @returns {{ address?: string, family?: string, port?: number }} The local address */
+  address() {
+    if (this.destroyed) return {};
+    return { address: this.localAddress, family: this.localFamily, port: this.localPort };
+  }
+
+  get readable() {
+    return !this.destroyed;
+  }
+
+  get writable() {
+    return !this.destroyed && !this._ended;
+  }
+
+  get closed() {
+    return this._closed;
+  }
+
+  get pending() {
+    return false;
+  }
+
+  get readyState() {
+    return this.destroyed ? 'closed' : this._ended ? 'readOnly' : 'open';
+  }
+
+  get writableLength() {
+    return this.destroyed ? 0 : this._owner.bufferedAmount;
+  }
+
+  get bufferSize() {
+    return this.writableLength;
+  }
+
+  get writableEnded() {
+    return this._ended;
+  }
+
+  /**
+   * Writes bytes as they are, without a frame.
+   *
+   * @param {string | Uint8Array} data
+   * @param {any} [encoding]
+   * @param {any} [callback] Called when the bytes were handed to the kernel
+   * @returns {boolean}
+   */
+  write(data, encoding, callback) {
+    if (typeof encoding === 'function') {
+      callback = encoding;
+      encoding = undefined;
+    }
+    if (!this.writable) {
+      const error = /** @type {any} */ (new Error('write after end'));
+      error.code = 'ERR_STREAM_WRITE_AFTER_END';
+      if (callback) process.nextTick(callback, error);
+      return false;
+    }
+    const bytes = typeof data === 'string' ? Buffer.from(data, encoding) : data;
+    let tag = OUT_WRITE;
+    if (typeof callback === 'function') {
+      tag |= OUT_FLAG_WANT_SENT << 8;
+      const extra = this._owner[kExtra]();
+      if (extra.callbacks === null) extra.callbacks = [];
+      extra.callbacks.push(callback);
+    }
+    outbox.pushBytes(this._owner._slot, this._owner._generation, tag, bytes);
+    this._owner._accepted += bytes.length;
+    return true;
+  }
+
+  /**
+   * Half-closes the connection once everything is written.
+   *
+   * @param {any} [data]
+   * @param {any} [encoding]
+   * @param {any} [callback]
+   * @returns {this}
+   */
+  end(data, encoding, callback) {
+    if (typeof data === 'function') [data, encoding, callback] = [undefined, undefined, data];
+    else if (typeof encoding === 'function') [encoding, callback] = [undefined, encoding];
+    if (data !== undefined && data !== null) this.write(data, encoding);
+    if (callback) this.once('finish', callback);
+    if (this.writable) {
+      this._ended = true;
+      outbox.pushEmpty(this._owner._slot, this._owner._generation, OUT_END);
+      process.nextTick(() => this.emit('finish'));
+    }
+    return this;
+  }
+
+  /**
+   * Closes the connection at once.
+   *
+   * @param {Error} [error]
+   * @returns {this}
+   */
+  destroy(error) {
+    if (this.destroyed) return this;
+    this.destroyed = true;
+    this._owner._destroy();
+    if (error && this.listenerCount('error') !== 0) process.nextTick(() => this.emit('error', error));
+    return this;
+  }
+
+  destroySoon() {
+    this.end();
+  }
+
+  resetAndDestroy() {
+    return this.destroy();
+  }
+
+  pause() {
+    this._owner.pause();
+    return this;
+  }
+
+  resume() {
+    this._owner.resume();
+    return this;
+  }
+
+  isPaused() {
+    return this._owner.isPaused;
+  }
+
+  setNoDelay() {
+    return this;
+  }
+
+  setKeepAlive() {
+    return this;
+  }
+
+  setTimeout() {
+    return this;
+  }
+
+  setEncoding() {
+    return this;
+  }
+
+  ref() {
+    return this;
+  }
+
+  unref() {
+    return this;
+  }
+
+  cork() {}
+
+  uncork() {}
+
+  /** The connection is gone. Called by its owner. */
+  _onClosed() {
+    if (this._closed) return;
+    this._closed = true;
+    this.destroyed = true;
+    this.emit('close', false);
+  }
+}
+
+module.exports = { Socket, readPeer };

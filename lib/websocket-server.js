@@ -1,0 +1,317 @@
+'use strict';
+
+const dns = require('node:dns');
+const EventEmitter = require('node:events');
+const { isIP } = require('node:net');
+
+const {
+  ASK_ALWAYS,
+  ASK_REFUSED,
+  IN_REQUEST,
+  kFailed,
+  kOpened,
+  kReleased,
+} = require('./constants');
+const { notSupported } = require('./errors');
+const { listenOptions, merge, watch } = require('./options');
+const reactor = require('./reactor');
+const { Request, protocolText, requestText } = require('./request');
+const { readPeer } = require('./socket');
+const { Upgrade } = require('./upgrade');
+const { WebSocket, kAdopt, kAttach } = require('./websocket');
+
+const RUNNING = 0;
+const CLOSING = 1;
+const CLOSED = 2;
+
+/** Listeners of these events see handshakes. */
+const ASKING_EVENTS = new Set(['headers', 'wsClientError']);
+
+const kShouldHandle = Symbol('kShouldHandle');
+
+/**
+ * @this {any}
+ * @param {any} req
+ * @returns {boolean} Whether the path of the request is the one of the `path` option
+ */
+function shouldHandle(req) {
+  const { path } = this.options;
+  if (!path) return true;
+  const query = req.url.indexOf('?');
+  return (query === -1 ? req.url : req.url.slice(0, query)) === path;
+}
+
+/** A WebSocket server on a port of its own. */
+class WebSocketServer extends EventEmitter {
+  /**
+   * @param {any} options See index.d.ts
+   * @param {() => void} [callback] A listener for 'listening'
+   */
+  constructor(options, callback) {
+    super();
+    this._state = RUNNING;
+    this.options = merge(options);
+    // The path that the reactor checks by itself.
+    this._nativePath = this.options.path;
+    this._listenerId = -1;
+    this._address = null;
+    this._connections = 0;
+    this._ask = -1;
+    if (this.options.clientTracking) this.clients = new Set();
+    if (typeof callback === 'function') this.once('listening', callback);
+    watch(this.options, () => this._updateAsk());
+    this._start();
+  }
+
+  /**
+   * @returns {{ address: string, family: string, port: number } | null} null before the server listens and after close()
+   */
+  address() {
+    return this._state === RUNNING && this._address !== null ? { ...this._address } : null;
+  }
+
+  /** @param {(error?: Error) => void} [callback] A listener for 'close' */
+  close(callback) {
+    if (this._state === CLOSED) {
+      if (callback) this.once('close', () => callback(new Error('The server is not running')));
+      process.nextTick(emitClose, this);
+      return;
+    }
+    if (callback) this.once('close', callback);
+    if (this._state === CLOSING) return;
+    this._state = CLOSING;
+    if (this._listenerId === -1) process.nextTick(emitClose, this);
+    else reactor.state.native.closeListener(this._listenerId);
+  }
+
+  /**
+   * @param {any} _req
+   * @param {any} _socket
+   * @param {any} _head
+   * @param {any} _callback
+   */
+  handleUpgrade(_req, _socket, _head, _callback) {
+    throw notSupported('handleUpgrade()');
+  }
+
+  get shouldHandle() {
+    return this[kShouldHandle];
+  }
+
+  // An accessor, because assigning it decides which handshakes JavaScript sees.
+  set shouldHandle(check) {
+    this[kShouldHandle] = check;
+    if (this.options !== undefined) this._updateAsk();
+  }
+
+  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
+  on(event, listener) {
+    super.on(event, listener);
+    return this._changed(event);
+  }
+
+  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
+  addListener(event, listener) {
+    return this.on(event, listener);
+  }
+
+  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
+  prependListener(event, listener) {
+    super.prependListener(event, listener);
+    return this._changed(event);
+  }
+
+  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
+  removeListener(event, listener) {
+    super.removeListener(event, listener);
+    return this._changed(event);
+  }
+
+  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
+  off(event, listener) {
+    return this.removeListener(event, listener);
+  }
+
+  /** @param {string | symbol} [event] */
+  removeAllListeners(event) {
+    if (arguments.length === 0) super.removeAllListeners();
+    else super.removeAllListeners(event);
+    this._updateAsk();
+    return this;
+  }
+
+  /** @returns {boolean} Whether new connections are taken */
+  isRunning() {
+    return this._state === RUNNING;
+  }
+
+  /**
+   * A connection is open: makes its WebSocket and shows it.
+   *
+   * @param {any} peer Slot, generation and addresses
+   * @param {string} protocol
+   * @param {() => Request} makeRequest
+   * @param {any} socket The facade that hooks have seen, if any
+   */
+  opened(peer, protocol, makeRequest, socket) {
+    const ws = this._makeWebSocket(peer);
+    ws._protocol = protocol;
+    if (socket !== null) ws[kAdopt](socket);
+    if (!this.isRunning()) {
+      ws.terminate();
+      return;
+    }
+    ws.emit('open');
+    if (this.clients !== undefined) this.clients.add(ws);
+    // The request is not made for nobody; an own `emit` may look at it.
+    if (this.listenerCount('connection') !== 0 || this.emit !== EventEmitter.prototype.emit) {
+      this.emit('connection', ws, makeRequest(ws));
+    }
+  }
+
+  /**
+   * A connection is gone.
+   *
+   * @param {any} connection
+   */
+  closed(connection) {
+    this._connections--;
+    if (this.clients !== undefined) this.clients.delete(connection);
+    this._closeIfDone();
+  }
+
+  /**
+   * OPEN or REQUEST.
+   *
+   * @param {number} slot
+   * @param {number} tag
+   * @param {Buffer} opened
+   */
+  [kOpened](slot, tag, opened) {
+    this._connections++;
+    reactor.hold();
+    if ((tag & 0xff) === IN_REQUEST) {
+      new Upgrade(this, slot, opened).handle(tag);
+      return;
+    }
+    const peer = {};
+    readPeer(peer, slot, opened);
+    this.opened(peer, protocolText(opened), (ws) => new Request(requestText(opened), ws), null);
+  }
+
+  /** The listener is closed. */
+  [kReleased]() {
+    this._listenerId = -1;
+    reactor.release();
+    this._closeIfDone();
+  }
+
+  /**
+   * The reactor died.
+   *
+   * @param {Error} error
+   */
+  [kFailed](error) {
+    this[kReleased]();
+    this.emit('error', error);
+  }
+
+  /**
+   * @param {any} peer Slot, generation and addresses
+   * @returns {any} A WebSocket of the class that the options name
+   */
+  _makeWebSocket(peer) {
+    try {
+      const ws = new this.options.WebSocket(null, undefined, this.options);
+      ws[kAttach](this, peer);
+      return ws;
+    } catch (error) {
+      // The connection is open in the reactor and must end there.
+      const ws = new WebSocket(null);
+      ws[kAttach](this, peer);
+      ws.terminate();
+      throw error;
+    }
+  }
+
+  _closeIfDone() {
+    if (this._state !== CLOSING || this._listenerId !== -1 || this._connections !== 0) return;
+    process.nextTick(emitClose, this);
+  }
+
+  _start() {
+    const { host } = this.options;
+    if (!host) return this._listen(null);
+    if (isIP(host) !== 0) return this._listen(host);
+    dns.lookup(host, (error, address) => {
+      if (this._state !== RUNNING) return;
+      if (error) this.emit('error', error);
+      else this._listen(address);
+    });
+  }
+
+  /** @param {string | null} address IP literal; null is every address */
+  _listen(address) {
+    const native = reactor.start();
+    this._ask = this._wantedAsk();
+    try {
+      const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));
+      this._listenerId = id;
+      this._address = { address: bound.address, family: bound.family, port: bound.port };
+    } catch (error) {
+      process.nextTick(() => this.emit('error', error));
+      return;
+    }
+    reactor.state.listeners.set(this._listenerId, this);
+    reactor.hold();
+    // Accepting starts when the listeners that this turn attaches are known.
+    process.nextTick(() => {
+      if (this._state !== RUNNING) return;
+      native.accept(this._listenerId);
+      this.emit('listening');
+    });
+  }
+
+  /** @returns {number} Which handshakes somebody here wants to see */
+  _wantedAsk() {
+    const { handleProtocols, path, verifyClient } = this.options;
+    let ask = 0;
+    if (
+      verifyClient ||
+      handleProtocols ||
+      path !== this._nativePath ||
+      this.shouldHandle !== shouldHandle ||
+      this.listenerCount('headers') !== 0
+    ) {
+      ask |= ASK_ALWAYS;
+    }
+    if (this.listenerCount('wsClientError') !== 0) ask |= ASK_REFUSED;
+    return ask;
+  }
+
+  /**
+   * @param {string | symbol} event
+   * @returns {this}
+   */
+  _changed(event) {
+    if (ASKING_EVENTS.has(/** @type {string} */ (event))) this._updateAsk();
+    return this;
+  }
+
+  _updateAsk() {
+    const ask = this._wantedAsk();
+    if (ask === this._ask) return;
+    this._ask = ask;
+    if (this._listenerId !== -1) reactor.state.native.setAsk(this._listenerId, ask);
+  }
+}
+
+/** @type {any} */ (WebSocketServer.prototype)[kShouldHandle] = shouldHandle;
+
+/** @param {WebSocketServer} server */
+function emitClose(server) {
+  server._state = CLOSED;
+  server.emit('close');
+}
+
+module.exports = { WebSocketServer };

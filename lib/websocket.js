@@ -1,0 +1,435 @@
+'use strict';
+
+const EventEmitter = require('node:events');
+
+const {
+  ABNORMAL,
+  BINARY_TYPES,
+  CLOSED,
+  CLOSING,
+  CONNECTING,
+  EMPTY_BUFFER,
+  OPEN,
+  OUT_CLOSE,
+  OUT_PAUSE,
+  OUT_PING,
+  OUT_PONG,
+  OUT_RESUME,
+  OUT_TERMINATE,
+  READY_STATES,
+  kFailed,
+  kRecord,
+} = require('./constants');
+const { sendBlob, sendLater } = require('./blob-sends');
+const { currentBatch } = require('./dispatch');
+const { notSupported } = require('./errors');
+const eventTarget = require('./event-target');
+const inbound = require('./inbound');
+const outbox = require('./outbox');
+const outgoing = require('./outgoing');
+const reactor = require('./reactor');
+const { Socket } = require('./socket');
+
+const { BINARY, FIN, TEXT, kExtra, post } = outgoing;
+const { CLOSE_SENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, TERMINATED } = inbound;
+
+const kAttach = Symbol('kAttach');
+const kAdopt = Symbol('kAdopt');
+const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
+
+/** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
+class Extra {
+  constructor() {
+    /** Callbacks of sends that are not in the kernel yet. @type {Function[] | null} */
+    this.callbacks = null;
+    /** Records that wait, as pairs of tag and payload. @type {any[] | null} */
+    this.held = null;
+    this.scheduled = false;
+    /** The batch in which pause() was called. */
+    this.pausedIn = -1;
+    /** The facade for `_socket`. @type {Socket | null} */
+    this.socket = null;
+    /** @type {any} */
+    this.receiver = null;
+    /** @type {any} */
+    this.sender = null;
+    /** Sends that wait for a Blob. @type {Array<(error?: Error) => void> | null} */
+    this.waiting = null;
+    /** Bytes given to send() after the connection left OPEN, and those of a Blob being read. */
+    this.lateBytes = 0;
+  }
+}
+
+/** A connection. */
+class WebSocket extends EventEmitter {
+  /**
+   * @param {null} address Only null is supported: a WebSocket that the server opens
+   * @param {undefined} [_protocols]
+   * @param {any} [options] The options of the server
+   */
+  constructor(address, _protocols, options) {
+    super();
+    if (address !== null) throw notSupported('The WebSocket client (new WebSocket with an address)');
+    this._binaryType = BINARY_TYPES[0];
+    this._bits = options && options.allowSynchronousEvents === false ? ONE_BY_ONE : 0;
+    this._closeCode = ABNORMAL;
+    this._closeMessage = EMPTY_BUFFER;
+    this._protocol = '';
+    this._readyState = CONNECTING;
+    this._slot = 0;
+    this._generation = 0;
+    // Bytes of frames given to the reactor.
+    this._accepted = 0;
+    // The addresses as they came; see socket.js.
+    this._ports = 0;
+    /** @type {number | string} */
+    this._local = 0;
+    /** @type {number | string} */
+    this._remote = 0;
+    /** @type {any} */
+    this._owner = null;
+    /** @type {Extra | null} */
+    this._extra = null;
+  }
+
+  get binaryType() {
+    return this._binaryType;
+  }
+
+  set binaryType(type) {
+    if (!BINARY_TYPES.includes(type)) return;
+    this._binaryType = type;
+    if (type === 'nodebuffer') this._bits &= ~CONVERT;
+    else this._bits |= CONVERT;
+  }
+
+  get bufferedAmount() {
+    const late = this._extra === null ? 0 : this._extra.lateBytes;
+    if (this._readyState === CONNECTING || (this._bits & GONE) !== 0) return late;
+    const taken = reactor.state.native.bytesTaken(this._slot, this._generation);
+    return taken < 0 || taken > this._accepted ? late : this._accepted - taken + late;
+  }
+
+  get extensions() {
+    return '';
+  }
+
+  get isPaused() {
+    return (this._bits & PAUSED) !== 0;
+  }
+
+  get protocol() {
+    return this._protocol;
+  }
+
+  get readyState() {
+    return this._readyState;
+  }
+
+  get url() {
+    return undefined;
+  }
+
+  /**
+   * @param {any} [code]
+   * @param {any} [reason]
+   */
+  close(code, reason) {
+    const state = this._readyState;
+    if (state === CONNECTING) throw new Error(NEVER_CONNECTED);
+    if (state !== OPEN) return;
+    const payload = outgoing.closeReason(code, reason);
+    if ((this._bits & SENDS_WAIT) === 0) postClose(this, code, payload);
+    else sendLater(this, (error) => error === undefined && postClose(this, code, payload));
+    this._readyState = CLOSING;
+    if ((this._bits & GONE) !== 0) releaseHeld(this);
+  }
+
+  /** The `'close'` event with what is known; the connection must be gone. */
+  emitClose() {
+    this._readyState = CLOSED;
+    this.emit('close', this._closeCode, this._closeMessage);
+  }
+
+  pause() {
+    if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
+    if ((this._bits & PAUSED) !== 0) return;
+    this._bits |= PAUSED;
+    this[kExtra]().pausedIn = currentBatch();
+    outbox.pushEmpty(this._slot, this._generation, OUT_PAUSE);
+  }
+
+  resume() {
+    if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
+    if ((this._bits & PAUSED) === 0) return;
+    this._bits &= ~PAUSED;
+    inbound.scheduleNext(this);
+    outbox.pushEmpty(this._slot, this._generation, OUT_RESUME);
+  }
+
+  /**
+   * @param {any} [data]
+   * @param {any} [mask]
+   * @param {any} [callback]
+   */
+  ping(data, mask, callback) {
+    sendControl(this, OUT_PING | FIN, data, mask, callback);
+  }
+
+  /**
+   * @param {any} [data]
+   * @param {any} [mask]
+   * @param {any} [callback]
+   */
+  pong(data, mask, callback) {
+    sendControl(this, OUT_PONG | FIN, data, mask, callback);
+  }
+
+  /**
+   * @param {any} data
+   * @param {any} [options]
+   * @param {any} [callback]
+   */
+  send(data, options, callback) {
+    if (typeof options === 'function') {
+      callback = options;
+      options = undefined;
+    }
+    if (typeof data === 'number') data = data.toString();
+    if (this._readyState !== OPEN) {
+      sendClosed(this, data, callback);
+      return;
+    }
+    const isText = typeof data === 'string';
+    const tag =
+      options === undefined || options === null ? (isText ? TEXT : BINARY) : outgoing.tagOf(options, !isText);
+    if ((this._bits & SENDS_WAIT) !== 0 || (!isText && outgoing.isBlob(data))) {
+      sendInTurn(this, tag, data, callback);
+    } else {
+      post(this, tag, isText ? data : outgoing.toBytes(data), callback);
+    }
+  }
+
+  terminate() {
+    if (this._readyState === CLOSED) return;
+    if (this._readyState === CONNECTING) throw new Error(NEVER_CONNECTED);
+    this._readyState = CLOSING;
+    this._destroy();
+  }
+
+  /** Closes the socket at once; nothing but 'close' is emitted any more. */
+  _destroy() {
+    if ((this._bits & TERMINATED) !== 0) return;
+    this._bits |= TERMINATED;
+    if ((this._bits & GONE) !== 0) releaseHeld(this);
+    else outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
+  }
+
+  get _autoPong() {
+    return this._owner !== null && !!this._owner.options.autoPong;
+  }
+
+  get _closeFrameReceived() {
+    return (this._bits & inbound.CLOSE_RECEIVED) !== 0;
+  }
+
+  get _closeFrameSent() {
+    return (this._bits & CLOSE_SENT) !== 0;
+  }
+
+  get _closeTimeout() {
+    return this._owner === null ? undefined : this._owner.options.closeTimeout;
+  }
+
+  get _closeTimer() {
+    return null;
+  }
+
+  get _errorEmitted() {
+    return (this._bits & inbound.ERROR_EMITTED) !== 0;
+  }
+
+  get _extensions() {
+    return {};
+  }
+
+  get _isServer() {
+    return (this._bits & inbound.CLIENT) === 0;
+  }
+
+  set _isServer(isServer) {
+    if (isServer) this._bits &= ~inbound.CLIENT;
+    else this._bits |= inbound.CLIENT;
+  }
+
+  get _paused() {
+    return this.isPaused;
+  }
+
+  get _receiver() {
+    if (this._readyState === CONNECTING) return null;
+    const extra = this[kExtra]();
+    if (extra.receiver === null) extra.receiver = new EventEmitter();
+    return extra.receiver;
+  }
+
+  get _sender() {
+    if (this._readyState === CONNECTING) return null;
+    const extra = this[kExtra]();
+    if (extra.sender === null) extra.sender = { _socket: this._socket, _bufferedBytes: 0 };
+    extra.sender._bufferedBytes = extra.lateBytes;
+    return extra.sender;
+  }
+
+  get _socket() {
+    if (this._readyState === CONNECTING) return null;
+    const extra = this[kExtra]();
+    if (extra.socket === null) extra.socket = new Socket(this);
+    return extra.socket;
+  }
+
+  /** @returns {Extra} */
+  [kExtra]() {
+    if (this._extra === null) this._extra = new Extra();
+    return this._extra;
+  }
+
+  /**
+   * Makes it the connection of a slot.
+   *
+   * @param {any} owner The server
+   * @param {any} peer Slot, generation and addresses
+   */
+  [kAttach](owner, peer) {
+    this._owner = owner;
+    this._slot = peer._slot;
+    this._generation = peer._generation;
+    this._ports = peer._ports;
+    this._local = peer._local;
+    this._remote = peer._remote;
+    this._readyState = OPEN;
+    reactor.state.connections[peer._slot] = this;
+  }
+
+  /**
+   * Takes over the facade that the hooks of the handshake have seen.
+   *
+   * @param {any} socket
+   */
+  [kAdopt](socket) {
+    const extra = this[kExtra]();
+    extra.callbacks = socket._owner[kExtra]().callbacks;
+    extra.socket = socket;
+    socket._owner = this;
+  }
+
+  /**
+   * @param {number} tag
+   * @param {number} offset
+   * @param {number} length
+   */
+  [kRecord](tag, offset, length) {
+    inbound.record(this, tag, offset, length);
+  }
+
+  /** The reactor died. */
+  [kFailed]() {
+    this._bits |= GONE | TERMINATED;
+    if (this._readyState !== CLOSED) inbound.finish(this);
+  }
+}
+
+for (const [value, name] of READY_STATES.entries()) {
+  Object.defineProperty(WebSocket, name, { enumerable: true, value });
+  Object.defineProperty(WebSocket.prototype, name, { enumerable: true, value });
+}
+
+for (const name of ['binaryType', 'bufferedAmount', 'extensions', 'isPaused', 'protocol', 'readyState', 'url']) {
+  Object.defineProperty(WebSocket.prototype, name, { enumerable: true });
+}
+
+eventTarget.install(WebSocket.prototype);
+
+/**
+ * @param {any} ws
+ * @param {number | undefined} code
+ * @param {Uint8Array} reason
+ */
+function postClose(ws, code, reason) {
+  ws._bits |= CLOSE_SENT;
+  const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
+  outbox.pushBytes(ws._slot, ws._generation, tag, reason);
+  ws._accepted += outgoing.frameBytes(code === undefined ? 0 : 2 + reason.length);
+}
+
+/**
+ * What is held is not worth waiting for resume() any more: the socket is gone.
+ *
+ * @param {any} ws
+ */
+function releaseHeld(ws) {
+  ws._bits &= ~PAUSED;
+  inbound.scheduleNext(ws);
+}
+
+/**
+ * @param {any} ws
+ * @param {number} tag
+ * @param {any} data
+ * @param {any} mask
+ * @param {any} callback
+ */
+function sendControl(ws, tag, data, mask, callback) {
+  if (typeof data === 'function') {
+    callback = data;
+    data = undefined;
+  } else if (typeof mask === 'function') {
+    callback = mask;
+  }
+  if (typeof data === 'number') data = data.toString();
+  if (ws._readyState !== OPEN) sendClosed(ws, data, callback);
+  else if ((ws._bits & SENDS_WAIT) !== 0 || outgoing.isBlob(data)) sendInTurn(ws, tag, data, callback, true);
+  else post(ws, tag, outgoing.controlPayload(data), callback);
+}
+
+/**
+ * A send of or behind a Blob.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ * @param {any} data
+ * @param {any} callback
+ * @param {boolean} [isControl]
+ */
+function sendInTurn(ws, tag, data, callback, isControl) {
+  const blob = outgoing.isBlob(data);
+  if (blob && isControl && data.size > 125) outgoing.controlPayload(Buffer.alloc(126));
+  const bytes = blob ? null : isControl ? outgoing.controlPayload(data) : outgoing.toBytes(data);
+  const send = (/** @type {Error | undefined} */ error) => {
+    if (error !== undefined) {
+      if (typeof callback === 'function') callback(error);
+    } else if (bytes === null) {
+      sendBlob(ws, tag, data, callback);
+    } else {
+      post(ws, tag, bytes, callback);
+    }
+  };
+  if ((ws._bits & SENDS_WAIT) === 0) send(undefined);
+  else sendLater(ws, send);
+}
+
+/**
+ * @param {any} ws
+ * @param {any} data
+ * @param {any} callback
+ */
+function sendClosed(ws, data, callback) {
+  const state = ws._readyState;
+  const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
+  if (state === CONNECTING) throw new Error(message);
+  const length = outgoing.byteLength(data);
+  if (length !== 0) ws[kExtra]().lateBytes += length;
+  if (callback) process.nextTick(callback, new Error(message));
+}
+
+module.exports = { WebSocket, kAdopt, kAttach };
