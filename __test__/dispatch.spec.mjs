@@ -147,7 +147,7 @@ test('sends from a promise job and from a timer leave', async (t) => {
     setTimeout(() => ws.send('later'), 1);
   });
   raw.send(frame(1, 'a'));
-  t.is(await frames(raw, 10), '810161' + '81056c61746572');
+  t.is(await frames(raw, 10), '820161' + '81056c61746572');
 });
 
 test('timers run while messages keep coming', async (t) => {
