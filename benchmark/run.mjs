@@ -1,12 +1,11 @@
 // Measures the candidates in turn and writes benchmark/record/<machine>/<date>.json. See README.md.
 import { spawnSync } from 'node:child_process';
-import { existsSync } from 'node:fs';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { printReport } from './report.mjs';
 import { describeMachine, writeRecord } from './record.mjs';
 import { canPin, raiseFileLimit, runLoad, startServer } from './server-process.mjs';
-import { benchmarkDir, candidates as known, loadBinary, rootDir, shapes, targetDir } from './shapes.mjs';
+import { benchmarkDir, candidates as known, rootDir, shapes, targetDir } from './shapes.mjs';
 
 const USAGE = `usage: node benchmark/run.mjs [options]
 
@@ -180,10 +179,8 @@ function limitConnections(chosen) {
 }
 
 function buildLoad() {
-  const floor = join(targetDir, 'release', 'mio_echo');
-  if (existsSync(loadBinary) && existsSync(floor)) return;
   const manifest = join(benchmarkDir, 'load', 'Cargo.toml');
-  const words = ['build', '--release', '--locked', '--manifest-path', manifest, '--target-dir', targetDir];
+  const words = ['build', '--quiet', '--release', '--locked', '--manifest-path', manifest, '--target-dir', targetDir];
   const { status } = spawnSync('cargo', words, { stdio: 'inherit' });
   if (status !== 0) throw new Error('The load generator does not build');
 }

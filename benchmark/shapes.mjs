@@ -30,11 +30,33 @@ export const shapes = {
   '1x20': { text: '1 connection, 20 B', load: { mode: 'latency', payload: 20 } },
   '1x20-unpinned': { text: '1 connection, 20 B, all CPUs', load: { mode: 'latency', payload: 20 }, unpinned: true },
   'idle-10000': { text: '10,000 idle connections', load: { mode: 'idle', connections: 10_000 }, rounds: 3 },
-  '100x20-binary': { text: '100 connections, 20 B binary', load: { connections: 100, payload: 20, binary: true }, full: true },
-  '200x16384-text': { text: '200 connections, 16 KiB text', load: { connections: 200, payload: 16384 }, full: true },
-  '100x20-paced': { text: '100 connections, 20 B every 20 ms', load: { connections: 100, payload: 20, 'pace-ms': 20 }, full: true },
-  '100x20-ingest': { text: '100 connections, 20 B, one way', load: { mode: 'ingest', connections: 100, payload: 20 }, full: true, ingest: true },
-  'idle-10000-used': { text: '10,000 connections idle after an echo', load: { mode: 'idle', connections: 10_000, touch: 1 }, full: true, rounds: 3 },
+  '100x20-binary': {
+    text: '100 connections, 20 B binary',
+    load: { connections: 100, payload: 20, binary: true },
+    full: true,
+  },
+  '200x16384-text': {
+    text: '200 connections, 16 KiB text',
+    load: { connections: 200, payload: 16384 },
+    full: true,
+  },
+  '100x20-paced': {
+    text: '100 connections, 20 B every 20 ms',
+    load: { connections: 100, payload: 20, 'pace-ms': 20 },
+    full: true,
+  },
+  '100x20-ingest': {
+    text: '100 connections, 20 B, one way',
+    load: { mode: 'ingest', connections: 100, payload: 20 },
+    full: true,
+    ingest: true,
+  },
+  'idle-10000-used': {
+    text: '10,000 connections idle after an echo',
+    load: { mode: 'idle', connections: 10_000, touch: 1 },
+    full: true,
+    rounds: 3,
+  },
   rate: { text: 'handshakes, 20 at a time', load: { mode: 'rate', connections: 20 }, full: true },
 };
 

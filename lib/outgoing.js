@@ -32,11 +32,11 @@ const REASON_BYTES = 123;
  * @returns {number}
  */
 function tagOf(options, binary) {
+  if (typeof options !== 'object') return binary ? BINARY : TEXT;
   const { binary: isBinary, fin } = options;
-  if (isBinary !== undefined || Object.hasOwn(options, 'binary')) binary = !!isBinary;
-  let tag = binary ? OUT_BINARY : OUT_TEXT;
-  if (fin !== undefined ? fin : !Object.hasOwn(options, 'fin')) tag |= FIN;
-  return tag;
+  if (isBinary !== undefined || 'binary' in options) binary = !!isBinary;
+  const tag = binary ? OUT_BINARY : OUT_TEXT;
+  return (fin !== undefined ? fin : !('fin' in options)) ? tag | FIN : tag;
 }
 
 /**

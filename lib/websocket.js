@@ -203,11 +203,8 @@ class WebSocket extends EventEmitter {
     const isText = typeof data === 'string';
     const tag =
       options === undefined || options === null ? (isText ? TEXT : BINARY) : outgoing.tagOf(options, !isText);
-    if ((this._bits & SENDS_WAIT) !== 0 || (!isText && outgoing.isBlob(data))) {
-      sendInTurn(this, tag, data, callback);
-    } else {
-      post(this, tag, isText ? data : outgoing.toBytes(data), callback);
-    }
+    if ((this._bits & SENDS_WAIT) === 0 && (isText || data instanceof Uint8Array)) post(this, tag, data, callback);
+    else sendInTurn(this, tag, data, callback);
   }
 
   terminate() {

@@ -263,9 +263,22 @@ fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: st
                 consumer.on_ping(session, payload);
             }
             Event::Pong(payload) => consumer.on_pong(session, payload),
-            Event::Close { code, reason } => consumer.on_close(session, code, reason),
-            Event::Error(error) => consumer.on_error(session, error),
+            Event::Close { code, reason } => {
+                consumer.on_close(session, code, reason);
+                finish_if_complete(session);
+            }
+            Event::Error(error) => {
+                consumer.on_error(session, error);
+                finish_if_complete(session);
+            }
         }
+    }
+}
+
+/// The answer to our close frame may have come when all is written: then nothing else would end the connection.
+fn finish_if_complete(session: &mut Session<'_>) {
+    if session.connection.close_complete() {
+        session.touch();
     }
 }
 

@@ -231,7 +231,8 @@ impl<'a> ClosedLoop<'a> {
             self.now = self.epoch.elapsed().as_nanos() as u64;
             record(&mut self.latencies, connection, &received, self.now, self.window);
             answered += received.count;
-            // A short read has emptied the socket; more would be a new event. Only the end of the stream would not.
+            // A short read has emptied the socket; more would be a new event. Only the end of the stream
+            // would not.
             if length < self.input.len() && !event.is_read_closed() {
                 break;
             }
@@ -280,7 +281,8 @@ impl<'a> ClosedLoop<'a> {
     }
 }
 
-/// Records the time that `received` took, of requests sent since `window`. Requests of one write share one entry.
+/// Records the time that `received` took, of requests sent since `window`. Requests of one write share one
+/// entry.
 fn record(
     latencies: &mut Histogram<u64>,
     connection: &Connection,

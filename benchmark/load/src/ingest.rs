@@ -18,7 +18,8 @@ use crate::report::Report;
 /// Bytes prepared for one write.
 const BATCH: usize = 64 << 10;
 
-/// Sends for the window's length, then asks every connection for its count. The time until the answers is part of the window.
+/// Sends for the window's length, then asks every connection for its count. The time until the answers is
+/// part of the window.
 ///
 /// # Errors
 /// A count differs from what was sent, or there is no answer within the timeout.

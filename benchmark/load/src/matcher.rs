@@ -1,4 +1,5 @@
-//! Compares the response stream of one connection with what it must be, byte by byte and in order, without assembling messages.
+//! Compares the response stream of one connection with what it must be, byte by byte and in order, without
+//! assembling messages.
 
 use std::error::Error;
 
@@ -16,10 +17,12 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    /// Compares `input`, the next bytes of the stream, with responses before `sent`; returns how many of them it completes.
+    /// Compares `input`, the next bytes of the stream, with responses before `sent`; returns how many of them
+    /// it completes.
     ///
     /// # Errors
-    /// The stream differs: a sentence that says where. Ping and pong frames between responses are let through.
+    /// The stream differs: a sentence that says where. Ping and pong frames between responses are let
+    /// through.
     pub(crate) fn feed(
         &mut self,
         connection: usize,

@@ -1,20 +1,23 @@
 //! The messages of a run: what is sent and what must come back.
 //!
-//! A payload is a function of connection and sequence number, so nothing that was sent needs to be kept for the comparison:
+//! A payload is a function of connection and sequence number, so nothing that was sent needs to be kept for
+//! the comparison:
 //!
 //! ```text
 //! payload = digits(sequence, connection), 12 bytes ++ fill[offset(sequence, connection)..]
 //! ```
-//! The digits are 6 bits each in `0x30..=0x6f`; text fill is of the same alphabet, binary fill uses all byte values. A payload under
-//! 12 bytes keeps the first digits: low sequence digits first, so that neighbours still differ.
+//! The digits are 6 bits each in `0x30..=0x6f`; text fill is of the same alphabet, binary fill uses all byte
+//! values. A payload under 12 bytes keeps the first digits: low sequence digits first, so that neighbours
+//! still differ.
 
 /// Bytes of a payload that spell sequence number and connection.
 const DIGITS: usize = 12;
 /// Number of offsets into the fill; a power of two, small enough for the table to stay in a level 2 cache.
 const OFFSETS: usize = 1 << 16;
 
-/// First bytes of the message that asks an ingest server for its count; no payload of a run starts so.
-/// The server answers with one text message: these bytes, the number of messages, a space, and their bytes, in decimal.
+/// First bytes of the message that asks an ingest server for its count; no payload of a run starts so. The
+/// server answers with one text message: these bytes, the number of messages, a space, and their bytes, in
+/// decimal.
 pub(crate) const MARKER: &[u8] = b"#count ";
 
 /// Makes requests and tells their responses.

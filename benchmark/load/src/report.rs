@@ -7,7 +7,8 @@ use hdrhistogram::Histogram;
 use crate::args::Args;
 use crate::process::CpuUse;
 
-/// A JSON object under construction. Keys and strings are this program's own or thread names; the latter are escaped.
+/// A JSON object under construction. Keys and strings are this program's own or thread names; the latter are
+/// escaped.
 pub(crate) struct Report(String);
 
 impl Report {
@@ -39,7 +40,8 @@ impl Report {
         self.raw(key, &format!("\"{value}\""));
     }
 
-    /// Adds what `count` messages (or handshakes) in `seconds` cost the server; `own` is what they cost this program.
+    /// Adds what `count` messages (or handshakes) in `seconds` cost the server; `own` is what they cost this
+    /// program.
     pub(crate) fn costs(
         &mut self,
         unit: &str,

@@ -1,7 +1,8 @@
 //! The floor: what an echo costs with one `mio::Poll`, one read and one write, and nothing else.
 //!
-//! Frames are never assembled: a response header goes out as soon as the request's is known, payload bytes follow as they come,
-//! unmasked where they were read. No limits, no checks of what a peer sends: a yardstick for benchmarks, not a server.
+//! Frames are never assembled: a response header goes out as soon as the request's is known, payload bytes
+//! follow as they come, unmasked where they were read. No limits, no checks of what a peer sends: a yardstick
+//! for benchmarks, not a server.
 
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
@@ -74,7 +75,8 @@ struct Connection {
     open: bool,
     /// Bytes of an unfinished request or frame header.
     partial: Vec<u8>,
-    /// Payload bytes of the current frame that are still to come, and the key in the phase of the first of them.
+    /// Payload bytes of the current frame that are still to come, and the key in the phase of the first of
+    /// them.
     remaining: u64,
     mask: [u8; 4],
     closing: bool,
@@ -137,7 +139,8 @@ impl Connection {
         self.write(response.as_bytes())
     }
 
-    /// Turns `buffer[HEADROOM..end]`, frames of a client, into the same frames of a server, in place. Returns where they are.
+    /// Turns `buffer[HEADROOM..end]`, frames of a client, into the same frames of a server, in place. Returns
+    /// where they are.
     fn echo(&mut self, buffer: &mut [u8], end: usize) -> Range<usize> {
         let mut from = HEADROOM - self.partial.len();
         buffer[from..HEADROOM].copy_from_slice(&self.partial);

@@ -1,0 +1,178 @@
+// Batches of records: order, handlers that throw, memory, and the flush of what is sent meanwhile.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+import test from 'ava';
+
+import { connect, frame, frames, nextEvents, openPair, openRaw } from './helpers/clients.mjs';
+import { isReference, startServer } from './helpers/impl.mjs';
+
+const ownOnly = isReference ? test.skip : test;
+
+/** Runs a script with a server, the client of ws and the `frame` helper; resolves with its lines. */
+async function run(source) {
+  const from = isReference ? 'ws' : fileURLToPath(new URL('../lib/index.js', import.meta.url));
+  const child = spawn(process.execPath, [
+    '-e',
+    `const { WebSocketServer } = require(${JSON.stringify(from)});
+    const net = require('node:net');
+    const frame = ${frame};
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' }, () => {
+      const socket = net.connect(server.address().port, '127.0.0.1');
+      socket.write('GET / HTTP/1.1\\r\\nHost: x\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n' +
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\r\\nSec-WebSocket-Version: 13\\r\\n\\r\\n');
+      socket.once('data', () => start(socket));
+    });
+    ${source}`,
+  ]);
+  const output = [];
+  child.stdout.on('data', (chunk) => output.push(chunk));
+  child.stderr.on('data', (chunk) => output.push(chunk));
+  const [code] = await once(child, 'close');
+  return { code, lines: Buffer.concat(output).toString().trimEnd().split('\n') };
+}
+
+test('a handler that throws is an uncaught exception', async (t) => {
+  const { code, lines } = await run(`
+    const start = (socket) => socket.write(frame(1, 'a'));
+    server.on('connection', (ws) => ws.on('message', () => { throw new Error('from the handler'); }));
+  `);
+  t.is(code, 1);
+  t.true(lines.some((line) => line.includes('from the handler')));
+});
+
+ownOnly('a handler that throws does not lose the rest, nor the order', async (t) => {
+  const { code, lines } = await run(`
+    process.on('uncaughtException', (error) => console.log(error.message));
+    const start = (socket) => {
+      socket.end(Buffer.concat([...'abcde'].map((text) => frame(1, text)).concat(frame(8, Buffer.from([3, 232])))));
+    };
+    server.on('connection', (ws) => {
+      ws.on('message', (data) => {
+        console.log('message ' + data);
+        if ('ace'.includes(String(data))) throw new Error('thrown at ' + data);
+      });
+      ws.on('close', (code) => {
+        console.log('close ' + code);
+        server.close();
+      });
+    });
+  `);
+  t.is(code, 0);
+  t.deepEqual(lines, [
+    'message a',
+    'thrown at a',
+    'message b',
+    'message c',
+    'thrown at c',
+    'message d',
+    'message e',
+    'thrown at e',
+    'close 1000',
+  ]);
+});
+
+ownOnly("what was sent before a handler threw leaves, and what a 'close' handler throws is not lost", async (t) => {
+  const { code, lines } = await run(`
+    process.on('uncaughtException', (error) => console.log(error.message));
+    const start = (socket) => {
+      socket.write(frame(1, 'a'));
+      socket.on('data', (data) => {
+        console.log(data.toString('hex'));
+        socket.destroy();
+      });
+    };
+    server.on('connection', (ws) => {
+      ws.on('message', (data) => {
+        ws.send(data);
+        throw new Error('after the send');
+      });
+      ws.on('close', () => {
+        server.close();
+        throw new Error('in close');
+      });
+    });
+  `);
+  t.is(code, 0);
+  t.deepEqual(lines, ['after the send', '820161', 'in close']);
+});
+
+test('records of one connection keep their order', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  const log = [];
+  for (const event of ['message', 'ping', 'pong']) ws.on(event, (data) => log.push(`${event} ${data}`));
+  const closed = once(ws, 'close').then(([code]) => log.push(`close ${code}`));
+  raw.send(Buffer.concat([frame(1, 'a'), frame(9, 'b'), frame(2, 'c'), frame(10, 'd'), frame(1, 'e'), frame(8)]));
+  await closed;
+  t.deepEqual(log, ['message a', 'ping b', 'message c', 'pong d', 'message e', 'close 1005']);
+});
+
+test('jobs run between two connections', async (t) => {
+  const server = await startServer(t);
+  const log = [];
+  server.on('connection', (ws) => {
+    ws.on('message', (data) => {
+      log.push(`message ${data}`);
+      process.nextTick(() => log.push(`tick of ${data}`));
+      queueMicrotask(() => log.push(`job of ${data}`));
+    });
+  });
+  const pairs = [await connect(t, server), await connect(t, server), await connect(t, server)];
+  const all = Promise.all(pairs.map(({ ws }) => once(ws, 'message')));
+  pairs.forEach(({ client }, index) => client.send(String(index)));
+  await all;
+  await new Promise((resolve) => setImmediate(resolve));
+  for (const index of [0, 1, 2]) {
+    const at = log.indexOf(`message ${index}`);
+    t.deepEqual(log.slice(at, at + 3), [`message ${index}`, `tick of ${index}`, `job of ${index}`]);
+  }
+});
+
+test('thousands of messages back and forth, in order', async (t) => {
+  const { ws, client } = await openPair(t);
+  const count = 20_000;
+  ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary }));
+  const echoes = nextEvents(client, 'message', count);
+  for (let index = 0; index < count; index++) client.send(String(index));
+  const received = await echoes;
+  t.true(received.every(([data], index) => Number(data) === index));
+});
+
+test('sends from a promise job and from a timer leave', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  ws.on('message', async (data) => {
+    await null;
+    ws.send(data);
+    setTimeout(() => ws.send('later'), 1);
+  });
+  raw.send(frame(1, 'a'));
+  t.is(await frames(raw, 10), '820161' + '81056c61746572');
+});
+
+test('timers run while messages keep coming', async (t) => {
+  const { ws, client } = await openPair(t);
+  let isRunning = true;
+  ws.on('message', (data) => {
+    if (isRunning) ws.send(data);
+  });
+  client.on('message', (data) => client.send(data));
+  for (let index = 0; index < 100; index++) client.send('x');
+  await new Promise((resolve) => setTimeout(resolve, 20));
+  isRunning = false;
+  t.pass();
+});
+
+ownOnly('the memory of messages cannot be transferred away', async (t) => {
+  const { ws, client } = await openPair(t);
+  const message = once(ws, 'message');
+  client.send(Buffer.from('abc'));
+  const [data] = await message;
+  // Node 20 copies instead, later versions throw.
+  try {
+    structuredClone(data.buffer, { transfer: [data.buffer] });
+  } catch (error) {
+    t.is(error.name, 'DataCloneError');
+  }
+  t.is(String(data), 'abc');
+});
