@@ -66,7 +66,8 @@ fn words(key: [u8; 4], bytes: &mut [u8]) {
     }
 }
 
-/// With the widest vectors that the processor has. The standard library asks the processor once.
+/// With the widest vectors that the processor has: each doubling of the width is worth about half more at 16 KiB. The
+/// standard library asks the processor once.
 #[cfg(target_arch = "x86_64")]
 fn long(key: [u8; 4], bytes: &mut [u8]) {
     if std::is_x86_feature_detected!("avx512f") {
