@@ -3,9 +3,12 @@
 //! The only unsafe code of the engine: vectors are loaded from and stored to raw pointers (`generic`), with instructions
 //! that the processor is asked for first (`x86_64`, `aarch64`).
 
-#![expect(
-    unsafe_code,
-    reason = "vector loads and stores, and calls of functions that need a processor feature"
+#![cfg_attr(
+    any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")),
+    expect(
+        unsafe_code,
+        reason = "vector loads and stores, and calls of functions that need a processor feature"
+    )
 )]
 
 #[cfg(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")))]
