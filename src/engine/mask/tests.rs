@@ -71,7 +71,8 @@ fn phase_goes_on() {
     assert_eq!(bytes[0], b'H' ^ 0x3d);
 }
 
-/// All lengths around the vector widths at all alignments, with bytes on either side that must stay as they are.
+/// All lengths around the vector widths at all alignments, with bytes on either side that must stay as they
+/// are.
 #[test]
 fn lengths_and_offsets() {
     let bytes: Vec<u8> = (0..700_u32).map(|i| (i * 7) as u8).collect();
