@@ -98,7 +98,10 @@ proptest! {
         pieces in prop::collection::vec(
             prop_oneof![
                 "[a-c\u{e4}\u{20ac}\u{1f642}]{0,40}".prop_map(String::into_bytes),
-                prop::collection::vec(prop_oneof![Just(0xf0_u8), Just(0x9f), Just(0xe2), Just(0x82), any::<u8>()], 0..5),
+                prop::collection::vec(
+                    prop_oneof![Just(0xf0_u8), Just(0x9f), Just(0xe2), Just(0x82), any::<u8>()],
+                    0..5,
+                ),
             ],
             0..6,
         ),
