@@ -2,7 +2,7 @@
 
 const { CLOSING, FastBuffer, OPEN, OUT_END } = require('./constants');
 const { ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
-const { kExtra, post } = require('./outgoing');
+const { post } = require('./outgoing');
 const outbox = require('./outbox');
 
 /**
@@ -14,7 +14,7 @@ const outbox = require('./outbox');
  * @param {any} callback
  */
 function sendBlob(ws, tag, blob, callback) {
-  const extra = ws[kExtra]();
+  const extra = ws._ensureExtra();
   const { size } = blob;
   ws._bits |= SENDS_WAIT;
   extra.lateBytes += size;
@@ -39,14 +39,14 @@ function sendBlob(ws, tag, blob, callback) {
  * @param {(error?: Error) => void} send Sends now; gets an error instead when it never will be
  */
 function sendLater(ws, send) {
-  const extra = ws[kExtra]();
+  const extra = ws._ensureExtra();
   if (extra.waiting === null) extra.waiting = [];
   extra.waiting.push(send);
 }
 
 /** @param {any} ws */
 function sendWaiting(ws) {
-  const { waiting } = ws[kExtra]();
+  const { waiting } = ws._ensureExtra();
   while (waiting !== null && waiting.length !== 0 && (ws._bits & SENDS_WAIT) === 0) waiting.shift()();
 }
 
@@ -68,7 +68,7 @@ function abandon(extra, callback, error) {
  * @param {Error} error
  */
 function unreadable(ws, callback, error) {
-  abandon(ws[kExtra](), callback, error);
+  abandon(ws._ensureExtra(), callback, error);
   if ((ws._bits & GONE) !== 0) return;
   if (ws._readyState === OPEN) ws._readyState = CLOSING;
   outbox.pushEmpty(ws._slot, ws._generation, OUT_END);

@@ -6,9 +6,11 @@ const kFields = Symbol('kFields');
 
 /** What the handlers of `on*` and `addEventListener` get. */
 class Event {
+  /** @type {any} */
+  [kFields];
+
   /** @param {string} type Name of the event */
   constructor(type) {
-    /** @type {any} */
     this[kFields] = { target: null, type };
   }
 

@@ -17,7 +17,7 @@ const {
 } = require('./constants');
 const { currentBatch, payload } = require('./dispatch');
 const { closeCodeOf, protocolError } = require('./errors');
-const { abandonSends, kExtra, sent } = require('./outgoing');
+const { abandonSends, sent } = require('./outgoing');
 const reactor = require('./reactor');
 
 // Bits of `ws._bits`. The low eight say that a message cannot be emitted just so (`NOT_PLAIN`).
@@ -66,7 +66,7 @@ function record(ws, tag, offset, length) {
 function mustHold(ws) {
   if ((ws._bits & (HOLDING | ONE_BY_ONE)) !== 0) return true;
   // What was read together with the message whose handler paused is still delivered, as in ws.
-  return (ws._bits & PAUSED) !== 0 && ws[kExtra]().pausedIn !== currentBatch();
+  return (ws._bits & PAUSED) !== 0 && ws._ensureExtra().pausedIn !== currentBatch();
 }
 
 /**
@@ -75,7 +75,7 @@ function mustHold(ws) {
  * @param {Buffer} data
  */
 function hold(ws, tag, data) {
-  const extra = ws[kExtra]();
+  const extra = ws._ensureExtra();
   if (extra.held === null) extra.held = [];
   extra.held.push(tag, data);
   if ((ws._bits & HOLDING) !== 0) return;
@@ -89,7 +89,7 @@ function hold(ws, tag, data) {
  * @param {any} ws
  */
 function deliverHeld(ws) {
-  const extra = ws[kExtra]();
+  const extra = ws._ensureExtra();
   const { held } = extra;
   extra.scheduled = false;
   if (held === null) return;
@@ -115,7 +115,7 @@ function deliverHeld(ws) {
  * @param {any} ws
  */
 function scheduleNext(ws) {
-  const extra = ws[kExtra]();
+  const extra = ws._ensureExtra();
   if (extra.held === null || extra.scheduled) return;
   extra.scheduled = true;
   if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(extra.held[0])) setImmediate(deliverHeld, ws);
@@ -165,7 +165,7 @@ function convert(binaryType, data) {
     case 'fragments':
       return data.length === 0 ? [] : [data];
     case 'blob':
-      return new Blob([data]);
+      return new Blob([/** @type {any} */ (data)]);
     default:
       return data;
   }
@@ -219,7 +219,7 @@ function closed(ws, tag) {
     hold(ws, tag, EMPTY_BUFFER);
   } else if (mayWait && (ws._bits & HOLDING) !== 0) {
     ws._bits &= ~PAUSED;
-    const { held } = ws[kExtra]();
+    const { held } = ws._ensureExtra();
     held.push(tag, EMPTY_BUFFER);
     scheduleNext(ws);
   } else {

@@ -16,7 +16,7 @@ const {
 } = require('./constants');
 const { GONE, TERMINATED } = require('./inbound');
 const outbox = require('./outbox');
-const { kExtra } = require('./outgoing');
+const {} = require('./outgoing');
 
 const IPV6_BYTES = 16;
 
@@ -44,7 +44,7 @@ function readPeer(peer, slot, opened) {
  * @returns {number | string}
  */
 function readAddress(opened, offset, family) {
-  if (family === 6) return opened.latin1Slice(offset, offset + IPV6_BYTES);
+  if (family === 6) return opened.toString('latin1', offset, offset + IPV6_BYTES);
   return family === 4 ? opened.readInt32BE(offset) : '';
 }
 
@@ -177,7 +177,7 @@ class Socket extends EventEmitter {
     let tag = OUT_WRITE;
     if (typeof callback === 'function') {
       tag |= OUT_FLAG_WANT_SENT << 8;
-      const extra = this._owner[kExtra]();
+      const extra = this._owner._ensureExtra();
       if (extra.callbacks === null) extra.callbacks = [];
       extra.callbacks.push(callback);
     }

@@ -11,13 +11,11 @@ const {
   OUT_ACCEPT,
   OUT_RESPOND,
   OUT_TERMINATE,
-  kFailed,
-  kRecord,
 } = require('./constants');
 const outbox = require('./outbox');
-const { abandonSends, kExtra, sent } = require('./outgoing');
+const { abandonSends, sent } = require('./outgoing');
 const reactor = require('./reactor');
-const { Request, requestText } = require('./request');
+const { UpgradeRequest, requestText } = require('./request');
 const { Socket, readPeer } = require('./socket');
 const subprotocol = require('./subprotocol');
 
@@ -57,7 +55,7 @@ class Upgrade {
     readPeer(this, slot, opened);
     this.server = server;
     this.socket = /** @type {any} */ (new Socket(this));
-    this.request = new Request(requestText(opened), this);
+    this.request = new UpgradeRequest(requestText(opened), this);
     this.answered = false;
     this.gone = false;
     this.isPaused = false;
@@ -73,20 +71,20 @@ class Upgrade {
 
   resume() {}
 
-  [kExtra]() {
+  _ensureExtra() {
     return this._extra;
   }
 
   /** @param {number} tag @param {number} _offset @param {number} length */
-  [kRecord](tag, _offset, length) {
+  _onRecord(tag, _offset, length) {
     const kind = tag & 0xff;
     if (kind === IN_SENT) sent(this, length);
     if (kind !== IN_CLOSED) return;
     reactor.state.connections[this._slot] = undefined;
-    this[kFailed]();
+    this._onFailed();
   }
 
-  [kFailed]() {
+  _onFailed() {
     this.gone = true;
     reactor.release();
     this.server.closed(this);

@@ -17,8 +17,6 @@ const {
   OUT_RESUME,
   OUT_TERMINATE,
   READY_STATES,
-  kFailed,
-  kRecord,
 } = require('./constants');
 const { sendBlob, sendLater } = require('./blob-sends');
 const { currentBatch } = require('./dispatch');
@@ -30,11 +28,9 @@ const outgoing = require('./outgoing');
 const reactor = require('./reactor');
 const { Socket } = require('./socket');
 
-const { BINARY, FIN, TEXT, kExtra, post } = outgoing;
+const { BINARY, FIN, TEXT, post } = outgoing;
 const { CLOSE_SENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, TERMINATED } = inbound;
 
-const kAttach = Symbol('kAttach');
-const kAdopt = Symbol('kAdopt');
 const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
@@ -47,7 +43,7 @@ class Extra {
     this.scheduled = false;
     /** The batch in which pause() was called. */
     this.pausedIn = -1;
-    /** The facade for `_socket`. @type {Socket | null} */
+    /** The facade for `_socket`. @type {any} */
     this.socket = null;
     /** @type {any} */
     this.receiver = null;
@@ -155,7 +151,7 @@ class WebSocket extends EventEmitter {
     if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
     if ((this._bits & PAUSED) !== 0) return;
     this._bits |= PAUSED;
-    this[kExtra]().pausedIn = currentBatch();
+    this._ensureExtra().pausedIn = currentBatch();
     outbox.pushEmpty(this._slot, this._generation, OUT_PAUSE);
   }
 
@@ -265,14 +261,14 @@ class WebSocket extends EventEmitter {
 
   get _receiver() {
     if (this._readyState === CONNECTING) return null;
-    const extra = this[kExtra]();
+    const extra = this._ensureExtra();
     if (extra.receiver === null) extra.receiver = new EventEmitter();
     return extra.receiver;
   }
 
   get _sender() {
     if (this._readyState === CONNECTING) return null;
-    const extra = this[kExtra]();
+    const extra = this._ensureExtra();
     if (extra.sender === null) extra.sender = { _socket: this._socket, _bufferedBytes: 0 };
     extra.sender._bufferedBytes = extra.lateBytes;
     return extra.sender;
@@ -280,13 +276,13 @@ class WebSocket extends EventEmitter {
 
   get _socket() {
     if (this._readyState === CONNECTING) return null;
-    const extra = this[kExtra]();
+    const extra = this._ensureExtra();
     if (extra.socket === null) extra.socket = new Socket(this);
     return extra.socket;
   }
 
   /** @returns {Extra} */
-  [kExtra]() {
+  _ensureExtra() {
     if (this._extra === null) this._extra = new Extra();
     return this._extra;
   }
@@ -297,7 +293,7 @@ class WebSocket extends EventEmitter {
    * @param {any} owner The server
    * @param {any} peer Slot, generation and addresses
    */
-  [kAttach](owner, peer) {
+  _attach(owner, peer) {
     this._owner = owner;
     this._slot = peer._slot;
     this._generation = peer._generation;
@@ -313,9 +309,9 @@ class WebSocket extends EventEmitter {
    *
    * @param {any} socket
    */
-  [kAdopt](socket) {
-    const extra = this[kExtra]();
-    extra.callbacks = socket._owner[kExtra]().callbacks;
+  _adopt(socket) {
+    const extra = this._ensureExtra();
+    extra.callbacks = socket._owner._ensureExtra().callbacks;
     extra.socket = socket;
     socket._owner = this;
   }
@@ -325,12 +321,12 @@ class WebSocket extends EventEmitter {
    * @param {number} offset
    * @param {number} length
    */
-  [kRecord](tag, offset, length) {
+  _onRecord(tag, offset, length) {
     inbound.record(this, tag, offset, length);
   }
 
   /** The reactor died. */
-  [kFailed]() {
+  _onFailed() {
     this._bits |= GONE | TERMINATED;
     if (this._readyState !== CLOSED) inbound.finish(this);
   }
@@ -425,8 +421,8 @@ function sendClosed(ws, data, callback) {
   const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
   if (state === CONNECTING) throw new Error(message);
   const length = outgoing.byteLength(data);
-  if (length !== 0) ws[kExtra]().lateBytes += length;
+  if (length !== 0) ws._ensureExtra().lateBytes += length;
   if (callback) process.nextTick(callback, new Error(message));
 }
 
-module.exports = { WebSocket, kAdopt, kAttach };
+module.exports = { WebSocket };
