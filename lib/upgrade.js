@@ -175,7 +175,7 @@ class Upgrade {
     const bad = lines.find((line) => FORBIDDEN.test(line));
     if (bad !== undefined) {
       this.respond(500);
-      throw new TypeError(`Invalid character in a header line of the handshake: ${JSON.stringify(bad)}`);
+      throw invalidLine(bad);
     }
     if (this.gone || this.socket.destroyed) return;
     this.answered = true;
@@ -213,8 +213,14 @@ class Upgrade {
       'Content-Length': Buffer.byteLength(body),
       ...extra,
     };
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    this.push(OUT_RESPOND, `HTTP/1.1 ${code} ${phrase}\r\n${lines.join('')}\r\n${body}`);
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    const bad = lines.find((line) => FORBIDDEN.test(line));
+    if (bad !== undefined) {
+      this.socket.destroy();
+      throw invalidLine(bad);
+    }
+    const head = [`HTTP/1.1 ${code} ${phrase}`, ...lines, '', ''].join('\r\n');
+    this.push(OUT_RESPOND, head + body);
   }
 
   /**
@@ -224,6 +230,14 @@ class Upgrade {
   push(kind, text) {
     outbox.pushText(this._slot, this._generation, kind, text);
   }
+}
+
+/**
+ * @param {string} line
+ * @returns {TypeError}
+ */
+function invalidLine(line) {
+  return new TypeError(`Invalid character in a header line of the handshake: ${JSON.stringify(line)}`);
 }
 
 module.exports = { Upgrade };

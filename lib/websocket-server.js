@@ -163,6 +163,8 @@ class WebSocketServer extends EventEmitter {
     // The request is not made for nobody; an own `emit` may look at it.
     if (this.listenerCount('connection') !== 0 || this.emit !== EventEmitter.prototype.emit) {
       this.emit('connection', ws, makeRequest(ws));
+      // Nothing was received together with a message yet: everything waits for resume().
+      if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
     }
   }
 

@@ -10,7 +10,6 @@ const {
   CONNECTING,
   EMPTY_BUFFER,
   OPEN,
-  OUT_CLOSE,
   OUT_PAUSE,
   OUT_PING,
   OUT_PONG,
@@ -18,7 +17,7 @@ const {
   OUT_TERMINATE,
   READY_STATES,
 } = require('./constants');
-const { sendBlob, sendLater } = require('./blob-sends');
+const privateFields = require('./private-fields');
 const { currentBatch } = require('./dispatch');
 const { notSupported } = require('./errors');
 const eventTarget = require('./event-target');
@@ -26,10 +25,10 @@ const inbound = require('./inbound');
 const outbox = require('./outbox');
 const outgoing = require('./outgoing');
 const reactor = require('./reactor');
-const { Socket } = require('./socket');
+const { postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
 
 const { BINARY, FIN, TEXT, post } = outgoing;
-const { CLOSE_SENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, TERMINATED } = inbound;
+const { CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, TERMINATED } = inbound;
 
 const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
 
@@ -67,7 +66,8 @@ class WebSocket extends EventEmitter {
     super();
     if (address !== null) throw notSupported('The WebSocket client (new WebSocket with an address)');
     this._binaryType = BINARY_TYPES[0];
-    this._bits = options && options.allowSynchronousEvents === false ? ONE_BY_ONE : 0;
+    const isSynchronous = !options || options.allowSynchronousEvents === undefined || options.allowSynchronousEvents;
+    this._bits = isSynchronous ? 0 : ONE_BY_ONE;
     this._closeCode = ABNORMAL;
     this._closeMessage = EMPTY_BUFFER;
     this._protocol = '';
@@ -135,8 +135,7 @@ class WebSocket extends EventEmitter {
     if (state === CONNECTING) throw new Error(NEVER_CONNECTED);
     if (state !== OPEN) return;
     const payload = outgoing.closeReason(code, reason);
-    if ((this._bits & SENDS_WAIT) === 0) postClose(this, code, payload);
-    else sendLater(this, (error) => error === undefined && postClose(this, code, payload));
+    postClose(this, code, payload);
     this._readyState = CLOSING;
     if ((this._bits & GONE) !== 0) releaseHeld(this);
   }
@@ -218,69 +217,6 @@ class WebSocket extends EventEmitter {
     else outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
   }
 
-  get _autoPong() {
-    return this._owner !== null && !!this._owner.options.autoPong;
-  }
-
-  get _closeFrameReceived() {
-    return (this._bits & inbound.CLOSE_RECEIVED) !== 0;
-  }
-
-  get _closeFrameSent() {
-    return (this._bits & CLOSE_SENT) !== 0;
-  }
-
-  get _closeTimeout() {
-    return this._owner === null ? undefined : this._owner.options.closeTimeout;
-  }
-
-  get _closeTimer() {
-    return null;
-  }
-
-  get _errorEmitted() {
-    return (this._bits & inbound.ERROR_EMITTED) !== 0;
-  }
-
-  get _extensions() {
-    return {};
-  }
-
-  get _isServer() {
-    return (this._bits & inbound.CLIENT) === 0;
-  }
-
-  set _isServer(isServer) {
-    if (isServer) this._bits &= ~inbound.CLIENT;
-    else this._bits |= inbound.CLIENT;
-  }
-
-  get _paused() {
-    return this.isPaused;
-  }
-
-  get _receiver() {
-    if (this._readyState === CONNECTING) return null;
-    const extra = this._ensureExtra();
-    if (extra.receiver === null) extra.receiver = new EventEmitter();
-    return extra.receiver;
-  }
-
-  get _sender() {
-    if (this._readyState === CONNECTING) return null;
-    const extra = this._ensureExtra();
-    if (extra.sender === null) extra.sender = { _socket: this._socket, _bufferedBytes: 0 };
-    extra.sender._bufferedBytes = extra.lateBytes;
-    return extra.sender;
-  }
-
-  get _socket() {
-    if (this._readyState === CONNECTING) return null;
-    const extra = this._ensureExtra();
-    if (extra.socket === null) extra.socket = new Socket(this);
-    return extra.socket;
-  }
-
   /** @returns {Extra} */
   _ensureExtra() {
     if (this._extra === null) this._extra = new Extra();
@@ -342,18 +278,7 @@ for (const name of ['binaryType', 'bufferedAmount', 'extensions', 'isPaused', 'p
 }
 
 eventTarget.install(WebSocket.prototype);
-
-/**
- * @param {any} ws
- * @param {number | undefined} code
- * @param {Uint8Array} reason
- */
-function postClose(ws, code, reason) {
-  ws._bits |= CLOSE_SENT;
-  const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
-  outbox.pushBytes(ws._slot, ws._generation, tag, reason);
-  ws._accepted += outgoing.frameBytes(code === undefined ? 0 : 2 + reason.length);
-}
+privateFields.install(WebSocket.prototype);
 
 /**
  * What is held is not worth waiting for resume() any more: the socket is gone.
@@ -363,66 +288,6 @@ function postClose(ws, code, reason) {
 function releaseHeld(ws) {
   ws._bits &= ~PAUSED;
   inbound.scheduleNext(ws);
-}
-
-/**
- * @param {any} ws
- * @param {number} tag
- * @param {any} data
- * @param {any} mask
- * @param {any} callback
- */
-function sendControl(ws, tag, data, mask, callback) {
-  if (typeof data === 'function') {
-    callback = data;
-    data = undefined;
-  } else if (typeof mask === 'function') {
-    callback = mask;
-  }
-  if (typeof data === 'number') data = data.toString();
-  if (ws._readyState !== OPEN) sendClosed(ws, data, callback);
-  else if ((ws._bits & SENDS_WAIT) !== 0 || outgoing.isBlob(data)) sendInTurn(ws, tag, data, callback, true);
-  else post(ws, tag, outgoing.controlPayload(data), callback);
-}
-
-/**
- * A send of or behind a Blob.
- *
- * @param {any} ws
- * @param {number} tag
- * @param {any} data
- * @param {any} callback
- * @param {boolean} [isControl]
- */
-function sendInTurn(ws, tag, data, callback, isControl) {
-  const blob = outgoing.isBlob(data);
-  if (blob && isControl && data.size > 125) outgoing.controlPayload(Buffer.alloc(126));
-  const bytes = blob ? null : isControl ? outgoing.controlPayload(data) : outgoing.toBytes(data);
-  const send = (/** @type {Error | undefined} */ error) => {
-    if (error !== undefined) {
-      if (typeof callback === 'function') callback(error);
-    } else if (bytes === null) {
-      sendBlob(ws, tag, data, callback);
-    } else {
-      post(ws, tag, bytes, callback);
-    }
-  };
-  if ((ws._bits & SENDS_WAIT) === 0) send(undefined);
-  else sendLater(ws, send);
-}
-
-/**
- * @param {any} ws
- * @param {any} data
- * @param {any} callback
- */
-function sendClosed(ws, data, callback) {
-  const state = ws._readyState;
-  const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
-  if (state === CONNECTING) throw new Error(message);
-  const length = outgoing.byteLength(data);
-  if (length !== 0) ws._ensureExtra().lateBytes += length;
-  if (callback) process.nextTick(callback, new Error(message));
 }
 
 module.exports = { WebSocket };
