@@ -223,6 +223,8 @@ declare namespace WebSocket {
     port?: number | string | null;
     /** Address or name to listen on. Default: every address */
     host?: string | null;
+    /** On an IPv6 address, do not take IPv4 connections. Default: false */
+    ipv6Only?: boolean;
     /** Most connections that wait to be accepted. Default: 511 */
     backlog?: number | null;
     /** Not supported yet. */

@@ -6,7 +6,7 @@
 use std::hint::black_box;
 
 use criterion::{BenchmarkId, Criterion, Throughput, criterion_group, criterion_main};
-use reactor_ws::engine::{Config, Engine, FrameKind, MessageKind, Payload, Role, mask};
+use reactor_ws::engine::{Config, Engine, Event, FrameKind, Role, mask};
 
 const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
@@ -48,10 +48,8 @@ fn frames(len: usize, kind: FrameKind, mask: Option<[u8; 4]>) -> (Vec<u8>, u64) 
 fn drain(engine: &mut Engine, config: &Config, input: &mut [u8]) -> usize {
     let (mut pos, mut bytes) = (0, 0);
     while let Some(event) = engine.poll(config, input, &mut pos) {
-        if let reactor_ws::engine::Event::Message { kind: MessageKind::Binary | MessageKind::Text, payload } =
-            &event
-        {
-            bytes += Payload::len(payload);
+        if let Event::Message { payload, .. } = &event {
+            bytes += payload.len();
         }
     }
     bytes
@@ -71,11 +69,7 @@ fn read(c: &mut Criterion) {
                 let mut engine = Engine::new();
                 group.throughput(Throughput::Elements(count));
                 group.bench_function(BenchmarkId::new(format!("{kind_name} {name}"), len), |b| {
-                    b.iter(|| {
-                        assert_ne!(drain(&mut engine, &config, black_box(&mut stream)), 0);
-                        // Overwrites nothing but makes each pass read the memory again.
-                        black_box(&mut stream);
-                    });
+                    b.iter(|| drain(&mut engine, &config, black_box(&mut stream)));
                 });
             }
         }
@@ -88,9 +82,9 @@ fn utf8(c: &mut Criterion) {
     let mut group = c.benchmark_group("utf8");
     for (name, letter) in [("ascii", "a"), ("cyrillic", "\u{436}"), ("emoji", "\u{1f642}")] {
         let text = letter.repeat(64 * 1024 / letter.len());
-        let mut stream = Engine::new().encode(FrameKind::Text, true, text.len(), Some([0; 4])).to_vec();
+        let mut stream = Engine::new().encode(FrameKind::Text, true, text.len(), None).to_vec();
         stream.extend_from_slice(text.as_bytes());
-        let config = Config::default();
+        let config = Config { role: Role::Client, ..Config::default() };
         group.throughput(Throughput::Bytes(text.len() as u64));
         for input in [stream.len(), 4096] {
             let mut engine = Engine::new();

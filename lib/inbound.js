@@ -7,6 +7,7 @@ const {
   IN_CLOSE,
   IN_CLOSED,
   IN_DRAIN,
+  IN_END,
   IN_ERROR,
   IN_PING,
   IN_PONG,
@@ -14,10 +15,12 @@ const {
   IN_TEXT,
   NO_STATUS,
   OPEN,
+  OUT_END,
 } = require('./constants');
 const { currentBatch, payload } = require('./dispatch');
 const { closeCodeOf, protocolError } = require('./errors');
 const { abandonSends, sent } = require('./outgoing');
+const outbox = require('./outbox');
 const reactor = require('./reactor');
 
 // Bits of `ws._bits`. The low eight say that a message cannot be emitted just so (`NOT_PLAIN`).
@@ -144,6 +147,7 @@ function deliver(ws, tag, data) {
   else if (kind === IN_BINARY) ws.emit('message', convert(ws._binaryType, data), true);
   else if (kind === IN_PING) ws.emit('ping', data);
   else if (kind === IN_PONG) ws.emit('pong', data);
+  else if (kind === IN_END) ended(ws);
   else if (kind === IN_CLOSE) closeReceived(ws, tag >>> 16, data);
   else if (kind === IN_ERROR) failed(ws, (tag >>> 8) & 0xff, tag >>> 16);
 }
@@ -188,6 +192,17 @@ function closeReceived(ws, code, reason) {
   }
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);
+}
+
+/**
+ * The peer ended its side without a close frame: what handlers have sent still leaves, then ours ends too.
+ *
+ * @param {any} ws
+ */
+function ended(ws) {
+  ws._readyState = CLOSING;
+  outbox.pushEmpty(ws._slot, ws._generation, OUT_END);
+  ws._extra?.socket?._onEnd();
 }
 
 /**

@@ -129,6 +129,7 @@ function listenOptions(options, host, ask) {
     host,
     port: options.port,
     backlog: options.backlog > 0 ? options.backlog | 0 : BACKLOG,
+    ipv6Only: !!options.ipv6Only,
     path: options.path ? String(options.path) : null,
     maxPayload: limit(options.maxPayload),
     maxFragments: limit(options.maxFragments),

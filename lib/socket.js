@@ -81,6 +81,7 @@ class Socket extends EventEmitter {
     super();
     this._owner = owner;
     this._ended = false;
+    this._peerEnded = false;
     this._closed = (owner._bits & GONE) !== 0;
     this._destroyed = false;
     this.connecting = false;
@@ -123,7 +124,7 @@ class Socket extends EventEmitter {
   }
 
   get readable() {
-    return !this.destroyed;
+    return !this._peerEnded && !this.destroyed;
   }
 
   get writable() {
@@ -270,6 +271,12 @@ class Socket extends EventEmitter {
   cork() {}
 
   uncork() {}
+
+  /** The peer sends no more. Called by its owner. */
+  _onEnd() {
+    this._peerEnded = true;
+    this.emit('end');
+  }
 
   /** The connection is gone. Called by its owner. */
   _onClosed() {

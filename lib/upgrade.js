@@ -7,6 +7,7 @@ const {
   GUID,
   IN_FLAG_BEFORE_SHOULD_HANDLE,
   IN_CLOSED,
+  IN_END,
   IN_SENT,
   OUT_ACCEPT,
   OUT_RESPOND,
@@ -79,6 +80,7 @@ class Upgrade {
   _onRecord(tag, _offset, length) {
     const kind = tag & 0xff;
     if (kind === IN_SENT) sent(this, length);
+    if (kind === IN_END) this.socket._onEnd();
     if (kind !== IN_CLOSED) return;
     reactor.state.connections[this._slot] = undefined;
     this._onFailed();

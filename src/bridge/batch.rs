@@ -78,7 +78,8 @@ impl Batch {
     }
 
     /// Without even the room for bytes.
-    fn hollow() -> Self {
+    /// A batch without a buffer: what stands in while the real one is handed over.
+    pub fn hollow() -> Self {
         Self {
             bytes: Box::default(),
             used: 0,

@@ -54,6 +54,13 @@ impl Gauges {
         }
     }
 
+    /// Reactor: the kernel took `n` bytes of the connection in this slot since it opened.
+    pub fn set(&self, slot: u32, n: u64) {
+        if let Some(gauge) = self.gauge(slot) {
+            gauge.taken.store(n, Ordering::Release);
+        }
+    }
+
     /// Any thread: bytes that the kernel took of this connection, or `None` if the slot is not (or no longer) its own.
     pub fn read(&self, slot: u32, generation: u32) -> Option<u64> {
         let gauge = self.gauge(slot)?;

@@ -2,7 +2,8 @@
 
 use super::Config;
 use super::error::{ErrorKind, ProtocolError};
-use super::event::MessageKind;
+use super::event::{Event, MessageKind, Payload};
+use super::frame::Header;
 use super::utf8::Validator;
 
 /// The data message that is under way: the frames of it that are complete and what is there of the next one.
@@ -33,10 +34,10 @@ impl Message {
         if config.max_payload == 0 { u64::MAX } else { config.max_payload.saturating_sub(self.declared) }
     }
 
-    /// A frame of `len` bytes begins; `kind` is `None` in a continuation frame.
-    pub(in crate::engine) fn begin_frame(&mut self, kind: Option<MessageKind>, len: u64) {
-        self.kind = kind.or(self.kind);
-        self.declared = self.declared.saturating_add(len);
+    /// A data frame begins.
+    pub(in crate::engine) fn begin_frame(&mut self, header: &Header) {
+        self.kind = header.opcode.message_kind().or(self.kind);
+        self.declared = self.declared.saturating_add(header.payload_len);
     }
 
     /// Takes the next bytes of the frame, of which `remaining` are still to come after them.
@@ -60,7 +61,7 @@ impl Message {
         &mut self,
         config: &Config,
         fin: bool,
-    ) -> Result<Option<(MessageKind, Vec<u8>)>, ProtocolError> {
+    ) -> Result<Option<Event>, ProtocolError> {
         self.fragments = self.fragments.saturating_add(1);
         if config.max_fragments > 0 && self.fragments > config.max_fragments {
             return Err(ErrorKind::TooManyFragments.into());
@@ -71,8 +72,8 @@ impl Message {
         if self.validates(config) && !self.utf8.is_complete() {
             return Err(ErrorKind::InvalidUtf8.into());
         }
-        let message = std::mem::take(self);
-        Ok(message.kind.map(|kind| (kind, message.data)))
+        let Self { kind, data, .. } = std::mem::take(self);
+        Ok(kind.map(|kind| Event::Message { kind, payload: Payload::Owned(data) }))
     }
 
     /// Bytes held on the heap.

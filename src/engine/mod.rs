@@ -27,6 +27,8 @@ pub use error::{ErrorClass, ErrorKind, ErrorRow, ProtocolError};
 pub use event::{Event, MessageKind, Payload};
 pub use frame::{CloseCode, EncodedHeader, FrameKind};
 
+use std::ops::Range;
+
 use frame::{Expected, Header, MAX_HEADER_LEN, OpCode};
 use message::Message;
 
@@ -36,31 +38,55 @@ use message::Message;
 /// header of each frame. An engine between messages owns no heap.
 #[derive(Debug)]
 pub struct Engine {
+    stage: Stage,
     message: Message,
-    /// The frame whose payload is coming in. Its header has been consumed, and at least one byte of payload.
-    frame: Option<Unfinished>,
-    /// The body of the control frame that is `frame`.
+    /// The body of a control frame that is coming in.
     control: Vec<u8>,
     /// A header of which no payload byte has come: the first `header_len` bytes.
     header: [u8; MAX_HEADER_LEN],
-    /// Invariant: <= MAX_HEADER_LEN, and 0 while `frame` is there.
+    /// Invariant: <= MAX_HEADER_LEN, and 0 while a payload is coming in.
     header_len: u8,
-    receiving: Receiving,
     close_sent: bool,
     /// Whether the last data frame that was encoded left its message unfinished.
     sending_message: bool,
 }
 
+/// What the next byte of input is.
+#[derive(Clone, Copy, Debug)]
+enum Stage {
+    /// Of a header.
+    Header,
+    /// Of this frame's payload.
+    Payload(Unfinished),
+    /// Of no interest: a close frame came.
+    Closed,
+    /// Of no interest: the peer broke a rule.
+    Failed,
+}
+
+/// A frame whose payload has not all come in.
+#[derive(Clone, Copy, Debug)]
+struct Unfinished {
+    fin: bool,
+    opcode: OpCode,
+    /// Rotated, so that it begins at the next byte.
+    key: [u8; 4],
+    /// Invariant: > 0 between inputs.
+    remaining: u64,
+}
+
+/// What a step of parsing yields: perhaps an event, unless a rule is broken.
+type Step = Result<Option<Event>, ProtocolError>;
+
 impl Engine {
     /// The engine of a connection whose handshake is done.
     pub fn new() -> Self {
         Self {
+            stage: Stage::Header,
             message: Message::default(),
-            frame: None,
             control: Vec::new(),
             header: [0; MAX_HEADER_LEN],
             header_len: 0,
-            receiving: Receiving::Frames,
             close_sent: false,
             sending_message: false,
         }
@@ -75,17 +101,40 @@ impl Engine {
     /// After [`Event::Close`] and [`Event::Error`] all input is swallowed.
     #[inline]
     pub fn poll(&mut self, config: &Config, input: &mut [u8], pos: &mut usize) -> Option<Event> {
-        if self.receiving != Receiving::Frames || *pos >= input.len() {
-            *pos = input.len();
-            return None;
-        }
-        match self.next_event(config, input, pos) {
-            Ok(event) => event,
-            Err(error) => {
-                *pos = input.len();
-                Some(self.fail(error))
+        while *pos < input.len() {
+            let step = match self.stage {
+                Stage::Header => {
+                    let begin = *pos;
+                    let header = match self.take_header(config, input, pos) {
+                        Ok(Some(header)) => header,
+                        Ok(None) => return None,
+                        Err(error) => return Some(self.fail(error, input, pos)),
+                    };
+                    let Some(payload) = Whole::new(&header, begin, *pos, input) else {
+                        self.begin_frame(&header);
+                        continue;
+                    };
+                    *pos = payload.range.end;
+                    // Most frames are whole messages. Their event is made here, where it need not be moved.
+                    match header.whole_message() {
+                        Some(kind) if payload.is_valid(kind, config, input) => {
+                            return Some(Event::Message { kind, payload: payload.into() });
+                        }
+                        Some(_) => Err(ErrorKind::InvalidUtf8.into()),
+                        None => self.whole_frame(config, &header, payload, input),
+                    }
+                }
+                Stage::Payload(frame) => self.continue_frame(config, frame, input, pos),
+                Stage::Closed | Stage::Failed => break,
+            };
+            match step {
+                Ok(None) => {}
+                Ok(event) => return event,
+                Err(error) => return Some(self.fail(error, input, pos)),
             }
         }
+        *pos = input.len();
+        None
     }
 
     /// The header of the next frame to send, with `len` bytes of payload; a client gives the key in `mask`.
@@ -116,42 +165,22 @@ impl Engine {
 
     /// Whether [`Event::Close`] has been returned.
     pub fn close_received(&self) -> bool {
-        self.receiving == Receiving::Closed
+        matches!(self.stage, Stage::Closed)
     }
 
     /// Whether [`Event::Error`] has been returned.
     pub fn failed(&self) -> bool {
-        self.receiving == Receiving::Failed
+        matches!(self.stage, Stage::Failed)
     }
 
-    /// Bytes of heap that unfinished frames and messages occupy: never more than twice what came in of them.
+    /// Bytes of heap that unfinished frames and messages occupy: at most about twice what came in of them.
     pub fn buffered(&self) -> usize {
         self.message.buffered() + self.control.capacity()
     }
 
-    fn next_event(
-        &mut self,
-        config: &Config,
-        input: &mut [u8],
-        pos: &mut usize,
-    ) -> Result<Option<Event>, ProtocolError> {
-        loop {
-            let event = if let Some(frame) = self.frame.take() {
-                self.continue_frame(config, frame, input, pos)?
-            } else {
-                let begin = *pos;
-                let Some(header) = self.take_header(config, input, pos)? else { return Ok(None) };
-                self.begin_frame(config, header, input, begin, pos)?
-            };
-            if event.is_some() || *pos >= input.len() {
-                return Ok(event);
-            }
-        }
-    }
-
     /// Consumes a header. `None` if the input ends before the header does, or before the first byte of its payload:
     /// then it is kept as bytes, so that a payload that is all in the next input is still served from there.
-    #[inline]
+    #[inline(always)]
     fn take_header(
         &mut self,
         config: &Config,
@@ -202,6 +231,7 @@ impl Engine {
     }
 
     /// Appends as much of `bytes` to the kept header as a header can have.
+    #[cold]
     fn keep_header(&mut self, bytes: &[u8]) {
         let free = self.header.get_mut(usize::from(self.header_len)..).unwrap_or_default();
         let len = free.len().min(bytes.len());
@@ -211,68 +241,32 @@ impl Engine {
         self.header_len += len as u8;
     }
 
-    /// The payload of a frame begins at `pos`; its header, or the end of it, at `begin`.
-    #[inline]
-    fn begin_frame(
-        &mut self,
-        config: &Config,
-        header: Header,
-        input: &mut [u8],
-        begin: usize,
-        pos: &mut usize,
-    ) -> Result<Option<Event>, ProtocolError> {
-        let start = *pos;
-        let end = usize::try_from(header.payload_len).ok().and_then(|len| start.checked_add(len));
-        let Some((end, payload)) = end.and_then(|end| Some((end, input.get_mut(start..end)?))) else {
-            return self.begin_unfinished(config, header, input, pos);
-        };
-        *pos = end;
-        mask::unmask(header.key, 0, payload);
-
-        let header_len = start - begin;
-        let headroom = if header_len == header.size { header_len } else { 0 };
-        match (header.opcode, header.fin) {
-            (OpCode::Text, true) => {
-                if !config.skip_utf8_validation && !utf8::is_valid(payload) {
-                    return Err(ErrorKind::InvalidUtf8.into());
-                }
-                let payload = Payload::Input { range: start..end, headroom };
-                Ok(Some(Event::Message { kind: MessageKind::Text, payload }))
+    /// A control frame or a fragment is all in the input.
+    fn whole_frame(&mut self, config: &Config, header: &Header, payload: Whole, input: &[u8]) -> Step {
+        let bytes = input.get(payload.range.clone()).unwrap_or_default();
+        match header.opcode {
+            OpCode::Continuation | OpCode::Text | OpCode::Binary => {
+                self.message.begin_frame(header);
+                self.message.append(config, bytes, header.fin, 0)?;
+                self.message.end_frame(config, header.fin)
             }
-            (OpCode::Binary, true) => {
-                let payload = Payload::Input { range: start..end, headroom };
-                Ok(Some(Event::Message { kind: MessageKind::Binary, payload }))
-            }
-            (OpCode::Continuation | OpCode::Text | OpCode::Binary, _) => {
-                self.begin_data(&header);
-                self.message.append(config, payload, header.fin, 0)?;
-                self.end_data(config, header.fin)
-            }
-            (OpCode::Ping, _) => Ok(Some(Event::Ping(Payload::Input { range: start..end, headroom }))),
-            (OpCode::Pong, _) => Ok(Some(Event::Pong(Payload::Input { range: start..end, headroom }))),
-            (OpCode::Close, _) => {
-                let code = self.close(config, payload)?;
-                let skipped = if code.is_some() { frame::CODE_LEN } else { 0 };
-                let headroom = if headroom > 0 { headroom + skipped } else { 0 };
-                let reason = Payload::Input { range: start + skipped..end, headroom };
-                Ok(Some(Event::Close { code, reason }))
+            OpCode::Ping => Ok(Some(Event::Ping(payload.into()))),
+            OpCode::Pong => Ok(Some(Event::Pong(payload.into()))),
+            OpCode::Close => {
+                let code = self.close(config, bytes)?;
+                let reason = if code.is_some() { payload.skip(frame::CODE_LEN) } else { payload };
+                Ok(Some(Event::Close { code, reason: reason.into() }))
             }
         }
     }
 
     /// A frame begins whose payload is not all in this input.
-    fn begin_unfinished(
-        &mut self,
-        config: &Config,
-        header: Header,
-        input: &mut [u8],
-        pos: &mut usize,
-    ) -> Result<Option<Event>, ProtocolError> {
+    fn begin_frame(&mut self, header: &Header) {
         if !header.opcode.is_control() {
-            self.begin_data(&header);
+            self.message.begin_frame(header);
         }
-        let Header { fin, opcode, key, payload_len, .. } = header;
-        self.continue_frame(config, Unfinished { fin, opcode, key, remaining: payload_len }, input, pos)
+        let Header { fin, opcode, key, payload_len, .. } = *header;
+        self.stage = Stage::Payload(Unfinished { fin, opcode, key, remaining: payload_len });
     }
 
     /// Takes what the input has of an unfinished frame.
@@ -282,7 +276,7 @@ impl Engine {
         mut frame: Unfinished,
         input: &mut [u8],
         pos: &mut usize,
-    ) -> Result<Option<Event>, ProtocolError> {
+    ) -> Step {
         let rest = input.get_mut(*pos..).unwrap_or_default();
         let len = usize::try_from(frame.remaining).map_or(rest.len(), |remaining| remaining.min(rest.len()));
         let (bytes, _) = rest.split_at_mut(len);
@@ -298,12 +292,13 @@ impl Engine {
         }
 
         if frame.remaining > 0 {
-            self.frame = Some(frame);
+            self.stage = Stage::Payload(frame);
             return Ok(None);
         }
+        self.stage = Stage::Header;
         let body = std::mem::take(&mut self.control);
         match frame.opcode {
-            OpCode::Continuation | OpCode::Text | OpCode::Binary => self.end_data(config, frame.fin),
+            OpCode::Continuation | OpCode::Text | OpCode::Binary => self.message.end_frame(config, frame.fin),
             OpCode::Ping => Ok(Some(Event::Ping(Payload::Owned(body)))),
             OpCode::Pong => Ok(Some(Event::Pong(Payload::Owned(body)))),
             OpCode::Close => {
@@ -315,20 +310,6 @@ impl Engine {
         }
     }
 
-    fn begin_data(&mut self, header: &Header) {
-        let kind = match header.opcode {
-            OpCode::Text => Some(MessageKind::Text),
-            OpCode::Binary => Some(MessageKind::Binary),
-            _ => None,
-        };
-        self.message.begin_frame(kind, header.payload_len);
-    }
-
-    fn end_data(&mut self, config: &Config, fin: bool) -> Result<Option<Event>, ProtocolError> {
-        let message = self.message.end_frame(config, fin)?;
-        Ok(message.map(|(kind, data)| Event::Message { kind, payload: Payload::Owned(data) }))
-    }
-
     /// The body of a close frame is complete.
     fn close(&mut self, config: &Config, body: &[u8]) -> Result<Option<CloseCode>, ProtocolError> {
         let code = frame::decode_code(body)?;
@@ -336,36 +317,55 @@ impl Engine {
         if !config.skip_utf8_validation && !utf8::is_valid(reason) {
             return Err(ErrorKind::InvalidUtf8.into());
         }
-        self.receiving = Receiving::Closed;
+        self.stage = Stage::Closed;
         self.message = Message::default();
         Ok(code)
     }
 
     #[cold]
-    fn fail(&mut self, error: ProtocolError) -> Event {
-        self.receiving = Receiving::Failed;
+    fn fail(&mut self, error: ProtocolError, input: &[u8], pos: &mut usize) -> Event {
+        *pos = input.len();
+        self.stage = Stage::Failed;
         self.message = Message::default();
         self.control = Vec::new();
-        self.frame = None;
         Event::Error(error)
     }
 }
 
-/// Whether input is still parsed.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-enum Receiving {
-    Frames,
-    Closed,
-    Failed,
+/// The payload of a frame that is all in the input, unmasked.
+struct Whole {
+    range: Range<usize>,
+    headroom: usize,
 }
 
-/// A frame whose payload has not all come in.
-#[derive(Debug)]
-struct Unfinished {
-    fin: bool,
-    opcode: OpCode,
-    /// Rotated, so that it begins at the next byte.
-    key: [u8; 4],
-    /// Invariant: > 0 between inputs.
-    remaining: u64,
+impl Whole {
+    /// The payload that begins at `start`; `None` if the input ends before it does. The part of the header that is in
+    /// the input begins at `begin`.
+    #[inline(always)]
+    fn new(header: &Header, begin: usize, start: usize, input: &mut [u8]) -> Option<Self> {
+        let end = start.checked_add(usize::try_from(header.payload_len).ok()?)?;
+        mask::unmask(header.key, 0, input.get_mut(start..end)?);
+        let headroom = if start - begin == header.size { header.size } else { 0 };
+        Some(Self { range: start..end, headroom })
+    }
+
+    #[inline(always)]
+    fn is_valid(&self, kind: MessageKind, config: &Config, input: &[u8]) -> bool {
+        kind == MessageKind::Binary
+            || config.skip_utf8_validation
+            || input.get(self.range.clone()).is_some_and(utf8::is_valid)
+    }
+
+    /// The payload without its first bytes, which are headroom then.
+    fn skip(self, len: usize) -> Self {
+        let headroom = if self.headroom > 0 { self.headroom + len } else { 0 };
+        Self { range: self.range.start + len..self.range.end, headroom }
+    }
+}
+
+impl From<Whole> for Payload {
+    #[inline(always)]
+    fn from(Whole { range, headroom }: Whole) -> Self {
+        Self::Input { range, headroom }
+    }
 }

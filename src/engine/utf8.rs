@@ -22,7 +22,7 @@ impl Validator {
     pub(in crate::engine) fn feed(&mut self, piece: &[u8]) -> bool {
         let Some(piece) = self.complete_tail(piece) else { return false };
         let (text, tail) = piece.split_at(piece.len() - incomplete_len(piece));
-        is_valid(text) && self.keep(tail)
+        is_valid(text) && (tail.is_empty() || self.keep(tail))
     }
 
     /// Whether the text may end here, that is: not inside a character.
@@ -57,7 +57,7 @@ impl Validator {
         to.copy_from_slice(tail);
         self.len = tail.len() as u8;
         // An error without a length is one of missing bytes: what is there is the beginning of a character.
-        tail.is_empty() || std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none())
+        std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none())
     }
 }
 

@@ -9,6 +9,7 @@ use std::ops::{Deref, Range};
 
 use super::OpCode;
 use crate::engine::error::{ErrorKind, ProtocolError};
+use crate::engine::event::MessageKind;
 
 /// Longest header: two bytes, eight of length, four of key.
 pub const MAX_HEADER_LEN: usize = 14;
@@ -40,7 +41,7 @@ impl Header {
     ///
     /// A rule is checked as soon as the bytes that it is about are there, in the order of ws: the first two bytes, the
     /// length, and only then is the key waited for.
-    #[inline]
+    #[inline(always)]
     pub(in crate::engine) fn decode(
         bytes: &[u8],
         expected: &Expected,
@@ -74,6 +75,12 @@ impl Header {
         };
         let size = bytes.len() - rest.len();
         Ok(Some(Self { fin: first & FIN != 0, opcode, key, size, payload_len }))
+    }
+
+    /// The type of the message that this frame is all of.
+    #[inline]
+    pub(in crate::engine) fn whole_message(&self) -> Option<MessageKind> {
+        if self.fin { self.opcode.message_kind() } else { None }
     }
 }
 
@@ -155,7 +162,7 @@ pub fn write_before(
 }
 
 /// The rules about the first two bytes, in the order of ws.
-#[inline]
+#[inline(always)]
 fn check_first_two(first: u8, second: u8, expected: &Expected) -> Result<OpCode, ProtocolError> {
     if first & RSV23 != 0 {
         return Err(ErrorKind::UnexpectedRsv23.into());
@@ -179,7 +186,7 @@ fn check_first_two(first: u8, second: u8, expected: &Expected) -> Result<OpCode,
     }
 }
 
-#[inline]
+#[inline(always)]
 fn check_control(opcode: OpCode, first: u8, second: u8) -> Result<OpCode, ProtocolError> {
     if first & FIN == 0 {
         return Err(ErrorKind::ExpectedFin.into());

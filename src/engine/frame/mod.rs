@@ -8,6 +8,8 @@ pub(in crate::engine) use close::{CODE_LEN, decode_code};
 pub use header::{EncodedHeader, MAX_HEADER_LEN, write_before};
 pub(in crate::engine) use header::{Expected, Header};
 
+use super::event::MessageKind;
+
 /// The type of a frame to send. Whether it has to be a continuation frame is the engine's business.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum FrameKind {
@@ -39,5 +41,15 @@ impl OpCode {
     /// Control frames are the ones with the highest bit of the opcode (RFC 6455, section 5.5).
     pub(in crate::engine) fn is_control(self) -> bool {
         self as u8 & 0x8 != 0
+    }
+
+    /// The type of the message that a frame with this opcode begins.
+    #[inline]
+    pub(in crate::engine) fn message_kind(self) -> Option<MessageKind> {
+        match self {
+            Self::Text => Some(MessageKind::Text),
+            Self::Binary => Some(MessageKind::Binary),
+            _ => None,
+        }
     }
 }

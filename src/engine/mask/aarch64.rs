@@ -20,8 +20,20 @@ impl Vector for uint8x16_t {
     }
 
     #[inline(always)]
-    unsafe fn xor_at(self, at: *mut u8) {
-        // SAFETY: the caller vouches for NEON and for the 16 bytes at `at`; neither instruction asks for alignment.
-        unsafe { vst1q_u8(at, veorq_u8(vld1q_u8(at), self)) }
+    unsafe fn load(at: *const u8) -> Self {
+        // SAFETY: the caller vouches for NEON and for the 16 bytes at `at`; the instruction asks for no alignment.
+        unsafe { vld1q_u8(at) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u8) {
+        // SAFETY: the caller vouches for NEON and for the 16 bytes at `at`; the instruction asks for no alignment.
+        unsafe { vst1q_u8(at, self) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: the caller vouches for NEON.
+        unsafe { veorq_u8(self, other) }
     }
 }

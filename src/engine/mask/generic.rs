@@ -1,15 +1,17 @@
 //! The loop over vectors, written once.
 //!
 //! ```text
-//!   unmask the bytes before the first vector boundary with `words`; rotate the key by their number
-//!   for each 4 vectors: load, xor, store
-//!   for each vector:    load, xor, store
-//!   unmask the bytes after the last vector with `words`
+//!   load the first vector and the last one, wherever they lie, and XOR them
+//!   for each 4 vectors between the first vector boundary and the last: load, XOR, store
+//!   for each vector that is left between them:                         load, XOR, store
+//!   store the first vector and the last one
 //! ```
 //!
-//! A vector holds a multiple of four bytes, so the key has the same phase in each.
+//! The first and the last vector overlap those of the loop. They are loaded before it and stored after it, so the bytes
+//! that they share are written twice, with the same value. So no byte has to be treated by itself. The loop keeps to
+//! vector boundaries because a store that straddles two cache lines costs two.
 
-use super::words;
+use super::{rotate, words};
 
 /// A vector register.
 pub(super) trait Vector: Copy {
@@ -23,13 +25,26 @@ pub(super) trait Vector: Copy {
     /// The processor must have the feature that the type stands for.
     unsafe fn splat(word: u32) -> Self;
 
-    /// XORs the `BYTES` bytes at `at`, which need not be aligned, with `self`.
+    /// Loads the `BYTES` bytes at `at`, which need not be aligned.
     ///
     /// # Safety
     ///
-    /// The processor must have the feature that the type stands for, and `at..at + BYTES` must be valid for reads and
-    /// writes.
-    unsafe fn xor_at(self, at: *mut u8);
+    /// The processor must have the feature that the type stands for, and `at..at + BYTES` must be valid for reads.
+    unsafe fn load(at: *const u8) -> Self;
+
+    /// Stores to the `BYTES` bytes at `at`, which need not be aligned.
+    ///
+    /// # Safety
+    ///
+    /// The processor must have the feature that the type stands for, and `at..at + BYTES` must be valid for writes.
+    unsafe fn store(self, at: *mut u8);
+
+    /// The exclusive or of both.
+    ///
+    /// # Safety
+    ///
+    /// The processor must have the feature that the type stands for.
+    unsafe fn xor(self, other: Self) -> Self;
 }
 
 /// XORs `bytes` with `key`, whose first byte belongs to the first of them.
@@ -39,30 +54,29 @@ pub(super) trait Vector: Copy {
 /// The processor must have the feature that `V` stands for.
 #[inline(always)]
 pub(super) unsafe fn unmask<V: Vector>(key: [u8; 4], bytes: &mut [u8]) {
-    // Stores that straddle cache lines cost half of the speed.
-    let ahead = bytes.as_ptr().addr().wrapping_neg() % V::BYTES;
-    let (head, bytes) = bytes.split_at_mut(ahead.min(bytes.len()));
-    words(key, head);
-    let mut key = key;
-    key.rotate_left(head.len() % 4);
+    let Some(last) = bytes.len().checked_sub(V::BYTES) else { return words(key, bytes) };
+    let start = bytes.as_mut_ptr();
+    // Invariant: at + BYTES <= len at each load and store in the loops, because at <= last.
+    let mut at = start.addr().wrapping_neg() % V::BYTES;
+    let key_at = |at| u32::from_ne_bytes(rotate(key, at));
 
-    // SAFETY: the caller vouches for the feature.
-    let vector = unsafe { V::splat(u32::from_ne_bytes(key)) };
-    let mut quads = bytes.chunks_exact_mut(4 * V::BYTES);
-    for quad in &mut quads {
-        let at = quad.as_mut_ptr();
-        // SAFETY: the caller vouches for the feature; `quad` is 4 * BYTES long and borrowed exclusively.
-        unsafe {
-            vector.xor_at(at);
-            vector.xor_at(at.add(V::BYTES));
-            vector.xor_at(at.add(2 * V::BYTES));
-            vector.xor_at(at.add(3 * V::BYTES));
+    // SAFETY: the caller vouches for the feature. `bytes` are borrowed exclusively, and each access is to BYTES bytes at
+    // an offset of at most `last` = len - BYTES: 0, `last`, and `at` up to the offset that each loop has checked.
+    unsafe {
+        let first_vector = V::load(start).xor(V::splat(key_at(0)));
+        let last_vector = V::load(start.add(last)).xor(V::splat(key_at(last)));
+        let key = V::splat(key_at(at));
+        while at + 3 * V::BYTES <= last {
+            for offset in [at, at + V::BYTES, at + 2 * V::BYTES, at + 3 * V::BYTES] {
+                V::load(start.add(offset)).xor(key).store(start.add(offset));
+            }
+            at += 4 * V::BYTES;
         }
+        while at <= last {
+            V::load(start.add(at)).xor(key).store(start.add(at));
+            at += V::BYTES;
+        }
+        first_vector.store(start);
+        last_vector.store(start.add(last));
     }
-    let mut singles = quads.into_remainder().chunks_exact_mut(V::BYTES);
-    for single in &mut singles {
-        // SAFETY: the caller vouches for the feature; `single` is BYTES long and borrowed exclusively.
-        unsafe { vector.xor_at(single.as_mut_ptr()) };
-    }
-    words(key, singles.into_remainder());
 }

@@ -20,12 +20,15 @@ mod arch;
 
 /// XORs `bytes` with `key` in place, where `bytes` begin `phase` bytes after the beginning of the payload.
 ///
-/// Masking and unmasking are the same operation.
+/// Masking and unmasking are the same operation. A key of zeros, which stands for none, leaves the bytes as they are.
 #[inline]
 pub fn unmask(key: [u8; 4], phase: usize, bytes: &mut [u8]) {
-    let mut key = key;
-    key.rotate_left(phase % 4);
-    if bytes.len() <= SHORT { words(key, bytes) } else { long(key, bytes) }
+    let key = rotate(key, phase);
+    if bytes.len() <= SHORT {
+        words(key, bytes);
+    } else if key != [0; 4] {
+        long(key, bytes);
+    }
 }
 
 /// The definition, byte by byte: what every other implementation is compared with.
@@ -36,21 +39,27 @@ pub fn scalar(key: [u8; 4], phase: usize, bytes: &mut [u8]) {
     }
 }
 
+/// The key from its byte `phase` mod 4 on. (`rotate_left` of an array goes through memory.)
+#[inline]
+fn rotate(key: [u8; 4], phase: usize) -> [u8; 4] {
+    u32::from_le_bytes(key).rotate_right(8 * (phase % 4) as u32).to_le_bytes()
+}
+
 /// Up to this many bytes the choice of an implementation costs more than it gains.
 const SHORT: usize = 64;
 
 /// Eight bytes at a time.
 #[inline]
 fn words(key: [u8; 4], bytes: &mut [u8]) {
-    let [a, b, c, d] = key;
-    let wide = u64::from_ne_bytes([a, b, c, d, a, b, c, d]);
+    let word = u32::from_ne_bytes(key);
+    let double = u64::from(word) << 32 | u64::from(word);
     let (chunks, rest) = bytes.as_chunks_mut::<8>();
     for chunk in chunks {
-        *chunk = (u64::from_ne_bytes(*chunk) ^ wide).to_ne_bytes();
+        *chunk = (u64::from_ne_bytes(*chunk) ^ double).to_ne_bytes();
     }
     let (chunks, rest) = rest.as_chunks_mut::<4>();
     for chunk in chunks {
-        *chunk = (u32::from_ne_bytes(*chunk) ^ u32::from_ne_bytes(key)).to_ne_bytes();
+        *chunk = (u32::from_ne_bytes(*chunk) ^ word).to_ne_bytes();
     }
     for (byte, key) in rest.iter_mut().zip(key) {
         *byte ^= key;

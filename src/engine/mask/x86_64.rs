@@ -38,10 +38,21 @@ impl Vector for __m128i {
     }
 
     #[inline(always)]
-    unsafe fn xor_at(self, at: *mut u8) {
-        let at = at.cast::<Self>();
-        // SAFETY: the caller vouches for SSE2 and for the 16 bytes at `at`; neither instruction asks for alignment.
-        unsafe { _mm_storeu_si128(at, _mm_xor_si128(_mm_loadu_si128(at), self)) }
+    unsafe fn load(at: *const u8) -> Self {
+        // SAFETY: the caller vouches for SSE2 and for the 16 bytes at `at`; the instruction asks for no alignment.
+        unsafe { _mm_loadu_si128(at.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u8) {
+        // SAFETY: the caller vouches for SSE2 and for the 16 bytes at `at`; the instruction asks for no alignment.
+        unsafe { _mm_storeu_si128(at.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: the caller vouches for SSE2.
+        unsafe { _mm_xor_si128(self, other) }
     }
 }
 
@@ -55,10 +66,21 @@ impl Vector for __m256i {
     }
 
     #[inline(always)]
-    unsafe fn xor_at(self, at: *mut u8) {
-        let at = at.cast::<Self>();
-        // SAFETY: the caller vouches for AVX2 and for the 32 bytes at `at`; neither instruction asks for alignment.
-        unsafe { _mm256_storeu_si256(at, _mm256_xor_si256(_mm256_loadu_si256(at), self)) }
+    unsafe fn load(at: *const u8) -> Self {
+        // SAFETY: the caller vouches for AVX2 and for the 32 bytes at `at`; the instruction asks for no alignment.
+        unsafe { _mm256_loadu_si256(at.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u8) {
+        // SAFETY: the caller vouches for AVX2 and for the 32 bytes at `at`; the instruction asks for no alignment.
+        unsafe { _mm256_storeu_si256(at.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: the caller vouches for AVX2.
+        unsafe { _mm256_xor_si256(self, other) }
     }
 }
 
@@ -72,9 +94,20 @@ impl Vector for __m512i {
     }
 
     #[inline(always)]
-    unsafe fn xor_at(self, at: *mut u8) {
-        let at = at.cast::<Self>();
-        // SAFETY: the caller vouches for AVX-512F and for the 64 bytes at `at`; neither instruction asks for alignment.
-        unsafe { _mm512_storeu_si512(at, _mm512_xor_si512(_mm512_loadu_si512(at), self)) }
+    unsafe fn load(at: *const u8) -> Self {
+        // SAFETY: the caller vouches for AVX-512F and for the 64 bytes at `at`; the instruction asks for no alignment.
+        unsafe { _mm512_loadu_si512(at.cast()) }
+    }
+
+    #[inline(always)]
+    unsafe fn store(self, at: *mut u8) {
+        // SAFETY: the caller vouches for AVX-512F and for the 64 bytes at `at`; the instruction asks for no alignment.
+        unsafe { _mm512_storeu_si512(at.cast(), self) }
+    }
+
+    #[inline(always)]
+    unsafe fn xor(self, other: Self) -> Self {
+        // SAFETY: the caller vouches for AVX-512F.
+        unsafe { _mm512_xor_si512(self, other) }
     }
 }

@@ -1,18 +1,108 @@
+//! One test per rule, named after it. Frames are visible bytes; most have the key `00000000`, which masks nothing.
+
+mod close;
+mod error;
+mod fragments;
+mod frames;
+mod header;
+mod limits;
+mod memory;
+mod pair;
+mod payload;
+mod send;
+mod splits;
+mod text;
+
 use super::*;
 
+/// An event with its bytes, wherever they were.
+#[derive(Clone, Debug, PartialEq, Eq)]
+enum Seen {
+    Text(Vec<u8>),
+    Binary(Vec<u8>),
+    Ping(Vec<u8>),
+    Pong(Vec<u8>),
+    Close(Option<u16>, Vec<u8>),
+    Error(ErrorKind, u16),
+}
+
+fn see(event: Event, input: &[u8]) -> Seen {
+    match event {
+        Event::Message { kind: MessageKind::Text, payload } => Seen::Text(payload.bytes(input).to_vec()),
+        Event::Message { kind: MessageKind::Binary, payload } => Seen::Binary(payload.bytes(input).to_vec()),
+        Event::Ping(payload) => Seen::Ping(payload.bytes(input).to_vec()),
+        Event::Pong(payload) => Seen::Pong(payload.bytes(input).to_vec()),
+        Event::Close { code, reason } => Seen::Close(code.map(CloseCode::get), reason.bytes(input).to_vec()),
+        Event::Error(error) => Seen::Error(error.kind, error.detail),
+    }
+}
+
+/// All events of one more input.
+fn feed(engine: &mut Engine, config: &Config, input: &[u8]) -> Vec<Seen> {
+    let (mut input, mut pos) = (input.to_vec(), 0);
+    let mut seen = Vec::new();
+    while let Some(event) = engine.poll(config, &mut input, &mut pos) {
+        seen.push(see(event, &input));
+    }
+    assert_eq!(pos, input.len(), "None means that the input is used up");
+    seen
+}
+
+/// All events of a stream that comes in pieces.
+fn receive<'a>(config: &Config, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Seen> {
+    let mut engine = Engine::new();
+    pieces.into_iter().flat_map(|piece| feed(&mut engine, config, piece)).collect()
+}
+
+/// All events of a stream, which have to be the same in one input, byte by byte, and cut once anywhere.
+fn with(config: &Config, frames: &str) -> Vec<Seen> {
+    let stream = hex(frames);
+    let seen = receive(config, [&stream[..]]);
+    assert_eq!(receive(config, stream.chunks(1)), seen, "byte by byte");
+    for cut in 0..stream.len() {
+        assert_eq!(receive(config, [&stream[..cut], &stream[cut..]]), seen, "cut at {cut}");
+    }
+    seen
+}
+
+/// What a server with the default settings makes of a stream.
+fn server(frames: &str) -> Vec<Seen> {
+    with(&Config::default(), frames)
+}
+
+/// What a client with the default settings makes of a stream.
+fn client(frames: &str) -> Vec<Seen> {
+    with(&Config { role: Role::Client, ..Config::default() }, frames)
+}
+
+/// Asserts that the last byte of `frames` is the one that decides: before it there is no event, with it the error.
+fn decides(config: &Config, frames: &str, kind: ErrorKind, detail: u16) {
+    let stream = hex(frames);
+    let (last, before) = stream.split_last().unwrap();
+    let mut engine = Engine::new();
+    assert_eq!(feed(&mut engine, config, before), []);
+    assert_eq!(feed(&mut engine, config, &[*last]), [Seen::Error(kind, detail)]);
+    assert!(engine.failed());
+}
+
+fn hex(text: &str) -> Vec<u8> {
+    let digits: Vec<u8> = text.chars().filter_map(|c| c.to_digit(16)).map(|digit| digit as u8).collect();
+    let (pairs, odd) = digits.as_chunks::<2>();
+    assert!(odd.is_empty(), "half a byte: {text}");
+    pairs.iter().map(|[high, low]| high << 4 | low).collect()
+}
+
+/// The same events over and over.
+fn times(count: usize, events: &[Seen]) -> Vec<Seen> {
+    std::iter::repeat_n(events, count).flatten().cloned().collect()
+}
+
+fn text(text: &str) -> Seen {
+    Seen::Text(text.into())
+}
+
+/// Ten thousand idle connections cost no more than their sockets do.
 #[test]
 fn engine_is_small() {
     assert!(size_of::<Engine>() <= 128, "{}", size_of::<Engine>());
-}
-
-/// RFC 6455, section 5.7: the masked "Hello".
-#[test]
-fn masked_text() {
-    let mut input = [0x81, 0x85, 0x37, 0xfa, 0x21, 0x3d, 0x7f, 0x9f, 0x4d, 0x51, 0x58];
-    let (mut engine, mut pos) = (Engine::new(), 0);
-    let event = engine.poll(&Config::default(), &mut input, &mut pos);
-    let payload = Payload::Input { range: 6..11, headroom: 6 };
-    assert_eq!(event, Some(Event::Message { kind: MessageKind::Text, payload }));
-    assert_eq!(&input[6..], b"Hello");
-    assert_eq!(engine.poll(&Config::default(), &mut input, &mut pos), None);
 }

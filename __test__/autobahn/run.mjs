@@ -1,0 +1,142 @@
+// Runs the Autobahn|Testsuite fuzzing client against an echo server and fails on anything but the best verdicts.
+//
+//   npm run test:autobahn                          sections 1-7, 9 and 10: everything but compression
+//   npm run test:autobahn -- --cases 1.*,6.12.*    some of them
+//   npm run test:autobahn -- --impl ws             the same cases against the ws package
+//   npm run test:autobahn -- --server ./file.mjs   or against any module that exports WebSocketServer
+
+import { spawn } from 'node:child_process';
+import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { once } from 'node:events';
+import { dirname, join, resolve } from 'node:path';
+import { fileURLToPath, pathToFileURL } from 'node:url';
+import { parseArgs } from 'node:util';
+
+import { findWstest, WSTEST_HINT } from '../../scripts/wstest.mjs';
+
+const here = dirname(fileURLToPath(import.meta.url));
+const CORE = ['1.*', '2.*', '3.*', '4.*', '5.*', '6.*', '7.*', '9.*', '10.*'];
+const CORE_CASES = 301;
+// Section 9 sends messages of up to 16 MiB, and 4 MiB in fragments of 64 bytes: both limits would refuse them.
+const LIMITS = { maxPayload: 32 * 1024 * 1024, maxFragments: 0 };
+const GOOD = new Set(['OK', 'INFORMATIONAL']);
+const PATIENCE_MS = 25 * 60 * 1000;
+
+const { values: options } = parseArgs({
+  options: {
+    cases: { type: 'string' },
+    impl: { type: 'string', default: 'reactor-ws' },
+    server: { type: 'string' },
+    quiet: { type: 'boolean', default: false },
+  },
+});
+
+await main();
+
+async function main() {
+  const wstest = findWstest();
+  if (wstest === null) {
+    console.log(WSTEST_HINT);
+    console.log('0 passed, 0 failed, 1 skipped');
+    return;
+  }
+  const cases = options.cases ? options.cases.split(',').map((text) => text.trim()) : CORE;
+  const agent = options.server ? 'custom' : options.impl;
+  const reports = join(here, 'reports', agent);
+  rmSync(reports, { recursive: true, force: true });
+  mkdirSync(reports, { recursive: true });
+
+  const server = await startServer();
+  const started = Date.now();
+  const code = await runClient(wstest, reports, agent, server.address().port, cases);
+  const verdicts = readVerdicts(join(reports, 'index.json'), agent);
+  const seconds = ((Date.now() - started) / 1000).toFixed(0);
+
+  const bad = verdicts.filter((verdict) => !isGood(verdict));
+  const missing = missingCases(cases, verdicts, code);
+  printSections(verdicts);
+  for (const { id, behavior, behaviorClose, reportfile } of bad) {
+    console.log(`case ${id}: ${behavior}, close ${behaviorClose} (${join(reports, reportfile)})`);
+  }
+  if (missing) console.log(missing);
+  console.log(`autobahn: ${verdicts.length} cases against ${agent} in ${seconds} s`);
+  const failed = bad.length + (missing ? 1 : 0);
+  console.log(`${verdicts.length - bad.length} passed, ${failed} failed, 0 skipped`);
+  // The suite leaves connections behind that nobody will close.
+  process.exit(failed > 0 ? 1 : 0);
+}
+
+async function startServer() {
+  const { WebSocketServer } = await import(moduleOf());
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...LIMITS });
+  server.on('connection', (socket) => {
+    // Every protocol error is an 'error' event here: the verdict on it is the fuzzing client's.
+    socket.on('error', () => {});
+    socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
+  });
+  await once(server, 'listening');
+  return server;
+}
+
+function moduleOf() {
+  if (options.server) return pathToFileURL(resolve(options.server)).href;
+  if (options.impl === 'reactor-ws') return new URL('../../lib/index.mjs', import.meta.url).href;
+  return options.impl;
+}
+
+async function runClient(wstest, reports, agent, port, cases) {
+  const spec = {
+    outdir: reports,
+    servers: [{ agent, url: `ws://127.0.0.1:${port}` }],
+    cases,
+    'exclude-cases': [],
+    'exclude-agent-cases': {},
+  };
+  const file = join(reports, 'spec.json');
+  writeFileSync(file, JSON.stringify(spec, null, 2));
+  const args = ['--mode', 'fuzzingclient', '--spec', file];
+  const client = spawn(wstest, args, {
+    cwd: reports,
+    stdio: ['ignore', options.quiet ? 'ignore' : 'inherit', 'inherit'],
+  });
+  const watchdog = setTimeout(() => client.kill('SIGKILL'), PATIENCE_MS);
+  const [code, signal] = await once(client, 'exit');
+  clearTimeout(watchdog);
+  return code ?? signal;
+}
+
+function readVerdicts(file, agent) {
+  let report;
+  try {
+    report = JSON.parse(readFileSync(file, 'utf8'));
+  } catch {
+    return [];
+  }
+  return Object.entries(report[agent] ?? {}).map(([id, verdict]) => ({ id, ...verdict }));
+}
+
+function isGood({ id, behavior, behaviorClose }) {
+  // 6.4.*: invalid UTF-8 found at the end of the message rather than at its first bad byte is allowed by RFC 6455.
+  const allowed = (word) => GOOD.has(word) || (word === 'NON-STRICT' && id.startsWith('6.4.'));
+  return allowed(behavior) && GOOD.has(behaviorClose);
+}
+
+function missingCases(cases, verdicts, code) {
+  if (code !== 0) return `wstest ended with ${code}`;
+  if (verdicts.length === 0) return 'wstest reported no case';
+  if (cases === CORE && verdicts.length !== CORE_CASES)
+    return `${CORE_CASES} cases expected, ${verdicts.length} reported`;
+  return null;
+}
+
+function printSections(verdicts) {
+  const sections = new Map();
+  for (const { id, duration } of verdicts) {
+    const name = id.split('.')[0];
+    const section = sections.get(name) ?? { cases: 0, ms: 0 };
+    sections.set(name, { cases: section.cases + 1, ms: section.ms + duration });
+  }
+  for (const [name, { cases, ms }] of [...sections].sort((a, b) => a[0] - b[0])) {
+    console.log(`section ${name.padStart(2)}: ${String(cases).padStart(3)} cases, ${(ms / 1000).toFixed(1)} s`);
+  }
+}

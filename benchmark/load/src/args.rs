@@ -1,0 +1,205 @@
+//! Command line of the load generator.
+
+use std::error::Error;
+use std::time::Duration;
+
+/// What one run does.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// Closed loop: every connection keeps `in_flight` requests outstanding; every response is compared.
+    Echo,
+    /// Send only; the server counts, and a marker at the end asks for the count.
+    Ingest,
+    /// Open connections, hold them, report the server's memory and CPU time.
+    Idle,
+    /// Handshakes per second: connect, upgrade, drop.
+    Rate,
+}
+
+impl Mode {
+    /// The name on the command line and in the report.
+    pub(crate) fn name(self) -> &'static str {
+        match self {
+            Self::Echo => "echo",
+            Self::Ingest => "ingest",
+            Self::Idle => "idle",
+            Self::Rate => "rate",
+        }
+    }
+}
+
+/// One run, as asked for on the command line.
+#[derive(Clone, Debug)]
+pub(crate) struct Args {
+    pub(crate) mode: Mode,
+    pub(crate) host: String,
+    pub(crate) port: u16,
+    pub(crate) path: String,
+    /// Process whose CPU time and memory are read; none are reported without it.
+    pub(crate) pid: Option<u32>,
+    pub(crate) connections: usize,
+    /// Payload bytes per message.
+    pub(crate) payload: usize,
+    /// Requests outstanding per connection.
+    pub(crate) in_flight: usize,
+    pub(crate) binary: bool,
+    /// Length of the measured window.
+    pub(crate) seconds: Duration,
+    /// Ends the measured window after this many messages instead.
+    pub(crate) messages: Option<u64>,
+    pub(crate) warmup: Duration,
+    /// Least time between two requests of one slot of a connection; zero = send at once.
+    pub(crate) pace: Duration,
+    /// CPU to run on.
+    pub(crate) pin: Option<usize>,
+    /// How long idle mode holds its connections.
+    pub(crate) hold: Duration,
+    /// Idle mode: each connection first echoes this many messages.
+    pub(crate) touch: u64,
+    /// Length of the check that an idle server uses no CPU, after the measured window; zero = no check.
+    pub(crate) quiet: Duration,
+    /// Failure after this long without any progress.
+    pub(crate) timeout: Duration,
+    /// Drop the connections in the end instead of the closing handshake.
+    pub(crate) no_close: bool,
+    /// Poll without blocking: the generator's own wake-up is then not part of the latency.
+    pub(crate) spin: bool,
+    pub(crate) seed: u64,
+}
+
+/// The help text.
+pub(crate) const USAGE: &str = "\
+usage: load --port N [options]
+
+  --mode echo|ingest|idle|rate|latency   default echo; latency = echo with 1 connection, 1 in flight
+  --host ADDRESS        IP address, default 127.0.0.1
+  --path PATH           request target of the handshake, default /
+  --pid N               server process to read CPU time and memory of
+  --connections N       default 100 (rate: connections opening at once)
+  --payload BYTES       default 20
+  --in-flight N         requests outstanding per connection, default 1
+  --binary | --text     kind of message, default text
+  --seconds S           measured window, default 1.5
+  --messages N          end the window after N messages instead
+  --warmup S            before the window, default 0.3
+  --pace-ms MS          least time between requests, default 0
+  --pin CPU             run on this CPU
+  --hold S              idle: how long to hold, default 2
+  --touch N             idle: messages each connection echoes first, default 0
+  --quiet S             check afterwards that the idle server uses no CPU, over S seconds, default 0 = off
+  --timeout S           fail after S seconds without progress, default 10
+  --no-close            echo: drop the connections in the end instead of the closing handshake
+  --spin                poll without blocking
+  --seed N              of payloads and masks, default 1
+
+Prints one line of JSON. Exit status: 0 = all responses arrived, in order and equal; 1 = not; 2 = bad usage.";
+
+impl Args {
+    /// Parses the arguments after the program's name.
+    ///
+    /// # Errors
+    /// A sentence that names the argument which is unknown, incomplete, malformed or out of range.
+    pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, Box<dyn Error>> {
+        let mut args = Self::default();
+        while let Some(flag) = words.next() {
+            match flag.as_str() {
+                "--binary" => args.binary = true,
+                "--text" => args.binary = false,
+                "--no-close" => args.no_close = true,
+                "--spin" => args.spin = true,
+                _ => {
+                    let value = words.next().ok_or_else(|| format!("{flag} needs a value"))?;
+                    args.set(&flag, &value).map_err(|error| format!("{flag} {value}: {error}"))?;
+                }
+            }
+        }
+        args.check()?;
+        Ok(args)
+    }
+
+    fn set(&mut self, flag: &str, value: &str) -> Result<(), Box<dyn Error>> {
+        match flag {
+            "--mode" => self.set_mode(value)?,
+            "--host" => self.host = value.to_owned(),
+            "--path" => self.path = value.to_owned(),
+            "--port" => self.port = value.parse()?,
+            "--pid" => self.pid = Some(value.parse()?),
+            "--connections" => self.connections = value.parse()?,
+            "--payload" => self.payload = value.parse()?,
+            "--in-flight" => self.in_flight = value.parse()?,
+            "--seconds" => self.seconds = seconds(value)?,
+            "--messages" => self.messages = Some(value.parse()?),
+            "--warmup" => self.warmup = seconds(value)?,
+            "--pace-ms" => self.pace = seconds(value)? / 1000,
+            "--pin" => self.pin = Some(value.parse()?),
+            "--hold" => self.hold = seconds(value)?,
+            "--touch" => self.touch = value.parse()?,
+            "--quiet" => self.quiet = seconds(value)?,
+            "--timeout" => self.timeout = seconds(value)?,
+            "--seed" => self.seed = value.parse()?,
+            _ => return Err("unknown option".into()),
+        }
+        Ok(())
+    }
+
+    fn set_mode(&mut self, value: &str) -> Result<(), Box<dyn Error>> {
+        self.mode = match value {
+            "echo" => Mode::Echo,
+            "latency" => {
+                self.connections = 1;
+                self.in_flight = 1;
+                Mode::Echo
+            }
+            "ingest" => Mode::Ingest,
+            "idle" => Mode::Idle,
+            "rate" => Mode::Rate,
+            _ => return Err("unknown mode".into()),
+        };
+        Ok(())
+    }
+
+    fn check(&self) -> Result<(), Box<dyn Error>> {
+        if self.port == 0 {
+            return Err("--port is required".into());
+        }
+        if self.connections == 0 || self.in_flight == 0 {
+            return Err("--connections and --in-flight must be at least 1".into());
+        }
+        if self.connections >= 1 << 24 {
+            return Err("--connections must be below 2^24: a message carries 24 bits of it".into());
+        }
+        Ok(())
+    }
+}
+
+impl Default for Args {
+    fn default() -> Self {
+        Self {
+            mode: Mode::Echo,
+            host: "127.0.0.1".to_owned(),
+            port: 0,
+            path: "/".to_owned(),
+            pid: None,
+            connections: 100,
+            payload: 20,
+            in_flight: 1,
+            binary: false,
+            seconds: Duration::from_millis(1500),
+            messages: None,
+            warmup: Duration::from_millis(300),
+            pace: Duration::ZERO,
+            pin: None,
+            hold: Duration::from_secs(2),
+            touch: 0,
+            quiet: Duration::ZERO,
+            timeout: Duration::from_secs(10),
+            no_close: false,
+            spin: false,
+            seed: 1,
+        }
+    }
+}
+
+fn seconds(value: &str) -> Result<Duration, Box<dyn Error>> {
+    Ok(Duration::try_from_secs_f64(value.parse()?)?)
+}

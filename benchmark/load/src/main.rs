@@ -1,0 +1,53 @@
+//! Load generator for WebSocket echo servers: one thread, one `mio::Poll`, every response compared byte by
+//! byte.
+//!
+//! It is not a client library: it sends what the benchmarks need and fails on whatever they do not expect.
+
+mod args;
+mod connection;
+mod echo;
+mod handshake;
+mod idle;
+mod ingest;
+mod matcher;
+mod messages;
+mod open;
+mod process;
+mod rate;
+mod report;
+
+use std::error::Error;
+use std::io::Write;
+use std::process::ExitCode;
+
+use args::{Args, Mode, USAGE};
+
+fn main() -> ExitCode {
+    let args = match Args::parse(std::env::args().skip(1)) {
+        Ok(args) => args,
+        Err(error) => return fail(&format!("{error}\n\n{USAGE}"), 2),
+    };
+    match run(&args).and_then(|line| Ok(writeln!(std::io::stdout(), "{line}")?)) {
+        Ok(()) => ExitCode::SUCCESS,
+        Err(error) => fail(&error.to_string(), 1),
+    }
+}
+
+fn run(args: &Args) -> Result<String, Box<dyn Error>> {
+    process::raise_file_limit()?;
+    if let Some(cpu) = args.pin {
+        process::pin(cpu)?;
+    }
+    match args.mode {
+        Mode::Echo => echo::run(args),
+        Mode::Ingest => ingest::run(args),
+        Mode::Idle => idle::run(args),
+        Mode::Rate => rate::run(args),
+    }
+}
+
+fn fail(message: &str, status: u8) -> ExitCode {
+    // There is nowhere left to tell of a failure to write this.
+    let _ = writeln!(std::io::stderr(), "load: {message}");
+    ExitCode::from(status)
+}

@@ -1,0 +1,78 @@
+// Records of runs: what machine, what versions, every run's figures.
+import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { availableParallelism, cpus, release, totalmem } from 'node:os';
+import { join } from 'node:path';
+import { benchmarkDir } from './shapes.mjs';
+
+/** @typedef {import('./stats.mjs').Run} Run */
+/** @typedef {Record<string, Record<string, Run[]>>} Results Runs by shape and candidate */
+/**
+ * @typedef {object} BenchmarkRecord
+ * @property {string} date
+ * @property {{ name: string, cpu: string, cores: number, memory_gib: number, kernel: string, node: string }} machine
+ * @property {{ [name: string]: string }} versions
+ * @property {{ rounds: number, seconds: number, warmup: number, pinned: boolean }} options
+ * @property {Results} results
+ */
+
+/** What the runs repeat from the shape. */
+const REPEATED = new Set(['mode', 'payload', 'in_flight', 'kind', 'pace_ms', 'touch']);
+
+/**
+ * @returns {Pick<BenchmarkRecord, 'date' | 'machine' | 'versions'>}
+ */
+export function describeMachine() {
+  const cpu = cpus()[0]?.model.trim() || process.arch;
+  const cores = availableParallelism();
+  const name = `${cpu}-${cores}-cores`.toLowerCase().replace(/[^a-z0-9]+/g, '-');
+  const require = createRequire(import.meta.url);
+  const version = (/** @type {string} */ path) => JSON.parse(readFileSync(require.resolve(path), 'utf8')).version;
+  return {
+    date: new Date().toISOString().slice(0, 10),
+    machine: {
+      name,
+      cpu,
+      cores,
+      memory_gib: Math.round(totalmem() / 2 ** 30),
+      kernel: release(),
+      node: process.version,
+    },
+    versions: {
+      'reactor-ws': version('../package.json'),
+      ws: version('ws/package.json'),
+      bufferutil: version('bufferutil/package.json'),
+    },
+  };
+}
+
+/**
+ * Writes a record, a partial one where version control does not see it. One run is one line, so that records can be compared.
+ *
+ * @param {BenchmarkRecord} record
+ * @param {boolean} partial
+ * @returns {string} The file
+ */
+export function writeRecord(record, partial) {
+  const directory = partial ? join(benchmarkDir, '.cache') : join(benchmarkDir, 'record', record.machine.name);
+  mkdirSync(directory, { recursive: true });
+  const file = join(directory, `${record.date}.json`);
+  const { results, ...head } = record;
+  const shapes = Object.entries(results).map(([shape, byCandidate]) => {
+    const candidates = Object.entries(byCandidate).map(([candidate, runs]) => {
+      const lines = runs.map((run) => `        ${JSON.stringify(withoutShape(run))}`);
+      return `      ${JSON.stringify(candidate)}: [\n${lines.join(',\n')}\n      ]`;
+    });
+    return `    ${JSON.stringify(shape)}: {\n${candidates.join(',\n')}\n    }`;
+  });
+  const start = JSON.stringify(head, null, 2).slice(0, -2);
+  writeFileSync(file, `${start},\n  "results": {\n${shapes.join(',\n')}\n  }\n}\n`);
+  return file;
+}
+
+/**
+ * @param {Run} run
+ */
+function withoutShape(run) {
+  return Object.fromEntries(Object.entries(run).filter(([key]) => !REPEATED.has(key)));
+}

@@ -1,0 +1,5 @@
+// reactor-ws: the same program as ws.mjs.
+import { WebSocketServer } from '../../lib/index.mjs';
+import { serve } from './contract.mjs';
+
+serve(WebSocketServer);

@@ -1,0 +1,59 @@
+import js from '@eslint/js';
+
+// What exists in every supported Node without an import.
+const node = [
+  'AbortController',
+  'AbortSignal',
+  'Blob',
+  'Buffer',
+  'Event',
+  'EventTarget',
+  'MessageChannel',
+  'TextDecoder',
+  'TextEncoder',
+  'URL',
+  'clearImmediate',
+  'clearInterval',
+  'clearTimeout',
+  'console',
+  'fetch',
+  'gc',
+  'global',
+  'globalThis',
+  'performance',
+  'process',
+  'queueMicrotask',
+  'setImmediate',
+  'setInterval',
+  'setTimeout',
+  'structuredClone',
+];
+const commonjs = ['__dirname', '__filename', 'exports', 'module', 'require'];
+const readonly = (names) => Object.fromEntries(names.map((name) => [name, 'readonly']));
+
+export default [
+  {
+    ignores: [
+      '**/node_modules/',
+      '**/target/',
+      'lib/native/',
+      '__test__/autobahn/reports/',
+      'benchmark/.cache/',
+      '**/*.ts',
+    ],
+  },
+  js.configs.recommended,
+  {
+    languageOptions: { ecmaVersion: 2023, globals: readonly(node) },
+    linterOptions: { reportUnusedDisableDirectives: 'error' },
+    rules: {
+      eqeqeq: ['error', 'always', { null: 'ignore' }],
+      'no-empty': ['error', { allowEmptyCatch: true }],
+      'no-unused-vars': ['error', { args: 'none' }],
+      'no-var': 'error',
+      'object-shorthand': 'error',
+      'prefer-const': 'error',
+    },
+  },
+  { files: ['lib/**/*.js'], languageOptions: { sourceType: 'commonjs', globals: readonly(commonjs) } },
+];

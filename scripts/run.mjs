@@ -1,0 +1,84 @@
+// Running a command so that its output is seen at once and can still be read afterwards.
+
+import { spawn } from 'node:child_process';
+import { fileURLToPath } from 'node:url';
+
+/** The repository's root: every command runs there. */
+export const root = fileURLToPath(new URL('..', import.meta.url));
+
+const LIMIT_MS = 20 * 60 * 1000;
+const windows = process.platform === 'win32';
+
+/**
+ * Runs `command` with its output passed through.
+ * @param {string} command
+ * @param {string[]} args
+ * @param {{ env?: Record<string, string>, capture?: boolean, limit?: number }} [options]
+ *   `capture`: also return the output; `limit`: milliseconds until the command and its children are killed (20 minutes)
+ * @returns {Promise<{ code: number, output: string }>} code -1: it could not be started or was killed
+ */
+export function run(command, args, { env = {}, capture = false, limit = LIMIT_MS } = {}) {
+  const shown = Object.entries(env).filter(([name]) => name !== 'PATH');
+  console.log(`\n$ ${[...shown.map(([name, value]) => `${name}="${value}"`), command, ...args].join(' ')}`);
+  const child = spawn(command, args, {
+    cwd: root,
+    env: { ...process.env, ...env },
+    stdio: capture ? ['ignore', 'pipe', 'pipe'] : 'inherit',
+    // A group of its own, so that a hanging grandchild can be killed with it.
+    detached: !windows,
+    shell: windows && command !== process.execPath,
+  });
+  return collect(child, limit);
+}
+
+/** Runs npm itself: the very npm that started us, if one did. */
+export function npm(args, options) {
+  const cli = process.env.npm_execpath;
+  return cli ? run(process.execPath, [cli, ...args], options) : run('npm', args, options);
+}
+
+/** Runs the program of an installed development dependency: `bin` is a path inside node_modules. */
+export function tool(bin, args, options) {
+  return run(process.execPath, [`node_modules/${bin}`, ...args], options);
+}
+
+function collect(child, limit) {
+  const watchdog = setTimeout(() => {
+    console.error(`killed after ${limit / 1000} s`);
+    killGroup(child);
+  }, limit);
+  const interrupted = () => {
+    killGroup(child);
+    process.exit(130);
+  };
+  for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, interrupted);
+
+  let output = '';
+  for (const name of ['stdout', 'stderr']) {
+    child[name]?.setEncoding('utf8').on('data', (text) => {
+      output += text;
+      process[name].write(text);
+    });
+  }
+  return new Promise((settle) => {
+    const done = (code) => {
+      clearTimeout(watchdog);
+      for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, interrupted);
+      settle({ code, output });
+    };
+    child.once('error', (error) => {
+      console.error(error.code === 'ENOENT' ? `${child.spawnfile} was not found` : error.message);
+      done(-1);
+    });
+    child.once('close', (code) => done(code ?? -1));
+  });
+}
+
+function killGroup(child) {
+  try {
+    if (windows) child.kill('SIGKILL');
+    else process.kill(-child.pid, 'SIGKILL');
+  } catch {
+    // It ended by itself in the meantime.
+  }
+}

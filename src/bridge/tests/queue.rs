@@ -1,0 +1,41 @@
+use std::sync::Arc;
+
+use crate::bridge::queue::Queue;
+
+#[test]
+fn values_come_out_in_the_order_of_the_pushes() {
+    let queue = Queue::new();
+    assert!(queue.is_empty());
+    assert_eq!(queue.take_all().next(), None);
+    (0..3).for_each(|n| queue.push(n));
+    assert!(!queue.is_empty());
+    let taken = queue.take_all();
+    assert!(queue.is_empty());
+    queue.push(3);
+    assert!(taken.eq(0..3));
+    assert!(queue.take_all().eq([3]));
+}
+
+#[test]
+fn what_was_not_consumed_is_dropped() {
+    let value = Arc::new(());
+    let queue = Queue::new();
+    (0..5).for_each(|_| queue.push(Arc::clone(&value)));
+    let mut taken = queue.take_all();
+    let first = taken.next();
+    assert_eq!(Arc::strong_count(&value), 6);
+    drop(taken);
+    assert_eq!(Arc::strong_count(&value), 2);
+    drop(first);
+    assert_eq!(Arc::strong_count(&value), 1);
+}
+
+#[test]
+fn a_queue_drops_what_nobody_took() {
+    let value = Arc::new(());
+    let queue = Queue::new();
+    // Long enough to overflow the stack if nodes dropped each other.
+    (0..if cfg!(miri) { 500 } else { 200_000 }).for_each(|_| queue.push(Arc::clone(&value)));
+    drop(queue);
+    assert_eq!(Arc::strong_count(&value), 1);
+}

@@ -1,0 +1,159 @@
+//! Real threads against each other. They end when the work is done, so a lost wake-up is a test that hangs.
+
+use std::sync::mpsc;
+use std::thread;
+
+use crate::bridge::batch::Batch;
+use crate::bridge::chunk::Outbox;
+use crate::bridge::gauges::{Gauges, MAX_SLOTS};
+use crate::bridge::inbox::Inbox;
+use crate::bridge::layout::{IN_TEXT, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT};
+
+const COUNT: u32 = if cfg!(miri) { 60 } else { 50_000 };
+
+#[test]
+fn a_reactor_that_sleeps_whenever_it_can_gets_every_command() {
+    const PRODUCERS: usize = 3;
+    let outbox = Outbox::new();
+    let outbox = &outbox;
+    let (waker, poll) = mpsc::channel();
+    thread::scope(|scope| {
+        for producer in 0..PRODUCERS {
+            let waker = waker.clone();
+            scope.spawn(move || {
+                for n in 0..COUNT {
+                    if outbox.send((producer, n)) {
+                        waker.send(()).unwrap();
+                    }
+                }
+            });
+        }
+        let mut next = [0; PRODUCERS];
+        while next != [COUNT; PRODUCERS] {
+            outbox.sleep.prepare();
+            if outbox.commands.is_empty() {
+                poll.recv().unwrap();
+            }
+            outbox.sleep.awake();
+            for (producer, n) in outbox.commands.take_all() {
+                assert_eq!(n, next[producer]);
+                next[producer] += 1;
+            }
+        }
+    });
+}
+
+/// What the reactor lets pile up before it stops reading.
+const HIGH_WATER: usize = 8 * 1024;
+
+fn reactor(inbox: &Inbox, bell: &mpsc::SyncSender<()>, wakes: &mpsc::Receiver<()>) {
+    let mut batch = Box::new(Batch::new());
+    let mut charged = 0_u32;
+    for n in 0..COUNT {
+        batch.push_copy(n, IN_TEXT, 0, 0, &n.to_le_bytes());
+        batch.charge(n % 3, 0, 4, 1);
+        charged += 1;
+        if n % 5 != 0 && n + 1 != COUNT {
+            continue;
+        }
+        let ring;
+        (batch, ring) = inbox.publish(batch);
+        if ring {
+            bell.try_send(()).expect("one ring at most is outstanding");
+        }
+        inbox.reclaim(|credit| charged -= credit.records);
+        while inbox.weight() > HIGH_WATER {
+            inbox.set_starving(true);
+            inbox.reclaim(|credit| charged -= credit.records);
+            if inbox.weight() > HIGH_WATER {
+                wakes.recv().unwrap();
+            }
+        }
+        inbox.set_starving(false);
+    }
+    while charged > 0 {
+        inbox.set_starving(true);
+        inbox.reclaim(|credit| charged -= credit.records);
+        if charged > 0 {
+            wakes.recv().unwrap();
+        }
+    }
+}
+
+#[test]
+fn batches_flow_through_an_inbox_with_back_pressure() {
+    let inbox = Inbox::new();
+    let inbox = &inbox;
+    let (bell, rings) = mpsc::sync_channel(1);
+    let (waker, wakes) = mpsc::channel();
+    thread::scope(|scope| {
+        scope.spawn(move || reactor(inbox, &bell, &wakes));
+        let mut seen = 0;
+        while seen != COUNT {
+            rings.recv().unwrap();
+            inbox.bell().answer();
+            while let Some(batch) = inbox.take() {
+                for record in &batch.records {
+                    let (offset, length) =
+                        (record.0[IN_WORD_OFFSET] as usize, record.0[IN_WORD_LENGTH] as usize);
+                    assert_eq!(record.0[IN_WORD_SLOT], seen);
+                    assert_eq!(&batch.bytes[offset..offset + length], seen.to_le_bytes());
+                    seen += 1;
+                }
+                if inbox.give_back(batch) {
+                    // The reactor may have seen the end before this wake.
+                    let _ = waker.send(());
+                }
+            }
+        }
+    });
+    assert_eq!(inbox.weight(), 0);
+    assert!(inbox.take().is_none());
+}
+
+#[test]
+fn gauges_belong_to_one_generation() {
+    let gauges = Gauges::new();
+    assert_eq!(gauges.read(5, 0), None);
+    gauges.add(5, 1);
+    gauges.open(5, 0);
+    assert_eq!(gauges.read(5, 0), Some(0));
+    gauges.add(5, 3);
+    gauges.add(5, 4);
+    assert_eq!(gauges.read(5, 0), Some(7));
+    assert_eq!(gauges.read(4, 0), None);
+    gauges.open(5, u32::MAX);
+    assert_eq!((gauges.read(5, 0), gauges.read(5, u32::MAX)), (None, Some(0)));
+    gauges.open(MAX_SLOTS - 1, 1);
+    gauges.open(MAX_SLOTS, 1);
+    gauges.add(MAX_SLOTS, 1);
+    assert_eq!((gauges.read(MAX_SLOTS - 1, 1), gauges.read(MAX_SLOTS, 1)), (Some(0), None));
+}
+
+#[test]
+fn gauges_never_show_another_generations_bytes() {
+    /// Each generation takes multiples of a number of its own.
+    const STEP: u64 = 1 << 20;
+    let gauges = Gauges::new();
+    gauges.open(0, 0);
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            for generation in 1..=COUNT {
+                gauges.open(0, generation);
+                gauges.add(0, STEP + u64::from(generation));
+                gauges.add(0, STEP);
+            }
+        });
+        let mut generation = 0;
+        while generation < COUNT {
+            match gauges.read(0, generation) {
+                None => generation += 1,
+                Some(taken) => {
+                    assert!(taken == 0 || taken % STEP == u64::from(generation));
+                    // Let it move on, so that successors are caught in the act.
+                    generation += u32::from(taken >= 2 * STEP);
+                }
+            }
+        }
+    });
+}

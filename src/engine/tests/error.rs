@@ -1,0 +1,42 @@
+//! The table of errors, which JavaScript is handed.
+
+use super::*;
+
+/// Each kind's row is where its number says, so that a number stands for the same error on both sides.
+#[test]
+fn rows_are_in_order() {
+    for (index, row) in ErrorKind::table().iter().enumerate() {
+        assert_eq!(row.kind as usize, index + 1);
+        assert_eq!(row.kind.row(), row);
+    }
+    assert_eq!(
+        ErrorKind::table().len(),
+        ErrorKind::TooManyFragments as usize,
+        "the last kind has the last row"
+    );
+}
+
+/// The sentences, codes and close codes of ws 8.23.
+#[test]
+fn same_as_ws() {
+    let shown = |kind, detail| ProtocolError { kind, detail }.to_string();
+    assert_eq!(shown(ErrorKind::InvalidOpcode, 11), "Invalid WebSocket frame: invalid opcode 11");
+    assert_eq!(shown(ErrorKind::ExpectedMask, 0), "Invalid WebSocket frame: MASK must be set");
+    assert_eq!(shown(ErrorKind::UnsupportedMessageLength, 0), "Max payload size exceeded");
+    let close_codes: Vec<u16> = ErrorKind::table().iter().map(|row| row.close_code.get()).collect();
+    assert_eq!(close_codes, [1002, 1002, 1002, 1002, 1002, 1002, 1002, 1002, 1007, 1009, 1009, 1008]);
+    for row in ErrorKind::table() {
+        let class =
+            if row.kind == ErrorKind::InvalidUtf8 { ErrorClass::Error } else { ErrorClass::RangeError };
+        assert_eq!(row.class, class);
+        assert!(row.code.starts_with("WS_ERR_"));
+        assert_eq!(row.detailed, row.sentence.ends_with(' '));
+    }
+}
+
+/// The close frame that answers an error has the code of its row.
+#[test]
+fn close_code() {
+    let error = ProtocolError { kind: ErrorKind::InvalidUtf8, detail: 0 };
+    assert_eq!(error.close_code(), CloseCode::INVALID_PAYLOAD_DATA);
+}

@@ -1,0 +1,97 @@
+//! Where the bytes of an event are, and answering from there.
+
+use super::*;
+use crate::engine::frame::write_before;
+
+fn first(input: &mut [u8], pos: usize) -> Payload {
+    next(&mut Engine::new(), input, pos)
+}
+
+fn next(engine: &mut Engine, input: &mut [u8], mut pos: usize) -> Payload {
+    match engine.poll(&Config::default(), input, &mut pos) {
+        Some(Event::Message { payload, .. } | Event::Ping(payload) | Event::Pong(payload)) => payload,
+        Some(Event::Close { reason, .. }) => reason,
+        other => panic!("{other:?}"),
+    }
+}
+
+/// A frame that is whole in one input stays there, with its header before it.
+#[test]
+fn whole_frame_stays_in_the_input() {
+    let input = &mut hex("8185 37fa213d 7f9f4d5158");
+    assert_eq!(first(input, 0), Payload::Input { range: 6..11, headroom: 6 });
+    assert_eq!(&input[6..], b"Hello");
+    let input = &mut hex("ffff 8982 00000000 6162");
+    assert_eq!(first(input, 2), Payload::Input { range: 8..10, headroom: 6 });
+    let input = &mut hex("82fe 0001 00000000 61");
+    assert_eq!(first(input, 0), Payload::Input { range: 8..9, headroom: 8 });
+    let input = &mut hex("8280 00000000");
+    assert_eq!(first(input, 0), Payload::Input { range: 6..6, headroom: 6 });
+}
+
+/// The status code of a close frame is headroom of its reason.
+#[test]
+fn reason_of_a_close_frame() {
+    let input = &mut hex("8884 00000000 03e86279");
+    assert_eq!(first(input, 0), Payload::Input { range: 8..10, headroom: 8 });
+    assert_eq!(first(&mut hex("8880 00000000"), 0), Payload::Input { range: 6..6, headroom: 6 });
+}
+
+/// What came with an earlier input is no room in this one, wherever the header was cut.
+#[test]
+fn header_of_an_earlier_input() {
+    let stream = hex("8982 00000000 6162");
+    for cut in 1..=6 {
+        let mut engine = Engine::new();
+        assert_eq!(feed(&mut engine, &Config::default(), &stream[..cut]), []);
+        assert_eq!(engine.buffered(), 0, "a header is kept inline");
+        let payload = next(&mut engine, &mut stream[cut..].to_vec(), 0);
+        assert_eq!(payload, Payload::Input { range: 6 - cut..8 - cut, headroom: 0 }, "cut at {cut}");
+    }
+}
+
+/// A frame whose payload was cut, and a message of several frames, are assembled.
+#[test]
+fn assembled() {
+    for frames in ["8182 00000000 61 | 62", "8982 00000000 61 | 62", "8884 00000000 03 | e86162"] {
+        let (before, after) = frames.split_once('|').unwrap();
+        let mut engine = Engine::new();
+        assert_eq!(feed(&mut engine, &Config::default(), &hex(before)), []);
+        assert_eq!(next(&mut engine, &mut hex(after), 0), Payload::Owned(b"ab".into()), "{frames}");
+        assert_eq!(engine.buffered(), 0, "the buffer went with the message");
+    }
+    let fragments = &mut hex("0181 00000000 61 8081 00000000 62");
+    assert_eq!(first(fragments, 0), Payload::Owned(b"ab".into()));
+}
+
+/// A server echoes a frame from where it was received, not touching what is before it.
+#[test]
+fn echo_in_place() {
+    let input = &mut hex("ee 8185 37fa213d 7f9f4d5158 ee");
+    let Payload::Input { range, headroom } = first(input, 1) else { panic!("in the input") };
+    let header = Engine::new().encode(FrameKind::Text, true, range.len(), None);
+    let frame = write_before(input, range, headroom, &header).unwrap();
+    assert_eq!(input[frame.clone()], hex("8105 48656c6c6f"));
+    assert_eq!(*input, hex("ee 8185 37fa 8105 48656c6c6f ee"));
+}
+
+/// Without room for it no header is written.
+#[test]
+fn no_room_for_a_header() {
+    let header = Engine::new().encode(FrameKind::Text, true, 2, None);
+    let buf = &mut [0xee; 6];
+    assert_eq!(write_before(buf, 4..6, 1, &header), None, "the bytes before belong to another frame");
+    assert_eq!(write_before(buf, 1..3, 6, &header), None, "the buffer begins there");
+    assert_eq!(write_before(buf, 4..7, 4, &header), None, "the range is not of this buffer");
+    assert_eq!(*buf, [0xee; 6]);
+    assert_eq!(write_before(buf, 2..4, 2, &header), Some(0..4));
+}
+
+/// The bytes of a range that the input does not have are none.
+#[test]
+fn range_of_another_input() {
+    let payload = Payload::Input { range: 6..11, headroom: 6 };
+    assert_eq!(payload.bytes(&[0; 7]), []);
+    assert_eq!((payload.len(), payload.is_empty()), (5, false));
+    assert!(Payload::Owned(vec![]).is_empty());
+}

@@ -1,0 +1,113 @@
+//! UTF-8 in text messages (RFC 6455, section 8.1; RFC 3629).
+
+use proptest::prelude::*;
+
+use super::*;
+use crate::engine::utf8::{Validator, is_valid};
+
+const INVALID: Seen = Seen::Error(ErrorKind::InvalidUtf8, 0);
+
+/// Text that is not UTF-8: overlong, surrogate, above U+10FFFF, lone continuation, never a lead, cut short.
+const NOT_UTF8: [&str; 14] = [
+    "c080", "c1bf", "e08080", "e09fbf", "f0808080", "f08fbfbf", "eda080", "edbfbf", "f4908080", "f5808080",
+    "80", "ff", "c3", "e282",
+];
+
+/// One frame of invalid text.
+#[test]
+fn invalid_text() {
+    for bytes in NOT_UTF8 {
+        let len = 0x80 + bytes.len() / 2;
+        assert_eq!(server(&format!("81{len:02x} 00000000 {bytes}")), [INVALID], "{bytes}");
+    }
+}
+
+/// Binary messages are not text.
+#[test]
+fn binary_is_not_checked() {
+    assert_eq!(server("8281 00000000 ff"), [Seen::Binary(vec![0xff])]);
+    assert_eq!(server("0281 00000000 ff 8080 00000000"), [Seen::Binary(vec![0xff])]);
+}
+
+/// `skip_utf8_validation` hands out what is not UTF-8.
+#[test]
+fn validation_can_be_skipped() {
+    let config = Config { skip_utf8_validation: true, ..Config::default() };
+    assert_eq!(with(&config, "8181 00000000 ff"), [Seen::Text(vec![0xff])]);
+    assert_eq!(with(&config, "0181 00000000 c3 8080 00000000"), [Seen::Text(vec![0xc3])]);
+}
+
+/// RFC 6455, section 5.6: a fragment may end inside a character, the message may not.
+#[test]
+fn character_across_fragments() {
+    assert_eq!(server("0182 00000000 61e2 0081 00000000 82 8081 00000000 ac"), [text("a\u{20ac}")]);
+    assert_eq!(server("0181 00000000 f0 8083 00000000 9f9982"), [text("\u{1f642}")]);
+    assert_eq!(server("0181 00000000 e2 8081 00000000 82"), [INVALID]);
+    assert_eq!(server("0181 00000000 e2 8080 00000000"), [INVALID]);
+    assert_eq!(server("0182 00000000 e282 8081 00000000 61"), [INVALID]);
+}
+
+/// RFC 6455, section 8.1: text fails with the first byte that nothing could follow, not with the end of the frame.
+#[test]
+fn fails_fast() {
+    decides(&Config::default(), "81fe 4000 00000000 6162ff", ErrorKind::InvalidUtf8, 0);
+    decides(&Config::default(), "81fe 4000 00000000 ce ff", ErrorKind::InvalidUtf8, 0);
+    decides(&Config::default(), "81fe 4000 00000000 eda0", ErrorKind::InvalidUtf8, 0);
+    decides(&Config::default(), "81fe 4000 00000000 f490", ErrorKind::InvalidUtf8, 0);
+    decides(&Config::default(), "81fe 4000 00000000 e282 28", ErrorKind::InvalidUtf8, 0);
+    decides(
+        &Config::default(),
+        "0181 00000000 f0 0080 00000000 00ff 0000000000000100 00000000 80",
+        ErrorKind::InvalidUtf8,
+        0,
+    );
+}
+
+/// The text of a message does not end in that of the next.
+#[test]
+fn next_message_begins_anew() {
+    let seen =
+        server("0182 00000000 c3a4 8080 00000000 8182 00000000 c3b6 0181 00000000 61 8081 00000000 62");
+    assert_eq!(seen, [text("\u{e4}"), text("\u{f6}"), text("ab")]);
+}
+
+/// The whole-text check and the streaming one agree with the standard library at every length around a SIMD block.
+#[test]
+fn agrees_at_every_length() {
+    let text = "a\u{e4}\u{20ac}\u{1f642}".repeat(20).into_bytes();
+    for len in 0..text.len() {
+        let expected = std::str::from_utf8(&text[..len]).is_ok();
+        assert_eq!(is_valid(&text[..len]), expected, "{len}");
+        let mut validator = Validator::default();
+        assert!(validator.feed(&text[..len]), "{len}");
+        assert_eq!(validator.is_complete(), expected, "{len}");
+    }
+}
+
+proptest! {
+    #![proptest_config(ProptestConfig {
+        cases: if cfg!(miri) { 8 } else { 2048 }, failure_persistence: None, ..ProptestConfig::default()
+    })]
+
+    /// Pieces of any size give the verdict of the standard library on the whole, and never refuse the beginning of
+    /// valid text.
+    #[test]
+    fn pieces_agree_with_the_whole(
+        pieces in prop::collection::vec(
+            prop_oneof![
+                "[a-c\u{e4}\u{20ac}\u{1f642}]{0,40}".prop_map(String::into_bytes),
+                prop::collection::vec(prop_oneof![Just(0xf0_u8), Just(0x9f), Just(0xe2), Just(0x82), any::<u8>()], 0..5),
+            ],
+            0..6,
+        ),
+        size in 1_usize..80,
+    ) {
+        let bytes = pieces.concat();
+        let expected = std::str::from_utf8(&bytes);
+        let mut validator = Validator::default();
+        let fed = bytes.chunks(size).all(|piece| validator.feed(piece));
+        prop_assert_eq!(fed && validator.is_complete(), expected.is_ok());
+        let hopeless = expected.is_err_and(|error| error.error_len().is_some());
+        prop_assert_eq!(fed, !hopeless);
+    }
+}

@@ -1,0 +1,89 @@
+//! Settings of a listener and of the reactor, with their defaults.
+
+use std::time::Duration;
+
+use crate::engine;
+
+/// What every connection of one listener (or one adopted socket) is served with.
+#[derive(Debug, Clone)]
+pub struct ListenerConfig {
+    /// Limits and switches of the protocol engine.
+    pub engine: engine::Config,
+    /// Only this path is served, up to the `?`; `None` serves every path. A mismatch is answered with 400.
+    pub path: Option<Box<[u8]>>,
+    /// Answer pings without asking the handler. Default: true.
+    pub auto_pong: bool,
+    /// Automatic pongs that may wait for a peer that does not read; one more ends the connection. 0 = no limit. Default: 60.
+    pub max_pending_auto_pongs: u32,
+    /// From accept to a complete upgrade request. Default: 10 s.
+    pub handshake_timeout: Duration,
+    /// From our close frame (or the peer's FIN) to a closed socket. Default: 30 s.
+    pub close_timeout: Duration,
+    /// Silence after which a ping is sent; a second such silence ends the connection. Zero = never. Default: zero.
+    pub ping_interval: Duration,
+    /// Silence after which the connection is ended. Zero = never. Default: zero.
+    pub idle_timeout: Duration,
+    /// Queued outgoing bytes above which `on_drain` will be called once they fell to half of it. Default: 1 MiB.
+    pub high_water_mark: usize,
+}
+
+impl Default for ListenerConfig {
+    fn default() -> Self {
+        Self {
+            engine: engine::Config::default(),
+            path: None,
+            auto_pong: true,
+            max_pending_auto_pongs: 60,
+            handshake_timeout: Duration::from_secs(10),
+            close_timeout: Duration::from_secs(30),
+            ping_interval: Duration::ZERO,
+            idle_timeout: Duration::ZERO,
+            high_water_mark: 1 << 20,
+        }
+    }
+}
+
+/// Settings of one reactor thread.
+#[derive(Debug, Clone, Copy)]
+pub struct ReactorConfig {
+    /// How long to poll without blocking after recent traffic, before the thread sleeps.
+    pub spin: Spin,
+    /// Inbound bytes of one connection that its consumer has not taken yet; above it the socket is not read. Default: 1 MiB.
+    pub connection_mark: usize,
+    /// The same for all connections together; above it only connections below [`SMALL_ALLOWANCE`] are read, so that
+    /// a quiet peer's ping is still answered. Default: 64 MiB.
+    pub total_mark: usize,
+}
+
+impl Default for ReactorConfig {
+    fn default() -> Self {
+        Self { spin: Spin::Automatic, connection_mark: 1 << 20, total_mark: 64 << 20 }
+    }
+}
+
+/// How long the reactor polls without blocking before it sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spin {
+    /// Only when the process may use two CPUs or more, after recent traffic, and only while it pays.
+    Automatic,
+    /// Never.
+    Never,
+    /// As `Automatic`, with this bound in microseconds.
+    Micros(u32),
+}
+
+/// What one connection may leave undrained while all connections together are above the total mark.
+pub const SMALL_ALLOWANCE: usize = 16 << 10;
+
+/// Bytes read from one connection before the others get their turn.
+pub(super) const READ_BUDGET: usize = 128 << 10;
+/// Bytes read from all connections before commands, timers and the consumer get theirs: what stays in a core's L2 cache.
+pub(super) const TURN_BUDGET: usize = 512 << 10;
+/// The largest single read.
+pub(super) const READ_SIZE: usize = 64 << 10;
+/// Connections accepted by one listener per turn.
+pub(super) const ACCEPT_BUDGET: usize = 256;
+/// How long a refused connection may take to read the refusal and close.
+pub(super) const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long an HTTP connection may stay open after a 426 (Node's keepAliveTimeout).
+pub(super) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -1,0 +1,198 @@
+//! One socket, its engine, and what it has yet to write.
+
+use std::io;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::net::TcpStream;
+
+use crate::engine::handshake::HeadScanner;
+use crate::engine::{Engine, FrameKind};
+
+use super::config::ListenerConfig;
+use super::outgoing::{Flushed, Outgoing, Pool};
+use super::timers::Deadline;
+
+/// Bytes before the payload of a [`Payload::Owned`]-style send that the frame header is written into.
+pub const HEADROOM: usize = 14;
+
+pub(super) struct Connection {
+    pub(super) stream: TcpStream,
+    pub(super) listener: u32,
+    pub(super) config: Arc<ListenerConfig>,
+    pub(super) engine: Engine,
+    pub(super) outgoing: Outgoing,
+    pub(super) phase: Phase,
+    pub(super) deadline: Deadline,
+    pub(super) purpose: Purpose,
+    /// The consumer has been told of this connection and must be told of its end.
+    pub(super) announced: bool,
+    /// Data may be waiting in the kernel: the edge has been seen and not been read to its end.
+    pub(super) readable: bool,
+    /// The last write was refused; wait for the edge before the next.
+    pub(super) blocked: bool,
+    /// On the reactor's list of connections to flush.
+    pub(super) dirty: bool,
+    /// On the reactor's list of connections to read further.
+    pub(super) queued: bool,
+    /// The consumer does not want to be given more.
+    pub(super) paused: bool,
+    /// Not read because the consumer has too much undrained; on the list of those.
+    pub(super) starved: bool,
+    /// The peer has ended its side.
+    pub(super) ended: bool,
+    /// End our side once all is written.
+    pub(super) finishing: bool,
+    pub(super) shut: bool,
+    /// A ping of ours has not been followed by any byte of the peer.
+    pub(super) pinged: bool,
+    /// Queued bytes have been above the high-water mark.
+    pub(super) high: bool,
+    pub(super) pending_pongs: u32,
+    /// Undrained inbound bytes, records included.
+    pub(super) held: usize,
+    /// Bytes queued by the consumer's sends since the connection opened.
+    pub(super) accepted: u64,
+    /// Values of `accepted` at which the consumer wants to hear that all up to it is in the kernel.
+    pub(super) marks: Vec<u64>,
+}
+
+/// How far the connection has come.
+pub(super) enum Phase {
+    /// Reading the upgrade request.
+    Handshake(Box<Head>),
+    /// The consumer decides about the upgrade.
+    Asked(Box<Head>),
+    /// Frames.
+    Open,
+    /// Refused: the answer is written, then the socket is closed; what the peer still sends is thrown away.
+    Linger,
+}
+
+/// The head of the request as far as it has come.
+#[derive(Default)]
+pub(super) struct Head {
+    pub(super) bytes: Vec<u8>,
+    pub(super) scanner: HeadScanner,
+    /// Bytes of a request body to skip before the next request (keep-alive after a 426).
+    pub(super) skip: u64,
+    /// The listener was closed meanwhile.
+    pub(super) orphan: bool,
+}
+
+/// What the deadline is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Purpose {
+    Handshake,
+    /// Silence: ping, or end the connection.
+    Silence,
+    /// Closing has begun and must come to an end.
+    Close,
+}
+
+impl Connection {
+    pub(super) fn new(stream: TcpStream, listener: u32, config: Arc<ListenerConfig>, phase: Phase) -> Self {
+        Self {
+            stream,
+            listener,
+            config,
+            engine: Engine::new(),
+            outgoing: Outgoing::default(),
+            phase,
+            deadline: Deadline::default(),
+            purpose: Purpose::Handshake,
+            announced: false,
+            readable: false,
+            blocked: false,
+            dirty: false,
+            queued: false,
+            paused: false,
+            starved: false,
+            ended: false,
+            finishing: false,
+            shut: false,
+            pinged: false,
+            high: false,
+            pending_pongs: 0,
+            held: 0,
+            accepted: 0,
+            marks: Vec::new(),
+        }
+    }
+
+    pub(super) fn is_open(&self) -> bool {
+        matches!(self.phase, Phase::Open)
+    }
+
+    /// Both sides have said what they had to say with close frames, or the peer can say nothing more.
+    pub(super) fn close_complete(&self) -> bool {
+        self.engine.close_sent() && (self.engine.close_received() || self.engine.failed())
+    }
+
+    /// Queues a frame, copying its payload. Frames after a close frame are dropped (RFC 6455 section 5.5.1).
+    pub(super) fn queue_frame(&mut self, kind: FrameKind, fin: bool, payload: &[u8], pool: &mut Pool) {
+        if self.engine.close_sent() || self.shut {
+            return;
+        }
+        let header = self.engine.encode(kind, fin, payload.len(), None);
+        self.outgoing.push(&header, payload, pool);
+    }
+
+    /// As `queue_frame` for a payload that begins at `HEADROOM` of `bytes`, without copying it.
+    pub(super) fn queue_owned(&mut self, kind: FrameKind, fin: bool, mut bytes: Vec<u8>) {
+        if self.engine.close_sent() || self.shut {
+            return;
+        }
+        let header = self.engine.encode(kind, fin, bytes.len().saturating_sub(HEADROOM), None);
+        let start = HEADROOM.saturating_sub(header.len());
+        if let Some(slot) = bytes.get_mut(start..HEADROOM) {
+            slot.copy_from_slice(&header);
+            self.outgoing.push_owned(bytes, start);
+        }
+    }
+
+    /// Bytes of the consumer's sends that wait no more; automatic pongs in between count as its own.
+    pub(super) fn settled(&self) -> u64 {
+        self.accepted.saturating_sub(self.outgoing.len() as u64)
+    }
+
+    /// Writes what waits.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub(super) fn flush(&mut self, pool: &mut Pool) -> io::Result<()> {
+        if self.blocked && !self.outgoing.is_empty() {
+            return Ok(());
+        }
+        self.blocked = self.outgoing.flush(&self.stream, pool)? == Flushed::Blocked;
+        if !self.blocked {
+            self.pending_pongs = 0;
+        }
+        Ok(())
+    }
+
+    /// How many send marks have been reached; they are taken off the list.
+    pub(super) fn take_sent(&mut self) -> u32 {
+        if self.marks.is_empty() {
+            return 0;
+        }
+        let settled = self.settled();
+        let reached = self.marks.partition_point(|&mark| mark <= settled);
+        self.marks.drain(..reached);
+        if self.marks.is_empty() {
+            self.marks = Vec::new();
+        }
+        reached as u32
+    }
+
+    /// The silence after which something is to be done; `None` when silence is no matter.
+    pub(super) fn silence(&self) -> Option<Duration> {
+        let (ping, idle) = (self.config.ping_interval, self.config.idle_timeout);
+        match (ping.is_zero(), idle.is_zero()) {
+            (true, true) => None,
+            (false, true) => Some(ping),
+            (true, false) => Some(idle),
+            (false, false) => Some(ping.min(idle)),
+        }
+    }
+}

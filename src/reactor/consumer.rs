@@ -1,0 +1,63 @@
+//! What the reactor hands its events to: either a [`Handler`](super::Handler) on the same thread, or the bridge.
+
+use std::ops::Range;
+
+use crate::bridge::batch::Credit;
+use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
+
+use super::connections::ConnectionId;
+use super::opening::{Opening, Verdict};
+use super::session::Session;
+
+/// The owner of the buffer that sockets are read into, and receiver of all that comes out of it.
+///
+/// Ranges in payloads refer to that buffer. Order is exact per connection: `on_request`, `on_open`, frames as they
+/// came, `on_closed`, once.
+pub trait Consumer {
+    /// Where the next read goes: at most `most` bytes, never empty.
+    fn spare(&mut self, most: usize) -> &mut [u8];
+    /// `len` bytes were read into what `spare` gave; where they are in the buffer.
+    fn claim(&mut self, len: usize) -> Range<usize>;
+    /// A part of the buffer.
+    fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
+    /// All events of what was claimed last have been handed over.
+    fn release(&mut self, range: Range<usize>);
+
+    /// Whether the handshake needs a decision that comes later, as a command.
+    fn asks(&mut self, listener: u32, verdict: Verdict) -> bool;
+    /// A handshake for which `asks` said true.
+    fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, verdict: Verdict);
+    /// The connection is open.
+    fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
+    /// A complete message.
+    fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload);
+    /// A ping; the automatic pong is queued already.
+    fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload);
+    /// A pong.
+    fn on_pong(&mut self, session: &mut Session<'_>, payload: Payload);
+    /// The peer's close frame.
+    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload);
+    /// The peer broke the protocol.
+    fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError);
+    /// The peer ended its side without a close frame.
+    fn on_end(&mut self, session: &mut Session<'_>);
+    /// The socket is closed.
+    fn on_closed(&mut self, id: ConnectionId);
+    /// `count` marked sends are in the kernel.
+    fn on_sent(&mut self, id: ConnectionId, count: u32);
+    /// Queued bytes have fallen to half the high-water mark after having been above it.
+    fn on_drain(&mut self, id: ConnectionId);
+    /// So many bytes of the connection's sends wait no more.
+    fn on_settled(&mut self, id: ConnectionId, bytes: u64);
+    /// The listener accepts no more.
+    fn on_listener_closed(&mut self, listener: u32);
+
+    /// The end of a turn.
+    fn on_turn_end(&mut self);
+    /// What has been taken since the last call (flow control).
+    fn reclaim(&mut self, release: &mut dyn FnMut(Credit));
+    /// Whether all connections together have left too much undrained.
+    fn is_pressed(&self) -> bool;
+    /// Whether some sockets are not read until `reclaim` gives credit.
+    fn set_starving(&mut self, starving: bool);
+}

@@ -1,0 +1,269 @@
+//! The consumer that carries events to another thread: every event becomes a record of the current batch, message bytes
+//! stay where the socket was read to.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::bridge::batch::{Batch, Credit, Record};
+use crate::bridge::gauges::Gauges;
+use crate::bridge::inbox::Inbox;
+use crate::bridge::layout::{
+    IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_BEFORE_SHOULD_HANDLE,
+    IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
+};
+use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
+use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
+
+use super::connections::ConnectionId;
+use super::consumer::Consumer;
+use super::opening::{Opening, Verdict};
+use super::session::Session;
+
+/// From this size on an assembled message crosses as it is; a smaller one is copied to the others of its batch.
+const LARGE: usize = 16 << 10;
+
+/// Handshakes that pass the native checks need a decision (a hook is set).
+pub const ASK_ACCEPTED: u32 = 1;
+/// Refusals are to be reported (there is a `wsClientError` listener).
+pub const ASK_REFUSED: u32 = 2;
+
+/// What the reactor's thread and the consumer's thread share.
+pub struct Link {
+    /// Batches.
+    pub inbox: Inbox,
+    /// Progress of sends, per connection.
+    pub gauges: Gauges,
+    asks: Mutex<HashMap<u32, u32>>,
+}
+
+impl Link {
+    /// Nothing under way.
+    pub fn new() -> Self {
+        Self { inbox: Inbox::new(), gauges: Gauges::new(), asks: Mutex::new(HashMap::new()) }
+    }
+
+    /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED | ASK_REFUSED`.
+    pub fn set_ask(&self, listener: u32, ask: u32) {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).insert(listener, ask);
+    }
+
+    /// Forgets a listener.
+    pub fn forget(&self, listener: u32) {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&listener);
+    }
+
+    fn ask(&self, listener: u32) -> u32 {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).get(&listener).copied().unwrap_or(0)
+    }
+}
+
+/// Turns events into batches.
+pub struct Forward {
+    link: Arc<Link>,
+    batch: Box<Batch>,
+    /// Called when the other thread must be told that there is something.
+    ring: Box<dyn FnMut() + Send>,
+    total_mark: usize,
+    /// Some record refers to bytes of the read under way.
+    retained: bool,
+}
+
+impl Forward {
+    /// `ring` is called when the other thread must be told that batches wait: at most once until it has answered.
+    /// `total_mark`: bytes not yet taken, of all connections, above which reading is cut down.
+    pub fn new(link: Arc<Link>, total_mark: usize, ring: Box<dyn FnMut() + Send>) -> Self {
+        Self { link, batch: Box::new(Batch::new()), ring, total_mark, retained: false }
+    }
+
+    fn publish(&mut self) {
+        let full = std::mem::replace(&mut self.batch, Box::new(Batch::hollow()));
+        let (empty, ring) = self.link.inbox.publish(full);
+        self.batch = empty;
+        if ring {
+            (self.ring)();
+        }
+    }
+
+    /// A record about what is not being read: the batch may be handed over before it.
+    fn report(&mut self, slot: u32, kind: u8, count: u32) {
+        if self.batch.records.len() + SPARE_RECORDS >= MAX_RECORDS {
+            self.publish();
+        }
+        self.batch.push(Record::new(slot, kind, 0, 0, 0, count));
+    }
+
+    /// A record with a payload.
+    fn carry(&mut self, session: &mut Session<'_>, kind: u8, aux: u16, payload: Payload) {
+        let ConnectionId { slot, generation } = session.id();
+        let len = match payload {
+            Payload::Input { range, .. } => {
+                self.retained |= !range.is_empty();
+                self.batch.push(Record::new(slot, kind, 0, aux, range.start as u32, range.len() as u32));
+                range.len()
+            }
+            Payload::Owned(bytes) => {
+                let len = bytes.len();
+                if len < LARGE {
+                    self.batch.push_copy(slot, kind, 0, aux, &bytes);
+                } else {
+                    self.batch.push_owned(slot, kind, 0, aux, bytes);
+                }
+                len
+            }
+        };
+        let weight = len + size_of::<Record>();
+        session.hold(weight);
+        self.batch.charge(slot, generation, u32::try_from(weight).unwrap_or(u32::MAX), 1);
+    }
+
+    fn opening(&mut self, session: &Session<'_>, kind: u8, flags: u8, aux: u16, opening: &Opening<'_>) {
+        let ConnectionId { slot, generation } = session.id();
+        let mut request = Vec::new();
+        if let Some(head) = opening.request {
+            head.write_normal_form(&mut request);
+        }
+        let opened = Opened {
+            generation,
+            listener: opening.listener,
+            local: opening.local,
+            remote: opening.remote,
+            request: &request,
+            protocol: opening.protocol.unwrap_or_default(),
+        };
+        let mut payload = Vec::new();
+        opened.encode(&mut payload);
+        self.link.gauges.open(slot, generation);
+        self.batch.push_copy(slot, kind, flags, aux, &payload);
+    }
+}
+
+impl Consumer for Forward {
+    fn spare(&mut self, most: usize) -> &mut [u8] {
+        if self.batch.is_full() {
+            self.publish();
+        }
+        let most = most.min(self.batch.read_room(SHORTEST_MASKED_FRAME));
+        self.batch.spare().get_mut(..most).unwrap_or_default()
+    }
+
+    fn claim(&mut self, len: usize) -> Range<usize> {
+        let start = self.batch.used;
+        self.batch.used += len;
+        self.retained = false;
+        start..start + len
+    }
+
+    fn buffer(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.batch.bytes.get_mut(range).unwrap_or_default()
+    }
+
+    fn release(&mut self, range: Range<usize>) {
+        // Nothing refers to these bytes, and nothing was put behind them: the next read may have their place.
+        if !self.retained && self.batch.used == range.end {
+            self.batch.used = range.start;
+        }
+    }
+
+    fn asks(&mut self, listener: u32, verdict: Verdict) -> bool {
+        let ask = self.link.ask(listener);
+        match verdict {
+            Err(refusal) if refusal.before_should_handle() => ask & ASK_REFUSED != 0,
+            // `shouldHandle` may be the program's own, so it may overrule the path.
+            Err(_) => ask != 0,
+            Ok(()) => ask & ASK_ACCEPTED != 0,
+        }
+    }
+
+    fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, verdict: Verdict) {
+        let (flags, aux) = match verdict {
+            Ok(()) => (0, 0),
+            Err(refusal) => {
+                let early = if refusal.before_should_handle() { IN_FLAG_BEFORE_SHOULD_HANDLE } else { 0 };
+                (early, u16::from(refusal.number()))
+            }
+        };
+        self.opening(session, IN_REQUEST, flags, aux, opening);
+    }
+
+    fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+        self.opening(session, IN_OPEN, 0, 0, opening);
+    }
+
+    #[inline]
+    fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {
+        let kind = match kind {
+            MessageKind::Text => IN_TEXT,
+            MessageKind::Binary => IN_BINARY,
+        };
+        self.carry(session, kind, 0, payload);
+    }
+
+    fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload) {
+        self.carry(session, IN_PING, 0, payload);
+    }
+
+    fn on_pong(&mut self, session: &mut Session<'_>, payload: Payload) {
+        self.carry(session, IN_PONG, 0, payload);
+    }
+
+    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload) {
+        self.carry(session, IN_CLOSE, code.map_or(CloseCode::NO_STATUS_RECEIVED, CloseCode::get), reason);
+    }
+
+    fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError) {
+        self.batch.push(Record::new(session.id().slot, IN_ERROR, error.kind as u8, error.detail, 0, 0));
+    }
+
+    fn on_end(&mut self, session: &mut Session<'_>) {
+        self.report(session.id().slot, IN_END, 0);
+    }
+
+    fn on_closed(&mut self, id: ConnectionId) {
+        self.report(id.slot, IN_CLOSED, 0);
+    }
+
+    fn on_sent(&mut self, id: ConnectionId, count: u32) {
+        self.report(id.slot, IN_SENT, count);
+    }
+
+    fn on_drain(&mut self, id: ConnectionId) {
+        self.report(id.slot, IN_DRAIN, 0);
+    }
+
+    fn on_settled(&mut self, id: ConnectionId, bytes: u64) {
+        self.link.gauges.set(id.slot, bytes);
+    }
+
+    fn on_listener_closed(&mut self, listener: u32) {
+        self.link.forget(listener);
+        self.report(listener, IN_LISTENER_CLOSED, 0);
+    }
+
+    fn on_turn_end(&mut self) {
+        if !self.batch.is_empty() {
+            self.publish();
+        }
+    }
+
+    fn reclaim(&mut self, release: &mut dyn FnMut(Credit)) {
+        self.link.inbox.reclaim(release);
+    }
+
+    fn is_pressed(&self) -> bool {
+        self.link.inbox.weight() + self.batch.weight() > self.total_mark
+    }
+
+    fn set_starving(&mut self, starving: bool) {
+        self.link.inbox.set_starving(starving);
+    }
+}
+
+/// Tells the other thread that the reactor is dead; called when nothing else publishes any more.
+pub fn report_failure(link: &Link, why: &str, ring: &dyn Fn()) {
+    let mut batch = Box::new(Batch::new());
+    batch.push_copy(0, IN_FAILURE, 0, 0, why.as_bytes());
+    if link.inbox.publish(batch).1 {
+        ring();
+    }
+}

@@ -1,0 +1,118 @@
+//! The way to a reactor from other threads.
+
+use std::io;
+use std::sync::Arc;
+
+use mio::Waker;
+
+use crate::bridge::chunk::{Chunk, Outbox};
+use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
+use crate::engine::{CloseCode, MessageKind};
+
+use super::config::ListenerConfig;
+use super::connections::ConnectionId;
+use super::listener::BoundListener;
+
+/// What other threads ask of the reactor, in order.
+pub enum Command {
+    /// Frames and what else is done with connections.
+    Chunk(Chunk),
+    /// Takes a bound listener under the number `id`; it accepts after `Accept`.
+    Listen {
+        /// A number that no other listener of this reactor has had.
+        id: u32,
+        /// The socket.
+        listener: BoundListener,
+        /// How its connections are served.
+        config: Arc<ListenerConfig>,
+    },
+    /// Lets a listener accept.
+    Accept(u32),
+    /// Closes a listener; connections that have not finished their handshake get 503.
+    CloseListener(u32),
+    /// Serves a socket whose upgrade was answered elsewhere.
+    Adopt(Box<Adoption>),
+    /// Ends `run` after what is queued has been tried to write.
+    Stop,
+}
+
+/// A socket that is a WebSocket already.
+pub struct Adoption {
+    /// The socket; it is made non-blocking.
+    #[expect(clippy::disallowed_types, reason = "what the caller has")]
+    pub stream: std::net::TcpStream,
+    /// Bytes that were read behind the request.
+    pub prefix: Vec<u8>,
+    /// The number that `Opening::listener` gets.
+    pub listener: u32,
+    /// How it is served.
+    pub config: Arc<ListenerConfig>,
+}
+
+pub(super) struct Shared {
+    pub(super) outbox: Outbox<Command>,
+    pub(super) waker: Waker,
+}
+
+/// A cloneable handle that any thread may use. It outlives the reactor; commands then go nowhere.
+#[derive(Clone)]
+pub struct Handle {
+    pub(super) shared: Arc<Shared>,
+}
+
+impl Handle {
+    /// Queues a command and wakes the reactor if it sleeps.
+    ///
+    /// # Errors
+    /// The system's, when the waker cannot be written to; the command stays queued.
+    pub fn submit(&self, command: Command) -> io::Result<()> {
+        if self.shared.outbox.send(command) { self.shared.waker.wake() } else { Ok(()) }
+    }
+
+    /// Wakes the reactor without a command (flow-control credit has been given back).
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn wake(&self) -> io::Result<()> {
+        self.shared.waker.wake()
+    }
+
+    /// An empty buffer for the next chunk.
+    pub fn buffer(&self) -> Vec<u8> {
+        self.shared.outbox.buffer()
+    }
+
+    /// Sends a complete message.
+    ///
+    /// # Errors
+    /// As `submit`.
+    pub fn send(&self, to: ConnectionId, kind: MessageKind, payload: &[u8]) -> io::Result<()> {
+        let kind = match kind {
+            MessageKind::Text => OUT_TEXT,
+            MessageKind::Binary => OUT_BINARY,
+        };
+        self.record(to, kind, OUT_FLAG_FIN, 0, payload)
+    }
+
+    /// Begins the closing handshake.
+    ///
+    /// # Errors
+    /// As `submit`.
+    pub fn close(&self, to: ConnectionId, code: Option<CloseCode>, reason: &[u8]) -> io::Result<()> {
+        self.record(to, OUT_CLOSE, 0, code.map_or(0, CloseCode::get), reason)
+    }
+
+    /// Closes the socket.
+    ///
+    /// # Errors
+    /// As `submit`.
+    pub fn terminate(&self, to: ConnectionId) -> io::Result<()> {
+        self.record(to, OUT_TERMINATE, 0, 0, &[])
+    }
+
+    fn record(&self, to: ConnectionId, kind: u8, flags: u8, aux: u16, payload: &[u8]) -> io::Result<()> {
+        let mut chunk = Chunk { bytes: self.buffer(), large: Vec::new() };
+        chunk.push_record((to.slot, to.generation), kind, flags, aux, payload);
+        self.submit(Command::Chunk(chunk))
+    }
+}

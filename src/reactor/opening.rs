@@ -1,0 +1,22 @@
+//! What is known of a connection when it opens, or asks to.
+
+use std::net::SocketAddr;
+
+use crate::engine::handshake::{Refusal, Request};
+
+/// What the native checks say of an upgrade request.
+pub type Verdict = Result<(), Refusal>;
+
+/// A connection that has asked for an upgrade.
+pub struct Opening<'a> {
+    /// The listener it came through, or the number given with `adopt`.
+    pub listener: u32,
+    /// Our end; `None` when the socket is already dead or not an IP socket.
+    pub local: Option<SocketAddr>,
+    /// The peer's end.
+    pub remote: Option<SocketAddr>,
+    /// The upgrade request; `None` for an adopted socket, whose request was read elsewhere.
+    pub request: Option<&'a Request<'a>>,
+    /// The subprotocol that was chosen.
+    pub protocol: Option<&'a [u8]>,
+}

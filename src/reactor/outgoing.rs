@@ -1,0 +1,215 @@
+//! What a connection has yet to write: small frames gathered into one buffer, large payloads kept as they came.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, IoSlice};
+
+use mio::net::TcpStream;
+use socket2::SockRef;
+
+/// Small frames are gathered up to this size before a further buffer is begun, so that memory is freed as it is written.
+const GATHER: usize = 64 << 10;
+/// Buffers in one vectored write; more only help when many large payloads wait, and then the socket is full anyway.
+const VECTORS: usize = 32;
+/// Gathering buffers kept for the next turn; one per connection that is written to in a turn.
+const POOLED: usize = 256;
+
+/// The peer may be gone: an error, not a signal that ends the embedding process (faults O02).
+#[cfg(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd"
+))]
+pub(super) const SEND_FLAGS: i32 = 0x4000;
+/// Elsewhere there is no such flag; the standard library sets SO_NOSIGPIPE on macOS and Windows has no signals.
+#[cfg(not(any(
+    target_os = "linux",
+    target_os = "android",
+    target_os = "freebsd",
+    target_os = "netbsd",
+    target_os = "openbsd"
+)))]
+pub(super) const SEND_FLAGS: i32 = 0;
+
+/// Gathering buffers that no connection needs at the moment: idle connections own none.
+#[derive(Default)]
+pub(super) struct Pool(Vec<Vec<u8>>);
+
+impl Pool {
+    fn take(&mut self) -> Vec<u8> {
+        self.0.pop().unwrap_or_default()
+    }
+
+    fn give(&mut self, mut buffer: Vec<u8>) {
+        if self.0.len() < POOLED && buffer.capacity() <= GATHER {
+            buffer.clear();
+            self.0.push(buffer);
+        }
+    }
+}
+
+#[derive(Default)]
+pub(super) struct Outgoing {
+    /// Leaves before `gathered`.
+    queue: VecDeque<Segment>,
+    gathered: Vec<u8>,
+    /// Bytes of `gathered` that the kernel has; only ever > 0 while `queue` is empty.
+    gathered_start: usize,
+    /// Sum of all that waits.
+    len: usize,
+}
+
+struct Segment {
+    bytes: Vec<u8>,
+    start: usize,
+}
+
+/// How a flush ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) enum Flushed {
+    All,
+    /// The kernel's buffer is full; a writable event will come.
+    Blocked,
+}
+
+impl Outgoing {
+    pub(super) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(super) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Queues `head` and `body` as one piece, copying both.
+    pub(super) fn push(&mut self, head: &[u8], body: &[u8], pool: &mut Pool) {
+        if self.gathered.capacity() == 0 {
+            self.gathered = pool.take();
+        } else if self.gathered.len() > GATHER {
+            self.seal();
+        }
+        self.gathered.extend_from_slice(head);
+        self.gathered.extend_from_slice(body);
+        self.len += head.len() + body.len();
+    }
+
+    /// Queues `bytes[start..]` without copying.
+    pub(super) fn push_owned(&mut self, bytes: Vec<u8>, start: usize) {
+        if !self.gathered.is_empty() {
+            self.seal();
+        }
+        self.len += bytes.len() - start;
+        self.queue.push_back(Segment { bytes, start });
+    }
+
+    /// Writes until all is written or the kernel takes no more.
+    ///
+    /// # Errors
+    /// The socket's; the connection is then of no more use.
+    pub(super) fn flush(&mut self, socket: &TcpStream, pool: &mut Pool) -> io::Result<Flushed> {
+        while self.len > 0 {
+            let wanted = self.len;
+            let sent = match self.write_once(socket) {
+                Ok(sent) => sent,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Flushed::Blocked),
+                Err(error) => return Err(error),
+            };
+            self.consume(sent);
+            // A short write on a non-blocking stream means a full buffer, but only a refused one arms the edge.
+            debug_assert!(sent <= wanted);
+        }
+        if self.gathered.capacity() > 0 {
+            pool.give(std::mem::take(&mut self.gathered));
+        }
+        if self.queue.capacity() > 0 {
+            self.queue = VecDeque::new();
+        }
+        Ok(Flushed::All)
+    }
+
+    fn seal(&mut self) {
+        let bytes = std::mem::take(&mut self.gathered);
+        self.queue.push_back(Segment { bytes, start: std::mem::take(&mut self.gathered_start) });
+    }
+
+    fn write_once(&self, socket: &TcpStream) -> io::Result<usize> {
+        let socket = SockRef::from(socket);
+        let gathered = self.gathered.get(self.gathered_start..).unwrap_or_default();
+        let Some(first) = self.queue.front() else {
+            return socket.send_with_flags(gathered, SEND_FLAGS);
+        };
+        if self.queue.len() == 1 && gathered.is_empty() {
+            return socket.send_with_flags(first.rest(), SEND_FLAGS);
+        }
+        let mut vectors = [IoSlice::new(&[]); VECTORS];
+        let mut used = 0;
+        let waiting = self.queue.iter().map(Segment::rest).chain(std::iter::once(gathered));
+        for (vector, bytes) in vectors.iter_mut().zip(waiting) {
+            *vector = IoSlice::new(bytes);
+            used += 1;
+        }
+        socket.send_vectored_with_flags(&vectors[..used], SEND_FLAGS)
+    }
+
+    fn consume(&mut self, mut sent: usize) {
+        self.len = self.len.saturating_sub(sent);
+        while let Some(first) = self.queue.front_mut() {
+            let rest = first.bytes.len() - first.start;
+            if sent < rest {
+                first.start += sent;
+                return;
+            }
+            sent -= rest;
+            self.queue.pop_front();
+        }
+        self.gathered_start += sent;
+        if self.gathered_start >= self.gathered.len() {
+            self.gathered.clear();
+            self.gathered_start = 0;
+        }
+    }
+}
+
+impl Segment {
+    fn rest(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or_default()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn order_is_kept_across_gathered_and_owned_pieces_and_partial_writes() {
+        let mut pool = Pool::default();
+        let mut out = Outgoing::default();
+        out.push(b"a", b"bc", &mut pool);
+        out.push_owned(b"xxdef".to_vec(), 2);
+        out.push(b"g", b"", &mut pool);
+        out.push_owned(b"h".to_vec(), 0);
+        out.push(b"", b"ij", &mut pool);
+        assert_eq!(out.len(), 10);
+        let mut seen = Vec::new();
+        while !out.is_empty() {
+            let gathered = out.gathered.get(out.gathered_start..).unwrap();
+            let byte = *out.queue.iter().flat_map(|s| s.rest()).chain(gathered).next().unwrap();
+            seen.push(byte);
+            out.consume(1);
+        }
+        assert_eq!(seen, b"abcdefghij");
+    }
+
+    #[test]
+    fn a_partly_written_gathering_buffer_is_sealed_with_its_place() {
+        let mut pool = Pool::default();
+        let mut out = Outgoing::default();
+        out.push(b"abc", b"", &mut pool);
+        out.consume(2);
+        out.push_owned(b"d".to_vec(), 0);
+        assert_eq!(out.len(), 2);
+        assert_eq!(out.queue.iter().flat_map(Segment::rest).copied().collect::<Vec<_>>(), b"cd");
+    }
+}

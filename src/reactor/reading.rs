@@ -1,0 +1,331 @@
+//! From readable sockets to events.
+
+use std::io::{ErrorKind, Read};
+use std::time::Duration;
+
+use crate::engine::{Event, FrameKind, Payload};
+
+use super::config::{READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE};
+use super::connection::{Connection, Phase, Purpose};
+use super::connections::ConnectionId;
+use super::consumer::Consumer;
+use super::opening::Opening;
+use super::session::Session;
+use super::timers::Fired;
+use super::{Reactor, upgrade};
+
+/// How a read ended.
+enum ReadEnd {
+    /// So many bytes came.
+    Bytes(usize),
+    /// The peer has ended its side.
+    Eof,
+    /// Nothing more for now; an edge will come.
+    Empty,
+    /// The socket is dead.
+    Dead,
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// Reads one connection until it is empty, its budget is used up, or it may not be read. `to_end`: a short read
+    /// does not prove that the socket is empty, because the peer's end may be behind it.
+    pub(super) fn read(&mut self, slot: u32, to_end: bool) {
+        let mut budget = READ_BUDGET;
+        while self.may_read(slot) {
+            if budget == 0 || self.turn_budget == 0 {
+                return self.read_later(slot);
+            }
+            let most = READ_SIZE.min(budget);
+            let room = self.consumer.spare(most);
+            let asked = room.len();
+            let Some(connection) = self.connections.get_mut(slot) else { return };
+            match read_once(connection, room) {
+                ReadEnd::Bytes(len) => {
+                    budget = budget.saturating_sub(len);
+                    self.turn_budget = self.turn_budget.saturating_sub(len);
+                    connection.pinged = false;
+                    self.on_bytes(slot, len);
+                    if len < asked && !to_end {
+                        return self.drained(slot);
+                    }
+                }
+                ReadEnd::Eof => {
+                    connection.readable = false;
+                    return self.on_eof(slot);
+                }
+                ReadEnd::Empty => {
+                    connection.readable = false;
+                    return;
+                }
+                ReadEnd::Dead => {
+                    self.work.doomed.push(slot);
+                    return;
+                }
+            }
+        }
+    }
+
+    /// Bytes that were read behind a request: they go the way of bytes from the socket.
+    pub(super) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
+        while !bytes.is_empty() {
+            let room = self.consumer.spare(bytes.len().min(READ_SIZE));
+            let len = room.len().min(bytes.len());
+            let (now, later) = bytes.split_at(len);
+            for (to, from) in room.iter_mut().zip(now) {
+                *to = *from;
+            }
+            bytes = later;
+            if len == 0 {
+                return;
+            }
+            self.on_bytes(slot, len);
+        }
+    }
+
+    /// An adopted socket becomes a connection.
+    pub(super) fn open_adopted(&mut self, slot: u32, prefix: &[u8]) {
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        let opening = Opening {
+            listener: session.connection.listener,
+            local: session.local_address(),
+            remote: session.remote_address(),
+            request: None,
+            protocol: None,
+        };
+        upgrade::open(&mut session);
+        session.connection.announced = true;
+        consumer.on_open(&mut session, &opening);
+        self.feed(slot, prefix);
+    }
+
+    /// Credits that the consumer gave back let starved connections be read again.
+    pub(super) fn reclaim(&mut self) {
+        let connections = &mut self.connections;
+        self.consumer.reclaim(&mut |credit| {
+            let id = ConnectionId { slot: credit.slot, generation: credit.generation };
+            if let Some(connection) = connections.get(id) {
+                connection.held = connection.held.saturating_sub(credit.bytes as usize);
+            }
+        });
+        if self.work.starved.is_empty() {
+            if std::mem::take(&mut self.starving) {
+                self.consumer.set_starving(false);
+            }
+            return;
+        }
+        for slot in std::mem::take(&mut self.work.starved) {
+            if let Some(connection) = self.connections.get_mut(slot)
+                && std::mem::take(&mut connection.starved)
+            {
+                self.may_read(slot);
+                self.read_later(slot);
+            }
+        }
+        if !self.starving && !self.work.starved.is_empty() {
+            self.starving = true;
+        }
+        if self.starving {
+            self.consumer.set_starving(true);
+        }
+    }
+
+    /// What the timer wheel has to say.
+    pub(super) fn on_timers(&mut self) {
+        let mut expired = Vec::new();
+        self.work.timers.expire(self.work.now, &mut expired);
+        for id in expired {
+            let Some(connection) = self.connections.get(id) else { continue };
+            if let Fired::Due = self.work.timers.fire(id, &mut connection.deadline) {
+                self.guarded(id.slot, |reactor| reactor.on_deadline(id));
+            }
+        }
+    }
+
+    fn on_deadline(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get(id) else { return };
+        let mut session = Session { id, connection, work: &mut self.work };
+        match session.connection.purpose {
+            Purpose::Handshake => {
+                let mut response = Vec::new();
+                if matches!(&session.connection.phase, Phase::Handshake(head) if !head.bytes.is_empty()) {
+                    crate::engine::handshake::write_request_timeout(&mut response);
+                    session.respond(&response);
+                } else {
+                    session.terminate();
+                }
+            }
+            Purpose::Close => session.terminate(),
+            Purpose::Silence => on_silence(&mut session),
+        }
+    }
+
+    /// Whether the connection may be read now; if not for want of credit, it is put on the list of those.
+    fn may_read(&mut self, slot: u32) -> bool {
+        let pressed = self.consumer.is_pressed();
+        let Some(connection) = self.connections.get_mut(slot) else { return false };
+        if connection.paused || connection.ended || matches!(connection.phase, Phase::Asked(_)) {
+            return false;
+        }
+        let mark = if pressed { SMALL_ALLOWANCE } else { self.config.connection_mark };
+        if connection.held < mark {
+            return true;
+        }
+        if !connection.starved {
+            connection.starved = true;
+            self.work.starved.push(slot);
+            if !std::mem::replace(&mut self.starving, true) {
+                self.consumer.set_starving(true);
+            }
+        }
+        false
+    }
+
+    fn read_later(&mut self, slot: u32) {
+        let Some((mut session, _)) = self.session(slot) else { return };
+        session.want_read();
+    }
+
+    fn drained(&mut self, slot: u32) {
+        if let Some(connection) = self.connections.get_mut(slot) {
+            connection.readable = false;
+        }
+    }
+
+    fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
+        let id = self.connections.id(slot)?;
+        let connection = self.connections.get_mut(slot)?;
+        Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
+    }
+
+    /// `len` bytes lie at the consumer's position.
+    fn on_bytes(&mut self, slot: u32, len: usize) {
+        let range = self.consumer.claim(len);
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        match session.connection.phase {
+            Phase::Open => {
+                touch_silence(&mut session);
+                on_frames(consumer, &mut session, range.clone());
+                consumer.release(range);
+            }
+            Phase::Handshake(_) | Phase::Asked(_) => {
+                let bytes = consumer.buffer(range.clone()).to_vec();
+                consumer.release(range);
+                if let Some(rest) = upgrade::on_bytes(consumer, &mut session, &bytes) {
+                    self.feed(slot, &rest);
+                }
+            }
+            Phase::Linger => consumer.release(range),
+        }
+    }
+
+    fn on_eof(&mut self, slot: u32) {
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        let connection = &mut session.connection;
+        connection.ended = true;
+        let open = connection.is_open();
+        if !open || connection.close_complete() || connection.shut {
+            if connection.outgoing.is_empty() || connection.shut {
+                return session.work.doomed.push(slot);
+            }
+            connection.finishing = true;
+            return session.touch();
+        }
+        // A close frame was received: the consumer has been told and its answer ends the connection.
+        if !connection.engine.close_received() && !connection.engine.failed() {
+            consumer.on_end(&mut session);
+        }
+    }
+}
+
+fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
+    loop {
+        return match connection.stream.read(room) {
+            Ok(0) => ReadEnd::Eof,
+            Ok(len) => ReadEnd::Bytes(len),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => ReadEnd::Empty,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => ReadEnd::Dead,
+        };
+    }
+}
+
+/// Hands the events of the bytes in `range` of the consumer's buffer over.
+fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: std::ops::Range<usize>) {
+    let config = session.connection.config.clone();
+    let mut pos = range.start;
+    loop {
+        let input = consumer.buffer(0..range.end);
+        let Some(event) = session.connection.engine.poll(&config.engine, input, &mut pos) else { return };
+        match event {
+            Event::Message { kind, payload } => consumer.on_message(session, kind, payload),
+            Event::Ping(payload) => {
+                auto_pong(consumer, session, &payload);
+                consumer.on_ping(session, payload);
+            }
+            Event::Pong(payload) => consumer.on_pong(session, payload),
+            Event::Close { code, reason } => {
+                consumer.on_close(session, code, reason);
+                finish_if_complete(session);
+            }
+            Event::Error(error) => {
+                consumer.on_error(session, error);
+                finish_if_complete(session);
+            }
+        }
+    }
+}
+
+/// The answer to our close frame may have come when all is written: then nothing else would end the connection.
+fn finish_if_complete(session: &mut Session<'_>) {
+    if session.connection.close_complete() {
+        session.touch();
+    }
+}
+
+/// Answers a ping before anybody is told of it; a peer that pings and does not read is cut off.
+fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: &Payload) {
+    let config = &session.connection.config;
+    if !config.auto_pong || session.connection.engine.close_sent() {
+        return;
+    }
+    let most = config.max_pending_auto_pongs;
+    if most > 0 && session.connection.blocked && session.connection.pending_pongs >= most {
+        return session.terminate();
+    }
+    session.connection.pending_pongs += 1;
+    match payload {
+        Payload::Input { range, .. } => {
+            let bytes = consumer.buffer(range.clone());
+            session.frame(FrameKind::Pong, true, bytes);
+        }
+        Payload::Owned(bytes) => session.frame(FrameKind::Pong, true, bytes),
+    }
+}
+
+/// The peer has spoken: silence begins anew.
+fn touch_silence(session: &mut Session<'_>) {
+    if session.connection.purpose == Purpose::Silence
+        && let Some(after) = session.connection.silence()
+    {
+        session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);
+    }
+}
+
+fn on_silence(session: &mut Session<'_>) {
+    let config = session.connection.config.clone();
+    let ping = !config.ping_interval.is_zero();
+    // With both set, the shorter fires first; whoever was pinged and stayed silent is gone either way.
+    if !ping || session.connection.pinged || is_shorter(config.idle_timeout, config.ping_interval) {
+        return session.terminate();
+    }
+    session.connection.pinged = true;
+    session.ping(&[]);
+    let rest = config.idle_timeout.saturating_sub(config.ping_interval);
+    let after = if rest.is_zero() { config.ping_interval } else { rest.min(config.ping_interval) };
+    let Session { id, connection, work } = session;
+    work.timers.arm(*id, &mut connection.deadline, work.now, after);
+}
+
+fn is_shorter(idle: Duration, ping: Duration) -> bool {
+    !idle.is_zero() && idle <= ping
+}

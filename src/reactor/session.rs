@@ -1,0 +1,228 @@
+//! What may be done with a connection while the reactor has it in hand.
+
+use std::net::SocketAddr;
+use std::time::Instant;
+
+use socket2::SockRef;
+
+use crate::engine::{CloseCode, FrameKind, MessageKind};
+
+use super::connection::{Connection, Phase, Purpose};
+use super::connections::ConnectionId;
+use super::handler::{Bytes, Message, frame_kind};
+use super::outgoing::{Pool, SEND_FLAGS};
+use super::timers::Timers;
+
+/// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
+/// gathering many frames into one write is cheaper than the copy it costs.
+const IN_PLACE: usize = 2 << 10;
+
+/// Lists and pools that belong to no single connection.
+pub(super) struct Work {
+    pub(super) now: Instant,
+    pub(super) timers: Timers,
+    pub(super) pool: Pool,
+    /// Connections with something to write at the end of the turn.
+    pub(super) dirty: Vec<u32>,
+    /// Connections whose reading goes on in the next turn.
+    pub(super) ready: Vec<u32>,
+    /// Connections that are not read for want of credit.
+    pub(super) starved: Vec<u32>,
+    /// Connections to be closed at the end of this step.
+    pub(super) doomed: Vec<u32>,
+}
+
+/// One connection, as a handler or a command sees it.
+pub struct Session<'a> {
+    pub(super) id: ConnectionId,
+    pub(super) connection: &'a mut Connection,
+    pub(super) work: &'a mut Work,
+}
+
+impl Session<'_> {
+    /// Which connection this is.
+    pub fn id(&self) -> ConnectionId {
+        self.id
+    }
+
+    /// Our end of the socket; `None` when the kernel does not say (a dead socket).
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.connection.stream.local_addr().ok()
+    }
+
+    /// The peer's end of the socket.
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.connection.stream.peer_addr().ok()
+    }
+
+    /// Bytes that wait to be written.
+    pub fn queued(&self) -> usize {
+        self.connection.outgoing.len()
+    }
+
+    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4). Copies `payload`.
+    pub fn send(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
+        self.frame(frame_kind(kind), fin, payload);
+    }
+
+    /// Sends a ping with at most 125 bytes; more is cut off.
+    pub fn ping(&mut self, payload: &[u8]) {
+        self.frame(FrameKind::Ping, true, control(payload));
+    }
+
+    /// Sends a pong with at most 125 bytes; more is cut off.
+    pub fn pong(&mut self, payload: &[u8]) {
+        self.frame(FrameKind::Pong, true, control(payload));
+    }
+
+    /// Sends a message back as it came: from the receive buffer itself where that saves a copy.
+    pub fn send_back(&mut self, message: Message<'_>) {
+        let kind = frame_kind(message.kind);
+        if let Bytes::Input { buffer, range, headroom } = message.payload {
+            let direct = range.len() >= IN_PLACE && self.connection.outgoing.is_empty();
+            if !direct || self.connection.engine.close_sent() {
+                return self.frame(kind, true, buffer.get(range).unwrap_or_default());
+            }
+            let header = self.connection.engine.encode(kind, true, range.len(), None);
+            let Some(slot) = range.start.checked_sub(header.len()).filter(|_| headroom >= header.len())
+            else {
+                self.connection.outgoing.push(
+                    &header,
+                    buffer.get(range).unwrap_or_default(),
+                    &mut self.work.pool,
+                );
+                return self.touch();
+            };
+            if let Some(place) = buffer.get_mut(slot..range.start) {
+                place.copy_from_slice(&header);
+            }
+            self.write_now(buffer.get(slot..range.end).unwrap_or_default());
+        } else {
+            self.frame(kind, true, message.payload.as_slice());
+        }
+    }
+
+    /// Sends a close frame and closes the socket once the peer has answered, at the latest after the listener's
+    /// `close_timeout`. `None` = a frame without a code; a reason is cut to 123 bytes.
+    pub fn close(&mut self, code: Option<CloseCode>, reason: &[u8]) {
+        let mut body = [0; 125];
+        let mut len = 0;
+        if let Some(code) = code {
+            let reason = reason.get(..reason.len().min(123)).unwrap_or_default();
+            len = 2 + reason.len();
+            for (to, from) in body.iter_mut().zip(code.to_bytes().iter().chain(reason)) {
+                *to = *from;
+            }
+        }
+        let first = !self.connection.engine.close_sent();
+        self.frame(FrameKind::Close, true, body.get(..len).unwrap_or_default());
+        if first {
+            self.arm_close();
+        }
+    }
+
+    /// Ends our side of the socket once all is written; the connection is closed when the peer has ended its side too,
+    /// at the latest after the listener's `close_timeout`.
+    pub fn end(&mut self) {
+        self.connection.finishing = true;
+        self.arm_close();
+        self.touch();
+    }
+
+    /// Closes the socket after one attempt to write what waits.
+    pub fn terminate(&mut self) {
+        // What the kernel does not take now is lost, as with the destroy() of a net.Socket.
+        let _gone_anyway = self.connection.flush(&mut self.work.pool);
+        self.work.doomed.push(self.id.slot);
+    }
+
+    /// Stops reading the socket; TCP then holds the peer back.
+    pub fn pause(&mut self) {
+        self.connection.paused = true;
+    }
+
+    /// Reads again.
+    pub fn resume(&mut self) {
+        self.connection.paused = false;
+        self.want_read();
+    }
+
+    /// Inbound bytes that the consumer has yet to take; above the mark the socket is not read.
+    pub fn hold(&mut self, bytes: usize) {
+        self.connection.held += bytes;
+    }
+
+    /// Reports, through `on_sent`, when all that was queued so far is in the kernel.
+    pub fn mark(&mut self) {
+        let accepted = self.connection.accepted;
+        self.connection.marks.push(accepted);
+        self.touch();
+    }
+
+    /// Counts a consumer's send for `on_settled` and marks: its bytes on the wire, queued or dropped.
+    pub(super) fn account(&mut self, wire_bytes: usize) {
+        self.connection.accepted += wire_bytes as u64;
+    }
+
+    pub(super) fn frame(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) {
+        self.connection.queue_frame(kind, fin, payload, &mut self.work.pool);
+        self.touch();
+    }
+
+    /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket itself).
+    pub(super) fn write(&mut self, bytes: &[u8]) {
+        if !self.connection.shut {
+            self.connection.outgoing.push(bytes, &[], &mut self.work.pool);
+            self.touch();
+        }
+    }
+
+    pub(super) fn arm_close(&mut self) {
+        self.connection.purpose = Purpose::Close;
+        let after = self.connection.config.close_timeout;
+        self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
+    }
+
+    /// Refuses the handshake with `response`; the connection is then only waited for to go away.
+    pub(super) fn respond(&mut self, response: &[u8]) {
+        self.write(response);
+        self.connection.phase = Phase::Linger;
+        self.connection.finishing = true;
+        self.connection.purpose = Purpose::Close;
+        let after = super::config::LINGER_TIMEOUT;
+        self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
+        self.want_read();
+    }
+
+    /// Puts the connection on the list of those to flush.
+    pub(super) fn touch(&mut self) {
+        if !self.connection.dirty {
+            self.connection.dirty = true;
+            self.work.dirty.push(self.id.slot);
+        }
+    }
+
+    /// Puts the connection on the list of those to read, if there may be something.
+    pub(super) fn want_read(&mut self) {
+        if self.connection.readable && !self.connection.queued {
+            self.connection.queued = true;
+            self.work.ready.push(self.id.slot);
+        }
+    }
+
+    /// Nothing waits before `frame`: write it now and queue only what the kernel does not take.
+    fn write_now(&mut self, frame: &[u8]) {
+        let socket = SockRef::from(&self.connection.stream);
+        // Whatever is wrong with the socket, the flush at the end of the turn will meet it again.
+        let sent = socket.send_with_flags(frame, SEND_FLAGS).unwrap_or_default();
+        if let Some(rest) = frame.get(sent..).filter(|rest| !rest.is_empty()) {
+            self.connection.outgoing.push(rest, &[], &mut self.work.pool);
+            self.touch();
+        }
+    }
+}
+
+/// What fits a control frame (RFC 6455 section 5.5).
+fn control(payload: &[u8]) -> &[u8] {
+    payload.get(..payload.len().min(125)).unwrap_or_default()
+}

@@ -1,0 +1,65 @@
+//! From queued frames to the kernel, once per turn, and what follows from it.
+
+use std::net::Shutdown;
+
+use super::Reactor;
+use super::consumer::Consumer;
+
+impl<C: Consumer> Reactor<C> {
+    /// Writes what the turn has queued, one vectored write per connection.
+    pub(super) fn flush(&mut self) {
+        // A connection that is closed on the way may queue nothing more, so one pass is enough.
+        let mut dirty = std::mem::take(&mut self.work.dirty);
+        for slot in dirty.drain(..) {
+            if let Some(connection) = self.connections.get_mut(slot) {
+                connection.dirty = false;
+                self.guarded(slot, |reactor| reactor.flush_one(slot));
+            }
+        }
+        if self.work.dirty.is_empty() {
+            self.work.dirty = dirty;
+        }
+    }
+
+    /// Writes what one connection has queued and tells its consumer how far that went.
+    pub(super) fn flush_one(&mut self, slot: u32) {
+        let Some(id) = self.connections.id(slot) else { return };
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if connection.outgoing.len() > connection.config.high_water_mark {
+            connection.high = true;
+        }
+        if connection.flush(&mut self.work.pool).is_err() {
+            return self.work.doomed.push(slot);
+        }
+        let queued = connection.outgoing.len();
+        let sent = connection.take_sent();
+        let drained = connection.high && queued <= connection.config.high_water_mark / 2;
+        connection.high &= !drained;
+        let done = queued == 0 && (connection.finishing || connection.close_complete());
+        let settled = connection.settled();
+        if connection.announced {
+            self.consumer.on_settled(id, settled);
+            if sent > 0 {
+                self.consumer.on_sent(id, sent);
+            }
+            if drained {
+                self.consumer.on_drain(id);
+            }
+        }
+        if done {
+            self.finish(slot);
+        }
+    }
+
+    /// All is written and nothing may follow: ends our side, and the connection if the peer has ended its own.
+    fn finish(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if connection.ended {
+            return self.work.doomed.push(slot);
+        }
+        if !std::mem::replace(&mut connection.shut, true) {
+            // Fails on a dead socket only, and then the read that follows says so.
+            let _dead_anyway = connection.stream.shutdown(Shutdown::Write);
+        }
+    }
+}
