@@ -16,6 +16,8 @@ const {
   NO_STATUS,
   OPEN,
   OUT_END,
+  OUT_PAUSE,
+  OUT_RESUME,
 } = require('./constants');
 const { currentBatch, payload } = require('./dispatch');
 const { closeCodeOf, protocolError } = require('./errors');
@@ -41,6 +43,9 @@ const SENDS_WAIT = 0x800;
 const CLIENT = 0x1000;
 /** The socket is gone; 'close' may still wait for resume(). */
 const GONE = 0x2000;
+
+/** Tags and payloads held before the socket is not read any more: 1024 records. */
+const MOST_HELD = 2048;
 
 /**
  * A record that is not a plain message.
@@ -81,6 +86,10 @@ function hold(ws, tag, data) {
   const extra = ws._ensureExtra();
   if (extra.held === null) extra.held = [];
   extra.held.push(tag, data);
+  if (extra.held.length > MOST_HELD && !extra.throttled && (ws._bits & GONE) === 0) {
+    extra.throttled = true;
+    outbox.pushEmpty(ws._slot, ws._generation, OUT_PAUSE);
+  }
   if ((ws._bits & HOLDING) !== 0) return;
   ws._bits |= HOLDING;
   if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
@@ -97,19 +106,31 @@ function deliverHeld(ws) {
   extra.scheduled = false;
   if (held === null) return;
   try {
-    while (held.length !== 0 && (ws._bits & PAUSED) === 0) {
-      const [tag, data] = held.splice(0, 2);
+    while (extra.heldNext < held.length && (ws._bits & PAUSED) === 0) {
+      const tag = held[extra.heldNext];
+      const data = held[extra.heldNext + 1];
+      held[extra.heldNext + 1] = undefined;
+      extra.heldNext += 2;
       deliver(ws, tag, data);
       if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
     }
   } finally {
-    if (held.length === 0) {
-      extra.held = null;
-      ws._bits &= ~HOLDING;
-    } else if ((ws._bits & PAUSED) === 0) {
-      scheduleNext(ws);
-    }
+    if (extra.heldNext === held.length) allDelivered(ws, extra);
+    else if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
   }
+}
+
+/**
+ * @param {any} ws
+ * @param {any} extra
+ */
+function allDelivered(ws, extra) {
+  extra.held = null;
+  extra.heldNext = 0;
+  ws._bits &= ~HOLDING;
+  if (!extra.throttled) return;
+  extra.throttled = false;
+  if ((ws._bits & (GONE | PAUSED)) === 0) outbox.pushEmpty(ws._slot, ws._generation, OUT_RESUME);
 }
 
 /**
@@ -121,7 +142,7 @@ function scheduleNext(ws) {
   const extra = ws._ensureExtra();
   if (extra.held === null || extra.scheduled) return;
   extra.scheduled = true;
-  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(extra.held[0])) setImmediate(deliverHeld, ws);
+  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(extra.held[extra.heldNext])) setImmediate(deliverHeld, ws);
   else process.nextTick(deliverHeld, ws);
 }
 

@@ -39,7 +39,10 @@ class Extra {
     this.callbacks = null;
     /** Records that wait, as pairs of tag and payload. @type {any[] | null} */
     this.held = null;
+    /** Index of the next one, whether a call that delivers it is coming, and whether they became too many to read on. */
+    this.heldNext = 0;
     this.scheduled = false;
+    this.throttled = false;
     /** The batch in which pause() was called. */
     this.pausedIn = -1;
     /** The facade for `_socket`. @type {any} */
@@ -159,7 +162,8 @@ class WebSocket extends EventEmitter {
     if ((this._bits & PAUSED) === 0) return;
     this._bits &= ~PAUSED;
     inbound.scheduleNext(this);
-    outbox.pushEmpty(this._slot, this._generation, OUT_RESUME);
+    // Too much is held: reading goes on once that is delivered.
+    if (this._extra === null || !this._extra.throttled) outbox.pushEmpty(this._slot, this._generation, OUT_RESUME);
   }
 
   /**
