@@ -75,7 +75,8 @@ function turn() {
   try {
     for (let batches = 0; ; ) {
       if (cursor === count) {
-        if (batches++ === TURN_BATCHES) break;
+        if (batches !== 0 && (batches === TURN_BATCHES || performance.now() > deadline)) break;
+        batches++;
         count = cursor = 0;
         count = reactor.drain();
         batch++;

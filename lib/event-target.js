@@ -101,7 +101,8 @@ makeEnumerable(MessageEvent, ['data']);
 const makers = {
   __proto__: /** @type {any} */ (null),
   open: () => new Event('open'),
-  message: (_target, data, isBinary) => new MessageEvent('message', { data: isBinary ? data : data.toString() }),
+  message: (_target, data, isBinary) =>
+    new MessageEvent('message', { data: isBinary ? data : data.toString() }),
   close: (target, code, reason) =>
     new CloseEvent('close', {
       code,

@@ -81,7 +81,8 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
  * @returns {string} The request in the reactor's form
  */
 function requestText(opened) {
-  return opened.toString('latin1', OPENED_REQUEST, OPENED_REQUEST + opened.readUInt32LE(OPENED_REQUEST_LENGTH));
+  const length = opened.readUInt32LE(OPENED_REQUEST_LENGTH);
+  return opened.toString('latin1', OPENED_REQUEST, OPENED_REQUEST + length);
 }
 
 /**

@@ -79,8 +79,8 @@ function sendClosed(ws, data, callback) {
  * @param {Uint8Array} reason
  */
 function postClose(ws, code, reason) {
-  if ((ws._bits & SENDS_WAIT) !== 0) sendLater(ws, (error) => error === undefined && closeNow(ws, code, reason));
-  else closeNow(ws, code, reason);
+  if ((ws._bits & SENDS_WAIT) === 0) closeNow(ws, code, reason);
+  else sendLater(ws, (error) => error === undefined && closeNow(ws, code, reason));
 }
 
 /**

@@ -16,7 +16,6 @@ const {
 } = require('./constants');
 const { GONE, TERMINATED } = require('./inbound');
 const outbox = require('./outbox');
-const {} = require('./outgoing');
 
 const IPV6_BYTES = 16;
 

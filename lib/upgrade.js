@@ -138,13 +138,12 @@ class Upgrade {
       else this.respond(401);
       return;
     }
-    server.options.verifyClient(
-      info,
-      (/** @type {any} */ verified, /** @type {any} */ code, /** @type {any} */ message, /** @type {any} */ headers) => {
-        if (verified) this.complete(protocols);
-        else this.respond(code || 401, message, headers);
-      },
-    );
+    /** @type {(verified: any, code?: any, message?: any, headers?: any) => void} */
+    const decide = (verified, code, message, headers) => {
+      if (verified) this.complete(protocols);
+      else this.respond(code || 401, message, headers);
+    };
+    server.options.verifyClient(info, decide);
   }
 
   /** @param {Set<string>} protocols */
@@ -153,7 +152,8 @@ class Upgrade {
     if (!this.socket.readable || !this.socket.writable) return this.socket.destroy();
     if (this.answered) {
       throw new Error(
-        'server.handleUpgrade() was called more than once with the same socket, possibly due to a misconfiguration',
+        'server.handleUpgrade() was called more than once with the same socket, ' +
+          'possibly due to a misconfiguration',
       );
     }
     if (!server.isRunning()) return this.respond(503);

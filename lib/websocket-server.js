@@ -60,7 +60,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @returns {{ address: string, family: string, port: number } | null} null before the server listens and after close()
+   * @returns {{ address: string, family: string, port: number } | null} null unless the server listens
    */
   address() {
     return this._state === RUNNING && this._address !== null ? { ...this._address } : null;

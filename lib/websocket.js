@@ -39,9 +39,11 @@ class Extra {
     this.callbacks = null;
     /** Records that wait, as pairs of tag and payload. @type {any[] | null} */
     this.held = null;
-    /** Index of the next one, whether a call that delivers it is coming, and whether they became too many to read on. */
+    /** Index of the next one. */
     this.heldNext = 0;
+    /** Whether a call that delivers it is coming. */
     this.scheduled = false;
+    /** Whether the socket is not read because there are too many. */
     this.throttled = false;
     /** The batch in which pause() was called. */
     this.pausedIn = -1;
@@ -69,8 +71,8 @@ class WebSocket extends EventEmitter {
     super();
     if (address !== null) throw notSupported('The WebSocket client (new WebSocket with an address)');
     this._binaryType = BINARY_TYPES[0];
-    const isSynchronous = !options || options.allowSynchronousEvents === undefined || options.allowSynchronousEvents;
-    this._bits = isSynchronous ? 0 : ONE_BY_ONE;
+    const { allowSynchronousEvents = true } = options || {};
+    this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
     this._closeCode = ABNORMAL;
     this._closeMessage = EMPTY_BUFFER;
     this._protocol = '';
@@ -163,7 +165,8 @@ class WebSocket extends EventEmitter {
     this._bits &= ~PAUSED;
     inbound.scheduleNext(this);
     // Too much is held: reading goes on once that is delivered.
-    if (this._extra === null || !this._extra.throttled) outbox.pushEmpty(this._slot, this._generation, OUT_RESUME);
+    if (this._extra !== null && this._extra.throttled) return;
+    outbox.pushEmpty(this._slot, this._generation, OUT_RESUME);
   }
 
   /**
@@ -202,8 +205,11 @@ class WebSocket extends EventEmitter {
     const isText = typeof data === 'string';
     const tag =
       options === undefined || options === null ? (isText ? TEXT : BINARY) : outgoing.tagOf(options, !isText);
-    if ((this._bits & SENDS_WAIT) === 0 && (isText || data instanceof Uint8Array)) post(this, tag, data, callback);
-    else sendInTurn(this, tag, data, callback);
+    if ((this._bits & SENDS_WAIT) === 0 && (isText || data instanceof Uint8Array)) {
+      post(this, tag, data, callback);
+    } else {
+      sendInTurn(this, tag, data, callback);
+    }
   }
 
   terminate() {
@@ -277,7 +283,8 @@ for (const [value, name] of READY_STATES.entries()) {
   Object.defineProperty(WebSocket.prototype, name, { enumerable: true, value });
 }
 
-for (const name of ['binaryType', 'bufferedAmount', 'extensions', 'isPaused', 'protocol', 'readyState', 'url']) {
+const GETTERS = ['binaryType', 'bufferedAmount', 'extensions', 'isPaused', 'protocol', 'readyState', 'url'];
+for (const name of GETTERS) {
   Object.defineProperty(WebSocket.prototype, name, { enumerable: true });
 }
 
