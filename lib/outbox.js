@@ -16,8 +16,8 @@ const LOOP_CHARACTERS = 10;
 
 const LARGE_TAG = OUT_FLAG_LARGE << 8;
 
-/** Worst case of UTF-8: a UTF-16 code unit takes up to three bytes. */
-const LARGE_CHARACTERS = Math.floor(LARGE_BYTES / 3);
+/** A UTF-16 code unit takes at most this many bytes of UTF-8. */
+const CHARACTER_BYTES = 3;
 
 const arena = /** @type {any} */ (Buffer.allocUnsafeSlow(ARENA_BYTES));
 const words = new Uint32Array(arena.buffer);
@@ -129,8 +129,8 @@ function pushBytes(slot, generation, tag, data) {
  */
 function pushText(slot, generation, tag, text) {
   const characters = text.length;
-  if (characters > LARGE_CHARACTERS) return pushBytes(slot, generation, tag, Buffer.from(text));
-  const start = begin(slot, generation, tag, characters * 3);
+  if (characters >= LARGE_BYTES) return pushBytes(slot, generation, tag, Buffer.from(text));
+  const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
   let length = 0;
   if (characters <= LOOP_CHARACTERS) {
     for (; length < characters; length++) {
@@ -139,7 +139,7 @@ function pushText(slot, generation, tag, text) {
       arena[start + length] = code;
     }
   }
-  if (length < characters) length = arena.utf8Write(text, start, characters * 3);
+  if (length < characters) length = arena.utf8Write(text, start, characters * CHARACTER_BYTES);
   finish(start, length);
   return length;
 }
