@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use super::batch::{Batch, Credit};
 use super::doorbell::Bell;
 use super::limits::{APPEND_BYTES, BATCH_BYTES, BATCHES_BEHIND, FREE_BATCHES};
+use super::room::{Lent, Room};
 use super::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// The way from one reactor thread to one JavaScript thread.
@@ -28,6 +29,8 @@ struct State {
     free: Vec<Box<Batch>>,
     /// The reactor wants to be woken by the next [`Inbox::give_back`].
     starving: bool,
+    /// Lent rooms that no batch has at the moment.
+    lent: Vec<Room>,
 }
 
 impl Inbox {
@@ -62,8 +65,10 @@ impl Inbox {
             batch.charged = weight;
             state.ready.push_back(batch);
             let free = state.free.pop();
+            let has_lent = free.as_ref().is_some_and(|batch| batch.bytes.lent_id().is_some());
+            let room = if has_lent { None } else { state.lent.pop() };
             drop(state);
-            free.unwrap_or_else(|| Box::new(Batch::new()))
+            furnished(free, room)
         };
         (empty, self.bell.ring())
     }
@@ -75,8 +80,10 @@ impl Inbox {
             batch.credits.drain(..).for_each(&mut f);
             batch.clear();
             let mut state = self.lock();
-            if !batch.bytes.is_empty() && state.free.len() < FREE_BATCHES {
+            if state.free.len() < FREE_BATCHES {
                 state.free.push(batch);
+            } else if let Room::Lent(_) = batch.bytes {
+                state.lent.push(mem::take(&mut batch.bytes));
             }
         }
     }
@@ -96,12 +103,22 @@ impl Inbox {
         let mut state = self.lock();
         self.weight.fetch_sub(batch.charged, Ordering::Relaxed);
         let enough = state.free.len() + state.returned.len() >= FREE_BATCHES;
-        let surplus = enough.then(|| batch.strip());
+        let mut surplus = enough.then(|| batch.strip());
+        if let Some(surplus) = &mut surplus
+            && let Room::Lent(_) = surplus.bytes
+        {
+            state.lent.push(mem::take(&mut surplus.bytes));
+        }
         state.returned.push(batch);
         let wake = mem::take(&mut state.starving);
         drop(state);
         drop(surplus);
         wake
+    }
+
+    /// JavaScript thread: lends memory; it comes back as the bytes of a batch.
+    pub fn lend(&self, memory: Box<dyn Lent>) {
+        self.lock().lent.push(Room::Lent(memory));
     }
 
     /// Bytes published and not yet given back.
@@ -126,4 +143,15 @@ impl Inbox {
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// An empty batch with room: lent room before any other, so that large batches need not be copied.
+fn furnished(free: Option<Box<Batch>>, lent: Option<Room>) -> Box<Batch> {
+    let mut batch = free.unwrap_or_else(|| Box::new(Batch::hollow()));
+    match lent {
+        Some(room) => batch.bytes = room,
+        None if batch.bytes.is_empty() => batch.bytes = Room::own(),
+        None => {}
+    }
+    batch
 }
