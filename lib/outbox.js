@@ -6,10 +6,10 @@ const {
 } = require('./constants');
 
 /** Bytes of the arena in which the records of one flush are collected. */
-const ARENA_BYTES = 128 * 1024;
+const ARENA_BYTES = 256 * 1024;
 
 /** Payloads of this many bytes and more go to the reactor by themselves instead of through the arena. */
-const LARGE_BYTES = 4096;
+const LARGE_BYTES = 64 * 1024;
 
 /** Strings up to this length are tried as ASCII in a loop: cheaper than the call to `utf8Write`. */
 const LOOP_CHARACTERS = 10;
