@@ -31,6 +31,8 @@ struct State {
     starving: bool,
     /// Lent rooms that no batch has at the moment.
     lent: Vec<Room>,
+    /// Own rooms that gave way to lent ones.
+    own: Vec<Room>,
 }
 
 impl Inbox {
@@ -64,11 +66,12 @@ impl Inbox {
         } else {
             batch.charged = weight;
             state.ready.push_back(batch);
-            let free = state.free.pop();
-            let has_lent = free.as_ref().is_some_and(|batch| batch.bytes.lent_id().is_some());
-            let room = if has_lent { None } else { state.lent.pop() };
+            let mut empty = state.furnish();
             drop(state);
-            furnished(free, room)
+            if empty.bytes.is_empty() {
+                empty.bytes = Room::own();
+            }
+            empty
         };
         (empty, self.bell.ring())
     }
@@ -145,13 +148,22 @@ impl Inbox {
     }
 }
 
-/// An empty batch with room: lent room before any other, so that large batches need not be copied.
-fn furnished(free: Option<Box<Batch>>, lent: Option<Room>) -> Box<Batch> {
-    let mut batch = free.unwrap_or_else(|| Box::new(Batch::hollow()));
-    match lent {
-        Some(room) => batch.bytes = room,
-        None if batch.bytes.is_empty() => batch.bytes = Room::own(),
-        None => {}
+impl State {
+    /// An empty batch, with lent room before any other, so that a large batch need not be copied. Without any room it
+    /// is hollow.
+    fn furnish(&mut self) -> Box<Batch> {
+        let mut batch = self.free.pop().unwrap_or_else(|| Box::new(Batch::hollow()));
+        if batch.bytes.lent_id().is_some() {
+            return batch;
+        }
+        if let Some(room) = self.lent.pop() {
+            let own = mem::replace(&mut batch.bytes, room);
+            if !own.is_empty() && self.own.len() < FREE_BATCHES {
+                self.own.push(own);
+            }
+        } else if batch.bytes.is_empty() {
+            batch.bytes = self.own.pop().unwrap_or_default();
+        }
+        batch
     }
-    batch
 }
