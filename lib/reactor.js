@@ -30,11 +30,11 @@ const state = {
   listeners: new Map(),
   records: new Uint32Array(0),
   /** Where the payloads of the last drained batch are: an ArrayBuffer, and where in it they begin. */
-  buffer: new ArrayBuffer(0),
+  buffer: /** @type {ArrayBufferLike} */ (new ArrayBuffer(0)),
   base: 0,
 };
 
-let slab = Buffer.alloc(0);
+let slab = /** @type {Buffer} */ (Buffer.alloc(0));
 let slabUsed = 0;
 /**
  * Memory that the reactor reads into; it comes back, by its number, with a large batch that then needs no copy.
@@ -54,9 +54,10 @@ let keepAlive = null;
 /**
  * The native reactor; started on first use.
  *
+ * @param {number} spin Microseconds for which it polls before it sleeps; -1 is automatic. Only the first call decides
  * @returns {any}
  */
-function start() {
+function start(spin) {
   if (state.native !== null) return state.native;
   const binding = /** @type {any} */ (require('./native/binding.js'));
   const layout = binding.layout();
@@ -67,7 +68,7 @@ function start() {
   drainedLent = layout.DRAINED_LENT;
   drainedWants = layout.DRAINED_WANTS;
   lentBytes = layout.LENT_BYTES;
-  state.native = new binding.Reactor(wake, { spin: -1 });
+  state.native = new binding.Reactor(wake, { spin });
   outbox.attach(state.native);
   process.once('exit', stop);
   return state.native;

@@ -10,7 +10,7 @@ const {
   IN_REQUEST,
 } = require('./constants');
 const { notSupported } = require('./errors');
-const { listenOptions, merge, watch } = require('./options');
+const { listenOptions, merge, spin, watch } = require('./options');
 const reactor = require('./reactor');
 const { UpgradeRequest, protocolText, requestText } = require('./request');
 const { readPeer } = require('./socket');
@@ -251,7 +251,7 @@ class WebSocketServer extends EventEmitter {
 
   /** @param {string | null} address IP literal; null is every address */
   _listen(address) {
-    const native = reactor.start();
+    const native = reactor.start(spin(this.options));
     this._ask = this._wantedAsk();
     try {
       const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));
