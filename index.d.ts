@@ -319,7 +319,7 @@ declare namespace WebSocket {
     /** Whether the request is for this server: by default, whether its path is `options.path`. May be replaced. */
     shouldHandle(request: IncomingMessage): boolean;
 
-    /** A connection is open. The request is made for listeners only. */
+    /** A connection is open. The request is made only when a listener can see it: `(ws) => ...` costs none. */
     on(event: 'connection', listener: (this: this, ws: WebSocketAlias, request: IncomingMessage) => void): this;
     /** The lines of the 101 response before they are written; lines may be added. Costs a look at every handshake. */
     on(event: 'headers', listener: (this: this, headers: string[], request: IncomingMessage) => void): this;

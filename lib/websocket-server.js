@@ -4,15 +4,12 @@ const dns = require('node:dns');
 const EventEmitter = require('node:events');
 const { isIP } = require('node:net');
 
-const {
-  ASK_ALWAYS,
-  ASK_REFUSED,
-  IN_REQUEST,
-} = require('./constants');
+const { ASK_ALWAYS, ASK_REFUSED, IN_REQUEST } = require('./constants');
 const { notSupported } = require('./errors');
 const { listenOptions, merge, spin, watch } = require('./options');
 const reactor = require('./reactor');
 const { UpgradeRequest, protocolText, requestText } = require('./request');
+const { isSecondSeen } = require('./request-visibility');
 const { readPeer } = require('./socket');
 const { Upgrade } = require('./upgrade');
 const { WebSocket } = require('./websocket');
@@ -160,12 +157,10 @@ class WebSocketServer extends EventEmitter {
     }
     ws.emit('open');
     if (this.clients !== undefined) this.clients.add(ws);
-    // The request is not made for nobody; an own `emit` may look at it.
-    if (this.listenerCount('connection') !== 0 || this.emit !== EventEmitter.prototype.emit) {
-      this.emit('connection', ws, makeRequest(ws));
-      // Nothing was received together with a message yet: everything waits for resume().
-      if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
-    }
+    // The request is not made for nobody.
+    this.emit('connection', ws, isSecondSeen(this, 'connection') ? makeRequest(ws) : undefined);
+    // Nothing was received together with a message yet: everything waits for resume().
+    if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
   }
 
   /**
