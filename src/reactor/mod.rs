@@ -262,8 +262,10 @@ impl<C: Consumer> Reactor<C> {
         if readable || closed {
             if let Some(connection) = self.connections.get_mut(slot) {
                 connection.readable = true;
+                connection.hung_up |= closed;
+                connection.dead |= event.is_error();
             }
-            self.guarded(slot, |reactor| reactor.read(slot, closed));
+            self.guarded(slot, |reactor| reactor.read_and_tell(slot, closed));
         }
     }
 
@@ -272,7 +274,7 @@ impl<C: Consumer> Reactor<C> {
         for slot in std::mem::take(&mut self.work.ready) {
             if let Some(connection) = self.connections.get_mut(slot) {
                 connection.queued = false;
-                self.guarded(slot, |reactor| reactor.read(slot, true));
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, true));
             }
         }
     }

@@ -65,6 +65,19 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
+    /// As `read`. While the consumer decides about the handshake nothing is read: then it is told here of the peer's end.
+    pub(super) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
+        self.read(slot, to_end);
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        let (hung_up, dead) = (session.connection.hung_up, session.connection.dead);
+        let Phase::Asked(head) = &mut session.connection.phase else { return };
+        if dead {
+            session.work.doomed.push(slot);
+        } else if hung_up && !std::mem::replace(&mut head.ended, true) {
+            consumer.on_end(&mut session);
+        }
+    }
+
     /// Bytes that were read behind a request: they go the way of bytes from the socket.
     pub(super) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
         while !bytes.is_empty() {
