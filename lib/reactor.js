@@ -29,11 +29,16 @@ const state = {
   /** @type {Map<number, any>} */
   listeners: new Map(),
   records: new Uint32Array(0),
-  /** Where the payloads of the last drained batch are: an ArrayBuffer, and where in it they begin. */
+  /**
+   * Where the payloads of the last drained batch are: an ArrayBuffer, and where in it they begin.
+   *
+   * @type {ArrayBufferLike}
+   */
   buffer: new ArrayBuffer(0),
   base: 0,
 };
 
+/** @type {Buffer} */
 let slab = Buffer.alloc(0);
 let slabUsed = 0;
 /**
