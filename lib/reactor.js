@@ -29,12 +29,17 @@ const state = {
   /** @type {Map<number, any>} */
   listeners: new Map(),
   records: new Uint32Array(0),
-  /** Where the payloads of the last drained batch are: an ArrayBuffer, and where in it they begin. */
-  buffer: /** @type {ArrayBufferLike} */ (new ArrayBuffer(0)),
+  /**
+   * Where the payloads of the last drained batch are: an ArrayBuffer, and where in it they begin.
+   *
+   * @type {ArrayBufferLike}
+   */
+  buffer: new ArrayBuffer(0),
   base: 0,
 };
 
-let slab = /** @type {Buffer} */ (Buffer.alloc(0));
+/** @type {Buffer} */
+let slab = Buffer.alloc(0);
 let slabUsed = 0;
 /**
  * Memory that the reactor reads into; it comes back, by its number, with a large batch that then needs no copy.
