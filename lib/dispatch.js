@@ -11,10 +11,6 @@ const {
   IN_REQUEST,
   IN_TEXT,
   OPENED_LISTENER,
-  kFailed,
-  kOpened,
-  kRecord,
-  kReleased,
 } = require('./constants');
 const outbox = require('./outbox');
 const reactor = require('./reactor');
@@ -79,7 +75,8 @@ function turn() {
   try {
     for (let batches = 0; ; ) {
       if (cursor === count) {
-        if (batches++ === TURN_BATCHES) break;
+        if (batches !== 0 && (batches === TURN_BATCHES || performance.now() > deadline)) break;
+        batches++;
         count = cursor = 0;
         count = reactor.drain();
         batch++;
@@ -164,16 +161,16 @@ function deliverOther(slot, tag, offset, length) {
   if (kind === IN_OPEN || kind === IN_REQUEST) {
     const opened = new FastBuffer(state.slab.buffer, state.base + offset, length);
     const server = state.listeners.get(opened.readUInt32LE(OPENED_LISTENER));
-    if (server !== undefined) server[kOpened](slot, tag, opened);
+    if (server !== undefined) server._onOpened(slot, tag, opened);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = state.listeners.get(slot);
     state.listeners.delete(slot);
-    if (server !== undefined) server[kReleased]();
+    if (server !== undefined) server._onReleased();
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
   } else {
     const connection = state.connections[slot];
-    if (connection !== undefined) connection[kRecord](tag, offset, length);
+    if (connection !== undefined) connection._onRecord(tag, offset, length);
   }
 }
 
@@ -211,8 +208,8 @@ function fail(reason) {
   const servers = [...state.listeners.values()];
   state.connections.length = 0;
   state.listeners.clear();
-  for (const connection of connections) process.nextTick(() => connection[kFailed]());
-  for (const server of servers) process.nextTick(() => server[kFailed](error));
+  for (const connection of connections) process.nextTick(() => connection._onFailed());
+  for (const server of servers) process.nextTick(() => server._onFailed(error));
 }
 
 module.exports = { NOT_PLAIN, currentBatch, payload, wake };

@@ -44,7 +44,7 @@ let keepAlive = null;
  */
 function start() {
   if (state.native !== null) return state.native;
-  const binding = require('./native/binding.js');
+  const binding = /** @type {any} */ (require('./native/binding.js'));
   const layout = binding.layout();
   const { wake } = require('./dispatch');
   setProtocolErrors(binding.protocolErrors());

@@ -35,14 +35,20 @@ export function parseCargo(output) {
   return sum(results.map(([, passed, failed, skipped]) => ({ passed: +passed, failed: +failed, skipped: +skipped })));
 }
 
-/** TAP, as `ava --tap` writes it (its usual report hides the number of passed tests once one failed). */
-export function parseTap(output) {
-  const counts = { passed: 0, failed: 0, skipped: 0 };
-  for (const [, not, directive] of output.matchAll(/^(not )?ok \d+ - .*?(# SKIP|# TODO)?$/gm)) {
-    if (directive) counts.skipped += 1;
-    else if (not) counts.failed += 1;
-    else counts.passed += 1;
-  }
+/**
+ * ava's own report, test by test: its summary hides the passed tests once one failed, and its TAP reporter falls over a
+ * test that hangs.
+ */
+export function parseAva(output) {
+  const count = (pattern) => [...output.matchAll(pattern)].length;
+  const pending = /^\s*(\d+) tests? remained pending after a timeout/m.exec(output);
+  const counts = {
+    passed: count(/^\s*[✔√] /gm),
+    // A cross without brackets is about a whole file: it crashed, or has no tests.
+    failed:
+      count(/^\s*[✘×] /gm) + count(/^\s*(Uncaught exception|Unhandled rejection) in /gm) + Number(pending?.[1] ?? 0),
+    skipped: count(/^\s*- \[(skip|todo)\] /gm),
+  };
   return counts.passed + counts.failed + counts.skipped === 0 ? null : counts;
 }
 

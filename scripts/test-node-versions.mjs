@@ -9,7 +9,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 
-import { countsOf, formatCounts, parseTap, sum } from './counts.mjs';
+import { countsOf, formatCounts, parseAva, sum } from './counts.mjs';
 import { npm, root, run } from './run.mjs';
 import { setup } from './setup.mjs';
 
@@ -31,8 +31,8 @@ async function testOn(version) {
   if (node === null) return { name: `node ${version}`, passed: 0, failed: 1, skipped: 0 };
   const name = `node ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`;
   const env = { PATH: `${dirname(node)}${delimiter}${process.env.PATH}` };
-  const result = await run(node, ['node_modules/ava/entrypoints/cli.mjs', '--tap'], { env, capture: true });
-  return { name, ...countsOf(parseTap, result) };
+  const result = await run(node, ['node_modules/ava/entrypoints/cli.mjs'], { env, capture: true });
+  return { name, ...countsOf(parseAva, result) };
 }
 
 /** The path of a Node of that version, installed on first use; null when npm has none for this platform. */

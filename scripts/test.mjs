@@ -6,7 +6,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { countsOf, formatCounts, parseCargo, parseOwn, parseTap, sum } from './counts.mjs';
+import { countsOf, formatCounts, parseCargo, parseOwn, parseAva, sum } from './counts.mjs';
 import { root, run, tool } from './run.mjs';
 import { setup } from './setup.mjs';
 import { LOOM_ENV, loomArguments } from './loom.mjs';
@@ -21,7 +21,7 @@ const STEPS = [
   },
   { name: 'loom', parse: parseCargo, start: () => run('cargo', loomArguments(), { env: LOOM_ENV, capture: true }) },
   { name: 'binding', parse: parseCargo, start: () => cargoTest([], ['engine::', 'bridge::', 'reactor::']) },
-  { name: 'ava', parse: parseTap, start: () => tool('ava/entrypoints/cli.mjs', ['--tap'], { capture: true }) },
+  { name: 'ava', parse: parseAva, start: () => tool('ava/entrypoints/cli.mjs', [], { capture: true }) },
   { name: 'ecosystem', parse: parseOwn, start: () => script('__test__/ecosystem/run.mjs') },
   { name: 'autobahn', parse: parseOwn, start: () => script('__test__/autobahn/run.mjs', ['--quiet']) },
 ];

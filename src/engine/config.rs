@@ -9,15 +9,16 @@ pub enum Role {
     Client,
 }
 
-/// Settings of an engine. One `Config` may serve any number of engines; an engine is shown it at every call and must
-/// be shown equal settings for as long as it lives.
+/// Settings of an engine. One `Config` may serve any number of engines; an engine is shown it at every call
+/// and must be shown equal settings for as long as it lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The end of the connection this engine is. Default: [`Role::Server`].
     pub role: Role,
     /// Largest message in bytes, all fragments together; 0 = no limit. Default: 100 MiB.
     ///
-    /// It is compared with the declared lengths, so that an oversized message is refused before its payload comes.
+    /// It is compared with the declared lengths, so that an oversized message is refused before its payload
+    /// comes.
     pub max_payload: u64,
     /// Most frames that one message may consist of, empty ones included; 0 = no limit. Default: 16384.
     pub max_fragments: u32,

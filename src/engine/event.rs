@@ -21,8 +21,8 @@ pub enum Payload {
     Input {
         /// The bytes, as a range of the whole input (not of the part after `pos`).
         range: Range<usize>,
-        /// How many bytes directly before `range` belong to the same frame and are of no more use: its header, and for
-        /// a close frame the status code. A response header may be written there, see
+        /// How many bytes directly before `range` belong to the same frame and are of no more use: its
+        /// header, and for a close frame the status code. A response header may be written there, see
         /// [`write_before`](super::frame::write_before). 0 when the header came with an earlier input.
         headroom: usize,
     },

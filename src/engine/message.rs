@@ -85,8 +85,8 @@ impl Message {
         self.kind == Some(MessageKind::Text) && !config.skip_utf8_validation
     }
 
-    /// Makes room for `more` bytes. Memory follows what came in, never what was declared: it doubles, and stops at the
-    /// declared end if there is one.
+    /// Makes room for `more` bytes. Memory follows what came in, never what was declared: it doubles, and
+    /// stops at the declared end if there is one.
     fn grow(&mut self, more: usize, fin: bool, remaining: u64) {
         let needed = self.data.len().saturating_add(more);
         if needed <= self.data.capacity() {

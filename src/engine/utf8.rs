@@ -31,8 +31,8 @@ impl Validator {
         self.len == 0
     }
 
-    /// Completes the character that the pieces so far ended in, and returns what is left of `piece`; `None` if the
-    /// character is invalid. Nothing is left when the piece ends before the character.
+    /// Completes the character that the pieces so far ended in, and returns what is left of `piece`; `None`
+    /// if the character is invalid. Nothing is left when the piece ends before the character.
     fn complete_tail<'a>(&mut self, piece: &'a [u8]) -> Option<&'a [u8]> {
         let tail = self.tail.get(..usize::from(self.len)).unwrap_or_default();
         let Some(first) = tail.first() else { return Some(piece) };
@@ -75,7 +75,8 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-/// The length of the character that `first` would begin; whether one may begin so is the validator's question.
+/// The length of the character that `first` would begin; whether one may begin so is the validator's
+/// question.
 fn width(first: u8) -> usize {
     match first {
         0xc0..=0xdf => 2,

@@ -24,7 +24,8 @@ impl CloseCode {
     /// The server met a condition that it did not expect.
     pub const INTERNAL_ERROR: Self = Self(1011);
 
-    /// The number that APIs report for a close frame without a status code. It is no `CloseCode`: it is never sent.
+    /// The number that APIs report for a close frame without a status code. It is no `CloseCode`: it is never
+    /// sent.
     pub const NO_STATUS_RECEIVED: u16 = 1005;
     /// The number that APIs report when no close frame came. It is no `CloseCode`: it is never sent.
     pub const ABNORMAL_CLOSURE: u16 = 1006;

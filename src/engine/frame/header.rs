@@ -1,8 +1,9 @@
 //! The frame header (RFC 6455, section 5.2). Nothing else knows its bits.
 //!
 //! ```text
-//!   byte 0: FIN RSV1 RSV2 RSV3 opcode(4)     byte 1: MASK length(7)
-//!   length 126: 2 bytes of length follow     length 127: 8 bytes of length follow     MASK: then 4 bytes of key
+//!   byte 0: FIN RSV1 RSV2 RSV3 opcode(4)    byte 1: MASK length(7)
+//!   length 126: 2 bytes of length follow    length 127: 8 bytes of length follow
+//!   MASK: then 4 bytes of key
 //! ```
 
 use std::ops::{Deref, Range};
@@ -39,8 +40,8 @@ pub(in crate::engine) struct Header {
 impl Header {
     /// Decodes the header that `bytes` begin with; `None` if they end before it does.
     ///
-    /// A rule is checked as soon as the bytes that it is about are there, in the order of ws: the first two bytes, the
-    /// length, and only then is the key waited for.
+    /// A rule is checked as soon as the bytes that it is about are there, in the order of ws: the first two
+    /// bytes, the length, and only then is the key waited for.
     #[inline(always)]
     pub(in crate::engine) fn decode(
         bytes: &[u8],
@@ -93,7 +94,8 @@ pub struct EncodedHeader {
 }
 
 impl EncodedHeader {
-    /// The shortest header for `len` bytes of payload (RFC 6455, section 5.2: the length is encoded minimally).
+    /// The shortest header for `len` bytes of payload (RFC 6455, section 5.2: the length is encoded
+    /// minimally).
     pub(in crate::engine) fn encode(opcode: OpCode, fin: bool, len: usize, mask: Option<[u8; 4]>) -> Self {
         let mut header = Self { bytes: [0; MAX_HEADER_LEN], len: 0 };
         let masked = if mask.is_some() { MASK } else { 0 };
@@ -140,12 +142,12 @@ impl Deref for EncodedHeader {
     }
 }
 
-/// Writes `header` directly before `range`, over what is left of the header that the payload came with, and returns the
-/// range of both together: a server can answer a frame from the buffer that it was received in.
+/// Writes `header` directly before `range`, over what is left of the header that the payload came with, and
+/// returns the range of both together: a server can answer a frame from the buffer that it was received in.
 ///
-/// `range` and `headroom` are those of [`Payload::Input`](crate::engine::Payload::Input). `None`, and nothing is
-/// written, if the header is longer than `headroom` or the range is not inside `buf`. The header of a server's frame
-/// always fits where the header of a client's frame of the same length was.
+/// `range` and `headroom` are those of [`Payload::Input`](crate::engine::Payload::Input). `None`, and nothing
+/// is written, if the header is longer than `headroom` or the range is not inside `buf`. The header of a
+/// server's frame always fits where the header of a client's frame of the same length was.
 #[inline]
 pub fn write_before(
     buf: &mut [u8],

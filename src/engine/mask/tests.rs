@@ -6,22 +6,32 @@ type Implementation = fn([u8; 4], &mut [u8]);
 
 /// Every implementation that this processor can run, those that `unmask` would not choose included.
 fn implementations() -> Vec<(&'static str, Implementation)> {
-    let mut all: Vec<(&'static str, Implementation)> = vec![("words", words), ("long", long)];
-    #[cfg(target_arch = "x86_64")]
-    {
-        all.push(("sse2", arch::sse2));
-        if std::is_x86_feature_detected!("avx2") {
-            // SAFETY: the processor has AVX2.
-            all.push(("avx2", |key, bytes| unsafe { arch::avx2(key, bytes) }));
-        }
-        if std::is_x86_feature_detected!("avx512f") {
-            // SAFETY: the processor has AVX-512F.
-            all.push(("avx512", |key, bytes| unsafe { arch::avx512(key, bytes) }));
-        }
+    let portable: [(_, Implementation); 2] = [("words", words), ("long", long)];
+    portable.into_iter().chain(vectors()).collect()
+}
+
+#[cfg(target_arch = "x86_64")]
+fn vectors() -> Vec<(&'static str, Implementation)> {
+    let mut all: Vec<(_, Implementation)> = vec![("sse2", arch::sse2)];
+    if std::is_x86_feature_detected!("avx2") {
+        // SAFETY: the processor has AVX2.
+        all.push(("avx2", |key, bytes| unsafe { arch::avx2(key, bytes) }));
     }
-    #[cfg(all(target_arch = "aarch64", target_endian = "little"))]
-    all.push(("neon", arch::neon));
+    if std::is_x86_feature_detected!("avx512f") {
+        // SAFETY: the processor has AVX-512F.
+        all.push(("avx512", |key, bytes| unsafe { arch::avx512(key, bytes) }));
+    }
     all
+}
+
+#[cfg(all(target_arch = "aarch64", target_endian = "little"))]
+fn vectors() -> Vec<(&'static str, Implementation)> {
+    vec![("neon", arch::neon)]
+}
+
+#[cfg(not(any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little"))))]
+fn vectors() -> Vec<(&'static str, Implementation)> {
+    Vec::new()
 }
 
 /// Unmasks `bytes[offset..offset + len]` with every implementation and compares everything with the oracle.
@@ -61,7 +71,8 @@ fn phase_goes_on() {
     assert_eq!(bytes[0], b'H' ^ 0x3d);
 }
 
-/// All lengths around the vector widths at all alignments, with bytes on either side that must stay as they are.
+/// All lengths around the vector widths at all alignments, with bytes on either side that must stay as they
+/// are.
 #[test]
 fn lengths_and_offsets() {
     let bytes: Vec<u8> = (0..700_u32).map(|i| (i * 7) as u8).collect();

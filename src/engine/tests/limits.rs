@@ -57,7 +57,8 @@ fn no_payload_limit() {
     assert!(!engine.failed());
 }
 
-/// 2^53 - 1 is the longest frame, whatever maxPayload says; the highest bit is no sign (RFC 6455, section 5.2).
+/// 2^53 - 1 is the longest frame, whatever maxPayload says; the highest bit is no sign (RFC 6455, section
+/// 5.2).
 #[test]
 fn safe_integer() {
     for len in ["0020000000000000", "7fffffffffffffff", "8000000000000000", "ffffffffffffffff"] {

@@ -1,4 +1,5 @@
-//! One test per rule, named after it. Frames are visible bytes; most have the key `00000000`, which masks nothing.
+//! One test per rule, named after it. Frames are visible bytes; most have the key `00000000`, which masks
+//! nothing.
 
 mod close;
 mod error;
@@ -75,7 +76,8 @@ fn client(frames: &str) -> Vec<Seen> {
     with(&Config { role: Role::Client, ..Config::default() }, frames)
 }
 
-/// Asserts that the last byte of `frames` is the one that decides: before it there is no event, with it the error.
+/// Asserts that the last byte of `frames` is the one that decides: before it there is no event, with it the
+/// error.
 fn decides(config: &Config, frames: &str, kind: ErrorKind, detail: u16) {
     let stream = hex(frames);
     let (last, before) = stream.split_last().unwrap();

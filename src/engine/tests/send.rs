@@ -23,7 +23,7 @@ fn lengths() {
         (126, "827e007e"),
         (0xffff, "827effff"),
         (0x10000, "827f0000000000010000"),
-        (0x1_2345_6789, "827f0000000123456789"),
+        (0x1234_5678, "827f0000000012345678"),
     ] {
         assert_eq!(header(FrameKind::Binary, true, len, None), hex(expected));
     }
@@ -38,7 +38,8 @@ fn masked() {
     assert_eq!(header(FrameKind::Text, true, 0x10000, key), hex("81ff 0000000000010000 37fa213d"));
 }
 
-/// RFC 6455, section 5.4: after a frame without FIN comes a continuation, whatever kind the caller names, as in ws.
+/// RFC 6455, section 5.4: after a frame without FIN comes a continuation, whatever kind the caller names, as
+/// in ws.
 #[test]
 fn fragments() {
     let mut engine = Engine::new();

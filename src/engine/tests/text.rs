@@ -47,7 +47,8 @@ fn character_across_fragments() {
     assert_eq!(server("0182 00000000 e282 8081 00000000 61"), [INVALID]);
 }
 
-/// RFC 6455, section 8.1: text fails with the first byte that nothing could follow, not with the end of the frame.
+/// RFC 6455, section 8.1: text fails with the first byte that nothing could follow, not with the end of the
+/// frame.
 #[test]
 fn fails_fast() {
     decides(&Config::default(), "81fe 4000 00000000 6162ff", ErrorKind::InvalidUtf8, 0);
@@ -71,7 +72,8 @@ fn next_message_begins_anew() {
     assert_eq!(seen, [text("\u{e4}"), text("\u{f6}"), text("ab")]);
 }
 
-/// The whole-text check and the streaming one agree with the standard library at every length around a SIMD block.
+/// The whole-text check and the streaming one agree with the standard library at every length around a SIMD
+/// block.
 #[test]
 fn agrees_at_every_length() {
     let text = "a\u{e4}\u{20ac}\u{1f642}".repeat(20).into_bytes();
@@ -89,14 +91,17 @@ proptest! {
         cases: if cfg!(miri) { 8 } else { 2048 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// Pieces of any size give the verdict of the standard library on the whole, and never refuse the beginning of
-    /// valid text.
+    /// Pieces of any size give the verdict of the standard library on the whole, and never refuse the
+    /// beginning of valid text.
     #[test]
     fn pieces_agree_with_the_whole(
         pieces in prop::collection::vec(
             prop_oneof![
                 "[a-c\u{e4}\u{20ac}\u{1f642}]{0,40}".prop_map(String::into_bytes),
-                prop::collection::vec(prop_oneof![Just(0xf0_u8), Just(0x9f), Just(0xe2), Just(0x82), any::<u8>()], 0..5),
+                prop::collection::vec(
+                    prop_oneof![Just(0xf0_u8), Just(0x9f), Just(0xe2), Just(0x82), any::<u8>()],
+                    0..5,
+                ),
             ],
             0..6,
         ),
