@@ -135,7 +135,7 @@ impl Session<'_> {
         self.work.doomed.push(self.id.slot);
     }
 
-    /// Stops reading the socket; TCP then holds the peer back.
+    /// Stops reading the socket; TCP then holds the peer back. What has been read already is still reported.
     pub fn pause(&mut self) {
         self.connection.paused = true;
     }

@@ -6,7 +6,7 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use super::server::{bind, listen};
 use super::*;
@@ -350,7 +350,9 @@ fn r11_credit_that_came_before_the_wish_is_seen() {
     // Above the mark: it sees that there is something, and leaves it.
     turn(PATIENCE);
     assert!(!js.link.inbox.give_back(js.take()), "no wish yet");
+    let begun = Instant::now();
     turn(PATIENCE);
+    assert!(begun.elapsed() < PATIENCE / 4, "it slept");
     assert_eq!(js.records(1)[0].payload, b"b");
 }
 
