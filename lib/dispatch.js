@@ -102,8 +102,7 @@ function turn() {
  * @returns {boolean} Whether all of it was delivered
  */
 function deliver(deadline) {
-  const { connections, records, base } = state;
-  const { buffer } = state.slab;
+  const { base, buffer, connections, records } = state;
   let next = cursor;
   let previous = NO_RECORD;
   let changes = 0;
@@ -159,7 +158,7 @@ function deliver(deadline) {
 function deliverOther(slot, tag, offset, length) {
   const kind = tag & 0xff;
   if (kind === IN_OPEN || kind === IN_REQUEST) {
-    const opened = new FastBuffer(state.slab.buffer, state.base + offset, length);
+    const opened = new FastBuffer(state.buffer, state.base + offset, length);
     const server = state.listeners.get(opened.readUInt32LE(OPENED_LISTENER));
     if (server !== undefined) server._onOpened(slot, tag, opened);
   } else if (kind === IN_LISTENER_CLOSED) {
@@ -185,7 +184,7 @@ function deliverOther(slot, tag, offset, length) {
 function payload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
   if ((tag & (IN_FLAG_OWNED << 8)) !== 0) return reactor.takeLarge(offset, length);
-  return new FastBuffer(state.slab.buffer, state.base + offset, length);
+  return new FastBuffer(state.buffer, state.base + offset, length);
 }
 
 /**
