@@ -13,24 +13,17 @@ const VECTORS: usize = 32;
 /// Gathering buffers kept for the next turn; one per connection that is written to in a turn.
 const POOLED: usize = 256;
 
-/// The peer may be gone: an error, not a signal that ends the embedding process (faults O02).
-#[cfg(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd"
-))]
-pub(super) const SEND_FLAGS: i32 = 0x4000;
-/// Elsewhere there is no such flag; the standard library sets SO_NOSIGPIPE on macOS and Windows has no signals.
-#[cfg(not(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd"
-)))]
-pub(super) const SEND_FLAGS: i32 = 0;
+/// MSG_NOSIGNAL. The peer may be gone: an error, not a signal that ends the embedding process. On macOS
+/// accepted sockets inherit SO_NOSIGPIPE from their listener instead, and Windows has no signals.
+pub(super) const SEND_FLAGS: i32 = if cfg!(any(target_os = "linux", target_os = "android")) {
+    0x4000
+} else if cfg!(target_os = "freebsd") {
+    0x2_0000
+} else if cfg!(any(target_os = "netbsd", target_os = "openbsd", target_os = "dragonfly")) {
+    0x400
+} else {
+    0
+};
 
 /// Gathering buffers that no connection needs at the moment: idle connections own none.
 #[derive(Default)]
