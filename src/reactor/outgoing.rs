@@ -39,6 +39,8 @@ pub(super) struct Outgoing {
     gathered_start: usize,
     /// Sum of all that waits.
     len: usize,
+    /// Sum of all that was ever queued. Invariant: >= len.
+    pushed: u64,
 }
 
 struct Segment {
@@ -63,6 +65,16 @@ impl Outgoing {
         self.len == 0
     }
 
+    /// Bytes that were ever queued.
+    pub(super) fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// How many of those the kernel has.
+    pub(super) fn written(&self) -> u64 {
+        self.pushed.saturating_sub(self.len as u64)
+    }
+
     /// Queues `head` and `body` as one piece, copying both.
     pub(super) fn push(&mut self, head: &[u8], body: &[u8], pool: &mut Pool) {
         if self.gathered.capacity() == 0 {
@@ -72,7 +84,7 @@ impl Outgoing {
         }
         self.gathered.extend_from_slice(head);
         self.gathered.extend_from_slice(body);
-        self.len += head.len() + body.len();
+        self.count(head.len() + body.len());
     }
 
     /// Queues `bytes[start..]` without copying.
@@ -80,7 +92,7 @@ impl Outgoing {
         if !self.gathered.is_empty() {
             self.seal();
         }
-        self.len += bytes.len() - start;
+        self.count(bytes.len().saturating_sub(start));
         self.queue.push_back(Segment { bytes, start });
     }
 
@@ -108,6 +120,11 @@ impl Outgoing {
             self.queue = VecDeque::new();
         }
         Ok(Flushed::All)
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.len += bytes;
+        self.pushed += bytes as u64;
     }
 
     fn seal(&mut self) {
