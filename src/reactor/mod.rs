@@ -23,6 +23,7 @@ mod opening;
 mod outgoing;
 mod reading;
 mod session;
+mod socket;
 mod spin;
 #[cfg(test)]
 mod tests;
