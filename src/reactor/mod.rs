@@ -263,9 +263,11 @@ impl<C: Consumer> Reactor<C> {
         if readable || closed {
             let Some(connection) = self.connections.get_mut(slot) else { return };
             connection.readable = true;
+            connection.hung_up |= closed;
+            connection.dead |= event.is_error();
             // Those on the list have had their share of this turn.
             if !connection.queued {
-                self.guarded(slot, |reactor| reactor.read(slot, closed));
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, closed));
             }
         }
     }

@@ -46,6 +46,11 @@ impl Session<'_> {
         self.id
     }
 
+    /// Whether frames go both ways; false during the handshake and after a refusal.
+    pub fn is_open(&self) -> bool {
+        self.connection.is_open()
+    }
+
     /// Our end of the socket; `None` when the kernel does not say (a dead socket).
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.connection.stream.local_addr().ok()
