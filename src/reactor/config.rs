@@ -81,6 +81,8 @@ pub(super) const READ_BUDGET: usize = 128 << 10;
 pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
 /// The largest single read.
 pub(super) const READ_SIZE: usize = 64 << 10;
+/// Bytes written to one connection before the others get their turn: a fast reader of a long queue would hold it.
+pub(super) const WRITE_BUDGET: usize = 1 << 20;
 /// Connections accepted by one listener per turn.
 pub(super) const ACCEPT_BUDGET: usize = 256;
 /// How long a refused connection may take to read the refusal and close.

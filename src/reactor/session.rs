@@ -135,7 +135,7 @@ impl Session<'_> {
             return;
         }
         // What the kernel does not take now is lost, as with the destroy() of a net.Socket.
-        let _gone_anyway = self.connection.flush(&mut self.work.pool);
+        let _gone_anyway = self.connection.flush(&mut self.work.pool, usize::MAX);
         self.work.doomed.push(self.id.slot);
     }
 
