@@ -42,3 +42,24 @@ ends('last words', {}, (t, received) => {
 ends('throw in a handler', { code: 1, stderr: 'thrown on purpose' });
 ends('throw in a job', { code: 1, stderr: 'thrown on purpose' });
 ends('wait to be killed', { code: null, signal: 'SIGTERM' });
+
+/** Ends busy servers in workers; the process that had them must be as it was before. */
+function endsWorkers(way, times, atOnce, mainToo) {
+  const where = mainToo === 'yes' ? 'the main thread has a server too' : 'only workers have the addon';
+  test.serial(`${times} busy workers, ${atOnce} at once, end by ${way}; ${where}`, async (t) => {
+    const child = new Child(t, 'workers.mjs', [way, times / 2, atOnce, mainToo], { nodeArgs: ['--expose-gc'] });
+    const { code, signal, stdout, stderr } = await child.ended();
+    t.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
+    const { before, after, mainAlive } = JSON.parse(stdout);
+    t.true(mainAlive);
+    t.is(after.threads, before.threads);
+    t.is(after.files, before.files);
+    t.true(after.rss < before.rss + 32 * 2 ** 20, `${before.rss} -> ${after.rss}`);
+  });
+}
+
+for (const way of ['terminate()', 'terminate() while blocked', 'process.exit()', 'an exception', 'its natural end']) {
+  for (const mainToo of ['yes', 'no']) endsWorkers(way, 50, 2, mainToo);
+}
+endsWorkers('terminate()', 100, 20, 'yes');
+endsWorkers('terminate()', 100, 20, 'no');
