@@ -162,12 +162,13 @@ test('send: what is sent behind a Blob waits for it', async (t) => {
 test('after close(): send does not throw, its callback gets an error and bufferedAmount grows', async (t) => {
   const { ws } = await openRaw(t);
   ws.close();
-  const before = ws.bufferedAmount;
+  // The close frame itself counts until the kernel has it.
+  while (ws.bufferedAmount !== 0) await new Promise((resolve) => setImmediate(resolve));
   const error = await new Promise((resolve) => {
     ws.send('hé', resolve);
   });
   t.is(error.message, 'WebSocket is not open: readyState 2 (CLOSING)');
-  t.true(ws.bufferedAmount === before + 3 || ws.bufferedAmount === 3);
+  t.is(ws.bufferedAmount, 3);
   ws.ping('ab');
   ws.pong(Buffer.alloc(2));
   ws.send(new Blob(['ab']));
@@ -531,6 +532,24 @@ test('allowSynchronousEvents: false emits one event per turn', async (t) => {
   await closed;
   t.deepEqual(log.filter((entry) => entry.length === 1), ['a', 'b']);
   t.true(log.indexOf('job of a') < log.indexOf('b'));
+});
+
+test('allowSynchronousEvents: false loses nothing, with pauses between', async (t) => {
+  const { ws, client } = await openPair(t, { allowSynchronousEvents: false });
+  const count = 6000;
+  const received = [];
+  const closed = once(ws, 'close');
+  ws.on('message', (data) => {
+    received.push(Number(data));
+    if (received.length % 500 !== 0) return;
+    ws.pause();
+    setImmediate(() => ws.resume());
+  });
+  for (let index = 0; index < count; index++) client.send(String(index));
+  client.close(1000);
+  await closed;
+  t.is(received.length, count);
+  t.true(received.every((number, index) => number === index));
 });
 
 test('allowSynchronousEvents: true emits what came together before any job runs', async (t) => {

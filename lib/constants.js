@@ -81,10 +81,4 @@ module.exports = {
     : ['nodebuffer', 'arraybuffer', 'fragments'],
   hasBlob,
   GUID: '258EAFA5-E914-47DA-95CA-C5AB0DC85B11',
-
-  // Entries of the connection table answer to these.
-  kRecord: Symbol('kRecord'),
-  kOpened: Symbol('kOpened'),
-  kReleased: Symbol('kReleased'),
-  kFailed: Symbol('kFailed'),
 };

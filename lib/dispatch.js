@@ -11,10 +11,6 @@ const {
   IN_REQUEST,
   IN_TEXT,
   OPENED_LISTENER,
-  kFailed,
-  kOpened,
-  kRecord,
-  kReleased,
 } = require('./constants');
 const outbox = require('./outbox');
 const reactor = require('./reactor');
@@ -79,7 +75,8 @@ function turn() {
   try {
     for (let batches = 0; ; ) {
       if (cursor === count) {
-        if (batches++ === TURN_BATCHES) break;
+        if (batches !== 0 && (batches === TURN_BATCHES || performance.now() > deadline)) break;
+        batches++;
         count = cursor = 0;
         count = reactor.drain();
         batch++;
@@ -105,8 +102,7 @@ function turn() {
  * @returns {boolean} Whether all of it was delivered
  */
 function deliver(deadline) {
-  const { connections, records, base } = state;
-  const { buffer } = state.slab;
+  const { base, buffer, connections, records } = state;
   let next = cursor;
   let previous = NO_RECORD;
   let changes = 0;
@@ -162,18 +158,18 @@ function deliver(deadline) {
 function deliverOther(slot, tag, offset, length) {
   const kind = tag & 0xff;
   if (kind === IN_OPEN || kind === IN_REQUEST) {
-    const opened = new FastBuffer(state.slab.buffer, state.base + offset, length);
+    const opened = new FastBuffer(state.buffer, state.base + offset, length);
     const server = state.listeners.get(opened.readUInt32LE(OPENED_LISTENER));
-    if (server !== undefined) server[kOpened](slot, tag, opened);
+    if (server !== undefined) server._onOpened(slot, tag, opened);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = state.listeners.get(slot);
     state.listeners.delete(slot);
-    if (server !== undefined) server[kReleased]();
+    if (server !== undefined) server._onReleased();
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
   } else {
     const connection = state.connections[slot];
-    if (connection !== undefined) connection[kRecord](tag, offset, length);
+    if (connection !== undefined) connection._onRecord(tag, offset, length);
   }
 }
 
@@ -188,7 +184,7 @@ function deliverOther(slot, tag, offset, length) {
 function payload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
   if ((tag & (IN_FLAG_OWNED << 8)) !== 0) return reactor.takeLarge(offset, length);
-  return new FastBuffer(state.slab.buffer, state.base + offset, length);
+  return new FastBuffer(state.buffer, state.base + offset, length);
 }
 
 /**
@@ -211,8 +207,8 @@ function fail(reason) {
   const servers = [...state.listeners.values()];
   state.connections.length = 0;
   state.listeners.clear();
-  for (const connection of connections) process.nextTick(() => connection[kFailed]());
-  for (const server of servers) process.nextTick(() => server[kFailed](error));
+  for (const connection of connections) process.nextTick(() => connection._onFailed());
+  for (const server of servers) process.nextTick(() => server._onFailed(error));
 }
 
 module.exports = { NOT_PLAIN, currentBatch, payload, wake };

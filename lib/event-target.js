@@ -6,9 +6,11 @@ const kFields = Symbol('kFields');
 
 /** What the handlers of `on*` and `addEventListener` get. */
 class Event {
+  /** @type {any} */
+  [kFields];
+
   /** @param {string} type Name of the event */
   constructor(type) {
-    /** @type {any} */
     this[kFields] = { target: null, type };
   }
 
@@ -99,7 +101,8 @@ makeEnumerable(MessageEvent, ['data']);
 const makers = {
   __proto__: /** @type {any} */ (null),
   open: () => new Event('open'),
-  message: (_target, data, isBinary) => new MessageEvent('message', { data: isBinary ? data : data.toString() }),
+  message: (_target, data, isBinary) =>
+    new MessageEvent('message', { data: isBinary ? data : data.toString() }),
   close: (target, code, reason) =>
     new CloseEvent('close', {
       code,

@@ -16,10 +16,12 @@ const {
   NO_STATUS,
   OPEN,
   OUT_END,
+  OUT_PAUSE,
+  OUT_RESUME,
 } = require('./constants');
 const { currentBatch, payload } = require('./dispatch');
 const { closeCodeOf, protocolError } = require('./errors');
-const { abandonSends, kExtra, sent } = require('./outgoing');
+const { abandonSends, sent } = require('./outgoing');
 const outbox = require('./outbox');
 const reactor = require('./reactor');
 
@@ -41,6 +43,9 @@ const SENDS_WAIT = 0x800;
 const CLIENT = 0x1000;
 /** The socket is gone; 'close' may still wait for resume(). */
 const GONE = 0x2000;
+
+/** Tags and payloads held before the socket is not read any more: 1024 records. */
+const MOST_HELD = 2048;
 
 /**
  * A record that is not a plain message.
@@ -69,7 +74,7 @@ function record(ws, tag, offset, length) {
 function mustHold(ws) {
   if ((ws._bits & (HOLDING | ONE_BY_ONE)) !== 0) return true;
   // What was read together with the message whose handler paused is still delivered, as in ws.
-  return (ws._bits & PAUSED) !== 0 && ws[kExtra]().pausedIn !== currentBatch();
+  return (ws._bits & PAUSED) !== 0 && ws._ensureExtra().pausedIn !== currentBatch();
 }
 
 /**
@@ -78,9 +83,13 @@ function mustHold(ws) {
  * @param {Buffer} data
  */
 function hold(ws, tag, data) {
-  const extra = ws[kExtra]();
+  const extra = ws._ensureExtra();
   if (extra.held === null) extra.held = [];
   extra.held.push(tag, data);
+  if (extra.held.length > MOST_HELD && !extra.throttled && (ws._bits & GONE) === 0) {
+    extra.throttled = true;
+    outbox.pushEmpty(ws._slot, ws._generation, OUT_PAUSE);
+  }
   if ((ws._bits & HOLDING) !== 0) return;
   ws._bits |= HOLDING;
   if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
@@ -92,24 +101,36 @@ function hold(ws, tag, data) {
  * @param {any} ws
  */
 function deliverHeld(ws) {
-  const extra = ws[kExtra]();
+  const extra = ws._ensureExtra();
   const { held } = extra;
   extra.scheduled = false;
   if (held === null) return;
   try {
-    while (held.length !== 0 && (ws._bits & PAUSED) === 0) {
-      const [tag, data] = held.splice(0, 2);
+    while (extra.heldNext < held.length && (ws._bits & PAUSED) === 0) {
+      const tag = held[extra.heldNext];
+      const data = held[extra.heldNext + 1];
+      held[extra.heldNext + 1] = undefined;
+      extra.heldNext += 2;
       deliver(ws, tag, data);
       if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
     }
   } finally {
-    if (held.length === 0) {
-      extra.held = null;
-      ws._bits &= ~HOLDING;
-    } else if ((ws._bits & PAUSED) === 0) {
-      scheduleNext(ws);
-    }
+    if (extra.heldNext === held.length) allDelivered(ws, extra);
+    else if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
   }
+}
+
+/**
+ * @param {any} ws
+ * @param {any} extra
+ */
+function allDelivered(ws, extra) {
+  extra.held = null;
+  extra.heldNext = 0;
+  ws._bits &= ~HOLDING;
+  if (!extra.throttled) return;
+  extra.throttled = false;
+  if ((ws._bits & (GONE | PAUSED)) === 0) outbox.pushEmpty(ws._slot, ws._generation, OUT_RESUME);
 }
 
 /**
@@ -118,10 +139,10 @@ function deliverHeld(ws) {
  * @param {any} ws
  */
 function scheduleNext(ws) {
-  const extra = ws[kExtra]();
+  const extra = ws._ensureExtra();
   if (extra.held === null || extra.scheduled) return;
   extra.scheduled = true;
-  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(extra.held[0])) setImmediate(deliverHeld, ws);
+  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(extra.held[extra.heldNext])) setImmediate(deliverHeld, ws);
   else process.nextTick(deliverHeld, ws);
 }
 
@@ -169,7 +190,7 @@ function convert(binaryType, data) {
     case 'fragments':
       return data.length === 0 ? [] : [data];
     case 'blob':
-      return new Blob([data]);
+      return new Blob([/** @type {any} */ (data)]);
     default:
       return data;
   }
@@ -202,6 +223,7 @@ function closeReceived(ws, code, reason) {
 function ended(ws) {
   ws._readyState = CLOSING;
   outbox.pushEmpty(ws._slot, ws._generation, OUT_END);
+  ws._extra?.socket?._onEnd();
 }
 
 /**
@@ -233,7 +255,7 @@ function closed(ws, tag) {
     hold(ws, tag, EMPTY_BUFFER);
   } else if (mayWait && (ws._bits & HOLDING) !== 0) {
     ws._bits &= ~PAUSED;
-    const { held } = ws[kExtra]();
+    const { held } = ws._ensureExtra();
     held.push(tag, EMPTY_BUFFER);
     scheduleNext(ws);
   } else {

@@ -29,7 +29,6 @@ const DEFAULTS = {
   verifyClient: null,
   noServer: false,
   backlog: null,
-  ipv6Only: false,
   server: null,
   host: null,
   path: null,

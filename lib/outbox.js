@@ -6,18 +6,18 @@ const {
 } = require('./constants');
 
 /** Bytes of the arena in which the records of one flush are collected. */
-const ARENA_BYTES = 128 * 1024;
+const ARENA_BYTES = 256 * 1024;
 
 /** Payloads of this many bytes and more go to the reactor by themselves instead of through the arena. */
-const LARGE_BYTES = 4096;
+const LARGE_BYTES = 64 * 1024;
 
 /** Strings up to this length are tried as ASCII in a loop: cheaper than the call to `utf8Write`. */
 const LOOP_CHARACTERS = 10;
 
 const LARGE_TAG = OUT_FLAG_LARGE << 8;
 
-/** Worst case of UTF-8: a UTF-16 code unit takes up to three bytes. */
-const LARGE_CHARACTERS = Math.floor(LARGE_BYTES / 3);
+/** A UTF-16 code unit takes at most this many bytes of UTF-8. */
+const CHARACTER_BYTES = 3;
 
 const arena = /** @type {any} */ (Buffer.allocUnsafeSlow(ARENA_BYTES));
 const words = new Uint32Array(arena.buffer);
@@ -129,8 +129,8 @@ function pushBytes(slot, generation, tag, data) {
  */
 function pushText(slot, generation, tag, text) {
   const characters = text.length;
-  if (characters > LARGE_CHARACTERS) return pushBytes(slot, generation, tag, Buffer.from(text));
-  const start = begin(slot, generation, tag, characters * 3);
+  if (characters >= LARGE_BYTES) return pushBytes(slot, generation, tag, Buffer.from(text));
+  const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
   let length = 0;
   if (characters <= LOOP_CHARACTERS) {
     for (; length < characters; length++) {
@@ -139,7 +139,7 @@ function pushText(slot, generation, tag, text) {
       arena[start + length] = code;
     }
   }
-  if (length < characters) length = arena.utf8Write(text, start, characters * 3);
+  if (length < characters) length = arena.utf8Write(text, start, characters * CHARACTER_BYTES);
   finish(start, length);
   return length;
 }

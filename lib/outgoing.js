@@ -149,7 +149,7 @@ function frameBytes(length) {
 function post(ws, tag, data, callback) {
   if (typeof callback === 'function') {
     tag |= WANT_SENT;
-    const extra = ws[kExtra]();
+    const extra = ws._ensureExtra();
     if (extra.callbacks === null) extra.callbacks = [callback];
     else extra.callbacks.push(callback);
   }
@@ -160,8 +160,6 @@ function post(ws, tag, data, callback) {
   ws._accepted += frameBytes(length);
 }
 
-/** Method of a WebSocket: its rarely needed fields, made on first use. */
-const kExtra = Symbol('kExtra');
 
 /**
  * Calls callbacks in order; one that throws does not take the others with it.
@@ -217,7 +215,6 @@ module.exports = {
   frameBytes,
   isBlob,
   isValidStatusCode,
-  kExtra,
   post,
   sent,
   tagOf,

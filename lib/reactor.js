@@ -2,7 +2,6 @@
 
 const { markAsUntransferable } = require('node:worker_threads');
 
-const { RECORD_WORDS } = require('./constants');
 const { setProtocolErrors } = require('./errors');
 const outbox = require('./outbox');
 
@@ -11,6 +10,9 @@ const outbox = require('./outbox');
  * valid for as long as somebody keeps it; the price is that it keeps its slab.
  */
 const SLAB_BYTES = 128 * 1024;
+
+/** Large batches that may be on their way without being copied; a reactor that is further ahead copies. */
+const LENT_BUFFERS = 4;
 
 /** The longest delay a timer takes, in milliseconds. */
 const LONGEST_DELAY = 2 ** 31 - 1;
@@ -27,12 +29,29 @@ const state = {
   /** @type {Map<number, any>} */
   listeners: new Map(),
   records: new Uint32Array(0),
-  /** The slab, and where the payload of the last drained batch begins in its ArrayBuffer. */
-  slab: Buffer.alloc(0),
+  /**
+   * Where the payloads of the last drained batch are: an ArrayBuffer, and where in it they begin.
+   *
+   * @type {ArrayBufferLike}
+   */
+  buffer: new ArrayBuffer(0),
   base: 0,
 };
 
+/** @type {Buffer} */
+let slab = Buffer.alloc(0);
 let slabUsed = 0;
+/**
+ * Memory that the reactor reads into; it comes back, by its number, with a large batch that then needs no copy.
+ *
+ * @type {(Buffer | undefined)[]}
+ */
+const lent = [];
+/** Words of `state.records` that say what became of a batch's bytes. */
+let drainedBytes = 0;
+let drainedLent = 0;
+let drainedWants = 0;
+let lentBytes = 0;
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
@@ -44,11 +63,15 @@ let keepAlive = null;
  */
 function start() {
   if (state.native !== null) return state.native;
-  const binding = require('./native/binding.js');
+  const binding = /** @type {any} */ (require('./native/binding.js'));
   const layout = binding.layout();
   const { wake } = require('./dispatch');
   setProtocolErrors(binding.protocolErrors());
-  state.records = new Uint32Array(layout.MAX_RECORDS * RECORD_WORDS);
+  state.records = new Uint32Array(layout.DRAINED_WORDS);
+  drainedBytes = layout.DRAINED_BYTES;
+  drainedLent = layout.DRAINED_LENT;
+  drainedWants = layout.DRAINED_WANTS;
+  lentBytes = layout.LENT_BYTES;
   state.native = new binding.Reactor(wake, { spin: -1 });
   outbox.attach(state.native);
   process.once('exit', stop);
@@ -61,31 +84,59 @@ function stop() {
   state.native.shutdown();
 }
 
+/** @param {number} bytes @returns {Buffer} Memory that is not zeroed and whose ArrayBuffer is its own */
+function allocate(bytes) {
+  const memory = Buffer.allocUnsafeSlow(bytes);
+  // A message handler must not be able to detach memory that other messages live in.
+  markAsUntransferable(memory.buffer);
+  return memory;
+}
+
 /** @param {number} least Bytes that must fit */
 function newSlab(least) {
-  const slab = Buffer.allocUnsafeSlow(least > SLAB_BYTES ? least : SLAB_BYTES);
-  // A message handler must not be able to detach memory that other messages live in.
-  markAsUntransferable(slab.buffer);
-  state.slab = slab;
+  slab = allocate(Math.max(least, SLAB_BYTES));
   slabUsed = 0;
 }
 
 /**
- * Takes the oldest batch that waits: its records into `state.records`, its payloads into the slab.
+ * Takes the oldest batch that waits: its records into `state.records`, its payloads into the slab, or with the memory
+ * that was lent for them.
  *
  * @returns {number} How many records; 0 when nothing waits
  */
 function drain() {
-  const { native } = state;
-  let count = native.drain(state.slab, slabUsed, state.records);
+  const { native, records } = state;
+  let count = native.drain(slab, slabUsed, records);
+  if (count === 0) return 0;
   if (count < 0) {
     newSlab(-count);
-    count = native.drain(state.slab, 0, state.records);
+    count = native.drain(slab, 0, records);
   }
-  state.base = state.slab.byteOffset + slabUsed;
-  // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
-  slabUsed = Math.min((slabUsed + native.drainedBytes() + 7) & ~7, state.slab.length);
+  const handed = records[drainedLent];
+  if (handed === 0) {
+    state.buffer = slab.buffer;
+    state.base = slabUsed;
+    // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
+    slabUsed = Math.min((slabUsed + records[drainedBytes] + 7) & ~7, slab.length);
+  } else {
+    state.buffer = /** @type {Buffer} */ (lent[handed - 1]).buffer;
+    state.base = 0;
+    lent[handed - 1] = undefined;
+  }
+  if (records[drainedWants] !== 0) lend();
   return count;
+}
+
+/** Lends memory in the place of what was handed over. */
+function lend() {
+  let id = lent.indexOf(undefined);
+  if (id === -1) {
+    if (lent.length === LENT_BUFFERS) return;
+    id = lent.push(undefined) - 1;
+  }
+  const memory = allocate(lentBytes);
+  lent[id] = memory;
+  state.native.lend(id, memory);
 }
 
 /**

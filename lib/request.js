@@ -9,13 +9,13 @@ const { OPENED_REQUEST, OPENED_PROTOCOL_LENGTH, OPENED_REQUEST_LENGTH } = requir
  * `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`; the header list is cut only when
  * somebody looks.
  */
-class Request extends IncomingMessage {
+class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
   /**
    * @param {string} text The request in the reactor's form
    * @param {{ _socket: any }} owner Whose socket `req.socket` is
    */
   constructor(text, owner) {
-    super(/** @type {any} */ (null));
+    super(null);
     const urlAt = text.indexOf('\0') + 1;
     const versionAt = text.indexOf('\0', urlAt) + 1;
     const minor = text.charCodeAt(versionAt) - 0x30;
@@ -29,6 +29,7 @@ class Request extends IncomingMessage {
   }
 
   // IncomingMessage assigns these in its constructor, so they need setters.
+  /** @returns {any} */
   get socket() {
     return this._replacedSocket === undefined ? this._owner._socket : this._replacedSocket;
   }
@@ -69,9 +70,9 @@ class Request extends IncomingMessage {
       const list = this._headerText.split('\0');
       if (list.length % 2 === 1) list.pop();
       this._headerText = '';
-      /** @type {any} */ (this)._addHeaderLines(list, list.length);
+      this._addHeaderLines(list, list.length);
     }
-    return this._rawHeaders;
+    return /** @type {string[]} */ (this._rawHeaders);
   }
 }
 
@@ -80,7 +81,8 @@ class Request extends IncomingMessage {
  * @returns {string} The request in the reactor's form
  */
 function requestText(opened) {
-  return opened.latin1Slice(OPENED_REQUEST, OPENED_REQUEST + opened.readUInt32LE(OPENED_REQUEST_LENGTH));
+  const length = opened.readUInt32LE(OPENED_REQUEST_LENGTH);
+  return opened.toString('latin1', OPENED_REQUEST, OPENED_REQUEST + length);
 }
 
 /**
@@ -91,7 +93,7 @@ function protocolText(opened) {
   const length = opened.readUInt32LE(OPENED_PROTOCOL_LENGTH);
   if (length === 0) return '';
   const start = OPENED_REQUEST + opened.readUInt32LE(OPENED_REQUEST_LENGTH);
-  return opened.latin1Slice(start, start + length);
+  return opened.toString('latin1', start, start + length);
 }
 
-module.exports = { Request, protocolText, requestText };
+module.exports = { UpgradeRequest, protocolText, requestText };

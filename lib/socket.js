@@ -16,7 +16,6 @@ const {
 } = require('./constants');
 const { GONE, TERMINATED } = require('./inbound');
 const outbox = require('./outbox');
-const { kExtra } = require('./outgoing');
 
 const IPV6_BYTES = 16;
 
@@ -44,7 +43,7 @@ function readPeer(peer, slot, opened) {
  * @returns {number | string}
  */
 function readAddress(opened, offset, family) {
-  if (family === 6) return opened.latin1Slice(offset, offset + IPV6_BYTES);
+  if (family === 6) return opened.toString('latin1', offset, offset + IPV6_BYTES);
   return family === 4 ? opened.readInt32BE(offset) : '';
 }
 
@@ -81,6 +80,7 @@ class Socket extends EventEmitter {
     super();
     this._owner = owner;
     this._ended = false;
+    this._peerEnded = false;
     this._closed = (owner._bits & GONE) !== 0;
     this._destroyed = false;
     this.connecting = false;
@@ -123,7 +123,7 @@ class Socket extends EventEmitter {
   }
 
   get readable() {
-    return !this.destroyed;
+    return !this._peerEnded && !this.destroyed;
   }
 
   get writable() {
@@ -177,7 +177,7 @@ class Socket extends EventEmitter {
     let tag = OUT_WRITE;
     if (typeof callback === 'function') {
       tag |= OUT_FLAG_WANT_SENT << 8;
-      const extra = this._owner[kExtra]();
+      const extra = this._owner._ensureExtra();
       if (extra.callbacks === null) extra.callbacks = [];
       extra.callbacks.push(callback);
     }
@@ -270,6 +270,12 @@ class Socket extends EventEmitter {
   cork() {}
 
   uncork() {}
+
+  /** The peer sends no more. Called by its owner. */
+  _onEnd() {
+    this._peerEnded = true;
+    this.emit('end');
+  }
 
   /** The connection is gone. Called by its owner. */
   _onClosed() {

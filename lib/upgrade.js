@@ -7,17 +7,16 @@ const {
   GUID,
   IN_FLAG_BEFORE_SHOULD_HANDLE,
   IN_CLOSED,
+  IN_END,
   IN_SENT,
   OUT_ACCEPT,
   OUT_RESPOND,
   OUT_TERMINATE,
-  kFailed,
-  kRecord,
 } = require('./constants');
 const outbox = require('./outbox');
-const { abandonSends, kExtra, sent } = require('./outgoing');
+const { abandonSends, sent } = require('./outgoing');
 const reactor = require('./reactor');
-const { Request, requestText } = require('./request');
+const { UpgradeRequest, requestText } = require('./request');
 const { Socket, readPeer } = require('./socket');
 const subprotocol = require('./subprotocol');
 
@@ -57,7 +56,7 @@ class Upgrade {
     readPeer(this, slot, opened);
     this.server = server;
     this.socket = /** @type {any} */ (new Socket(this));
-    this.request = new Request(requestText(opened), this);
+    this.request = new UpgradeRequest(requestText(opened), this);
     this.answered = false;
     this.gone = false;
     this.isPaused = false;
@@ -73,20 +72,21 @@ class Upgrade {
 
   resume() {}
 
-  [kExtra]() {
+  _ensureExtra() {
     return this._extra;
   }
 
   /** @param {number} tag @param {number} _offset @param {number} length */
-  [kRecord](tag, _offset, length) {
+  _onRecord(tag, _offset, length) {
     const kind = tag & 0xff;
     if (kind === IN_SENT) sent(this, length);
+    if (kind === IN_END) this.socket._onEnd();
     if (kind !== IN_CLOSED) return;
     reactor.state.connections[this._slot] = undefined;
-    this[kFailed]();
+    this._onFailed();
   }
 
-  [kFailed]() {
+  _onFailed() {
     this.gone = true;
     reactor.release();
     this.server.closed(this);
@@ -138,13 +138,12 @@ class Upgrade {
       else this.respond(401);
       return;
     }
-    server.options.verifyClient(
-      info,
-      (/** @type {any} */ verified, /** @type {any} */ code, /** @type {any} */ message, /** @type {any} */ headers) => {
-        if (verified) this.complete(protocols);
-        else this.respond(code || 401, message, headers);
-      },
-    );
+    /** @type {(verified: any, code?: any, message?: any, headers?: any) => void} */
+    const decide = (verified, code, message, headers) => {
+      if (verified) this.complete(protocols);
+      else this.respond(code || 401, message, headers);
+    };
+    server.options.verifyClient(info, decide);
   }
 
   /** @param {Set<string>} protocols */
@@ -153,7 +152,8 @@ class Upgrade {
     if (!this.socket.readable || !this.socket.writable) return this.socket.destroy();
     if (this.answered) {
       throw new Error(
-        'server.handleUpgrade() was called more than once with the same socket, possibly due to a misconfiguration',
+        'server.handleUpgrade() was called more than once with the same socket, ' +
+          'possibly due to a misconfiguration',
       );
     }
     if (!server.isRunning()) return this.respond(503);
@@ -177,7 +177,7 @@ class Upgrade {
     const bad = lines.find((line) => FORBIDDEN.test(line));
     if (bad !== undefined) {
       this.respond(500);
-      throw new TypeError(`Invalid character in a header line of the handshake: ${JSON.stringify(bad)}`);
+      throw invalidLine(bad);
     }
     if (this.gone || this.socket.destroyed) return;
     this.answered = true;
@@ -215,8 +215,14 @@ class Upgrade {
       'Content-Length': Buffer.byteLength(body),
       ...extra,
     };
-    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}\r\n`);
-    this.push(OUT_RESPOND, `HTTP/1.1 ${code} ${phrase}\r\n${lines.join('')}\r\n${body}`);
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    const bad = lines.find((line) => FORBIDDEN.test(line));
+    if (bad !== undefined) {
+      this.socket.destroy();
+      throw invalidLine(bad);
+    }
+    const head = [`HTTP/1.1 ${code} ${phrase}`, ...lines, '', ''].join('\r\n');
+    this.push(OUT_RESPOND, head + body);
   }
 
   /**
@@ -226,6 +232,14 @@ class Upgrade {
   push(kind, text) {
     outbox.pushText(this._slot, this._generation, kind, text);
   }
+}
+
+/**
+ * @param {string} line
+ * @returns {TypeError}
+ */
+function invalidLine(line) {
+  return new TypeError(`Invalid character in a header line of the handshake: ${JSON.stringify(line)}`);
 }
 
 module.exports = { Upgrade };

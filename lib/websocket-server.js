@@ -8,17 +8,14 @@ const {
   ASK_ALWAYS,
   ASK_REFUSED,
   IN_REQUEST,
-  kFailed,
-  kOpened,
-  kReleased,
 } = require('./constants');
 const { notSupported } = require('./errors');
 const { listenOptions, merge, watch } = require('./options');
 const reactor = require('./reactor');
-const { Request, protocolText, requestText } = require('./request');
+const { UpgradeRequest, protocolText, requestText } = require('./request');
 const { readPeer } = require('./socket');
 const { Upgrade } = require('./upgrade');
-const { WebSocket, kAdopt, kAttach } = require('./websocket');
+const { WebSocket } = require('./websocket');
 
 const RUNNING = 0;
 const CLOSING = 1;
@@ -27,7 +24,6 @@ const CLOSED = 2;
 /** Listeners of these events see handshakes. */
 const ASKING_EVENTS = new Set(['headers', 'wsClientError']);
 
-const kShouldHandle = Symbol('kShouldHandle');
 
 /**
  * @this {any}
@@ -64,7 +60,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @returns {{ address: string, family: string, port: number } | null} null before the server listens and after close()
+   * @returns {{ address: string, family: string, port: number } | null} null unless the server listens
    */
   address() {
     return this._state === RUNNING && this._address !== null ? { ...this._address } : null;
@@ -94,13 +90,14 @@ class WebSocketServer extends EventEmitter {
     throw notSupported('handleUpgrade()');
   }
 
+  /** @returns {(req: any) => boolean} */
   get shouldHandle() {
-    return this[kShouldHandle];
+    return /** @type {any} */ (this)._shouldHandle;
   }
 
   // An accessor, because assigning it decides which handshakes JavaScript sees.
   set shouldHandle(check) {
-    this[kShouldHandle] = check;
+    this._shouldHandle = check;
     if (this.options !== undefined) this._updateAsk();
   }
 
@@ -150,13 +147,13 @@ class WebSocketServer extends EventEmitter {
    *
    * @param {any} peer Slot, generation and addresses
    * @param {string} protocol
-   * @param {() => Request} makeRequest
+   * @param {(ws: any) => any} makeRequest
    * @param {any} socket The facade that hooks have seen, if any
    */
   opened(peer, protocol, makeRequest, socket) {
     const ws = this._makeWebSocket(peer);
     ws._protocol = protocol;
-    if (socket !== null) ws[kAdopt](socket);
+    if (socket !== null) ws._adopt(socket);
     if (!this.isRunning()) {
       ws.terminate();
       return;
@@ -166,6 +163,8 @@ class WebSocketServer extends EventEmitter {
     // The request is not made for nobody; an own `emit` may look at it.
     if (this.listenerCount('connection') !== 0 || this.emit !== EventEmitter.prototype.emit) {
       this.emit('connection', ws, makeRequest(ws));
+      // Nothing was received together with a message yet: everything waits for resume().
+      if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
     }
   }
 
@@ -187,7 +186,7 @@ class WebSocketServer extends EventEmitter {
    * @param {number} tag
    * @param {Buffer} opened
    */
-  [kOpened](slot, tag, opened) {
+  _onOpened(slot, tag, opened) {
     this._connections++;
     reactor.hold();
     if ((tag & 0xff) === IN_REQUEST) {
@@ -196,11 +195,11 @@ class WebSocketServer extends EventEmitter {
     }
     const peer = {};
     readPeer(peer, slot, opened);
-    this.opened(peer, protocolText(opened), (ws) => new Request(requestText(opened), ws), null);
+    this.opened(peer, protocolText(opened), (ws) => new UpgradeRequest(requestText(opened), ws), null);
   }
 
   /** The listener is closed. */
-  [kReleased]() {
+  _onReleased() {
     this._listenerId = -1;
     reactor.release();
     this._closeIfDone();
@@ -211,8 +210,8 @@ class WebSocketServer extends EventEmitter {
    *
    * @param {Error} error
    */
-  [kFailed](error) {
-    this[kReleased]();
+  _onFailed(error) {
+    this._onReleased();
     this.emit('error', error);
   }
 
@@ -223,12 +222,12 @@ class WebSocketServer extends EventEmitter {
   _makeWebSocket(peer) {
     try {
       const ws = new this.options.WebSocket(null, undefined, this.options);
-      ws[kAttach](this, peer);
+      ws._attach(this, peer);
       return ws;
     } catch (error) {
       // The connection is open in the reactor and must end there.
       const ws = new WebSocket(null);
-      ws[kAttach](this, peer);
+      ws._attach(this, peer);
       ws.terminate();
       throw error;
     }
@@ -302,11 +301,11 @@ class WebSocketServer extends EventEmitter {
     const ask = this._wantedAsk();
     if (ask === this._ask) return;
     this._ask = ask;
-    if (this._listenerId !== -1) reactor.state.native.setAsk(this._listenerId, ask);
+    if (this._listenerId !== -1 && this.isRunning()) reactor.state.native.setAsk(this._listenerId, ask);
   }
 }
 
-/** @type {any} */ (WebSocketServer.prototype)[kShouldHandle] = shouldHandle;
+/** @type {any} */ (WebSocketServer.prototype)._shouldHandle = shouldHandle;
 
 /** @param {WebSocketServer} server */
 function emitClose(server) {

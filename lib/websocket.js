@@ -10,17 +10,14 @@ const {
   CONNECTING,
   EMPTY_BUFFER,
   OPEN,
-  OUT_CLOSE,
   OUT_PAUSE,
   OUT_PING,
   OUT_PONG,
   OUT_RESUME,
   OUT_TERMINATE,
   READY_STATES,
-  kFailed,
-  kRecord,
 } = require('./constants');
-const { sendBlob, sendLater } = require('./blob-sends');
+const privateFields = require('./private-fields');
 const { currentBatch } = require('./dispatch');
 const { notSupported } = require('./errors');
 const eventTarget = require('./event-target');
@@ -28,13 +25,11 @@ const inbound = require('./inbound');
 const outbox = require('./outbox');
 const outgoing = require('./outgoing');
 const reactor = require('./reactor');
-const { Socket } = require('./socket');
+const { postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
 
-const { BINARY, FIN, TEXT, kExtra, post } = outgoing;
-const { CLOSE_SENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, TERMINATED } = inbound;
+const { BINARY, FIN, TEXT, post } = outgoing;
+const { CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, TERMINATED } = inbound;
 
-const kAttach = Symbol('kAttach');
-const kAdopt = Symbol('kAdopt');
 const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
@@ -44,10 +39,15 @@ class Extra {
     this.callbacks = null;
     /** Records that wait, as pairs of tag and payload. @type {any[] | null} */
     this.held = null;
+    /** Index of the next one. */
+    this.heldNext = 0;
+    /** Whether a call that delivers it is coming. */
     this.scheduled = false;
+    /** Whether the socket is not read because there are too many. */
+    this.throttled = false;
     /** The batch in which pause() was called. */
     this.pausedIn = -1;
-    /** The facade for `_socket`. @type {Socket | null} */
+    /** The facade for `_socket`. @type {any} */
     this.socket = null;
     /** @type {any} */
     this.receiver = null;
@@ -71,7 +71,8 @@ class WebSocket extends EventEmitter {
     super();
     if (address !== null) throw notSupported('The WebSocket client (new WebSocket with an address)');
     this._binaryType = BINARY_TYPES[0];
-    this._bits = options && options.allowSynchronousEvents === false ? ONE_BY_ONE : 0;
+    const { allowSynchronousEvents = true } = options || {};
+    this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
     this._closeCode = ABNORMAL;
     this._closeMessage = EMPTY_BUFFER;
     this._protocol = '';
@@ -139,8 +140,7 @@ class WebSocket extends EventEmitter {
     if (state === CONNECTING) throw new Error(NEVER_CONNECTED);
     if (state !== OPEN) return;
     const payload = outgoing.closeReason(code, reason);
-    if ((this._bits & SENDS_WAIT) === 0) postClose(this, code, payload);
-    else sendLater(this, (error) => error === undefined && postClose(this, code, payload));
+    postClose(this, code, payload);
     this._readyState = CLOSING;
     if ((this._bits & GONE) !== 0) releaseHeld(this);
   }
@@ -155,7 +155,7 @@ class WebSocket extends EventEmitter {
     if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
     if ((this._bits & PAUSED) !== 0) return;
     this._bits |= PAUSED;
-    this[kExtra]().pausedIn = currentBatch();
+    this._ensureExtra().pausedIn = currentBatch();
     outbox.pushEmpty(this._slot, this._generation, OUT_PAUSE);
   }
 
@@ -164,6 +164,8 @@ class WebSocket extends EventEmitter {
     if ((this._bits & PAUSED) === 0) return;
     this._bits &= ~PAUSED;
     inbound.scheduleNext(this);
+    // Too much is held: reading goes on once that is delivered.
+    if (this._extra !== null && this._extra.throttled) return;
     outbox.pushEmpty(this._slot, this._generation, OUT_RESUME);
   }
 
@@ -203,8 +205,11 @@ class WebSocket extends EventEmitter {
     const isText = typeof data === 'string';
     const tag =
       options === undefined || options === null ? (isText ? TEXT : BINARY) : outgoing.tagOf(options, !isText);
-    if ((this._bits & SENDS_WAIT) === 0 && (isText || data instanceof Uint8Array)) post(this, tag, data, callback);
-    else sendInTurn(this, tag, data, callback);
+    if ((this._bits & SENDS_WAIT) === 0 && (isText || data instanceof Uint8Array)) {
+      post(this, tag, data, callback);
+    } else {
+      sendInTurn(this, tag, data, callback);
+    }
   }
 
   terminate() {
@@ -222,71 +227,8 @@ class WebSocket extends EventEmitter {
     else outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
   }
 
-  get _autoPong() {
-    return this._owner !== null && !!this._owner.options.autoPong;
-  }
-
-  get _closeFrameReceived() {
-    return (this._bits & inbound.CLOSE_RECEIVED) !== 0;
-  }
-
-  get _closeFrameSent() {
-    return (this._bits & CLOSE_SENT) !== 0;
-  }
-
-  get _closeTimeout() {
-    return this._owner === null ? undefined : this._owner.options.closeTimeout;
-  }
-
-  get _closeTimer() {
-    return null;
-  }
-
-  get _errorEmitted() {
-    return (this._bits & inbound.ERROR_EMITTED) !== 0;
-  }
-
-  get _extensions() {
-    return {};
-  }
-
-  get _isServer() {
-    return (this._bits & inbound.CLIENT) === 0;
-  }
-
-  set _isServer(isServer) {
-    if (isServer) this._bits &= ~inbound.CLIENT;
-    else this._bits |= inbound.CLIENT;
-  }
-
-  get _paused() {
-    return this.isPaused;
-  }
-
-  get _receiver() {
-    if (this._readyState === CONNECTING) return null;
-    const extra = this[kExtra]();
-    if (extra.receiver === null) extra.receiver = new EventEmitter();
-    return extra.receiver;
-  }
-
-  get _sender() {
-    if (this._readyState === CONNECTING) return null;
-    const extra = this[kExtra]();
-    if (extra.sender === null) extra.sender = { _socket: this._socket, _bufferedBytes: 0 };
-    extra.sender._bufferedBytes = extra.lateBytes;
-    return extra.sender;
-  }
-
-  get _socket() {
-    if (this._readyState === CONNECTING) return null;
-    const extra = this[kExtra]();
-    if (extra.socket === null) extra.socket = new Socket(this);
-    return extra.socket;
-  }
-
   /** @returns {Extra} */
-  [kExtra]() {
+  _ensureExtra() {
     if (this._extra === null) this._extra = new Extra();
     return this._extra;
   }
@@ -297,7 +239,7 @@ class WebSocket extends EventEmitter {
    * @param {any} owner The server
    * @param {any} peer Slot, generation and addresses
    */
-  [kAttach](owner, peer) {
+  _attach(owner, peer) {
     this._owner = owner;
     this._slot = peer._slot;
     this._generation = peer._generation;
@@ -313,9 +255,9 @@ class WebSocket extends EventEmitter {
    *
    * @param {any} socket
    */
-  [kAdopt](socket) {
-    const extra = this[kExtra]();
-    extra.callbacks = socket._owner[kExtra]().callbacks;
+  _adopt(socket) {
+    const extra = this._ensureExtra();
+    extra.callbacks = socket._owner._ensureExtra().callbacks;
     extra.socket = socket;
     socket._owner = this;
   }
@@ -325,12 +267,12 @@ class WebSocket extends EventEmitter {
    * @param {number} offset
    * @param {number} length
    */
-  [kRecord](tag, offset, length) {
+  _onRecord(tag, offset, length) {
     inbound.record(this, tag, offset, length);
   }
 
   /** The reactor died. */
-  [kFailed]() {
+  _onFailed() {
     this._bits |= GONE | TERMINATED;
     if (this._readyState !== CLOSED) inbound.finish(this);
   }
@@ -341,23 +283,13 @@ for (const [value, name] of READY_STATES.entries()) {
   Object.defineProperty(WebSocket.prototype, name, { enumerable: true, value });
 }
 
-for (const name of ['binaryType', 'bufferedAmount', 'extensions', 'isPaused', 'protocol', 'readyState', 'url']) {
+const GETTERS = ['binaryType', 'bufferedAmount', 'extensions', 'isPaused', 'protocol', 'readyState', 'url'];
+for (const name of GETTERS) {
   Object.defineProperty(WebSocket.prototype, name, { enumerable: true });
 }
 
 eventTarget.install(WebSocket.prototype);
-
-/**
- * @param {any} ws
- * @param {number | undefined} code
- * @param {Uint8Array} reason
- */
-function postClose(ws, code, reason) {
-  ws._bits |= CLOSE_SENT;
-  const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
-  outbox.pushBytes(ws._slot, ws._generation, tag, reason);
-  ws._accepted += outgoing.frameBytes(code === undefined ? 0 : 2 + reason.length);
-}
+privateFields.install(WebSocket.prototype);
 
 /**
  * What is held is not worth waiting for resume() any more: the socket is gone.
@@ -369,64 +301,4 @@ function releaseHeld(ws) {
   inbound.scheduleNext(ws);
 }
 
-/**
- * @param {any} ws
- * @param {number} tag
- * @param {any} data
- * @param {any} mask
- * @param {any} callback
- */
-function sendControl(ws, tag, data, mask, callback) {
-  if (typeof data === 'function') {
-    callback = data;
-    data = undefined;
-  } else if (typeof mask === 'function') {
-    callback = mask;
-  }
-  if (typeof data === 'number') data = data.toString();
-  if (ws._readyState !== OPEN) sendClosed(ws, data, callback);
-  else if ((ws._bits & SENDS_WAIT) !== 0 || outgoing.isBlob(data)) sendInTurn(ws, tag, data, callback, true);
-  else post(ws, tag, outgoing.controlPayload(data), callback);
-}
-
-/**
- * A send of or behind a Blob.
- *
- * @param {any} ws
- * @param {number} tag
- * @param {any} data
- * @param {any} callback
- * @param {boolean} [isControl]
- */
-function sendInTurn(ws, tag, data, callback, isControl) {
-  const blob = outgoing.isBlob(data);
-  if (blob && isControl && data.size > 125) outgoing.controlPayload(Buffer.alloc(126));
-  const bytes = blob ? null : isControl ? outgoing.controlPayload(data) : outgoing.toBytes(data);
-  const send = (/** @type {Error | undefined} */ error) => {
-    if (error !== undefined) {
-      if (typeof callback === 'function') callback(error);
-    } else if (bytes === null) {
-      sendBlob(ws, tag, data, callback);
-    } else {
-      post(ws, tag, bytes, callback);
-    }
-  };
-  if ((ws._bits & SENDS_WAIT) === 0) send(undefined);
-  else sendLater(ws, send);
-}
-
-/**
- * @param {any} ws
- * @param {any} data
- * @param {any} callback
- */
-function sendClosed(ws, data, callback) {
-  const state = ws._readyState;
-  const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
-  if (state === CONNECTING) throw new Error(message);
-  const length = outgoing.byteLength(data);
-  if (length !== 0) ws[kExtra]().lateBytes += length;
-  if (callback) process.nextTick(callback, new Error(message));
-}
-
-module.exports = { WebSocket, kAdopt, kAttach };
+module.exports = { WebSocket };

@@ -34,6 +34,8 @@ export function upgradeRequired(connection, body = 'Upgrade Required') {
   return `${head}Date: <date>\r\n${connection}\r\n\r\n${body}`;
 }
 
+// Compression is accepted as an option and never negotiated: every offer is declined.
+export const NO_DEFLATE = 'no permessage-deflate';
 export const KEEP_ALIVE = 'Connection: keep-alive\r\nKeep-Alive: timeout=5';
 export const CLOSE = 'Connection: close';
 
@@ -41,13 +43,20 @@ function withoutDate(text) {
   return text.replaceAll(/(?<=\r\nDate: )\w{3}, \d{2} \w{3} \d{4} \d{2}:\d{2}:\d{2} GMT(?=\r\n)/g, '<date>');
 }
 
-/** The whole answer to `request`: up to the end of the connection, or as long as `expected` if that keeps it open. */
+/**
+ * The whole answer to `request`: up to the end of the connection, or as long as `expected` if that keeps it open.
+ * Once a line departs from `expected`, what has come is the answer, so that a wrong one fails instead of hanging.
+ */
 export async function answerTo(t, server, request, expected) {
   const client = await RawClient.connect(t, server.address().port);
   client.send(request);
   const staysOpen = expected.includes(' 101 ') || expected.includes(KEEP_ALIVE);
-  if (!staysOpen) return withoutDate(await client.closed());
-  return client.until((text) => withoutDate(text).length >= expected.length).then(withoutDate);
+  const text = await client.untilClosedOr((received) => {
+    const answer = withoutDate(received);
+    const lines = answer.slice(0, answer.lastIndexOf('\n') + 1);
+    return !expected.startsWith(lines) || (staysOpen && answer.length >= expected.length);
+  });
+  return withoutDate(text);
 }
 
 /**

@@ -52,11 +52,17 @@ export class RawClient {
   }
 
   /** Resolves with the text received once it satisfies `isEnough`; fails if the connection closes before. */
-  until(isEnough) {
-    return new Promise((resolve, reject) => {
+  async until(isEnough) {
+    const text = await this.untilClosedOr(isEnough);
+    if (!isEnough(text)) throw new Error(`closed after ${JSON.stringify(text)}`);
+    return text;
+  }
+
+  /** Resolves with the text received once it satisfies `isEnough` or the connection has closed. */
+  untilClosedOr(isEnough) {
+    return new Promise((resolve) => {
       const look = () => {
-        if (isEnough(this.text)) resolve(this.text);
-        else if (this.#isClosed) reject(new Error(`closed after ${JSON.stringify(this.text)}`));
+        if (this.#isClosed || isEnough(this.text)) resolve(this.text);
       };
       this.#socket.on('data', look).on('close', look);
       look();
@@ -64,9 +70,8 @@ export class RawClient {
   }
 
   /** Resolves with the text received when the server has closed the connection. */
-  async closed() {
-    if (!this.#isClosed) await once(this.#socket, 'close');
-    return this.text;
+  closed() {
+    return this.untilClosedOr(() => false);
   }
 }
 

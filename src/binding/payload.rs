@@ -1,7 +1,47 @@
 //! JavaScript's memory, written from Rust: the only unsafe of this layer.
 #![expect(unsafe_code, reason = "Node-API hands out views of memory that it owns")]
 
+use std::ptr::NonNull;
+
 use napi::bindgen_prelude::{Uint8ArraySlice, Uint32ArraySlice};
+
+use crate::bridge::room::Lent;
+
+/// Memory of an ArrayBuffer that lib has lent to the reactor.
+pub(super) struct LentMemory {
+    id: u32,
+    start: NonNull<u8>,
+    len: usize,
+}
+
+// SAFETY: the memory is not bound to a thread, and until it is handed back this is the only way to it: lib keeps the
+// ArrayBuffer, unseen by anybody else, in a list until then.
+unsafe impl Send for LentMemory {}
+
+impl LentMemory {
+    /// `view` is an ArrayBuffer's whole memory that nobody but lib's list of lent memory refers to.
+    pub(super) fn new(id: u32, view: &mut Uint8ArraySlice<'_>) -> Self {
+        let bytes = bytes_mut(view);
+        Self { id, len: bytes.len(), start: NonNull::from(bytes).cast() }
+    }
+}
+
+impl Lent for LentMemory {
+    fn id(&self) -> u32 {
+        self.id
+    }
+
+    fn bytes(&self) -> &[u8] {
+        // SAFETY: `start..start + len` is the backing store of an ArrayBuffer that lib keeps alive and attached while it
+        // is lent; the environment joins the reactor before it frees its memory (see the cleanup hook in reactor.rs).
+        unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        // SAFETY: as for `bytes`, and nobody else has access, so the borrow of `self` makes it unique.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+}
 
 /// The bytes of a view, to be written before this call returns to JavaScript.
 pub(super) fn bytes_mut<'a>(view: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {

@@ -12,12 +12,14 @@ use napi_derive::napi;
 
 use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Chunk;
+use crate::bridge::layout::DRAINED_BYTES;
+use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::reactor::{
     Command, Forward, HEADROOM, Handle, Link, Reactor, ReactorConfig, Spin, report_failure,
 };
 
 use super::listen::{self, ListenOptions, Listening};
-use super::payload::{bytes_mut, words_mut};
+use super::payload::{LentMemory, bytes_mut, words_mut};
 
 /// Settings of the reactor thread.
 #[napi(object)]
@@ -36,7 +38,6 @@ pub struct JsReactor {
     large: Vec<Vec<u8>>,
     /// Taken from the inbox; its large payloads may still be asked for.
     current: Option<Current>,
-    drained_bytes: u32,
     next_listener: u32,
 }
 
@@ -83,15 +84,7 @@ impl JsReactor {
             .map_err(|error| system_error(&error))?;
         *thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
         *stopper.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle.clone());
-        Ok(Self {
-            link,
-            handle,
-            thread,
-            large: Vec::new(),
-            current: None,
-            drained_bytes: 0,
-            next_listener: 0,
-        })
+        Ok(Self { link, handle, thread, large: Vec::new(), current: None, next_listener: 0 })
     }
 
     /// Binds and listens at once; connections are accepted after `accept`.
@@ -129,8 +122,9 @@ impl JsReactor {
         self.link.set_ask(id, ask);
     }
 
-    /// Moves the oldest batch to JavaScript: its bytes to `slab` from `offset` on, its records to `records`. Returns how
-    /// many records; 0 when nothing waits; -n when the slab must have n bytes left for it.
+    /// Moves the oldest batch to JavaScript: its bytes to `slab` from `offset` on, or with the memory that was lent for
+    /// them; its records to `records`, and what became of the bytes to the `DRAINED_` words behind them. Returns how many
+    /// records; 0 when nothing waits; -n when the slab must have n bytes left for it.
     #[napi(catch_unwind)]
     pub fn drain(
         &mut self,
@@ -141,25 +135,46 @@ impl JsReactor {
         if self.current.as_ref().is_some_and(|current| current.copied) {
             self.give_back()?;
         }
-        let Some(current) = self.current.take().or_else(|| self.next_batch()) else { return Ok(0) };
-        let Current { batch, .. } = current;
-        let used = batch.used;
-        let room = bytes_mut(&mut slab).get_mut(offset as usize..).and_then(|slab| slab.get_mut(..used));
-        let (Some(room), Some(bytes)) = (room, batch.bytes.get(..used)) else {
-            self.current = Some(Current { batch, copied: false });
-            return Ok(-(used.max(1) as i32));
-        };
-        room.copy_from_slice(bytes);
-        let count = batch.copy_records(words_mut(&mut records));
-        self.drained_bytes = used as u32;
-        self.current = Some(Current { batch, copied: true });
+        let Some(mut current) = self.current.take().or_else(|| self.next_batch()) else { return Ok(0) };
+        let batch = &mut current.batch;
+        let large = batch.used >= HAND_OVER_BYTES;
+        let lent = if large { batch.bytes.lent_id() } else { None };
+        if lent.is_some() {
+            drop(std::mem::take(&mut batch.bytes));
+        } else {
+            let room =
+                bytes_mut(&mut slab).get_mut(offset as usize..).and_then(|slab| slab.get_mut(..batch.used));
+            let (Some(room), Some(bytes)) = (room, batch.bytes.get(..batch.used)) else {
+                let wanted = batch.used.max(1);
+                self.current = Some(current);
+                return Ok(-(wanted as i32));
+            };
+            room.copy_from_slice(bytes);
+        }
+        let words = words_mut(&mut records);
+        let count = batch.copy_records(words);
+        let filled = if lent.is_some() { 0 } else { batch.used as u32 };
+        let outcome = [filled, lent.map_or(0, |id| id + 1), u32::from(large)];
+        for (word, value) in words.iter_mut().skip(DRAINED_BYTES).zip(outcome) {
+            *word = value;
+        }
+        current.copied = true;
+        self.current = Some(current);
         Ok(count as i32)
     }
 
-    /// Bytes of the slab that the last drain filled.
+    /// Lends memory for large batches: a whole ArrayBuffer of `LENT_BYTES` that nobody touches before a drain hands it over
+    /// under `id`.
     #[napi(catch_unwind)]
-    pub fn drained_bytes(&self) -> u32 {
-        self.drained_bytes
+    pub fn lend(&self, id: u32, mut memory: Uint8ArraySlice<'_>) -> Result<()> {
+        if memory.len() < BATCH_BYTES {
+            return Err(Error::new(
+                Status::InvalidArg,
+                format!("lend: at least {BATCH_BYTES} bytes are needed"),
+            ));
+        }
+        self.link.inbox.lend(Box::new(LentMemory::new(id, &mut memory)));
+        Ok(())
     }
 
     /// Copies a large payload of the last drained batch.

@@ -6,7 +6,8 @@ use super::layout::{
     IN_FLAG_OWNED, IN_WORD_KIND, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT, MAX_RECORDS, RECORD_WORDS,
     pack, unpack,
 };
-use super::limits::{BATCH_BYTES, MIN_READ, SHORTEST_MASKED_FRAME, SPARE_RECORDS, TURN_BYTES};
+use super::limits::{MIN_READ, SHORTEST_MASKED_FRAME, SPARE_RECORDS, TURN_BYTES};
+use super::room::Room;
 
 /// One inbound record, in the words that [`layout`](super::layout) describes.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
@@ -56,7 +57,7 @@ pub struct Credit {
 /// the payloads are; what it does not record is wasted room, nothing worse.
 pub struct Batch {
     /// Payload bytes, [`BATCH_BYTES`] of them; `..used` are taken.
-    pub bytes: Box<[u8]>,
+    pub bytes: Room,
     /// Bytes that are taken; at most `bytes.len()`.
     pub used: usize,
     /// The records, in the order in which JavaScript handles them; at most [`MAX_RECORDS`].
@@ -74,14 +75,14 @@ pub struct Batch {
 impl Batch {
     /// An empty batch. Its bytes are zeroed, which costs the memory only when they are first touched.
     pub fn new() -> Self {
-        Self { bytes: vec![0; BATCH_BYTES].into_boxed_slice(), ..Self::hollow() }
+        Self { bytes: Room::own(), ..Self::hollow() }
     }
 
     /// Without even the room for bytes.
     /// A batch without a buffer: what stands in while the real one is handed over.
     pub fn hollow() -> Self {
         Self {
-            bytes: Box::default(),
+            bytes: Room::None,
             used: 0,
             records: Vec::new(),
             large: Vec::new(),

@@ -7,6 +7,7 @@ use std::sync::PoisonError;
 use super::batch::{Batch, Credit};
 use super::doorbell::Bell;
 use super::limits::{APPEND_BYTES, BATCH_BYTES, BATCHES_BEHIND, FREE_BATCHES};
+use super::room::{Lent, Room};
 use super::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// The way from one reactor thread to one JavaScript thread.
@@ -28,6 +29,10 @@ struct State {
     free: Vec<Box<Batch>>,
     /// The reactor wants to be woken by the next [`Inbox::give_back`].
     starving: bool,
+    /// Lent rooms that no batch has at the moment.
+    lent: Vec<Room>,
+    /// Own rooms that gave way to lent ones.
+    own: Vec<Room>,
 }
 
 impl Inbox {
@@ -61,9 +66,12 @@ impl Inbox {
         } else {
             batch.charged = weight;
             state.ready.push_back(batch);
-            let free = state.free.pop();
+            let mut empty = state.furnish();
             drop(state);
-            free.unwrap_or_else(|| Box::new(Batch::new()))
+            if empty.bytes.is_empty() {
+                empty.bytes = Room::own();
+            }
+            empty
         };
         (empty, self.bell.ring())
     }
@@ -75,8 +83,10 @@ impl Inbox {
             batch.credits.drain(..).for_each(&mut f);
             batch.clear();
             let mut state = self.lock();
-            if !batch.bytes.is_empty() && state.free.len() < FREE_BATCHES {
+            if state.free.len() < FREE_BATCHES {
                 state.free.push(batch);
+            } else if let Room::Lent(_) = batch.bytes {
+                state.lent.push(mem::take(&mut batch.bytes));
             }
         }
     }
@@ -96,12 +106,22 @@ impl Inbox {
         let mut state = self.lock();
         self.weight.fetch_sub(batch.charged, Ordering::Relaxed);
         let enough = state.free.len() + state.returned.len() >= FREE_BATCHES;
-        let surplus = enough.then(|| batch.strip());
+        let mut surplus = enough.then(|| batch.strip());
+        if let Some(surplus) = &mut surplus
+            && let Room::Lent(_) = surplus.bytes
+        {
+            state.lent.push(mem::take(&mut surplus.bytes));
+        }
         state.returned.push(batch);
         let wake = mem::take(&mut state.starving);
         drop(state);
         drop(surplus);
         wake
+    }
+
+    /// JavaScript thread: lends memory; it comes back as the bytes of a batch.
+    pub fn lend(&self, memory: Box<dyn Lent>) {
+        self.lock().lent.push(Room::Lent(memory));
     }
 
     /// Bytes published and not yet given back.
@@ -125,5 +145,25 @@ impl Inbox {
     /// A panic elsewhere cannot leave the lists half changed: every change is one call.
     fn lock(&self) -> MutexGuard<'_, State> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl State {
+    /// An empty batch, with lent room before any other, so that a large batch need not be copied. Without any room it
+    /// is hollow.
+    fn furnish(&mut self) -> Box<Batch> {
+        let mut batch = self.free.pop().unwrap_or_else(|| Box::new(Batch::hollow()));
+        if batch.bytes.lent_id().is_some() {
+            return batch;
+        }
+        if let Some(room) = self.lent.pop() {
+            let own = mem::replace(&mut batch.bytes, room);
+            if !own.is_empty() && self.own.len() < FREE_BATCHES {
+                self.own.push(own);
+            }
+        } else if batch.bytes.is_empty() {
+            batch.bytes = self.own.pop().unwrap_or_default();
+        }
+        batch
     }
 }

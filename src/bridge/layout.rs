@@ -35,6 +35,17 @@ layout! {
     /// Most records in one inbound batch; JavaScript allocates its array of records once, for this many.
     MAX_RECORDS: usize = 16_384;
 
+    /// Word of the array of records, behind the last record: bytes of the slab that the drain filled.
+    DRAINED_BYTES: usize = MAX_RECORDS * RECORD_WORDS;
+    /// Word behind it: 1 + the number of the lent memory that is handed over and holds the payloads, 0 for the slab.
+    DRAINED_LENT: usize = MAX_RECORDS * RECORD_WORDS + 1;
+    /// Word behind it: 1 when more memory should be lent, because a large batch had to be copied or is handed over.
+    DRAINED_WANTS: usize = MAX_RECORDS * RECORD_WORDS + 2;
+    /// Length of the array of records in words.
+    DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 4;
+    /// Least bytes of memory to be lent.
+    LENT_BYTES: usize = super::limits::BATCH_BYTES;
+
     /// Mask of the kind within the word that carries kind, flags and aux.
     KIND_MASK: u32 = 0xff;
     /// Where the flags (8 bits) begin within that word.

@@ -1,10 +1,10 @@
 //! The numbers of this layer that may be tuned, each with its reason.
 
-/// Bytes that a turn of the reactor reads into one batch before it hands the batch over: 512 KiB.
+/// Bytes that a turn of the reactor reads into one batch before it hands the batch over: 256 KiB.
 ///
 /// A batch should stay in the second-level cache between the kernel's copy into it and the copy out of it. Measured
-/// with echo of 16 KiB messages, a quarter or a double of this costs 5 to 15 %.
-pub const TURN_BYTES: usize = 512 * 1024;
+/// with echo of 16 KiB messages, half and double of this cost the same, so the smaller footprint wins.
+pub const TURN_BYTES: usize = 256 * 1024;
 
 /// Room beyond [`TURN_BYTES`], so that the last read of a turn can still be a long one: 64 KiB.
 pub const SLACK_BYTES: usize = 64 * 1024;
@@ -37,3 +37,8 @@ pub const SPARE_CHUNKS: usize = 8;
 
 /// A chunk buffer that has grown beyond this is freed, not kept: 1 MiB.
 pub const SPARE_CHUNK_BYTES: usize = 1024 * 1024;
+
+/// A batch of this many bytes in lent memory is handed over with its memory instead of being copied: 64 KiB.
+///
+/// Below it a copy is cheaper than the new memory that must be lent in its place, and a small batch would pin much memory.
+pub const HAND_OVER_BYTES: usize = 64 * 1024;

@@ -52,6 +52,7 @@ pub mod inbox;
 pub mod layout;
 pub mod limits;
 pub mod queue;
+pub mod room;
 mod sync;
 
 #[cfg(test)]

@@ -17,23 +17,27 @@ impl<C: Consumer> Reactor<C> {
     /// Applies the records of a chunk in order and gives its buffer back.
     pub(super) fn on_chunk(&mut self, mut chunk: Chunk) {
         let mut large = std::mem::take(&mut chunk.large).into_iter();
-        for record in chunk.records() {
+        let mut records = chunk.records().peekable();
+        while let Some(record) = records.next() {
             // Taken even when the connection is gone, or the next record would get this one's payload.
             let owned = if record.is_large() { Some(large.next().unwrap_or_default()) } else { None };
-            let id = ConnectionId { slot: record.slot, generation: record.generation };
-            let payload = chunk.bytes.get(record.range.clone()).unwrap_or_default();
-            self.guarded(record.slot, |reactor| reactor.on_record(id, &record, payload, owned));
+            let bytes = chunk.bytes.get(record.range.clone()).unwrap_or_default();
+            let more = records.peek().is_some_and(|next| next.slot == record.slot);
+            let payload = Outbound { bytes, owned, more };
+            self.guarded(record.slot, |reactor| reactor.on_record(&record, payload));
         }
+        drop(records);
         self.shared.outbox.recycle(chunk.bytes);
     }
 
-    fn on_record(&mut self, id: ConnectionId, record: &OutRecord, payload: &[u8], owned: Option<Vec<u8>>) {
+    fn on_record(&mut self, record: &OutRecord, payload: Outbound<'_>) {
+        let id = ConnectionId { slot: record.slot, generation: record.generation };
         let Some(connection) = self.connections.get(id) else { return };
         let mut session = Session { id, connection, work: &mut self.work };
         if record.kind == OUT_ACCEPT {
-            return self.on_accept_record(id, payload);
+            return self.on_accept_record(id, payload.bytes);
         }
-        apply(&mut session, record, payload, owned);
+        apply(&mut session, record, payload);
         if session.connection.starved && !session.connection.paused {
             session.want_read();
         }
@@ -49,25 +53,36 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-fn apply(session: &mut Session<'_>, record: &OutRecord, payload: &[u8], owned: Option<Vec<u8>>) {
+/// What a record brings along.
+struct Outbound<'a> {
+    /// The payload in the chunk.
+    bytes: &'a [u8],
+    /// The payload if it is a large one.
+    owned: Option<Vec<u8>>,
+    /// The next record is for the same connection.
+    more: bool,
+}
+
+fn apply(session: &mut Session<'_>, record: &OutRecord, payload: Outbound<'_>) {
     let fin = record.flags & OUT_FLAG_FIN != 0;
+    let bytes = payload.bytes;
     match record.kind {
-        OUT_TEXT => send(session, FrameKind::Text, fin, payload, owned),
-        OUT_BINARY => send(session, FrameKind::Binary, fin, payload, owned),
-        OUT_PING => send(session, FrameKind::Ping, true, payload, owned),
-        OUT_PONG => send(session, FrameKind::Pong, true, payload, owned),
+        OUT_TEXT => send(session, FrameKind::Text, fin, payload),
+        OUT_BINARY => send(session, FrameKind::Binary, fin, payload),
+        OUT_PING => send(session, FrameKind::Ping, true, payload),
+        OUT_PONG => send(session, FrameKind::Pong, true, payload),
         OUT_CLOSE => {
             let code = CloseCode::new(record.aux);
-            session.account(wire_len(if code.is_some() { payload.len() + 2 } else { 0 }));
-            session.close(code, payload);
+            session.account(wire_len(if code.is_some() { bytes.len() + 2 } else { 0 }));
+            session.close(code, bytes);
         }
         OUT_TERMINATE => session.terminate(),
         OUT_PAUSE => session.pause(),
         OUT_RESUME => session.resume(),
-        OUT_RESPOND if matches!(session.connection.phase, Phase::Asked(_)) => session.respond(payload),
+        OUT_RESPOND if matches!(session.connection.phase, Phase::Asked(_)) => session.respond(bytes),
         OUT_WRITE => {
-            session.account(payload.len());
-            session.write(payload);
+            session.account(bytes.len());
+            session.write(bytes);
         }
         OUT_END => session.end(),
         _ => {}
@@ -77,17 +92,18 @@ fn apply(session: &mut Session<'_>, record: &OutRecord, payload: &[u8], owned: O
     }
 }
 
-fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: &[u8], owned: Option<Vec<u8>>) {
-    match owned {
-        Some(bytes) => {
-            session.account(wire_len(bytes.len().saturating_sub(HEADROOM)));
-            session.connection.queue_owned(kind, fin, bytes);
-            session.touch();
-        }
-        None => {
-            session.account(wire_len(payload.len()));
-            session.frame(kind, fin, payload);
-        }
+fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound<'_>) {
+    let Outbound { bytes, owned, more } = payload;
+    if let Some(owned) = owned {
+        session.account(wire_len(owned.len().saturating_sub(HEADROOM)));
+        session.connection.queue_owned(kind, fin, owned);
+        session.touch();
+        return;
+    }
+    session.account(wire_len(bytes.len()));
+    // Frames that follow each other leave together; a long one that stands alone is spared a copy.
+    if more || !session.frame_now(kind, fin, bytes) {
+        session.frame(kind, fin, bytes);
     }
 }
 

@@ -78,7 +78,7 @@ pub const SMALL_ALLOWANCE: usize = 16 << 10;
 /// Bytes read from one connection before the others get their turn.
 pub(super) const READ_BUDGET: usize = 128 << 10;
 /// Bytes read from all connections before commands, timers and the consumer get theirs: what stays in a core's L2 cache.
-pub(super) const TURN_BUDGET: usize = 512 << 10;
+pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
 /// The largest single read.
 pub(super) const READ_SIZE: usize = 64 << 10;
 /// Connections accepted by one listener per turn.

@@ -1,10 +1,12 @@
 //! What may be done with a connection while the reactor has it in hand.
 
+use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::time::Instant;
 
 use socket2::SockRef;
 
+use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind};
 
 use super::connection::{Connection, Phase, Purpose};
@@ -78,27 +80,19 @@ impl Session<'_> {
     /// Sends a message back as it came: from the receive buffer itself where that saves a copy.
     pub fn send_back(&mut self, message: Message<'_>) {
         let kind = frame_kind(message.kind);
-        if let Bytes::Input { buffer, range, headroom } = message.payload {
-            let direct = range.len() >= IN_PLACE && self.connection.outgoing.is_empty();
-            if !direct || self.connection.engine.close_sent() {
-                return self.frame(kind, true, buffer.get(range).unwrap_or_default());
+        let Bytes::Input { buffer, range, headroom } = message.payload else {
+            return self.frame(kind, true, message.payload.as_slice());
+        };
+        let payload = buffer.get(range.clone()).unwrap_or_default();
+        if !self.may_write_now(payload.len()) {
+            return self.frame(kind, true, payload);
+        }
+        let header = self.connection.engine.encode(kind, true, range.len(), None);
+        match write_before(buffer, range.clone(), headroom, &header) {
+            Some(frame) => self.write_now(&[IoSlice::new(buffer.get(frame).unwrap_or_default())]),
+            None => {
+                self.write_now(&[IoSlice::new(&header), IoSlice::new(buffer.get(range).unwrap_or_default())])
             }
-            let header = self.connection.engine.encode(kind, true, range.len(), None);
-            let Some(slot) = range.start.checked_sub(header.len()).filter(|_| headroom >= header.len())
-            else {
-                self.connection.outgoing.push(
-                    &header,
-                    buffer.get(range).unwrap_or_default(),
-                    &mut self.work.pool,
-                );
-                return self.touch();
-            };
-            if let Some(place) = buffer.get_mut(slot..range.start) {
-                place.copy_from_slice(&header);
-            }
-            self.write_now(buffer.get(slot..range.end).unwrap_or_default());
-        } else {
-            self.frame(kind, true, message.payload.as_slice());
         }
     }
 
@@ -210,15 +204,38 @@ impl Session<'_> {
         }
     }
 
-    /// Nothing waits before `frame`: write it now and queue only what the kernel does not take.
-    fn write_now(&mut self, frame: &[u8]) {
+    /// Writes a frame at once if it is long enough to be worth a write of its own and nothing waits before it.
+    pub(super) fn frame_now(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) -> bool {
+        let now = self.may_write_now(payload.len());
+        if now {
+            let header = self.connection.engine.encode(kind, fin, payload.len(), None);
+            self.write_now(&[IoSlice::new(&header), IoSlice::new(payload)]);
+        }
+        now
+    }
+
+    fn may_write_now(&self, len: usize) -> bool {
+        let connection = &self.connection;
+        len >= IN_PLACE
+            && connection.outgoing.is_empty()
+            && !connection.shut
+            && !connection.engine.close_sent()
+    }
+
+    /// Writes the parts of a frame and queues what the kernel does not take.
+    fn write_now(&mut self, parts: &[IoSlice<'_>]) {
         let socket = SockRef::from(&self.connection.stream);
         // Whatever is wrong with the socket, the flush at the end of the turn will meet it again.
-        let sent = socket.send_with_flags(frame, SEND_FLAGS).unwrap_or_default();
-        if let Some(rest) = frame.get(sent..).filter(|rest| !rest.is_empty()) {
-            self.connection.outgoing.push(rest, &[], &mut self.work.pool);
-            self.touch();
+        let mut sent = socket.send_vectored_with_flags(parts, SEND_FLAGS).unwrap_or_default();
+        for part in parts {
+            let taken = sent.min(part.len());
+            sent -= taken;
+            if let Some(rest) = part.get(taken..).filter(|rest| !rest.is_empty()) {
+                self.connection.outgoing.push(rest, &[], &mut self.work.pool);
+            }
         }
+        // Also when all is written: its consumer is told at the end of the turn.
+        self.touch();
     }
 }
 

@@ -1,0 +1,338 @@
+/// <reference types="node" />
+
+import { EventEmitter } from 'node:events';
+import { IncomingMessage } from 'node:http';
+import { Duplex } from 'node:stream';
+
+/**
+ * A connection. The server makes it; `new WebSocket(address)`, the client, is not supported yet and throws.
+ *
+ * Besides the events there is the interface of the browser: `onmessage`, `addEventListener` and so on.
+ */
+declare class WebSocket extends EventEmitter {
+  /** Ready state 0: not connected yet. */
+  static readonly CONNECTING: 0;
+  /** Ready state 1: messages go both ways. */
+  static readonly OPEN: 1;
+  /** Ready state 2: `close()` or `terminate()` was called, or the peer's close frame came. */
+  static readonly CLOSING: 2;
+  /** Ready state 3: the connection is gone. */
+  static readonly CLOSED: 3;
+
+  readonly CONNECTING: 0;
+  readonly OPEN: 1;
+  readonly CLOSING: 2;
+  readonly CLOSED: 3;
+
+  /**
+   * A WebSocket that is not connected: for classes that extend this one.
+   *
+   * @param address Only `null`
+   * @throws {Error} For an address: the client is not supported yet
+   */
+  constructor(address: null, protocols?: undefined, options?: WebSocket.ServerOptions);
+
+  /** The form of binary messages. Text is always a `Buffer`. Unknown values are ignored. Default: `'nodebuffer'` */
+  binaryType: WebSocket.BinaryType;
+  /**
+   * Bytes of frames, headers included, that were sent and are not in the kernel yet. After the connection left
+   * OPEN it grows by the bytes given to `send()`, `ping()` and `pong()`.
+   */
+  readonly bufferedAmount: number;
+  /** Names of the negotiated extensions, comma-separated; `''` without one. */
+  readonly extensions: string;
+  /** Whether `pause()` was called, and `resume()` was not called since. */
+  readonly isPaused: boolean;
+  /** The negotiated subprotocol; `''` without one. */
+  readonly protocol: string;
+  /** One of CONNECTING, OPEN, CLOSING and CLOSED. */
+  readonly readyState: 0 | 1 | 2 | 3;
+  /** The address of a client; undefined on a server. */
+  readonly url: undefined;
+
+  onopen: ((event: WebSocket.Event) => void) | null;
+  onerror: ((event: WebSocket.ErrorEvent) => void) | null;
+  onclose: ((event: WebSocket.CloseEvent) => void) | null;
+  onmessage: ((event: WebSocket.MessageEvent) => void) | null;
+
+  /**
+   * Starts the closing handshake. The connection is destroyed if it takes longer than `closeTimeout`. Without
+   * effect when it was started before.
+   *
+   * @param code 1000 to 1003, 1007 to 1014 or 3000 to 4999; without it the close frame is empty
+   * @param reason At most 123 bytes
+   * @throws {TypeError} For another code, or a reason that is neither text nor bytes
+   * @throws {RangeError} For a longer reason
+   */
+  close(code?: number, reason?: string | Uint8Array): void;
+
+  /**
+   * Stops the events that come from the peer, and reading from the socket: the peer feels back-pressure. What was
+   * received together with the message being handled is still emitted. Without effect in CONNECTING and CLOSED.
+   */
+  pause(): void;
+
+  /** Undoes `pause()`. What was held back is emitted in order, after the current turn. */
+  resume(): void;
+
+  /**
+   * Sends a ping. In CLOSING and CLOSED only the callback gets an error.
+   *
+   * @param data At most 125 bytes; a number is sent as text
+   * @param callback Called when the frame was handed to the kernel
+   * @throws {RangeError} For more than 125 bytes
+   * @throws {Error} In CONNECTING
+   */
+  ping(data?: WebSocket.Data, mask?: boolean, callback?: WebSocket.SendCallback): void;
+  ping(data: WebSocket.Data, callback: WebSocket.SendCallback): void;
+  ping(callback: WebSocket.SendCallback): void;
+
+  /** Sends a pong; see `ping()`. */
+  pong(data?: WebSocket.Data, mask?: boolean, callback?: WebSocket.SendCallback): void;
+  pong(data: WebSocket.Data, callback: WebSocket.SendCallback): void;
+  pong(callback: WebSocket.SendCallback): void;
+
+  /**
+   * Sends a message. The data is copied before the call returns; a Blob is read first, and what is sent after it
+   * waits for it. In CLOSING and CLOSED only the callback gets an error.
+   *
+   * @param callback Called when the message was handed to the kernel, or with an error when it never will be
+   * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither text nor bytes
+   * @throws {Error} In CONNECTING
+   */
+  send(data: WebSocket.Data, callback?: WebSocket.SendCallback): void;
+  send(data: WebSocket.Data, options: WebSocket.SendOptions | null | undefined, callback?: WebSocket.SendCallback): void;
+
+  /** Destroys the connection at once. `'close'` with code 1006 follows, and no other event. */
+  terminate(): void;
+
+  addEventListener<T extends keyof WebSocket.EventMap>(
+    type: T,
+    listener: ((event: WebSocket.EventMap[T]) => void) | { handleEvent(event: WebSocket.EventMap[T]): void },
+    options?: { once?: boolean },
+  ): void;
+  removeEventListener<T extends keyof WebSocket.EventMap>(
+    type: T,
+    listener: ((event: WebSocket.EventMap[T]) => void) | { handleEvent(event: WebSocket.EventMap[T]): void },
+  ): void;
+
+  /** A message. Text is a `Buffer`; binary is what `binaryType` says. */
+  on(event: 'message', listener: (this: this, data: WebSocket.RawData, isBinary: boolean) => void): this;
+  /** A control frame. A ping was answered before, unless `autoPong` is false. */
+  on(event: 'ping' | 'pong', listener: (this: this, data: Buffer) => void): this;
+  /**
+   * The connection is gone; emitted once. The code is the peer's, 1005 when its close frame had none, 1006 when
+   * there was no close frame.
+   */
+  on(event: 'close', listener: (this: this, code: number, reason: Buffer) => void): this;
+  /** The peer broke the protocol; `'close'` follows. `error.code` is one of the `WS_ERR_` codes of ws. */
+  on(event: 'error', listener: (this: this, error: Error) => void): this;
+  /** Much was waiting to be sent, and most of it has left. Not in ws. */
+  on(event: 'drain', listener: (this: this) => void): this;
+  on(event: 'open', listener: (this: this) => void): this;
+  on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+
+  once(event: 'message', listener: (this: this, data: WebSocket.RawData, isBinary: boolean) => void): this;
+  once(event: 'ping' | 'pong', listener: (this: this, data: Buffer) => void): this;
+  once(event: 'close', listener: (this: this, code: number, reason: Buffer) => void): this;
+  once(event: 'error', listener: (this: this, error: Error) => void): this;
+  once(event: 'drain' | 'open', listener: (this: this) => void): this;
+  once(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+}
+
+// Inside the namespace `WebSocket` is the export of that name.
+declare const WebSocketAlias: typeof WebSocket;
+interface WebSocketAlias extends WebSocket {}
+
+declare namespace WebSocket {
+  type BinaryType = 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
+  /** Data of a 'message' event, by binaryType. */
+  type RawData = Buffer | ArrayBuffer | Buffer[] | Blob;
+  /** What can be sent. Text becomes a text message, everything else a binary one. */
+  type Data =
+    | string
+    | number
+    | ArrayBuffer
+    | ArrayBufferView
+    | Blob
+    | readonly number[]
+    | { valueOf(): string }
+    | { type: 'Buffer'; data: readonly number[] }
+    | null
+    | undefined
+    | false;
+  type SendCallback = (error?: Error) => void;
+
+  interface SendOptions {
+    /** Default: true unless the data is text. */
+    binary?: boolean;
+    /** Compress if permessage-deflate was negotiated, which it never is yet. Default: true */
+    compress?: boolean;
+    /** Whether this is the last fragment of the message. Default: true */
+    fin?: boolean;
+    /** Ignored: servers do not mask. */
+    mask?: boolean;
+  }
+
+  interface Event {
+    readonly type: string;
+    readonly target: WebSocketAlias;
+  }
+
+  interface CloseEvent extends Event {
+    readonly code: number;
+    readonly reason: string;
+    /** Whether close frames went both ways. */
+    readonly wasClean: boolean;
+  }
+
+  interface ErrorEvent extends Event {
+    readonly error: any;
+    readonly message: string;
+  }
+
+  interface MessageEvent extends Event {
+    /** Text as a string, binary as `binaryType` says. */
+    readonly data: string | RawData;
+  }
+
+  interface EventMap {
+    open: Event;
+    message: MessageEvent;
+    close: CloseEvent;
+    error: ErrorEvent;
+  }
+
+  interface VerifyInfo {
+    /** The `Origin` header (`Sec-WebSocket-Origin` for version 8). */
+    origin: string;
+    /** Whether the connection is encrypted. */
+    secure: boolean;
+    req: IncomingMessage;
+  }
+
+  type VerifyClientSync = (info: VerifyInfo) => boolean;
+  /** `code` is the HTTP status of a refusal (default 401), `message` its body, `headers` more header fields. */
+  type VerifyClientAsync = (
+    info: VerifyInfo,
+    callback: (verified: boolean, code?: number, message?: string, headers?: Record<string, string | number>) => void,
+  ) => void;
+
+  interface ServerOptions {
+    /** Port to listen on; 0 for any free one. */
+    port?: number | string | null;
+    /** Address or name to listen on. Default: every address */
+    host?: string | null;
+    /** On an IPv6 address, do not take IPv4 connections. Default: false */
+    ipv6Only?: boolean;
+    /** Most connections that wait to be accepted. Default: 511 */
+    backlog?: number | null;
+    /** Not supported yet. */
+    server?: any;
+    /** Not supported yet. */
+    noServer?: boolean;
+    /** Accept only this path, whatever the query. Others are answered 400. Default: every path */
+    path?: string | null;
+    /** Most bytes of a message; more closes with 1009. 0 is no limit. Read when the server is made. Default: 100 MiB */
+    maxPayload?: number;
+    /** Most fragments of a message; more closes with 1008. 0 is no limit. Read when the server is made. Default: 16384 */
+    maxFragments?: number;
+    /** Without effect: an unfinished frame is held in one piece. Default: 262144 */
+    maxBufferedChunks?: number;
+    /** Most automatic pongs that wait to be sent; more terminates. 0 is no limit. Default: 60 */
+    maxPendingAutoPongs?: number;
+    /** Do not check that text and close reasons are UTF-8. Default: false */
+    skipUTF8Validation?: boolean;
+    /** Answer pings. Default: true */
+    autoPong?: boolean;
+    /** Milliseconds that a closing handshake may take. Default: 30000 */
+    closeTimeout?: number;
+    /** Emit what was received together in one turn; false: one message, ping or pong per turn. Default: true */
+    allowSynchronousEvents?: boolean;
+    /** Keep the `clients` set. Default: true */
+    clientTracking?: boolean;
+    /** Accepted, and never negotiated yet. Default: false */
+    perMessageDeflate?: boolean | Record<string, any>;
+    /** Chooses one of the offered subprotocols; falsy for none. Default: the first */
+    handleProtocols?: ((protocols: Set<string>, request: IncomingMessage) => string | false) | null;
+    /** Accepts or refuses a handshake; asynchronous when it has two parameters. */
+    verifyClient?: VerifyClientSync | VerifyClientAsync | null;
+    /** The class of the connections; it must extend `WebSocket`. */
+    WebSocket?: typeof WebSocketAlias;
+  }
+
+  /** A WebSocket server on a port of its own. */
+  class WebSocketServer extends EventEmitter {
+    /** The options over the defaults. Hooks and `path` may be assigned; they are read at every upgrade. */
+    options: ServerOptions;
+    /** The open connections; undefined when `clientTracking` is false. */
+    clients: Set<WebSocketAlias>;
+
+    /**
+     * Listens at once.
+     *
+     * @param callback A listener for `'listening'`
+     * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given
+     * @throws {RangeError} ERR_SOCKET_BAD_PORT
+     * @throws {Error} For `server` and `noServer`, which are not supported yet
+     */
+    constructor(options: ServerOptions, callback?: () => void);
+
+    /** The bound address; null before the server listens and after `close()`. */
+    address(): { address: string; family: string; port: number } | null;
+
+    /**
+     * Accepts no new connections. Open ones stay; `'close'` is emitted when the last one is gone.
+     *
+     * @param callback A listener for `'close'`; gets an error when the server was closed before
+     */
+    close(callback?: (error?: Error) => void): void;
+
+    /** Not supported yet. @throws {Error} Always */
+    handleUpgrade(
+      request: IncomingMessage,
+      socket: Duplex,
+      head: Buffer,
+      callback: (ws: WebSocketAlias, request: IncomingMessage) => void,
+    ): void;
+
+    /** Whether the request is for this server: by default, whether its path is `options.path`. May be replaced. */
+    shouldHandle(request: IncomingMessage): boolean;
+
+    /** A connection is open. The request is made for listeners only. */
+    on(event: 'connection', listener: (this: this, ws: WebSocketAlias, request: IncomingMessage) => void): this;
+    /** The lines of the 101 response before they are written; lines may be added. Costs a look at every handshake. */
+    on(event: 'headers', listener: (this: this, headers: string[], request: IncomingMessage) => void): this;
+    /** An invalid upgrade request. A listener has to answer it, and to end the socket. */
+    on(event: 'wsClientError', listener: (this: this, error: Error, socket: Duplex, request: IncomingMessage) => void): this;
+    /** Listening failed, for example with code EADDRINUSE. */
+    on(event: 'error', listener: (this: this, error: Error) => void): this;
+    on(event: 'listening' | 'close', listener: (this: this) => void): this;
+    on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+
+    once(event: 'connection', listener: (this: this, ws: WebSocketAlias, request: IncomingMessage) => void): this;
+    once(event: 'headers', listener: (this: this, headers: string[], request: IncomingMessage) => void): this;
+    once(event: 'wsClientError', listener: (this: this, error: Error, socket: Duplex, request: IncomingMessage) => void): this;
+    once(event: 'error', listener: (this: this, error: Error) => void): this;
+    once(event: 'listening' | 'close', listener: (this: this) => void): this;
+    once(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  }
+
+  /** The same class as `WebSocketServer`. */
+  const Server: typeof WebSocketServer;
+  type Server = WebSocketServer;
+
+  const WebSocket: typeof WebSocketAlias;
+  type WebSocket = WebSocketAlias;
+
+  namespace subprotocol {
+    /**
+     * The names in a `Sec-WebSocket-Protocol` header.
+     *
+     * @throws {SyntaxError} When it is no list of tokens, or names one twice
+     */
+    function parse(header: string): Set<string>;
+  }
+}
+
+export = WebSocket;

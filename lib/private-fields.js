@@ -1,0 +1,86 @@
+'use strict';
+
+const EventEmitter = require('node:events');
+
+const { CONNECTING } = require('./constants');
+const inbound = require('./inbound');
+const { Socket } = require('./socket');
+
+/**
+ * Fields of ws that are not documented and that its users read all the same.
+ *
+ * @type {any}
+ */
+const fields = {
+  get _autoPong() {
+    return this._owner !== null && !!this._owner.options.autoPong;
+  },
+
+  get _closeFrameReceived() {
+    return (this._bits & inbound.CLOSE_RECEIVED) !== 0;
+  },
+
+  get _closeFrameSent() {
+    return (this._bits & inbound.CLOSE_SENT) !== 0;
+  },
+
+  get _closeTimeout() {
+    return this._owner === null ? undefined : this._owner.options.closeTimeout;
+  },
+
+  get _closeTimer() {
+    return null;
+  },
+
+  get _errorEmitted() {
+    return (this._bits & inbound.ERROR_EMITTED) !== 0;
+  },
+
+  get _extensions() {
+    return {};
+  },
+
+  get _isServer() {
+    return (this._bits & inbound.CLIENT) === 0;
+  },
+
+  set _isServer(isServer) {
+    if (isServer) this._bits &= ~inbound.CLIENT;
+    else this._bits |= inbound.CLIENT;
+  },
+
+  get _paused() {
+    return this.isPaused;
+  },
+
+  get _receiver() {
+    if (this._readyState === CONNECTING) return null;
+    const extra = this._ensureExtra();
+    if (extra.receiver === null) extra.receiver = new EventEmitter();
+    return extra.receiver;
+  },
+
+  get _sender() {
+    if (this._readyState === CONNECTING) return null;
+    const extra = this._ensureExtra();
+    if (extra.sender === null) extra.sender = { _socket: this._socket, _bufferedBytes: 0 };
+    extra.sender._bufferedBytes = extra.lateBytes;
+    return extra.sender;
+  },
+
+  get _socket() {
+    if (this._readyState === CONNECTING) return null;
+    const extra = this._ensureExtra();
+    if (extra.socket === null) extra.socket = new Socket(this);
+    return extra.socket;
+  },
+};
+
+/** @param {any} prototype Of WebSocket */
+function install(prototype) {
+  const descriptors = Object.getOwnPropertyDescriptors(fields);
+  for (const descriptor of Object.values(descriptors)) descriptor.enumerable = false;
+  Object.defineProperties(prototype, descriptors);
+}
+
+module.exports = { install };

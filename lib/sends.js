@@ -1,0 +1,170 @@
+'use strict';
+
+const { CLOSING, CONNECTING, FastBuffer, OPEN, OUT_CLOSE, OUT_END, READY_STATES } = require('./constants');
+const { CLOSE_SENT, ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
+const outbox = require('./outbox');
+const outgoing = require('./outgoing');
+
+const { post } = outgoing;
+
+/**
+ * `ping()` and `pong()`.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ * @param {any} data
+ * @param {any} mask
+ * @param {any} callback
+ */
+function sendControl(ws, tag, data, mask, callback) {
+  if (typeof data === 'function') {
+    callback = data;
+    data = undefined;
+  } else if (typeof mask === 'function') {
+    callback = mask;
+  }
+  if (typeof data === 'number') data = data.toString();
+  if (ws._readyState !== OPEN) sendClosed(ws, data, callback);
+  else if ((ws._bits & SENDS_WAIT) !== 0 || outgoing.isBlob(data)) sendInTurn(ws, tag, data, callback, true);
+  else post(ws, tag, outgoing.controlPayload(data), callback);
+}
+
+/**
+ * A send of or behind a Blob.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ * @param {any} data
+ * @param {any} callback
+ * @param {boolean} [isControl]
+ */
+function sendInTurn(ws, tag, data, callback, isControl) {
+  const blob = outgoing.isBlob(data);
+  if (blob && isControl && data.size > 125) outgoing.controlPayload(Buffer.alloc(126));
+  const bytes = blob ? null : isControl ? outgoing.controlPayload(data) : outgoing.toBytes(data);
+  const send = (/** @type {Error | undefined} */ error) => {
+    if (error !== undefined) {
+      if (typeof callback === 'function') callback(error);
+    } else if (bytes === null) {
+      sendBlob(ws, tag, data, callback);
+    } else {
+      post(ws, tag, bytes, callback);
+    }
+  };
+  if ((ws._bits & SENDS_WAIT) === 0) send(undefined);
+  else sendLater(ws, send);
+}
+
+/**
+ * A send before the connection is open, or after it left OPEN.
+ *
+ * @param {any} ws
+ * @param {any} data
+ * @param {any} callback
+ */
+function sendClosed(ws, data, callback) {
+  const state = ws._readyState;
+  const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
+  if (state === CONNECTING) throw new Error(message);
+  const length = outgoing.byteLength(data);
+  if (length !== 0) ws._ensureExtra().lateBytes += length;
+  if (callback) process.nextTick(callback, new Error(message));
+}
+
+/**
+ * Sends a close frame whose arguments were checked.
+ *
+ * @param {any} ws
+ * @param {number | undefined} code
+ * @param {Uint8Array} reason
+ */
+function postClose(ws, code, reason) {
+  if ((ws._bits & SENDS_WAIT) === 0) closeNow(ws, code, reason);
+  else sendLater(ws, (error) => error === undefined && closeNow(ws, code, reason));
+}
+
+/**
+ * @param {any} ws
+ * @param {number | undefined} code
+ * @param {Uint8Array} reason
+ */
+function closeNow(ws, code, reason) {
+  ws._bits |= CLOSE_SENT;
+  const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
+  outbox.pushBytes(ws._slot, ws._generation, tag, reason);
+  ws._accepted += outgoing.frameBytes(code === undefined ? 0 : 2 + reason.length);
+}
+
+/**
+ * Reads a Blob and sends it; whatever is sent meanwhile waits for it.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ * @param {Blob} blob
+ * @param {any} callback
+ */
+function sendBlob(ws, tag, blob, callback) {
+  const extra = ws._ensureExtra();
+  const { size } = blob;
+  ws._bits |= SENDS_WAIT;
+  extra.lateBytes += size;
+  blob.arrayBuffer().then(
+    (bytes) => {
+      if ((ws._bits & (GONE | TERMINATED)) !== 0) {
+        const error = new Error('The socket was closed while the blob was being read');
+        process.nextTick(abandon, extra, callback, error);
+        return;
+      }
+      extra.lateBytes -= size;
+      ws._bits &= ~SENDS_WAIT;
+      post(ws, tag, new FastBuffer(bytes), callback);
+      sendWaiting(ws);
+    },
+    (error) => process.nextTick(unreadable, ws, callback, error),
+  );
+}
+
+/**
+ * @param {any} ws
+ * @param {(error?: Error) => void} send Sends now; gets an error instead when it never will be
+ */
+function sendLater(ws, send) {
+  const extra = ws._ensureExtra();
+  if (extra.waiting === null) extra.waiting = [];
+  extra.waiting.push(send);
+}
+
+/** @param {any} ws */
+function sendWaiting(ws) {
+  const { waiting } = ws._ensureExtra();
+  while (waiting !== null && waiting.length !== 0 && (ws._bits & SENDS_WAIT) === 0) waiting.shift()();
+}
+
+/**
+ * @param {any} extra
+ * @param {any} callback
+ * @param {Error} error
+ */
+function abandon(extra, callback, error) {
+  if (typeof callback === 'function') callback(error);
+  for (const send of extra.waiting === null ? [] : extra.waiting.splice(0)) send(error);
+}
+
+/**
+ * The Blob could not be read: the connection cannot go on in order.
+ *
+ * @param {any} ws
+ * @param {any} callback
+ * @param {Error} error
+ */
+function unreadable(ws, callback, error) {
+  abandon(ws._ensureExtra(), callback, error);
+  if ((ws._bits & GONE) !== 0) return;
+  if (ws._readyState === OPEN) ws._readyState = CLOSING;
+  outbox.pushEmpty(ws._slot, ws._generation, OUT_END);
+  if ((ws._bits & ERROR_EMITTED) !== 0) return;
+  ws._bits |= ERROR_EMITTED;
+  ws.emit('error', error);
+}
+
+module.exports = { postClose, sendClosed, sendControl, sendInTurn };
