@@ -44,6 +44,8 @@ pub(super) struct Connection {
     /// End our side once all is written.
     pub(super) finishing: bool,
     pub(super) shut: bool,
+    /// To be closed at the end of this step: nothing more is read from it or told of it but that.
+    pub(super) doomed: bool,
     /// A ping of ours has not been followed by any byte of the peer.
     pub(super) pinged: bool,
     /// Queued bytes have been above the high-water mark.
@@ -53,7 +55,7 @@ pub(super) struct Connection {
     pub(super) held: usize,
     /// Bytes queued by the consumer's sends since the connection opened.
     pub(super) accepted: u64,
-    /// Values of `accepted` at which the consumer wants to hear that all up to it is in the kernel.
+    /// Values of `outgoing.pushed()` at which the consumer wants to hear that all up to it is in the kernel.
     pub(super) marks: Vec<u64>,
 }
 
@@ -111,6 +113,7 @@ impl Connection {
             ended: false,
             finishing: false,
             shut: false,
+            doomed: false,
             pinged: false,
             high: false,
             pending_pongs: 0,
@@ -129,9 +132,15 @@ impl Connection {
         self.engine.close_sent() && (self.engine.close_received() || self.engine.failed())
     }
 
-    /// Queues a frame, copying its payload. Frames after a close frame are dropped (RFC 6455 section 5.5.1).
+    /// Whether a frame may be sent: not before the handshake is done, not after a close frame (RFC 6455 section 5.5.1),
+    /// not after our end.
+    pub(super) fn takes_frames(&self) -> bool {
+        self.is_open() && !self.engine.close_sent() && !self.shut
+    }
+
+    /// Queues a frame, copying its payload. It is dropped when the connection does not take any.
     pub(super) fn queue_frame(&mut self, kind: FrameKind, fin: bool, payload: &[u8], pool: &mut Pool) {
-        if self.engine.close_sent() || self.shut {
+        if !self.takes_frames() {
             return;
         }
         let header = self.engine.encode(kind, fin, payload.len(), None);
@@ -140,7 +149,7 @@ impl Connection {
 
     /// As `queue_frame` for a payload that begins at `HEADROOM` of `bytes`, without copying it.
     pub(super) fn queue_owned(&mut self, kind: FrameKind, fin: bool, mut bytes: Vec<u8>) {
-        if self.engine.close_sent() || self.shut {
+        if !self.takes_frames() {
             return;
         }
         let header = self.engine.encode(kind, fin, bytes.len().saturating_sub(HEADROOM), None);
@@ -176,8 +185,8 @@ impl Connection {
         if self.marks.is_empty() {
             return 0;
         }
-        let settled = self.settled();
-        let reached = self.marks.partition_point(|&mark| mark <= settled);
+        let written = self.outgoing.written();
+        let reached = self.marks.partition_point(|&mark| mark <= written);
         self.marks.drain(..reached);
         if self.marks.is_empty() {
             self.marks = Vec::new();

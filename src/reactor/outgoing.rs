@@ -58,6 +58,8 @@ pub(super) struct Outgoing {
     gathered_start: usize,
     /// Sum of all that waits.
     len: usize,
+    /// Sum of all that was ever queued. Invariant: >= len.
+    pushed: u64,
 }
 
 struct Segment {
@@ -82,6 +84,16 @@ impl Outgoing {
         self.len == 0
     }
 
+    /// Bytes that were ever queued.
+    pub(super) fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// How many of those the kernel has.
+    pub(super) fn written(&self) -> u64 {
+        self.pushed.saturating_sub(self.len as u64)
+    }
+
     /// Queues `head` and `body` as one piece, copying both.
     pub(super) fn push(&mut self, head: &[u8], body: &[u8], pool: &mut Pool) {
         if self.gathered.capacity() == 0 {
@@ -91,7 +103,7 @@ impl Outgoing {
         }
         self.gathered.extend_from_slice(head);
         self.gathered.extend_from_slice(body);
-        self.len += head.len() + body.len();
+        self.count(head.len() + body.len());
     }
 
     /// Queues `bytes[start..]` without copying.
@@ -99,7 +111,7 @@ impl Outgoing {
         if !self.gathered.is_empty() {
             self.seal();
         }
-        self.len += bytes.len() - start;
+        self.count(bytes.len().saturating_sub(start));
         self.queue.push_back(Segment { bytes, start });
     }
 
@@ -127,6 +139,11 @@ impl Outgoing {
             self.queue = VecDeque::new();
         }
         Ok(Flushed::All)
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.len += bytes;
+        self.pushed += bytes as u64;
     }
 
     fn seal(&mut self) {

@@ -124,7 +124,12 @@ impl Session<'_> {
     }
 
     /// Closes the socket after one attempt to write what waits.
+    ///
+    /// Of what was read already, nothing more is reported.
     pub fn terminate(&mut self) {
+        if std::mem::replace(&mut self.connection.doomed, true) {
+            return;
+        }
         // What the kernel does not take now is lost, as with the destroy() of a net.Socket.
         let _gone_anyway = self.connection.flush(&mut self.work.pool);
         self.work.doomed.push(self.id.slot);
@@ -148,12 +153,12 @@ impl Session<'_> {
 
     /// Reports, through `on_sent`, when all that was queued so far is in the kernel.
     pub fn mark(&mut self) {
-        let accepted = self.connection.accepted;
-        self.connection.marks.push(accepted);
+        let pushed = self.connection.outgoing.pushed();
+        self.connection.marks.push(pushed);
         self.touch();
     }
 
-    /// Counts a consumer's send for `on_settled` and marks: its bytes on the wire, queued or dropped.
+    /// Counts a consumer's send for `on_settled`: its bytes on the wire, queued or dropped.
     pub(super) fn account(&mut self, wire_bytes: usize) {
         self.connection.accepted += wire_bytes as u64;
     }
@@ -216,10 +221,7 @@ impl Session<'_> {
 
     fn may_write_now(&self, len: usize) -> bool {
         let connection = &self.connection;
-        len >= IN_PLACE
-            && connection.outgoing.is_empty()
-            && !connection.shut
-            && !connection.engine.close_sent()
+        len >= IN_PLACE && connection.outgoing.is_empty() && connection.takes_frames()
     }
 
     /// Writes the parts of a frame and queues what the kernel does not take.
