@@ -112,6 +112,7 @@ impl<C: Consumer> Reactor<C> {
             ready: Vec::new(),
             starved: Vec::new(),
             doomed: Vec::new(),
+            unfinished: 0,
         };
         Ok(Self {
             poll,
@@ -301,6 +302,7 @@ impl<C: Consumer> Reactor<C> {
     /// Closes the socket and tells the consumer.
     fn destroy(&mut self, slot: u32) {
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
+        self.work.unfinished = self.work.unfinished.saturating_sub(connection.engine.buffered());
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
         if connection.announced {
@@ -339,6 +341,13 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn accept(&mut self, id: u32) {
+        if self.consumer.is_pressed(self.work.unfinished) {
+            // Connections that come and go leave records behind that no mark of their own limits.
+            if let Some(listener) = self.listeners.get_mut(&id) {
+                listener.retry_at = Some(self.work.now + config::PRESSED_ACCEPT);
+            }
+            return;
+        }
         for _ in 0..config::ACCEPT_BUDGET {
             let Some(listener) = self.listeners.get_mut(&id).filter(|listener| listener.accepting) else {
                 return;
