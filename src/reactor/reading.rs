@@ -70,7 +70,8 @@ impl<C: Consumer> Reactor<C> {
 
     /// Bytes that were read behind a request: they go the way of bytes from the socket.
     pub(super) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
-        while !bytes.is_empty() && self.connections.get_mut(slot).is_some_and(|connection| !connection.doomed) {
+        while !bytes.is_empty() && self.connections.get_mut(slot).is_some_and(|connection| !connection.doomed)
+        {
             let room = self.consumer.spare(bytes.len().min(READ_SIZE));
             let len = room.len().min(bytes.len());
             let (now, later) = bytes.split_at(len);
@@ -173,7 +174,11 @@ impl<C: Consumer> Reactor<C> {
     fn allowance(&mut self, slot: u32) -> Option<usize> {
         let pressed = self.consumer.is_pressed(self.work.unfinished);
         let Some(connection) = self.connections.get_mut(slot) else { return None };
-        if connection.paused || connection.ended || connection.doomed || matches!(connection.phase, Phase::Asked(_)) {
+        if connection.paused
+            || connection.ended
+            || connection.doomed
+            || matches!(connection.phase, Phase::Asked(_))
+        {
             return None;
         }
         if pressed {

@@ -116,11 +116,7 @@ fn pings_are_answered_before_the_handler_hears_of_them() {
     let mut client = Client::open(server.address);
     client.send("89 84 00000000 'ping'  8a 82 00000000 'po'");
     client.expect("8a 04 'ping'");
-    server.expect(&[
-        Seen::Open("/".into()),
-        Seen::Ping(b"ping".to_vec()),
-        Seen::Pong(b"po".to_vec()),
-    ]);
+    server.expect(&[Seen::Open("/".into()), Seen::Ping(b"ping".to_vec()), Seen::Pong(b"po".to_vec())]);
 }
 
 #[test]

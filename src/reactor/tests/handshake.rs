@@ -201,7 +201,8 @@ fn h13_bytes_above_ascii_in_headers_do_no_harm() {
 
 #[test]
 fn only_the_path_that_was_asked_for_is_served() {
-    let server = Server::serve(ListenerConfig { path: Some((*b"/chat").into()), ..ListenerConfig::default() });
+    let server =
+        Server::serve(ListenerConfig { path: Some((*b"/chat").into()), ..ListenerConfig::default() });
     for (target, status) in
         [("/chat", "101"), ("/chat?x=/", "101"), ("/", "400"), ("/chat/", "400"), ("/Chat", "400")]
     {
