@@ -173,7 +173,7 @@ impl<C: Consumer> Reactor<C> {
     /// those.
     fn allowance(&mut self, slot: u32) -> Option<usize> {
         let pressed = self.consumer.is_pressed(self.work.unfinished);
-        let Some(connection) = self.connections.get_mut(slot) else { return None };
+        let connection = self.connections.get_mut(slot)?;
         if connection.paused
             || connection.ended
             || connection.doomed
