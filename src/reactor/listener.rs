@@ -10,7 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::config::ListenerConfig;
 
-/// First and longest wait after the process has run out of descriptors or the kernel out of memory (faults R06).
+/// First and longest wait after the process has run out of descriptors or the kernel out of memory.
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 

@@ -23,6 +23,7 @@ mod opening;
 mod outgoing;
 mod reading;
 mod session;
+mod socket;
 mod spin;
 #[cfg(test)]
 mod tests;
@@ -282,11 +283,9 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         // Whom the turn's budget did not reach is first in the next, before those that it did reach: a few floods
-        // would use it up again and again (faults R17).
-        if !waiting.as_slice().is_empty() {
-            let served = std::mem::replace(&mut self.work.ready, waiting.collect());
-            self.work.ready.extend(served);
-        }
+        // would use it up again and again.
+        let served = std::mem::replace(&mut self.work.ready, waiting.collect());
+        self.work.ready.extend(served);
     }
 
     /// Runs one connection's step; a panic in it closes that connection and nothing else.
@@ -324,7 +323,6 @@ impl<C: Consumer> Reactor<C> {
     fn on_close_listener(&mut self, id: u32) {
         let Some(mut listener) = self.listeners.remove(&id) else { return };
         let _closed_next = self.poll.registry().deregister(&mut listener.socket);
-        drop(listener);
         for slot in self.connections.slots() {
             if let Some(connection) = self.connections.get_mut(slot)
                 && connection.listener == id

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
 
+use super::socket;
 use mio::net::TcpStream;
-use socket2::SockRef;
 
 /// Small frames are gathered up to this size before a further buffer is begun, so that memory is freed as it is written.
 const GATHER: usize = 64 << 10;
@@ -12,25 +12,6 @@ const GATHER: usize = 64 << 10;
 const VECTORS: usize = 32;
 /// Gathering buffers kept for the next turn; one per connection that is written to in a turn.
 const POOLED: usize = 256;
-
-/// The peer may be gone: an error, not a signal that ends the embedding process (faults O02).
-#[cfg(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd"
-))]
-pub(super) const SEND_FLAGS: i32 = 0x4000;
-/// Elsewhere there is no such flag; the standard library sets SO_NOSIGPIPE on macOS and Windows has no signals.
-#[cfg(not(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd"
-)))]
-pub(super) const SEND_FLAGS: i32 = 0;
 
 /// Gathering buffers that no connection needs at the moment: idle connections own none.
 #[derive(Default)]
@@ -151,14 +132,13 @@ impl Outgoing {
         self.queue.push_back(Segment { bytes, start: std::mem::take(&mut self.gathered_start) });
     }
 
-    fn write_once(&self, socket: &TcpStream) -> io::Result<usize> {
-        let socket = SockRef::from(socket);
+    fn write_once(&self, stream: &TcpStream) -> io::Result<usize> {
         let gathered = self.gathered.get(self.gathered_start..).unwrap_or_default();
         let Some(first) = self.queue.front() else {
-            return socket.send_with_flags(gathered, SEND_FLAGS);
+            return socket::send(stream, gathered);
         };
         if self.queue.len() == 1 && gathered.is_empty() {
-            return socket.send_with_flags(first.rest(), SEND_FLAGS);
+            return socket::send(stream, first.rest());
         }
         let mut vectors = [IoSlice::new(&[]); VECTORS];
         let mut used = 0;
@@ -167,7 +147,7 @@ impl Outgoing {
             *vector = IoSlice::new(bytes);
             used += 1;
         }
-        socket.send_vectored_with_flags(&vectors[..used], SEND_FLAGS)
+        socket::send_vectored(stream, &vectors[..used])
     }
 
     fn consume(&mut self, mut sent: usize) {

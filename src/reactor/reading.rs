@@ -1,6 +1,6 @@
 //! From readable sockets to events.
 
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use crate::engine::{Event, FrameKind, Payload};
@@ -11,6 +11,7 @@ use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::opening::Opening;
 use super::session::Session;
+use super::socket;
 use super::timers::Fired;
 use super::{Reactor, upgrade};
 
@@ -268,7 +269,7 @@ impl<C: Consumer> Reactor<C> {
 
 fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
     loop {
-        return match connection.stream.read(room) {
+        return match socket::receive(&connection.stream, room) {
             Ok(0) => ReadEnd::Eof,
             Ok(len) => ReadEnd::Bytes(len),
             Err(error) if error.kind() == ErrorKind::WouldBlock => ReadEnd::Empty,

@@ -4,15 +4,14 @@ use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use socket2::SockRef;
-
 use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind};
 
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::handler::{Bytes, Message, frame_kind};
-use super::outgoing::{Pool, SEND_FLAGS};
+use super::outgoing::Pool;
+use super::socket;
 use super::timers::Timers;
 
 /// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
@@ -137,7 +136,7 @@ impl Session<'_> {
         self.work.doomed.push(self.id.slot);
     }
 
-    /// Stops reading the socket; TCP then holds the peer back.
+    /// Stops reading the socket; TCP then holds the peer back. What has been read already is still reported.
     pub fn pause(&mut self) {
         self.connection.paused = true;
     }
@@ -228,9 +227,8 @@ impl Session<'_> {
 
     /// Writes the parts of a frame and queues what the kernel does not take.
     fn write_now(&mut self, parts: &[IoSlice<'_>]) {
-        let socket = SockRef::from(&self.connection.stream);
         // Whatever is wrong with the socket, the flush at the end of the turn will meet it again.
-        let mut sent = socket.send_vectored_with_flags(parts, SEND_FLAGS).unwrap_or_default();
+        let mut sent = socket::send_vectored(&self.connection.stream, parts).unwrap_or_default();
         for part in parts {
             let taken = sent.min(part.len());
             sent -= taken;
