@@ -271,23 +271,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Goes on with the connections whose turn was over before their data was.
-    fn on_ready(&mut self) {
-        let mut waiting = std::mem::take(&mut self.work.ready).into_iter();
-        while self.turn_budget > 0
-            && let Some(slot) = waiting.next()
-        {
-            if let Some(connection) = self.connections.get_mut(slot) {
-                connection.queued = false;
-                self.guarded(slot, |reactor| reactor.read(slot, true));
-            }
-        }
-        // Whom the turn's budget did not reach is first in the next, before those that it did reach: a few floods
-        // would use it up again and again.
-        let served = std::mem::replace(&mut self.work.ready, waiting.collect());
-        self.work.ready.extend(served);
-    }
-
     /// Runs one connection's step; a panic in it closes that connection and nothing else.
     fn guarded(&mut self, slot: u32, step: impl FnOnce(&mut Self)) {
         if catch_unwind(AssertUnwindSafe(|| step(self))).is_err() {
@@ -323,6 +306,8 @@ impl<C: Consumer> Reactor<C> {
     fn on_close_listener(&mut self, id: u32) {
         let Some(mut listener) = self.listeners.remove(&id) else { return };
         let _closed_next = self.poll.registry().deregister(&mut listener.socket);
+        // Before it is told: whoever hears of it may want the port.
+        drop(listener);
         for slot in self.connections.slots() {
             if let Some(connection) = self.connections.get_mut(slot)
                 && connection.listener == id
@@ -369,8 +354,9 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         let stream = mio::net::TcpStream::from_std(adoption.stream);
-        let Some(slot) = self.admit(stream, adoption.listener, adoption.config, Phase::Open) else { return };
-        self.guarded(slot, |reactor| reactor.open_adopted(slot, &adoption.prefix));
+        if let Some(slot) = self.admit(stream, adoption.listener, adoption.config, Phase::Open) {
+            self.guarded(slot, |reactor| reactor.open_adopted(slot, &adoption.prefix));
+        }
     }
 
     /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.

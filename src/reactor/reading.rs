@@ -69,6 +69,23 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
+    /// Goes on with the connections whose turn was over before their data was.
+    pub(super) fn on_ready(&mut self) {
+        let mut waiting = std::mem::take(&mut self.work.ready).into_iter();
+        while self.turn_budget > 0
+            && let Some(slot) = waiting.next()
+        {
+            if let Some(connection) = self.connections.get_mut(slot) {
+                connection.queued = false;
+                self.guarded(slot, |reactor| reactor.read(slot, true));
+            }
+        }
+        // Whom the turn's budget did not reach is first in the next, before those that it did reach: a few floods
+        // would use it up again and again.
+        let served = std::mem::replace(&mut self.work.ready, waiting.collect());
+        self.work.ready.extend(served);
+    }
+
     /// Bytes that were read behind a request: they go the way of bytes from the socket.
     pub(super) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
         while !bytes.is_empty() && self.connections.get_mut(slot).is_some_and(|connection| !connection.doomed)

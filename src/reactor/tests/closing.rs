@@ -296,11 +296,3 @@ fn stop_writes_what_was_queued_before_it_and_closes_all() {
     client.read_to_end();
     silent.read_to_end();
 }
-
-#[test]
-#[cfg(unix)]
-fn o02_writes_to_a_dead_socket_raise_no_signal() {
-    assert_eq!(crate::reactor::outgoing::SEND_FLAGS, {
-        if cfg!(target_vendor = "apple") { 0 } else { libc::MSG_NOSIGNAL }
-    });
-}
