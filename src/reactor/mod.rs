@@ -324,14 +324,12 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn accept(&mut self, id: u32) {
-        if self.consumer.is_pressed(self.work.unfinished) {
-            // Connections that come and go leave records behind that no mark of their own limits.
-            if let Some(listener) = self.listeners.get_mut(&id) {
-                listener.retry_at = Some(self.work.now + config::PRESSED_ACCEPT);
-            }
-            return;
-        }
-        for _ in 0..config::ACCEPT_BUDGET {
+        // Connections that come and go leave records behind that no mark of their own limits.
+        let (budget, pause) = match self.consumer.is_pressed(self.work.unfinished) {
+            true => (0, config::PRESSED_ACCEPT),
+            false => (config::ACCEPT_BUDGET, Duration::ZERO),
+        };
+        for _ in 0..budget {
             let Some(listener) = self.listeners.get_mut(&id).filter(|listener| listener.accepting) else {
                 return;
             };
@@ -345,7 +343,7 @@ impl<C: Consumer> Reactor<C> {
         }
         // The edge is used up but the queue is not.
         if let Some(listener) = self.listeners.get_mut(&id) {
-            listener.retry_at = Some(self.work.now);
+            listener.retry_at = Some(self.work.now + pause);
         }
     }
 
