@@ -61,7 +61,7 @@ export function traffic(t, port, connections = 4) {
       socket.on('close', () => resolve(text));
       socket.on('data', (chunk) => {
         text = (text + chunk.toString('latin1')).slice(-1000);
-        socket.write(/\x88\x02\x03[\xe8-\xef]$/.test(text) ? frame(8, Buffer.from(text.slice(-2), 'latin1')) : burst);
+        socket.write(text.slice(-4, -1) === '\x88\x02\x03' ? frame(8, Buffer.from(text.slice(-2), 'latin1')) : burst);
       });
       socket.write(upgradeRequest());
     });
