@@ -113,6 +113,7 @@ impl<C: Consumer> Reactor<C> {
             ready: Vec::new(),
             starved: Vec::new(),
             doomed: Vec::new(),
+            unfinished: 0,
         };
         Ok(Self {
             poll,
@@ -285,6 +286,7 @@ impl<C: Consumer> Reactor<C> {
     /// Closes the socket and tells the consumer.
     fn destroy(&mut self, slot: u32) {
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
+        self.work.unfinished = self.work.unfinished.saturating_sub(connection.engine.buffered());
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
         if connection.announced {
@@ -324,7 +326,12 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn accept(&mut self, id: u32) {
-        for _ in 0..config::ACCEPT_BUDGET {
+        // Connections that come and go leave records behind that no mark of their own limits.
+        let (budget, pause) = match self.consumer.is_pressed(self.work.unfinished) {
+            true => (0, config::PRESSED_ACCEPT),
+            false => (config::ACCEPT_BUDGET, Duration::ZERO),
+        };
+        for _ in 0..budget {
             let Some(listener) = self.listeners.get_mut(&id).filter(|listener| listener.accepting) else {
                 return;
             };
@@ -338,7 +345,7 @@ impl<C: Consumer> Reactor<C> {
         }
         // The edge is used up but the queue is not.
         if let Some(listener) = self.listeners.get_mut(&id) {
-            listener.retry_at = Some(self.work.now);
+            listener.retry_at = Some(self.work.now + pause);
         }
     }
 

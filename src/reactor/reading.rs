@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use crate::engine::{Event, FrameKind, Payload};
 
-use super::config::{READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE};
+use super::config::{READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -32,12 +32,11 @@ impl<C: Consumer> Reactor<C> {
     /// does not prove that the socket is empty, because the peer's end may be behind it.
     pub(super) fn read(&mut self, slot: u32, to_end: bool) {
         let mut budget = READ_BUDGET;
-        while self.may_read(slot) {
+        while let Some(allowed) = self.allowance(slot) {
             if budget == 0 || self.turn_budget == 0 {
                 return self.read_later(slot);
             }
-            let most = READ_SIZE.min(budget);
-            let room = self.consumer.spare(most);
+            let room = self.consumer.spare(READ_SIZE.min(budget).min(allowed));
             let asked = room.len();
             if asked == 0 {
                 // Reading nothing would look like the peer's end.
@@ -151,7 +150,7 @@ impl<C: Consumer> Reactor<C> {
         for slot in std::mem::take(&mut self.work.starved) {
             if let Some(connection) = self.connections.get_mut(slot)
                 && std::mem::take(&mut connection.starved)
-                && self.may_read(slot)
+                && self.allowance(slot).is_some()
             {
                 self.read_later(slot);
             }
@@ -201,27 +200,35 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Whether the connection may be read now; if not for want of credit, it is put on the list of those.
-    fn may_read(&mut self, slot: u32) -> bool {
-        let pressed = self.consumer.is_pressed();
-        let Some(connection) = self.connections.get_mut(slot) else { return false };
+    /// How many bytes may be read from the connection now, at most; if none for want of credit, it is put on the list of
+    /// those.
+    fn allowance(&mut self, slot: u32) -> Option<usize> {
+        let pressed = self.consumer.is_pressed(self.work.unfinished);
+        let connection = self.connections.get_mut(slot)?;
         if connection.paused
             || connection.ended
             || connection.doomed
             || matches!(connection.phase, Phase::Asked(_))
         {
-            return false;
+            return None;
         }
-        let mark = if pressed { SMALL_ALLOWANCE } else { self.config.connection_mark };
-        if connection.held < mark {
-            return true;
+        if pressed {
+            // What a read brings is not known before: it may not be more than what is left. An unfinished message counts
+            // too, for all of them together are why memory runs out when each is large.
+            let kept = connection.held + connection.engine.buffered();
+            let left = SMALL_ALLOWANCE.saturating_sub(kept);
+            if left >= SMALLEST_READ {
+                return Some(left);
+            }
+        } else if connection.held < self.config.connection_mark {
+            return Some(usize::MAX);
         }
         if !connection.starved {
             connection.starved = true;
             self.work.starved.push(slot);
             self.starving = true;
         }
-        false
+        None
     }
 
     fn read_later(&mut self, slot: u32) {
@@ -249,7 +256,10 @@ impl<C: Consumer> Reactor<C> {
             _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {
                 touch_silence(&mut session);
+                let before = session.connection.engine.buffered();
                 on_frames(consumer, &mut session, range.clone());
+                let after = session.connection.engine.buffered();
+                session.work.unfinished = (session.work.unfinished + after).saturating_sub(before);
                 consumer.release(range);
             }
             Phase::Handshake(_) | Phase::Asked(_) => {

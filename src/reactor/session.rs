@@ -31,6 +31,8 @@ pub(super) struct Work {
     pub(super) starved: Vec<u32>,
     /// Connections to be closed at the end of this step.
     pub(super) doomed: Vec<u32>,
+    /// Bytes of unfinished frames and messages of all connections.
+    pub(super) unfinished: usize,
 }
 
 /// One connection, as a handler or a command sees it.
