@@ -88,6 +88,8 @@ pub(super) const SMALLEST_READ: usize = 1 << 10;
 pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
 /// The largest single read.
 pub(super) const READ_SIZE: usize = 64 << 10;
+/// Bytes written to one connection before the others get their turn: a fast reader of a long queue would hold it.
+pub(super) const WRITE_BUDGET: usize = 1 << 20;
 /// Connections accepted by one listener per turn.
 pub(super) const ACCEPT_BUDGET: usize = 256;
 /// How long a refused connection may take to read the refusal and close.

@@ -41,6 +41,10 @@ pub(super) struct Connection {
     pub(super) starved: bool,
     /// The peer has ended its side.
     pub(super) ended: bool,
+    /// An event said that the peer has ended its side; what was received before may not have been read.
+    pub(super) hung_up: bool,
+    /// An event said that the socket is dead.
+    pub(super) dead: bool,
     /// End our side once all is written.
     pub(super) finishing: bool,
     pub(super) shut: bool,
@@ -80,6 +84,8 @@ pub(super) struct Head {
     pub(super) skip: u64,
     /// The listener was closed meanwhile.
     pub(super) orphan: bool,
+    /// The consumer, which decides, has been told that the peer has ended its side.
+    pub(super) ended: bool,
 }
 
 /// What the deadline is for.
@@ -111,6 +117,8 @@ impl Connection {
             paused: false,
             starved: false,
             ended: false,
+            hung_up: false,
+            dead: false,
             finishing: false,
             shut: false,
             doomed: false,
@@ -165,19 +173,20 @@ impl Connection {
         self.accepted.saturating_sub(self.outgoing.len() as u64)
     }
 
-    /// Writes what waits.
+    /// Writes what waits, at most `budget` bytes of it. True: there is more, and the kernel would take it.
     ///
     /// # Errors
     /// The socket's.
-    pub(super) fn flush(&mut self, pool: &mut Pool) -> io::Result<()> {
+    pub(super) fn flush(&mut self, pool: &mut Pool, budget: usize) -> io::Result<bool> {
         if self.blocked && !self.outgoing.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
-        self.blocked = self.outgoing.flush(&self.stream, pool)? == Flushed::Blocked;
-        if !self.blocked {
+        let flushed = self.outgoing.flush(&self.stream, pool, budget)?;
+        self.blocked = flushed == Flushed::Blocked;
+        if flushed == Flushed::All {
             self.pending_pongs = 0;
         }
-        Ok(())
+        Ok(flushed == Flushed::Some)
     }
 
     /// How many send marks have been reached; they are taken off the list.

@@ -224,7 +224,7 @@ impl Consumer for Forward {
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {
-        self.report(session.id().slot, IN_END, 0);
+        self.report(session.id().slot, IN_END, u32::from(!session.is_open()));
     }
 
     fn on_closed(&mut self, id: ConnectionId) {

@@ -204,7 +204,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// How long to sleep at most.
     fn patience(&mut self, timeout: Option<Duration>) -> Option<Duration> {
-        if !self.work.ready.is_empty() {
+        if !self.work.ready.is_empty() || !self.work.dirty.is_empty() {
             return Some(Duration::ZERO);
         }
         // Not the time of the last turn: that turn, and whatever the caller did since, have taken some.
@@ -264,9 +264,11 @@ impl<C: Consumer> Reactor<C> {
         if readable || closed {
             let Some(connection) = self.connections.get_mut(slot) else { return };
             connection.readable = true;
+            connection.hung_up |= closed;
+            connection.dead |= event.is_error();
             // Those on the list have had their share of this turn.
             if !connection.queued {
-                self.guarded(slot, |reactor| reactor.read(slot, closed));
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, closed));
             }
         }
     }
@@ -382,7 +384,9 @@ impl<C: Consumer> Reactor<C> {
     /// What is queued is tried to be written, then every socket is closed.
     fn close_all(&mut self) {
         self.on_commands();
-        self.flush();
+        while !self.work.dirty.is_empty() {
+            self.flush();
+        }
         for slot in self.connections.slots() {
             self.destroy(slot);
         }

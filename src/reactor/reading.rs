@@ -77,13 +77,26 @@ impl<C: Consumer> Reactor<C> {
         {
             if let Some(connection) = self.connections.get_mut(slot) {
                 connection.queued = false;
-                self.guarded(slot, |reactor| reactor.read(slot, true));
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, true));
             }
         }
         // Whom the turn's budget did not reach is first in the next, before those that it did reach: a few floods
         // would use it up again and again.
         let served = std::mem::replace(&mut self.work.ready, waiting.collect());
         self.work.ready.extend(served);
+    }
+
+    /// As `read`. While the consumer decides about the handshake nothing is read: then it is told here of the peer's end.
+    pub(super) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
+        self.read(slot, to_end);
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        let (hung_up, dead) = (session.connection.hung_up, session.connection.dead);
+        let Phase::Asked(head) = &mut session.connection.phase else { return };
+        if dead {
+            session.work.doomed.push(slot);
+        } else if hung_up && !std::mem::replace(&mut head.ended, true) {
+            consumer.on_end(&mut session);
+        }
     }
 
     /// Bytes that were read behind a request: they go the way of bytes from the socket.

@@ -48,6 +48,11 @@ impl Session<'_> {
         self.id
     }
 
+    /// Whether frames go both ways; false during the handshake and after a refusal.
+    pub fn is_open(&self) -> bool {
+        self.connection.is_open()
+    }
+
     /// Our end of the socket; `None` when the kernel does not say (a dead socket).
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.connection.stream.local_addr().ok()
@@ -132,7 +137,7 @@ impl Session<'_> {
             return;
         }
         // What the kernel does not take now is lost, as with the destroy() of a net.Socket.
-        let _gone_anyway = self.connection.flush(&mut self.work.pool);
+        let _gone_anyway = self.connection.flush(&mut self.work.pool, usize::MAX);
         self.work.doomed.push(self.id.slot);
     }
 
