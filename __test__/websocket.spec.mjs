@@ -35,10 +35,6 @@ test('a detached WebSocket is CONNECTING', (t) => {
   t.is(ws.isPaused, false);
 });
 
-ownOnly('the client is not supported yet', (t) => {
-  t.throws(() => new WebSocket('ws://127.0.0.1:1'), { message: /not supported yet/ });
-});
-
 test('an open WebSocket shows its protocol, its socket and its request', async (t) => {
   const { ws, request } = await openPair(t, {}, { path: '/a?b', protocols: ['x', 'y'] });
   t.is(ws.readyState, WebSocket.OPEN);

@@ -3,6 +3,7 @@
 const net = require('node:net');
 
 const { notSupported } = require('./errors');
+const { limit } = require('./limits');
 const { WebSocket } = require('./websocket');
 
 /** Milliseconds that a client has for its upgrade request: Node's `headersTimeout`. */
@@ -94,16 +95,6 @@ function watch(options, changed) {
       },
     });
   }
-}
-
-/**
- * A limit as ws takes it: an integer of 32 bits; what is not positive is no limit.
- *
- * @param {any} value
- * @returns {number} 0 is no limit
- */
-function limit(value) {
-  return Math.max(value | 0, 0);
 }
 
 /**
