@@ -1,11 +1,14 @@
 /// <reference types="node" />
 
 import { EventEmitter } from 'node:events';
-import { IncomingMessage } from 'node:http';
-import { Duplex } from 'node:stream';
+import { ClientRequest, IncomingMessage } from 'node:http';
+import { Duplex, DuplexOptions } from 'node:stream';
+
+import * as client from './types/client';
+import * as tools from './types/tools';
 
 /**
- * A connection. The server makes it; `new WebSocket(address)`, the client, is not supported yet and throws.
+ * A connection: one that the server makes, or a client.
  *
  * Besides the events there is the interface of the browser: `onmessage`, `addEventListener` and so on.
  */
@@ -25,11 +28,15 @@ declare class WebSocket extends EventEmitter {
   readonly CLOSED: 3;
 
   /**
-   * A WebSocket that is not connected: for classes that extend this one.
+   * Connects to a server. Whatever fails later is an 'error' event.
    *
-   * @param address Only `null`
-   * @throws {Error} For an address: the client is not supported yet
+   * @param address `ws:`, `wss:`, `http:`, `https:` or `ws+unix:`
+   * @throws {SyntaxError} For an address or a subprotocol that is none
+   * @throws {RangeError} For another `protocolVersion`
    */
+  constructor(address: string | URL, options?: WebSocket.ClientOptions);
+  constructor(address: string | URL, protocols?: string | readonly string[], options?: WebSocket.ClientOptions);
+  /** A WebSocket that is not connected: for classes that extend this one, and for `setSocket`. */
   constructor(address: null, protocols?: undefined, options?: WebSocket.ServerOptions);
 
   /** The form of binary messages. Text is always a `Buffer`. Unknown values are ignored. Default: `'nodebuffer'` */
@@ -48,7 +55,7 @@ declare class WebSocket extends EventEmitter {
   /** One of CONNECTING, OPEN, CLOSING and CLOSED. */
   readonly readyState: 0 | 1 | 2 | 3;
   /** The address of a client; undefined on a server. */
-  readonly url: undefined;
+  readonly url: string | undefined;
 
   onopen: ((event: WebSocket.Event) => void) | null;
   onerror: ((event: WebSocket.ErrorEvent) => void) | null;
@@ -103,6 +110,9 @@ declare class WebSocket extends EventEmitter {
   send(data: WebSocket.Data, callback?: WebSocket.SendCallback): void;
   send(data: WebSocket.Data, options: WebSocket.SendOptions | null | undefined, callback?: WebSocket.SendCallback): void;
 
+  /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
+  setSocket(socket: Duplex, head: Buffer, options: WebSocket.ClientOptions | WebSocket.ServerOptions): void;
+
   /** Destroys the connection at once. `'close'` with code 1006 follows, and no other event. */
   terminate(): void;
 
@@ -127,9 +137,17 @@ declare class WebSocket extends EventEmitter {
   on(event: 'close', listener: (this: this, code: number, reason: Buffer) => void): this;
   /** The peer broke the protocol; `'close'` follows. `error.code` is one of the `WS_ERR_` codes of ws. */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
-  /** Much was waiting to be sent, and most of it has left. Not in ws. */
+  /**
+   * More than 1 MiB was waiting to be sent, and now it is at most half of that: time to go on sending. Not in ws.
+   */
   on(event: 'drain', listener: (this: this) => void): this;
   on(event: 'open', listener: (this: this) => void): this;
+  /** Of a client: the answer that it connects with. */
+  on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
+  /** Of a client: another answer. A listener has to end the request. */
+  on(event: 'unexpected-response', listener: (this: this, request: ClientRequest, response: IncomingMessage) => void): this;
+  /** Of a client: a redirect is followed; header fields may be removed. */
+  on(event: 'redirect', listener: (this: this, url: string, request: ClientRequest) => void): this;
   on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
 
   once(event: 'message', listener: (this: this, data: WebSocket.RawData, isBinary: boolean) => void): this;
@@ -170,9 +188,11 @@ declare namespace WebSocket {
     compress?: boolean;
     /** Whether this is the last fragment of the message. Default: true */
     fin?: boolean;
-    /** Ignored: servers do not mask. */
+    /** Default: as the role demands. The reactor's connections ignore it. */
     mask?: boolean;
   }
+
+  type ClientOptions = client.ClientOptions<WebSocketAlias>;
 
   interface Event {
     readonly type: string;
@@ -223,7 +243,7 @@ declare namespace WebSocket {
     port?: number | string | null;
     /** Address or name to listen on. Default: every address */
     host?: string | null;
-    /** On an IPv6 address, do not take IPv4 connections. Default: false */
+    /** On an IPv6 address, do not take IPv4 connections. Not in ws. Default: false */
     ipv6Only?: boolean;
     /** Most connections that wait to be accepted. Default: 511 */
     backlog?: number | null;
@@ -247,6 +267,23 @@ declare namespace WebSocket {
     autoPong?: boolean;
     /** Milliseconds that a closing handshake may take. Default: 30000 */
     closeTimeout?: number;
+    /**
+     * Milliseconds from accept to a complete upgrade request, 1 to 2147483647. After them a started request is
+     * answered with 408, and a connection that sent nothing is ended. Not in ws. Default: 10000
+     */
+    handshakeTimeout?: number;
+    /**
+     * Milliseconds of silence after which the reactor sends a ping, up to 2147483647; after as many again without
+     * any byte of the peer the connection ends with 1006. 0 is never. Not in ws. Default: 0
+     */
+    pingInterval?: number;
+    /** Milliseconds of silence after which the connection ends with 1006, up to 2147483647. 0 is never. Not in ws. Default: 0 */
+    idleTimeout?: number;
+    /**
+     * Microseconds for which the reactor polls before it sleeps, after traffic: -1 is automatic, 0 never, at most
+     * 2147483647. All servers of a thread share one reactor: the value of the first one counts. Not in ws. Default: -1
+     */
+    spin?: number;
     /** Emit what was received together in one turn; false: one message, ping or pong per turn. Default: true */
     allowSynchronousEvents?: boolean;
     /** Keep the `clients` set. Default: true */
@@ -272,8 +309,9 @@ declare namespace WebSocket {
      * Listens at once.
      *
      * @param callback A listener for `'listening'`
-     * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given
-     * @throws {RangeError} ERR_SOCKET_BAD_PORT
+     * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a wrong type of
+     *   `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only` and `spin`
+     * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these out of its range
      * @throws {Error} For `server` and `noServer`, which are not supported yet
      */
     constructor(options: ServerOptions, callback?: () => void);
@@ -299,7 +337,7 @@ declare namespace WebSocket {
     /** Whether the request is for this server: by default, whether its path is `options.path`. May be replaced. */
     shouldHandle(request: IncomingMessage): boolean;
 
-    /** A connection is open. The request is made for listeners only. */
+    /** A connection is open. The request is made only when a listener can see it: `(ws) => ...` costs none. */
     on(event: 'connection', listener: (this: this, ws: WebSocketAlias, request: IncomingMessage) => void): this;
     /** The lines of the 101 response before they are written; lines may be added. Costs a look at every handshake. */
     on(event: 'headers', listener: (this: this, headers: string[], request: IncomingMessage) => void): this;
@@ -324,6 +362,17 @@ declare namespace WebSocket {
 
   const WebSocket: typeof WebSocketAlias;
   type WebSocket = WebSocketAlias;
+
+  const Sender: typeof tools.Sender;
+  type Sender = tools.Sender;
+  const Receiver: typeof tools.Receiver;
+  type Receiver = tools.Receiver;
+  const PerMessageDeflate: typeof tools.PerMessageDeflate;
+  type PerMessageDeflate = tools.PerMessageDeflate;
+  const extension: typeof tools.extension;
+
+  /** A stream over a WebSocket: each chunk that is written is a message; what comes can be read. */
+  function createWebSocketStream(ws: WebSocketAlias, options?: DuplexOptions): Duplex;
 
   namespace subprotocol {
     /**

@@ -37,10 +37,9 @@ const REASON_BYTES = 123;
  */
 function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
-  const { binary: isBinary, fin } = options;
-  if (isBinary !== undefined || 'binary' in options) binary = !!isBinary;
+  if (Object.hasOwn(options, 'binary')) binary = !!options.binary;
   const tag = binary ? OUT_BINARY : OUT_TEXT;
-  return (fin !== undefined ? fin : !('fin' in options)) ? tag | FIN : tag;
+  return !Object.hasOwn(options, 'fin') || options.fin ? tag | FIN : tag;
 }
 
 /**
@@ -155,17 +154,16 @@ function post(ws, tag, data, callback) {
     ws._extra.stream.post(tag, data, typeof callback === 'function' ? callback : undefined);
     return;
   }
-  if (typeof callback === 'function') {
-    tag |= WANT_SENT;
-    addCallback(ws, callback);
-  }
+  const wantsSent = typeof callback === 'function';
+  if (wantsSent) tag |= WANT_SENT;
   const length =
     typeof data === 'string'
       ? outbox.pushText(ws._slot, ws._generation, tag, data)
       : outbox.pushBytes(ws._slot, ws._generation, tag, data);
   ws._accepted += frameBytes(length);
+  // Not before: if the data is refused, this callback would be called for another send.
+  if (wantsSent) addCallback(ws, callback);
 }
-
 
 /**
  * @param {any} ws

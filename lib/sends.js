@@ -221,15 +221,13 @@ function sendFrame(ws, list, callback) {
     return;
   }
   for (const [index, part] of list.entries()) {
-    let tag = OUT_WRITE;
-    if (index === last && typeof callback === 'function') {
-      tag |= OUT_FLAG_WANT_SENT << 8;
-      outgoing.addCallback(ws, callback);
-    }
+    const wantsSent = index === last && typeof callback === 'function';
+    const tag = wantsSent ? OUT_WRITE | (OUT_FLAG_WANT_SENT << 8) : OUT_WRITE;
     ws._accepted +=
       typeof part === 'string'
         ? outbox.pushText(ws._slot, ws._generation, tag, part)
         : outbox.pushBytes(ws._slot, ws._generation, tag, part);
+    if (wantsSent) outgoing.addCallback(ws, callback);
   }
 }
 
