@@ -347,3 +347,12 @@ test('TLS: messages of all sizes, and a clean end', async (t) => {
   client.close(1000, 'done');
   t.deepEqual(await closeOf(ws), [1000, Buffer.from('done')]);
 });
+
+ownOnly('an engine that fails ends its connection and nothing else', async (t) => {
+  const { ws, near } = rawPair();
+  const seen = eventsOf(ws);
+  // What a chunk that is no memory does to the native side.
+  near.emit('data', 'not bytes');
+  await closeOf(ws);
+  t.deepEqual(seen, [['close', 1006, '']]);
+});

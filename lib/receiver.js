@@ -35,9 +35,14 @@ class Receiver extends Writable {
       return;
     }
     const records = /** @type {Array<[number, Buffer]>} */ ([]);
+    let failure = /** @type {Error | undefined} */ (undefined);
     const take = (/** @type {number} */ tag, /** @type {Buffer} */ data) => records.push([tag, data]);
-    parse(this._engine, chunk, take, take);
-    this._emitAll(records, 0, callback);
+    const broke = (/** @type {Error} */ error) => {
+      failure = error;
+    };
+    parse(this._engine, chunk, { take, takeLater: take, broke });
+    if (failure === undefined) this._emitAll(records, 0, callback);
+    else callback(failure);
   }
 
   /**

@@ -48,10 +48,6 @@ class StreamConnection {
     this.ws = ws;
     this.socket = socket;
     this.engine = createEngine((ws._bits & CLIENT) === 0, options);
-    /** @type {(tag: number, data: Buffer) => void} */
-    this.take = (tag, data) => inbound.arrived(ws, tag, data);
-    /** @type {(tag: number, data: Buffer) => void} */
-    this.takeLater = (tag, data) => inbound.hold(ws, tag, data);
     this.generateMask = options.generateMask;
     this.closeTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Whether the peer broke the protocol. */
@@ -70,20 +66,41 @@ class StreamConnection {
    */
   input(chunk) {
     this.chunks.push(chunk);
-    if (this.isParsing) return;
+    if (!this.isParsing) this.parseAll();
+  }
+
+  parseAll() {
     this.isParsing = true;
     try {
       for (let next = this.chunks.shift(); next !== undefined; next = this.chunks.shift()) {
-        parse(this.engine, next, this.take, this.takeLater);
+        parse(this.engine, next, this);
       }
     } finally {
       this.isParsing = false;
+      // A handler threw.
+      if (this.chunks.length !== 0) process.nextTick(parseRest, this);
       const { _bits: bits, _extra: extra } = this.ws;
       if ((bits & HOLDING) !== 0 && (bits & GONE) === 0 && !extra.throttled) {
         extra.throttled = true;
         this.socket.pause();
       }
     }
+  }
+
+  /** @param {number} tag @param {Buffer} data */
+  take(tag, data) {
+    inbound.arrived(this.ws, tag, data);
+  }
+
+  /** @param {number} tag @param {Buffer} data */
+  takeLater(tag, data) {
+    inbound.hold(this.ws, tag, data);
+  }
+
+  /** The engine failed: that ends this connection and nothing else. */
+  broke() {
+    this.failed = true;
+    this.socket.destroy();
   }
 
   /**
@@ -204,6 +221,11 @@ function uncorkAll() {
   const connections = corked;
   corked = [];
   for (const connection of connections) connection.uncork();
+}
+
+/** @param {StreamConnection} connection */
+function parseRest(connection) {
+  if (!connection.isParsing) connection.parseAll();
 }
 
 /** @param {any} socket */

@@ -35,43 +35,57 @@ function createEngine(isServer, options) {
 }
 
 /**
- * Parses a chunk and gives its records to `take`, in order.
+ * @typedef {object} Sink Where records go, in order
+ * @property {(tag: number, data: Buffer) => void} take
+ * @property {(tag: number, data: Buffer) => void} takeLater Gets those that are left when `take` has thrown
+ * @property {(error: Error) => void} broke The engine itself failed; the connection must end
+ */
+
+/**
+ * Parses a chunk.
  *
  * @param {any} engine
  * @param {Buffer} chunk It is unmasked in place, and payloads are views of it
- * @param {(tag: number, data: Buffer) => void} take
- * @param {(tag: number, data: Buffer) => void} takeRest Gets what follows when `take` throws
+ * @param {Sink} sink
  */
-function parse(engine, chunk, take, takeRest) {
+function parse(engine, chunk, sink) {
   if (depth === arrays.length) arrays.push(new Uint32Array(MOST_RECORDS * RECORD_WORDS));
-  const records = arrays[depth++];
-  let next = 0;
-  let count = 0;
-  let taker = take;
-  const go = () => {
-    do {
-      if (next === count) {
-        count = engine.input(chunk, records);
-        next = 0;
-      }
-      while (next < count) {
-        const word = RECORD_WORDS * next++;
-        const tag = records[word + 1];
-        taker(tag, payload(engine, chunk, tag, records[word + 2], records[word + 3]));
-      }
-    } while (count === MOST_RECORDS);
-  };
+  const progress = { records: arrays[depth++], next: 0, count: 0 };
   let isDone = false;
   try {
-    go();
+    parseOn(engine, chunk, sink, progress, (tag, data) => sink.take(tag, data));
     isDone = true;
   } finally {
-    if (!isDone) {
-      taker = takeRest;
-      go();
-    }
+    if (!isDone) parseOn(engine, chunk, sink, progress, (tag, data) => sink.takeLater(tag, data));
     depth--;
   }
+}
+
+/**
+ * @param {any} engine
+ * @param {Buffer} chunk
+ * @param {Sink} sink
+ * @param {{ records: Uint32Array, next: number, count: number }} progress Of `count` records the first `next` are taken
+ * @param {(tag: number, data: Buffer) => void} take
+ */
+function parseOn(engine, chunk, sink, progress, take) {
+  const { records } = progress;
+  do {
+    if (progress.next === progress.count) {
+      progress.next = 0;
+      try {
+        progress.count = engine.input(chunk, records);
+      } catch (error) {
+        progress.count = 0;
+        sink.broke(/** @type {Error} */ (error));
+      }
+    }
+    while (progress.next < progress.count) {
+      const word = RECORD_WORDS * progress.next++;
+      const tag = records[word + 1];
+      take(tag, payload(engine, chunk, tag, records[word + 2], records[word + 3]));
+    }
+  } while (progress.count === MOST_RECORDS);
 }
 
 /**
