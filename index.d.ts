@@ -1,11 +1,14 @@
 /// <reference types="node" />
 
 import { EventEmitter } from 'node:events';
-import { IncomingMessage } from 'node:http';
-import { Duplex } from 'node:stream';
+import { ClientRequest, IncomingMessage } from 'node:http';
+import { Duplex, DuplexOptions } from 'node:stream';
+
+import * as client from './types/client';
+import * as tools from './types/tools';
 
 /**
- * A connection. The server makes it; `new WebSocket(address)`, the client, is not supported yet and throws.
+ * A connection: one that the server makes, or a client.
  *
  * Besides the events there is the interface of the browser: `onmessage`, `addEventListener` and so on.
  */
@@ -25,11 +28,15 @@ declare class WebSocket extends EventEmitter {
   readonly CLOSED: 3;
 
   /**
-   * A WebSocket that is not connected: for classes that extend this one.
+   * Connects to a server. Whatever fails later is an 'error' event.
    *
-   * @param address Only `null`
-   * @throws {Error} For an address: the client is not supported yet
+   * @param address `ws:`, `wss:`, `http:`, `https:` or `ws+unix:`
+   * @throws {SyntaxError} For an address or a subprotocol that is none
+   * @throws {RangeError} For another `protocolVersion`
    */
+  constructor(address: string | URL, options?: WebSocket.ClientOptions);
+  constructor(address: string | URL, protocols?: string | readonly string[], options?: WebSocket.ClientOptions);
+  /** A WebSocket that is not connected: for classes that extend this one, and for `setSocket`. */
   constructor(address: null, protocols?: undefined, options?: WebSocket.ServerOptions);
 
   /** The form of binary messages. Text is always a `Buffer`. Unknown values are ignored. Default: `'nodebuffer'` */
@@ -48,7 +55,7 @@ declare class WebSocket extends EventEmitter {
   /** One of CONNECTING, OPEN, CLOSING and CLOSED. */
   readonly readyState: 0 | 1 | 2 | 3;
   /** The address of a client; undefined on a server. */
-  readonly url: undefined;
+  readonly url: string | undefined;
 
   onopen: ((event: WebSocket.Event) => void) | null;
   onerror: ((event: WebSocket.ErrorEvent) => void) | null;
@@ -103,6 +110,9 @@ declare class WebSocket extends EventEmitter {
   send(data: WebSocket.Data, callback?: WebSocket.SendCallback): void;
   send(data: WebSocket.Data, options: WebSocket.SendOptions | null | undefined, callback?: WebSocket.SendCallback): void;
 
+  /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
+  setSocket(socket: Duplex, head: Buffer, options: WebSocket.ClientOptions | WebSocket.ServerOptions): void;
+
   /** Destroys the connection at once. `'close'` with code 1006 follows, and no other event. */
   terminate(): void;
 
@@ -132,6 +142,12 @@ declare class WebSocket extends EventEmitter {
    */
   on(event: 'drain', listener: (this: this) => void): this;
   on(event: 'open', listener: (this: this) => void): this;
+  /** Of a client: the answer that it connects with. */
+  on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
+  /** Of a client: another answer. A listener has to end the request. */
+  on(event: 'unexpected-response', listener: (this: this, request: ClientRequest, response: IncomingMessage) => void): this;
+  /** Of a client: a redirect is followed; header fields may be removed. */
+  on(event: 'redirect', listener: (this: this, url: string, request: ClientRequest) => void): this;
   on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
 
   once(event: 'message', listener: (this: this, data: WebSocket.RawData, isBinary: boolean) => void): this;
@@ -172,9 +188,11 @@ declare namespace WebSocket {
     compress?: boolean;
     /** Whether this is the last fragment of the message. Default: true */
     fin?: boolean;
-    /** Ignored: servers do not mask. */
+    /** Default: as the role demands. The reactor's connections ignore it. */
     mask?: boolean;
   }
+
+  type ClientOptions = client.ClientOptions<WebSocketAlias>;
 
   interface Event {
     readonly type: string;
@@ -344,6 +362,17 @@ declare namespace WebSocket {
 
   const WebSocket: typeof WebSocketAlias;
   type WebSocket = WebSocketAlias;
+
+  const Sender: typeof tools.Sender;
+  type Sender = tools.Sender;
+  const Receiver: typeof tools.Receiver;
+  type Receiver = tools.Receiver;
+  const PerMessageDeflate: typeof tools.PerMessageDeflate;
+  type PerMessageDeflate = tools.PerMessageDeflate;
+  const extension: typeof tools.extension;
+
+  /** A stream over a WebSocket: each chunk that is written is a message; what comes can be read. */
+  function createWebSocketStream(ws: WebSocketAlias, options?: DuplexOptions): Duplex;
 
   namespace subprotocol {
     /**

@@ -7,8 +7,10 @@
 mod listen;
 mod payload;
 mod reactor;
+mod stream;
 mod tables;
 
 pub use listen::{ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
+pub use stream::{StreamEngine, StreamOptions};
 pub use tables::{ProtocolErrorRow, layout, protocol_errors};
