@@ -248,7 +248,7 @@ function failed(ws, kind, detail) {
  * @param {number} tag
  */
 function closed(ws, tag) {
-  reactor.state.connections[ws._slot] = undefined;
+  reactor.forget(ws._slot);
   ws._bits |= GONE;
   const mayWait = (ws._bits & TERMINATED) === 0;
   if (mayWait && (ws._bits & PAUSED) !== 0 && ws._readyState === OPEN) {
@@ -266,7 +266,7 @@ function closed(ws, tag) {
 /** @param {any} ws */
 function finish(ws) {
   ws._readyState = CLOSING;
-  reactor.release();
+  if (!ws._extra?.socket?._unreferenced) reactor.release();
   abandonSends(ws);
   ws._owner?.closed(ws);
   try {

@@ -2,7 +2,6 @@
 
 const net = require('node:net');
 
-const { notSupported } = require('./errors');
 const { WebSocket } = require('./websocket');
 
 /** Milliseconds that a client has for its upgrade request: Node's `headersTimeout`. */
@@ -45,7 +44,6 @@ const WATCHED = ['handleProtocols', 'path', 'verifyClient'];
  * @param {any} given
  * @returns {any}
  * @throws {TypeError} Unless there is exactly one of port, server and noServer
- * @throws {Error} For a way in that is not supported yet
  */
 function merge(given) {
   const options = { ...DEFAULTS, ...given };
@@ -55,10 +53,8 @@ function merge(given) {
       'One and only one of the "port", "server", or "noServer" options must be specified',
     );
   }
-  if (server) throw notSupported('The "server" option');
-  if (noServer) throw notSupported('The "noServer" option');
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
-  options.port = portOf(port);
+  if (port != null) options.port = portOf(port);
   return options;
 }
 
@@ -131,17 +127,28 @@ function listenOptions(options, host, ask) {
     backlog: options.backlog > 0 ? options.backlog | 0 : BACKLOG,
     ipv6Only: !!options.ipv6Only,
     path: options.path ? String(options.path) : null,
+    handshakeTimeout: HANDSHAKE_MILLISECONDS,
+    ask,
+    connection: connectionOptions(options),
+  };
+}
+
+/**
+ * How the reactor serves a connection.
+ *
+ * @param {any} options The options of the server
+ */
+function connectionOptions(options) {
+  return {
     maxPayload: limit(options.maxPayload),
     maxFragments: limit(options.maxFragments),
     skipUtf8Validation: !!options.skipUTF8Validation,
     autoPong: !!options.autoPong,
     maxPendingAutoPongs: limit(options.maxPendingAutoPongs),
     closeTimeout: delay(options.closeTimeout),
-    handshakeTimeout: HANDSHAKE_MILLISECONDS,
     pingInterval: 0,
     idleTimeout: 0,
-    ask,
   };
 }
 
-module.exports = { listenOptions, merge, watch };
+module.exports = { connectionOptions, listenOptions, merge, watch };

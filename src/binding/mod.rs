@@ -4,11 +4,12 @@
 
 #![deny(unsafe_code)]
 
+mod adopt;
 mod listen;
 mod payload;
 mod reactor;
 mod tables;
 
-pub use listen::{ListenOptions, Listening};
+pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
 pub use tables::{ProtocolErrorRow, layout, protocol_errors};

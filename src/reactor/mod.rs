@@ -334,7 +334,8 @@ impl<C: Consumer> Reactor<C> {
             match listener.accept(self.work.now) {
                 Accepted::Connection(stream) => {
                     let config = listener.config.clone();
-                    self.admit(stream, id, config, Phase::Handshake(Box::default()));
+                    let slot = self.connections.next_id();
+                    self.admit(slot, stream, id, config, Phase::Handshake(Box::default()));
                 }
                 Accepted::Empty | Accepted::Exhausted => return,
             }
@@ -346,17 +347,31 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn on_adopt(&mut self, adoption: Adoption) {
-        if adoption.stream.set_nonblocking(true).is_err() {
-            return;
+        let Adoption { stream, id: chosen, response, prefix, listener, config } = adoption;
+        let id = match chosen {
+            Some(id) => self.connections.reserve(id),
+            None => Some(self.connections.next_id()),
+        };
+        // A socket that refuses this is dead and will say so on the first read.
+        let _dead_anyway = stream.set_nonblocking(true);
+        let stream = mio::net::TcpStream::from_std(stream);
+        match id.and_then(|id| self.admit(id, stream, listener, config, Phase::Open)) {
+            Some(slot) => {
+                let tell = chosen.is_none();
+                self.guarded(slot, |reactor| reactor.open_adopted(slot, tell, &response, &prefix));
+            }
+            None => {
+                if let Some(id) = chosen {
+                    self.consumer.on_closed(id);
+                }
+            }
         }
-        let stream = mio::net::TcpStream::from_std(adoption.stream);
-        let Some(slot) = self.admit(stream, adoption.listener, adoption.config, Phase::Open) else { return };
-        self.guarded(slot, |reactor| reactor.open_adopted(slot, &adoption.prefix));
     }
 
     /// Takes a socket in. `None`: it is dead already, or the poll is full.
     fn admit(
         &mut self,
+        id: ConnectionId,
         mut stream: mio::net::TcpStream,
         listener: u32,
         config: Arc<ListenerConfig>,
@@ -364,7 +379,6 @@ impl<C: Consumer> Reactor<C> {
     ) -> Option<u32> {
         // A socket that refuses this is dead and will say so on the first read.
         let _dead_anyway = stream.set_nodelay(true);
-        let id = self.connections.next_id();
         let interest = Interest::READABLE.add(Interest::WRITABLE);
         self.poll.registry().register(&mut stream, Token(id.slot as usize), interest).ok()?;
         let mut connection = Connection::new(stream, listener, config, phase);
@@ -372,7 +386,7 @@ impl<C: Consumer> Reactor<C> {
             let after = connection.config.handshake_timeout;
             self.work.timers.arm(id, &mut connection.deadline, self.work.now, after);
         }
-        self.connections.insert(connection);
+        self.connections.insert(id, connection);
         Some(id.slot)
     }
 

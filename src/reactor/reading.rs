@@ -83,18 +83,23 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// An adopted socket becomes a connection.
-    pub(super) fn open_adopted(&mut self, slot: u32, prefix: &[u8]) {
+    pub(super) fn open_adopted(&mut self, slot: u32, tell: bool, response: &[u8], prefix: &[u8]) {
         let Some((mut session, consumer)) = self.session(slot) else { return };
-        let opening = Opening {
-            listener: session.connection.listener,
-            local: session.local_address(),
-            remote: session.remote_address(),
-            request: None,
-            protocol: None,
-        };
         upgrade::open(&mut session);
         session.connection.announced = true;
-        consumer.on_open(&mut session, &opening);
+        if !response.is_empty() {
+            session.write(response);
+        }
+        if tell {
+            let opening = Opening {
+                listener: session.connection.listener,
+                local: session.local_address(),
+                remote: session.remote_address(),
+                request: None,
+                protocol: None,
+            };
+            consumer.on_open(&mut session, &opening);
+        }
         self.feed(slot, prefix);
     }
 
@@ -201,6 +206,8 @@ impl<C: Consumer> Reactor<C> {
     fn on_bytes(&mut self, slot: u32, len: usize) {
         let range = self.consumer.claim(len);
         let Some((mut session, consumer)) = self.session(slot) else { return };
+        session.connection.received += len as u64;
+        consumer.on_received(session.id, session.connection.received);
         match session.connection.phase {
             Phase::Open => {
                 touch_silence(&mut session);
