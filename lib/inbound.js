@@ -60,6 +60,8 @@ function record(ws, tag, offset, length) {
   if (kind === IN_SENT) sent(ws, length);
   else if (kind === IN_DRAIN) ws.emit('drain');
   else if (kind === IN_CLOSED) closed(ws, tag);
+  // Told during the handshake and overtaken by its end: it is told again when everything before it has been read.
+  else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) {
     const data = kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length);
     if (mustHold(ws)) hold(ws, tag, data);
@@ -165,7 +167,7 @@ function deliver(ws, tag, data) {
   if (kind === IN_CLOSED) finish(ws);
   else if ((ws._bits & TERMINATED) !== 0) return;
   else if (kind === IN_TEXT) ws.emit('message', data, false);
-  else if (kind === IN_BINARY) ws.emit('message', convert(ws._binaryType, data), true);
+  else if (kind === IN_BINARY) ws.emit('message', convert(ws.binaryType, data), true);
   else if (kind === IN_PING) ws.emit('ping', data);
   else if (kind === IN_PONG) ws.emit('pong', data);
   else if (kind === IN_END) ended(ws);
@@ -205,11 +207,12 @@ function convert(binaryType, data) {
  */
 function closeReceived(ws, code, reason) {
   ws._bits |= CLOSE_RECEIVED;
-  ws._closeCode = code;
+  const extra = ws._ensureExtra();
+  extra.closeCode = code;
   if (reason.length !== 0) {
     // A copy: the WebSocket must not keep the slab.
-    ws._closeMessage = Buffer.allocUnsafeSlow(reason.length);
-    ws._closeMessage.set(reason);
+    extra.closeMessage = Buffer.allocUnsafeSlow(reason.length);
+    extra.closeMessage.set(reason);
   }
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);

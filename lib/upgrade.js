@@ -1,6 +1,7 @@
 'use strict';
 
 const {
+  EMPTY_BUFFER,
   IN_FLAG_BEFORE_SHOULD_HANDLE,
   IN_CLOSED,
   IN_END,
@@ -37,9 +38,10 @@ class Upgrade extends Handshake {
   /**
    * @param {any} server The WebSocketServer
    * @param {number} slot
-   * @param {Buffer} opened Payload of the REQUEST record
+   * @param {Buffer} bytes
+   * @param {number} start Where in it the payload of the REQUEST record begins
    */
-  constructor(server, slot, opened) {
+  constructor(server, slot, bytes, start) {
     super(server, null, null);
     this._slot = 0;
     this._generation = 0;
@@ -50,9 +52,9 @@ class Upgrade extends Handshake {
     // One of the bits of NOT_PLAIN: dispatch must not take it for an open WebSocket.
     this._bits = 0x80;
     this._extra = { callbacks: /** @type {Function[] | null} */ (null) };
-    readPeer(this, slot, opened);
+    readPeer(this, slot, bytes, start);
     this.socket = /** @type {any} */ (new Socket(this));
-    this.request = new UpgradeRequest(requestText(opened), this);
+    this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.answered = false;
     this.gone = false;
     this.isPaused = false;
@@ -117,7 +119,7 @@ class Upgrade extends Handshake {
   accept(response, protocol) {
     if (this.gone || this.socket.destroyed) return;
     this.push(OUT_ACCEPT, response);
-    this.server.opened(this, protocol, () => this.request, this.socket);
+    this.server.opened(this, protocol, this.request, EMPTY_BUFFER, 0);
   }
 
   /** @param {string} response */

@@ -1,7 +1,8 @@
 //! Wake the other side, but only when it needs it: at most one ring until it answered, none while it is awake.
 //!
-//! Both types are one flag that is only ever exchanged, never stored to: see "Order" in the [bridge](super) for why
-//! that is enough.
+//! Both types are one flag that is only ever exchanged: see "Order" in the [bridge](super) for why that is enough. To
+//! look first and exchange only if it seems worth it, or to store where nobody asks for the old value, is the classic
+//! race that loses a wake-up; the models fail on each.
 
 use super::sync::{AtomicBool, Ordering};
 

@@ -41,7 +41,7 @@
 //! A producer that was told to ring or wake and is interrupted before it does delays the others' work until it goes on;
 //! it cannot lose it.
 //!
-//! loom runs this argument in every order (`RUSTFLAGS="--cfg loom"`, see `tests`), Miri checks the queue.
+//! loom checks this argument on the code itself (`RUSTFLAGS="--cfg loom"`, see `tests`), Miri the queue's unsafe.
 #![deny(unsafe_code)]
 
 pub mod batch;

@@ -54,7 +54,8 @@ impl<T: Send> Queue<T> {
 
     /// Whether nothing is waiting. Another thread may push right after; see [`Sleep`](super::doorbell::Sleep).
     pub fn is_empty(&self) -> bool {
-        self.head.load(Ordering::Acquire).is_null()
+        // Relaxed: it follows no pointer, and what must be seen was made visible by the exchange before this look.
+        self.head.load(Ordering::Relaxed).is_null()
     }
 
     /// Takes everything that was pushed so far, oldest first.

@@ -1,6 +1,5 @@
 //! The slabs of connections, with generations: a stale id finds nothing.
 
-use crate::bridge::gauges::MAX_SLOTS;
 use crate::bridge::layout::ADOPTED_SLOTS;
 
 use super::connection::Connection;
@@ -24,6 +23,8 @@ pub(super) struct Connections {
     /// Slots numbered by the adopter of their sockets, who uses one again when he has heard that it is free.
     adopted: Vec<Entry>,
     live: usize,
+    /// How many slots there may be of each kind.
+    limit: u32,
 }
 
 #[derive(Default)]
@@ -34,14 +35,22 @@ struct Entry {
 }
 
 impl Connections {
-    pub(super) fn new() -> Self {
-        Self { entries: Vec::new(), free: Vec::new(), quarantine: Vec::new(), adopted: Vec::new(), live: 0 }
+    pub(super) fn new(limit: u32) -> Self {
+        Self {
+            entries: Vec::new(),
+            free: Vec::new(),
+            quarantine: Vec::new(),
+            adopted: Vec::new(),
+            live: 0,
+            limit,
+        }
     }
 
-    /// The id that the next `insert` will use.
-    pub(super) fn next_id(&mut self) -> ConnectionId {
+    /// The id for the next `insert`; `None` when all slots are taken.
+    pub(super) fn next_id(&mut self) -> Option<ConnectionId> {
         let slot = match self.free.last() {
             Some(&slot) => slot,
+            None if self.entries.len() >= self.limit as usize => return None,
             None => {
                 let slot = self.entries.len() as u32;
                 self.entries.push(Entry::default());
@@ -49,12 +58,12 @@ impl Connections {
                 slot
             }
         };
-        ConnectionId { slot, generation: self.entries[slot as usize].generation }
+        Some(ConnectionId { slot, generation: self.entries[slot as usize].generation })
     }
 
     /// Makes `id`, which the adopter of a socket has chosen, the id for the next `insert`; `None` when it cannot be.
     pub(super) fn reserve(&mut self, id: ConnectionId) -> Option<ConnectionId> {
-        let index = id.slot.checked_sub(ADOPTED_SLOTS).filter(|&index| index < MAX_SLOTS)? as usize;
+        let index = id.slot.checked_sub(ADOPTED_SLOTS).filter(|&index| index < self.limit)? as usize;
         if self.adopted.len() <= index {
             self.adopted.resize_with(index + 1, Entry::default);
         }

@@ -23,6 +23,7 @@ mod opening;
 mod outgoing;
 mod reading;
 mod session;
+mod socket;
 mod spin;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ use mio::event::Event;
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::bridge::chunk::Outbox;
+use crate::bridge::gauges::MAX_SLOTS;
 
 pub use config::{ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
 pub use connection::HEADROOM;
@@ -111,6 +113,7 @@ impl<C: Consumer> Reactor<C> {
             ready: Vec::new(),
             starved: Vec::new(),
             doomed: Vec::new(),
+            unfinished: 0,
         };
         Ok(Self {
             poll,
@@ -118,7 +121,7 @@ impl<C: Consumer> Reactor<C> {
             shared: Arc::new(Shared { outbox: Outbox::new(), waker }),
             config,
             consumer,
-            connections: Connections::new(),
+            connections: Connections::new(MAX_SLOTS),
             listeners: HashMap::new(),
             work,
             spinner: Spinner::new(config.spin),
@@ -173,6 +176,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.wish_for_credit();
         let timeout = self.patience(timeout);
         // Announced before the queue is looked at: a producer that pushes after the look sees the announcement.
         let sleeping = timeout != Some(Duration::ZERO);
@@ -200,15 +204,13 @@ impl<C: Consumer> Reactor<C> {
 
     /// How long to sleep at most.
     fn patience(&mut self, timeout: Option<Duration>) -> Option<Duration> {
-        if !self.work.ready.is_empty() {
+        if !self.work.ready.is_empty() || !self.work.dirty.is_empty() {
             return Some(Duration::ZERO);
         }
-        let mut now = self.work.now;
-        if self.spinner.is_on() {
-            now = Instant::now();
-            if self.spinner.spinning(now) {
-                return Some(Duration::ZERO);
-            }
+        // Not the time of the last turn: that turn, and whatever the caller did since, have taken some.
+        let now = Instant::now();
+        if self.spinner.is_on() && self.spinner.spinning(now) {
+            return Some(Duration::ZERO);
         }
         let timers = self.work.timers.timeout(now);
         let listeners = self.listeners.values().filter_map(|listener| listener.retry_at).min();
@@ -260,19 +262,13 @@ impl<C: Consumer> Reactor<C> {
             self.guarded(slot, |reactor| reactor.flush_one(slot));
         }
         if readable || closed {
-            if let Some(connection) = self.connections.get_mut(slot) {
-                connection.readable = true;
-            }
-            self.guarded(slot, |reactor| reactor.read(slot, closed));
-        }
-    }
-
-    /// Goes on with the connections whose turn was over before their data was.
-    fn on_ready(&mut self) {
-        for slot in std::mem::take(&mut self.work.ready) {
-            if let Some(connection) = self.connections.get_mut(slot) {
-                connection.queued = false;
-                self.guarded(slot, |reactor| reactor.read(slot, true));
+            let Some(connection) = self.connections.get_mut(slot) else { return };
+            connection.readable = true;
+            connection.hung_up |= closed;
+            connection.dead |= event.is_error();
+            // Those on the list have had their share of this turn.
+            if !connection.queued {
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, closed));
             }
         }
     }
@@ -290,10 +286,12 @@ impl<C: Consumer> Reactor<C> {
     /// Closes the socket and tells the consumer.
     fn destroy(&mut self, slot: u32) {
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
+        self.work.unfinished = self.work.unfinished.saturating_sub(connection.engine.buffered());
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
         if connection.announced {
-            self.consumer.on_closed(id);
+            // A panic must not go beyond the connection, and that is gone already.
+            let _panicked = catch_unwind(AssertUnwindSafe(|| self.consumer.on_closed(id)));
         }
     }
 
@@ -308,9 +306,10 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn on_close_listener(&mut self, id: u32) {
-        if let Some(mut listener) = self.listeners.remove(&id) {
-            let _closed_next = self.poll.registry().deregister(&mut listener.socket);
-        }
+        let Some(mut listener) = self.listeners.remove(&id) else { return };
+        let _closed_next = self.poll.registry().deregister(&mut listener.socket);
+        // Before it is told: whoever hears of it may want the port.
+        drop(listener);
         for slot in self.connections.slots() {
             if let Some(connection) = self.connections.get_mut(slot)
                 && connection.listener == id
@@ -327,22 +326,29 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn accept(&mut self, id: u32) {
-        for _ in 0..config::ACCEPT_BUDGET {
+        // Connections that come and go leave records behind that no mark of their own limits.
+        let (budget, pause) = match self.consumer.is_pressed(self.work.unfinished) {
+            true => (0, config::PRESSED_ACCEPT),
+            false => (config::ACCEPT_BUDGET, Duration::ZERO),
+        };
+        for _ in 0..budget {
             let Some(listener) = self.listeners.get_mut(&id).filter(|listener| listener.accepting) else {
                 return;
             };
             match listener.accept(self.work.now) {
                 Accepted::Connection(stream) => {
                     let config = listener.config.clone();
-                    let slot = self.connections.next_id();
-                    self.admit(slot, stream, id, config, Phase::Handshake(Box::default()));
+                    // Without a slot for it, the socket is closed.
+                    if let Some(new) = self.connections.next_id() {
+                        self.admit(new, stream, id, config, Phase::Handshake(Box::default()));
+                    }
                 }
                 Accepted::Empty | Accepted::Exhausted => return,
             }
         }
         // The edge is used up but the queue is not.
         if let Some(listener) = self.listeners.get_mut(&id) {
-            listener.retry_at = Some(self.work.now);
+            listener.retry_at = Some(self.work.now + pause);
         }
     }
 
@@ -350,7 +356,7 @@ impl<C: Consumer> Reactor<C> {
         let Adoption { stream, id: chosen, response, prefix, listener, config } = adoption;
         let id = match chosen {
             Some(id) => self.connections.reserve(id),
-            None => Some(self.connections.next_id()),
+            None => self.connections.next_id(),
         };
         // A socket that refuses this is dead and will say so on the first read.
         let _dead_anyway = stream.set_nonblocking(true);
@@ -368,7 +374,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Takes a socket in. `None`: it is dead already, or the poll is full.
+    /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.
     fn admit(
         &mut self,
         id: ConnectionId,
@@ -393,7 +399,9 @@ impl<C: Consumer> Reactor<C> {
     /// What is queued is tried to be written, then every socket is closed.
     fn close_all(&mut self) {
         self.on_commands();
-        self.flush();
+        while !self.work.dirty.is_empty() {
+            self.flush();
+        }
         for slot in self.connections.slots() {
             self.destroy(slot);
         }

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
 
+use super::socket;
 use mio::net::TcpStream;
-use socket2::SockRef;
 
 /// Small frames are gathered up to this size before a further buffer is begun, so that memory is freed as it is written.
 const GATHER: usize = 64 << 10;
@@ -12,25 +12,6 @@ const GATHER: usize = 64 << 10;
 const VECTORS: usize = 32;
 /// Gathering buffers kept for the next turn; one per connection that is written to in a turn.
 const POOLED: usize = 256;
-
-/// The peer may be gone: an error, not a signal that ends the embedding process (faults O02).
-#[cfg(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd"
-))]
-pub(super) const SEND_FLAGS: i32 = 0x4000;
-/// Elsewhere there is no such flag; the standard library sets SO_NOSIGPIPE on macOS and Windows has no signals.
-#[cfg(not(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd"
-)))]
-pub(super) const SEND_FLAGS: i32 = 0;
 
 /// Gathering buffers that no connection needs at the moment: idle connections own none.
 #[derive(Default)]
@@ -58,6 +39,8 @@ pub(super) struct Outgoing {
     gathered_start: usize,
     /// Sum of all that waits.
     len: usize,
+    /// Sum of all that was ever queued. Invariant: >= len.
+    pushed: u64,
 }
 
 struct Segment {
@@ -69,6 +52,8 @@ struct Segment {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Flushed {
     All,
+    /// The budget is used up.
+    Some,
     /// The kernel's buffer is full; a writable event will come.
     Blocked,
 }
@@ -82,6 +67,16 @@ impl Outgoing {
         self.len == 0
     }
 
+    /// Bytes that were ever queued.
+    pub(super) fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// How many of those the kernel has.
+    pub(super) fn written(&self) -> u64 {
+        self.pushed.saturating_sub(self.len as u64)
+    }
+
     /// Queues `head` and `body` as one piece, copying both.
     pub(super) fn push(&mut self, head: &[u8], body: &[u8], pool: &mut Pool) {
         if self.gathered.capacity() == 0 {
@@ -91,7 +86,7 @@ impl Outgoing {
         }
         self.gathered.extend_from_slice(head);
         self.gathered.extend_from_slice(body);
-        self.len += head.len() + body.len();
+        self.count(head.len() + body.len());
     }
 
     /// Queues `bytes[start..]` without copying.
@@ -99,26 +94,33 @@ impl Outgoing {
         if !self.gathered.is_empty() {
             self.seal();
         }
-        self.len += bytes.len() - start;
+        self.count(bytes.len().saturating_sub(start));
         self.queue.push_back(Segment { bytes, start });
     }
 
-    /// Writes until all is written or the kernel takes no more.
+    /// Writes until all is written, the kernel takes no more, or `budget` bytes have been written.
     ///
     /// # Errors
     /// The socket's; the connection is then of no more use.
-    pub(super) fn flush(&mut self, socket: &TcpStream, pool: &mut Pool) -> io::Result<Flushed> {
+    pub(super) fn flush(
+        &mut self,
+        socket: &TcpStream,
+        pool: &mut Pool,
+        mut budget: usize,
+    ) -> io::Result<Flushed> {
         while self.len > 0 {
-            let wanted = self.len;
+            if budget == 0 {
+                return Ok(Flushed::Some);
+            }
             let sent = match self.write_once(socket) {
                 Ok(sent) => sent,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Flushed::Blocked),
                 Err(error) => return Err(error),
             };
-            self.consume(sent);
             // A short write on a non-blocking stream means a full buffer, but only a refused one arms the edge.
-            debug_assert!(sent <= wanted);
+            self.consume(sent);
+            budget = budget.saturating_sub(sent);
         }
         if self.gathered.capacity() > 0 {
             pool.give(std::mem::take(&mut self.gathered));
@@ -129,19 +131,23 @@ impl Outgoing {
         Ok(Flushed::All)
     }
 
+    fn count(&mut self, bytes: usize) {
+        self.len += bytes;
+        self.pushed += bytes as u64;
+    }
+
     fn seal(&mut self) {
         let bytes = std::mem::take(&mut self.gathered);
         self.queue.push_back(Segment { bytes, start: std::mem::take(&mut self.gathered_start) });
     }
 
-    fn write_once(&self, socket: &TcpStream) -> io::Result<usize> {
-        let socket = SockRef::from(socket);
+    fn write_once(&self, stream: &TcpStream) -> io::Result<usize> {
         let gathered = self.gathered.get(self.gathered_start..).unwrap_or_default();
         let Some(first) = self.queue.front() else {
-            return socket.send_with_flags(gathered, SEND_FLAGS);
+            return socket::send(stream, gathered);
         };
         if self.queue.len() == 1 && gathered.is_empty() {
-            return socket.send_with_flags(first.rest(), SEND_FLAGS);
+            return socket::send(stream, first.rest());
         }
         let mut vectors = [IoSlice::new(&[]); VECTORS];
         let mut used = 0;
@@ -150,7 +156,7 @@ impl Outgoing {
             *vector = IoSlice::new(bytes);
             used += 1;
         }
-        socket.send_vectored_with_flags(&vectors[..used], SEND_FLAGS)
+        socket::send_vectored(stream, &vectors[..used])
     }
 
     fn consume(&mut self, mut sent: usize) {
@@ -211,5 +217,26 @@ mod tests {
         out.push_owned(b"d".to_vec(), 0);
         assert_eq!(out.len(), 2);
         assert_eq!(out.queue.iter().flat_map(Segment::rest).copied().collect::<Vec<_>>(), b"cd");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_types, reason = "a socket to write to")]
+    fn a_long_queue_leaves_in_pieces_of_the_budget() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        let client = TcpStream::from_std(client);
+        let (mut out, mut pool) = (Outgoing::default(), Pool::default());
+        for piece in 0..2 * VECTORS as u8 + 1 {
+            out.push_owned(vec![piece], 0);
+        }
+        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::Some);
+        assert_eq!(out.len(), VECTORS + 1);
+        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::Some);
+        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::All);
+        drop(client);
+        let mut received = Vec::new();
+        io::Read::read_to_end(&mut server, &mut received).unwrap();
+        assert_eq!(received, (0..2 * VECTORS as u8 + 1).collect::<Vec<_>>());
     }
 }

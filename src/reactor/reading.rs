@@ -1,16 +1,17 @@
 //! From readable sockets to events.
 
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use crate::engine::{Event, FrameKind, Payload};
 
-use super::config::{READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE};
+use super::config::{READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::opening::Opening;
 use super::session::Session;
+use super::socket;
 use super::timers::Fired;
 use super::{Reactor, upgrade};
 
@@ -31,13 +32,16 @@ impl<C: Consumer> Reactor<C> {
     /// does not prove that the socket is empty, because the peer's end may be behind it.
     pub(super) fn read(&mut self, slot: u32, to_end: bool) {
         let mut budget = READ_BUDGET;
-        while self.may_read(slot) {
+        while let Some(allowed) = self.allowance(slot) {
             if budget == 0 || self.turn_budget == 0 {
                 return self.read_later(slot);
             }
-            let most = READ_SIZE.min(budget);
-            let room = self.consumer.spare(most);
+            let room = self.consumer.spare(READ_SIZE.min(budget).min(allowed));
             let asked = room.len();
+            if asked == 0 {
+                // Reading nothing would look like the peer's end.
+                return self.read_later(slot);
+            }
             let Some(connection) = self.connections.get_mut(slot) else { return };
             match read_once(connection, room) {
                 ReadEnd::Bytes(len) => {
@@ -65,9 +69,40 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
+    /// Goes on with the connections whose turn was over before their data was.
+    pub(super) fn on_ready(&mut self) {
+        let mut waiting = std::mem::take(&mut self.work.ready).into_iter();
+        while self.turn_budget > 0
+            && let Some(slot) = waiting.next()
+        {
+            if let Some(connection) = self.connections.get_mut(slot) {
+                connection.queued = false;
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, true));
+            }
+        }
+        // Whom the turn's budget did not reach is first in the next, before those that it did reach: a few floods
+        // would use it up again and again.
+        let served = std::mem::replace(&mut self.work.ready, waiting.collect());
+        self.work.ready.extend(served);
+    }
+
+    /// As `read`. While the consumer decides about the handshake nothing is read: then it is told here of the peer's end.
+    pub(super) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
+        self.read(slot, to_end);
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        let (hung_up, dead) = (session.connection.hung_up, session.connection.dead);
+        let Phase::Asked(head) = &mut session.connection.phase else { return };
+        if dead {
+            session.work.doomed.push(slot);
+        } else if hung_up && !std::mem::replace(&mut head.ended, true) {
+            consumer.on_end(&mut session);
+        }
+    }
+
     /// Bytes that were read behind a request: they go the way of bytes from the socket.
     pub(super) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
+        while !bytes.is_empty() && self.connections.get_mut(slot).is_some_and(|connection| !connection.doomed)
+        {
             let room = self.consumer.spare(bytes.len().min(READ_SIZE));
             let len = room.len().min(bytes.len());
             let (now, later) = bytes.split_at(len);
@@ -75,8 +110,10 @@ impl<C: Consumer> Reactor<C> {
                 *to = *from;
             }
             bytes = later;
+            debug_assert!(len > 0, "a consumer always has room");
             if len == 0 {
-                return;
+                // Dropping them silently would tear the stream.
+                return self.work.doomed.push(slot);
             }
             self.on_bytes(slot, len);
         }
@@ -112,25 +149,29 @@ impl<C: Consumer> Reactor<C> {
                 connection.held = connection.held.saturating_sub(credit.bytes as usize);
             }
         });
-        if self.work.starved.is_empty() {
-            if std::mem::take(&mut self.starving) {
-                self.consumer.set_starving(false);
-            }
+        if !self.starving {
             return;
         }
         for slot in std::mem::take(&mut self.work.starved) {
             if let Some(connection) = self.connections.get_mut(slot)
                 && std::mem::take(&mut connection.starved)
+                && self.allowance(slot).is_some()
             {
-                self.may_read(slot);
                 self.read_later(slot);
             }
         }
-        if !self.starving && !self.work.starved.is_empty() {
-            self.starving = true;
+        self.starving = !self.work.starved.is_empty();
+        if !self.starving {
+            self.consumer.set_starving(false);
         }
+    }
+
+    /// Asks to be woken for the sake of starved connections, before the reactor sleeps. The wish first, then the look:
+    /// credit that came before the wish wakes nobody.
+    pub(super) fn wish_for_credit(&mut self) {
         if self.starving {
             self.consumer.set_starving(true);
+            self.reclaim();
         }
     }
 
@@ -164,25 +205,35 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Whether the connection may be read now; if not for want of credit, it is put on the list of those.
-    fn may_read(&mut self, slot: u32) -> bool {
-        let pressed = self.consumer.is_pressed();
-        let Some(connection) = self.connections.get_mut(slot) else { return false };
-        if connection.paused || connection.ended || matches!(connection.phase, Phase::Asked(_)) {
-            return false;
+    /// How many bytes may be read from the connection now, at most; if none for want of credit, it is put on the list of
+    /// those.
+    fn allowance(&mut self, slot: u32) -> Option<usize> {
+        let pressed = self.consumer.is_pressed(self.work.unfinished);
+        let connection = self.connections.get_mut(slot)?;
+        if connection.paused
+            || connection.ended
+            || connection.doomed
+            || matches!(connection.phase, Phase::Asked(_))
+        {
+            return None;
         }
-        let mark = if pressed { SMALL_ALLOWANCE } else { self.config.connection_mark };
-        if connection.held < mark {
-            return true;
+        if pressed {
+            // What a read brings is not known before: it may not be more than what is left. An unfinished message counts
+            // too, for all of them together are why memory runs out when each is large.
+            let kept = connection.held + connection.engine.buffered();
+            let left = SMALL_ALLOWANCE.saturating_sub(kept);
+            if left >= SMALLEST_READ {
+                return Some(left);
+            }
+        } else if connection.held < self.config.connection_mark {
+            return Some(usize::MAX);
         }
         if !connection.starved {
             connection.starved = true;
             self.work.starved.push(slot);
-            if !std::mem::replace(&mut self.starving, true) {
-                self.consumer.set_starving(true);
-            }
+            self.starving = true;
         }
-        false
+        None
     }
 
     fn read_later(&mut self, slot: u32) {
@@ -209,9 +260,13 @@ impl<C: Consumer> Reactor<C> {
         session.connection.received += len as u64;
         consumer.on_received(session.id, session.connection.received);
         match session.connection.phase {
+            _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {
                 touch_silence(&mut session);
+                let before = session.connection.engine.buffered();
                 on_frames(consumer, &mut session, range.clone());
+                let after = session.connection.engine.buffered();
+                session.work.unfinished = (session.work.unfinished + after).saturating_sub(before);
                 consumer.release(range);
             }
             Phase::Handshake(_) | Phase::Asked(_) => {
@@ -237,6 +292,11 @@ impl<C: Consumer> Reactor<C> {
             connection.finishing = true;
             return session.touch();
         }
+        // Whatever the consumer does now or does not, it has until then to do it.
+        if session.connection.purpose != Purpose::Close {
+            session.arm_close();
+        }
+        let connection = &session.connection;
         // A close frame was received: the consumer has been told and its answer ends the connection.
         if !connection.engine.close_received() && !connection.engine.failed() {
             consumer.on_end(&mut session);
@@ -246,7 +306,7 @@ impl<C: Consumer> Reactor<C> {
 
 fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
     loop {
-        return match connection.stream.read(room) {
+        return match socket::receive(&connection.stream, room) {
             Ok(0) => ReadEnd::Eof,
             Ok(len) => ReadEnd::Bytes(len),
             Err(error) if error.kind() == ErrorKind::WouldBlock => ReadEnd::Empty,
@@ -260,14 +320,16 @@ fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
 fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: std::ops::Range<usize>) {
     let config = session.connection.config.clone();
     let mut pos = range.start;
-    loop {
+    while !session.connection.doomed {
         let input = consumer.buffer(0..range.end);
         let Some(event) = session.connection.engine.poll(&config.engine, input, &mut pos) else { return };
         match event {
             Event::Message { kind, payload } => consumer.on_message(session, kind, payload),
             Event::Ping(payload) => {
                 auto_pong(consumer, session, &payload);
-                consumer.on_ping(session, payload);
+                if !session.connection.doomed {
+                    consumer.on_ping(session, payload);
+                }
             }
             Event::Pong(payload) => consumer.on_pong(session, payload),
             Event::Close { code, reason } => {
@@ -320,6 +382,10 @@ fn touch_silence(session: &mut Session<'_>) {
 
 fn on_silence(session: &mut Session<'_>) {
     let config = session.connection.config.clone();
+    // Whoever is not listened to is not silent.
+    if session.connection.paused || session.connection.readable {
+        return touch_silence(session);
+    }
     let ping = !config.ping_interval.is_zero();
     // With both set, the shorter fires first; whoever was pinged and stayed silent is gone either way.
     if !ping || session.connection.pinged || is_shorter(config.idle_timeout, config.ping_interval) {
