@@ -5,7 +5,7 @@ const net = require('node:net');
 const { GONE, TERMINATED } = require('./inbound');
 const control = require('./socket-control');
 
-const kState = Symbol('kState');
+const kState = /** @type {any} */ (Symbol('kState'));
 
 /** What an adopted socket was when it was adopted, and what it waits for. */
 class State {

@@ -69,6 +69,9 @@ module.exports = {
   OUT_FLAG_WANT_SENT: 2,
   OUT_FLAG_LARGE: 4,
 
+  /** Bit of `ws._bits`: the connection is a stream of Node, `ws._extra.stream`, and not the reactor's. */
+  STREAM: 0x4000,
+
   // Which handshakes JavaScript wants to see.
   ASK_ALWAYS: 1,
   ASK_REFUSED: 2,

@@ -3,6 +3,7 @@
 const net = require('node:net');
 const { inspect } = require('node:util');
 
+const { limit } = require('./limits');
 const { WebSocket } = require('./websocket');
 
 /** Milliseconds: the longest delay a timer takes. Also the most microseconds of `spin`. */
@@ -127,16 +128,6 @@ function watch(options, changed) {
       },
     });
   }
-}
-
-/**
- * A limit as ws takes it: an integer of 32 bits; what is not positive is no limit.
- *
- * @param {any} value
- * @returns {number} 0 is no limit
- */
-function limit(value) {
-  return Math.max(value | 0, 0);
 }
 
 /**

@@ -16,21 +16,20 @@ const {
   OUT_RESUME,
   OUT_TERMINATE,
   READY_STATES,
+  STREAM,
 } = require('./constants');
+const { abort, connect } = require('./client');
 const privateFields = require('./private-fields');
 const { currentBatch } = require('./dispatch');
-const { notSupported } = require('./errors');
 const eventTarget = require('./event-target');
 const inbound = require('./inbound');
-const outbox = require('./outbox');
 const outgoing = require('./outgoing');
 const reactor = require('./reactor');
-const { postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
+const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
+const { attachStream } = require('./stream-connection');
 
-const { BINARY, FIN, TEXT, post } = outgoing;
-const { CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, TERMINATED } = inbound;
-
-const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
+const { BINARY, FIN, TEXT, command, post } = outgoing;
+const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
 class Extra {
@@ -51,6 +50,10 @@ class Extra {
     /** What the peer's close frame said. */
     this.closeCode = ABNORMAL;
     this.closeMessage = EMPTY_BUFFER;
+    /** The connection over a stream of Node. @type {any} */
+    this.stream = null;
+    /** The handshake of a client. @type {any} */
+    this.client = null;
     /** The facade for `_socket`. @type {any} */
     this.socket = null;
     /** @type {any} */
@@ -74,13 +77,12 @@ Listeners.prototype = Object.freeze(Object.create(null));
 /** A connection. */
 class WebSocket extends EventEmitter {
   /**
-   * @param {null} address Only null is supported: a WebSocket that the server opens
-   * @param {undefined} [_protocols]
-   * @param {any} [options] The options of the server
+   * @param {string | URL | null} address Where to connect; null is a WebSocket that a server opens, or `setSocket`
+   * @param {any} [protocols] The subprotocols of a client, or its options
+   * @param {any} [options] Those of the client or of the server
    */
-  constructor(address, _protocols, options) {
+  constructor(address, protocols, options) {
     super();
-    if (address !== null) throw notSupported('The WebSocket client (new WebSocket with an address)');
     this._events = new /** @type {any} */ (Listeners)();
     const { allowSynchronousEvents = true } = options || {};
     this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
@@ -98,8 +100,10 @@ class WebSocket extends EventEmitter {
     this._remote = 0;
     /** @type {any} */
     this._owner = null;
+    this._options = options;
     /** @type {Extra | null} */
     this._extra = null;
+    if (address !== null) connect(this, address, protocols, options);
   }
 
   get binaryType() {
@@ -118,7 +122,9 @@ class WebSocket extends EventEmitter {
 
   get bufferedAmount() {
     const late = this._extra === null ? 0 : this._extra.lateBytes;
-    if (this._readyState === CONNECTING || (this._bits & GONE) !== 0) return late;
+    const stream = this._extra === null ? null : this._extra.stream;
+    if (stream !== null) return stream.socket._writableState.length + late;
+    if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
     const taken = reactor.state.native.bytesTaken(this._slot, this._generation);
     return taken < 0 || taken > this._accepted ? late : this._accepted - taken + late;
   }
@@ -128,7 +134,7 @@ class WebSocket extends EventEmitter {
   }
 
   get isPaused() {
-    return (this._bits & PAUSED) !== 0;
+    return (this._bits & (PAUSED | STREAM_PAUSED)) !== 0;
   }
 
   get protocol() {
@@ -140,7 +146,7 @@ class WebSocket extends EventEmitter {
   }
 
   get url() {
-    return undefined;
+    return this._extra?.client?.url;
   }
 
   /**
@@ -149,11 +155,15 @@ class WebSocket extends EventEmitter {
    */
   close(code, reason) {
     const state = this._readyState;
-    if (state === CONNECTING) throw new Error(NEVER_CONNECTED);
-    if (state !== OPEN) return;
+    if (state === CONNECTING) return abort(this);
+    if (state !== OPEN) {
+      if (state === CLOSING) this._extra?.stream?.endIfDone();
+      return;
+    }
     const payload = outgoing.closeReason(code, reason);
     postClose(this, code, payload);
     this._readyState = CLOSING;
+    this._extra?.stream?.startCloseTimer();
     if ((this._bits & GONE) !== 0) releaseHeld(this);
   }
 
@@ -167,20 +177,24 @@ class WebSocket extends EventEmitter {
 
   pause() {
     if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
-    if ((this._bits & PAUSED) !== 0) return;
-    this._bits |= PAUSED;
-    this._ensureExtra().pausedIn = currentBatch();
-    outbox.pushEmpty(this._slot, this._generation, OUT_PAUSE);
+    if (this.isPaused) return;
+    if ((this._bits & STREAM) !== 0) {
+      this._bits |= STREAM_PAUSED;
+    } else {
+      this._bits |= PAUSED;
+      this._ensureExtra().pausedIn = currentBatch();
+    }
+    command(this, OUT_PAUSE);
   }
 
   resume() {
     if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
-    if ((this._bits & PAUSED) === 0) return;
-    this._bits &= ~PAUSED;
+    if (!this.isPaused) return;
+    this._bits &= ~(PAUSED | STREAM_PAUSED);
     inbound.scheduleNext(this);
     // Too much is held: reading goes on once that is delivered.
     if (this._extra !== null && this._extra.throttled) return;
-    outbox.pushEmpty(this._slot, this._generation, OUT_RESUME);
+    command(this, OUT_RESUME);
   }
 
   /**
@@ -217,8 +231,9 @@ class WebSocket extends EventEmitter {
       return;
     }
     const isText = typeof data === 'string';
-    const tag =
+    let tag =
       options === undefined || options === null ? (isText ? TEXT : BINARY) : outgoing.tagOf(options, !isText);
+    if (options?.mask !== undefined) tag |= masking(this, options.mask);
     if ((this._bits & SENDS_WAIT) === 0 && (isText || data instanceof Uint8Array)) {
       post(this, tag, data, callback);
     } else {
@@ -226,9 +241,22 @@ class WebSocket extends EventEmitter {
     }
   }
 
+  /**
+   * Opens this WebSocket over a stream on which the handshake has been done.
+   *
+   * @param {any} socket Duplex
+   * @param {Buffer} head What was read of it after the handshake
+   * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
+   */
+  setSocket(socket, head, options) {
+    attachStream(this, socket, head, options);
+  }
+
   terminate() {
     if (this._readyState === CLOSED) return;
-    if (this._readyState === CONNECTING) throw new Error(NEVER_CONNECTED);
+    if (this._readyState === CONNECTING) return abort(this);
+    // A client whose handshake failed has nothing to destroy.
+    if ((this._bits & (CLIENT | STREAM)) === CLIENT) return;
     this._readyState = CLOSING;
     this._destroy();
   }
@@ -238,7 +266,7 @@ class WebSocket extends EventEmitter {
     if ((this._bits & TERMINATED) !== 0) return;
     this._bits |= TERMINATED;
     if ((this._bits & GONE) !== 0) releaseHeld(this);
-    else outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
+    else command(this, OUT_TERMINATE);
   }
 
   /** @returns {Extra} */

@@ -8,8 +8,10 @@ mod adopt;
 mod listen;
 mod payload;
 mod reactor;
+mod stream;
 mod tables;
 
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
+pub use stream::{StreamEngine, StreamOptions};
 pub use tables::{ProtocolErrorRow, layout, protocol_errors};

@@ -18,6 +18,7 @@ pub mod mask;
 
 mod message;
 mod receive;
+mod send;
 mod utf8;
 
 #[cfg(test)]
