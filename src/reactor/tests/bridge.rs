@@ -290,7 +290,8 @@ fn r11_above_the_connection_mark_nothing_is_read_and_nothing_is_lost() {
     for _ in 0..3 {
         let (count, rest) = fill(&mut client);
         let weight = js.link.inbox.weight();
-        assert!(weight > mark / 2 && weight < mark + READ_BUDGET + BATCH_BYTES, "{weight} bytes wait");
+        // Whole rooms are counted: one that is full, and one that has begun.
+        assert!(weight > mark / 2 && weight < mark + READ_BUDGET + 2 * BATCH_BYTES, "{weight} bytes wait");
         let mut writer = client.0.try_clone().unwrap();
         let writing = std::thread::spawn(move || writer.write_all(&rest).expect("the server reads again"));
         for (n, record) in (0..count).zip(js.records(count as usize)) {
