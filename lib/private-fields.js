@@ -88,6 +88,10 @@ const fields = {
     return extra.sender;
   },
 
+  get _redirects() {
+    return this._extra?.client?.redirects;
+  },
+
   get _req() {
     return this._extra?.client?.request;
   },

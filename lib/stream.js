@@ -2,6 +2,8 @@
 
 const { Duplex } = require('node:stream');
 
+const { STREAM } = require('./constants');
+
 /**
  * A stream over a WebSocket: what is written is sent, each chunk as a message; messages can be read.
  *
@@ -65,15 +67,21 @@ class WebSocketStream extends Duplex {
     // The handshake failed: 'error' is coming.
     if (socket === null) return;
     // The reactor ends its sockets itself, so that of those only the end can be seen.
-    const isStream = socket._writableState !== undefined;
+    const isStream = typeof ws._bits !== 'number' || (ws._bits & STREAM) !== 0;
     if (isStream ? socket.writableFinished : ws.readyState === ws.CLOSED) {
       callback();
       if (this.readableEnded) this.destroy();
       return;
     }
-    // 'end' follows, with the 'close' of the WebSocket.
-    if (isStream) socket.once('finish', () => callback());
-    else ws.once('close', () => callback());
+    if (isStream) {
+      // 'end' follows, with the 'close' of the WebSocket.
+      socket.once('finish', () => callback());
+    } else {
+      this.once('finish', () => {
+        if (this.readableEnded) this.destroy();
+      });
+      ws.once('close', () => callback());
+    }
     ws.close();
   }
 
