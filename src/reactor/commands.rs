@@ -84,6 +84,8 @@ fn apply(session: &mut Session<'_>, record: &OutRecord, payload: Outbound<'_>) {
             session.account(bytes.len());
             session.write(bytes);
         }
+        // A refusal that the consumer has written itself: whatever the peer still says is no request.
+        OUT_END if matches!(session.connection.phase, Phase::Asked(_)) => session.respond(&[]),
         OUT_END => session.end(),
         OUT_NO_DELAY => session.set_no_delay(record.aux != 0),
         OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(record.aux.into())),
