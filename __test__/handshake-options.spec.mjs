@@ -20,7 +20,7 @@ import {
   unlike
 } from './helpers/answers.mjs';
 import { frame } from './helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
+import { WebSocketServer, startServer } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 rows('path', { path: '/chat' }, [

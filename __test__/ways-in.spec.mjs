@@ -11,68 +11,15 @@ import test from 'ava';
 
 import { INVALID_KEY, METHOD, PATH, PROTOCOL, UPGRADE, VERSION, abort, accepted } from './helpers/answers.mjs';
 import { frame, frames, nextEvents, wsClient } from './helpers/clients.mjs';
+import { NO_PAGE, answer, connections, get, open, openPair, start, startHttp } from './helpers/http.mjs';
 import { WebSocketServer, isReference } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 const UNAUTHORIZED = abort('401 Unauthorized', 'Unauthorized');
 const UNAVAILABLE = abort('503 Service Unavailable', 'Service Unavailable');
-const NO_PAGE = { statusCode: 404, body: 'no such page' };
 const ownOnly = isReference ? test.skip : test;
 const TWICE =
   'server.handleUpgrade() was called more than once with the same socket, possibly due to a misconfiguration';
-
-/** An HTTP server on a free port, which the end of the test closes with all its connections. */
-async function startHttp(t, where = { port: 0, host: '127.0.0.1' }) {
-  const server = http.createServer((request, response) => {
-    response.writeHead(request.url === '/' ? 200 : 404).end(request.url === '/' ? 'home' : NO_PAGE.body);
-  });
-  const sockets = new Set();
-  server.on('connection', (socket) => {
-    sockets.add(socket);
-    socket.on('close', () => sockets.delete(socket));
-  });
-  t.teardown(() => {
-    server.close();
-    for (const socket of sockets) socket.destroy();
-  });
-  server.listen(where);
-  await once(server, 'listening');
-  return server;
-}
-
-/** A WebSocketServer behind an HTTP server. */
-async function start(t, options) {
-  const server = await startHttp(t);
-  return { server, wss: new WebSocketServer({ server, ...options }) };
-}
-
-function open(t, server, path = '/', options = {}) {
-  const client = new wsClient(`ws://127.0.0.1:${server.address().port}${path}`, options);
-  t.teardown(() => client.terminate());
-  return client;
-}
-
-async function openPair(t, options) {
-  const { server, wss } = await start(t, options);
-  const client = open(t, server);
-  const [[ws, request]] = await Promise.all([once(wss, 'connection'), once(client, 'open')]);
-  return { client, request, server, ws, wss };
-}
-
-async function get(server, path, options = {}) {
-  const request = http.get({ port: server.address().port, host: '127.0.0.1', path, ...options });
-  const [response] = await once(request, 'response');
-  const chunks = await response.toArray();
-  return { statusCode: response.statusCode, body: Buffer.concat(chunks).toString() };
-}
-
-const connections = (server) => new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
-
-async function answer(t, server, request) {
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send(request);
-  return raw.closed();
-}
 
 test('requests and upgrades of one HTTP server, also through one keep-alive agent', async (t) => {
   const { server, wss } = await start(t);
@@ -335,98 +282,6 @@ test('the HTTP server counts upgraded sockets, and close() of it waits for them'
   client.close();
   await once(server, 'close');
   t.is(await connections(server), 0);
-});
-
-test('the socket that was seen before the upgrade tells the same afterwards', async (t) => {
-  const server = await startHttp(t);
-  const wss = new WebSocketServer({ noServer: true });
-  const tell = (socket) => ({
-    names: ['remoteAddress', 'remotePort', 'remoteFamily', 'localAddress', 'localPort'].map((name) => socket[name]),
-    address: socket.address(),
-    state: [socket.readable, socket.writable, socket.destroyed, socket.connecting, socket.pending, socket.readyState],
-    encrypted: socket.encrypted,
-    isSocket: socket instanceof net.Socket,
-  });
-  const upgraded = new Promise((resolve) => {
-    server.on('upgrade', (request, socket, head) => {
-      const before = tell(socket);
-      wss.handleUpgrade(request, socket, head, (ws) => resolve({ before, socket, ws }));
-    });
-  });
-  const client = open(t, server);
-  await once(client, 'open');
-  const { before, socket, ws } = await upgraded;
-  t.deepEqual(tell(socket), before);
-  t.is(ws._socket, socket);
-  t.is(socket.setNoDelay(true).setKeepAlive(true, 1000).ref(), socket);
-  const [read, written] = [socket.bytesRead, socket.bytesWritten];
-  client.send('12345');
-  await once(ws, 'message');
-  t.is(socket.bytesRead, read + 11);
-  ws.send('12345');
-  await once(client, 'message');
-  t.is(socket.bytesWritten, written + 7);
-  t.is(socket.writableLength, 0);
-});
-
-for (const [title, act] of [
-  ['destroy()', (socket) => socket.destroy()],
-  ['destroy(error)', (socket) => socket.destroy(new Error('mine'))],
-  ['resetAndDestroy()', (socket) => socket.resetAndDestroy()],
-  ['destroySoon()', (socket) => socket.destroySoon()],
-]) {
-  test(`${title} of the socket ends the connection with 1006, and 'close' comes once`, async (t) => {
-    const { client, request, ws } = await openPair(t);
-    let closes = 0;
-    request.socket.on('close', () => closes++);
-    const gone = new Promise((resolve) => request.socket.on('close', resolve));
-    const ended = Promise.all([once(ws, 'close'), once(client, 'close'), gone]);
-    act(request.socket);
-    const [[code], [remote]] = await ended;
-    t.deepEqual([code, remote, closes, request.socket.destroyed], [1006, 1006, 1, true]);
-  });
-}
-
-test('write() and end() of the socket: raw bytes in order, callbacks, finish', async (t) => {
-  const { server, wss } = await start(t);
-  const connected = once(wss, 'connection');
-  const raw = await RawClient.connect(t, server.address().port);
-  raw.send(upgradeRequest());
-  const [ws, { socket }] = await connected;
-  ws.send('a');
-  const written = new Promise((resolve) => socket.write(Buffer.from([0x81, 1]), resolve));
-  socket.write('b');
-  socket.end(frame(1, '').subarray(0, 0));
-  await Promise.all([written, once(socket, 'finish')]);
-  await raw.closed();
-  t.is(await frames(raw, 6), '810161' + '810162');
-});
-
-test("terminate() destroys the socket, the peer's end ends it", async (t) => {
-  const first = await openPair(t);
-  first.ws.terminate();
-  t.true(first.ws._socket.destroyed);
-  t.is((await once(first.request.socket, 'close'))[0], false);
-  const { client, request, ws } = await openPair(t);
-  const ended = Promise.all([once(request.socket, 'end'), once(ws, 'close')]);
-  client._socket.end();
-  t.is((await ended)[1][0], 1006);
-});
-
-test('setTimeout() of the socket', async (t) => {
-  const { client, ws } = await openPair(t);
-  let timeouts = 0;
-  ws._socket.setTimeout(200, () => timeouts++);
-  t.is(ws._socket.timeout, 200);
-  for (let i = 0; i < 6; i++) {
-    client.send('x');
-    await once(ws, 'message');
-    await new Promise((resolve) => setTimeout(resolve, 50));
-  }
-  t.is(timeouts, 0);
-  await once(ws._socket, 'timeout');
-  t.is(timeouts, 1);
-  t.throws(() => ws._socket.setTimeout('1'), { code: 'ERR_INVALID_ARG_TYPE' });
 });
 
 test('pause() in the connection handler holds messages and the head back', async (t) => {

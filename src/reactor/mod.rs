@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "the one layer that has a clock")]
 
+mod adoption;
 mod commands;
 mod config;
 mod connection;
@@ -349,28 +350,6 @@ impl<C: Consumer> Reactor<C> {
         // The edge is used up but the queue is not.
         if let Some(listener) = self.listeners.get_mut(&id) {
             listener.retry_at = Some(self.work.now + pause);
-        }
-    }
-
-    fn on_adopt(&mut self, adoption: Adoption) {
-        let Adoption { stream, id: chosen, response, prefix, listener, config } = adoption;
-        let id = match chosen {
-            Some(id) => self.connections.reserve(id),
-            None => self.connections.next_id(),
-        };
-        // A socket that refuses this is dead and will say so on the first read.
-        let _dead_anyway = stream.set_nonblocking(true);
-        let stream = mio::net::TcpStream::from_std(stream);
-        match id.and_then(|id| self.admit(id, stream, listener, config, Phase::Open)) {
-            Some(slot) => {
-                let tell = chosen.is_none();
-                self.guarded(slot, |reactor| reactor.open_adopted(slot, tell, &response, &prefix));
-            }
-            None => {
-                if let Some(id) = chosen {
-                    self.consumer.on_closed(id);
-                }
-            }
         }
     }
 
