@@ -247,9 +247,9 @@ declare namespace WebSocket {
     ipv6Only?: boolean;
     /** Most connections that wait to be accepted. Default: 511 */
     backlog?: number | null;
-    /** Not supported yet. */
+    /** An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may share one, each with its `path`. */
     server?: any;
-    /** Not supported yet. */
+    /** Take only what is given to `handleUpgrade`. */
     noServer?: boolean;
     /** Accept only this path, whatever the query. Others are answered 400. Default: every path */
     path?: string | null;
@@ -306,13 +306,12 @@ declare namespace WebSocket {
     clients: Set<WebSocketAlias>;
 
     /**
-     * Listens at once.
+     * With `port`, listens at once.
      *
      * @param callback A listener for `'listening'`
      * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a wrong type of
      *   `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only` and `spin`
      * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these out of its range
-     * @throws {Error} For `server` and `noServer`, which are not supported yet
      */
     constructor(options: ServerOptions, callback?: () => void);
 
@@ -326,7 +325,13 @@ declare namespace WebSocket {
      */
     close(callback?: (error?: Error) => void): void;
 
-    /** Not supported yet. @throws {Error} Always */
+    /**
+     * Answers an upgrade request that an HTTP server of Node has read, at once or later.
+     *
+     * @param socket Any Duplex
+     * @param callback Called synchronously unless `verifyClient` decides later; the WebSocket is open
+     * @throws {Error} When the socket is a WebSocket's already
+     */
     handleUpgrade(
       request: IncomingMessage,
       socket: Duplex,

@@ -6,7 +6,6 @@ import test from 'ava';
 import { WebSocket, connect, frame, frames, nextEvents, openPair, openRaw } from './helpers/clients.mjs';
 import { implementation, isReference, startServer } from './helpers/impl.mjs';
 
-
 test('the constants are on the class and the prototype, enumerable and read-only', (t) => {
   for (const [value, name] of ['CONNECTING', 'OPEN', 'CLOSING', 'CLOSED'].entries()) {
     for (const holder of [WebSocket, WebSocket.prototype]) {

@@ -278,7 +278,7 @@ function failed(ws, kind, detail) {
  * @param {number} tag
  */
 function closed(ws, tag) {
-  if ((ws._bits & STREAM) === 0) reactor.state.connections[ws._slot] = undefined;
+  if ((ws._bits & STREAM) === 0) reactor.forget(ws._slot);
   ws._bits |= GONE;
   const mayWait = (ws._bits & TERMINATED) === 0;
   if (mayWait && (ws._bits & PAUSED) !== 0 && ws._readyState === OPEN) {
@@ -297,7 +297,7 @@ function closed(ws, tag) {
 function finish(ws) {
   ws._readyState = CLOSING;
   if ((ws._bits & STREAM) === 0) {
-    reactor.release();
+    if (!ws._extra?.socket?._unreferenced) reactor.release();
     abandonSends(ws);
   }
   ws._owner?.closed(ws);

@@ -3,7 +3,6 @@
 const net = require('node:net');
 const { inspect } = require('node:util');
 
-const { notSupported } = require('./errors');
 const { limit } = require('./limits');
 const { WebSocket } = require('./websocket');
 
@@ -59,7 +58,6 @@ const WATCHED = ['handleProtocols', 'path', 'verifyClient'];
  * @returns {any}
  * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type of an own option
  * @throws {RangeError} For a port or an own option out of its range
- * @throws {Error} For a way in that is not supported yet
  */
 function merge(given) {
   const options = { ...DEFAULTS, ...given };
@@ -69,10 +67,8 @@ function merge(given) {
       'One and only one of the "port", "server", or "noServer" options must be specified',
     );
   }
-  if (server) throw notSupported('The "server" option');
-  if (noServer) throw notSupported('The "noServer" option');
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
-  options.port = portOf(port);
+  if (port != null) options.port = portOf(port);
   for (const name of Object.keys(OWN)) own(options, name);
   return options;
 }
@@ -160,16 +156,27 @@ function listenOptions(options, host, ask) {
     backlog: options.backlog > 0 ? options.backlog | 0 : BACKLOG,
     ipv6Only: own(options, 'ipv6Only'),
     path: options.path ? String(options.path) : null,
+    handshakeTimeout: own(options, 'handshakeTimeout'),
+    ask,
+    connection: connectionOptions(options),
+  };
+}
+
+/**
+ * How the reactor serves a connection.
+ *
+ * @param {any} options The options of the server
+ */
+function connectionOptions(options) {
+  return {
     maxPayload: limit(options.maxPayload),
     maxFragments: limit(options.maxFragments),
     skipUtf8Validation: !!options.skipUTF8Validation,
     autoPong: !!options.autoPong,
     maxPendingAutoPongs: limit(options.maxPendingAutoPongs),
     closeTimeout: delay(options.closeTimeout),
-    handshakeTimeout: own(options, 'handshakeTimeout'),
     pingInterval: own(options, 'pingInterval'),
     idleTimeout: own(options, 'idleTimeout'),
-    ask,
   };
 }
 
@@ -181,4 +188,4 @@ function spin(options) {
   return own(options, 'spin');
 }
 
-module.exports = { listenOptions, merge, spin, watch };
+module.exports = { connectionOptions, listenOptions, merge, spin, watch };

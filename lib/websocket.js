@@ -289,7 +289,13 @@ class WebSocket extends EventEmitter {
     this._local = peer._local;
     this._remote = peer._remote;
     this._readyState = OPEN;
-    reactor.state.connections[peer._slot] = this;
+    reactor.place(peer._slot, this);
+  }
+
+  /** Its socket can be used. */
+  _open() {
+    this._readyState = OPEN;
+    this.emit('open');
   }
 
   /**

@@ -4,13 +4,14 @@
 
 #![deny(unsafe_code)]
 
+mod adopt;
 mod listen;
 mod payload;
 mod reactor;
 mod stream;
 mod tables;
 
-pub use listen::{ListenOptions, Listening};
+pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
 pub use stream::{StreamEngine, StreamOptions};
 pub use tables::{ProtocolErrorRow, layout, protocol_errors};

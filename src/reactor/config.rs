@@ -5,7 +5,7 @@ use std::time::Duration;
 use crate::engine;
 
 /// What every connection of one listener (or one adopted socket) is served with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ListenerConfig {
     /// Limits and switches of the protocol engine.
     pub engine: engine::Config,

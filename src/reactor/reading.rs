@@ -9,7 +9,6 @@ use super::config::{READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
-use super::opening::Opening;
 use super::session::Session;
 use super::socket;
 use super::timers::Fired;
@@ -119,22 +118,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// An adopted socket becomes a connection.
-    pub(super) fn open_adopted(&mut self, slot: u32, prefix: &[u8]) {
-        let Some((mut session, consumer)) = self.session(slot) else { return };
-        let opening = Opening {
-            listener: session.connection.listener,
-            local: session.local_address(),
-            remote: session.remote_address(),
-            request: None,
-            protocol: None,
-        };
-        upgrade::open(&mut session);
-        session.connection.announced = true;
-        consumer.on_open(&mut session, &opening);
-        self.feed(slot, prefix);
-    }
-
     /// Credits that the consumer gave back let starved connections be read again.
     pub(super) fn reclaim(&mut self) {
         let connections = &mut self.connections;
@@ -242,7 +225,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
+    pub(super) fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
         let id = self.connections.id(slot)?;
         let connection = self.connections.get_mut(slot)?;
         Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
@@ -252,6 +235,8 @@ impl<C: Consumer> Reactor<C> {
     fn on_bytes(&mut self, slot: u32, len: usize) {
         let range = self.consumer.claim(len);
         let Some((mut session, consumer)) = self.session(slot) else { return };
+        session.connection.received += len as u64;
+        consumer.on_received(session.id, session.connection.received);
         match session.connection.phase {
             _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {
