@@ -165,6 +165,10 @@ test('what send() cannot use throws, and the connection lives on', async (t) => 
     },
   };
   t.throws(() => ws.send('x', getter), { message: 'from an option' });
+  // Its own bytes and no more: what else would be sent is memory of others.
+  const liar = Object.defineProperty(new Uint8Array([1, 2]), 'length', { value: 5000 });
+  ws.send(liar);
+  t.deepEqual([...(await once(client, 'message'))[0]], [1, 2]);
   ws.send('alive');
   t.is(String((await once(client, 'message'))[0]), 'alive');
 });

@@ -19,6 +19,11 @@ const LARGE_TAG = OUT_FLAG_LARGE << 8;
 /** A UTF-16 code unit takes at most this many bytes of UTF-8. */
 const CHARACTER_BYTES = 3;
 
+/** The getter itself: an own `length` of the array must not decide how much of the arena is sent. */
+const lengthOf = /** @type {{ get: () => number }} */ (
+  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')
+).get;
+
 const arena = /** @type {any} */ (Buffer.allocUnsafeSlow(ARENA_BYTES));
 const words = new Uint32Array(arena.buffer);
 
@@ -110,7 +115,7 @@ function pushEmpty(slot, generation, tag) {
  * @returns {number} Bytes of payload
  */
 function pushBytes(slot, generation, tag, data) {
-  const length = data.length;
+  const length = lengthOf.call(data);
   if (length >= LARGE_BYTES) return pushLarge(slot, generation, tag, data);
   const start = begin(slot, generation, tag, length);
   // Bytes whose ArrayBuffer was detached are none, and `set` throws for them.
@@ -158,8 +163,9 @@ function pushLarge(slot, generation, tag, data) {
   const start = begin(slot, generation, tag | LARGE_TAG, 0);
   native.addLarge(data);
   finish(start, 0);
-  words[(start >>> 2) - 1] = data.length;
-  return data.length;
+  const length = lengthOf.call(data);
+  words[(start >>> 2) - 1] = length;
+  return length;
 }
 
 module.exports = {

@@ -15,6 +15,7 @@ mod identity;
 mod listeners;
 mod order;
 mod panics;
+mod pressure;
 mod server;
 mod silence;
 mod turns;
