@@ -27,6 +27,8 @@ const MASK_FLIPPED = 1 << 16;
 const CONTROL_BYTES = 125;
 const REASON_BYTES = 123;
 
+const PLAIN = Object.prototype;
+
 /**
  * The tag of a message that was sent with options. An own property that is undefined counts as given,
  * because ws spreads the options over its defaults.
@@ -37,9 +39,13 @@ const REASON_BYTES = 123;
  */
 function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
-  if (Object.hasOwn(options, 'binary')) binary = !!options.binary;
+  // What is in a plain object is its own, unless somebody has put it into the prototype of all; asking costs more.
+  const plain = Object.getPrototypeOf(options) === PLAIN && !('binary' in PLAIN) && !('fin' in PLAIN);
+  const { binary: isBinary, fin } = options;
+  if (plain ? isBinary !== undefined || 'binary' in options : Object.hasOwn(options, 'binary')) binary = !!isBinary;
   const tag = binary ? OUT_BINARY : OUT_TEXT;
-  return !Object.hasOwn(options, 'fin') || options.fin ? tag | FIN : tag;
+  const hasFin = plain ? fin !== undefined || 'fin' in options : Object.hasOwn(options, 'fin');
+  return !hasFin || fin ? tag | FIN : tag;
 }
 
 /**

@@ -233,7 +233,7 @@ class WebSocket extends EventEmitter {
     const isText = typeof data === 'string';
     let tag =
       options === undefined || options === null ? (isText ? TEXT : BINARY) : outgoing.tagOf(options, !isText);
-    if (options?.mask !== undefined) tag |= masking(this, options.mask);
+    if (options?.mask !== undefined && Object.hasOwn(options, 'mask')) tag |= masking(this, options.mask);
     if ((this._bits & SENDS_WAIT) === 0 && (isText || data instanceof Uint8Array)) {
       post(this, tag, data, callback);
     } else {
