@@ -2,6 +2,7 @@
 //! nothing.
 
 mod close;
+mod deflate;
 mod error;
 mod fragments;
 mod frames;
