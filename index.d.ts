@@ -127,7 +127,9 @@ declare class WebSocket extends EventEmitter {
   on(event: 'close', listener: (this: this, code: number, reason: Buffer) => void): this;
   /** The peer broke the protocol; `'close'` follows. `error.code` is one of the `WS_ERR_` codes of ws. */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
-  /** Much was waiting to be sent, and most of it has left. Not in ws. */
+  /**
+   * More than 1 MiB was waiting to be sent, and now it is at most half of that: time to go on sending. Not in ws.
+   */
   on(event: 'drain', listener: (this: this) => void): this;
   on(event: 'open', listener: (this: this) => void): this;
   on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
@@ -223,7 +225,7 @@ declare namespace WebSocket {
     port?: number | string | null;
     /** Address or name to listen on. Default: every address */
     host?: string | null;
-    /** On an IPv6 address, do not take IPv4 connections. Default: false */
+    /** On an IPv6 address, do not take IPv4 connections. Not in ws. Default: false */
     ipv6Only?: boolean;
     /** Most connections that wait to be accepted. Default: 511 */
     backlog?: number | null;
@@ -247,6 +249,23 @@ declare namespace WebSocket {
     autoPong?: boolean;
     /** Milliseconds that a closing handshake may take. Default: 30000 */
     closeTimeout?: number;
+    /**
+     * Milliseconds from accept to a complete upgrade request, 1 to 2147483647. After them a started request is
+     * answered with 408, and a connection that sent nothing is ended. Not in ws. Default: 10000
+     */
+    handshakeTimeout?: number;
+    /**
+     * Milliseconds of silence after which the reactor sends a ping, up to 2147483647; after as many again without
+     * any byte of the peer the connection ends with 1006. 0 is never. Not in ws. Default: 0
+     */
+    pingInterval?: number;
+    /** Milliseconds of silence after which the connection ends with 1006, up to 2147483647. 0 is never. Not in ws. Default: 0 */
+    idleTimeout?: number;
+    /**
+     * Microseconds for which the reactor polls before it sleeps, after traffic: -1 is automatic, 0 never, at most
+     * 2147483647. All servers of a thread share one reactor: the value of the first one counts. Not in ws. Default: -1
+     */
+    spin?: number;
     /** Emit what was received together in one turn; false: one message, ping or pong per turn. Default: true */
     allowSynchronousEvents?: boolean;
     /** Keep the `clients` set. Default: true */
@@ -272,8 +291,9 @@ declare namespace WebSocket {
      * Listens at once.
      *
      * @param callback A listener for `'listening'`
-     * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given
-     * @throws {RangeError} ERR_SOCKET_BAD_PORT
+     * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a wrong type of
+     *   `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only` and `spin`
+     * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these out of its range
      * @throws {Error} For `server` and `noServer`, which are not supported yet
      */
     constructor(options: ServerOptions, callback?: () => void);
@@ -299,7 +319,7 @@ declare namespace WebSocket {
     /** Whether the request is for this server: by default, whether its path is `options.path`. May be replaced. */
     shouldHandle(request: IncomingMessage): boolean;
 
-    /** A connection is open. The request is made for listeners only. */
+    /** A connection is open. The request is made only when a listener can see it: `(ws) => ...` costs none. */
     on(event: 'connection', listener: (this: this, ws: WebSocketAlias, request: IncomingMessage) => void): this;
     /** The lines of the 101 response before they are written; lines may be added. Costs a look at every handshake. */
     on(event: 'headers', listener: (this: this, headers: string[], request: IncomingMessage) => void): this;

@@ -19,6 +19,7 @@ import {
   rows,
   unlike
 } from './helpers/answers.mjs';
+import { frame } from './helpers/clients.mjs';
 import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
@@ -145,6 +146,39 @@ test('no answer when the client has gone while verifyClient decides', async (t) 
   const client = await RawClient.connect(t, server.address().port);
   client.send(upgradeRequest());
   t.is(await client.closed(), '');
+});
+
+test('a client that has sent all it has to say before it is accepted is heard', async (t) => {
+  const server = await startServer(t, { verifyClient: () => true });
+  const heard = new Promise((resolve) => {
+    server.on('connection', (ws) => {
+      const events = [];
+      ws.on('message', (data) => events.push(String(data)));
+      ws.on('close', (code) => resolve([...events, code]));
+    });
+  });
+  const client = await RawClient.connect(t, server.address().port);
+  client.send(Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'a'), frame(1, 'b')]));
+  client.end();
+  t.deepEqual(await heard, ['a', 'b', 1006]);
+  t.true((await client.closed()).startsWith('HTTP/1.1 101 '));
+});
+
+test('a reset while verifyClient decides closes the socket', async (t) => {
+  const server = await startServer(t, {
+    verifyClient: ({ req }, _decide) => {
+      req.socket.on('error', () => {}).once('close', done);
+      client.reset();
+    }
+  });
+  let done;
+  const closed = new Promise((resolve) => {
+    done = resolve;
+  });
+  const client = await RawClient.connect(t, server.address().port);
+  client.send(upgradeRequest());
+  await closed;
+  t.pass();
 });
 
 // Not supported here yet; `failing` tells when it is.

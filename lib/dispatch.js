@@ -129,6 +129,7 @@ function deliver(deadline) {
         connection !== undefined &&
         (connection._bits & NOT_PLAIN) === 0
       ) {
+        state.viewed = true;
         connection.emit(
           'message',
           length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length),
@@ -158,9 +159,12 @@ function deliver(deadline) {
 function deliverOther(slot, tag, offset, length) {
   const kind = tag & 0xff;
   if (kind === IN_OPEN || kind === IN_REQUEST) {
-    const opened = new FastBuffer(state.buffer, state.base + offset, length);
-    const server = state.listeners.get(opened.readUInt32LE(OPENED_LISTENER));
-    if (server !== undefined) server._onOpened(slot, tag, opened);
+    // Read in place: a Buffer of its own would be garbage at once.
+    const isOwned = (tag & (IN_FLAG_OWNED << 8)) !== 0;
+    const bytes = isOwned ? reactor.takeLarge(offset, length) : state.bytes;
+    const start = isOwned ? 0 : state.base + offset;
+    const server = state.listeners.get(bytes.readUInt32LE(start + OPENED_LISTENER));
+    if (server !== undefined) server._onOpened(slot, tag, bytes, start);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = state.listeners.get(slot);
     state.listeners.delete(slot);
@@ -184,6 +188,7 @@ function deliverOther(slot, tag, offset, length) {
 function payload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
   if ((tag & (IN_FLAG_OWNED << 8)) !== 0) return reactor.takeLarge(offset, length);
+  state.viewed = true;
   return new FastBuffer(state.buffer, state.base + offset, length);
 }
 

@@ -60,6 +60,8 @@ function record(ws, tag, offset, length) {
   if (kind === IN_SENT) sent(ws, length);
   else if (kind === IN_DRAIN) ws.emit('drain');
   else if (kind === IN_CLOSED) closed(ws, tag);
+  // Told during the handshake and overtaken by its end: it is told again when everything before it has been read.
+  else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) {
     const data = kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length);
     if (mustHold(ws)) hold(ws, tag, data);

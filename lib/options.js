@@ -1,14 +1,12 @@
 'use strict';
 
 const net = require('node:net');
+const { inspect } = require('node:util');
 
 const { notSupported } = require('./errors');
 const { WebSocket } = require('./websocket');
 
-/** Milliseconds that a client has for its upgrade request: Node's `headersTimeout`. */
-const HANDSHAKE_MILLISECONDS = 60_000;
-
-/** Milliseconds: the longest delay a timer takes. */
+/** Milliseconds: the longest delay a timer takes. Also the most microseconds of `spin`. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /** Node's length of the queue of connections that were not accepted yet. */
@@ -36,6 +34,20 @@ const DEFAULTS = {
   WebSocket,
 };
 
+/**
+ * The options that ws does not have: type, default, and for numbers the least and the most that they may be. They
+ * are not in `server.options` unless they were given, so that it shows what that of ws shows.
+ *
+ * @type {Record<string, { type: 'number' | 'boolean', initial: number | boolean, least?: number, most?: number }>}
+ */
+const OWN = {
+  handshakeTimeout: { type: 'number', initial: 10_000, least: 1, most: LONGEST_DELAY },
+  pingInterval: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
+  idleTimeout: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
+  ipv6Only: { type: 'boolean', initial: false },
+  spin: { type: 'number', initial: -1, least: -1, most: LONGEST_DELAY },
+};
+
 /** Options that decide which handshakes JavaScript sees, and may be assigned at any time. */
 const WATCHED = ['handleProtocols', 'path', 'verifyClient'];
 
@@ -44,7 +56,8 @@ const WATCHED = ['handleProtocols', 'path', 'verifyClient'];
  *
  * @param {any} given
  * @returns {any}
- * @throws {TypeError} Unless there is exactly one of port, server and noServer
+ * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type of an own option
+ * @throws {RangeError} For a port or an own option out of its range
  * @throws {Error} For a way in that is not supported yet
  */
 function merge(given) {
@@ -59,7 +72,31 @@ function merge(given) {
   if (noServer) throw notSupported('The "noServer" option');
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
   options.port = portOf(port);
+  for (const name of Object.keys(OWN)) own(options, name);
   return options;
+}
+
+/**
+ * The value of an option that ws does not have. Unlike those of ws it is not coerced, and undefined is its default.
+ *
+ * @param {any} options
+ * @param {string} name
+ * @returns {any}
+ * @throws {TypeError | RangeError}
+ */
+function own(options, name) {
+  const { type, initial, least = 0, most = 0 } = OWN[name];
+  const value = options[name];
+  if (value === undefined || value === null) return initial;
+  if (typeof value !== type) {
+    throw new TypeError(`options.${name} must be a ${type}. Received ${inspect(value)}`);
+  }
+  if (type === 'number' && !(Number.isInteger(value) && value >= least && value <= most)) {
+    throw new RangeError(
+      `options.${name} must be an integer from ${least} to ${most}. Received ${inspect(value)}`,
+    );
+  }
+  return value;
 }
 
 /**
@@ -129,7 +166,7 @@ function listenOptions(options, host, ask) {
     host,
     port: options.port,
     backlog: options.backlog > 0 ? options.backlog | 0 : BACKLOG,
-    ipv6Only: !!options.ipv6Only,
+    ipv6Only: own(options, 'ipv6Only'),
     path: options.path ? String(options.path) : null,
     maxPayload: limit(options.maxPayload),
     maxFragments: limit(options.maxFragments),
@@ -137,11 +174,19 @@ function listenOptions(options, host, ask) {
     autoPong: !!options.autoPong,
     maxPendingAutoPongs: limit(options.maxPendingAutoPongs),
     closeTimeout: delay(options.closeTimeout),
-    handshakeTimeout: HANDSHAKE_MILLISECONDS,
-    pingInterval: 0,
-    idleTimeout: 0,
+    handshakeTimeout: own(options, 'handshakeTimeout'),
+    pingInterval: own(options, 'pingInterval'),
+    idleTimeout: own(options, 'idleTimeout'),
     ask,
   };
 }
 
-module.exports = { listenOptions, merge, watch };
+/**
+ * @param {any} options The options of the server
+ * @returns {number} Microseconds for which the reactor polls before it sleeps; -1 is automatic
+ */
+function spin(options) {
+  return own(options, 'spin');
+}
+
+module.exports = { listenOptions, merge, spin, watch };

@@ -30,17 +30,23 @@ const state = {
   listeners: new Map(),
   records: new Uint32Array(0),
   /**
-   * Where the payloads of the last drained batch are: an ArrayBuffer, and where in it they begin.
+   * Where the payloads of the last drained batch are: an ArrayBuffer, all of it as a Buffer, and where in it they begin.
    *
    * @type {ArrayBufferLike}
    */
   buffer: new ArrayBuffer(0),
+  /** @type {Buffer} */
+  bytes: Buffer.alloc(0),
   base: 0,
+  /** Whether somebody got a view of them. If not, the next batch takes their place. */
+  viewed: false,
 };
 
 /** @type {Buffer} */
 let slab = Buffer.alloc(0);
-let slabUsed = 0;
+/** Where the last batch in the slab begins and ends. */
+let slabStart = 0;
+let slabEnd = 0;
 /**
  * Memory that the reactor reads into; it comes back, by its number, with a large batch that then needs no copy.
  *
@@ -59,9 +65,10 @@ let keepAlive = null;
 /**
  * The native reactor; started on first use.
  *
+ * @param {number} spin Microseconds for which it polls before it sleeps; -1 is automatic. Only the first call decides
  * @returns {any}
  */
-function start() {
+function start(spin) {
   if (state.native !== null) return state.native;
   const binding = /** @type {any} */ (require('./native/binding.js'));
   const layout = binding.layout();
@@ -72,7 +79,7 @@ function start() {
   drainedLent = layout.DRAINED_LENT;
   drainedWants = layout.DRAINED_WANTS;
   lentBytes = layout.LENT_BYTES;
-  state.native = new binding.Reactor(wake, { spin: -1 });
+  state.native = new binding.Reactor(wake, { spin });
   outbox.attach(state.native);
   process.once('exit', stop);
   return state.native;
@@ -95,7 +102,7 @@ function allocate(bytes) {
 /** @param {number} least Bytes that must fit */
 function newSlab(least) {
   slab = allocate(Math.max(least, SLAB_BYTES));
-  slabUsed = 0;
+  slabStart = slabEnd = 0;
 }
 
 /**
@@ -106,7 +113,9 @@ function newSlab(least) {
  */
 function drain() {
   const { native, records } = state;
-  let count = native.drain(slab, slabUsed, records);
+  slabStart = state.viewed ? slabEnd : slabStart;
+  state.viewed = false;
+  let count = native.drain(slab, slabStart, records);
   if (count === 0) return 0;
   if (count < 0) {
     newSlab(-count);
@@ -114,15 +123,18 @@ function drain() {
   }
   const handed = records[drainedLent];
   if (handed === 0) {
-    state.buffer = slab.buffer;
-    state.base = slabUsed;
+    state.bytes = slab;
+    state.base = slabStart;
     // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
-    slabUsed = Math.min((slabUsed + records[drainedBytes] + 7) & ~7, slab.length);
+    slabEnd = Math.min((slabStart + records[drainedBytes] + 7) & ~7, slab.length);
   } else {
-    state.buffer = /** @type {Buffer} */ (lent[handed - 1]).buffer;
+    state.bytes = /** @type {Buffer} */ (lent[handed - 1]);
     state.base = 0;
     lent[handed - 1] = undefined;
+    // The slab has nothing of this batch.
+    slabEnd = slabStart;
   }
+  state.buffer = state.bytes.buffer;
   if (records[drainedWants] !== 0) lend();
   return count;
 }

@@ -77,23 +77,25 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
 }
 
 /**
- * @param {Buffer} opened Payload of the OPEN or REQUEST record
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
  * @returns {string} The request in the reactor's form
  */
-function requestText(opened) {
-  const length = opened.readUInt32LE(OPENED_REQUEST_LENGTH);
-  return opened.toString('latin1', OPENED_REQUEST, OPENED_REQUEST + length);
+function requestText(bytes, start) {
+  const length = bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH);
+  return bytes.toString('latin1', start + OPENED_REQUEST, start + OPENED_REQUEST + length);
 }
 
 /**
- * @param {Buffer} opened Payload of the OPEN record
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the OPEN record begins
  * @returns {string} The subprotocol that was chosen, '' for none
  */
-function protocolText(opened) {
-  const length = opened.readUInt32LE(OPENED_PROTOCOL_LENGTH);
+function protocolText(bytes, start) {
+  const length = bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);
   if (length === 0) return '';
-  const start = OPENED_REQUEST + opened.readUInt32LE(OPENED_REQUEST_LENGTH);
-  return opened.toString('latin1', start, start + length);
+  const at = start + OPENED_REQUEST + bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH);
+  return bytes.toString('latin1', at, at + length);
 }
 
 module.exports = { UpgradeRequest, protocolText, requestText };

@@ -25,26 +25,28 @@ const IPV6_BYTES = 16;
  *
  * @param {any} peer Where to keep them
  * @param {number} slot
- * @param {Buffer} opened Payload of the OPEN or REQUEST record
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
  */
-function readPeer(peer, slot, opened) {
-  const family = opened.readUInt32LE(OPENED_FAMILY);
+function readPeer(peer, slot, bytes, start) {
+  const family = bytes.readUInt32LE(start + OPENED_FAMILY);
+  const localPort = bytes.readUInt32LE(start + OPENED_LOCAL_PORT);
   peer._slot = slot;
-  peer._generation = opened.readUInt32LE(OPENED_GENERATION);
-  peer._ports = (opened.readUInt32LE(OPENED_LOCAL_PORT) << 16) | opened.readUInt32LE(OPENED_REMOTE_PORT);
-  peer._local = readAddress(opened, OPENED_LOCAL_ADDRESS, family);
-  peer._remote = readAddress(opened, OPENED_REMOTE_ADDRESS, family);
+  peer._generation = bytes.readUInt32LE(start + OPENED_GENERATION);
+  peer._ports = (localPort << 16) | bytes.readUInt32LE(start + OPENED_REMOTE_PORT);
+  peer._local = readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family);
+  peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
 }
 
 /**
- * @param {Buffer} opened
- * @param {number} offset
+ * @param {Buffer} bytes
+ * @param {number} at
  * @param {number} family
  * @returns {number | string}
  */
-function readAddress(opened, offset, family) {
-  if (family === 6) return opened.toString('latin1', offset, offset + IPV6_BYTES);
-  return family === 4 ? opened.readInt32BE(offset) : '';
+function readAddress(bytes, at, family) {
+  if (family === 6) return bytes.toString('latin1', at, at + IPV6_BYTES);
+  return family === 4 ? bytes.readInt32BE(at) : '';
 }
 
 /**

@@ -4,6 +4,7 @@ const { createHash } = require('node:crypto');
 const { STATUS_CODES } = require('node:http');
 
 const {
+  EMPTY_BUFFER,
   GUID,
   IN_FLAG_BEFORE_SHOULD_HANDLE,
   IN_CLOSED,
@@ -41,9 +42,10 @@ class Upgrade {
   /**
    * @param {any} server The WebSocketServer
    * @param {number} slot
-   * @param {Buffer} opened Payload of the REQUEST record
+   * @param {Buffer} bytes
+   * @param {number} start Where in it the payload of the REQUEST record begins
    */
-  constructor(server, slot, opened) {
+  constructor(server, slot, bytes, start) {
     this._slot = 0;
     this._generation = 0;
     this._ports = 0;
@@ -53,10 +55,10 @@ class Upgrade {
     // One of the bits of NOT_PLAIN: dispatch must not take it for an open WebSocket.
     this._bits = 0x80;
     this._extra = { callbacks: /** @type {Function[] | null} */ (null) };
-    readPeer(this, slot, opened);
+    readPeer(this, slot, bytes, start);
     this.server = server;
     this.socket = /** @type {any} */ (new Socket(this));
-    this.request = new UpgradeRequest(requestText(opened), this);
+    this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.answered = false;
     this.gone = false;
     this.isPaused = false;
@@ -182,7 +184,7 @@ class Upgrade {
     if (this.gone || this.socket.destroyed) return;
     this.answered = true;
     this.push(OUT_ACCEPT, lines.join('\r\n') + '\r\n\r\n');
-    server.opened(this, protocol || '', () => request, this.socket);
+    server.opened(this, protocol || '', request, EMPTY_BUFFER, 0);
   }
 
   /**

@@ -4,15 +4,12 @@ const dns = require('node:dns');
 const EventEmitter = require('node:events');
 const { isIP } = require('node:net');
 
-const {
-  ASK_ALWAYS,
-  ASK_REFUSED,
-  IN_REQUEST,
-} = require('./constants');
+const { ASK_ALWAYS, ASK_REFUSED, IN_REQUEST } = require('./constants');
 const { notSupported } = require('./errors');
-const { listenOptions, merge, watch } = require('./options');
+const { listenOptions, merge, spin, watch } = require('./options');
 const reactor = require('./reactor');
 const { UpgradeRequest, protocolText, requestText } = require('./request');
+const { isSecondSeen } = require('./request-visibility');
 const { readPeer } = require('./socket');
 const { Upgrade } = require('./upgrade');
 const { WebSocket } = require('./websocket');
@@ -24,6 +21,8 @@ const CLOSED = 2;
 /** Listeners of these events see handshakes. */
 const ASKING_EVENTS = new Set(['headers', 'wsClientError']);
 
+/** Slot, generation and addresses of the connection that is opening, until its WebSocket has them. */
+const opening = { _slot: 0, _generation: 0, _ports: 0, _local: 0, _remote: 0 };
 
 /**
  * @this {any}
@@ -145,27 +144,28 @@ class WebSocketServer extends EventEmitter {
   /**
    * A connection is open: makes its WebSocket and shows it.
    *
-   * @param {any} peer Slot, generation and addresses
+   * @param {any} peer Slot, generation and addresses; with a request the Upgrade
    * @param {string} protocol
-   * @param {(ws: any) => any} makeRequest
-   * @param {any} socket The facade that hooks have seen, if any
+   * @param {any} request The one that hooks have seen; null to make it if somebody can see it
+   * @param {Buffer} bytes What to make it of
+   * @param {number} start Where in it the payload of the OPEN record begins
    */
-  opened(peer, protocol, makeRequest, socket) {
+  opened(peer, protocol, request, bytes, start) {
     const ws = this._makeWebSocket(peer);
     ws._protocol = protocol;
-    if (socket !== null) ws._adopt(socket);
+    if (request !== null) ws._adopt(peer.socket);
     if (!this.isRunning()) {
       ws.terminate();
       return;
     }
     ws.emit('open');
     if (this.clients !== undefined) this.clients.add(ws);
-    // The request is not made for nobody; an own `emit` may look at it.
-    if (this.listenerCount('connection') !== 0 || this.emit !== EventEmitter.prototype.emit) {
-      this.emit('connection', ws, makeRequest(ws));
-      // Nothing was received together with a message yet: everything waits for resume().
-      if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
+    if (request === null && isSecondSeen(this, 'connection')) {
+      request = new UpgradeRequest(requestText(bytes, start), ws);
     }
+    this.emit('connection', ws, request);
+    // Nothing was received together with a message yet: everything waits for resume().
+    if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
   }
 
   /**
@@ -184,18 +184,18 @@ class WebSocketServer extends EventEmitter {
    *
    * @param {number} slot
    * @param {number} tag
-   * @param {Buffer} opened
+   * @param {Buffer} bytes
+   * @param {number} start Where in it the payload begins
    */
-  _onOpened(slot, tag, opened) {
+  _onOpened(slot, tag, bytes, start) {
     this._connections++;
     reactor.hold();
     if ((tag & 0xff) === IN_REQUEST) {
-      new Upgrade(this, slot, opened).handle(tag);
-      return;
+      new Upgrade(this, slot, bytes, start).handle(tag);
+    } else {
+      readPeer(opening, slot, bytes, start);
+      this.opened(opening, protocolText(bytes, start), null, bytes, start);
     }
-    const peer = {};
-    readPeer(peer, slot, opened);
-    this.opened(peer, protocolText(opened), (ws) => new UpgradeRequest(requestText(opened), ws), null);
   }
 
   /** The listener is closed. */
@@ -251,7 +251,7 @@ class WebSocketServer extends EventEmitter {
 
   /** @param {string | null} address IP literal; null is every address */
   _listen(address) {
-    const native = reactor.start();
+    const native = reactor.start(spin(this.options));
     this._ask = this._wantedAsk();
     try {
       const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));

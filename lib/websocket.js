@@ -257,6 +257,7 @@ class WebSocket extends EventEmitter {
    */
   _adopt(socket) {
     const extra = this._ensureExtra();
+    this._accepted = socket._owner._accepted;
     extra.callbacks = socket._owner._ensureExtra().callbacks;
     extra.socket = socket;
     socket._owner = this;

@@ -51,6 +51,11 @@ export class RawClient {
     this.#socket.end();
   }
 
+  /** Sends RST. */
+  reset() {
+    this.#socket.resetAndDestroy();
+  }
+
   /** Resolves with the text received once it satisfies `isEnough`; fails if the connection closes before. */
   async until(isEnough) {
     const text = await this.untilClosedOr(isEnough);

@@ -88,7 +88,8 @@ layout! {
     IN_LISTENER_CLOSED: u8 = 12;
     /// The reactor died. Payload: why, in UTF-8.
     IN_FAILURE: u8 = 13;
-    /// The peer ended its side of the socket without a close frame; JavaScript answers with [`OUT_END`].
+    /// The peer ended its side of the socket without a close frame; JavaScript answers with [`OUT_END`]. Length: 1 while
+    /// JavaScript decides about the handshake; if it accepts, the end is told again after what came before it. Else 0.
     IN_END: u8 = 14;
 
     /// Inbound flag: the payload is one of the batch's large payloads and `offset` its index.

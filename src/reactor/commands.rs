@@ -5,6 +5,7 @@ use crate::bridge::layout::{
     OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PAUSE, OUT_PING,
     OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_TERMINATE, OUT_TEXT, OUT_WRITE,
 };
+use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind};
 
 use super::connection::{HEADROOM, Phase};
@@ -38,9 +39,6 @@ impl<C: Consumer> Reactor<C> {
             return self.on_accept_record(id, payload.bytes);
         }
         apply(&mut session, record, payload);
-        if session.connection.starved && !session.connection.paused {
-            session.want_read();
-        }
     }
 
     fn on_accept_record(&mut self, id: ConnectionId, response: &[u8]) {
@@ -73,7 +71,7 @@ fn apply(session: &mut Session<'_>, record: &OutRecord, payload: Outbound<'_>) {
         OUT_PONG => send(session, FrameKind::Pong, true, payload),
         OUT_CLOSE => {
             let code = CloseCode::new(record.aux);
-            session.account(wire_len(if code.is_some() { bytes.len() + 2 } else { 0 }));
+            session.account(wire_len(if code.is_some() { bytes.len() + 2 } else { 0 }, false));
             session.close(code, bytes);
         }
         OUT_TERMINATE => session.terminate(),
@@ -95,24 +93,14 @@ fn apply(session: &mut Session<'_>, record: &OutRecord, payload: Outbound<'_>) {
 fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound<'_>) {
     let Outbound { bytes, owned, more } = payload;
     if let Some(owned) = owned {
-        session.account(wire_len(owned.len().saturating_sub(HEADROOM)));
+        session.account(wire_len(owned.len().saturating_sub(HEADROOM), false));
         session.connection.queue_owned(kind, fin, owned);
         session.touch();
         return;
     }
-    session.account(wire_len(bytes.len()));
+    session.account(wire_len(bytes.len(), false));
     // Frames that follow each other leave together; a long one that stands alone is spared a copy.
     if more || !session.frame_now(kind, fin, bytes) {
         session.frame(kind, fin, bytes);
     }
-}
-
-/// Bytes of a server's frame on the wire (RFC 6455 section 5.2).
-fn wire_len(payload: usize) -> usize {
-    payload
-        + match payload {
-            0..=125 => 2,
-            126..=0xffff => 4,
-            _ => 10,
-        }
 }

@@ -85,5 +85,7 @@ pub(super) const READ_SIZE: usize = 64 << 10;
 pub(super) const ACCEPT_BUDGET: usize = 256;
 /// How long a refused connection may take to read the refusal and close.
 pub(super) const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Bytes of answers to requests that are no upgrades that may wait to be read; the one beyond them is the last.
+pub(super) const UNREAD_ANSWERS: usize = 16 << 10;
 /// How long an HTTP connection may stay open after a 426 (Node's keepAliveTimeout).
 pub(super) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);

@@ -41,9 +41,15 @@ pub(super) struct Connection {
     pub(super) starved: bool,
     /// The peer has ended its side.
     pub(super) ended: bool,
+    /// An event said that the peer has ended its side; what was received before may not have been read.
+    pub(super) hung_up: bool,
+    /// An event said that the socket is dead.
+    pub(super) dead: bool,
     /// End our side once all is written.
     pub(super) finishing: bool,
     pub(super) shut: bool,
+    /// To be closed at the end of this step: nothing more is read from it or told of it but that.
+    pub(super) doomed: bool,
     /// A ping of ours has not been followed by any byte of the peer.
     pub(super) pinged: bool,
     /// Queued bytes have been above the high-water mark.
@@ -53,7 +59,7 @@ pub(super) struct Connection {
     pub(super) held: usize,
     /// Bytes queued by the consumer's sends since the connection opened.
     pub(super) accepted: u64,
-    /// Values of `accepted` at which the consumer wants to hear that all up to it is in the kernel.
+    /// Values of `outgoing.pushed()` at which the consumer wants to hear that all up to it is in the kernel.
     pub(super) marks: Vec<u64>,
 }
 
@@ -78,6 +84,8 @@ pub(super) struct Head {
     pub(super) skip: u64,
     /// The listener was closed meanwhile.
     pub(super) orphan: bool,
+    /// The consumer, which decides, has been told that the peer has ended its side.
+    pub(super) ended: bool,
 }
 
 /// What the deadline is for.
@@ -109,8 +117,11 @@ impl Connection {
             paused: false,
             starved: false,
             ended: false,
+            hung_up: false,
+            dead: false,
             finishing: false,
             shut: false,
+            doomed: false,
             pinged: false,
             high: false,
             pending_pongs: 0,
@@ -129,9 +140,15 @@ impl Connection {
         self.engine.close_sent() && (self.engine.close_received() || self.engine.failed())
     }
 
-    /// Queues a frame, copying its payload. Frames after a close frame are dropped (RFC 6455 section 5.5.1).
+    /// Whether a frame may be sent: not before the handshake is done, not after a close frame (RFC 6455 section 5.5.1),
+    /// not after our end.
+    pub(super) fn takes_frames(&self) -> bool {
+        self.is_open() && !self.engine.close_sent() && !self.shut
+    }
+
+    /// Queues a frame, copying its payload. It is dropped when the connection does not take any.
     pub(super) fn queue_frame(&mut self, kind: FrameKind, fin: bool, payload: &[u8], pool: &mut Pool) {
-        if self.engine.close_sent() || self.shut {
+        if !self.takes_frames() {
             return;
         }
         let header = self.engine.encode(kind, fin, payload.len(), None);
@@ -140,7 +157,7 @@ impl Connection {
 
     /// As `queue_frame` for a payload that begins at `HEADROOM` of `bytes`, without copying it.
     pub(super) fn queue_owned(&mut self, kind: FrameKind, fin: bool, mut bytes: Vec<u8>) {
-        if self.engine.close_sent() || self.shut {
+        if !self.takes_frames() {
             return;
         }
         let header = self.engine.encode(kind, fin, bytes.len().saturating_sub(HEADROOM), None);
@@ -176,8 +193,8 @@ impl Connection {
         if self.marks.is_empty() {
             return 0;
         }
-        let settled = self.settled();
-        let reached = self.marks.partition_point(|&mark| mark <= settled);
+        let written = self.outgoing.written();
+        let reached = self.marks.partition_point(|&mark| mark <= written);
         self.marks.drain(..reached);
         if self.marks.is_empty() {
             self.marks = Vec::new();

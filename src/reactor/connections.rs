@@ -19,6 +19,8 @@ pub(super) struct Connections {
     /// so they are not used again before the turn ends.
     quarantine: Vec<u32>,
     live: usize,
+    /// How many slots there may be.
+    limit: u32,
 }
 
 struct Entry {
@@ -28,14 +30,15 @@ struct Entry {
 }
 
 impl Connections {
-    pub(super) fn new() -> Self {
-        Self { entries: Vec::new(), free: Vec::new(), quarantine: Vec::new(), live: 0 }
+    pub(super) fn new(limit: u32) -> Self {
+        Self { entries: Vec::new(), free: Vec::new(), quarantine: Vec::new(), live: 0, limit }
     }
 
-    /// The id that the next `insert` will use.
-    pub(super) fn next_id(&mut self) -> ConnectionId {
+    /// The id for the next `insert`; `None` when all slots are taken.
+    pub(super) fn next_id(&mut self) -> Option<ConnectionId> {
         let slot = match self.free.last() {
             Some(&slot) => slot,
+            None if self.entries.len() >= self.limit as usize => return None,
             None => {
                 let slot = self.entries.len() as u32;
                 self.entries.push(Entry { generation: 0, connection: None });
@@ -43,13 +46,13 @@ impl Connections {
                 slot
             }
         };
-        ConnectionId { slot, generation: self.entries[slot as usize].generation }
+        Some(ConnectionId { slot, generation: self.entries[slot as usize].generation })
     }
 
-    /// Puts `connection` under the id that `next_id` gave.
-    pub(super) fn insert(&mut self, connection: Connection) {
-        let id = self.next_id();
-        self.free.pop();
+    /// Puts `connection` under the id that `next_id` just gave.
+    pub(super) fn insert(&mut self, id: ConnectionId, connection: Connection) {
+        let taken = self.free.pop();
+        debug_assert_eq!(taken, Some(id.slot));
         self.entries[id.slot as usize].connection = Some(Box::new(connection));
         self.live += 1;
     }

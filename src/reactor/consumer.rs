@@ -39,7 +39,8 @@ pub trait Consumer {
     fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload);
     /// The peer broke the protocol.
     fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError);
-    /// The peer ended its side without a close frame.
+    /// The peer ended its side without a close frame. While the consumer decides about the handshake it is told too, and
+    /// once more if it accepts all the same, after what was received before the end.
     fn on_end(&mut self, session: &mut Session<'_>);
     /// The socket is closed.
     fn on_closed(&mut self, id: ConnectionId);

@@ -87,10 +87,14 @@ impl Forward {
 
     /// A record about what is not being read: the batch may be handed over before it.
     fn report(&mut self, slot: u32, kind: u8, count: u32) {
+        self.make_room();
+        self.batch.push(Record::new(slot, kind, 0, 0, 0, count));
+    }
+
+    fn make_room(&mut self) {
         if self.batch.records.len() + SPARE_RECORDS >= MAX_RECORDS {
             self.publish();
         }
-        self.batch.push(Record::new(slot, kind, 0, 0, 0, count));
     }
 
     /// A record with a payload.
@@ -99,7 +103,9 @@ impl Forward {
         let len = match payload {
             Payload::Input { range, .. } => {
                 self.retained |= !range.is_empty();
-                self.batch.push(Record::new(slot, kind, 0, aux, range.start as u32, range.len() as u32));
+                // The place of nothing may be given to the next read.
+                let offset = if range.is_empty() { 0 } else { range.start as u32 };
+                self.batch.push(Record::new(slot, kind, 0, aux, offset, range.len() as u32));
                 range.len()
             }
             Payload::Owned(bytes) => {
@@ -134,6 +140,8 @@ impl Forward {
         let mut payload = Vec::new();
         opened.encode(&mut payload);
         self.link.gauges.open(slot, generation);
+        // Adopted sockets open without a read, which would have seen to it.
+        self.make_room();
         self.batch.push_copy(slot, kind, flags, aux, &payload);
     }
 }
@@ -216,7 +224,7 @@ impl Consumer for Forward {
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {
-        self.report(session.id().slot, IN_END, 0);
+        self.report(session.id().slot, IN_END, u32::from(!session.is_open()));
     }
 
     fn on_closed(&mut self, id: ConnectionId) {

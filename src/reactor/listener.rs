@@ -10,7 +10,7 @@ use socket2::{Domain, Protocol, Socket, Type};
 
 use super::config::ListenerConfig;
 
-/// First and longest wait after the process has run out of descriptors or the kernel out of memory (faults R06).
+/// First and longest wait after the process has run out of descriptors or the kernel out of memory.
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
@@ -99,6 +99,10 @@ impl Listener {
     }
 
     pub(super) fn accept(&mut self, now: Instant) -> Accepted {
+        // More connections may come meanwhile, each with an event: they do not bring descriptors.
+        if self.retry_at.is_some_and(|at| at > now) {
+            return Accepted::Exhausted;
+        }
         loop {
             match self.socket.accept() {
                 Ok((stream, _)) => {
@@ -106,7 +110,11 @@ impl Listener {
                     self.retry_at = None;
                     return Accepted::Connection(stream);
                 }
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Accepted::Empty,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.backoff = FIRST_BACKOFF;
+                    self.retry_at = None;
+                    return Accepted::Empty;
+                }
                 // A connection that died while it waited, or a signal: the next one may be well.
                 Err(error) if is_transient(&error) => {}
                 Err(_) => {

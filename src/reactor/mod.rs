@@ -23,6 +23,7 @@ mod opening;
 mod outgoing;
 mod reading;
 mod session;
+mod socket;
 mod spin;
 #[cfg(test)]
 mod tests;
@@ -40,6 +41,7 @@ use mio::event::Event;
 use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::bridge::chunk::Outbox;
+use crate::bridge::gauges::MAX_SLOTS;
 
 pub use config::{ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
 pub use connection::HEADROOM;
@@ -118,7 +120,7 @@ impl<C: Consumer> Reactor<C> {
             shared: Arc::new(Shared { outbox: Outbox::new(), waker }),
             config,
             consumer,
-            connections: Connections::new(),
+            connections: Connections::new(MAX_SLOTS),
             listeners: HashMap::new(),
             work,
             spinner: Spinner::new(config.spin),
@@ -173,6 +175,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.wish_for_credit();
         let timeout = self.patience(timeout);
         // Announced before the queue is looked at: a producer that pushes after the look sees the announcement.
         let sleeping = timeout != Some(Duration::ZERO);
@@ -203,12 +206,10 @@ impl<C: Consumer> Reactor<C> {
         if !self.work.ready.is_empty() {
             return Some(Duration::ZERO);
         }
-        let mut now = self.work.now;
-        if self.spinner.is_on() {
-            now = Instant::now();
-            if self.spinner.spinning(now) {
-                return Some(Duration::ZERO);
-            }
+        // Not the time of the last turn: that turn, and whatever the caller did since, have taken some.
+        let now = Instant::now();
+        if self.spinner.is_on() && self.spinner.spinning(now) {
+            return Some(Duration::ZERO);
         }
         let timers = self.work.timers.timeout(now);
         let listeners = self.listeners.values().filter_map(|listener| listener.retry_at).min();
@@ -260,19 +261,13 @@ impl<C: Consumer> Reactor<C> {
             self.guarded(slot, |reactor| reactor.flush_one(slot));
         }
         if readable || closed {
-            if let Some(connection) = self.connections.get_mut(slot) {
-                connection.readable = true;
-            }
-            self.guarded(slot, |reactor| reactor.read(slot, closed));
-        }
-    }
-
-    /// Goes on with the connections whose turn was over before their data was.
-    fn on_ready(&mut self) {
-        for slot in std::mem::take(&mut self.work.ready) {
-            if let Some(connection) = self.connections.get_mut(slot) {
-                connection.queued = false;
-                self.guarded(slot, |reactor| reactor.read(slot, true));
+            let Some(connection) = self.connections.get_mut(slot) else { return };
+            connection.readable = true;
+            connection.hung_up |= closed;
+            connection.dead |= event.is_error();
+            // Those on the list have had their share of this turn.
+            if !connection.queued {
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, closed));
             }
         }
     }
@@ -293,7 +288,8 @@ impl<C: Consumer> Reactor<C> {
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
         if connection.announced {
-            self.consumer.on_closed(id);
+            // A panic must not go beyond the connection, and that is gone already.
+            let _panicked = catch_unwind(AssertUnwindSafe(|| self.consumer.on_closed(id)));
         }
     }
 
@@ -308,9 +304,10 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn on_close_listener(&mut self, id: u32) {
-        if let Some(mut listener) = self.listeners.remove(&id) {
-            let _closed_next = self.poll.registry().deregister(&mut listener.socket);
-        }
+        let Some(mut listener) = self.listeners.remove(&id) else { return };
+        let _closed_next = self.poll.registry().deregister(&mut listener.socket);
+        // Before it is told: whoever hears of it may want the port.
+        drop(listener);
         for slot in self.connections.slots() {
             if let Some(connection) = self.connections.get_mut(slot)
                 && connection.listener == id
@@ -350,11 +347,12 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         let stream = mio::net::TcpStream::from_std(adoption.stream);
-        let Some(slot) = self.admit(stream, adoption.listener, adoption.config, Phase::Open) else { return };
-        self.guarded(slot, |reactor| reactor.open_adopted(slot, &adoption.prefix));
+        if let Some(slot) = self.admit(stream, adoption.listener, adoption.config, Phase::Open) {
+            self.guarded(slot, |reactor| reactor.open_adopted(slot, &adoption.prefix));
+        }
     }
 
-    /// Takes a socket in. `None`: it is dead already, or the poll is full.
+    /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.
     fn admit(
         &mut self,
         mut stream: mio::net::TcpStream,
@@ -364,7 +362,7 @@ impl<C: Consumer> Reactor<C> {
     ) -> Option<u32> {
         // A socket that refuses this is dead and will say so on the first read.
         let _dead_anyway = stream.set_nodelay(true);
-        let id = self.connections.next_id();
+        let id = self.connections.next_id()?;
         let interest = Interest::READABLE.add(Interest::WRITABLE);
         self.poll.registry().register(&mut stream, Token(id.slot as usize), interest).ok()?;
         let mut connection = Connection::new(stream, listener, config, phase);
@@ -372,7 +370,7 @@ impl<C: Consumer> Reactor<C> {
             let after = connection.config.handshake_timeout;
             self.work.timers.arm(id, &mut connection.deadline, self.work.now, after);
         }
-        self.connections.insert(connection);
+        self.connections.insert(id, connection);
         Some(id.slot)
     }
 

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
 
+use super::socket;
 use mio::net::TcpStream;
-use socket2::SockRef;
 
 /// Small frames are gathered up to this size before a further buffer is begun, so that memory is freed as it is written.
 const GATHER: usize = 64 << 10;
@@ -12,25 +12,6 @@ const GATHER: usize = 64 << 10;
 const VECTORS: usize = 32;
 /// Gathering buffers kept for the next turn; one per connection that is written to in a turn.
 const POOLED: usize = 256;
-
-/// The peer may be gone: an error, not a signal that ends the embedding process (faults O02).
-#[cfg(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd"
-))]
-pub(super) const SEND_FLAGS: i32 = 0x4000;
-/// Elsewhere there is no such flag; the standard library sets SO_NOSIGPIPE on macOS and Windows has no signals.
-#[cfg(not(any(
-    target_os = "linux",
-    target_os = "android",
-    target_os = "freebsd",
-    target_os = "netbsd",
-    target_os = "openbsd"
-)))]
-pub(super) const SEND_FLAGS: i32 = 0;
 
 /// Gathering buffers that no connection needs at the moment: idle connections own none.
 #[derive(Default)]
@@ -58,6 +39,8 @@ pub(super) struct Outgoing {
     gathered_start: usize,
     /// Sum of all that waits.
     len: usize,
+    /// Sum of all that was ever queued. Invariant: >= len.
+    pushed: u64,
 }
 
 struct Segment {
@@ -82,6 +65,16 @@ impl Outgoing {
         self.len == 0
     }
 
+    /// Bytes that were ever queued.
+    pub(super) fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// How many of those the kernel has.
+    pub(super) fn written(&self) -> u64 {
+        self.pushed.saturating_sub(self.len as u64)
+    }
+
     /// Queues `head` and `body` as one piece, copying both.
     pub(super) fn push(&mut self, head: &[u8], body: &[u8], pool: &mut Pool) {
         if self.gathered.capacity() == 0 {
@@ -91,7 +84,7 @@ impl Outgoing {
         }
         self.gathered.extend_from_slice(head);
         self.gathered.extend_from_slice(body);
-        self.len += head.len() + body.len();
+        self.count(head.len() + body.len());
     }
 
     /// Queues `bytes[start..]` without copying.
@@ -99,7 +92,7 @@ impl Outgoing {
         if !self.gathered.is_empty() {
             self.seal();
         }
-        self.len += bytes.len() - start;
+        self.count(bytes.len().saturating_sub(start));
         self.queue.push_back(Segment { bytes, start });
     }
 
@@ -129,19 +122,23 @@ impl Outgoing {
         Ok(Flushed::All)
     }
 
+    fn count(&mut self, bytes: usize) {
+        self.len += bytes;
+        self.pushed += bytes as u64;
+    }
+
     fn seal(&mut self) {
         let bytes = std::mem::take(&mut self.gathered);
         self.queue.push_back(Segment { bytes, start: std::mem::take(&mut self.gathered_start) });
     }
 
-    fn write_once(&self, socket: &TcpStream) -> io::Result<usize> {
-        let socket = SockRef::from(socket);
+    fn write_once(&self, stream: &TcpStream) -> io::Result<usize> {
         let gathered = self.gathered.get(self.gathered_start..).unwrap_or_default();
         let Some(first) = self.queue.front() else {
-            return socket.send_with_flags(gathered, SEND_FLAGS);
+            return socket::send(stream, gathered);
         };
         if self.queue.len() == 1 && gathered.is_empty() {
-            return socket.send_with_flags(first.rest(), SEND_FLAGS);
+            return socket::send(stream, first.rest());
         }
         let mut vectors = [IoSlice::new(&[]); VECTORS];
         let mut used = 0;
@@ -150,7 +147,7 @@ impl Outgoing {
             *vector = IoSlice::new(bytes);
             used += 1;
         }
-        socket.send_vectored_with_flags(&vectors[..used], SEND_FLAGS)
+        socket::send_vectored(stream, &vectors[..used])
     }
 
     fn consume(&mut self, mut sent: usize) {

@@ -1,6 +1,6 @@
 //! From readable sockets to events.
 
-use std::io::{ErrorKind, Read};
+use std::io::ErrorKind;
 use std::time::Duration;
 
 use crate::engine::{Event, FrameKind, Payload};
@@ -11,6 +11,7 @@ use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::opening::Opening;
 use super::session::Session;
+use super::socket;
 use super::timers::Fired;
 use super::{Reactor, upgrade};
 
@@ -38,6 +39,10 @@ impl<C: Consumer> Reactor<C> {
             let most = READ_SIZE.min(budget);
             let room = self.consumer.spare(most);
             let asked = room.len();
+            if asked == 0 {
+                // Reading nothing would look like the peer's end.
+                return self.read_later(slot);
+            }
             let Some(connection) = self.connections.get_mut(slot) else { return };
             match read_once(connection, room) {
                 ReadEnd::Bytes(len) => {
@@ -65,9 +70,40 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
+    /// Goes on with the connections whose turn was over before their data was.
+    pub(super) fn on_ready(&mut self) {
+        let mut waiting = std::mem::take(&mut self.work.ready).into_iter();
+        while self.turn_budget > 0
+            && let Some(slot) = waiting.next()
+        {
+            if let Some(connection) = self.connections.get_mut(slot) {
+                connection.queued = false;
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, true));
+            }
+        }
+        // Whom the turn's budget did not reach is first in the next, before those that it did reach: a few floods
+        // would use it up again and again.
+        let served = std::mem::replace(&mut self.work.ready, waiting.collect());
+        self.work.ready.extend(served);
+    }
+
+    /// As `read`. While the consumer decides about the handshake nothing is read: then it is told here of the peer's end.
+    pub(super) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
+        self.read(slot, to_end);
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        let (hung_up, dead) = (session.connection.hung_up, session.connection.dead);
+        let Phase::Asked(head) = &mut session.connection.phase else { return };
+        if dead {
+            session.work.doomed.push(slot);
+        } else if hung_up && !std::mem::replace(&mut head.ended, true) {
+            consumer.on_end(&mut session);
+        }
+    }
+
     /// Bytes that were read behind a request: they go the way of bytes from the socket.
     pub(super) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
-        while !bytes.is_empty() {
+        while !bytes.is_empty() && self.connections.get_mut(slot).is_some_and(|connection| !connection.doomed)
+        {
             let room = self.consumer.spare(bytes.len().min(READ_SIZE));
             let len = room.len().min(bytes.len());
             let (now, later) = bytes.split_at(len);
@@ -75,8 +111,10 @@ impl<C: Consumer> Reactor<C> {
                 *to = *from;
             }
             bytes = later;
+            debug_assert!(len > 0, "a consumer always has room");
             if len == 0 {
-                return;
+                // Dropping them silently would tear the stream.
+                return self.work.doomed.push(slot);
             }
             self.on_bytes(slot, len);
         }
@@ -107,25 +145,29 @@ impl<C: Consumer> Reactor<C> {
                 connection.held = connection.held.saturating_sub(credit.bytes as usize);
             }
         });
-        if self.work.starved.is_empty() {
-            if std::mem::take(&mut self.starving) {
-                self.consumer.set_starving(false);
-            }
+        if !self.starving {
             return;
         }
         for slot in std::mem::take(&mut self.work.starved) {
             if let Some(connection) = self.connections.get_mut(slot)
                 && std::mem::take(&mut connection.starved)
+                && self.may_read(slot)
             {
-                self.may_read(slot);
                 self.read_later(slot);
             }
         }
-        if !self.starving && !self.work.starved.is_empty() {
-            self.starving = true;
+        self.starving = !self.work.starved.is_empty();
+        if !self.starving {
+            self.consumer.set_starving(false);
         }
+    }
+
+    /// Asks to be woken for the sake of starved connections, before the reactor sleeps. The wish first, then the look:
+    /// credit that came before the wish wakes nobody.
+    pub(super) fn wish_for_credit(&mut self) {
         if self.starving {
             self.consumer.set_starving(true);
+            self.reclaim();
         }
     }
 
@@ -163,7 +205,11 @@ impl<C: Consumer> Reactor<C> {
     fn may_read(&mut self, slot: u32) -> bool {
         let pressed = self.consumer.is_pressed();
         let Some(connection) = self.connections.get_mut(slot) else { return false };
-        if connection.paused || connection.ended || matches!(connection.phase, Phase::Asked(_)) {
+        if connection.paused
+            || connection.ended
+            || connection.doomed
+            || matches!(connection.phase, Phase::Asked(_))
+        {
             return false;
         }
         let mark = if pressed { SMALL_ALLOWANCE } else { self.config.connection_mark };
@@ -173,9 +219,7 @@ impl<C: Consumer> Reactor<C> {
         if !connection.starved {
             connection.starved = true;
             self.work.starved.push(slot);
-            if !std::mem::replace(&mut self.starving, true) {
-                self.consumer.set_starving(true);
-            }
+            self.starving = true;
         }
         false
     }
@@ -202,6 +246,7 @@ impl<C: Consumer> Reactor<C> {
         let range = self.consumer.claim(len);
         let Some((mut session, consumer)) = self.session(slot) else { return };
         match session.connection.phase {
+            _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {
                 touch_silence(&mut session);
                 on_frames(consumer, &mut session, range.clone());
@@ -230,6 +275,11 @@ impl<C: Consumer> Reactor<C> {
             connection.finishing = true;
             return session.touch();
         }
+        // Whatever the consumer does now or does not, it has until then to do it.
+        if session.connection.purpose != Purpose::Close {
+            session.arm_close();
+        }
+        let connection = &session.connection;
         // A close frame was received: the consumer has been told and its answer ends the connection.
         if !connection.engine.close_received() && !connection.engine.failed() {
             consumer.on_end(&mut session);
@@ -239,7 +289,7 @@ impl<C: Consumer> Reactor<C> {
 
 fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
     loop {
-        return match connection.stream.read(room) {
+        return match socket::receive(&connection.stream, room) {
             Ok(0) => ReadEnd::Eof,
             Ok(len) => ReadEnd::Bytes(len),
             Err(error) if error.kind() == ErrorKind::WouldBlock => ReadEnd::Empty,
@@ -253,14 +303,16 @@ fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
 fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: std::ops::Range<usize>) {
     let config = session.connection.config.clone();
     let mut pos = range.start;
-    loop {
+    while !session.connection.doomed {
         let input = consumer.buffer(0..range.end);
         let Some(event) = session.connection.engine.poll(&config.engine, input, &mut pos) else { return };
         match event {
             Event::Message { kind, payload } => consumer.on_message(session, kind, payload),
             Event::Ping(payload) => {
                 auto_pong(consumer, session, &payload);
-                consumer.on_ping(session, payload);
+                if !session.connection.doomed {
+                    consumer.on_ping(session, payload);
+                }
             }
             Event::Pong(payload) => consumer.on_pong(session, payload),
             Event::Close { code, reason } => {
@@ -313,6 +365,10 @@ fn touch_silence(session: &mut Session<'_>) {
 
 fn on_silence(session: &mut Session<'_>) {
     let config = session.connection.config.clone();
+    // Whoever is not listened to is not silent.
+    if session.connection.paused || session.connection.readable {
+        return touch_silence(session);
+    }
     let ping = !config.ping_interval.is_zero();
     // With both set, the shorter fires first; whoever was pinged and stayed silent is gone either way.
     if !ping || session.connection.pinged || is_shorter(config.idle_timeout, config.ping_interval) {

@@ -4,15 +4,14 @@ use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::time::Instant;
 
-use socket2::SockRef;
-
 use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind};
 
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::handler::{Bytes, Message, frame_kind};
-use super::outgoing::{Pool, SEND_FLAGS};
+use super::outgoing::Pool;
+use super::socket;
 use super::timers::Timers;
 
 /// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
@@ -45,6 +44,11 @@ impl Session<'_> {
     /// Which connection this is.
     pub fn id(&self) -> ConnectionId {
         self.id
+    }
+
+    /// Whether frames go both ways; false during the handshake and after a refusal.
+    pub fn is_open(&self) -> bool {
+        self.connection.is_open()
     }
 
     /// Our end of the socket; `None` when the kernel does not say (a dead socket).
@@ -124,13 +128,18 @@ impl Session<'_> {
     }
 
     /// Closes the socket after one attempt to write what waits.
+    ///
+    /// Of what was read already, nothing more is reported.
     pub fn terminate(&mut self) {
+        if std::mem::replace(&mut self.connection.doomed, true) {
+            return;
+        }
         // What the kernel does not take now is lost, as with the destroy() of a net.Socket.
         let _gone_anyway = self.connection.flush(&mut self.work.pool);
         self.work.doomed.push(self.id.slot);
     }
 
-    /// Stops reading the socket; TCP then holds the peer back.
+    /// Stops reading the socket; TCP then holds the peer back. What has been read already is still reported.
     pub fn pause(&mut self) {
         self.connection.paused = true;
     }
@@ -148,12 +157,12 @@ impl Session<'_> {
 
     /// Reports, through `on_sent`, when all that was queued so far is in the kernel.
     pub fn mark(&mut self) {
-        let accepted = self.connection.accepted;
-        self.connection.marks.push(accepted);
+        let pushed = self.connection.outgoing.pushed();
+        self.connection.marks.push(pushed);
         self.touch();
     }
 
-    /// Counts a consumer's send for `on_settled` and marks: its bytes on the wire, queued or dropped.
+    /// Counts a consumer's send for `on_settled`: its bytes on the wire, queued or dropped.
     pub(super) fn account(&mut self, wire_bytes: usize) {
         self.connection.accepted += wire_bytes as u64;
     }
@@ -216,17 +225,13 @@ impl Session<'_> {
 
     fn may_write_now(&self, len: usize) -> bool {
         let connection = &self.connection;
-        len >= IN_PLACE
-            && connection.outgoing.is_empty()
-            && !connection.shut
-            && !connection.engine.close_sent()
+        len >= IN_PLACE && connection.outgoing.is_empty() && connection.takes_frames()
     }
 
     /// Writes the parts of a frame and queues what the kernel does not take.
     fn write_now(&mut self, parts: &[IoSlice<'_>]) {
-        let socket = SockRef::from(&self.connection.stream);
         // Whatever is wrong with the socket, the flush at the end of the turn will meet it again.
-        let mut sent = socket.send_vectored_with_flags(parts, SEND_FLAGS).unwrap_or_default();
+        let mut sent = socket::send_vectored(&self.connection.stream, parts).unwrap_or_default();
         for part in parts {
             let taken = sent.min(part.len());
             sent -= taken;

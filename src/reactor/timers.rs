@@ -56,7 +56,8 @@ impl Timers {
 
     /// Sets `deadline` to `after` from `now`.
     pub(super) fn arm(&mut self, id: ConnectionId, deadline: &mut Deadline, now: Instant, after: Duration) {
-        let due = self.tick_at(now + after) + 1;
+        // A time too long for the clock is for ever.
+        let due = now.checked_add(after).map_or(u64::MAX, |at| self.tick_at(at) + 1);
         deadline.due = due;
         if deadline.scheduled == 0 || deadline.scheduled > due {
             self.schedule(id, deadline);
@@ -68,8 +69,8 @@ impl Timers {
         if self.entries == 0 {
             return None;
         }
-        let at = self.start + TICK * u32::try_from(self.earliest).unwrap_or(u32::MAX);
-        Some(at.saturating_duration_since(now))
+        let at = Duration::from_millis(self.earliest.saturating_mul(TICK.as_millis() as u64));
+        Some(at.saturating_sub(now.saturating_duration_since(self.start)))
     }
 
     /// Moves the entries whose tick has come to `out`.

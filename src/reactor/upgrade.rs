@@ -7,7 +7,7 @@ use crate::engine::handshake::{
     write_header_too_large, write_refusal, write_service_unavailable, write_upgrade_required,
 };
 
-use super::config::KEEP_ALIVE_TIMEOUT;
+use super::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
 use super::connection::{Head, Phase, Purpose};
 use super::consumer::Consumer;
 use super::opening::Opening;
@@ -143,7 +143,8 @@ fn on_plain_request(session: &mut Session<'_>, head: &mut Head, request: &Reques
     }
     let body = if request.has_body() { request.content_length() } else { Some(0) };
     // A body of unknown length would have to be decoded to find the next request; nobody sends one here for good reason.
-    let keep_alive = request.keep_alive() && body.is_some();
+    // And nobody sends so many requests without reading the answers: they would pile up here.
+    let keep_alive = request.keep_alive() && body.is_some() && session.queued() < UNREAD_ANSWERS;
     #[expect(clippy::disallowed_methods, reason = "the Date header is wall-clock time")]
     let date = httpdate::fmt_http_date(SystemTime::now());
     write_upgrade_required(&mut response, &date, keep_alive, request.is_head());

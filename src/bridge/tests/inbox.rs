@@ -1,7 +1,11 @@
+use std::sync::Arc;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
 use crate::bridge::batch::{Batch, Record};
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{IN_BINARY, IN_TEXT, IN_WORD_OFFSET, MAX_RECORDS};
 use crate::bridge::limits::{APPEND_BYTES, BATCH_BYTES, FREE_BATCHES};
+use crate::bridge::room::Lent;
 
 /// A batch whose only payload is `length` times `byte`, charged to slot `byte`.
 fn filled(mut batch: Box<Batch>, byte: u8, length: usize) -> Box<Batch> {
@@ -139,4 +143,83 @@ fn a_starving_reactor_is_woken_once() {
     inbox.set_starving(true);
     inbox.set_starving(false);
     assert!(!give_back(4));
+}
+
+struct Memory(u32, Vec<u8>);
+
+impl Lent for Memory {
+    fn id(&self) -> u32 {
+        self.0
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.1
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.1
+    }
+}
+
+#[test]
+fn lent_memory_comes_back_filled_and_is_used_before_any_other() {
+    let inbox = Inbox::new();
+    inbox.lend(Box::new(Memory(7, vec![0; BATCH_BYTES])));
+    let (lent, _) = inbox.publish(filled(fresh(), 1, 3));
+    assert_eq!(lent.bytes.lent_id(), Some(7));
+    let (own, _) = inbox.publish(filled(lent, 2, APPEND_BYTES + 1));
+    assert_eq!(own.bytes.lent_id(), None, "the only lent memory is on its way");
+    assert_eq!(own.bytes.len(), BATCH_BYTES);
+
+    let first = inbox.take().unwrap();
+    assert!(!inbox.give_back(first));
+    let mut second = inbox.take().unwrap();
+    let taken = std::mem::take(&mut second.bytes);
+    assert_eq!(taken.lent_id(), Some(7));
+    assert!(taken[..APPEND_BYTES].iter().all(|&byte| byte == 2));
+    assert!(!inbox.give_back(second), "a batch without room is welcome too");
+    inbox.reclaim(|_| {});
+    let (next, _) = inbox.publish(filled(own, 3, 1));
+    assert_eq!(next.bytes.len(), BATCH_BYTES);
+}
+
+#[test]
+fn lent_memory_that_was_copied_out_of_is_kept() {
+    struct Counted(Memory, Arc<AtomicUsize>);
+    impl Lent for Counted {
+        fn id(&self) -> u32 {
+            self.0.id()
+        }
+        fn bytes(&self) -> &[u8] {
+            self.0.bytes()
+        }
+        fn bytes_mut(&mut self) -> &mut [u8] {
+            self.0.bytes_mut()
+        }
+    }
+    impl Drop for Counted {
+        fn drop(&mut self) {
+            self.1.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+    let (inbox, drops) = (Inbox::new(), Arc::new(AtomicUsize::new(0)));
+    let lent = 3 * FREE_BATCHES as u32;
+    for id in 0..lent {
+        inbox.lend(Box::new(Counted(Memory(id, vec![0; BATCH_BYTES]), drops.clone())));
+    }
+    let mut batch = fresh();
+    for round in 0..20 {
+        for byte in 0..2 * FREE_BATCHES as u8 {
+            batch = inbox.publish(filled(batch, byte, APPEND_BYTES + 1)).0;
+        }
+        for out in std::iter::from_fn(|| inbox.take()).collect::<Vec<_>>() {
+            let _ = inbox.give_back(out);
+        }
+        if round % 3 == 0 {
+            inbox.reclaim(|_| {});
+        }
+    }
+    assert_eq!(drops.load(Ordering::Relaxed), 0);
+    drop((inbox, batch));
+    assert_eq!(drops.load(Ordering::Relaxed), lent as usize);
 }

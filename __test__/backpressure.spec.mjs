@@ -1,0 +1,99 @@
+// What waits to be sent, and how the sender learns that it has left.
+import { once } from 'node:events';
+
+import test from 'ava';
+
+import { openPair, openRaw } from './helpers/clients.mjs';
+import { isReference } from './helpers/impl.mjs';
+
+const ownOnly = isReference ? test.skip : test;
+
+const EIGHT_MIB = 8 * 1024 * 1024;
+const HEADER = 10;
+
+/** An open connection whose client does not read. */
+async function openDeaf(t) {
+  const { ws, client } = await openPair(t);
+  client._socket.pause();
+  return { ws, client, read: () => client._socket.resume() };
+}
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+test('bufferedAmount: the whole frame at once, less as it leaves, 0 when all has', async (t) => {
+  const { ws, client, read } = await openDeaf(t);
+  let isSent = false;
+  const sent = new Promise((resolve) => {
+    ws.send(Buffer.alloc(EIGHT_MIB), () => {
+      isSent = true;
+      resolve();
+    });
+  });
+  t.is(ws.bufferedAmount, EIGHT_MIB + HEADER);
+  // What the kernel takes without a reader is less than that.
+  for (let i = 0; i < 100; i++) {
+    await nextTurn();
+    t.true(ws.bufferedAmount > 0 && ws.bufferedAmount <= EIGHT_MIB + HEADER);
+  }
+  t.false(isSent);
+  const received = once(client, 'message');
+  read();
+  await sent;
+  t.is(ws.bufferedAmount, 0);
+  t.is((await received)[0].length, EIGHT_MIB);
+});
+
+ownOnly("'drain' comes when at most half of the mark of 1 MiB is left, once", async (t) => {
+  const { ws, read } = await openDeaf(t);
+  let drains = 0;
+  ws.on('drain', () => drains++);
+  ws.send(Buffer.alloc(EIGHT_MIB));
+  ws.send('a');
+  t.is(ws.bufferedAmount, EIGHT_MIB + HEADER + 3);
+  for (let i = 0; i < 100; i++) await nextTurn();
+  t.is(drains, 0);
+  const drained = once(ws, 'drain');
+  const sent = new Promise((resolve) => ws.send('b', resolve));
+  read();
+  await drained;
+  t.true(ws.bufferedAmount <= 512 * 1024);
+  await sent;
+  t.is(ws.bufferedAmount, 0);
+  t.is(drains, 1);
+});
+
+ownOnly("no 'drain' without a queue", async (t) => {
+  const { ws } = await openPair(t);
+  ws.on('drain', () => t.fail());
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => ws.send('a'.repeat(1000), resolve));
+  t.is(ws.bufferedAmount, 0);
+});
+
+test('bufferedAmount: control frames count, pongs that the reactor sends by itself do not stay', async (t) => {
+  const { ws, client } = await openPair(t);
+  ws.send('abc');
+  ws.ping('ab');
+  ws.pong();
+  if (!isReference) t.is(ws.bufferedAmount, 5 + 4 + 2);
+  for (let i = 0; i < 20; i++) {
+    client.ping('x'.repeat(i));
+    await once(client, 'pong');
+    t.true(ws.bufferedAmount >= 0);
+  }
+  await new Promise((resolve) => ws.send('d', resolve));
+  t.is(ws.bufferedAmount, 0);
+});
+
+test('bufferedAmount: the answer of a handshake with hooks does not count', async (t) => {
+  const { ws } = await openPair(t, { verifyClient: () => true });
+  t.is(ws.bufferedAmount, 0);
+  await new Promise((resolve) => ws.send('a', resolve));
+  t.is(ws.bufferedAmount, 0);
+});
+
+test('bufferedAmount: raw bytes count as they are', async (t) => {
+  const { ws } = await openRaw(t);
+  await new Promise((resolve) => ws._socket.write(Buffer.from([0x81, 1, 0x61]), resolve));
+  t.is(ws.bufferedAmount, 0);
+  t.is(ws._socket.writableLength, 0);
+});

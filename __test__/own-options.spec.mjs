@@ -1,0 +1,122 @@
+// The options that ws does not have.
+import { once } from 'node:events';
+import { networkInterfaces } from 'node:os';
+
+import test from 'ava';
+
+import { WebSocket, connect, frames, openRaw } from './helpers/clients.mjs';
+import { WebSocketServer, startServer } from './helpers/impl.mjs';
+import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
+
+for (const [name, value, type] of [
+  ['handshakeTimeout', '100', 'number'],
+  ['pingInterval', '100', 'number'],
+  ['idleTimeout', true, 'number'],
+  ['spin', 1n, 'number'],
+  ['ipv6Only', 1, 'boolean'],
+]) {
+  test(`${name}: ${typeof value} throws`, (t) => {
+    const error = t.throws(() => new WebSocketServer({ port: 0, [name]: value }), { instanceOf: TypeError });
+    t.true(error.message.startsWith(`options.${name} must be a ${type}. Received `));
+  });
+}
+
+for (const [name, least, wrong] of [
+  ['handshakeTimeout', 1, [0, -1, 1.5, NaN, Infinity, 2 ** 31]],
+  ['pingInterval', 0, [-1, 0.5, NaN, 2 ** 31]],
+  ['idleTimeout', 0, [-1, 0.5, NaN, 2 ** 31]],
+  ['spin', -1, [-2, 0.5, NaN, 2 ** 31]],
+]) {
+  test(`${name}: out of its range throws`, (t) => {
+    for (const value of wrong) {
+      t.throws(() => new WebSocketServer({ port: 0, [name]: value }), {
+        instanceOf: RangeError,
+        message: `options.${name} must be an integer from ${least} to 2147483647. Received ${value}`,
+      });
+    }
+  });
+}
+
+test('undefined and null are the default', async (t) => {
+  const nothing = { handshakeTimeout: undefined, pingInterval: null, idleTimeout: undefined, ipv6Only: null };
+  const server = await startServer(t, { ...nothing, spin: undefined });
+  const { ws } = await connect(t, server);
+  t.is(ws.readyState, WebSocket.OPEN);
+});
+
+test('handshakeTimeout: a request that does not end is answered with 408', async (t) => {
+  const server = await startServer(t, { handshakeTimeout: 40 });
+  const raw = await RawClient.connect(t, server.address().port);
+  raw.send(upgradeRequest().slice(0, -2));
+  t.true((await raw.closed()).startsWith('HTTP/1.1 408 Request Timeout\r\n'));
+});
+
+test('handshakeTimeout: silence is ended without an answer', async (t) => {
+  const server = await startServer(t, { handshakeTimeout: 40 });
+  const raw = await RawClient.connect(t, server.address().port);
+  t.is(await raw.closed(), '');
+});
+
+test('handshakeTimeout: ends with the handshake', async (t) => {
+  const server = await startServer(t, { handshakeTimeout: 40, pingInterval: 40 });
+  const { ws, client } = await connect(t, server);
+  for (let i = 0; i < 3; i++) await once(client, 'ping');
+  t.is(ws.readyState, WebSocket.OPEN);
+});
+
+test('pingInterval: a peer that answers stays', async (t) => {
+  const server = await startServer(t, { pingInterval: 20 });
+  const { ws, client } = await connect(t, server);
+  for (let i = 0; i < 3; i++) {
+    const [[ping], [pong]] = await Promise.all([once(client, 'ping'), once(ws, 'pong')]);
+    t.deepEqual([ping.length, pong.length], [0, 0]);
+  }
+  t.is(ws.readyState, WebSocket.OPEN);
+});
+
+test('pingInterval: a peer that does not answer is dropped', async (t) => {
+  const { ws, raw } = await openRaw(t, { pingInterval: 20 });
+  const closed = once(ws, 'close');
+  t.is(await frames(raw, 2), '8900');
+  t.is((await closed)[0], 1006);
+});
+
+test('idleTimeout: a silent peer is dropped, without a ping', async (t) => {
+  const { ws, raw } = await openRaw(t, { idleTimeout: 20 });
+  t.is((await once(ws, 'close'))[0], 1006);
+  t.true((await raw.closed()).endsWith('\r\n\r\n'));
+});
+
+test('idleTimeout: every byte of the peer counts', async (t) => {
+  const server = await startServer(t, { idleTimeout: 150 });
+  const { ws, client } = await connect(t, server);
+  const start = performance.now();
+  // Goes on for longer than the timeout.
+  while (performance.now() - start < 250) {
+    client.ping();
+    await once(client, 'pong');
+  }
+  t.is(ws.readyState, WebSocket.OPEN);
+  t.is((await once(ws, 'close'))[0], 1006);
+});
+
+const hasIPv6 = Object.values(networkInterfaces()).some((all) => all.some(({ address }) => address === '::1'));
+(hasIPv6 ? test : test.skip)('ipv6Only', async (t) => {
+  for (const ipv6Only of [false, true]) {
+    const server = await startServer(t, { host: '::', ipv6Only });
+    const { port } = server.address();
+    const connected = RawClient.connect(t, port);
+    if (ipv6Only) await t.throwsAsync(connected, { code: 'ECONNREFUSED' });
+    else await t.notThrowsAsync(connected);
+  }
+});
+
+test('spin: the first server decides, later ones may say what they like', async (t) => {
+  const first = await startServer(t, { spin: 0 });
+  const second = await startServer(t, { spin: 100 });
+  for (const server of [first, second]) {
+    const { ws, client } = await connect(t, server);
+    client.send('a');
+    t.is(String((await once(ws, 'message'))[0]), 'a');
+  }
+});

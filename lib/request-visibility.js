@@ -1,0 +1,82 @@
+'use strict';
+
+const EventEmitter = require('node:events');
+const { isProxy } = require('node:util').types;
+
+const { apply } = Reflect;
+const { toString } = Function.prototype;
+
+/** A function of exactly one parameter, an identifier without default: an arrow or a function, async or not. */
+const ONE_PARAMETER =
+  /^(?:async\s+)?(?:(?:[A-Za-z_$][\w$]*|\(\s*[A-Za-z_$][\w$]*\s*,?\s*\))\s*=>|function(?:\s+[A-Za-z_$][\w$]*)?\s*\(\s*[A-Za-z_$][\w$]*\s*,?\s*\)\s*\{)/;
+
+/** Ways to the other arguments, and the escapes that these names could be written with. */
+const BACK_DOOR = /\b(?:arguments|eval)\b|\\u/;
+
+/** What `once()` of Node's emitters registers; it hands every argument to its `listener`. */
+const ONCE_NAME = 'bound onceWrapper';
+const BOUND = 'function () { [native code] }';
+
+/**
+ * `emit` of Node, which shows the arguments to nobody but the listeners; null when somebody replaced it before this
+ * module was loaded. Only Node's own looks for error monitors.
+ */
+const plainEmit = sourceOf(EventEmitter.prototype.emit).includes('kErrorMonitor') ? EventEmitter.prototype.emit : null;
+
+/** Where an emitter keeps whether it catches rejections of its listeners; it then passes the arguments on itself. */
+const kCapture = /** @type {any} */ (
+  Object.getOwnPropertySymbols(new EventEmitter()).find(({ description }) => description === 'kCapture')
+);
+
+/** @type {WeakMap<Function, boolean>} */
+const judged = new WeakMap();
+
+/**
+ * @param {Function} callable
+ * @returns {string}
+ */
+function sourceOf(callable) {
+  return apply(toString, callable, []);
+}
+
+/**
+ * Whether a listener may look at its second argument. False only when its source proves that it cannot.
+ *
+ * @param {any} listener As `rawListeners()` shows it
+ * @returns {boolean}
+ */
+function seesSecond(listener) {
+  let sees = judged.get(listener);
+  if (sees === undefined) {
+    sees = judge(listener);
+    judged.set(listener, sees);
+  }
+  return sees;
+}
+
+/**
+ * @param {any} listener
+ * @returns {boolean}
+ */
+function judge(listener) {
+  if (isProxy(listener)) return true;
+  const source = sourceOf(listener);
+  if (source === BOUND && listener.name === ONCE_NAME && typeof listener.listener === 'function') {
+    return seesSecond(listener.listener);
+  }
+  return !ONE_PARAMETER.test(source) || BACK_DOOR.test(source);
+}
+
+/**
+ * Whether anybody could see the second argument of an event: if not, it need not be made.
+ *
+ * @param {any} emitter
+ * @param {string} event
+ * @returns {boolean}
+ */
+function isSecondSeen(emitter, event) {
+  if (emitter.emit !== plainEmit || emitter[kCapture] !== false) return true;
+  return emitter.rawListeners(event).some(seesSecond);
+}
+
+module.exports = { isSecondSeen, seesSecond };

@@ -1,0 +1,383 @@
+//! Events and commands across threads, with a test in the place of JavaScript.
+
+use std::collections::HashMap;
+use std::io::Write;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, channel};
+use std::thread::JoinHandle;
+use std::time::{Duration, Instant};
+
+use super::server::{bind, listen};
+use super::*;
+use crate::bridge::batch::Batch;
+use crate::bridge::chunk::Chunk;
+use crate::bridge::layout::*;
+use crate::reactor::config::READ_BUDGET;
+use crate::reactor::{
+    ASK_ACCEPTED, ASK_REFUSED, Command, ConnectionId, Forward, Handle, Link, ListenerConfig, Reactor,
+    ReactorConfig,
+};
+
+/// One record: its slot, kind, flags, aux, count or length, and payload.
+#[derive(Debug, PartialEq, Eq)]
+struct Record {
+    slot: u32,
+    kind: u8,
+    aux: u16,
+    count: u32,
+    payload: Vec<u8>,
+}
+
+/// The other side of the bridge.
+struct Js {
+    link: Arc<Link>,
+    handle: Handle,
+    address: SocketAddr,
+    bell: Receiver<()>,
+    thread: Option<JoinHandle<()>>,
+}
+
+/// Its reactor, before it has a thread.
+fn forward(config: ReactorConfig) -> (Js, Reactor<Forward>) {
+    let (link, (ring, bell)) = (Arc::new(Link::new()), channel());
+    let ring = Box::new(move || {
+        // Nobody hears it any more when a test has failed.
+        let _failed = ring.send(());
+    });
+    let consumer = Forward::new(link.clone(), config.total_mark, ring);
+    let reactor = Reactor::new(consumer, config).unwrap();
+    let listener = bind();
+    let (handle, address) = (reactor.handle(), listener.address());
+    listen(&handle, 0, listener, ListenerConfig::default());
+    (Js { link, handle, address, bell, thread: None }, reactor)
+}
+
+impl Js {
+    fn start(config: ReactorConfig) -> Self {
+        let (mut js, mut reactor) = forward(config);
+        js.thread = Some(std::thread::spawn(move || reactor.run().expect("epoll works")));
+        js
+    }
+
+    /// The next batch, waiting for the bell where need be.
+    fn take(&self) -> Box<Batch> {
+        loop {
+            if let Some(batch) = self.link.inbox.take() {
+                return batch;
+            }
+            self.link.inbox.bell().answer();
+            if let Some(batch) = self.link.inbox.take() {
+                return batch;
+            }
+            self.bell.recv_timeout(PATIENCE).expect("a ring");
+        }
+    }
+
+    /// Copies the records out and gives the batch back.
+    fn drain(&self) -> Vec<Record> {
+        let batch = self.take();
+        let mut words = vec![0; MAX_RECORDS * RECORD_WORDS];
+        let count = batch.copy_records(&mut words);
+        assert_eq!(count, batch.records.len(), "no more records than the other side has room for");
+        let records = words.as_chunks::<RECORD_WORDS>().0.iter().take(count);
+        let records = records.map(|words| record(&batch, words)).collect();
+        if self.link.inbox.give_back(batch) {
+            self.handle.wake().unwrap();
+        }
+        records
+    }
+
+    /// Drains until `count` records are there.
+    fn records(&self, count: usize) -> Vec<Record> {
+        let mut all = Vec::new();
+        while all.len() < count {
+            all.extend(self.drain());
+        }
+        assert_eq!(all.len(), count, "{:?}", all.last());
+        all
+    }
+
+    /// The next record, which opens or asks for a connection.
+    fn opened(&self, kind: u8) -> ConnectionId {
+        let [record] = &self.records(1)[..] else { panic!("one") };
+        assert_eq!(record.kind, kind);
+        let generation = record.payload.first_chunk::<4>().map(|word| u32::from_le_bytes(*word));
+        ConnectionId { slot: record.slot, generation: generation.unwrap() }
+    }
+
+    fn send(&self, to: ConnectionId, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
+        let mut chunk = Chunk { bytes: self.handle.buffer(), large: Vec::new() };
+        chunk.push_record((to.slot, to.generation), kind, flags, aux, payload);
+        self.handle.submit(Command::Chunk(chunk)).unwrap();
+    }
+}
+
+impl Drop for Js {
+    fn drop(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        self.handle.submit(Command::Stop).unwrap();
+        let ended = thread.join();
+        assert!(std::thread::panicking() || ended.is_ok(), "the reactor's thread panicked");
+    }
+}
+
+fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
+    let (kind, flags, aux) = unpack(words[IN_WORD_KIND]);
+    let (offset, length) = (words[IN_WORD_OFFSET] as usize, words[IN_WORD_LENGTH] as usize);
+    let carries = matches!(
+        kind,
+        IN_OPEN | IN_REQUEST | IN_TEXT | IN_BINARY | IN_PING | IN_PONG | IN_CLOSE | IN_FAILURE
+    );
+    let payload = match (carries, flags & IN_FLAG_OWNED != 0) {
+        (false, _) => Vec::new(),
+        (true, true) => batch.large[offset].clone(),
+        // What the other side copies is `..used`, and nothing outside of it may be referred to.
+        (true, false) => batch.bytes[..batch.used][offset..offset + length].to_vec(),
+    };
+    Record { slot: words[IN_WORD_SLOT], kind, aux, count: words[IN_WORD_LENGTH], payload }
+}
+
+#[test]
+fn a_connection_is_told_from_opening_to_closing() {
+    let js = Js::start(ReactorConfig::default());
+    let mut client = Client::open(js.address);
+    let id = js.opened(IN_OPEN);
+    let large = vec![7; 200_000];
+    client.send("81 85 00000000 'hello'  82 80 00000000  89 81 00000000 'p'");
+    client.write(&frame(0x82, Some([1, 2, 3, 4]), &large));
+    client.send("88 85 00000000 03e8 'bye'");
+    client.expect("8a 01 'p'");
+    let told: Vec<_> = js.records(5).into_iter().map(|r| (r.kind, r.aux, r.payload)).collect();
+    let expected = [
+        (IN_TEXT, 0, b"hello".to_vec()),
+        (IN_BINARY, 0, vec![]),
+        (IN_PING, 0, b"p".to_vec()),
+        (IN_BINARY, 0, large),
+        (IN_CLOSE, 1000, b"bye".to_vec()),
+    ];
+    assert!(told == expected);
+    js.send(id, OUT_CLOSE, OUT_FLAG_WANT_SENT, 1000, b"bye");
+    client.expect("88 05 03e8 'bye'");
+    client.expect_end();
+    let sent = &js.records(1)[0];
+    assert_eq!((sent.kind, sent.count), (IN_SENT, 1));
+    assert_eq!(js.link.gauges.read(id.slot, id.generation), Some(7));
+    client.end();
+    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+}
+
+#[test]
+fn an_empty_message_refers_to_no_byte_beyond_the_batch() {
+    let js = Js::start(ReactorConfig::default());
+    let mut client = Client::open(js.address);
+    js.opened(IN_OPEN);
+    for _ in 0..3 {
+        client.send("81 80 01020304  8a 80 01020304");
+        let told: Vec<_> = js.records(2).into_iter().map(|r| (r.kind, r.payload.len())).collect();
+        assert_eq!(told, [(IN_TEXT, 0), (IN_PONG, 0)]);
+    }
+}
+
+#[test]
+fn an_error_and_an_end_are_told() {
+    let js = Js::start(ReactorConfig::default());
+    let mut client = Client::open(js.address);
+    let id = js.opened(IN_OPEN);
+    client.send("83 80 00000000");
+    let error = &js.records(1)[0];
+    assert_eq!((error.kind, error.aux), (IN_ERROR, 3));
+    js.send(id, OUT_CLOSE, 0, 1002, b"");
+    client.expect("88 02 03ea");
+    client.expect_end();
+    drop(client);
+    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+
+    let mut client = Client::open(js.address);
+    let id = js.opened(IN_OPEN);
+    client.end();
+    assert_eq!(js.records(1)[0].kind, IN_END);
+    js.send(id, OUT_END, 0, 0, b"");
+    client.expect_end();
+    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+}
+
+#[test]
+fn a_handshake_that_is_asked_for_is_accepted_with_all_that_came_behind_it() {
+    let js = Js::start(ReactorConfig::default());
+    js.link.set_ask(0, ASK_ACCEPTED);
+    let mut client = Client::connect(js.address);
+    client.write(&[UPGRADE.as_bytes(), &bytes("81 82 00000000 'a'")].concat());
+    let id = js.opened(IN_REQUEST);
+    client.send("'b'  81 81 00000000 'c'");
+    js.send(id, OUT_ACCEPT, 0, 0, client::SWITCHED.as_bytes());
+    client.expect_text(client::SWITCHED);
+    let told: Vec<_> = js.records(2).into_iter().map(|r| r.payload).collect();
+    assert_eq!(told, [b"ab".to_vec(), b"c".to_vec()]);
+    js.send(id, OUT_TEXT, OUT_FLAG_FIN, 0, b"d");
+    client.expect("81 01 'd'");
+}
+
+#[test]
+fn h19_a_handshake_that_is_asked_for_and_refused_or_abandoned_is_closed_once() {
+    let js = Js::start(ReactorConfig::default());
+    js.link.set_ask(0, ASK_ACCEPTED | ASK_REFUSED);
+    let mut client = Client::connect(js.address);
+    client.write(UPGRADE.replace("GET", "PUT").as_bytes());
+    let id = js.opened(IN_REQUEST);
+    js.send(id, OUT_RESPOND, 0, 0, b"HTTP/1.1 405 No\r\n\r\n");
+    client.expect_text("HTTP/1.1 405 No\r\n\r\n");
+    client.expect_end();
+    client.end();
+    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+
+    let mut client = Client::connect(js.address);
+    client.write(UPGRADE.as_bytes());
+    let id = js.opened(IN_REQUEST);
+    client.reset();
+    js.send(id, OUT_ACCEPT, 0, 0, client::SWITCHED.as_bytes());
+    js.send(id, OUT_TEXT, OUT_FLAG_FIN, 0, b"d");
+    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+}
+
+#[test]
+fn f22_tens_of_thousands_of_records_keep_their_order() {
+    let js = Js::start(ReactorConfig::default());
+    let mut client = Client::open(js.address);
+    js.opened(IN_OPEN);
+    let mut writer = client.0.try_clone().unwrap();
+    let writing = std::thread::spawn(move || {
+        let stream: Vec<u8> =
+            (0..40_000_u32).flat_map(|n| frame(0x82, Some([0; 4]), &n.to_be_bytes())).collect();
+        writer.write_all(&stream).expect("the server reads");
+    });
+    for (n, record) in (0..40_000_u32).zip(js.records(40_000)) {
+        assert_eq!(record.payload, n.to_be_bytes());
+    }
+    writing.join().unwrap();
+    client.send("81 81 00000000 'x'");
+    assert_eq!(js.records(1)[0].payload, b"x");
+}
+
+/// Writes numbered messages of 1000 bytes until the server takes no more for a while; returns how many, and what is
+/// missing of the last.
+fn fill(client: &mut Client) -> (u32, Vec<u8>) {
+    client.0.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
+    for n in 0_u32.. {
+        assert!(n < 64_000, "nothing holds the peer back");
+        let message = frame(0x82, Some([1, 2, 3, 4]), &n.to_be_bytes().repeat(250));
+        let mut at = 0;
+        while at < message.len() {
+            match client.0.write(&message[at..]) {
+                Ok(len) => at += len,
+                Err(_stuck) => {
+                    client.0.set_write_timeout(Some(PATIENCE)).unwrap();
+                    return (n + 1, message[at..].to_vec());
+                }
+            }
+        }
+    }
+    unreachable!("the loop has no end")
+}
+
+#[test]
+fn r11_above_the_connection_mark_nothing_is_read_and_nothing_is_lost() {
+    let mark = 100_000;
+    let js = Js::start(ReactorConfig { connection_mark: mark, ..ReactorConfig::default() });
+    let mut client = Client::open(js.address);
+    js.opened(IN_OPEN);
+    for _ in 0..3 {
+        let (count, rest) = fill(&mut client);
+        let weight = js.link.inbox.weight();
+        assert!(weight > mark / 2 && weight < mark + READ_BUDGET + 64_000, "{weight} bytes wait");
+        let mut writer = client.0.try_clone().unwrap();
+        let writing = std::thread::spawn(move || writer.write_all(&rest).expect("the server reads again"));
+        for (n, record) in (0..count).zip(js.records(count as usize)) {
+            assert!(record.payload == n.to_be_bytes().repeat(250), "message {n}");
+        }
+        writing.join().unwrap();
+    }
+}
+
+#[test]
+fn r11_above_the_total_mark_quiet_connections_are_still_read() {
+    let js = Js::start(ReactorConfig { total_mark: 300_000, ..ReactorConfig::default() });
+    let mut quiet = Client::open(js.address);
+    js.opened(IN_OPEN);
+    let mut floods: Vec<Client> = (0..2).map(|_| Client::open(js.address)).collect();
+    js.records(2);
+    let filled: Vec<_> = floods.iter_mut().map(fill).collect();
+    assert!(js.link.inbox.weight() > 300_000);
+    assert!(js.link.inbox.weight() < 300_000 + 3 * READ_BUDGET + 200_000);
+    // Nobody drains, and yet the ping of the quiet one is answered.
+    quiet.send("89 81 00000000 'p'  81 81 00000000 'x'");
+    quiet.expect("8a 01 'p'");
+    let writing: Vec<_> = floods
+        .iter()
+        .zip(&filled)
+        .map(|(flood, (_, rest))| {
+            let (mut writer, rest) = (flood.0.try_clone().unwrap(), rest.clone());
+            std::thread::spawn(move || writer.write_all(&rest).expect("the server reads again"))
+        })
+        .collect();
+    let expected: u32 = filled.iter().map(|(count, _)| count).sum::<u32>() + 2;
+    let mut of_slot: HashMap<u32, u32> = HashMap::new();
+    for record in js.records(expected as usize) {
+        let n = of_slot.entry(record.slot).or_default();
+        assert!(record.payload.len() < 2 || record.payload == n.to_be_bytes().repeat(250));
+        *n += 1;
+    }
+    writing.into_iter().for_each(|writing| writing.join().unwrap());
+}
+
+/// Credit that comes between the look at the mark and the wish to be woken wakes nobody: the reactor has to look again.
+#[test]
+fn r11_credit_that_came_before_the_wish_is_seen() {
+    let (js, mut reactor) = forward(ReactorConfig { connection_mark: 1, ..ReactorConfig::default() });
+    let mut client = Client::connect(js.address);
+    client.write(UPGRADE.as_bytes());
+    let mut turn = |wait| reactor.run_once(Some(wait)).unwrap();
+    let soon = Duration::from_millis(10);
+    while js.link.inbox.weight() == 0 {
+        turn(soon);
+    }
+    js.opened(IN_OPEN);
+    client.send("81 81 00000000 'a'");
+    while js.link.inbox.weight() == 0 {
+        turn(soon);
+    }
+    client.send("81 81 00000000 'b'");
+    // Above the mark: it sees that there is something, and leaves it.
+    turn(PATIENCE);
+    assert!(!js.link.inbox.give_back(js.take()), "no wish yet");
+    let begun = Instant::now();
+    turn(PATIENCE);
+    assert!(begun.elapsed() < PATIENCE / 4, "it slept");
+    assert_eq!(js.records(1)[0].payload, b"b");
+}
+
+#[test]
+fn r15_commands_of_many_threads_arrive_in_the_order_of_each() {
+    let js = Js::start(ReactorConfig::default());
+    let mut client = Client::open(js.address);
+    let id = js.opened(IN_OPEN);
+    let threads: Vec<_> = (0..4_u8)
+        .map(|thread| {
+            let handle = js.handle.clone();
+            std::thread::spawn(move || {
+                for n in 0..1000_u16 {
+                    let [high, low] = n.to_be_bytes();
+                    handle.send(id, crate::engine::MessageKind::Binary, &[thread, high, low]).unwrap();
+                }
+            })
+        })
+        .collect();
+    let mut next = [0_u16; 4];
+    for _ in 0..4000 {
+        let [0x82, 3, thread, high, low] = client.read(5)[..] else { panic!("a frame") };
+        let expected = &mut next[usize::from(thread)];
+        assert_eq!(u16::from_be_bytes([high, low]), *expected);
+        *expected += 1;
+    }
+    threads.into_iter().for_each(|thread| thread.join().unwrap());
+}

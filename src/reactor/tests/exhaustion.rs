@@ -1,0 +1,74 @@
+//! Too few descriptors, and an idle thread's share of the processor.
+#![cfg(target_os = "linux")]
+
+use std::time::Instant;
+
+use super::*;
+
+/// The first number of the line that the kernel keeps of this thread: nanoseconds on a processor.
+fn on_cpu() -> Duration {
+    let line = std::fs::read_to_string("/proc/thread-self/schedstat").unwrap_or_default();
+    let nanos = line.split(' ').next().and_then(|number| number.parse().ok()).unwrap_or_default();
+    Duration::from_nanos(nanos)
+}
+
+#[test]
+fn an_idle_reactor_leaves_the_processor_alone_even_if_it_may_spin() {
+    use crate::reactor::{ReactorConfig, Spin};
+
+    let config = ReactorConfig { spin: Spin::Micros(1000), ..ReactorConfig::default() };
+    let (mut reactor, address, seen) = server::reactor(Setup { reactor: config, ..Setup::default() });
+    let mut client = Client::connect(address);
+    client.write(UPGRADE.as_bytes());
+    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
+    let (begun, before) = (Instant::now(), on_cpu());
+    while let Some(rest) = Duration::from_millis(300).checked_sub(begun.elapsed()) {
+        reactor.run_once(Some(rest)).unwrap();
+    }
+    let used = on_cpu() - before;
+    assert!(used < Duration::from_millis(30), "{used:?} of 300 ms");
+}
+
+/// Runs the test of the same name behind it in a process of its own, which may have 40 descriptors.
+#[test]
+fn r06_without_descriptors_accept_waits_and_resumes() {
+    let this = std::env::current_exe().expect("a test has a file");
+    let child = std::process::Command::new("sh")
+        .args(["-c", "ulimit -n 40 && exec \"$0\" \"$@\""])
+        .arg(this)
+        .args(["--exact", "reactor::tests::exhaustion::r06_with_40_descriptors", "--ignored", "--nocapture"])
+        .output()
+        .expect("a shell");
+    let said = String::from_utf8_lossy(&child.stdout);
+    assert!(
+        child.status.success() && said.contains("1 passed"),
+        "{said}{}",
+        String::from_utf8_lossy(&child.stderr)
+    );
+}
+
+#[test]
+#[ignore = "for r06_without_descriptors_accept_waits_and_resumes, in a process with few descriptors"]
+fn r06_with_40_descriptors() {
+    let (mut reactor, address, seen) = server::reactor(Setup::default());
+    // So many that at least one cannot be accepted, while none of them lacks a descriptor itself.
+    let mut clients: Vec<Client> = (0..20).map(|_| Client::connect(address)).collect();
+    clients.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
+    let mut open = 0;
+    let (begun, mut turns) = (Instant::now(), 0);
+    while let Some(rest) = Duration::from_millis(200).checked_sub(begun.elapsed()) {
+        reactor.run_once(Some(rest)).unwrap();
+        open += seen.try_iter().count();
+        turns += 1;
+    }
+    assert!(open > 0 && open < clients.len(), "{open} of 20");
+    assert!(turns < 20, "{turns} turns in 200 ms: it spins");
+    // Those who are served make room; then the others are, without a new connection having to come.
+    let waiting = clients.split_off(open);
+    clients.into_iter().for_each(Client::reset);
+    let mut served = 0;
+    turns::until(&mut reactor, |_| {
+        served += seen.try_iter().filter(|(_, seen)| matches!(seen, Seen::Open(_))).count();
+        served == waiting.len()
+    });
+}

@@ -1,0 +1,28 @@
+//! One test per rule, over real sockets on 127.0.0.1. Nothing sleeps: tests wait for bytes and events, and a timeout
+//! (`PATIENCE`) is only ever how a broken rule fails.
+#![expect(clippy::disallowed_types, reason = "clients block")]
+
+mod adoption;
+mod bridge;
+mod client;
+mod closing;
+mod exhaustion;
+mod fairness;
+mod flow;
+mod frames;
+mod handshake;
+mod identity;
+mod listeners;
+mod order;
+mod panics;
+mod server;
+mod silence;
+mod turns;
+
+use std::time::Duration;
+
+use client::{Client, UPGRADE, bytes, frame};
+use server::{Script, Seen, Server, Setup};
+
+/// How long a test waits for what must come.
+const PATIENCE: Duration = Duration::from_secs(20);

@@ -1,0 +1,66 @@
+//! P11: a panic closes one connection and nothing else.
+
+use super::*;
+
+/// The connection of the panic is closed, told so once, and a canary lives on.
+fn survives(script: Script, act: impl FnOnce(&mut Client)) {
+    let server = Server::script(script);
+    let mut canary = Client::open(server.address);
+    let canary_id = server.opened();
+    let mut client = Client::connect(server.address);
+    client.write(UPGRADE.as_bytes());
+    act(&mut client);
+    client.read_to_end();
+    loop {
+        let (id, seen) = server.next_of();
+        assert_ne!(id, canary_id);
+        if seen == Seen::Closed {
+            break;
+        }
+    }
+    canary.send("82 81 00000000 01");
+    canary.expect("82 01 01");
+    assert_eq!(server.next_of(), (canary_id, Seen::Binary(vec![1])));
+    server.expect_silence();
+}
+
+#[test]
+fn p11_in_on_message() {
+    let script = Script::on_message(|session, message| {
+        assert_ne!(message.payload.as_slice(), b"panic", "on purpose");
+        session.send_back(message);
+    });
+    survives(script, |client| client.send("81 85 00000000 'panic'  81 81 00000000 'x'"));
+}
+
+#[test]
+fn p11_in_on_open() {
+    let mut count = 0;
+    let script = Script::on_open(move |_| {
+        count += 1;
+        assert_eq!(count, 1, "on purpose");
+    });
+    survives(script, |_| {});
+}
+
+#[test]
+fn p11_in_on_close() {
+    let script = Script { close: Some(Box::new(|_| panic!("on purpose"))), ..Script::default() };
+    survives(script, |client| client.send("88 80 00000000"));
+}
+
+#[test]
+fn p11_in_on_end() {
+    let script = Script { end: Some(Box::new(|_| panic!("on purpose"))), ..Script::default() };
+    survives(script, |client| client.end());
+}
+
+#[test]
+fn p11_in_on_closed() {
+    let mut first = true;
+    let closed = Box::new(move || assert!(!std::mem::take(&mut first), "on purpose"));
+    survives(Script { closed, ..Script::default() }, |client| {
+        client.send("88 80 00000000");
+        client.end();
+    });
+}

@@ -1,0 +1,277 @@
+//! A reactor on a thread of its own whose handler reports what it sees.
+
+use std::net::{IpAddr, Ipv4Addr, SocketAddr};
+use std::sync::Arc;
+use std::sync::mpsc::{Receiver, Sender, channel};
+use std::thread::JoinHandle;
+
+use socket2::SockRef;
+
+use super::PATIENCE;
+use crate::bridge::chunk::Chunk;
+use crate::engine::{CloseCode, ErrorKind, MessageKind, ProtocolError};
+use crate::reactor::{
+    BoundListener, Bytes, Command, ConnectionId, Handle, Handler, ListenAddress, ListenerConfig, Local,
+    Message, Opening, Reactor, ReactorConfig, Session,
+};
+
+/// What a handler was told.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub(super) enum Seen {
+    /// With the target of the request, or the listener number of an adopted socket.
+    Open(String),
+    Text(Vec<u8>),
+    Binary(Vec<u8>),
+    Ping(Vec<u8>),
+    Pong(Vec<u8>),
+    Close(Option<u16>, Vec<u8>),
+    Error(ErrorKind),
+    End,
+    Closed,
+    Sent(u32),
+    Drain,
+    ListenerClosed(u32),
+}
+
+pub(super) type Act = Box<dyn FnMut(&mut Session<'_>) + Send>;
+pub(super) type OnMessage = Box<dyn FnMut(&mut Session<'_>, Message<'_>) + Send>;
+
+/// What a handler does.
+pub(super) struct Script {
+    pub(super) open: Act,
+    /// Default: the message is sent back.
+    pub(super) message: OnMessage,
+    /// `None`: the default of `Handler`.
+    pub(super) close: Option<Act>,
+    /// `None`: the default of `Handler`.
+    pub(super) end: Option<Act>,
+    pub(super) closed: Box<dyn FnMut() + Send>,
+}
+
+impl Default for Script {
+    fn default() -> Self {
+        Self {
+            open: Box::new(|_| {}),
+            message: Box::new(|session, message| session.send_back(message)),
+            close: None,
+            end: None,
+            closed: Box::new(|| {}),
+        }
+    }
+}
+
+impl Script {
+    pub(super) fn on_open(act: impl FnMut(&mut Session<'_>) + Send + 'static) -> Self {
+        Self { open: Box::new(act), ..Self::default() }
+    }
+
+    pub(super) fn on_message(act: impl FnMut(&mut Session<'_>, Message<'_>) + Send + 'static) -> Self {
+        Self { message: Box::new(act), ..Self::default() }
+    }
+}
+
+/// How a server is made.
+#[derive(Default)]
+pub(super) struct Setup {
+    pub(super) script: Script,
+    pub(super) listener: ListenerConfig,
+    pub(super) reactor: ReactorConfig,
+    /// SO_SNDBUF of the server's sockets.
+    pub(super) send_buffer: Option<usize>,
+}
+
+pub(super) struct Server {
+    pub(super) address: SocketAddr,
+    pub(super) handle: Handle,
+    seen: Receiver<(ConnectionId, Seen)>,
+    thread: Option<JoinHandle<()>>,
+}
+
+impl Server {
+    pub(super) fn echo() -> Self {
+        Self::with(Setup::default())
+    }
+
+    pub(super) fn script(script: Script) -> Self {
+        Self::with(Setup { script, ..Setup::default() })
+    }
+
+    pub(super) fn serve(listener: ListenerConfig) -> Self {
+        Self::with(Setup { listener, ..Setup::default() })
+    }
+
+    pub(super) fn with(setup: Setup) -> Self {
+        let (mut reactor, address, seen) = reactor(setup);
+        let handle = reactor.handle();
+        let thread = std::thread::spawn(move || reactor.run().expect("epoll works"));
+        Self { address, handle, seen, thread: Some(thread) }
+    }
+
+    /// The next thing that a handler was told.
+    #[track_caller]
+    pub(super) fn next(&self) -> Seen {
+        self.next_of().1
+    }
+
+    #[track_caller]
+    pub(super) fn next_of(&self) -> (ConnectionId, Seen) {
+        self.seen.recv_timeout(PATIENCE).expect("an event")
+    }
+
+    /// Waits for the next opening.
+    #[track_caller]
+    pub(super) fn opened(&self) -> ConnectionId {
+        let (id, seen) = self.next_of();
+        assert!(matches!(seen, Seen::Open(_)), "{seen:?}");
+        id
+    }
+
+    #[track_caller]
+    pub(super) fn expect(&self, seen: &[Seen]) {
+        for expected in seen {
+            assert_eq!(self.next(), *expected);
+        }
+    }
+
+    /// Nothing has been told that was not asked for.
+    #[track_caller]
+    pub(super) fn expect_silence(&self) {
+        assert_eq!(self.seen.try_recv().ok(), None);
+    }
+
+    pub(super) fn submit(&self, command: Command) {
+        self.handle.submit(command).expect("an eventfd takes it");
+    }
+
+    /// Submits records of one connection in one chunk.
+    pub(super) fn records(&self, to: ConnectionId, records: &[(u8, u8, u16, &[u8])]) {
+        let mut chunk = Chunk { bytes: self.handle.buffer(), large: Vec::new() };
+        for &(kind, flags, aux, payload) in records {
+            chunk.push_record((to.slot, to.generation), kind, flags, aux, payload);
+        }
+        self.submit(Command::Chunk(chunk));
+    }
+
+    /// Stops the reactor and waits for its thread; what was told since the last `next`.
+    pub(super) fn stop(mut self) -> Vec<Seen> {
+        self.join();
+        self.seen.try_iter().map(|(_, seen)| seen).collect()
+    }
+
+    fn join(&mut self) {
+        let Some(thread) = self.thread.take() else { return };
+        self.submit(Command::Stop);
+        let ended = thread.join();
+        assert!(std::thread::panicking() || ended.is_ok(), "the reactor's thread panicked");
+    }
+}
+
+impl Drop for Server {
+    fn drop(&mut self) {
+        self.join();
+    }
+}
+
+/// A reactor that listens, for a test that turns it itself.
+pub(super) fn reactor(
+    setup: Setup,
+) -> (Reactor<Local<Reporter>>, SocketAddr, Receiver<(ConnectionId, Seen)>) {
+    let (sender, seen) = channel();
+    let reporter = Reporter { seen: sender, script: setup.script };
+    let reactor = Reactor::with_handler(reporter, setup.reactor).expect("descriptors");
+    let listener = bind();
+    if let Some(size) = setup.send_buffer {
+        SockRef::from(&listener.socket).set_send_buffer_size(size).expect("a size");
+    }
+    let address = listener.address();
+    listen(&reactor.handle(), 0, listener, setup.listener);
+    (reactor, address, seen)
+}
+
+pub(super) fn bind() -> BoundListener {
+    let host = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
+    BoundListener::bind(&ListenAddress { host, port: 0, backlog: 511, ipv6_only: false }).expect("a port")
+}
+
+pub(super) fn listen(handle: &Handle, id: u32, listener: BoundListener, config: ListenerConfig) {
+    handle.submit(Command::Listen { id, listener, config: Arc::new(config) }).expect("an eventfd takes it");
+    handle.submit(Command::Accept(id)).expect("an eventfd takes it");
+}
+
+pub(super) struct Reporter {
+    seen: Sender<(ConnectionId, Seen)>,
+    pub(super) script: Script,
+}
+
+impl Reporter {
+    fn tell(&self, id: ConnectionId, seen: Seen) {
+        // Nobody listens any more when a test has failed.
+        let _failed = self.seen.send((id, seen));
+    }
+}
+
+impl Handler for Reporter {
+    fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+        let target = opening.request.map(|request| String::from_utf8_lossy(request.target()).into_owned());
+        self.tell(session.id(), Seen::Open(target.unwrap_or_else(|| opening.listener.to_string())));
+        (self.script.open)(session);
+    }
+
+    fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
+        let bytes = message.payload.as_slice().to_vec();
+        self.tell(
+            session.id(),
+            match message.kind {
+                MessageKind::Text => Seen::Text(bytes),
+                MessageKind::Binary => Seen::Binary(bytes),
+            },
+        );
+        (self.script.message)(session, message);
+    }
+
+    fn on_ping(&mut self, session: &mut Session<'_>, payload: Bytes<'_>) {
+        self.tell(session.id(), Seen::Ping(payload.as_slice().to_vec()));
+    }
+
+    fn on_pong(&mut self, session: &mut Session<'_>, payload: Bytes<'_>) {
+        self.tell(session.id(), Seen::Pong(payload.as_slice().to_vec()));
+    }
+
+    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Bytes<'_>) {
+        self.tell(session.id(), Seen::Close(code.map(CloseCode::get), reason.as_slice().to_vec()));
+        match &mut self.script.close {
+            Some(act) => act(session),
+            None => session.close(code, reason.as_slice()),
+        }
+    }
+
+    fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError) {
+        self.tell(session.id(), Seen::Error(error.kind));
+        session.close(Some(error.close_code()), &[]);
+    }
+
+    fn on_end(&mut self, session: &mut Session<'_>) {
+        self.tell(session.id(), Seen::End);
+        match &mut self.script.end {
+            Some(act) => act(session),
+            None => session.end(),
+        }
+    }
+
+    fn on_closed(&mut self, id: ConnectionId) {
+        self.tell(id, Seen::Closed);
+        (self.script.closed)();
+    }
+
+    fn on_sent(&mut self, id: ConnectionId, count: u32) {
+        self.tell(id, Seen::Sent(count));
+    }
+
+    fn on_drain(&mut self, id: ConnectionId) {
+        self.tell(id, Seen::Drain);
+    }
+
+    fn on_listener_closed(&mut self, listener: u32) {
+        self.tell(ConnectionId { slot: 0, generation: 0 }, Seen::ListenerClosed(listener));
+    }
+}

@@ -1,0 +1,97 @@
+//! Pings and the end of those who do not answer.
+
+use std::time::{Duration, Instant};
+
+use super::*;
+use crate::bridge::layout::OUT_RESUME;
+use crate::reactor::ListenerConfig;
+
+const SOON: Duration = Duration::from_millis(60);
+
+#[test]
+fn after_the_ping_interval_a_ping_is_sent_and_after_another_the_connection_ended() {
+    let server = Server::serve(ListenerConfig { ping_interval: SOON, ..ListenerConfig::default() });
+    let mut client = Client::open(server.address);
+    let begun = Instant::now();
+    client.expect("89 00");
+    assert!(begun.elapsed() >= SOON / 2);
+    client.read_to_end();
+    assert!(begun.elapsed() >= SOON);
+    server.expect(&[Seen::Open("/".into()), Seen::Closed]);
+}
+
+#[test]
+fn a_peer_that_answers_pings_stays() {
+    let server = Server::serve(ListenerConfig { ping_interval: SOON * 2, ..ListenerConfig::default() });
+    let mut client = Client::open(server.address);
+    for _ in 0..3 {
+        client.expect("89 00");
+        client.send("8a 80 00000000");
+    }
+    server.opened();
+    for _ in 0..3 {
+        assert_eq!(server.next(), Seen::Pong(vec![]));
+    }
+}
+
+#[test]
+fn after_the_idle_timeout_the_connection_is_ended_without_a_ping() {
+    let server = Server::serve(ListenerConfig { idle_timeout: SOON, ..ListenerConfig::default() });
+    let mut client = Client::open(server.address);
+    let begun = Instant::now();
+    assert_eq!(client.read_to_end(), b"");
+    assert!(begun.elapsed() >= SOON / 2);
+    server.expect(&[Seen::Open("/".into()), Seen::Closed]);
+}
+
+#[test]
+fn with_both_set_the_ping_comes_first_and_the_idle_timeout_ends() {
+    let config = ListenerConfig { ping_interval: SOON / 2, idle_timeout: SOON, ..ListenerConfig::default() };
+    let server = Server::serve(config);
+    let mut client = Client::open(server.address);
+    client.expect("89 00");
+    assert_eq!(client.read_to_end(), b"");
+}
+
+#[test]
+fn r13_whoever_is_not_read_is_not_called_silent() {
+    let mut first = true;
+    let script = Script::on_open(move |session| {
+        if std::mem::take(&mut first) {
+            session.pause();
+        }
+    });
+    let listener = ListenerConfig { idle_timeout: SOON / 2, ..ListenerConfig::default() };
+    let server = Server::with(Setup { script, listener, ..Setup::default() });
+    let mut paused = Client::open(server.address);
+    let id = server.opened();
+    // It is paused before this one opens, and this one's silence ends later.
+    let mut silent = Client::open(server.address);
+    let other = server.opened();
+    silent.read_to_end();
+    assert_eq!(server.next_of(), (other, Seen::Closed));
+    paused.send("81 81 00000000 'x'");
+    let mut again = Client::open(server.address);
+    again.read_to_end();
+    server.opened();
+    assert_eq!(server.next(), Seen::Closed);
+    server.records(id, &[(OUT_RESUME, 0, 0, b"")]);
+    paused.expect("81 01 'x'");
+    assert_eq!(server.next_of(), (id, Seen::Text(b"x".to_vec())));
+}
+
+#[test]
+fn times_beyond_the_clock_are_for_ever() {
+    let server = Server::serve(ListenerConfig {
+        handshake_timeout: Duration::MAX,
+        close_timeout: Duration::MAX,
+        ping_interval: Duration::MAX,
+        ..ListenerConfig::default()
+    });
+    let mut client = Client::open(server.address);
+    client.send("88 80 00000000");
+    client.expect("88 00");
+    client.expect_end();
+    client.end();
+    server.expect(&[Seen::Open("/".into()), Seen::Close(None, vec![]), Seen::Closed]);
+}

@@ -1,0 +1,65 @@
+//! A reactor that the test turns itself.
+
+use std::time::{Duration, Instant};
+
+use super::server::{Reporter, reactor};
+use super::*;
+use crate::reactor::{Local, Reactor};
+
+/// Turns until `done`.
+#[track_caller]
+pub(super) fn until(
+    reactor: &mut Reactor<Local<Reporter>>,
+    mut done: impl FnMut(&mut Reactor<Local<Reporter>>) -> bool,
+) {
+    let begun = Instant::now();
+    while !done(reactor) {
+        assert!(begun.elapsed() < PATIENCE, "it did not come");
+        reactor.run_once(Some(Duration::from_millis(10))).expect("epoll works");
+    }
+}
+
+#[test]
+fn a_test_can_turn_the_reactor_itself() {
+    let (mut reactor, address, seen) = reactor(Setup::default());
+    let mut client = Client::connect(address);
+    client.write(UPGRADE.as_bytes());
+    until(&mut reactor, |_| seen.try_recv().is_ok());
+    client.send("81 85 00000000 'hello'");
+    until(&mut reactor, |_| seen.try_recv().is_ok());
+    client.expect_text(client::SWITCHED);
+    client.expect("81 05 'hello'");
+    assert_eq!(reactor.connections(), 1);
+    client.reset();
+    until(&mut reactor, |reactor| reactor.connections() == 0);
+}
+
+#[test]
+fn a_turn_without_events_waits_as_long_as_it_was_told_and_no_longer() {
+    let (mut reactor, address, _seen) = reactor(Setup::default());
+    let _client = Client::connect(address);
+    until(&mut reactor, |reactor| reactor.connections() == 1);
+    until(&mut reactor, |reactor| idle_for(reactor, Duration::from_millis(30)));
+}
+
+/// Whether one turn, told to wait so long, does.
+pub(super) fn idle_for(reactor: &mut Reactor<Local<Reporter>>, wait: Duration) -> bool {
+    let begun = Instant::now();
+    reactor.run_once(Some(wait)).expect("epoll works");
+    begun.elapsed() >= wait
+}
+
+#[test]
+fn nothing_is_left_to_do_when_a_turn_returns() {
+    let (mut reactor, address, seen) = reactor(Setup::default());
+    let mut client = Client::connect(address);
+    client.write(UPGRADE.as_bytes());
+    client.write(&frame(0x82, Some([1, 2, 3, 4]), &[7; 300 << 10]));
+    client.end();
+    let mut open = 0;
+    until(&mut reactor, |reactor| {
+        assert!(reactor.work.dirty.is_empty() && reactor.work.doomed.is_empty());
+        open += seen.try_iter().count();
+        open >= 3
+    });
+}
