@@ -3,6 +3,7 @@
 const net = require('node:net');
 const { inspect } = require('node:util');
 
+const { deflateOptions } = require('./deflate-options');
 const { notSupported } = require('./errors');
 const { WebSocket } = require('./websocket');
 
@@ -73,6 +74,7 @@ function merge(given) {
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
   options.port = portOf(port);
   for (const name of Object.keys(OWN)) own(options, name);
+  deflateOptions(options.perMessageDeflate);
   return options;
 }
 
@@ -171,6 +173,7 @@ function listenOptions(options, host, ask) {
     maxPayload: limit(options.maxPayload),
     maxFragments: limit(options.maxFragments),
     skipUtf8Validation: !!options.skipUTF8Validation,
+    perMessageDeflate: deflateOptions(options.perMessageDeflate),
     autoPong: !!options.autoPong,
     maxPendingAutoPongs: limit(options.maxPendingAutoPongs),
     closeTimeout: delay(options.closeTimeout),

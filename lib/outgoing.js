@@ -4,6 +4,7 @@ const { isUint8Array } = require('node:util').types;
 
 const {
   EMPTY_BUFFER,
+  OUT_FLAG_COMPRESS,
   OUT_FLAG_FIN,
   OUT_FLAG_WANT_SENT,
   FastBuffer,
@@ -16,8 +17,10 @@ const outbox = require('./outbox');
 
 const FIN = OUT_FLAG_FIN << 8;
 const WANT_SENT = OUT_FLAG_WANT_SENT << 8;
-const TEXT = OUT_TEXT | FIN;
-const BINARY = OUT_BINARY | FIN;
+const COMPRESS = OUT_FLAG_COMPRESS << 8;
+/** What is sent without options. COMPRESS says nothing where permessage-deflate was not negotiated. */
+const TEXT = OUT_TEXT | FIN | COMPRESS;
+const BINARY = OUT_BINARY | FIN | COMPRESS;
 
 /** Longest payload of a control frame, in bytes, and of a close reason (RFC 6455, 5.5). */
 const CONTROL_BYTES = 125;
@@ -27,15 +30,16 @@ const REASON_BYTES = 123;
  * The tag of a message that was sent with options. An own property that is undefined counts as given,
  * because ws spreads the options over its defaults.
  *
- * @param {any} options `{ binary, fin }`
+ * @param {any} options `{ binary, compress, fin }`
  * @param {boolean} binary Whether it is binary when the options do not say
  * @returns {number}
  */
 function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
-  const { binary: isBinary, fin } = options;
+  const { binary: isBinary, compress, fin } = options;
   if (isBinary !== undefined || 'binary' in options) binary = !!isBinary;
-  const tag = binary ? OUT_BINARY : OUT_TEXT;
+  let tag = binary ? OUT_BINARY : OUT_TEXT;
+  if (compress !== undefined ? compress : !('compress' in options)) tag |= COMPRESS;
   return (fin !== undefined ? fin : !('fin' in options)) ? tag | FIN : tag;
 }
 

@@ -6,6 +6,7 @@ const { STATUS_CODES } = require('node:http');
 const {
   EMPTY_BUFFER,
   GUID,
+  IN_FLAG_BAD_EXTENSIONS,
   IN_FLAG_BEFORE_SHOULD_HANDLE,
   IN_CLOSED,
   IN_END,
@@ -17,7 +18,7 @@ const {
 const outbox = require('./outbox');
 const { abandonSends, sent } = require('./outgoing');
 const reactor = require('./reactor');
-const { UpgradeRequest, requestText } = require('./request');
+const { UpgradeRequest, extensionsText, requestText } = require('./request');
 const { Socket, readPeer } = require('./socket');
 const subprotocol = require('./subprotocol');
 
@@ -59,6 +60,7 @@ class Upgrade {
     this.server = server;
     this.socket = /** @type {any} */ (new Socket(this));
     this.request = new UpgradeRequest(requestText(bytes, start), this);
+    this.extensions = extensionsText(bytes, start);
     this.answered = false;
     this.gone = false;
     this.isPaused = false;
@@ -119,6 +121,9 @@ class Upgrade {
     } catch {
       return this.refuse(400, 'Invalid Sec-WebSocket-Protocol header');
     }
+    if ((tag & (IN_FLAG_BAD_EXTENSIONS << 8)) !== 0) {
+      return this.refuse(400, 'Invalid or unacceptable Sec-WebSocket-Extensions header');
+    }
     this.verify(protocols, Number(request.headers['sec-websocket-version']));
   }
 
@@ -175,6 +180,7 @@ class Upgrade {
         : protocols.values().next().value;
       if (protocol) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
     }
+    if (this.extensions !== '') lines.push(`Sec-WebSocket-Extensions: ${this.extensions}`);
     server.emit('headers', lines, request);
     const bad = lines.find((line) => FORBIDDEN.test(line));
     if (bad !== undefined) {
@@ -184,7 +190,7 @@ class Upgrade {
     if (this.gone || this.socket.destroyed) return;
     this.answered = true;
     this.push(OUT_ACCEPT, lines.join('\r\n') + '\r\n\r\n');
-    server.opened(this, protocol || '', request, EMPTY_BUFFER, 0);
+    server.opened(this, protocol || '', this.extensions, request, EMPTY_BUFFER, 0);
   }
 
   /**

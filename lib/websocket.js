@@ -30,6 +30,9 @@ const { postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
 const { BINARY, FIN, TEXT, post } = outgoing;
 const { CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, TERMINATED } = inbound;
 
+/** The one extension there is. */
+const DEFLATE = 'permessage-deflate';
+
 const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
@@ -76,6 +79,7 @@ class WebSocket extends EventEmitter {
     this._closeCode = ABNORMAL;
     this._closeMessage = EMPTY_BUFFER;
     this._protocol = '';
+    this._extensionsHeader = '';
     this._readyState = CONNECTING;
     this._slot = 0;
     this._generation = 0;
@@ -112,7 +116,7 @@ class WebSocket extends EventEmitter {
   }
 
   get extensions() {
-    return '';
+    return this._extensionsHeader === '' ? '' : DEFLATE;
   }
 
   get isPaused() {

@@ -4,6 +4,7 @@
 
 #![deny(unsafe_code)]
 
+mod deflate;
 mod listen;
 mod payload;
 mod reactor;

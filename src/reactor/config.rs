@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::engine;
+use crate::engine::deflate::{DEFAULT_BUDGET, Settings};
+use crate::engine::handshake::extensions::Acceptance;
 
 /// What every connection of one listener (or one adopted socket) is served with.
 #[derive(Debug, Clone)]
@@ -11,6 +13,8 @@ pub struct ListenerConfig {
     pub engine: engine::Config,
     /// Only this path is served, up to the `?`; `None` serves every path. A mismatch is answered with 400.
     pub path: Option<Box<[u8]>>,
+    /// permessage-deflate; `None` does not look at what clients offer. Default: `None`.
+    pub deflate: Option<DeflateConfig>,
     /// Answer pings without asking the handler. Default: true.
     pub auto_pong: bool,
     /// Automatic pongs that may wait for a peer that does not read; one more ends the connection. 0 = no limit. Default: 60.
@@ -32,6 +36,7 @@ impl Default for ListenerConfig {
         Self {
             engine: engine::Config::default(),
             path: None,
+            deflate: None,
             auto_pong: true,
             max_pending_auto_pongs: 60,
             handshake_timeout: Duration::from_secs(10),
@@ -41,6 +46,18 @@ impl Default for ListenerConfig {
             high_water_mark: 1 << 20,
         }
     }
+}
+
+/// How permessage-deflate is negotiated and used.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct DeflateConfig {
+    /// Which offers are accepted, and how they are answered.
+    pub acceptance: Acceptance,
+    /// How messages are compressed. `releasable` follows from `release_after`.
+    pub settings: Settings,
+    /// Compression contexts that were not used for so long are freed, see [`crate::engine::deflate`]. Zero = never.
+    /// Default: zero.
+    pub release_after: Duration,
 }
 
 /// Settings of one reactor thread.
@@ -53,11 +70,19 @@ pub struct ReactorConfig {
     /// The same for all connections together; above it only connections below [`SMALL_ALLOWANCE`] are read, so that
     /// a quiet peer's ping is still answered. Default: 64 MiB.
     pub total_mark: usize,
+    /// Bytes that contexts for compressing may take that are kept between messages, all connections together; what does
+    /// not fit is not kept. Default: 64 MiB.
+    pub deflate_budget: usize,
 }
 
 impl Default for ReactorConfig {
     fn default() -> Self {
-        Self { spin: Spin::Automatic, connection_mark: 1 << 20, total_mark: 64 << 20 }
+        Self {
+            spin: Spin::Automatic,
+            connection_mark: 1 << 20,
+            total_mark: 64 << 20,
+            deflate_budget: DEFAULT_BUDGET,
+        }
     }
 }
 
@@ -81,6 +106,12 @@ pub(super) const READ_BUDGET: usize = 128 << 10;
 pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
 /// The largest single read.
 pub(super) const READ_SIZE: usize = 64 << 10;
+/// The largest single read of a connection whose messages may be compressed: a byte can become a thousand, and what has
+/// been read is inflated before anything else gets its turn.
+pub(super) const COMPRESSED_READ_SIZE: usize = 8 << 10;
+/// Bytes compressed per turn, and of one message before other connections get theirs.
+pub(super) const COMPRESS_BUDGET: usize = 256 << 10;
+pub(super) const COMPRESS_SLICE: usize = 64 << 10;
 /// Connections accepted by one listener per turn.
 pub(super) const ACCEPT_BUDGET: usize = 256;
 /// How long a refused connection may take to read the refusal and close.

@@ -15,6 +15,8 @@ mod config;
 mod connection;
 mod connections;
 mod consumer;
+mod deferred;
+mod deflating;
 mod forward;
 mod handle;
 mod handler;
@@ -31,7 +33,7 @@ mod timers;
 mod upgrade;
 mod writing;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -42,8 +44,9 @@ use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
+use crate::engine::deflate;
 
-pub use config::{ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
+pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
 pub use connection::HEADROOM;
 pub use connections::ConnectionId;
 pub use consumer::Consumer;
@@ -113,6 +116,12 @@ impl<C: Consumer> Reactor<C> {
             ready: Vec::new(),
             starved: Vec::new(),
             doomed: Vec::new(),
+            deflate: Arc::new(deflate::Pool::new(config.deflate_budget)),
+            compressed: Vec::new(),
+            compress_budget: config::COMPRESS_BUDGET,
+            deferred: VecDeque::new(),
+            holders: Vec::new(),
+            release_at: None,
         };
         Ok(Self {
             poll,
@@ -164,11 +173,17 @@ impl<C: Consumer> Reactor<C> {
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.wait(timeout)?;
         self.turn_budget = config::TURN_BUDGET;
+        self.work.compress_budget = config::COMPRESS_BUDGET;
+        // Those who waited come first, or those who came would use the budget up.
+        self.on_deferred();
         self.on_commands();
+        self.on_deferred();
         self.on_ready();
         self.on_events();
         self.on_timers();
+        self.release_contexts();
         self.flush();
+        self.work.deflate.forget_message();
         self.consumer.on_turn_end();
         self.connections.end_turn();
         Ok(())
@@ -203,7 +218,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// How long to sleep at most.
     fn patience(&mut self, timeout: Option<Duration>) -> Option<Duration> {
-        if !self.work.ready.is_empty() {
+        if !self.work.ready.is_empty() || !self.work.deferred.is_empty() {
             return Some(Duration::ZERO);
         }
         // Not the time of the last turn: that turn, and whatever the caller did since, have taken some.
@@ -214,7 +229,8 @@ impl<C: Consumer> Reactor<C> {
         let timers = self.work.timers.timeout(now);
         let listeners = self.listeners.values().filter_map(|listener| listener.retry_at).min();
         let listeners = listeners.map(|at| at.saturating_duration_since(now));
-        [timeout, timers, listeners].into_iter().flatten().min()
+        let releases = self.work.release_at.map(|at| at.saturating_duration_since(now));
+        [timeout, timers, listeners, releases].into_iter().flatten().min()
     }
 
     fn on_commands(&mut self) {
@@ -348,7 +364,7 @@ impl<C: Consumer> Reactor<C> {
         }
         let stream = mio::net::TcpStream::from_std(adoption.stream);
         if let Some(slot) = self.admit(stream, adoption.listener, adoption.config, Phase::Open) {
-            self.guarded(slot, |reactor| reactor.open_adopted(slot, &adoption.prefix));
+            self.guarded(slot, |reactor| reactor.open_adopted(slot, &adoption.prefix, adoption.deflate));
         }
     }
 
@@ -377,6 +393,10 @@ impl<C: Consumer> Reactor<C> {
     /// What is queued is tried to be written, then every socket is closed.
     fn close_all(&mut self) {
         self.on_commands();
+        while !self.work.deferred.is_empty() {
+            self.work.compress_budget = config::COMPRESS_BUDGET;
+            self.on_deferred();
+        }
         self.flush();
         for slot in self.connections.slots() {
             self.destroy(slot);

@@ -3,9 +3,10 @@
 use std::io::ErrorKind;
 use std::time::Duration;
 
+use crate::engine::deflate::Params;
 use crate::engine::{Event, FrameKind, Payload};
 
-use super::config::{READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE};
+use super::config::{COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -36,7 +37,8 @@ impl<C: Consumer> Reactor<C> {
             if budget == 0 || self.turn_budget == 0 {
                 return self.read_later(slot);
             }
-            let most = READ_SIZE.min(budget);
+            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.engine.has_deflate());
+            let most = if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE }.min(budget);
             let room = self.consumer.spare(most);
             let asked = room.len();
             if asked == 0 {
@@ -46,10 +48,11 @@ impl<C: Consumer> Reactor<C> {
             let Some(connection) = self.connections.get_mut(slot) else { return };
             match read_once(connection, room) {
                 ReadEnd::Bytes(len) => {
-                    budget = budget.saturating_sub(len);
-                    self.turn_budget = self.turn_budget.saturating_sub(len);
                     connection.pinged = false;
                     self.on_bytes(slot, len);
+                    let work = if compressed { len.max(self.inflated(slot)) } else { len };
+                    budget = budget.saturating_sub(work);
+                    self.turn_budget = self.turn_budget.saturating_sub(work);
                     if len < asked && !to_end {
                         return self.drained(slot);
                     }
@@ -121,7 +124,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// An adopted socket becomes a connection.
-    pub(super) fn open_adopted(&mut self, slot: u32, prefix: &[u8]) {
+    pub(super) fn open_adopted(&mut self, slot: u32, prefix: &[u8], deflate: Option<Params>) {
         let Some((mut session, consumer)) = self.session(slot) else { return };
         let opening = Opening {
             listener: session.connection.listener,
@@ -129,8 +132,10 @@ impl<C: Consumer> Reactor<C> {
             remote: session.remote_address(),
             request: None,
             protocol: None,
+            extensions: None,
+            extensions_refused: false,
         };
-        upgrade::open(&mut session);
+        upgrade::open(&mut session, deflate);
         session.connection.announced = true;
         consumer.on_open(&mut session, &opening);
         self.feed(slot, prefix);

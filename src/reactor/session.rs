@@ -1,11 +1,13 @@
 //! What may be done with a connection while the reactor has it in hand.
 
+use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::net::SocketAddr;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::engine::frame::write_before;
-use crate::engine::{CloseCode, FrameKind, MessageKind};
+use crate::engine::{CloseCode, FrameKind, MessageKind, deflate};
 
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
@@ -31,6 +33,18 @@ pub(super) struct Work {
     pub(super) starved: Vec<u32>,
     /// Connections to be closed at the end of this step.
     pub(super) doomed: Vec<u32>,
+    /// What compression needs and connections share.
+    pub(super) deflate: Arc<deflate::Pool>,
+    /// A compressed message on its way to `outgoing`.
+    pub(super) compressed: Vec<u8>,
+    /// Bytes that may still be compressed in this turn.
+    pub(super) compress_budget: usize,
+    /// Connections whose sends wait.
+    pub(super) deferred: VecDeque<ConnectionId>,
+    /// Connections that hold compression contexts which are released some time.
+    pub(super) holders: Vec<ConnectionId>,
+    /// When to look at `holders`.
+    pub(super) release_at: Option<Instant>,
 }
 
 /// One connection, as a handler or a command sees it.
@@ -66,9 +80,10 @@ impl Session<'_> {
         self.connection.outgoing.len()
     }
 
-    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4). Copies `payload`.
+    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4). Copies `payload`, and compresses
+    /// it where permessage-deflate was negotiated.
     pub fn send(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
-        self.frame(frame_kind(kind), fin, payload);
+        self.data(frame_kind(kind), fin, payload);
     }
 
     /// Sends a ping with at most 125 bytes; more is cut off.
@@ -84,6 +99,9 @@ impl Session<'_> {
     /// Sends a message back as it came: from the receive buffer itself where that saves a copy.
     pub fn send_back(&mut self, message: Message<'_>) {
         let kind = frame_kind(message.kind);
+        if self.connection.engine.has_deflate() {
+            return self.data(kind, true, message.payload.as_slice());
+        }
         let Bytes::Input { buffer, range, headroom } = message.payload else {
             return self.frame(kind, true, message.payload.as_slice());
         };

@@ -155,14 +155,13 @@ impl Extension {
     pub(in crate::engine) fn deflate(&mut self, payload: &[u8], first: bool, fin: bool, out: &mut Vec<u8>) {
         let Outgoing { takeover, recipe, bytes, .. } = self.outgoing;
         let mut shared = self.pool.lock();
-        let alone = first && fin && !takeover;
+        let alone = first && fin && !takeover && self.outgoing.deflater.is_none();
         if alone && let Some(compressed) = shared.compressed(recipe, payload) {
             return out.extend_from_slice(compressed);
         }
         let start = out.len();
         let mut deflater = self.outgoing.deflater.take().unwrap_or_else(|| shared.deflater(recipe));
         deflater.compress(payload, fin, &mut shared.scratch, out);
-        shared.work += payload.len();
         if alone {
             shared.remember(recipe, payload, out.get(start..).unwrap_or_default());
         }

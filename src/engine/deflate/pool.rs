@@ -27,7 +27,7 @@ pub(super) struct Shared {
     budget: usize,
     /// Bytes of the contexts for outgoing messages that connections keep.
     kept: usize,
-    /// Bytes inflated and compressed since [`Pool::take_work`].
+    /// Bytes inflated since [`Pool::take_work`], and those they were inflated from.
     pub(super) work: usize,
     last: Option<Remembered>,
     /// How often the last compressed message was sent again without compressing it.
@@ -67,7 +67,7 @@ impl Pool {
         self.lock().reused
     }
 
-    /// Bytes that were inflated or compressed since the last call: the measure of time spent.
+    /// Bytes that went into and came out of inflating since the last call: the measure of time spent.
     pub fn take_work(&self) -> usize {
         std::mem::take(&mut self.lock().work)
     }

@@ -155,7 +155,7 @@ impl Deref for EncodedHeader {
 /// Bytes on the wire of a frame with `payload` bytes of payload: those and the shortest header, with a key if `masked`.
 pub fn wire_len(payload: usize, masked: bool) -> usize {
     let key = masked.then_some([0; 4]);
-    payload.saturating_add(EncodedHeader::encode(OpCode::Binary, true, payload, key).len())
+    payload.saturating_add(EncodedHeader::encode(OpCode::Binary, (true, false), payload, key).len())
 }
 
 /// Writes `header` directly before `range`, over what is left of the header that the payload came with, and

@@ -15,7 +15,7 @@ fn pair() -> (Client, TcpStream) {
 
 fn adopt(server: &Server, stream: TcpStream, prefix: Vec<u8>) {
     let config = Arc::new(ListenerConfig::default());
-    server.submit(Command::Adopt(Box::new(Adoption { stream, prefix, listener: 7, config })));
+    server.submit(Command::Adopt(Box::new(Adoption { stream, prefix, listener: 7, config, deflate: None })));
 }
 
 #[test]
