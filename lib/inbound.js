@@ -167,7 +167,7 @@ function deliver(ws, tag, data) {
   if (kind === IN_CLOSED) finish(ws);
   else if ((ws._bits & TERMINATED) !== 0) return;
   else if (kind === IN_TEXT) ws.emit('message', data, false);
-  else if (kind === IN_BINARY) ws.emit('message', convert(ws._binaryType, data), true);
+  else if (kind === IN_BINARY) ws.emit('message', convert(ws.binaryType, data), true);
   else if (kind === IN_PING) ws.emit('ping', data);
   else if (kind === IN_PONG) ws.emit('pong', data);
   else if (kind === IN_END) ended(ws);
@@ -207,11 +207,12 @@ function convert(binaryType, data) {
  */
 function closeReceived(ws, code, reason) {
   ws._bits |= CLOSE_RECEIVED;
-  ws._closeCode = code;
+  const extra = ws._ensureExtra();
+  extra.closeCode = code;
   if (reason.length !== 0) {
     // A copy: the WebSocket must not keep the slab.
-    ws._closeMessage = Buffer.allocUnsafeSlow(reason.length);
-    ws._closeMessage.set(reason);
+    extra.closeMessage = Buffer.allocUnsafeSlow(reason.length);
+    extra.closeMessage.set(reason);
   }
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);

@@ -88,7 +88,8 @@ function merge(given) {
  */
 function own(options, name) {
   const { type, initial, least = 0, most = 0 } = OWN[name];
-  const value = options[name];
+  // Not what Object.prototype may have: these are no properties of every `options`.
+  const value = Object.hasOwn(options, name) ? options[name] : undefined;
   if (value === undefined || value === null) return initial;
   if (typeof value !== type) {
     throw new TypeError(`options.${name} must be a ${type}. Received ${inspect(value)}`);

@@ -113,7 +113,8 @@ function pushBytes(slot, generation, tag, data) {
   const length = data.length;
   if (length >= LARGE_BYTES) return pushLarge(slot, generation, tag, data);
   const start = begin(slot, generation, tag, length);
-  arena.set(data, start);
+  // Bytes whose ArrayBuffer was detached are none, and `set` throws for them.
+  if (length !== 0) arena.set(data, start);
   finish(start, length);
   return length;
 }

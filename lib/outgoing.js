@@ -36,11 +36,10 @@ const REASON_BYTES = 123;
  */
 function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
-  const { binary: isBinary, compress, fin } = options;
-  if (isBinary !== undefined || 'binary' in options) binary = !!isBinary;
+  if (Object.hasOwn(options, 'binary')) binary = !!options.binary;
   let tag = binary ? OUT_BINARY : OUT_TEXT;
-  if (compress !== undefined ? compress : !('compress' in options)) tag |= COMPRESS;
-  return (fin !== undefined ? fin : !('fin' in options)) ? tag | FIN : tag;
+  if (!Object.hasOwn(options, 'compress') || options.compress) tag |= COMPRESS;
+  return !Object.hasOwn(options, 'fin') || options.fin ? tag | FIN : tag;
 }
 
 /**
@@ -151,19 +150,19 @@ function frameBytes(length) {
  * @param {any} [callback] Called when the bytes were handed to the kernel
  */
 function post(ws, tag, data, callback) {
-  if (typeof callback === 'function') {
-    tag |= WANT_SENT;
-    const extra = ws._ensureExtra();
-    if (extra.callbacks === null) extra.callbacks = [callback];
-    else extra.callbacks.push(callback);
-  }
+  const wantsSent = typeof callback === 'function';
+  if (wantsSent) tag |= WANT_SENT;
   const length =
     typeof data === 'string'
       ? outbox.pushText(ws._slot, ws._generation, tag, data)
       : outbox.pushBytes(ws._slot, ws._generation, tag, data);
   ws._accepted += frameBytes(length);
+  if (!wantsSent) return;
+  // Not before: if the data is refused, this callback would be called for another send.
+  const extra = ws._ensureExtra();
+  if (extra.callbacks === null) extra.callbacks = [callback];
+  else extra.callbacks.push(callback);
 }
-
 
 /**
  * Calls callbacks in order; one that throws does not take the others with it.

@@ -2,7 +2,7 @@
 
 const EventEmitter = require('node:events');
 
-const { CONNECTING } = require('./constants');
+const { ABNORMAL, CONNECTING, EMPTY_BUFFER } = require('./constants');
 const inbound = require('./inbound');
 const { Socket } = require('./socket');
 
@@ -16,12 +16,24 @@ const fields = {
     return this._owner !== null && !!this._owner.options.autoPong;
   },
 
+  get _binaryType() {
+    return this.binaryType;
+  },
+
+  get _closeCode() {
+    return this._extra === null ? ABNORMAL : this._extra.closeCode;
+  },
+
   get _closeFrameReceived() {
     return (this._bits & inbound.CLOSE_RECEIVED) !== 0;
   },
 
   get _closeFrameSent() {
     return (this._bits & inbound.CLOSE_SENT) !== 0;
+  },
+
+  get _closeMessage() {
+    return this._extra === null ? EMPTY_BUFFER : this._extra.closeMessage;
   },
 
   get _closeTimeout() {

@@ -50,6 +50,10 @@ class Extra {
     this.throttled = false;
     /** The batch in which pause() was called. */
     this.pausedIn = -1;
+    this.binaryType = BINARY_TYPES[0];
+    /** What the peer's close frame said. */
+    this.closeCode = ABNORMAL;
+    this.closeMessage = EMPTY_BUFFER;
     /** The facade for `_socket`. @type {any} */
     this.socket = null;
     /** @type {any} */
@@ -63,6 +67,13 @@ class Extra {
   }
 }
 
+/**
+ * What an emitter keeps its listeners in, instead of the dictionary that Node makes for them: the same to whoever looks,
+ * but connections with the same listeners share their layout. 150 bytes less for each, and quicker to look up.
+ */
+function Listeners() {}
+Listeners.prototype = Object.freeze(Object.create(null));
+
 /** A connection. */
 class WebSocket extends EventEmitter {
   /**
@@ -73,11 +84,9 @@ class WebSocket extends EventEmitter {
   constructor(address, _protocols, options) {
     super();
     if (address !== null) throw notSupported('The WebSocket client (new WebSocket with an address)');
-    this._binaryType = BINARY_TYPES[0];
+    this._events = new /** @type {any} */ (Listeners)();
     const { allowSynchronousEvents = true } = options || {};
     this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
-    this._closeCode = ABNORMAL;
-    this._closeMessage = EMPTY_BUFFER;
     this._protocol = '';
     this._extensionsHeader = '';
     this._readyState = CONNECTING;
@@ -98,14 +107,17 @@ class WebSocket extends EventEmitter {
   }
 
   get binaryType() {
-    return this._binaryType;
+    return (this._bits & CONVERT) === 0 ? BINARY_TYPES[0] : this._ensureExtra().binaryType;
   }
 
   set binaryType(type) {
     if (!BINARY_TYPES.includes(type)) return;
-    this._binaryType = type;
-    if (type === 'nodebuffer') this._bits &= ~CONVERT;
-    else this._bits |= CONVERT;
+    if (type === BINARY_TYPES[0]) {
+      this._bits &= ~CONVERT;
+    } else {
+      this._bits |= CONVERT;
+      this._ensureExtra().binaryType = type;
+    }
   }
 
   get bufferedAmount() {
@@ -152,7 +164,9 @@ class WebSocket extends EventEmitter {
   /** The `'close'` event with what is known; the connection must be gone. */
   emitClose() {
     this._readyState = CLOSED;
-    this.emit('close', this._closeCode, this._closeMessage);
+    const extra = this._extra;
+    if (extra === null) this.emit('close', ABNORMAL, EMPTY_BUFFER);
+    else this.emit('close', extra.closeCode, extra.closeMessage);
   }
 
   pause() {

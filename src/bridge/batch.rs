@@ -154,9 +154,19 @@ impl Batch {
         }
     }
 
-    /// Bytes that it holds: taken ones, records, large payloads.
+    /// Bytes that it holds: taken ones, records, credits, large payloads.
     pub fn weight(&self) -> usize {
-        self.used + self.records.len() * size_of::<Record>() + self.large_bytes
+        self.used + self.added_weight()
+    }
+
+    /// Bytes of memory that it keeps busy while it waits: its whole room counts, however little of it is taken.
+    pub(super) fn footprint(&self) -> usize {
+        self.bytes.len() + self.added_weight()
+    }
+
+    /// Bytes that it holds beside those in its room.
+    pub(super) fn added_weight(&self) -> usize {
+        size_of_val(self.records.as_slice()) + size_of_val(self.credits.as_slice()) + self.large_bytes
     }
 
     /// Copies the words of the records, as many as fit, and returns how many records that were.

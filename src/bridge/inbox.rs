@@ -50,11 +50,12 @@ impl Inbox {
             batch.clear();
             return (batch, false);
         }
-        let weight = batch.weight();
         let mut state = self.lock();
-        self.weight.fetch_add(weight, Ordering::Relaxed);
         let limit = if state.ready.len() < BATCHES_BEHIND { APPEND_BYTES } else { BATCH_BYTES };
         let room = state.ready.back().is_some_and(|youngest| youngest.accepts(&batch, limit));
+        // A batch on its own keeps its whole room busy. Appended, it goes to room that counts already.
+        let weight = if room { batch.added_weight() } else { batch.footprint() };
+        self.weight.fetch_add(weight, Ordering::Relaxed);
         let youngest = if room { state.ready.pop_back() } else { None };
         let empty = if let Some(mut youngest) = youngest {
             // Copied without the lock. Should the consumer look now and find nothing, the ring below calls it again.
@@ -124,7 +125,7 @@ impl Inbox {
         self.lock().lent.push(Room::Lent(memory));
     }
 
-    /// Bytes published and not yet given back.
+    /// Bytes of memory that batches published and not yet given back keep busy.
     pub fn weight(&self) -> usize {
         self.weight.load(Ordering::Relaxed)
     }

@@ -184,6 +184,11 @@ impl Engine {
         self.extension.as_ref().is_some_and(|extension| extension.holds_context())
     }
 
+    /// Bytes of heap that compression takes, see [`deflate`].
+    pub fn context_bytes(&self) -> usize {
+        self.extension.as_ref().map_or(0, |extension| extension.buffered())
+    }
+
     /// Gives compression contexts back that no message under way needs. Later messages are compressed less well; what
     /// the peer's may refer to is remembered if [`releasable`](deflate::Settings::releasable) says so, else its context stays.
     pub fn release_contexts(&mut self) {
@@ -209,10 +214,9 @@ impl Engine {
     }
 
     /// Bytes of heap that unfinished frames and messages occupy: at most about twice what came in of them, and at
-    /// most the limit of compressed ones; and what compression takes, see [`deflate`].
+    /// most the limit of compressed ones.
     pub fn buffered(&self) -> usize {
-        let extension = self.extension.as_ref().map_or(0, |extension| extension.buffered());
-        self.message.buffered() + self.control.capacity() + extension
+        self.message.buffered() + self.control.capacity()
     }
 }
 

@@ -67,8 +67,10 @@ pub struct ReactorConfig {
     pub spin: Spin,
     /// Inbound bytes of one connection that its consumer has not taken yet; above it the socket is not read. Default: 1 MiB.
     pub connection_mark: usize,
-    /// The same for all connections together; above it only connections below [`SMALL_ALLOWANCE`] are read, so that
-    /// a quiet peer's ping is still answered. Default: 64 MiB.
+    /// The same for all connections together, with the memory that carries it and with unfinished messages. Above it only
+    /// connections below [`SMALL_ALLOWANCE`] are read, so that a quiet peer's ping is still answered, and no new ones are
+    /// accepted. Unfinished messages count only while the consumer has something to take, which is what lifts the
+    /// pressure. Default: 64 MiB.
     pub total_mark: usize,
     /// Bytes that contexts for compressing may take that are kept between messages, all connections together; what does
     /// not fit is not kept. Default: 64 MiB.
@@ -97,13 +99,18 @@ pub enum Spin {
     Micros(u32),
 }
 
-/// What one connection may leave undrained while all connections together are above the total mark.
+/// What one connection may leave undrained, its unfinished message included, while all connections together are above the
+/// total mark.
 pub const SMALL_ALLOWANCE: usize = 16 << 10;
 
 /// Bytes read from one connection before the others get their turn.
 pub(super) const READ_BUDGET: usize = 128 << 10;
 /// Bytes read from all connections before commands, timers and the consumer get theirs: what stays in a core's L2 cache.
 pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
+/// What is left of an allowance is not read when it is less than this: a read that brings little costs as much. 1 KiB.
+pub(super) const SMALLEST_READ: usize = 1 << 10;
+/// How long accepting pauses when the consumer has too much undrained.
+pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
 /// The largest single read.
 pub(super) const READ_SIZE: usize = 64 << 10;
 /// The largest single read of a connection whose messages may be compressed: a byte can become a thousand, and what has
@@ -112,6 +119,8 @@ pub(super) const COMPRESSED_READ_SIZE: usize = 8 << 10;
 /// Bytes compressed per turn, and of one message before other connections get theirs.
 pub(super) const COMPRESS_BUDGET: usize = 256 << 10;
 pub(super) const COMPRESS_SLICE: usize = 64 << 10;
+/// Bytes written to one connection before the others get their turn: a fast reader of a long queue would hold it.
+pub(super) const WRITE_BUDGET: usize = 1 << 20;
 /// Connections accepted by one listener per turn.
 pub(super) const ACCEPT_BUDGET: usize = 256;
 /// How long a refused connection may take to read the refusal and close.

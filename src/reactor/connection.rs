@@ -183,19 +183,20 @@ impl Connection {
         self.accepted.saturating_sub(self.outgoing.len() as u64)
     }
 
-    /// Writes what waits.
+    /// Writes what waits, at most `budget` bytes of it. True: there is more, and the kernel would take it.
     ///
     /// # Errors
     /// The socket's.
-    pub(super) fn flush(&mut self, pool: &mut Pool) -> io::Result<()> {
+    pub(super) fn flush(&mut self, pool: &mut Pool, budget: usize) -> io::Result<bool> {
         if self.blocked && !self.outgoing.is_empty() {
-            return Ok(());
+            return Ok(false);
         }
-        self.blocked = self.outgoing.flush(&self.stream, pool)? == Flushed::Blocked;
-        if !self.blocked {
+        let flushed = self.outgoing.flush(&self.stream, pool, budget)?;
+        self.blocked = flushed == Flushed::Blocked;
+        if flushed == Flushed::All {
             self.pending_pongs = 0;
         }
-        Ok(())
+        Ok(flushed == Flushed::Some)
     }
 
     /// How many send marks have been reached; they are taken off the list.

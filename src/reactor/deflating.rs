@@ -1,28 +1,82 @@
 //! permessage-deflate on the reactor: outgoing messages, its share of a turn, contexts that nobody uses.
 
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT};
 use crate::engine::FrameKind;
-use crate::engine::deflate::Params;
+use crate::engine::deflate::{Params, Pool};
 use crate::engine::frame::wire_len;
 
 use super::Reactor;
-use super::config::COMPRESS_SLICE;
+use super::config::{COMPRESS_BUDGET, COMPRESS_SLICE};
 use super::connection::HEADROOM;
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::deferred::{Deferred, Pending};
 use super::session::{Session, Work};
 
+/// What compression needs and connections share.
+pub(super) struct Compression {
+    pool: Arc<Pool>,
+    /// A compressed message on its way to `outgoing`.
+    message: Vec<u8>,
+    /// Bytes that may still be compressed in this turn.
+    budget: usize,
+    /// Connections whose sends wait.
+    deferred: VecDeque<ConnectionId>,
+    /// Connections that hold contexts which are released some time.
+    holders: Vec<ConnectionId>,
+    /// When to look at them.
+    pub(super) release_at: Option<Instant>,
+}
+
 /// A compressed message up to this size is built in memory that stays for the next one.
 const REUSED: usize = 64 << 10;
+
+impl Compression {
+    /// Nothing under way; `budget` is that of the pool.
+    pub(super) fn new(budget: usize) -> Self {
+        Self {
+            pool: Arc::new(Pool::new(budget)),
+            message: Vec::new(),
+            budget: COMPRESS_BUDGET,
+            deferred: VecDeque::new(),
+            holders: Vec::new(),
+            release_at: None,
+        }
+    }
+
+    pub(super) fn begin_turn(&mut self) {
+        self.budget = COMPRESS_BUDGET;
+    }
+
+    pub(super) fn end_turn(&mut self) {
+        self.pool.forget_message();
+    }
+
+    /// Whether sends wait for the next turn.
+    pub(super) fn is_waiting(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+}
 
 impl<C: Consumer> Reactor<C> {
     /// Goes on with the sends that wait, one slice for each connection, as far as the turn's budget goes.
     pub(super) fn on_deferred(&mut self) {
-        while self.work.compress_budget > 0
-            && let Some(id) = self.work.deferred.pop_front()
+        while self.work.compression.budget > 0
+            && let Some(id) = self.work.compression.deferred.pop_front()
         {
             self.guarded(id.slot, |reactor| reactor.resume_sends(id));
+        }
+    }
+
+    /// Compresses all that waits: the last turn has no end.
+    pub(super) fn finish_deferred(&mut self) {
+        while self.work.compression.is_waiting() {
+            self.work.compression.begin_turn();
+            self.on_deferred();
         }
     }
 
@@ -40,7 +94,7 @@ impl<C: Consumer> Reactor<C> {
         }
         if !deferred.sends.is_empty() && !session.connection.doomed {
             session.connection.deferred = Some(deferred);
-            self.work.deferred.push_back(id);
+            self.work.compression.deferred.push_back(id);
         }
     }
 
@@ -51,18 +105,18 @@ impl<C: Consumer> Reactor<C> {
         {
             Session { id, connection, work: &mut self.work }.note_contexts();
         }
-        self.work.deflate.take_work()
+        self.work.compression.pool.take_work()
     }
 
     /// Frees the compression contexts that have not been used for long enough.
     pub(super) fn release_contexts(&mut self) {
         let Work { now, .. } = self.work;
-        if self.work.release_at.is_none_or(|at| at > now) {
+        if self.work.compression.release_at.is_none_or(|at| at > now) {
             return;
         }
         let mut next = None;
         let connections = &mut self.connections;
-        self.work.holders.retain(|&id| {
+        self.work.compression.holders.retain(|&id| {
             let Some(connection) = connections.get(id) else { return false };
             let after = connection.config.deflate.map(|deflate| deflate.release_after);
             let (Some(used), Some(after)) = (connection.contexts_used, after) else { return false };
@@ -75,7 +129,7 @@ impl<C: Consumer> Reactor<C> {
             next = Some(next.map_or(due, |at| due.min(at)));
             true
         });
-        self.work.release_at = next;
+        self.work.compression.release_at = next;
     }
 }
 
@@ -86,7 +140,12 @@ impl Session<'_> {
         let Some(deflate) = config.deflate else { return };
         let mut settings = deflate.settings;
         settings.releasable = !deflate.release_after.is_zero();
-        self.connection.engine.enable_deflate(config.engine.role, params, &settings, &self.work.deflate);
+        self.connection.engine.enable_deflate(
+            config.engine.role,
+            params,
+            &settings,
+            &self.work.compression.pool,
+        );
     }
 
     /// Sends a data frame, compressed if the extension is on and its threshold says so.
@@ -107,14 +166,14 @@ impl Session<'_> {
     /// Whether a data frame has to wait: behind others, or because this turn has compressed enough.
     pub(super) fn must_wait(&mut self, flags: u8, len: usize) -> bool {
         self.connection.deferred.is_some()
-            || (len > self.work.compress_budget.min(COMPRESS_SLICE)
+            || (len > self.work.compression.budget.min(COMPRESS_SLICE)
                 && self.connection.engine.will_compress(flags & OUT_FLAG_COMPRESS != 0, len))
     }
 
     /// Queues a send behind those that wait.
     pub(super) fn defer(&mut self, pending: Pending) {
         let deferred = self.connection.deferred.get_or_insert_with(|| {
-            self.work.deferred.push_back(self.id);
+            self.work.compression.deferred.push_back(self.id);
             Box::<Deferred>::default()
         });
         deferred.sends.push_back(pending);
@@ -129,14 +188,14 @@ impl Session<'_> {
         if !self.connection.engine.will_compress(wanted, payload.len()) {
             return self.frame(data_kind(kind), fin, payload);
         }
-        let mut compressed = std::mem::take(&mut self.work.compressed);
+        let mut compressed = std::mem::take(&mut self.work.compression.message);
         self.connection.engine.compress(payload, fin, &mut compressed);
-        self.work.compress_budget = self.work.compress_budget.saturating_sub(payload.len());
+        self.work.compression.budget = self.work.compression.budget.saturating_sub(payload.len());
         self.frame(data_kind(kind), fin, &compressed);
         self.note_contexts();
         if compressed.capacity() <= REUSED {
             compressed.clear();
-            self.work.compressed = compressed;
+            self.work.compression.message = compressed;
         }
     }
 
@@ -146,7 +205,7 @@ impl Session<'_> {
         let (fin, wanted) = (pending.flags & OUT_FLAG_FIN != 0, pending.flags & OUT_FLAG_COMPRESS != 0);
         let connection = &mut *self.connection;
         if connection.takes_frames() && connection.engine.will_compress(wanted, payload.len()) {
-            if self.work.compress_budget == 0 {
+            if self.work.compression.budget == 0 {
                 return false;
             }
             if deferred.done == 0 {
@@ -157,7 +216,7 @@ impl Session<'_> {
             let last = slice.len() == rest.len();
             connection.engine.compress(slice, fin && last, &mut deferred.compressed);
             deferred.done += slice.len();
-            self.work.compress_budget = self.work.compress_budget.saturating_sub(slice.len());
+            self.work.compression.budget = self.work.compression.budget.saturating_sub(slice.len());
             self.note_contexts();
             if !last {
                 return false;
@@ -182,9 +241,10 @@ impl Session<'_> {
             return;
         }
         if connection.contexts_used.replace(self.work.now).is_none() {
-            self.work.holders.push(self.id);
+            self.work.compression.holders.push(self.id);
             let due = self.work.now + after;
-            self.work.release_at = Some(self.work.release_at.map_or(due, |at| due.min(at)));
+            self.work.compression.release_at =
+                Some(self.work.compression.release_at.map_or(due, |at| due.min(at)));
         }
     }
 }

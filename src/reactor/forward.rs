@@ -261,8 +261,10 @@ impl Consumer for Forward {
         self.link.inbox.reclaim(release);
     }
 
-    fn is_pressed(&self) -> bool {
-        self.link.inbox.weight() + self.batch.weight() > self.total_mark
+    fn is_pressed(&self, unfinished: usize) -> bool {
+        let waiting = self.link.inbox.weight() + self.batch.weight();
+        // With nothing to drain, pressure would never end.
+        waiting > 0 && waiting + unfinished > self.total_mark
     }
 
     fn set_starving(&mut self, starving: bool) {

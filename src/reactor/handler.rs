@@ -183,7 +183,7 @@ impl<H: Handler> Consumer for Local<H> {
 
     fn reclaim(&mut self, _release: &mut dyn FnMut(Credit)) {}
 
-    fn is_pressed(&self) -> bool {
+    fn is_pressed(&self, _unfinished: usize) -> bool {
         false
     }
 

@@ -25,15 +25,17 @@ mod opening;
 mod outgoing;
 mod reading;
 mod session;
+mod silence;
 mod socket;
 mod spin;
 #[cfg(test)]
 mod tests;
 mod timers;
 mod upgrade;
+mod waiting;
 mod writing;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -44,7 +46,6 @@ use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
-use crate::engine::deflate;
 
 pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
 pub use connection::HEADROOM;
@@ -59,6 +60,7 @@ pub use session::Session;
 
 use connection::{Connection, Phase};
 use connections::Connections;
+use deflating::Compression;
 use handle::Shared;
 use listener::{Accepted, Listener};
 use outgoing::Pool;
@@ -116,12 +118,8 @@ impl<C: Consumer> Reactor<C> {
             ready: Vec::new(),
             starved: Vec::new(),
             doomed: Vec::new(),
-            deflate: Arc::new(deflate::Pool::new(config.deflate_budget)),
-            compressed: Vec::new(),
-            compress_budget: config::COMPRESS_BUDGET,
-            deferred: VecDeque::new(),
-            holders: Vec::new(),
-            release_at: None,
+            unfinished: 0,
+            compression: Compression::new(config.deflate_budget),
         };
         Ok(Self {
             poll,
@@ -173,7 +171,7 @@ impl<C: Consumer> Reactor<C> {
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.wait(timeout)?;
         self.turn_budget = config::TURN_BUDGET;
-        self.work.compress_budget = config::COMPRESS_BUDGET;
+        self.work.compression.begin_turn();
         // Those who waited come first, or those who came would use the budget up.
         self.on_deferred();
         self.on_commands();
@@ -183,54 +181,10 @@ impl<C: Consumer> Reactor<C> {
         self.on_timers();
         self.release_contexts();
         self.flush();
-        self.work.deflate.forget_message();
+        self.work.compression.end_turn();
         self.consumer.on_turn_end();
         self.connections.end_turn();
         Ok(())
-    }
-
-    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.wish_for_credit();
-        let timeout = self.patience(timeout);
-        // Announced before the queue is looked at: a producer that pushes after the look sees the announcement.
-        let sleeping = timeout != Some(Duration::ZERO);
-        if sleeping {
-            self.shared.outbox.sleep.prepare();
-        }
-        let timeout = if self.shared.outbox.commands.is_empty() { timeout } else { Some(Duration::ZERO) };
-        let polled = self.poll.poll(&mut self.events, timeout);
-        if sleeping {
-            self.shared.outbox.sleep.awake();
-        }
-        self.work.now = Instant::now();
-        match polled {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-            Err(_) => self.events.clear(),
-            Ok(()) => {}
-        }
-        let idle = self.events.is_empty() && self.shared.outbox.commands.is_empty();
-        if !idle && self.spinner.is_on() {
-            self.spinner.worked(self.work.now);
-        }
-        self.reclaim();
-        Ok(())
-    }
-
-    /// How long to sleep at most.
-    fn patience(&mut self, timeout: Option<Duration>) -> Option<Duration> {
-        if !self.work.ready.is_empty() || !self.work.deferred.is_empty() {
-            return Some(Duration::ZERO);
-        }
-        // Not the time of the last turn: that turn, and whatever the caller did since, have taken some.
-        let now = Instant::now();
-        if self.spinner.is_on() && self.spinner.spinning(now) {
-            return Some(Duration::ZERO);
-        }
-        let timers = self.work.timers.timeout(now);
-        let listeners = self.listeners.values().filter_map(|listener| listener.retry_at).min();
-        let listeners = listeners.map(|at| at.saturating_duration_since(now));
-        let releases = self.work.release_at.map(|at| at.saturating_duration_since(now));
-        [timeout, timers, listeners, releases].into_iter().flatten().min()
     }
 
     fn on_commands(&mut self) {
@@ -301,6 +255,7 @@ impl<C: Consumer> Reactor<C> {
     /// Closes the socket and tells the consumer.
     fn destroy(&mut self, slot: u32) {
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
+        self.work.unfinished = self.work.unfinished.saturating_sub(connection.engine.buffered());
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
         if connection.announced {
@@ -340,7 +295,12 @@ impl<C: Consumer> Reactor<C> {
     }
 
     fn accept(&mut self, id: u32) {
-        for _ in 0..config::ACCEPT_BUDGET {
+        // Connections that come and go leave records behind that no mark of their own limits.
+        let (budget, pause) = match self.consumer.is_pressed(self.work.unfinished) {
+            true => (0, config::PRESSED_ACCEPT),
+            false => (config::ACCEPT_BUDGET, Duration::ZERO),
+        };
+        for _ in 0..budget {
             let Some(listener) = self.listeners.get_mut(&id).filter(|listener| listener.accepting) else {
                 return;
             };
@@ -354,7 +314,7 @@ impl<C: Consumer> Reactor<C> {
         }
         // The edge is used up but the queue is not.
         if let Some(listener) = self.listeners.get_mut(&id) {
-            listener.retry_at = Some(self.work.now);
+            listener.retry_at = Some(self.work.now + pause);
         }
     }
 
@@ -393,11 +353,10 @@ impl<C: Consumer> Reactor<C> {
     /// What is queued is tried to be written, then every socket is closed.
     fn close_all(&mut self) {
         self.on_commands();
-        while !self.work.deferred.is_empty() {
-            self.work.compress_budget = config::COMPRESS_BUDGET;
-            self.on_deferred();
+        self.finish_deferred();
+        while !self.work.dirty.is_empty() {
+            self.flush();
         }
-        self.flush();
         for slot in self.connections.slots() {
             self.destroy(slot);
         }

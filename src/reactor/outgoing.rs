@@ -52,6 +52,8 @@ struct Segment {
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum Flushed {
     All,
+    /// The budget is used up.
+    Some,
     /// The kernel's buffer is full; a writable event will come.
     Blocked,
 }
@@ -96,22 +98,29 @@ impl Outgoing {
         self.queue.push_back(Segment { bytes, start });
     }
 
-    /// Writes until all is written or the kernel takes no more.
+    /// Writes until all is written, the kernel takes no more, or `budget` bytes have been written.
     ///
     /// # Errors
     /// The socket's; the connection is then of no more use.
-    pub(super) fn flush(&mut self, socket: &TcpStream, pool: &mut Pool) -> io::Result<Flushed> {
+    pub(super) fn flush(
+        &mut self,
+        socket: &TcpStream,
+        pool: &mut Pool,
+        mut budget: usize,
+    ) -> io::Result<Flushed> {
         while self.len > 0 {
-            let wanted = self.len;
+            if budget == 0 {
+                return Ok(Flushed::Some);
+            }
             let sent = match self.write_once(socket) {
                 Ok(sent) => sent,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Flushed::Blocked),
                 Err(error) => return Err(error),
             };
-            self.consume(sent);
             // A short write on a non-blocking stream means a full buffer, but only a refused one arms the edge.
-            debug_assert!(sent <= wanted);
+            self.consume(sent);
+            budget = budget.saturating_sub(sent);
         }
         if self.gathered.capacity() > 0 {
             pool.give(std::mem::take(&mut self.gathered));
@@ -208,5 +217,26 @@ mod tests {
         out.push_owned(b"d".to_vec(), 0);
         assert_eq!(out.len(), 2);
         assert_eq!(out.queue.iter().flat_map(Segment::rest).copied().collect::<Vec<_>>(), b"cd");
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_types, reason = "a socket to write to")]
+    fn a_long_queue_leaves_in_pieces_of_the_budget() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        let client = TcpStream::from_std(client);
+        let (mut out, mut pool) = (Outgoing::default(), Pool::default());
+        for piece in 0..2 * VECTORS as u8 + 1 {
+            out.push_owned(vec![piece], 0);
+        }
+        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::Some);
+        assert_eq!(out.len(), VECTORS + 1);
+        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::Some);
+        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::All);
+        drop(client);
+        let mut received = Vec::new();
+        io::Read::read_to_end(&mut server, &mut received).unwrap();
+        assert_eq!(received, (0..2 * VECTORS as u8 + 1).collect::<Vec<_>>());
     }
 }

@@ -1,17 +1,17 @@
 //! From readable sockets to events.
 
 use std::io::ErrorKind;
-use std::time::Duration;
 
 use crate::engine::deflate::Params;
 use crate::engine::{Event, FrameKind, Payload};
 
-use super::config::{COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE};
+use super::config::{COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::opening::Opening;
 use super::session::Session;
+use super::silence::{on_silence, touch_silence};
 use super::socket;
 use super::timers::Fired;
 use super::{Reactor, upgrade};
@@ -33,13 +33,13 @@ impl<C: Consumer> Reactor<C> {
     /// does not prove that the socket is empty, because the peer's end may be behind it.
     pub(super) fn read(&mut self, slot: u32, to_end: bool) {
         let mut budget = READ_BUDGET;
-        while self.may_read(slot) {
+        while let Some(allowed) = self.allowance(slot) {
             if budget == 0 || self.turn_budget == 0 {
                 return self.read_later(slot);
             }
             let compressed = self.connections.get_mut(slot).is_some_and(|c| c.engine.has_deflate());
-            let most = if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE }.min(budget);
-            let room = self.consumer.spare(most);
+            let most = if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE };
+            let room = self.consumer.spare(most.min(budget).min(allowed));
             let asked = room.len();
             if asked == 0 {
                 // Reading nothing would look like the peer's end.
@@ -156,7 +156,7 @@ impl<C: Consumer> Reactor<C> {
         for slot in std::mem::take(&mut self.work.starved) {
             if let Some(connection) = self.connections.get_mut(slot)
                 && std::mem::take(&mut connection.starved)
-                && self.may_read(slot)
+                && self.allowance(slot).is_some()
             {
                 self.read_later(slot);
             }
@@ -206,27 +206,35 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Whether the connection may be read now; if not for want of credit, it is put on the list of those.
-    fn may_read(&mut self, slot: u32) -> bool {
-        let pressed = self.consumer.is_pressed();
-        let Some(connection) = self.connections.get_mut(slot) else { return false };
+    /// How many bytes may be read from the connection now, at most; if none for want of credit, it is put on the list of
+    /// those.
+    fn allowance(&mut self, slot: u32) -> Option<usize> {
+        let pressed = self.consumer.is_pressed(self.work.unfinished);
+        let connection = self.connections.get_mut(slot)?;
         if connection.paused
             || connection.ended
             || connection.doomed
             || matches!(connection.phase, Phase::Asked(_))
         {
-            return false;
+            return None;
         }
-        let mark = if pressed { SMALL_ALLOWANCE } else { self.config.connection_mark };
-        if connection.held < mark {
-            return true;
+        if pressed {
+            // What a read brings is not known before: it may not be more than what is left. An unfinished message counts
+            // too, for all of them together are why memory runs out when each is large.
+            let kept = connection.held + connection.engine.buffered();
+            let left = SMALL_ALLOWANCE.saturating_sub(kept);
+            if left >= SMALLEST_READ {
+                return Some(left);
+            }
+        } else if connection.held < self.config.connection_mark {
+            return Some(usize::MAX);
         }
         if !connection.starved {
             connection.starved = true;
             self.work.starved.push(slot);
             self.starving = true;
         }
-        false
+        None
     }
 
     fn read_later(&mut self, slot: u32) {
@@ -254,7 +262,10 @@ impl<C: Consumer> Reactor<C> {
             _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {
                 touch_silence(&mut session);
+                let before = session.connection.engine.buffered();
                 on_frames(consumer, &mut session, range.clone());
+                let after = session.connection.engine.buffered();
+                session.work.unfinished = (session.work.unfinished + after).saturating_sub(before);
                 consumer.release(range);
             }
             Phase::Handshake(_) | Phase::Asked(_) => {
@@ -357,36 +368,4 @@ fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: 
         }
         Payload::Owned(bytes) => session.frame(FrameKind::Pong, true, bytes),
     }
-}
-
-/// The peer has spoken: silence begins anew.
-fn touch_silence(session: &mut Session<'_>) {
-    if session.connection.purpose == Purpose::Silence
-        && let Some(after) = session.connection.silence()
-    {
-        session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);
-    }
-}
-
-fn on_silence(session: &mut Session<'_>) {
-    let config = session.connection.config.clone();
-    // Whoever is not listened to is not silent.
-    if session.connection.paused || session.connection.readable {
-        return touch_silence(session);
-    }
-    let ping = !config.ping_interval.is_zero();
-    // With both set, the shorter fires first; whoever was pinged and stayed silent is gone either way.
-    if !ping || session.connection.pinged || is_shorter(config.idle_timeout, config.ping_interval) {
-        return session.terminate();
-    }
-    session.connection.pinged = true;
-    session.ping(&[]);
-    let rest = config.idle_timeout.saturating_sub(config.ping_interval);
-    let after = if rest.is_zero() { config.ping_interval } else { rest.min(config.ping_interval) };
-    let Session { id, connection, work } = session;
-    work.timers.arm(*id, &mut connection.deadline, work.now, after);
-}
-
-fn is_shorter(idle: Duration, ping: Duration) -> bool {
-    !idle.is_zero() && idle <= ping
 }

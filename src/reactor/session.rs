@@ -1,16 +1,15 @@
 //! What may be done with a connection while the reactor has it in hand.
 
-use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::net::SocketAddr;
-use std::sync::Arc;
 use std::time::Instant;
 
 use crate::engine::frame::write_before;
-use crate::engine::{CloseCode, FrameKind, MessageKind, deflate};
+use crate::engine::{CloseCode, FrameKind, MessageKind};
 
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
+use super::deflating::Compression;
 use super::handler::{Bytes, Message, frame_kind};
 use super::outgoing::Pool;
 use super::socket;
@@ -33,18 +32,10 @@ pub(super) struct Work {
     pub(super) starved: Vec<u32>,
     /// Connections to be closed at the end of this step.
     pub(super) doomed: Vec<u32>,
+    /// Bytes of unfinished frames and messages of all connections.
+    pub(super) unfinished: usize,
     /// What compression needs and connections share.
-    pub(super) deflate: Arc<deflate::Pool>,
-    /// A compressed message on its way to `outgoing`.
-    pub(super) compressed: Vec<u8>,
-    /// Bytes that may still be compressed in this turn.
-    pub(super) compress_budget: usize,
-    /// Connections whose sends wait.
-    pub(super) deferred: VecDeque<ConnectionId>,
-    /// Connections that hold compression contexts which are released some time.
-    pub(super) holders: Vec<ConnectionId>,
-    /// When to look at `holders`.
-    pub(super) release_at: Option<Instant>,
+    pub(super) compression: Compression,
 }
 
 /// One connection, as a handler or a command sees it.
@@ -153,7 +144,7 @@ impl Session<'_> {
             return;
         }
         // What the kernel does not take now is lost, as with the destroy() of a net.Socket.
-        let _gone_anyway = self.connection.flush(&mut self.work.pool);
+        let _gone_anyway = self.connection.flush(&mut self.work.pool, usize::MAX);
         self.work.doomed.push(self.id.slot);
     }
 

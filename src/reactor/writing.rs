@@ -3,6 +3,7 @@
 use std::net::Shutdown;
 
 use super::Reactor;
+use super::config::WRITE_BUDGET;
 use super::consumer::Consumer;
 
 impl<C: Consumer> Reactor<C> {
@@ -28,8 +29,15 @@ impl<C: Consumer> Reactor<C> {
         if connection.outgoing.len() > connection.config.high_water_mark {
             connection.high = true;
         }
-        if connection.flush(&mut self.work.pool).is_err() {
-            return self.work.doomed.push(slot);
+        match connection.flush(&mut self.work.pool, WRITE_BUDGET) {
+            Ok(false) => {}
+            Ok(true) => {
+                // Goes on in the next turn.
+                if !std::mem::replace(&mut connection.dirty, true) {
+                    self.work.dirty.push(slot);
+                }
+            }
+            Err(_) => return self.work.doomed.push(slot),
         }
         let queued = connection.outgoing.len();
         let sent = connection.take_sent();

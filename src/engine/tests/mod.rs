@@ -2,6 +2,7 @@
 //! nothing.
 
 mod close;
+mod contexts;
 mod deflate;
 mod error;
 mod fragments;

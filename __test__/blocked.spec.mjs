@@ -1,0 +1,125 @@
+// A JavaScript thread that is blocked or does not keep up: pings are answered, memory is bounded, nothing is lost.
+import { once } from 'node:events';
+import net from 'node:net';
+
+import test from 'ava';
+
+import { Child } from './helpers/child.mjs';
+import { openPair } from './helpers/clients.mjs';
+import { isReference } from './helpers/impl.mjs';
+import { Pinger } from './helpers/pinger.mjs';
+import { upgradeRequest } from './helpers/raw-client.mjs';
+
+const BLOCKED_MS = 1500;
+const MIB = 2 ** 20;
+/** What may wait for JavaScript: 64 MiB of all connections together, 16 KiB of each beyond that. */
+const bound = (connections) => 64 * MIB + connections * 16 * 1024;
+/** Sockets, batches that are being filled, and what the allocator keeps: found to be 5 to 15 MiB. */
+const OVERHEAD = 32 * MIB;
+
+const ownOnly = isReference ? test.serial.skip : test.serial;
+
+async function startBlockable(t) {
+  const server = new Child(t, 'blockable.mjs', [], { stdio: ['pipe', 'pipe', 'pipe'] });
+  return { server, port: await server.line(0) };
+}
+
+/** Ends the server; it must have seen nothing wrong. */
+async function endBlockable(t, server, line, received) {
+  server.process.stdin.end();
+  const { code, stderr } = await server.ended();
+  t.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  t.deepEqual(JSON.parse(await server.line(line)), { received, wrong: [] });
+}
+
+/** Floods a blocked server. */
+function blocked(title, { connections, messages, bytes }) {
+  ownOnly(`blocked while ${title}: pings are answered, memory is bounded, all arrives`, async (t) => {
+    const { server, port } = await startBlockable(t);
+    const pingers = await Promise.all([false, false, true, true].map((busy) => Pinger.connect(t, port, busy)));
+    const flood = new Child(t, 'flood.mjs', [port, '/', connections, messages, bytes]);
+    await flood.line(0);
+
+    server.process.stdin.write(`${BLOCKED_MS}\n`);
+    const pinging = setInterval(() => pingers.forEach((pinger) => pinger.ping()), 10);
+    const { grown, wrong } = JSON.parse(await server.line(1));
+    clearInterval(pinging);
+    t.deepEqual(wrong, []);
+    t.true(grown < bound(connections) + OVERHEAD, `${grown / MIB} MiB`);
+    const all = pingers.flatMap(({ times }) => times).sort((a, b) => a - b);
+    const [median, most] = [all[all.length >> 1], all.at(-1)].map((time) => time.toFixed(1));
+    t.log(`${(grown / MIB).toFixed(0)} MiB more, ${all.length} pongs after ${median} ms, at most ${most} ms`);
+    for (const { times } of pingers) {
+      const middle = [...times].sort((a, b) => a - b)[times.length >> 1];
+      t.true(times.length > 10 && middle < 50, `${times.length} pongs, median ${middle} ms`);
+    }
+
+    t.like(await flood.ended(), { code: 0, stderr: '' });
+    t.true(pingers.every(({ echoes }, i) => echoes > 0 === i >= 2));
+    await endBlockable(t, server, 2, connections * messages);
+  });
+}
+
+blocked('100 connections flood', { connections: 100, messages: 4000, bytes: 1024 });
+blocked('800 connections flood', { connections: 800, messages: 400, bytes: 1024 });
+blocked('large messages come in', { connections: 400, messages: 1, bytes: MIB });
+blocked('middling messages come in', { connections: 100, messages: 20, bytes: 200_000 });
+blocked('tiny messages flood', { connections: 50, messages: 20_000, bytes: 8 });
+
+ownOnly('blocked while connections come and go: memory is bounded', async (t) => {
+  const { server, port } = await startBlockable(t);
+  const request = upgradeRequest({ extra: `X: ${'x'.repeat(12_000)}\r\n` });
+  let isBlocked = true;
+  let opened = 0;
+  server.process.stdin.write(`${BLOCKED_MS}\n`);
+  const come = async () => {
+    while (isBlocked) {
+      const socket = net.connect({ port, host: '127.0.0.1' }).on('error', () => {});
+      socket.write(request);
+      const answer = once(socket, 'data').then(() => opened++);
+      await Promise.race([answer, unblocked]);
+      socket.destroy();
+    }
+  };
+  const unblocked = server.line(1).then((line) => {
+    isBlocked = false;
+    return JSON.parse(line);
+  });
+  await Promise.all(Array.from({ length: 50 }, come));
+  const { grown } = await unblocked;
+  t.true(opened > 100);
+  t.true(grown < bound(50) + OVERHEAD, `${grown / MIB} MiB after ${opened} connections`);
+  await endBlockable(t, server, 2, 0);
+});
+
+ownOnly('paused connections: their peers are held back, and everything comes after resume()', async (t) => {
+  const { server, port } = await startBlockable(t);
+  const pinger = await Pinger.connect(t, port, true);
+  const flood = new Child(t, 'flood.mjs', [port, '/pause', 20, 4000, 1024]);
+  t.like(await flood.ended(), { code: 0, stderr: '' });
+  t.true(pinger.echoes > 10);
+  await endBlockable(t, server, 1, 80_000);
+});
+
+test.serial('a loop of sends that does not yield: all arrives in order', async (t) => {
+  const { ws, client } = await openPair(t);
+  const total = 100_000;
+  const data = Buffer.alloc(1024);
+  let next = 0;
+  const arrived = new Promise((resolve) => {
+    client.on('message', (message) => {
+      if (message.readUInt32LE() !== next) t.fail(`${message.readUInt32LE()} instead of ${next}`);
+      if (++next === total) resolve();
+    });
+  });
+  const sent = new Promise((resolve) => {
+    for (let i = 0; i < total; i++) {
+      data.writeUInt32LE(i);
+      ws.send(data, i === total - 1 ? resolve : undefined);
+    }
+  });
+  t.true(ws.bufferedAmount <= total * (1024 + 4));
+  t.is(await sent, undefined);
+  t.is(ws.bufferedAmount, 0);
+  await arrived;
+});

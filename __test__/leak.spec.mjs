@@ -1,0 +1,100 @@
+// What is open stays, whoever forgets it; what is closed goes, however it was closed.
+import { once } from 'node:events';
+import net from 'node:net';
+
+import test from 'ava';
+
+import { Child, repeat } from './helpers/child.mjs';
+import { frame } from './helpers/clients.mjs';
+import { upgradeRequest } from './helpers/raw-client.mjs';
+
+const CYCLES = 20_000;
+const MIB = 2 ** 20;
+
+const ECHO = frame(2, 'echo me').length - 4;
+const ends = [
+  // The closing handshake, as it should be.
+  (socket) => socket.write(frame(8, Buffer.from([3, 232]))),
+  (socket) => socket.end(),
+  (socket) => socket.resetAndDestroy(),
+  (socket) => socket.write(frame(1, 'terminate')),
+  // A broken rule: an unknown opcode.
+  (socket) => socket.write(frame(3, '')),
+  // Mid-message.
+  (socket) => {
+    socket.write(frame(2, 'unfinished', false));
+    socket.end();
+  },
+];
+
+function startMortal(t) {
+  return new Child(t, 'mortal.mjs', [], { nodeArgs: ['--expose-gc'], stdio: ['pipe', 'pipe', 'pipe'] });
+}
+
+async function figures(child, line) {
+  child.process.stdin.write('\n');
+  return JSON.parse(await child.line(line));
+}
+
+/** An open connection whose echo has come. */
+function open(port) {
+  return new Promise((resolve) => {
+    const socket = net.connect({ port, host: '127.0.0.1' });
+    socket.on('error', () => {});
+    let bytes = 0;
+    let head = 0;
+    socket.on('data', (data) => {
+      if (bytes === 0) {
+        head = data.length;
+        socket.write(frame(2, 'echo me'));
+      }
+      bytes += data.length;
+      if (bytes >= head + ECHO) resolve(socket);
+    });
+    socket.write(upgradeRequest());
+  });
+}
+
+async function cycle(port, number) {
+  const socket = await open(port);
+  const closed = once(socket, 'close').catch(() => {});
+  ends[number % ends.length](socket);
+  await closed;
+}
+
+test.serial(`${CYCLES} connections come and go and leave nothing`, async (t) => {
+  const child = startMortal(t);
+  const port = await child.line(0);
+  const settled = async (count, line) => {
+    for (; ; line++) {
+      const found = await figures(child, line);
+      if (found.closed === count) return { found, line: line + 1 };
+    }
+  };
+  await repeat(CYCLES / 2, 20, (number) => cycle(port, number));
+  const { found: before, line } = await settled(CYCLES / 2, 1);
+  await repeat(CYCLES / 2, 20, (number) => cycle(port, number));
+  const { found: after } = await settled(CYCLES, line);
+  t.log(`${before.rss / MIB} -> ${after.rss / MIB} MiB, ${after.files} files`);
+  t.like(after, { alive: 0, clients: 0, files: before.files });
+  t.true(after.heap < before.heap + 2 * MIB, `${before.heap / MIB} -> ${after.heap / MIB} MiB of heap`);
+  // The allocators' own warming-up takes some 20 MiB in the first 40,000 cycles and nothing after them.
+  t.true(after.rss < before.rss + 24 * MIB, `${before.rss / MIB} -> ${after.rss / MIB} MiB`);
+
+  child.process.stdin.end();
+  t.like(await child.ended(), { code: 0, stderr: '' });
+});
+
+test.serial('open connections and a listening server live on without references', async (t) => {
+  const child = startMortal(t);
+  const port = await child.line(0);
+  const sockets = await Promise.all(Array.from({ length: 50 }, () => open(port)));
+  t.like(await figures(child, 1), { alive: 50, clients: 50, closed: 0 });
+  const echoes = sockets.map((socket) => once(socket, 'data'));
+  for (const socket of sockets) socket.write(frame(2, 'still here'));
+  for (const [echo] of await Promise.all(echoes)) t.is(echo.subarray(2).toString(), 'still here');
+  const late = await open(port);
+  for (const socket of [late, ...sockets]) socket.end();
+  child.process.stdin.end();
+  t.like(await child.ended(), { code: 0, stderr: '' });
+});

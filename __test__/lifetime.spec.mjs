@@ -1,0 +1,65 @@
+// How a process or a worker with a busy server ends: by itself, by exit(), by an exception, by a signal.
+import test from 'ava';
+
+import { Child, repeat, traffic } from './helpers/child.mjs';
+
+const TIMES = 50;
+const AT_ONCE = 4;
+
+/** Ends a busy server 50 times; `check` looks at each end and at what the clients got. */
+function ends(way, { code = 7, signal = null, stderr = '' }, check = () => {}) {
+  test.serial(`a busy server's process ends: ${way}`, async (t) => {
+    await repeat(TIMES, AT_ONCE, async () => {
+      const child = new Child(t, 'ending.mjs', [way]);
+      const received = traffic(t, await child.line());
+      if (signal !== null) {
+        await child.line(1);
+        child.process.kill(signal);
+      }
+      const end = await child.ended();
+      t.like(end, { code, signal });
+      if (stderr === '') t.is(end.stderr, '');
+      else t.true(end.stderr.includes(stderr) && !end.stderr.includes('panicked'), end.stderr);
+      check(t, await received);
+    });
+  });
+}
+
+ends('close', { code: 0 }, (t, received) => {
+  for (const text of received) t.true(text.endsWith('\x88\x02\x03\xe9'), JSON.stringify(text));
+});
+ends('close and terminate', { code: 0 });
+ends('exit', {});
+ends('exit in a handler', {});
+ends('exit in a tick', {});
+ends('exit with listeners', {}, (t, received) => {
+  for (const text of received) t.true(text.includes('from an exit listener'), JSON.stringify(text));
+});
+ends('exit while behind', {});
+ends('last words', {}, (t, received) => {
+  t.true(received.some((text) => text.includes('last words')), JSON.stringify(received));
+});
+ends('throw in a handler', { code: 1, stderr: 'thrown on purpose' });
+ends('throw in a job', { code: 1, stderr: 'thrown on purpose' });
+ends('wait to be killed', { code: null, signal: 'SIGTERM' });
+
+/** Ends busy servers in workers; the process that had them must be as it was before. */
+function endsWorkers(way, times, atOnce, mainToo) {
+  const where = mainToo === 'yes' ? 'the main thread has a server too' : 'only workers have the addon';
+  test.serial(`${times} busy workers, ${atOnce} at once, end by ${way}; ${where}`, async (t) => {
+    const child = new Child(t, 'workers.mjs', [way, times / 2, atOnce, mainToo], { nodeArgs: ['--expose-gc'] });
+    const { code, signal, stdout, stderr } = await child.ended();
+    t.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
+    const { before, after, mainAlive } = JSON.parse(stdout);
+    t.true(mainAlive);
+    t.is(after.threads, before.threads);
+    t.is(after.files, before.files);
+    t.true(after.rss < before.rss + 32 * 2 ** 20, `${before.rss} -> ${after.rss}`);
+  });
+}
+
+for (const way of ['terminate()', 'terminate() while blocked', 'process.exit()', 'an exception', 'its natural end']) {
+  for (const mainToo of ['yes', 'no']) endsWorkers(way, 50, 2, mainToo);
+}
+endsWorkers('terminate()', 100, 20, 'yes');
+endsWorkers('terminate()', 100, 20, 'no');
