@@ -19,7 +19,7 @@ use super::session::{Session, Work};
 
 /// What compression needs and connections share.
 pub(super) struct Compression {
-    pool: Arc<Pool>,
+    pub(super) pool: Arc<Pool>,
     /// A compressed message on its way to `outgoing`.
     message: Vec<u8>,
     /// Bytes that may still be compressed in this turn.

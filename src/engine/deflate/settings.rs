@@ -72,4 +72,4 @@ pub(super) const MAX_WINDOW_BITS: u8 = 15;
 /// 65536 positions, whatever the memory level: the compressor hashes four bytes to 16 bits.
 const HASH_BYTES: usize = 128 << 10;
 /// Huffman trees and counters, alignment included.
-const DEFLATER_STATE_BYTES: usize = 7 << 10;
+const DEFLATER_STATE_BYTES: usize = 3328;
