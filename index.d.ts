@@ -3,6 +3,7 @@
 import { EventEmitter } from 'node:events';
 import { IncomingMessage } from 'node:http';
 import { Duplex } from 'node:stream';
+import { ZlibOptions } from 'node:zlib';
 
 /**
  * A connection. The server makes it; `new WebSocket(address)`, the client, is not supported yet and throws.
@@ -168,7 +169,7 @@ declare namespace WebSocket {
   interface SendOptions {
     /** Default: true unless the data is text. */
     binary?: boolean;
-    /** Compress if permessage-deflate was negotiated, which it never is yet. Default: true */
+    /** Compress if permessage-deflate was negotiated. Default: true */
     compress?: boolean;
     /** Whether this is the last fragment of the message. Default: true */
     fin?: boolean;
@@ -270,14 +271,36 @@ declare namespace WebSocket {
     allowSynchronousEvents?: boolean;
     /** Keep the `clients` set. Default: true */
     clientTracking?: boolean;
-    /** Accepted, and never negotiated yet. Default: false */
-    perMessageDeflate?: boolean | Record<string, any>;
+    /** Compression; true is all defaults. Read when the server is made. Default: false */
+    perMessageDeflate?: boolean | PerMessageDeflateOptions;
     /** Chooses one of the offered subprotocols; falsy for none. Default: the first */
     handleProtocols?: ((protocols: Set<string>, request: IncomingMessage) => string | false) | null;
     /** Accepts or refuses a handshake; asynchronous when it has two parameters. */
     verifyClient?: VerifyClientSync | VerifyClientAsync | null;
     /** The class of the connections; it must extend `WebSocket`. */
     WebSocket?: typeof WebSocketAlias;
+  }
+
+  /** How permessage-deflate (RFC 7692) is negotiated and used. */
+  interface PerMessageDeflateOptions {
+    /** true: our messages never refer to earlier ones; false: an offer that asks for it is declined. Default: as offered */
+    serverNoContextTakeover?: boolean;
+    /** true: the client's messages never refer to earlier ones. Default: as offered */
+    clientNoContextTakeover?: boolean;
+    /** Window of our messages, 8 to 15; false: an offer that asks for one is declined. Default: as offered */
+    serverMaxWindowBits?: number | boolean;
+    /** Window of the client's messages, 8 to 15; offers that do not allow it are declined. Default: as offered */
+    clientMaxWindowBits?: number | boolean;
+    /** `level`, `memLevel` and `strategy` count. */
+    zlibDeflateOptions?: ZlibOptions;
+    /** Accepted; nothing depends on it. */
+    zlibInflateOptions?: ZlibOptions;
+    /** Bytes below which a message is not compressed, where the server has no context takeover. Default: 1024 */
+    threshold?: number;
+    /** Accepted; nothing depends on it. */
+    concurrencyLimit?: number;
+    /** Milliseconds after which unused contexts are freed, up to 2147483647; 0 is never. Not in ws. Default: 0 */
+    releaseAfter?: number;
   }
 
   /** A WebSocket server on a port of its own. */

@@ -16,7 +16,6 @@ import {
   accepted,
   answerTo,
   rows,
-  unlike
 } from './helpers/answers.mjs';
 import { frame } from './helpers/clients.mjs';
 import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
