@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 
 import test from 'ava';
 
-import { WebSocket, connect, frames, openRaw } from './helpers/clients.mjs';
+import { WebSocket, connect } from './helpers/clients.mjs';
 import { WebSocketServer, startServer } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
@@ -45,7 +45,7 @@ test('undefined and null are the default', async (t) => {
 });
 
 test('handshakeTimeout: a request that does not end is answered with 408', async (t) => {
-  const server = await startServer(t, { handshakeTimeout: 40 });
+  const server = await startServer(t, { handshakeTimeout: 700 });
   const raw = await RawClient.connect(t, server.address().port);
   raw.send(upgradeRequest().slice(0, -2));
   t.true((await raw.closed()).startsWith('HTTP/1.1 408 Request Timeout\r\n'));
@@ -57,42 +57,55 @@ test('handshakeTimeout: silence is ended without an answer', async (t) => {
   t.is(await raw.closed(), '');
 });
 
+// Where a peer must be in time, the times are such that it is also on a busy machine.
+
 test('handshakeTimeout: ends with the handshake', async (t) => {
-  const server = await startServer(t, { handshakeTimeout: 40, pingInterval: 40 });
+  const server = await startServer(t, { handshakeTimeout: 1000, pingInterval: 600 });
   const { ws, client } = await connect(t, server);
-  for (let i = 0; i < 3; i++) await once(client, 'ping');
+  for (let i = 0; i < 2; i++) await once(client, 'ping');
   t.is(ws.readyState, WebSocket.OPEN);
 });
 
 test('pingInterval: a peer that answers stays', async (t) => {
-  const server = await startServer(t, { pingInterval: 20 });
+  const server = await startServer(t, { pingInterval: 600 });
   const { ws, client } = await connect(t, server);
-  for (let i = 0; i < 3; i++) {
+  for (let i = 0; i < 2; i++) {
     const [[ping], [pong]] = await Promise.all([once(client, 'ping'), once(ws, 'pong')]);
     t.deepEqual([ping.length, pong.length], [0, 0]);
   }
   t.is(ws.readyState, WebSocket.OPEN);
 });
 
+/** Opens a connection that says nothing, on a server with `options`; what it got, and the code of 'close'. */
+async function silentPeer(t, options) {
+  const server = await startServer(t, options);
+  // Listened for before the connection opens: it may be over before this test has its turn again.
+  const code = new Promise((resolve) => {
+    server.on('connection', (ws) => ws.on('close', resolve));
+  });
+  const raw = await RawClient.connect(t, server.address().port);
+  await raw.send(upgradeRequest());
+  return [await raw.closed(), await code];
+}
+
 test('pingInterval: a peer that does not answer is dropped', async (t) => {
-  const { ws, raw } = await openRaw(t, { pingInterval: 20 });
-  const closed = once(ws, 'close');
-  t.is(await frames(raw, 2), '8900');
-  t.is((await closed)[0], 1006);
+  const [text, code] = await silentPeer(t, { pingInterval: 20 });
+  t.is(Buffer.from(text.slice(text.indexOf('\r\n\r\n') + 4), 'latin1').toString('hex'), '8900');
+  t.is(code, 1006);
 });
 
 test('idleTimeout: a silent peer is dropped, without a ping', async (t) => {
-  const { ws, raw } = await openRaw(t, { idleTimeout: 20 });
-  t.is((await once(ws, 'close'))[0], 1006);
-  t.true((await raw.closed()).endsWith('\r\n\r\n'));
+  const [text, code] = await silentPeer(t, { idleTimeout: 20 });
+  t.true(text.endsWith('\r\n\r\n'));
+  t.is(code, 1006);
 });
 
 test('idleTimeout: every byte of the peer counts', async (t) => {
-  const server = await startServer(t, { idleTimeout: 150 });
+  const server = await startServer(t, { idleTimeout: 700 });
   const { ws, client } = await connect(t, server);
   const start = performance.now();
   // Goes on for longer than the timeout.
-  while (performance.now() - start < 250) {
+  while (performance.now() - start < 1000) {
     client.ping();
     await once(client, 'pong');
   }
