@@ -291,7 +291,7 @@ declare namespace WebSocket {
     serverMaxWindowBits?: number | boolean;
     /** Window of the client's messages, 8 to 15; offers that do not allow it are declined. Default: as offered */
     clientMaxWindowBits?: number | boolean;
-    /** `level`, `memLevel` and `strategy` count. */
+    /** `level` (default: 4), `memLevel` and `strategy` count. */
     zlibDeflateOptions?: ZlibOptions;
     /** Accepted; nothing depends on it. */
     zlibInflateOptions?: ZlibOptions;

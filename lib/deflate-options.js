@@ -9,6 +9,9 @@ const LONGEST_DELAY = 2 ** 31 - 1;
 /** Bytes below which messages are not compressed, where the server has no context takeover. */
 const THRESHOLD = 1024;
 
+/** Of the size that zlib's own default, 6, gives but for some percent, in two thirds of the time. */
+const LEVEL = 4;
+
 /** For windows: whatever the client offers, and nothing. */
 const AS_OFFERED = 0;
 const REFUSED = -1;
@@ -29,7 +32,7 @@ function deflateOptions(options) {
   zlib
     .createInflateRaw({ ...options.zlibInflateOptions, windowBits: zlibWindowBits(clientMaxWindowBits) })
     .close();
-  const { level = -1, memLevel = 8, strategy = 0 } = given;
+  const { level = LEVEL, memLevel = 8, strategy = 0 } = given;
   return {
     serverNoContextTakeover: flag(serverNoContextTakeover),
     clientNoContextTakeover: !!clientNoContextTakeover,

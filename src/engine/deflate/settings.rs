@@ -29,7 +29,8 @@ impl Default for Params {
 /// How outgoing messages are compressed. Values out of range count as the nearest one in range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: -1.
+    /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, which is some percent longer in two thirds of the
+    /// time.
     pub level: i8,
     /// Memory for the compressor's symbols, 1 to 9. Default: 8.
     pub mem_level: u8,
@@ -55,7 +56,7 @@ impl Settings {
 
 impl Default for Settings {
     fn default() -> Self {
-        Self { level: -1, mem_level: 8, strategy: Strategy::Default, threshold: 1024, releasable: false }
+        Self { level: 4, mem_level: 8, strategy: Strategy::Default, threshold: 1024, releasable: false }
     }
 }
 
