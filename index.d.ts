@@ -1,12 +1,15 @@
 /// <reference types="node" />
 
 import { EventEmitter } from 'node:events';
-import { IncomingMessage } from 'node:http';
-import { Duplex } from 'node:stream';
-import { ZlibOptions } from 'node:zlib';
+import { ClientRequest, IncomingMessage } from 'node:http';
+import { Duplex, DuplexOptions } from 'node:stream';
+
+import * as client from './types/client';
+import * as deflate from './types/deflate';
+import * as tools from './types/tools';
 
 /**
- * A connection. The server makes it; `new WebSocket(address)`, the client, is not supported yet and throws.
+ * A connection: one that the server makes, or a client.
  *
  * Besides the events there is the interface of the browser: `onmessage`, `addEventListener` and so on.
  */
@@ -26,11 +29,15 @@ declare class WebSocket extends EventEmitter {
   readonly CLOSED: 3;
 
   /**
-   * A WebSocket that is not connected: for classes that extend this one.
+   * Connects to a server. Whatever fails later is an 'error' event.
    *
-   * @param address Only `null`
-   * @throws {Error} For an address: the client is not supported yet
+   * @param address `ws:`, `wss:`, `http:`, `https:` or `ws+unix:`
+   * @throws {SyntaxError} For an address or a subprotocol that is none
+   * @throws {RangeError} For another `protocolVersion`
    */
+  constructor(address: string | URL, options?: WebSocket.ClientOptions);
+  constructor(address: string | URL, protocols?: string | readonly string[], options?: WebSocket.ClientOptions);
+  /** A WebSocket that is not connected: for classes that extend this one, and for `setSocket`. */
   constructor(address: null, protocols?: undefined, options?: WebSocket.ServerOptions);
 
   /** The form of binary messages. Text is always a `Buffer`. Unknown values are ignored. Default: `'nodebuffer'` */
@@ -49,7 +56,7 @@ declare class WebSocket extends EventEmitter {
   /** One of CONNECTING, OPEN, CLOSING and CLOSED. */
   readonly readyState: 0 | 1 | 2 | 3;
   /** The address of a client; undefined on a server. */
-  readonly url: undefined;
+  readonly url: string | undefined;
 
   onopen: ((event: WebSocket.Event) => void) | null;
   onerror: ((event: WebSocket.ErrorEvent) => void) | null;
@@ -104,6 +111,9 @@ declare class WebSocket extends EventEmitter {
   send(data: WebSocket.Data, callback?: WebSocket.SendCallback): void;
   send(data: WebSocket.Data, options: WebSocket.SendOptions | null | undefined, callback?: WebSocket.SendCallback): void;
 
+  /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
+  setSocket(socket: Duplex, head: Buffer, options: WebSocket.ClientOptions | WebSocket.ServerOptions): void;
+
   /** Destroys the connection at once. `'close'` with code 1006 follows, and no other event. */
   terminate(): void;
 
@@ -133,6 +143,12 @@ declare class WebSocket extends EventEmitter {
    */
   on(event: 'drain', listener: (this: this) => void): this;
   on(event: 'open', listener: (this: this) => void): this;
+  /** Of a client: the answer that it connects with. */
+  on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
+  /** Of a client: another answer. A listener has to end the request. */
+  on(event: 'unexpected-response', listener: (this: this, request: ClientRequest, response: IncomingMessage) => void): this;
+  /** Of a client: a redirect is followed; header fields may be removed. */
+  on(event: 'redirect', listener: (this: this, url: string, request: ClientRequest) => void): this;
   on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
 
   once(event: 'message', listener: (this: this, data: WebSocket.RawData, isBinary: boolean) => void): this;
@@ -173,9 +189,11 @@ declare namespace WebSocket {
     compress?: boolean;
     /** Whether this is the last fragment of the message. Default: true */
     fin?: boolean;
-    /** Ignored: servers do not mask. */
+    /** Default: as the role demands. The reactor's connections ignore it. */
     mask?: boolean;
   }
+
+  type ClientOptions = client.ClientOptions<WebSocketAlias>;
 
   interface Event {
     readonly type: string;
@@ -230,9 +248,9 @@ declare namespace WebSocket {
     ipv6Only?: boolean;
     /** Most connections that wait to be accepted. Default: 511 */
     backlog?: number | null;
-    /** Not supported yet. */
+    /** An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may share one, each with its `path`. */
     server?: any;
-    /** Not supported yet. */
+    /** Take only what is given to `handleUpgrade`. */
     noServer?: boolean;
     /** Accept only this path, whatever the query. Others are answered 400. Default: every path */
     path?: string | null;
@@ -272,35 +290,13 @@ declare namespace WebSocket {
     /** Keep the `clients` set. Default: true */
     clientTracking?: boolean;
     /** Compression; true is all defaults. Read when the server is made. Default: false */
-    perMessageDeflate?: boolean | PerMessageDeflateOptions;
+    perMessageDeflate?: boolean | deflate.ServerOptions;
     /** Chooses one of the offered subprotocols; falsy for none. Default: the first */
     handleProtocols?: ((protocols: Set<string>, request: IncomingMessage) => string | false) | null;
     /** Accepts or refuses a handshake; asynchronous when it has two parameters. */
     verifyClient?: VerifyClientSync | VerifyClientAsync | null;
     /** The class of the connections; it must extend `WebSocket`. */
     WebSocket?: typeof WebSocketAlias;
-  }
-
-  /** How permessage-deflate (RFC 7692) is negotiated and used. */
-  interface PerMessageDeflateOptions {
-    /** true: our messages never refer to earlier ones; false: an offer that asks for it is declined. Default: as offered */
-    serverNoContextTakeover?: boolean;
-    /** true: the client's messages never refer to earlier ones. Default: as offered */
-    clientNoContextTakeover?: boolean;
-    /** Window of our messages, 8 to 15; false: an offer that asks for one is declined. Default: as offered */
-    serverMaxWindowBits?: number | boolean;
-    /** Window of the client's messages, 8 to 15; offers that do not allow it are declined. Default: as offered */
-    clientMaxWindowBits?: number | boolean;
-    /** `level` (default: 4), `memLevel` and `strategy` count. */
-    zlibDeflateOptions?: ZlibOptions;
-    /** Accepted; nothing depends on it. */
-    zlibInflateOptions?: ZlibOptions;
-    /** Bytes below which a message is not compressed, where the server has no context takeover. Default: 1024 */
-    threshold?: number;
-    /** Accepted; nothing depends on it. */
-    concurrencyLimit?: number;
-    /** Milliseconds after which unused contexts are freed, up to 2147483647; 0 is never. Not in ws. Default: 0 */
-    releaseAfter?: number;
   }
 
   /** A WebSocket server on a port of its own. */
@@ -311,13 +307,12 @@ declare namespace WebSocket {
     clients: Set<WebSocketAlias>;
 
     /**
-     * Listens at once.
+     * With `port`, listens at once.
      *
      * @param callback A listener for `'listening'`
      * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a wrong type of
      *   `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only` and `spin`
      * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these out of its range
-     * @throws {Error} For `server` and `noServer`, which are not supported yet
      */
     constructor(options: ServerOptions, callback?: () => void);
 
@@ -331,7 +326,13 @@ declare namespace WebSocket {
      */
     close(callback?: (error?: Error) => void): void;
 
-    /** Not supported yet. @throws {Error} Always */
+    /**
+     * Answers an upgrade request that an HTTP server of Node has read, at once or later.
+     *
+     * @param socket Any Duplex
+     * @param callback Called synchronously unless `verifyClient` decides later; the WebSocket is open
+     * @throws {Error} When the socket is a WebSocket's already
+     */
     handleUpgrade(
       request: IncomingMessage,
       socket: Duplex,
@@ -367,6 +368,17 @@ declare namespace WebSocket {
 
   const WebSocket: typeof WebSocketAlias;
   type WebSocket = WebSocketAlias;
+
+  const Sender: typeof tools.Sender;
+  type Sender = tools.Sender;
+  const Receiver: typeof tools.Receiver;
+  type Receiver = tools.Receiver;
+  const PerMessageDeflate: typeof tools.PerMessageDeflate;
+  type PerMessageDeflate = tools.PerMessageDeflate;
+  const extension: typeof tools.extension;
+
+  /** A stream over a WebSocket: each chunk that is written is a message; what comes can be read. */
+  function createWebSocketStream(ws: WebSocketAlias, options?: DuplexOptions): Duplex;
 
   namespace subprotocol {
     /**

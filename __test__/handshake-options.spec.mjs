@@ -18,7 +18,7 @@ import {
   rows,
 } from './helpers/answers.mjs';
 import { frame } from './helpers/clients.mjs';
-import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
+import { WebSocketServer, startServer } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 rows('path', { path: '/chat' }, [
@@ -179,8 +179,7 @@ test('a reset while verifyClient decides closes the socket', async (t) => {
   t.pass();
 });
 
-// Not supported here yet; `failing` tells when it is.
-(isReference ? test : test.failing)('noServer: handleUpgrade answers the same, and only once', async (t) => {
+test('noServer: handleUpgrade answers the same, and only once', async (t) => {
   const server = new WebSocketServer({ noServer: true });
   const origin = http.createServer().listen(0, '127.0.0.1');
   t.teardown(() => origin.close());

@@ -248,13 +248,6 @@ test('a client that leaves while verifyClient decides is not shown', async (t) =
   t.is(await raw.closed(), '');
 });
 
-ownOnly('the ways in that are not there yet say so', async (t) => {
-  t.throws(() => new WebSocketServer({ noServer: true }), { message: /"noServer" option is not supported yet/ });
-  t.throws(() => new WebSocketServer({ server: http.createServer() }), { message: /"server" option is not supported yet/ });
-  const server = await startServer(t);
-  t.throws(() => server.handleUpgrade(), { message: /not supported yet/ });
-});
-
 /** Runs a script with the implementation under test; resolves with what it wrote and how it ended. */
 async function run(source) {
   const from = isReference ? 'ws' : fileURLToPath(new URL('../lib/index.js', import.meta.url));

@@ -6,8 +6,6 @@ import test from 'ava';
 import { WebSocket, connect, frame, frames, nextEvents, openPair, openRaw } from './helpers/clients.mjs';
 import { implementation, isReference, startServer } from './helpers/impl.mjs';
 
-const ownOnly = isReference ? test.skip : test;
-
 test('the constants are on the class and the prototype, enumerable and read-only', (t) => {
   for (const [value, name] of ['CONNECTING', 'OPEN', 'CLOSING', 'CLOSED'].entries()) {
     for (const holder of [WebSocket, WebSocket.prototype]) {
@@ -33,10 +31,6 @@ test('a detached WebSocket is CONNECTING', (t) => {
   ws.pause();
   ws.resume();
   t.is(ws.isPaused, false);
-});
-
-ownOnly('the client is not supported yet', (t) => {
-  t.throws(() => new WebSocket('ws://127.0.0.1:1'), { message: /not supported yet/ });
 });
 
 test('an open WebSocket shows its protocol, its socket and its request', async (t) => {

@@ -80,6 +80,11 @@ export function candidates() {
   return {
     ws: { text: 'ws', command: server('ws') },
     reactor: { text: 'reactor-ws', command: server('reactor'), missing: built ? undefined : 'build the addon: npm run build' },
+    reactor_adopted: {
+      text: 'reactor-ws behind node:http',
+      command: server('adopted'),
+      missing: built ? undefined : 'build the addon: npm run build',
+    },
     uws: {
       text: 'uWebSockets.js',
       command: server('uws'),

@@ -14,6 +14,9 @@ module.exports = {
   CLOSED: 3,
   READY_STATES: ['CONNECTING', 'OPEN', 'CLOSING', 'CLOSED'],
 
+  // Slots from here on are numbered here: sockets that the reactor adopts.
+  ADOPTED_SLOTS: 2 ** 30,
+
   // Reactor -> JavaScript: [slot, kind | flags << 8 | aux << 16, offset, length].
   RECORD_WORDS: 4,
   IN_OPEN: 1,
@@ -62,10 +65,15 @@ module.exports = {
   OUT_RESPOND: 10,
   OUT_WRITE: 11,
   OUT_END: 12,
+  OUT_NO_DELAY: 13,
+  OUT_KEEP_ALIVE: 14,
   OUT_FLAG_FIN: 1,
   OUT_FLAG_WANT_SENT: 2,
   OUT_FLAG_LARGE: 4,
   OUT_FLAG_COMPRESS: 8,
+
+  /** Bit of `ws._bits`: the connection is a stream of Node, `ws._extra.stream`, and not the reactor's. */
+  STREAM: 0x4000,
 
   // Which handshakes JavaScript wants to see.
   ASK_ALWAYS: 1,

@@ -1,6 +1,7 @@
 'use strict';
 
 const {
+  ADOPTED_SLOTS,
   EMPTY_BUFFER,
   IN_FLAG_OWNED,
   FastBuffer,
@@ -102,7 +103,7 @@ function turn() {
  * @returns {boolean} Whether all of it was delivered
  */
 function deliver(deadline) {
-  const { base, buffer, connections, records } = state;
+  const { adopted, base, buffer, connections, records } = state;
   let next = cursor;
   let previous = NO_RECORD;
   let changes = 0;
@@ -122,7 +123,7 @@ function deliver(deadline) {
       const tag = records[word + 1];
       const length = records[word + 3];
       const kind = tag & 0xff;
-      const connection = connections[slot];
+      const connection = slot < ADOPTED_SLOTS ? connections[slot] : adopted[slot - ADOPTED_SLOTS];
       if (
         (kind === IN_TEXT || kind === IN_BINARY) &&
         (tag & (IN_FLAG_OWNED << 8)) === 0 &&
@@ -172,7 +173,8 @@ function deliverOther(slot, tag, offset, length) {
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
   } else {
-    const connection = state.connections[slot];
+    const connection =
+      slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
     if (connection !== undefined) connection._onRecord(tag, offset, length);
   }
 }
@@ -208,9 +210,8 @@ function currentBatch() {
  */
 function fail(reason) {
   const error = new Error(`The reactor thread failed: ${reason}`);
-  const connections = state.connections.filter(Boolean);
+  const connections = reactor.forgetAll();
   const servers = [...state.listeners.values()];
-  state.connections.length = 0;
   state.listeners.clear();
   for (const connection of connections) process.nextTick(() => connection._onFailed());
   for (const server of servers) process.nextTick(() => server._onFailed(error));

@@ -62,4 +62,16 @@ function notSupported(name) {
   return new Error(`${name} is not supported yet`);
 }
 
-module.exports = { closeCodeOf, notSupported, protocolError, setProtocolErrors, streamDestroyed };
+/**
+ * For what turns out to be too long only when it is inflated.
+ *
+ * @returns {RangeError & { code: string, closeCode: number }}
+ */
+function maxPayloadExceeded() {
+  const error = /** @type {any} */ (new RangeError('Max payload size exceeded'));
+  error.code = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
+  error.closeCode = 1009;
+  return error;
+}
+
+module.exports = { closeCodeOf, maxPayloadExceeded, notSupported, protocolError, setProtocolErrors, streamDestroyed };

@@ -18,11 +18,11 @@ const {
   OUT_END,
   OUT_PAUSE,
   OUT_RESUME,
+  STREAM,
 } = require('./constants');
 const { currentBatch, payload } = require('./dispatch');
 const { closeCodeOf, protocolError } = require('./errors');
-const { abandonSends, sent } = require('./outgoing');
-const outbox = require('./outbox');
+const { abandonSends, command, sent } = require('./outgoing');
 const reactor = require('./reactor');
 
 // Bits of `ws._bits`. The low eight say that a message cannot be emitted just so (`NOT_PLAIN`).
@@ -43,6 +43,8 @@ const SENDS_WAIT = 0x800;
 const CLIENT = 0x1000;
 /** The socket is gone; 'close' may still wait for resume(). */
 const GONE = 0x2000;
+/** As PAUSED, for a stream: what comes out of it is delivered all the same, as in ws. */
+const STREAM_PAUSED = 0x8000;
 
 /** Tags and payloads held before the socket is not read any more: 1024 records. */
 const MOST_HELD = 2048;
@@ -63,10 +65,20 @@ function record(ws, tag, offset, length) {
   // Told during the handshake and overtaken by its end: it is told again when everything before it has been read.
   else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) {
-    const data = kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length);
-    if (mustHold(ws)) hold(ws, tag, data);
-    else deliver(ws, tag, data);
+    arrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length));
   }
+}
+
+/**
+ * Something from the peer: a message, a control frame, an error.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ * @param {Buffer} data
+ */
+function arrived(ws, tag, data) {
+  if (mustHold(ws)) hold(ws, tag, data);
+  else deliver(ws, tag, data);
 }
 
 /**
@@ -90,7 +102,7 @@ function hold(ws, tag, data) {
   extra.held.push(tag, data);
   if (extra.held.length > MOST_HELD && !extra.throttled && (ws._bits & GONE) === 0) {
     extra.throttled = true;
-    outbox.pushEmpty(ws._slot, ws._generation, OUT_PAUSE);
+    command(ws, OUT_PAUSE);
   }
   if ((ws._bits & HOLDING) !== 0) return;
   ws._bits |= HOLDING;
@@ -132,7 +144,7 @@ function allDelivered(ws, extra) {
   ws._bits &= ~HOLDING;
   if (!extra.throttled) return;
   extra.throttled = false;
-  if ((ws._bits & (GONE | PAUSED)) === 0) outbox.pushEmpty(ws._slot, ws._generation, OUT_RESUME);
+  if ((ws._bits & (GONE | PAUSED)) === 0) command(ws, OUT_RESUME);
 }
 
 /**
@@ -168,11 +180,21 @@ function deliver(ws, tag, data) {
   else if ((ws._bits & TERMINATED) !== 0) return;
   else if (kind === IN_TEXT) ws.emit('message', data, false);
   else if (kind === IN_BINARY) ws.emit('message', convert(ws.binaryType, data), true);
-  else if (kind === IN_PING) ws.emit('ping', data);
+  else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
   else if (kind === IN_END) ended(ws);
   else if (kind === IN_CLOSE) closeReceived(ws, tag >>> 16, data);
   else if (kind === IN_ERROR) failed(ws, (tag >>> 8) & 0xff, tag >>> 16);
+}
+
+/**
+ * @param {any} ws
+ * @param {Buffer} data
+ */
+function pinged(ws, data) {
+  // The reactor answers by itself.
+  if ((ws._bits & STREAM) !== 0) ws._extra.stream.answerPing(data);
+  ws.emit('ping', data);
 }
 
 /**
@@ -214,6 +236,7 @@ function closeReceived(ws, code, reason) {
     extra.closeMessage = Buffer.allocUnsafeSlow(reason.length);
     extra.closeMessage.set(reason);
   }
+  if ((ws._bits & STREAM) !== 0) ws._extra.stream.stopReading();
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);
 }
@@ -225,7 +248,7 @@ function closeReceived(ws, code, reason) {
  */
 function ended(ws) {
   ws._readyState = CLOSING;
-  outbox.pushEmpty(ws._slot, ws._generation, OUT_END);
+  command(ws, OUT_END);
   ws._extra?.socket?._onEnd();
 }
 
@@ -237,6 +260,10 @@ function ended(ws) {
  * @param {number} detail
  */
 function failed(ws, kind, detail) {
+  if ((ws._bits & STREAM) !== 0) {
+    ws._extra.stream.failed = true;
+    ws._extra.stream.stopReading();
+  }
   ws.close(closeCodeOf(kind));
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
@@ -251,7 +278,7 @@ function failed(ws, kind, detail) {
  * @param {number} tag
  */
 function closed(ws, tag) {
-  reactor.state.connections[ws._slot] = undefined;
+  if ((ws._bits & STREAM) === 0) reactor.forget(ws._slot);
   ws._bits |= GONE;
   const mayWait = (ws._bits & TERMINATED) === 0;
   if (mayWait && (ws._bits & PAUSED) !== 0 && ws._readyState === OPEN) {
@@ -269,8 +296,10 @@ function closed(ws, tag) {
 /** @param {any} ws */
 function finish(ws) {
   ws._readyState = CLOSING;
-  reactor.release();
-  abandonSends(ws);
+  if ((ws._bits & STREAM) === 0) {
+    if (!ws._extra?.socket?._unreferenced) reactor.release();
+    abandonSends(ws);
+  }
   ws._owner?.closed(ws);
   try {
     ws.emitClose();
@@ -286,11 +315,17 @@ module.exports = {
   CONVERT,
   ERROR_EMITTED,
   GONE,
+  HOLDING,
   ONE_BY_ONE,
   PAUSED,
   SENDS_WAIT,
+  STREAM_PAUSED,
   TERMINATED,
+  arrived,
+  closed,
+  convert,
   finish,
+  hold,
   record,
   scheduleNext,
 };

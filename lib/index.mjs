@@ -1,5 +1,14 @@
 import WebSocket from './index.js';
 
-export const { Server, WebSocketServer, subprotocol } = WebSocket;
+export const {
+  PerMessageDeflate,
+  Receiver,
+  Sender,
+  Server,
+  WebSocketServer,
+  createWebSocketStream,
+  extension,
+  subprotocol,
+} = WebSocket;
 export { WebSocket };
 export default WebSocket;

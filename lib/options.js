@@ -4,7 +4,7 @@ const net = require('node:net');
 const { inspect } = require('node:util');
 
 const { deflateOptions } = require('./deflate-options');
-const { notSupported } = require('./errors');
+const { limit } = require('./limits');
 const { WebSocket } = require('./websocket');
 
 /** Milliseconds: the longest delay a timer takes. Also the most microseconds of `spin`. */
@@ -59,7 +59,6 @@ const WATCHED = ['handleProtocols', 'path', 'verifyClient'];
  * @returns {any}
  * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type of an own option
  * @throws {RangeError} For a port or an own option out of its range
- * @throws {Error} For a way in that is not supported yet
  */
 function merge(given) {
   const options = { ...DEFAULTS, ...given };
@@ -69,10 +68,8 @@ function merge(given) {
       'One and only one of the "port", "server", or "noServer" options must be specified',
     );
   }
-  if (server) throw notSupported('The "server" option');
-  if (noServer) throw notSupported('The "noServer" option');
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
-  options.port = portOf(port);
+  if (port != null) options.port = portOf(port);
   for (const name of Object.keys(OWN)) own(options, name);
   deflateOptions(options.perMessageDeflate);
   return options;
@@ -137,16 +134,6 @@ function watch(options, changed) {
 }
 
 /**
- * A limit as ws takes it: an integer of 32 bits; what is not positive is no limit.
- *
- * @param {any} value
- * @returns {number} 0 is no limit
- */
-function limit(value) {
-  return Math.max(value | 0, 0);
-}
-
-/**
  * A delay as `setTimeout` takes it.
  *
  * @param {any} value
@@ -171,17 +158,28 @@ function listenOptions(options, host, ask) {
     backlog: options.backlog > 0 ? options.backlog | 0 : BACKLOG,
     ipv6Only: own(options, 'ipv6Only'),
     path: options.path ? String(options.path) : null,
+    handshakeTimeout: own(options, 'handshakeTimeout'),
+    ask,
+    perMessageDeflate: deflateOptions(options.perMessageDeflate),
+    connection: connectionOptions(options),
+  };
+}
+
+/**
+ * How the reactor serves a connection.
+ *
+ * @param {any} options The options of the server
+ */
+function connectionOptions(options) {
+  return {
     maxPayload: limit(options.maxPayload),
     maxFragments: limit(options.maxFragments),
     skipUtf8Validation: !!options.skipUTF8Validation,
-    perMessageDeflate: deflateOptions(options.perMessageDeflate),
     autoPong: !!options.autoPong,
     maxPendingAutoPongs: limit(options.maxPendingAutoPongs),
     closeTimeout: delay(options.closeTimeout),
-    handshakeTimeout: own(options, 'handshakeTimeout'),
     pingInterval: own(options, 'pingInterval'),
     idleTimeout: own(options, 'idleTimeout'),
-    ask,
   };
 }
 
@@ -193,4 +191,4 @@ function spin(options) {
   return own(options, 'spin');
 }
 
-module.exports = { listenOptions, merge, spin, watch };
+module.exports = { connectionOptions, listenOptions, merge, spin, watch };

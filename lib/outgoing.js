@@ -10,6 +10,7 @@ const {
   FastBuffer,
   OUT_BINARY,
   OUT_TEXT,
+  STREAM,
   hasBlob,
 } = require('./constants');
 const { streamDestroyed } = require('./errors');
@@ -21,6 +22,9 @@ const COMPRESS = OUT_FLAG_COMPRESS << 8;
 /** What is sent without options. COMPRESS says nothing where permessage-deflate was not negotiated. */
 const TEXT = OUT_TEXT | FIN | COMPRESS;
 const BINARY = OUT_BINARY | FIN | COMPRESS;
+
+/** Of a tag of send(), ping() or pong(): masked by a server, not masked by a client. Streams only. */
+const MASK_FLIPPED = 1 << 16;
 
 /** Longest payload of a control frame, in bytes, and of a close reason (RFC 6455, 5.5). */
 const CONTROL_BYTES = 125;
@@ -150,6 +154,10 @@ function frameBytes(length) {
  * @param {any} [callback] Called when the bytes were handed to the kernel
  */
 function post(ws, tag, data, callback) {
+  if ((ws._bits & STREAM) !== 0) {
+    ws._extra.stream.post(tag, data, typeof callback === 'function' ? callback : undefined);
+    return;
+  }
   const wantsSent = typeof callback === 'function';
   if (wantsSent) tag |= WANT_SENT;
   const length =
@@ -157,11 +165,29 @@ function post(ws, tag, data, callback) {
       ? outbox.pushText(ws._slot, ws._generation, tag, data)
       : outbox.pushBytes(ws._slot, ws._generation, tag, data);
   ws._accepted += frameBytes(length);
-  if (!wantsSent) return;
   // Not before: if the data is refused, this callback would be called for another send.
+  if (wantsSent) addCallback(ws, callback);
+}
+
+/**
+ * @param {any} ws
+ * @param {Function} callback Of a send that is marked with WANT_SENT
+ */
+function addCallback(ws, callback) {
   const extra = ws._ensureExtra();
   if (extra.callbacks === null) extra.callbacks = [callback];
   else extra.callbacks.push(callback);
+}
+
+/**
+ * Queues a command without payload.
+ *
+ * @param {any} ws
+ * @param {number} kind
+ */
+function command(ws, kind) {
+  if ((ws._bits & STREAM) !== 0) ws._extra.stream.command(kind);
+  else outbox.pushEmpty(ws._slot, ws._generation, kind);
 }
 
 /**
@@ -210,10 +236,13 @@ function abandonSends(ws) {
 module.exports = {
   BINARY,
   FIN,
+  MASK_FLIPPED,
   TEXT,
   abandonSends,
+  addCallback,
   byteLength,
   closeReason,
+  command,
   controlPayload,
   frameBytes,
   isBlob,

@@ -2,8 +2,9 @@
 
 const EventEmitter = require('node:events');
 
-const { ABNORMAL, CONNECTING, EMPTY_BUFFER } = require('./constants');
+const { ABNORMAL, CONNECTING, EMPTY_BUFFER, STREAM } = require('./constants');
 const inbound = require('./inbound');
+const { sendFrame } = require('./sends');
 const { Socket } = require('./socket');
 
 /**
@@ -13,7 +14,7 @@ const { Socket } = require('./socket');
  */
 const fields = {
   get _autoPong() {
-    return this._owner !== null && !!this._owner.options.autoPong;
+    return !!this._options?.autoPong;
   },
 
   get _binaryType() {
@@ -37,11 +38,11 @@ const fields = {
   },
 
   get _closeTimeout() {
-    return this._owner === null ? undefined : this._owner.options.closeTimeout;
+    return this._options?.closeTimeout;
   },
 
   get _closeTimer() {
-    return null;
+    return this._extra?.stream?.closeTimer ?? null;
   },
 
   get _errorEmitted() {
@@ -74,27 +75,51 @@ const fields = {
   },
 
   get _receiver() {
-    if (this._readyState === CONNECTING) return null;
+    if (!isConnected(this)) return null;
     const extra = this._ensureExtra();
     if (extra.receiver === null) extra.receiver = new EventEmitter();
     return extra.receiver;
   },
 
   get _sender() {
-    if (this._readyState === CONNECTING) return null;
+    if (!isConnected(this)) return null;
     const extra = this._ensureExtra();
-    if (extra.sender === null) extra.sender = { _socket: this._socket, _bufferedBytes: 0 };
+    if (extra.sender === null) {
+      extra.sender = {
+        _socket: this._socket,
+        _bufferedBytes: 0,
+        /** @type {(list: Array<string | Uint8Array>, callback?: Function) => void} */
+        sendFrame: (list, callback) => sendFrame(this, list, callback),
+      };
+    }
     extra.sender._bufferedBytes = extra.lateBytes;
     return extra.sender;
   },
 
+  get _redirects() {
+    return this._extra?.client?.redirects;
+  },
+
+  get _req() {
+    return this._extra?.client?.request;
+  },
+
   get _socket() {
-    if (this._readyState === CONNECTING) return null;
+    if (!isConnected(this)) return null;
     const extra = this._ensureExtra();
+    if (extra.stream !== null) return extra.stream.socket;
     if (extra.socket === null) extra.socket = new Socket(this);
     return extra.socket;
   },
 };
+
+/**
+ * @param {any} ws
+ * @returns {boolean} Whether there is, or was, a connection. A client whose handshake failed never had one
+ */
+function isConnected(ws) {
+  return ws._readyState !== CONNECTING && (ws._bits & (inbound.CLIENT | STREAM)) !== inbound.CLIENT;
+}
 
 /** @param {any} prototype Of WebSocket */
 function install(prototype) {

@@ -2,6 +2,7 @@
 
 const { markAsUntransferable } = require('node:worker_threads');
 
+const { ADOPTED_SLOTS } = require('./constants');
 const { setProtocolErrors } = require('./errors');
 const outbox = require('./outbox');
 
@@ -24,8 +25,10 @@ const LONGEST_DELAY = 2 ** 31 - 1;
 const state = {
   /** @type {any} */
   native: null,
-  /** @type {any[]} */
+  /** Those that the reactor accepted, by its slots. @type {any[]} */
   connections: [],
+  /** Those that it adopted, by their slots from ADOPTED_SLOTS on. @type {any[]} */
+  adopted: [],
   /** @type {Map<number, any>} */
   listeners: new Map(),
   records: new Uint32Array(0),
@@ -61,6 +64,10 @@ let lentBytes = 0;
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
+
+/** Slots of `state.adopted` that are free. @type {number[]} */
+const freeAdopted = [];
+let adoptedGeneration = 0;
 
 /**
  * The native reactor; started on first use.
@@ -164,6 +171,54 @@ function takeLarge(index, length) {
   return data;
 }
 
+/**
+ * Gives a connection to be adopted a slot.
+ *
+ * @param {any} connection
+ * @returns {{ generation: number, slot: number }}
+ */
+function claim(connection) {
+  const free = freeAdopted.pop();
+  const index = free === undefined ? state.adopted.length : free;
+  state.adopted[index] = connection;
+  adoptedGeneration = (adoptedGeneration + 1) >>> 0;
+  return { generation: adoptedGeneration, slot: ADOPTED_SLOTS + index };
+}
+
+/**
+ * The records of a slot are for this connection from now on.
+ *
+ * @param {number} slot
+ * @param {any} connection
+ */
+function place(slot, connection) {
+  state.connections[slot] = connection;
+}
+
+/**
+ * The connection of a slot is gone.
+ *
+ * @param {number} slot
+ */
+function forget(slot) {
+  if (slot < ADOPTED_SLOTS) {
+    state.connections[slot] = undefined;
+  } else {
+    state.adopted[slot - ADOPTED_SLOTS] = undefined;
+    freeAdopted.push(slot - ADOPTED_SLOTS);
+  }
+}
+
+/**
+ * Forgets all connections.
+ *
+ * @returns {any[]} Those that there were
+ */
+function forgetAll() {
+  freeAdopted.length = 0;
+  return [...state.connections.splice(0), ...state.adopted.splice(0)].filter(Boolean);
+}
+
 /** Keeps the process alive until the matching `release`: the reactor itself does not. */
 function hold() {
   if (holders++ !== 0) return;
@@ -175,4 +230,15 @@ function release() {
   if (--holders === 0 && keepAlive !== null) keepAlive.unref();
 }
 
-module.exports = { drain, hold, release, start, state, takeLarge };
+module.exports = {
+  claim,
+  drain,
+  forget,
+  forgetAll,
+  hold,
+  place,
+  release,
+  start,
+  state,
+  takeLarge,
+};

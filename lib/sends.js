@@ -1,11 +1,23 @@
 'use strict';
 
-const { CLOSING, CONNECTING, FastBuffer, OPEN, OUT_CLOSE, OUT_END, READY_STATES } = require('./constants');
-const { CLOSE_SENT, ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
+const {
+  CLOSING,
+  CONNECTING,
+  FastBuffer,
+  OPEN,
+  OUT_CLOSE,
+  OUT_END,
+  OUT_FLAG_WANT_SENT,
+  OUT_WRITE,
+  READY_STATES,
+  STREAM,
+} = require('./constants');
+const { streamDestroyed } = require('./errors');
+const { CLIENT, CLOSE_SENT, ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
 const outbox = require('./outbox');
 const outgoing = require('./outgoing');
 
-const { post } = outgoing;
+const { MASK_FLIPPED, command, post } = outgoing;
 
 /**
  * `ping()` and `pong()`.
@@ -19,18 +31,35 @@ const { post } = outgoing;
 function sendControl(ws, tag, data, mask, callback) {
   if (typeof data === 'function') {
     callback = data;
-    data = undefined;
+    data = mask = undefined;
   } else if (typeof mask === 'function') {
     callback = mask;
+    mask = undefined;
   }
   if (typeof data === 'number') data = data.toString();
-  if (ws._readyState !== OPEN) sendClosed(ws, data, callback);
-  else if ((ws._bits & SENDS_WAIT) !== 0 || outgoing.isBlob(data)) sendInTurn(ws, tag, data, callback, true);
+  if (ws._readyState !== OPEN) {
+    sendClosed(ws, data, callback);
+    return;
+  }
+  if (mask !== undefined) tag |= masking(ws, mask);
+  if ((ws._bits & SENDS_WAIT) !== 0 || outgoing.isBlob(data)) sendInTurn(ws, tag, data, callback, true);
   else post(ws, tag, outgoing.controlPayload(data), callback);
 }
 
 /**
- * A send of or behind a Blob.
+ * The `mask` of a send, which only means something over a stream.
+ *
+ * @param {any} ws
+ * @param {any} mask
+ * @returns {number} For the tag
+ */
+function masking(ws, mask) {
+  const isRule = !!mask === ((ws._bits & CLIENT) !== 0);
+  return isRule || (ws._bits & STREAM) === 0 ? 0 : MASK_FLIPPED;
+}
+
+/**
+ * What is not just posted: a send of or behind a Blob, or of data that has to be converted.
  *
  * @param {any} ws
  * @param {number} tag
@@ -89,6 +118,10 @@ function postClose(ws, code, reason) {
  * @param {Uint8Array} reason
  */
 function closeNow(ws, code, reason) {
+  if ((ws._bits & STREAM) !== 0) {
+    ws._extra.stream.close(code, reason);
+    return;
+  }
   ws._bits |= CLOSE_SENT;
   const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
   outbox.pushBytes(ws._slot, ws._generation, tag, reason);
@@ -110,7 +143,7 @@ function sendBlob(ws, tag, blob, callback) {
   extra.lateBytes += size;
   blob.arrayBuffer().then(
     (bytes) => {
-      if ((ws._bits & (GONE | TERMINATED)) !== 0) {
+      if ((ws._bits & (GONE | TERMINATED)) !== 0 || ws._extra.stream?.socket.destroyed) {
         const error = new Error('The socket was closed while the blob was being read');
         process.nextTick(abandon, extra, callback, error);
         return;
@@ -160,11 +193,42 @@ function abandon(extra, callback, error) {
 function unreadable(ws, callback, error) {
   abandon(ws._ensureExtra(), callback, error);
   if ((ws._bits & GONE) !== 0) return;
-  if (ws._readyState === OPEN) ws._readyState = CLOSING;
-  outbox.pushEmpty(ws._slot, ws._generation, OUT_END);
+  if (ws._readyState === OPEN) {
+    ws._readyState = CLOSING;
+    ws._extra.stream?.startCloseTimer();
+  }
+  command(ws, OUT_END);
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
   ws.emit('error', error);
 }
 
-module.exports = { postClose, sendClosed, sendControl, sendInTurn };
+/**
+ * Writes what `Sender.frame` made.
+ *
+ * @param {any} ws
+ * @param {Array<string | Uint8Array>} list
+ * @param {any} [callback] Called when all of it was handed on
+ */
+function sendFrame(ws, list, callback) {
+  const last = list.length - 1;
+  if ((ws._bits & STREAM) !== 0) {
+    for (const [index, part] of list.entries()) ws._extra.stream.write(part, index === last ? callback : undefined);
+    return;
+  }
+  if ((ws._bits & GONE) !== 0) {
+    if (callback) process.nextTick(callback, streamDestroyed());
+    return;
+  }
+  for (const [index, part] of list.entries()) {
+    const wantsSent = index === last && typeof callback === 'function';
+    const tag = wantsSent ? OUT_WRITE | (OUT_FLAG_WANT_SENT << 8) : OUT_WRITE;
+    ws._accepted +=
+      typeof part === 'string'
+        ? outbox.pushText(ws._slot, ws._generation, tag, part)
+        : outbox.pushBytes(ws._slot, ws._generation, tag, part);
+    if (wantsSent) outgoing.addCallback(ws, callback);
+  }
+}
+
+module.exports = { masking, postClose, sendClosed, sendControl, sendFrame, sendInTurn };

@@ -4,18 +4,15 @@ const EventEmitter = require('node:events');
 const { SocketAddress } = require('node:net');
 
 const {
-  OUT_FLAG_WANT_SENT,
   OPENED_FAMILY,
   OPENED_GENERATION,
   OPENED_LOCAL_ADDRESS,
   OPENED_LOCAL_PORT,
   OPENED_REMOTE_ADDRESS,
   OPENED_REMOTE_PORT,
-  OUT_END,
-  OUT_WRITE,
 } = require('./constants');
 const { GONE, TERMINATED } = require('./inbound');
-const outbox = require('./outbox');
+const control = require('./socket-control');
 
 const IPV6_BYTES = 16;
 
@@ -85,6 +82,12 @@ class Socket extends EventEmitter {
     this._peerEnded = false;
     this._closed = (owner._bits & GONE) !== 0;
     this._destroyed = false;
+    this._unreferenced = false;
+    /** @type {any} */
+    this._idle = null;
+    // The reactor's counters, as they were seen last: they do not outlive the connection.
+    this._given = 0;
+    this._taken = 0;
     this.connecting = false;
     this.encrypted = undefined;
     this.authorized = undefined;
@@ -152,6 +155,16 @@ class Socket extends EventEmitter {
     return this.writableLength;
   }
 
+  get bytesRead() {
+    this._given = Math.max(this._given, control.bytesRead(this._owner));
+    return this._given;
+  }
+
+  get bytesWritten() {
+    this._taken = Math.max(this._taken, control.bytesWritten(this._owner));
+    return this._taken;
+  }
+
   get writableEnded() {
     return this._ended;
   }
@@ -175,16 +188,7 @@ class Socket extends EventEmitter {
       if (callback) process.nextTick(callback, error);
       return false;
     }
-    const bytes = typeof data === 'string' ? Buffer.from(data, encoding) : data;
-    let tag = OUT_WRITE;
-    if (typeof callback === 'function') {
-      tag |= OUT_FLAG_WANT_SENT << 8;
-      const extra = this._owner._ensureExtra();
-      if (extra.callbacks === null) extra.callbacks = [];
-      extra.callbacks.push(callback);
-    }
-    outbox.pushBytes(this._owner._slot, this._owner._generation, tag, bytes);
-    this._owner._accepted += bytes.length;
+    control.write(this._owner, data, encoding, callback);
     return true;
   }
 
@@ -203,8 +207,7 @@ class Socket extends EventEmitter {
     if (callback) this.once('finish', callback);
     if (this.writable) {
       this._ended = true;
-      outbox.pushEmpty(this._owner._slot, this._owner._generation, OUT_END);
-      process.nextTick(() => this.emit('finish'));
+      control.end(this._owner, (/** @type {Error | undefined} */ failed) => failed || this.emit('finish'));
     }
     return this;
   }
@@ -245,15 +248,21 @@ class Socket extends EventEmitter {
     return this._owner.isPaused;
   }
 
-  setNoDelay() {
+  /** @param {any} [on] */
+  setNoDelay(on) {
+    control.setNoDelay(this._owner, on);
     return this;
   }
 
-  setKeepAlive() {
+  /** @param {any} [on] @param {any} [milliseconds] */
+  setKeepAlive(on, milliseconds) {
+    control.setKeepAlive(this._owner, on, milliseconds);
     return this;
   }
 
-  setTimeout() {
+  /** @param {any} milliseconds @param {any} [callback] */
+  setTimeout(milliseconds, callback) {
+    this._idle = control.setTimeout(this, this._idle, milliseconds, callback);
     return this;
   }
 
@@ -262,10 +271,12 @@ class Socket extends EventEmitter {
   }
 
   ref() {
+    control.setReferenced(this, true);
     return this;
   }
 
   unref() {
+    control.setReferenced(this, false);
     return this;
   }
 
@@ -284,6 +295,7 @@ class Socket extends EventEmitter {
     if (this._closed) return;
     this._closed = true;
     this._destroyed = true;
+    this._idle?.set(0);
     this.emit('close', false);
   }
 }

@@ -1,8 +1,6 @@
 'use strict';
 
-/** A list of tokens (RFC 9110, 5.6.1) without empty elements. */
-const token = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
-const list = new RegExp(`^${token}(?:[ \\t]*,[ \\t]*${token})*$`);
+const { Scanner } = require('./scanner');
 
 /**
  * The names in a `Sec-WebSocket-Protocol` header.
@@ -12,10 +10,13 @@ const list = new RegExp(`^${token}(?:[ \\t]*,[ \\t]*${token})*$`);
  * @throws {SyntaxError} When it is no list of tokens, or names one twice
  */
 function parse(header) {
-  if (!list.test(header)) throw new SyntaxError('Invalid list of subprotocols');
-  const names = header.split(/[ \t]*,[ \t]*/);
-  const protocols = new Set(names);
-  if (protocols.size !== names.length) throw new SyntaxError('A subprotocol is duplicated');
+  const scanner = new Scanner(header);
+  const protocols = new Set();
+  do {
+    const protocol = scanner.token();
+    if (protocols.has(protocol)) throw new SyntaxError(`The "${protocol}" subprotocol is duplicated`);
+    protocols.add(protocol);
+  } while (scanner.separator(',') !== '');
   return protocols;
 }
 

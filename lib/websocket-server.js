@@ -5,7 +5,8 @@ const EventEmitter = require('node:events');
 const { isIP } = require('node:net');
 
 const { ASK_ALWAYS, ASK_REFUSED, IN_REQUEST } = require('./constants');
-const { notSupported } = require('./errors');
+const { attachTo } = require('./http-server');
+const { HttpUpgrade } = require('./http-upgrade');
 const { listenOptions, merge, spin, watch } = require('./options');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./request');
@@ -36,7 +37,7 @@ function shouldHandle(req) {
   return (query === -1 ? req.url : req.url.slice(0, query)) === path;
 }
 
-/** A WebSocket server on a port of its own. */
+/** A WebSocket server: on a port of its own, behind an HTTP server, or for upgrades that the user hands to it. */
 class WebSocketServer extends EventEmitter {
   /**
    * @param {any} options See index.d.ts
@@ -53,15 +54,28 @@ class WebSocketServer extends EventEmitter {
     this._connections = 0;
     this._ask = -1;
     if (this.options.clientTracking) this.clients = new Set();
-    if (typeof callback === 'function') this.once('listening', callback);
+    this._shouldEmitClose = false;
+    /** @type {(() => void) | null} */
+    this._removeListeners = null;
+    // Whether it listens by itself.
+    this._listens = this.options.port != null;
     watch(this.options, () => this._updateAsk());
-    this._start();
+    if (this._listens) {
+      if (typeof callback === 'function') this.once('listening', callback);
+      this._start();
+    } else if (this.options.server) {
+      this._server = this.options.server;
+      this._removeListeners = attachTo(this, this._server);
+    }
   }
 
   /**
-   * @returns {{ address: string, family: string, port: number } | null} null unless the server listens
+   * @returns {any} null unless the server listens; a string for a pipe or a socket of the file system
+   * @throws {Error} In noServer mode
    */
   address() {
+    if (this.options.noServer) throw new Error('The server is operating in "noServer" mode');
+    if (!this._listens) return this._server ? this._server.address() : null;
     return this._state === RUNNING && this._address !== null ? { ...this._address } : null;
   }
 
@@ -75,18 +89,38 @@ class WebSocketServer extends EventEmitter {
     if (callback) this.once('close', callback);
     if (this._state === CLOSING) return;
     this._state = CLOSING;
-    if (this._listenerId === -1) process.nextTick(emitClose, this);
+    if (!this._listens) this._leave();
+    else if (this._listenerId === -1) process.nextTick(emitClose, this);
     else reactor.state.native.closeListener(this._listenerId);
   }
 
   /**
-   * @param {any} _req
-   * @param {any} _socket
-   * @param {any} _head
-   * @param {any} _callback
+   * Answers an upgrade request that an HTTP server of Node has read.
+   *
+   * @param {any} request
+   * @param {any} socket Any Duplex
+   * @param {Buffer} head What was read behind the request
+   * @param {(ws: any, request: any) => void} callback
+   * @throws {Error} When the socket is a WebSocket's already
    */
-  handleUpgrade(_req, _socket, _head, _callback) {
-    throw notSupported('handleUpgrade()');
+  handleUpgrade(request, socket, head, callback) {
+    new HttpUpgrade(this, request, socket, head, callback).handle();
+  }
+
+  /**
+   * The end of `handleUpgrade()`, when all checks have passed.
+   *
+   * @param {any} _extensions
+   * @param {string} key The value of the `Sec-WebSocket-Key` header
+   * @param {Set<string>} protocols
+   * @param {any} request
+   * @param {any} socket
+   * @param {Buffer} head
+   * @param {(ws: any, request: any) => void} callback
+   * @throws {Error} When the socket is a WebSocket's already
+   */
+  completeUpgrade(_extensions, key, protocols, request, socket, head, callback) {
+    new HttpUpgrade(this, request, socket, head, callback).answer(protocols, key);
   }
 
   /** @returns {(req: any) => boolean} */
@@ -171,6 +205,16 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
+   * A connection that an HTTP server has accepted is a WebSocket now.
+   *
+   * @param {any} ws
+   */
+  joined(ws) {
+    this._connections++;
+    if (this.clients !== undefined) this.clients.add(ws);
+  }
+
+  /**
    * A connection is gone.
    *
    * @param {any} connection
@@ -178,7 +222,8 @@ class WebSocketServer extends EventEmitter {
   closed(connection) {
     this._connections--;
     if (this.clients !== undefined) this.clients.delete(connection);
-    this._closeIfDone();
+    if (this._listens) this._closeIfDone();
+    else if (this._shouldEmitClose && this.clients?.size === 0) process.nextTick(emitClose, this);
   }
 
   /**
@@ -234,6 +279,14 @@ class WebSocketServer extends EventEmitter {
       ws.terminate();
       throw error;
     }
+  }
+
+  /** Takes no more upgrades of an HTTP server, which goes on; done when the clients are gone that it knows of. */
+  _leave() {
+    if (this._removeListeners !== null) this._removeListeners();
+    this._removeListeners = this._server = null;
+    if (this.clients !== undefined && this.clients.size !== 0) this._shouldEmitClose = true;
+    else process.nextTick(emitClose, this);
   }
 
   _closeIfDone() {

@@ -16,24 +16,23 @@ const {
   OUT_RESUME,
   OUT_TERMINATE,
   READY_STATES,
+  STREAM,
 } = require('./constants');
+const { abort, connect } = require('./client');
 const privateFields = require('./private-fields');
 const { currentBatch } = require('./dispatch');
-const { notSupported } = require('./errors');
 const eventTarget = require('./event-target');
 const inbound = require('./inbound');
-const outbox = require('./outbox');
 const outgoing = require('./outgoing');
 const reactor = require('./reactor');
-const { postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
+const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
+const { attachStream } = require('./stream-connection');
 
-const { BINARY, FIN, TEXT, post } = outgoing;
-const { CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, TERMINATED } = inbound;
+const { BINARY, FIN, TEXT, command, post } = outgoing;
+const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
 
 /** The one extension there is. */
 const DEFLATE = 'permessage-deflate';
-
-const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
 class Extra {
@@ -50,6 +49,10 @@ class Extra {
     this.throttled = false;
     /** The batch in which pause() was called. */
     this.pausedIn = -1;
+    /** The connection over a stream of Node. @type {any} */
+    this.stream = null;
+    /** The handshake of a client. @type {any} */
+    this.client = null;
     this.binaryType = BINARY_TYPES[0];
     /** What the peer's close frame said. */
     this.closeCode = ABNORMAL;
@@ -77,13 +80,12 @@ Listeners.prototype = Object.freeze(Object.create(null));
 /** A connection. */
 class WebSocket extends EventEmitter {
   /**
-   * @param {null} address Only null is supported: a WebSocket that the server opens
-   * @param {undefined} [_protocols]
-   * @param {any} [options] The options of the server
+   * @param {string | URL | null} address Where to connect; null is a WebSocket that a server opens, or `setSocket`
+   * @param {any} [protocols] The subprotocols of a client, or its options
+   * @param {any} [options] Those of the client or of the server
    */
-  constructor(address, _protocols, options) {
+  constructor(address, protocols, options) {
     super();
-    if (address !== null) throw notSupported('The WebSocket client (new WebSocket with an address)');
     this._events = new /** @type {any} */ (Listeners)();
     const { allowSynchronousEvents = true } = options || {};
     this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
@@ -102,8 +104,10 @@ class WebSocket extends EventEmitter {
     this._remote = 0;
     /** @type {any} */
     this._owner = null;
+    this._options = options;
     /** @type {Extra | null} */
     this._extra = null;
+    if (address !== null) connect(this, address, protocols, options);
   }
 
   get binaryType() {
@@ -122,7 +126,9 @@ class WebSocket extends EventEmitter {
 
   get bufferedAmount() {
     const late = this._extra === null ? 0 : this._extra.lateBytes;
-    if (this._readyState === CONNECTING || (this._bits & GONE) !== 0) return late;
+    const stream = this._extra === null ? null : this._extra.stream;
+    if (stream !== null) return stream.socket._writableState.length + late;
+    if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
     const taken = reactor.state.native.bytesTaken(this._slot, this._generation);
     return taken < 0 || taken > this._accepted ? late : this._accepted - taken + late;
   }
@@ -132,7 +138,7 @@ class WebSocket extends EventEmitter {
   }
 
   get isPaused() {
-    return (this._bits & PAUSED) !== 0;
+    return (this._bits & (PAUSED | STREAM_PAUSED)) !== 0;
   }
 
   get protocol() {
@@ -144,7 +150,7 @@ class WebSocket extends EventEmitter {
   }
 
   get url() {
-    return undefined;
+    return this._extra?.client?.url;
   }
 
   /**
@@ -153,11 +159,15 @@ class WebSocket extends EventEmitter {
    */
   close(code, reason) {
     const state = this._readyState;
-    if (state === CONNECTING) throw new Error(NEVER_CONNECTED);
-    if (state !== OPEN) return;
+    if (state === CONNECTING) return abort(this);
+    if (state !== OPEN) {
+      if (state === CLOSING) this._extra?.stream?.endIfDone();
+      return;
+    }
     const payload = outgoing.closeReason(code, reason);
     postClose(this, code, payload);
     this._readyState = CLOSING;
+    this._extra?.stream?.startCloseTimer();
     if ((this._bits & GONE) !== 0) releaseHeld(this);
   }
 
@@ -171,20 +181,24 @@ class WebSocket extends EventEmitter {
 
   pause() {
     if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
-    if ((this._bits & PAUSED) !== 0) return;
-    this._bits |= PAUSED;
-    this._ensureExtra().pausedIn = currentBatch();
-    outbox.pushEmpty(this._slot, this._generation, OUT_PAUSE);
+    if (this.isPaused) return;
+    if ((this._bits & STREAM) !== 0) {
+      this._bits |= STREAM_PAUSED;
+    } else {
+      this._bits |= PAUSED;
+      this._ensureExtra().pausedIn = currentBatch();
+    }
+    command(this, OUT_PAUSE);
   }
 
   resume() {
     if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
-    if ((this._bits & PAUSED) === 0) return;
-    this._bits &= ~PAUSED;
+    if (!this.isPaused) return;
+    this._bits &= ~(PAUSED | STREAM_PAUSED);
     inbound.scheduleNext(this);
     // Too much is held: reading goes on once that is delivered.
     if (this._extra !== null && this._extra.throttled) return;
-    outbox.pushEmpty(this._slot, this._generation, OUT_RESUME);
+    command(this, OUT_RESUME);
   }
 
   /**
@@ -221,8 +235,9 @@ class WebSocket extends EventEmitter {
       return;
     }
     const isText = typeof data === 'string';
-    const tag =
+    let tag =
       options === undefined || options === null ? (isText ? TEXT : BINARY) : outgoing.tagOf(options, !isText);
+    if (options?.mask !== undefined) tag |= masking(this, options.mask);
     if ((this._bits & SENDS_WAIT) === 0 && (isText || data instanceof Uint8Array)) {
       post(this, tag, data, callback);
     } else {
@@ -230,9 +245,22 @@ class WebSocket extends EventEmitter {
     }
   }
 
+  /**
+   * Opens this WebSocket over a stream on which the handshake has been done.
+   *
+   * @param {any} socket Duplex
+   * @param {Buffer} head What was read of it after the handshake
+   * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
+   */
+  setSocket(socket, head, options) {
+    attachStream(this, socket, head, options);
+  }
+
   terminate() {
     if (this._readyState === CLOSED) return;
-    if (this._readyState === CONNECTING) throw new Error(NEVER_CONNECTED);
+    if (this._readyState === CONNECTING) return abort(this);
+    // A client whose handshake failed has nothing to destroy.
+    if ((this._bits & (CLIENT | STREAM)) === CLIENT) return;
     this._readyState = CLOSING;
     this._destroy();
   }
@@ -242,7 +270,7 @@ class WebSocket extends EventEmitter {
     if ((this._bits & TERMINATED) !== 0) return;
     this._bits |= TERMINATED;
     if ((this._bits & GONE) !== 0) releaseHeld(this);
-    else outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
+    else command(this, OUT_TERMINATE);
   }
 
   /** @returns {Extra} */
@@ -265,7 +293,13 @@ class WebSocket extends EventEmitter {
     this._local = peer._local;
     this._remote = peer._remote;
     this._readyState = OPEN;
-    reactor.state.connections[peer._slot] = this;
+    reactor.place(peer._slot, this);
+  }
+
+  /** Its socket can be used. */
+  _open() {
+    this._readyState = OPEN;
+    this.emit('open');
   }
 
   /**

@@ -35,13 +35,16 @@ export function counter() {
 }
 
 /**
- * The program of both servers with the API of ws; only the import differs.
+ * The program of the servers with the API of ws; only the import and the way in differ.
  *
  * @param {typeof import('ws').WebSocketServer} WebSocketServer
+ * @param {import('node:http').Server} [http] Where upgrades come in; its own port without it
  */
-export function serve(WebSocketServer) {
-  const options = { host: '127.0.0.1', port: 0, perMessageDeflate: false };
-  const server = new WebSocketServer(options, () => {
+export function serve(WebSocketServer, http) {
+  const options = { perMessageDeflate: false };
+  const wayIn = http ? { server: http } : { host: '127.0.0.1', port: 0 };
+  const server = new WebSocketServer({ ...options, ...wayIn });
+  server.on('listening', () => {
     listening(/** @type {import('node:net').AddressInfo} */ (server.address()).port);
   });
   server.on('connection', (ws) => {

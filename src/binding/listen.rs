@@ -25,6 +25,19 @@ pub struct ListenOptions {
     pub ipv6_only: bool,
     /// The only path served; null: every path.
     pub path: Option<String>,
+    /// From accept to the complete request.
+    pub handshake_timeout: f64,
+    /// Which handshakes need JavaScript.
+    pub ask: u32,
+    /// permessage-deflate; null: off.
+    pub per_message_deflate: Option<DeflateOptions>,
+    /// How its connections are served.
+    pub connection: ConnectionOptions,
+}
+
+/// How a connection is served. Times are in milliseconds, 0 = never.
+#[napi(object)]
+pub struct ConnectionOptions {
     /// Bytes, 0 = no limit.
     pub max_payload: f64,
     /// Frames, 0 = no limit.
@@ -37,16 +50,10 @@ pub struct ListenOptions {
     pub max_pending_auto_pongs: u32,
     /// From close frame to closed socket.
     pub close_timeout: f64,
-    /// From accept to the complete request.
-    pub handshake_timeout: f64,
     /// Silence before a ping.
     pub ping_interval: f64,
     /// Silence before the connection is ended.
     pub idle_timeout: f64,
-    /// permessage-deflate; null: off.
-    pub per_message_deflate: Option<DeflateOptions>,
-    /// Which handshakes need JavaScript.
-    pub ask: u32,
 }
 
 /// A listener that has been bound.
@@ -77,22 +84,29 @@ pub(super) fn bind(env: &Env, options: &ListenOptions) -> Result<BoundListener> 
 /// How connections of the listener are served.
 pub(super) fn config(options: &ListenOptions) -> Arc<ListenerConfig> {
     Arc::new(ListenerConfig {
+        path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
+        deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
+        handshake_timeout: millis(options.handshake_timeout),
+        ..connection_config(&options.connection)
+    })
+}
+
+/// How one connection is served.
+pub(super) fn connection_config(options: &ConnectionOptions) -> ListenerConfig {
+    ListenerConfig {
         engine: engine::Config {
             max_payload: options.max_payload as u64,
             max_fragments: options.max_fragments,
             skip_utf8_validation: options.skip_utf8_validation,
             ..engine::Config::default()
         },
-        path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
-        deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
         auto_pong: options.auto_pong,
         max_pending_auto_pongs: options.max_pending_auto_pongs,
-        handshake_timeout: millis(options.handshake_timeout),
         close_timeout: millis(options.close_timeout),
         ping_interval: millis(options.ping_interval),
         idle_timeout: millis(options.idle_timeout),
         ..ListenerConfig::default()
-    })
+    }
 }
 
 /// Request targets are bytes, which JavaScript sees as latin1.

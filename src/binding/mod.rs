@@ -4,12 +4,15 @@
 
 #![deny(unsafe_code)]
 
+mod adopt;
 mod deflate;
 mod listen;
 mod payload;
 mod reactor;
+mod stream;
 mod tables;
 
-pub use listen::{ListenOptions, Listening};
+pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
+pub use stream::{StreamEngine, StreamOptions};
 pub use tables::{ProtocolErrorRow, layout, protocol_errors};

@@ -15,10 +15,12 @@ use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::DRAINED_BYTES;
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::reactor::{
-    Command, Forward, HEADROOM, Handle, Link, Reactor, ReactorConfig, Spin, report_failure,
+    Adoption, Command, ConnectionId, Forward, HEADROOM, Handle, Link, ListenerConfig, Reactor, ReactorConfig,
+    Spin, report_failure,
 };
 
-use super::listen::{self, ListenOptions, Listening};
+use super::adopt;
+use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
 use super::payload::{LentMemory, bytes_mut, words_mut};
 
 /// Settings of the reactor thread.
@@ -39,6 +41,8 @@ pub struct JsReactor {
     /// Taken from the inbox; its large payloads may still be asked for.
     current: Option<Current>,
     next_listener: u32,
+    /// How the last adopted socket is served: the next one is mostly served alike.
+    adopted_config: Arc<ListenerConfig>,
 }
 
 /// A batch on this side.
@@ -47,6 +51,9 @@ struct Current {
     /// Whether JavaScript has it; if not, there was no room for it yet.
     copied: bool,
 }
+
+/// What adopted sockets have in the place of a listener's id.
+const NO_LISTENER: u32 = u32::MAX;
 
 /// The reactor's thread, until somebody has joined it.
 type Thread = Arc<Mutex<Option<JoinHandle<()>>>>;
@@ -84,7 +91,15 @@ impl JsReactor {
             .map_err(|error| system_error(&error))?;
         *thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
         *stopper.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle.clone());
-        Ok(Self { link, handle, thread, large: Vec::new(), current: None, next_listener: 0 })
+        Ok(Self {
+            link,
+            handle,
+            thread,
+            large: Vec::new(),
+            current: None,
+            next_listener: 0,
+            adopted_config: Arc::default(),
+        })
     }
 
     /// Binds and listens at once; connections are accepted after `accept`.
@@ -114,6 +129,37 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn close_listener(&self, id: u32) -> Result<()> {
         self.submit(Command::CloseListener(id))
+    }
+
+    /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own: writes `response`, and takes
+    /// `prefix` for the first bytes that were read. `slot`, from `ADOPTED_SLOTS` on, is free until a CLOSED record names
+    /// it again. Throws when the descriptor cannot be duplicated; nothing has changed then.
+    #[napi(catch_unwind)]
+    pub fn adopt(
+        &mut self,
+        fd: i32,
+        slot: u32,
+        generation: u32,
+        response: &[u8],
+        prefix: &[u8],
+        options: ConnectionOptions,
+    ) -> Result<()> {
+        let stream = adopt::duplicate(fd).map_err(|error| system_error(&error))?;
+        let config = listen::connection_config(&options);
+        if *self.adopted_config != config {
+            self.adopted_config = Arc::new(config);
+        }
+        // Before the reactor knows of it: `bytesTaken` answers at once.
+        self.link.gauges.open(slot, generation);
+        self.submit(Command::Adopt(Box::new(Adoption {
+            stream,
+            id: Some(ConnectionId { slot, generation }),
+            response: response.to_vec(),
+            prefix: prefix.to_vec(),
+            listener: NO_LISTENER,
+            config: self.adopted_config.clone(),
+            deflate: None,
+        })))
     }
 
     /// Which handshakes of a listener need JavaScript: bit 0 those that pass the native checks, bit 1 refusals.
@@ -213,6 +259,12 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn bytes_taken(&self, slot: u32, generation: u32) -> f64 {
         self.link.gauges.read(slot, generation).map_or(-1.0, |bytes| bytes as f64)
+    }
+
+    /// Bytes that were read from the connection, or -1 when it is gone.
+    #[napi(catch_unwind)]
+    pub fn bytes_given(&self, slot: u32, generation: u32) -> f64 {
+        self.link.gauges.read_given(slot, generation).map_or(-1.0, |bytes| bytes as f64)
     }
 
     /// Writes what is queued as far as the kernel takes it, closes all, and waits for the thread to end.

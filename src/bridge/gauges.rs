@@ -1,4 +1,5 @@
-//! How many bytes of each connection the kernel took: written by the reactor, read by JavaScript for `bufferedAmount`.
+//! How many bytes of each connection the kernel took and gave: written by the reactor, read by JavaScript for
+//! `bufferedAmount` and the counters of a socket.
 //!
 //! Nothing here is freed or moved before the end, so a reader needs no lock; what it reads may be a moment old.
 
@@ -8,14 +9,17 @@ use std::iter;
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
+use super::layout::ADOPTED_SLOTS;
+
 const SEGMENT_SLOTS: u32 = 1024;
 const SEGMENTS: u32 = 4096;
 
-/// Slots that have a gauge. A reactor must not use a higher slot.
+/// Slots that have a gauge, from 0 and again from [`ADOPTED_SLOTS`] on. A reactor must not use others.
 pub const MAX_SLOTS: u32 = SEGMENT_SLOTS * SEGMENTS;
 
-/// One gauge per slot, in segments that are allocated when the first of their slots opens: 16 KiB for 1024 slots.
+/// One gauge per slot, in segments that are allocated when the first of their slots opens: 24 KiB for 1024 slots.
 pub struct Gauges {
+    /// Those of the reactor's own slots, then those of adopted sockets.
     segments: Box<[OnceLock<Box<[Gauge]>>]>,
 }
 
@@ -24,22 +28,28 @@ struct Gauge {
     /// 1 + generation of the connection that the slot belongs to, 0 for nobody.
     owner: AtomicU64,
     taken: AtomicU64,
+    given: AtomicU64,
 }
 
 impl Gauges {
-    /// No slot is open; takes 64 KiB.
+    /// No slot is open; takes 128 KiB.
     pub fn new() -> Self {
-        Self { segments: iter::repeat_with(OnceLock::new).take(SEGMENTS as usize).collect() }
+        Self { segments: iter::repeat_with(OnceLock::new).take(2 * SEGMENTS as usize).collect() }
     }
 
-    /// Reactor: the slot belongs to a new connection, which begins at zero bytes. Does nothing from [`MAX_SLOTS`] on.
+    /// The slot belongs to a new connection, which begins at zero bytes. Does nothing for a slot without a gauge.
+    ///
+    /// Called by whoever numbers the slot, before anybody else can know of the connection: there is one writer at any
+    /// time.
     pub fn open(&self, slot: u32, generation: u32) {
-        let Some(segment) = self.segments.get((slot / SEGMENT_SLOTS) as usize) else { return };
+        let Some((segment, index)) = place(slot) else { return };
+        let Some(segment) = self.segments.get(segment) else { return };
         let segment =
             segment.get_or_init(|| iter::repeat_with(Gauge::default).take(SEGMENT_SLOTS as usize).collect());
-        let Some(gauge) = segment.get((slot % SEGMENT_SLOTS) as usize) else { return };
+        let Some(gauge) = segment.get(index) else { return };
         gauge.owner.store(0, Ordering::Relaxed);
-        // Release: who reads this number, or a later one, finds that the old owner has gone.
+        // Release: who reads these numbers, or later ones, finds that the old owner has gone.
+        gauge.given.store(0, Ordering::Release);
         gauge.taken.store(0, Ordering::Release);
         // Release: who reads this owner does not find the old number.
         gauge.owner.store(u64::from(generation) + 1, Ordering::Release);
@@ -61,19 +71,46 @@ impl Gauges {
         }
     }
 
+    /// Reactor: the kernel gave `n` bytes for the connection in this slot since it opened.
+    pub fn set_given(&self, slot: u32, n: u64) {
+        if let Some(gauge) = self.gauge(slot) {
+            gauge.given.store(n, Ordering::Release);
+        }
+    }
+
     /// Any thread: bytes that the kernel took of this connection, or `None` if the slot is not (or no longer) its own.
     pub fn read(&self, slot: u32, generation: u32) -> Option<u64> {
+        self.read_one(slot, generation, |gauge| &gauge.taken)
+    }
+
+    /// Any thread: bytes that the kernel gave for this connection, or `None` as for [`read`](Self::read).
+    pub fn read_given(&self, slot: u32, generation: u32) -> Option<u64> {
+        self.read_one(slot, generation, |gauge| &gauge.given)
+    }
+
+    fn read_one(&self, slot: u32, generation: u32, field: fn(&Gauge) -> &AtomicU64) -> Option<u64> {
         let gauge = self.gauge(slot)?;
         let owner = u64::from(generation) + 1;
         if gauge.owner.load(Ordering::Acquire) != owner {
             return None;
         }
-        let taken = gauge.taken.load(Ordering::Acquire);
-        // Had `taken` been written for a successor, acquiring it would show that the owner changed.
-        (gauge.owner.load(Ordering::Relaxed) == owner).then_some(taken)
+        let bytes = field(gauge).load(Ordering::Acquire);
+        // Had it been written for a successor, acquiring it would show that the owner changed.
+        (gauge.owner.load(Ordering::Relaxed) == owner).then_some(bytes)
     }
 
     fn gauge(&self, slot: u32) -> Option<&Gauge> {
-        self.segments.get((slot / SEGMENT_SLOTS) as usize)?.get()?.get((slot % SEGMENT_SLOTS) as usize)
+        let (segment, index) = place(slot)?;
+        self.segments.get(segment)?.get()?.get(index)
     }
+}
+
+/// Segment and index in it of a slot's gauge.
+fn place(slot: u32) -> Option<(usize, usize)> {
+    let (first, slot) = match slot.checked_sub(ADOPTED_SLOTS) {
+        None => (0, slot),
+        Some(adopted) => (SEGMENTS, adopted),
+    };
+    let place = ((first + slot / SEGMENT_SLOTS) as usize, (slot % SEGMENT_SLOTS) as usize);
+    (slot < MAX_SLOTS).then_some(place)
 }

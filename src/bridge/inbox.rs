@@ -25,13 +25,13 @@ struct State {
     ready: VecDeque<Box<Batch>>,
     /// Drained; only their credits still count.
     returned: Vec<Box<Batch>>,
-    /// Empty and with room.
+    /// Empty and without room.
     free: Vec<Box<Batch>>,
     /// The reactor wants to be woken by the next [`Inbox::give_back`].
     starving: bool,
     /// Lent rooms that no batch has at the moment.
     lent: Vec<Room>,
-    /// Own rooms that gave way to lent ones.
+    /// Own rooms that no batch has at the moment.
     own: Vec<Room>,
 }
 
@@ -86,8 +86,6 @@ impl Inbox {
             let mut state = self.lock();
             if state.free.len() < FREE_BATCHES {
                 state.free.push(batch);
-            } else if let Room::Lent(_) = batch.bytes {
-                state.lent.push(mem::take(&mut batch.bytes));
             }
         }
     }
@@ -104,15 +102,22 @@ impl Inbox {
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn give_back(&self, mut batch: Box<Batch>) -> bool {
         batch.clear_large();
+        let room = mem::take(&mut batch.bytes);
         let mut state = self.lock();
         self.weight.fetch_sub(batch.charged, Ordering::Relaxed);
+        let spare = match room {
+            Room::Lent(_) => {
+                state.lent.push(room);
+                None
+            }
+            Room::Own(_) if state.own.len() < FREE_BATCHES => {
+                state.own.push(room);
+                None
+            }
+            room => Some(room),
+        };
         let enough = state.free.len() + state.returned.len() >= FREE_BATCHES;
-        let mut surplus = enough.then(|| batch.strip());
-        if let Some(surplus) = &mut surplus
-            && let Room::Lent(_) = surplus.bytes
-        {
-            state.lent.push(mem::take(&mut surplus.bytes));
-        }
+        let surplus = (spare, enough.then(|| batch.strip()));
         state.returned.push(batch);
         let wake = mem::take(&mut state.starving);
         drop(state);
@@ -154,17 +159,7 @@ impl State {
     /// is hollow.
     fn furnish(&mut self) -> Box<Batch> {
         let mut batch = self.free.pop().unwrap_or_else(|| Box::new(Batch::hollow()));
-        if batch.bytes.lent_id().is_some() {
-            return batch;
-        }
-        if let Some(room) = self.lent.pop() {
-            let own = mem::replace(&mut batch.bytes, room);
-            if !own.is_empty() && self.own.len() < FREE_BATCHES {
-                self.own.push(own);
-            }
-        } else if batch.bytes.is_empty() {
-            batch.bytes = self.own.pop().unwrap_or_default();
-        }
+        batch.bytes = self.lent.pop().or_else(|| self.own.pop()).unwrap_or_default();
         batch
     }
 }

@@ -46,6 +46,9 @@ layout! {
     /// Least bytes of memory to be lent.
     LENT_BYTES: usize = super::limits::BATCH_BYTES;
 
+    /// The slots from here on are numbered by JavaScript: adopted sockets. Those below are the reactor's.
+    ADOPTED_SLOTS: u32 = 1 << 30;
+
     /// Mask of the kind within the word that carries kind, flags and aux.
     KIND_MASK: u32 = 0xff;
     /// Where the flags (8 bits) begin within that word.
@@ -160,6 +163,11 @@ layout! {
     OUT_WRITE: u8 = 11;
     /// Shut the sending side down after what was written.
     OUT_END: u8 = 12;
+    /// Set the socket option TCP_NODELAY: aux 1 on, 0 off.
+    OUT_NO_DELAY: u8 = 13;
+    /// Set the socket option SO_KEEPALIVE: [`OUT_FLAG_FIN`] on, else off; aux = seconds of silence before the first
+    /// probe, 0 = the system's default.
+    OUT_KEEP_ALIVE: u8 = 14;
 
     /// Outbound flag: last fragment of its message.
     OUT_FLAG_FIN: u8 = 0x01;

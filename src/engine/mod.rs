@@ -19,6 +19,7 @@ pub mod mask;
 
 mod message;
 mod receive;
+mod send;
 mod utf8;
 
 #[cfg(test)]

@@ -1,9 +1,12 @@
 //! Applies what other threads ask for.
 
+use std::time::Duration;
+
 use crate::bridge::chunk::{Chunk, OutRecord};
 use crate::bridge::layout::{
     OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT,
-    OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_TERMINATE, OUT_TEXT, OUT_WRITE,
+    OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_TERMINATE,
+    OUT_TEXT, OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind};
@@ -134,7 +137,11 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
             session.account(bytes.len());
             session.write(bytes);
         }
+        // A refusal that the consumer has written itself: whatever the peer still says is no request.
+        OUT_END if matches!(session.connection.phase, Phase::Asked(_)) => session.respond(&[]),
         OUT_END => session.end(),
+        OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
+        OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(head.aux.into())),
         _ => {}
     }
     mark(session, head.flags);

@@ -7,7 +7,7 @@ use crate::engine::deflate::{DEFAULT_BUDGET, Settings};
 use crate::engine::handshake::extensions::Acceptance;
 
 /// What every connection of one listener (or one adopted socket) is served with.
-#[derive(Debug, Clone)]
+#[derive(Debug, Clone, PartialEq)]
 pub struct ListenerConfig {
     /// Limits and switches of the protocol engine.
     pub engine: engine::Config,
@@ -49,7 +49,7 @@ impl Default for ListenerConfig {
 }
 
 /// How permessage-deflate is negotiated and used.
-#[derive(Debug, Clone, Copy, Default)]
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct DeflateConfig {
     /// Which offers are accepted, and how they are answered.
     pub acceptance: Acceptance,

@@ -59,6 +59,8 @@ pub(super) struct Connection {
     pub(super) pending_pongs: u32,
     /// Undrained inbound bytes, records included.
     pub(super) held: usize,
+    /// Bytes read since the connection was accepted or adopted.
+    pub(super) received: u64,
     /// Bytes queued by the consumer's sends since the connection opened.
     pub(super) accepted: u64,
     /// Values of `outgoing.pushed()` at which the consumer wants to hear that all up to it is in the kernel.
@@ -134,6 +136,7 @@ impl Connection {
             high: false,
             pending_pongs: 0,
             held: 0,
+            received: 0,
             accepted: 0,
             marks: Vec::new(),
             deferred: None,

@@ -1,13 +1,15 @@
-//! The slab of connections, with generations: a stale id finds nothing.
+//! The slabs of connections, with generations: a stale id finds nothing.
+
+use crate::bridge::layout::ADOPTED_SLOTS;
 
 use super::connection::Connection;
 
 /// Names one connection for as long as the reactor lives: a slot that is used again has another generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConnectionId {
-    /// Index into the slab.
+    /// Index into the slab; from [`ADOPTED_SLOTS`] on, an index into that of the sockets that others have numbered.
     pub slot: u32,
-    /// How often the slot has been used.
+    /// Which use of the slot it is.
     pub generation: u32,
 }
 
@@ -18,11 +20,14 @@ pub(super) struct Connections {
     /// Slots freed in this turn: an event for their old socket may still be in the current batch of events,
     /// so they are not used again before the turn ends.
     quarantine: Vec<u32>,
+    /// Slots numbered by the adopter of their sockets, who uses one again when he has heard that it is free.
+    adopted: Vec<Entry>,
     live: usize,
-    /// How many slots there may be.
+    /// How many slots there may be of each kind.
     limit: u32,
 }
 
+#[derive(Default)]
 struct Entry {
     generation: u32,
     /// Boxed: an empty slot then costs 16 bytes, and the slab grows without moving connections.
@@ -31,7 +36,14 @@ struct Entry {
 
 impl Connections {
     pub(super) fn new(limit: u32) -> Self {
-        Self { entries: Vec::new(), free: Vec::new(), quarantine: Vec::new(), live: 0, limit }
+        Self {
+            entries: Vec::new(),
+            free: Vec::new(),
+            quarantine: Vec::new(),
+            adopted: Vec::new(),
+            live: 0,
+            limit,
+        }
     }
 
     /// The id for the next `insert`; `None` when all slots are taken.
@@ -41,7 +53,7 @@ impl Connections {
             None if self.entries.len() >= self.limit as usize => return None,
             None => {
                 let slot = self.entries.len() as u32;
-                self.entries.push(Entry { generation: 0, connection: None });
+                self.entries.push(Entry::default());
                 self.free.push(slot);
                 slot
             }
@@ -49,26 +61,44 @@ impl Connections {
         Some(ConnectionId { slot, generation: self.entries[slot as usize].generation })
     }
 
-    /// Puts `connection` under the id that `next_id` just gave.
+    /// Makes `id`, which the adopter of a socket has chosen, the id for the next `insert`; `None` when it cannot be.
+    pub(super) fn reserve(&mut self, id: ConnectionId) -> Option<ConnectionId> {
+        let index = id.slot.checked_sub(ADOPTED_SLOTS).filter(|&index| index < self.limit)? as usize;
+        if self.adopted.len() <= index {
+            self.adopted.resize_with(index + 1, Entry::default);
+        }
+        let entry = self.adopted.get_mut(index).filter(|entry| entry.connection.is_none())?;
+        entry.generation = id.generation;
+        Some(id)
+    }
+
+    /// Puts `connection` under the id that `next_id` or `reserve` just gave.
     pub(super) fn insert(&mut self, id: ConnectionId, connection: Connection) {
-        let taken = self.free.pop();
-        debug_assert_eq!(taken, Some(id.slot));
-        self.entries[id.slot as usize].connection = Some(Box::new(connection));
-        self.live += 1;
+        if id.slot < ADOPTED_SLOTS {
+            let taken = self.free.pop();
+            debug_assert_eq!(taken, Some(id.slot));
+        }
+        if let Some(entry) = self.entry_mut(id.slot) {
+            entry.connection = Some(Box::new(connection));
+            self.live += 1;
+        }
     }
 
     pub(super) fn get_mut(&mut self, slot: u32) -> Option<&mut Connection> {
-        self.entries.get_mut(slot as usize)?.connection.as_deref_mut()
+        self.entry_mut(slot)?.connection.as_deref_mut()
     }
 
     /// The id of the connection in `slot`.
     pub(super) fn id(&self, slot: u32) -> Option<ConnectionId> {
-        let entry = self.entries.get(slot as usize)?;
+        let entry = match slot.checked_sub(ADOPTED_SLOTS) {
+            None => self.entries.get(slot as usize),
+            Some(index) => self.adopted.get(index as usize),
+        }?;
         entry.connection.as_ref().map(|_| ConnectionId { slot, generation: entry.generation })
     }
 
     pub(super) fn get(&mut self, id: ConnectionId) -> Option<&mut Connection> {
-        let entry = self.entries.get_mut(id.slot as usize)?;
+        let entry = self.entry_mut(id.slot)?;
         if entry.generation != id.generation {
             return None;
         }
@@ -76,11 +106,13 @@ impl Connections {
     }
 
     pub(super) fn remove(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
-        let entry = self.entries.get_mut(slot as usize)?;
+        let entry = self.entry_mut(slot)?;
         let connection = entry.connection.take()?;
         let id = ConnectionId { slot, generation: entry.generation };
         entry.generation = entry.generation.wrapping_add(1);
-        self.quarantine.push(slot);
+        if slot < ADOPTED_SLOTS {
+            self.quarantine.push(slot);
+        }
         self.live -= 1;
         Some((id, connection))
     }
@@ -95,6 +127,15 @@ impl Connections {
 
     /// Slots that hold a connection now.
     pub(super) fn slots(&self) -> Vec<u32> {
-        (0u32..).zip(&self.entries).filter(|(_, e)| e.connection.is_some()).map(|(slot, _)| slot).collect()
+        let own = (0u32..).zip(&self.entries);
+        let adopted = (ADOPTED_SLOTS..).zip(&self.adopted);
+        own.chain(adopted).filter(|(_, entry)| entry.connection.is_some()).map(|(slot, _)| slot).collect()
+    }
+
+    fn entry_mut(&mut self, slot: u32) -> Option<&mut Entry> {
+        match slot.checked_sub(ADOPTED_SLOTS) {
+            None => self.entries.get_mut(slot as usize),
+            Some(index) => self.adopted.get_mut(index as usize),
+        }
     }
 }

@@ -50,6 +50,8 @@ pub trait Consumer {
     fn on_drain(&mut self, id: ConnectionId);
     /// So many bytes of the connection's sends wait no more.
     fn on_settled(&mut self, id: ConnectionId, bytes: u64);
+    /// So many bytes have been read from the connection.
+    fn on_received(&mut self, id: ConnectionId, bytes: u64);
     /// The listener accepts no more.
     fn on_listener_closed(&mut self, listener: u32);
 

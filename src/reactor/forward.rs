@@ -246,6 +246,10 @@ impl Consumer for Forward {
         self.link.gauges.set(id.slot, bytes);
     }
 
+    fn on_received(&mut self, id: ConnectionId, bytes: u64) {
+        self.link.gauges.set_given(id.slot, bytes);
+    }
+
     fn on_listener_closed(&mut self, listener: u32) {
         self.link.forget(listener);
         self.report(listener, IN_LISTENER_CLOSED, 0);

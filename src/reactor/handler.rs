@@ -173,6 +173,8 @@ impl<H: Handler> Consumer for Local<H> {
 
     fn on_settled(&mut self, _id: ConnectionId, _bytes: u64) {}
 
+    fn on_received(&mut self, _id: ConnectionId, _bytes: u64) {}
+
     fn on_listener_closed(&mut self, listener: u32) {
         self.handler.on_listener_closed(listener);
     }

@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "the one layer that has a clock")]
 
+mod adoption;
 mod commands;
 mod config;
 mod connection;
@@ -307,7 +308,10 @@ impl<C: Consumer> Reactor<C> {
             match listener.accept(self.work.now) {
                 Accepted::Connection(stream) => {
                     let config = listener.config.clone();
-                    self.admit(stream, id, config, Phase::Handshake(Box::default()));
+                    // Without a slot for it, the socket is closed.
+                    if let Some(new) = self.connections.next_id() {
+                        self.admit(new, stream, id, config, Phase::Handshake(Box::default()));
+                    }
                 }
                 Accepted::Empty | Accepted::Exhausted => return,
             }
@@ -318,19 +322,10 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    fn on_adopt(&mut self, adoption: Adoption) {
-        if adoption.stream.set_nonblocking(true).is_err() {
-            return;
-        }
-        let stream = mio::net::TcpStream::from_std(adoption.stream);
-        if let Some(slot) = self.admit(stream, adoption.listener, adoption.config, Phase::Open) {
-            self.guarded(slot, |reactor| reactor.open_adopted(slot, &adoption.prefix, adoption.deflate));
-        }
-    }
-
     /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.
     fn admit(
         &mut self,
+        id: ConnectionId,
         mut stream: mio::net::TcpStream,
         listener: u32,
         config: Arc<ListenerConfig>,
@@ -338,7 +333,6 @@ impl<C: Consumer> Reactor<C> {
     ) -> Option<u32> {
         // A socket that refuses this is dead and will say so on the first read.
         let _dead_anyway = stream.set_nodelay(true);
-        let id = self.connections.next_id()?;
         let interest = Interest::READABLE.add(Interest::WRITABLE);
         self.poll.registry().register(&mut stream, Token(id.slot as usize), interest).ok()?;
         let mut connection = Connection::new(stream, listener, config, phase);

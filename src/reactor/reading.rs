@@ -2,14 +2,12 @@
 
 use std::io::ErrorKind;
 
-use crate::engine::deflate::Params;
 use crate::engine::{Event, FrameKind, Payload};
 
 use super::config::{COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
-use super::opening::Opening;
 use super::session::Session;
 use super::silence::{on_silence, touch_silence};
 use super::socket;
@@ -123,24 +121,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// An adopted socket becomes a connection.
-    pub(super) fn open_adopted(&mut self, slot: u32, prefix: &[u8], deflate: Option<Params>) {
-        let Some((mut session, consumer)) = self.session(slot) else { return };
-        let opening = Opening {
-            listener: session.connection.listener,
-            local: session.local_address(),
-            remote: session.remote_address(),
-            request: None,
-            protocol: None,
-            extensions: None,
-            extensions_refused: false,
-        };
-        upgrade::open(&mut session, deflate);
-        session.connection.announced = true;
-        consumer.on_open(&mut session, &opening);
-        self.feed(slot, prefix);
-    }
-
     /// Credits that the consumer gave back let starved connections be read again.
     pub(super) fn reclaim(&mut self) {
         let connections = &mut self.connections;
@@ -248,7 +228,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
+    pub(super) fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
         let id = self.connections.id(slot)?;
         let connection = self.connections.get_mut(slot)?;
         Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
@@ -258,6 +238,8 @@ impl<C: Consumer> Reactor<C> {
     fn on_bytes(&mut self, slot: u32, len: usize) {
         let range = self.consumer.claim(len);
         let Some((mut session, consumer)) = self.session(slot) else { return };
+        session.connection.received += len as u64;
+        consumer.on_received(session.id, session.connection.received);
         match session.connection.phase {
             _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {

@@ -2,7 +2,9 @@
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
-use std::time::Instant;
+use std::time::{Duration, Instant};
+
+use socket2::{SockRef, TcpKeepalive};
 
 use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind};
@@ -157,6 +159,22 @@ impl Session<'_> {
     pub fn resume(&mut self) {
         self.connection.paused = false;
         self.want_read();
+    }
+
+    /// Whether small writes leave at once (TCP_NODELAY). Default: true. A socket that refuses it stays as it is.
+    pub fn set_no_delay(&mut self, on: bool) {
+        let _stays_as_it_is = self.connection.stream.set_nodelay(on);
+    }
+
+    /// Whether the system probes a silent peer (SO_KEEPALIVE), after `idle` if that is not zero. Default: false. A socket
+    /// that refuses it stays as it is.
+    pub fn set_keep_alive(&mut self, on: bool, idle: Duration) {
+        let socket = SockRef::from(&self.connection.stream);
+        let _stays_as_it_is = if on && !idle.is_zero() {
+            socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle))
+        } else {
+            socket.set_keepalive(on)
+        };
     }
 
     /// Inbound bytes that the consumer has yet to take; above the mark the socket is not read.

@@ -51,6 +51,8 @@ fn constants_have_the_numbers_that_javascript_was_promised() {
             "RESPOND",
             "WRITE",
             "END",
+            "NO_DELAY",
+            "KEEP_ALIVE",
         ],
     );
 }

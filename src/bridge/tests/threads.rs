@@ -7,7 +7,7 @@ use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::{Gauges, MAX_SLOTS};
 use crate::bridge::inbox::Inbox;
-use crate::bridge::layout::{IN_TEXT, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT};
+use crate::bridge::layout::{ADOPTED_SLOTS, IN_TEXT, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT};
 
 const COUNT: u32 = if cfg!(miri) { 60 } else { 50_000 };
 
@@ -156,4 +156,20 @@ fn gauges_never_show_another_generations_bytes() {
             }
         }
     });
+}
+
+#[test]
+fn adopted_slots_have_gauges_of_their_own() {
+    let gauges = Gauges::new();
+    gauges.open(5, 1);
+    gauges.open(ADOPTED_SLOTS + 5, 2);
+    gauges.set(ADOPTED_SLOTS + 5, 70);
+    gauges.set_given(ADOPTED_SLOTS + 5, 80);
+    assert_eq!((gauges.read(5, 1), gauges.read_given(5, 1)), (Some(0), Some(0)));
+    assert_eq!(gauges.read(ADOPTED_SLOTS + 5, 2), Some(70));
+    assert_eq!(gauges.read_given(ADOPTED_SLOTS + 5, 2), Some(80));
+    for slot in [MAX_SLOTS, ADOPTED_SLOTS - 1, ADOPTED_SLOTS + MAX_SLOTS, u32::MAX] {
+        gauges.open(slot, 1);
+        assert_eq!(gauges.read(slot, 1), None);
+    }
 }

@@ -4,7 +4,9 @@ use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
 use super::*;
-use crate::reactor::{Adoption, Command, ListenerConfig};
+use crate::bridge::gauges::MAX_SLOTS;
+use crate::bridge::layout::ADOPTED_SLOTS;
+use crate::reactor::{Adoption, Command, ConnectionId, ListenerConfig};
 
 /// Both ends of a connection.
 fn pair() -> (Client, TcpStream) {
@@ -15,7 +17,61 @@ fn pair() -> (Client, TcpStream) {
 
 fn adopt(server: &Server, stream: TcpStream, prefix: Vec<u8>) {
     let config = Arc::new(ListenerConfig::default());
-    server.submit(Command::Adopt(Box::new(Adoption { stream, prefix, listener: 7, config, deflate: None })));
+    server.submit(Command::Adopt(Box::new(Adoption {
+        stream,
+        id: None,
+        response: Vec::new(),
+        prefix,
+        listener: 7,
+        config,
+        deflate: None,
+    })));
+}
+
+fn adopt_as(server: &Server, id: ConnectionId, stream: TcpStream) {
+    let config = Arc::new(ListenerConfig::default());
+    server.submit(Command::Adopt(Box::new(Adoption {
+        stream,
+        id: Some(id),
+        response: b"HTTP/1.1 101 x\r\n\r\n".to_vec(),
+        prefix: frame(0x81, Some([0; 4]), b"first"),
+        listener: 7,
+        config,
+        deflate: None,
+    })));
+}
+
+#[test]
+fn an_id_that_was_chosen_is_used_again_and_only_its_end_is_told() {
+    let server = Server::echo();
+    for generation in [3, 9] {
+        let (mut client, stream) = pair();
+        adopt_as(&server, ConnectionId { slot: ADOPTED_SLOTS + 5, generation }, stream);
+        client.expect("'HTTP/1.1 101 x' 0d0a0d0a  81 05 'first'");
+        client.send("88 80 00000000");
+        client.expect("88 00");
+        client.expect_end();
+        client.end();
+        server.expect(&[Seen::Text(b"first".to_vec()), Seen::Close(None, vec![]), Seen::Closed]);
+    }
+}
+
+#[test]
+fn an_id_that_cannot_be_used_is_told_to_be_closed() {
+    let server = Server::echo();
+    let (mut client, stream) = pair();
+    let taken = ConnectionId { slot: ADOPTED_SLOTS, generation: 1 };
+    adopt_as(&server, taken, stream);
+    client.expect("'HTTP/1.1 101 x' 0d0a0d0a  81 05 'first'");
+    server.expect(&[Seen::Text(b"first".to_vec())]);
+    for slot in [taken.slot, ADOPTED_SLOTS - 1, ADOPTED_SLOTS + MAX_SLOTS] {
+        let (mut refused, stream) = pair();
+        adopt_as(&server, ConnectionId { slot, generation: 2 }, stream);
+        refused.expect_end();
+        server.expect(&[Seen::Closed]);
+    }
+    client.send("81 81 00000000 'x'");
+    client.expect("81 01 'x'");
 }
 
 #[test]

@@ -1,0 +1,63 @@
+// HTTP servers of Node with the implementation under test behind them.
+import { once } from 'node:events';
+import http from 'node:http';
+
+import { wsClient } from './clients.mjs';
+import { WebSocketServer } from './impl.mjs';
+import { RawClient } from './raw-client.mjs';
+
+/** The answer to a request for another page than `/`. */
+export const NO_PAGE = { statusCode: 404, body: 'no such page' };
+
+/** An HTTP server on a free port, which the end of the test closes with all its connections. */
+export async function startHttp(t, where = { port: 0, host: '127.0.0.1' }) {
+  const server = http.createServer((request, response) => {
+    response.writeHead(request.url === '/' ? 200 : 404).end(request.url === '/' ? 'home' : NO_PAGE.body);
+  });
+  const sockets = new Set();
+  server.on('connection', (socket) => {
+    sockets.add(socket);
+    socket.on('close', () => sockets.delete(socket));
+  });
+  t.teardown(() => {
+    server.close();
+    for (const socket of sockets) socket.destroy();
+  });
+  server.listen(where);
+  await once(server, 'listening');
+  return server;
+}
+
+/** A WebSocketServer behind an HTTP server. */
+export async function start(t, options) {
+  const server = await startHttp(t);
+  return { server, wss: new WebSocketServer({ server, ...options }) };
+}
+
+export function open(t, server, path = '/', options = {}) {
+  const client = new wsClient(`ws://127.0.0.1:${server.address().port}${path}`, options);
+  t.teardown(() => client.terminate());
+  return client;
+}
+
+export async function openPair(t, options) {
+  const { server, wss } = await start(t, options);
+  const client = open(t, server);
+  const [[ws, request]] = await Promise.all([once(wss, 'connection'), once(client, 'open')]);
+  return { client, request, server, ws, wss };
+}
+
+export async function get(server, path, options = {}) {
+  const request = http.get({ port: server.address().port, host: '127.0.0.1', path, ...options });
+  const [response] = await once(request, 'response');
+  const chunks = await response.toArray();
+  return { statusCode: response.statusCode, body: Buffer.concat(chunks).toString() };
+}
+
+export const connections = (server) => new Promise((resolve) => server.getConnections((_, count) => resolve(count)));
+
+export async function answer(t, server, request) {
+  const raw = await RawClient.connect(t, server.address().port);
+  raw.send(request);
+  return raw.closed();
+}

@@ -1,0 +1,99 @@
+'use strict';
+
+const net = require('node:net');
+
+const { become } = require('./adopted-socket');
+const { connectionOptions, spin } = require('./options');
+const reactor = require('./reactor');
+
+/** The WebSocket that a socket belongs to. */
+const kWebSocket = Symbol('kWebSocket');
+
+/** Methods that somebody who replaces them on a socket wants to be called. */
+const METHODS = ['destroy', 'emit', 'end', 'push', 'read', 'write'];
+
+/** Node on POSIX: elsewhere a handle has no descriptor, or one that another event loop holds on to. */
+const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && !process.versions.deno;
+
+/**
+ * Makes the connection of a socket a WebSocket: the reactor adopts it if it can, else it is served on this thread.
+ *
+ * @param {any} ws Its owner is the server
+ * @param {any} socket Any Duplex
+ * @param {Buffer} head What was read behind the request
+ * @param {string} response The 101, to be written before anything else
+ * @param {any} options The options of the server
+ */
+function attach(ws, socket, head, response, options) {
+  socket[kWebSocket] = ws;
+  if (isAdoptable(socket) && adopt(ws, socket, head, Buffer.from(response), options)) return;
+  const { attachStream } = require('./stream-connection');
+  socket.write(response);
+  attachStream(ws, socket, head, {
+    allowSynchronousEvents: options.allowSynchronousEvents,
+    maxBufferedChunks: options.maxBufferedChunks,
+    maxFragments: options.maxFragments,
+    maxPayload: options.maxPayload,
+    skipUTF8Validation: options.skipUTF8Validation,
+  });
+}
+
+/**
+ * Whether a socket is nothing but a descriptor: what it has written is in the kernel, nobody but the WebSocket reads
+ * it, and its bytes are those on the wire.
+ *
+ * @param {any} socket
+ * @returns {boolean}
+ */
+function isAdoptable(socket) {
+  return (
+    hasDescriptors &&
+    Object.getPrototypeOf(socket) === net.Socket.prototype &&
+    !socket.encrypted &&
+    !socket.connecting &&
+    socket._handle !== null &&
+    typeof socket._handle === 'object' &&
+    socket._handle.fd >= 0 &&
+    socket.writableLength === 0 &&
+    socket.writableCorked === 0 &&
+    socket.readableEncoding === null &&
+    socket.listenerCount('data') === 0 &&
+    socket.listenerCount('readable') === 0 &&
+    !METHODS.some((name) => Object.hasOwn(socket, name))
+  );
+}
+
+/**
+ * @param {any} ws
+ * @param {any} socket
+ * @param {Buffer} head
+ * @param {Buffer} response
+ * @param {any} options
+ * @returns {boolean} False: nothing has changed
+ */
+function adopt(ws, socket, head, response, options) {
+  const native = reactor.start(spin(options));
+  const prefix = [head];
+  while (socket.readableLength !== 0) prefix.push(socket.read());
+  const early = prefix.length === 1 ? head : Buffer.concat(prefix);
+  const readBefore = socket.bytesRead - early.length;
+  const writtenBefore = socket.bytesWritten + response.length;
+  const { generation, slot } = reactor.claim(ws);
+  try {
+    native.adopt(socket._handle.fd, slot, generation, response, early, connectionOptions(options));
+  } catch {
+    // Out of descriptors: the one that there is can still be served.
+    reactor.forget(slot);
+    for (const chunk of prefix.slice(1).reverse()) socket.unshift(chunk);
+    return false;
+  }
+  reactor.hold();
+  ws._slot = slot;
+  ws._generation = generation;
+  ws._ensureExtra().socket = socket;
+  become(socket, ws, readBefore, writtenBefore);
+  ws._open();
+  return true;
+}
+
+module.exports = { attach, kWebSocket };

@@ -1,0 +1,118 @@
+'use strict';
+
+/** Parameters of permessage-deflate (RFC 7692, 7.1). */
+const FLAGS = ['client_no_context_takeover', 'server_no_context_takeover'];
+const WINDOWS = ['client_max_window_bits', 'server_max_window_bits'];
+
+/**
+ * What a client offers.
+ *
+ * @param {any} options Of PerMessageDeflate
+ * @returns {any}
+ */
+function offer(options) {
+  const { clientMaxWindowBits, clientNoContextTakeover, serverMaxWindowBits, serverNoContextTakeover } = options;
+  const params = /** @type {any} */ ({});
+  if (serverNoContextTakeover) params.server_no_context_takeover = true;
+  if (clientNoContextTakeover) params.client_no_context_takeover = true;
+  if (serverMaxWindowBits) params.server_max_window_bits = serverMaxWindowBits;
+  if (clientMaxWindowBits) params.client_max_window_bits = clientMaxWindowBits;
+  else if (clientMaxWindowBits == null) params.client_max_window_bits = true;
+  return params;
+}
+
+/**
+ * Turns the parsed parameters of every offer into single values.
+ *
+ * @param {any[]} configurations They are changed
+ * @param {boolean} isServer
+ * @throws {Error | TypeError} For a parameter that is unknown, given twice or of a wrong value
+ */
+function normalize(configurations, isServer) {
+  for (const params of configurations) {
+    for (const [name, values] of Object.entries(params)) {
+      if (values.length > 1) throw new Error(`Parameter "${name}" must have only a single value`);
+      params[name] = single(name, values[0], isServer);
+    }
+  }
+}
+
+/**
+ * @param {string} name
+ * @param {any} value
+ * @param {boolean} isServer
+ * @returns {number | true}
+ */
+function single(name, value, isServer) {
+  const invalid = () => new TypeError(`Invalid value for parameter "${name}": ${value}`);
+  if (FLAGS.includes(name)) {
+    if (value !== true) throw invalid();
+    return true;
+  }
+  if (!WINDOWS.includes(name)) throw new Error(`Unknown parameter "${name}"`);
+  // Only an offer may leave the client's window open.
+  if (value === true && name === 'client_max_window_bits' && isServer) return true;
+  const bits = value === true ? NaN : Number(value);
+  if (!Number.isInteger(bits) || bits < 8 || bits > 15) throw invalid();
+  return bits;
+}
+
+/**
+ * What a server answers.
+ *
+ * @param {any[]} offers Normalized
+ * @param {any} options Of PerMessageDeflate
+ * @returns {any} The first offer that can be accepted, with the server's own parameters
+ * @throws {Error} When there is none
+ */
+function acceptOffer(offers, options) {
+  const accepted = offers.find((params) => isAcceptable(params, options));
+  if (accepted === undefined) throw new Error('None of the extension offers can be accepted');
+  const { clientMaxWindowBits, serverMaxWindowBits } = options;
+  if (options.serverNoContextTakeover) accepted.server_no_context_takeover = true;
+  if (options.clientNoContextTakeover) accepted.client_no_context_takeover = true;
+  if (typeof serverMaxWindowBits === 'number') accepted.server_max_window_bits = serverMaxWindowBits;
+  if (typeof clientMaxWindowBits === 'number') accepted.client_max_window_bits = clientMaxWindowBits;
+  else if (accepted.client_max_window_bits === true || clientMaxWindowBits === false) {
+    delete accepted.client_max_window_bits;
+  }
+  return accepted;
+}
+
+/**
+ * @param {any} params Of an offer
+ * @param {any} options
+ * @returns {boolean}
+ */
+function isAcceptable(params, options) {
+  const { clientMaxWindowBits, serverMaxWindowBits, serverNoContextTakeover } = options;
+  const { client_max_window_bits: client, server_max_window_bits: server } = params;
+  if (serverNoContextTakeover === false && params.server_no_context_takeover) return false;
+  if (server && (serverMaxWindowBits === false || serverMaxWindowBits > server)) return false;
+  if (typeof clientMaxWindowBits !== 'number') return true;
+  return typeof client === 'number' ? clientMaxWindowBits <= client : !!client;
+}
+
+/**
+ * What a client makes of the answer.
+ *
+ * @param {any} params Normalized
+ * @param {any} options Of PerMessageDeflate
+ * @returns {any}
+ * @throws {Error} When the answer is none to the offer
+ */
+function acceptAnswer(params, options) {
+  const { clientMaxWindowBits } = options;
+  const bits = params.client_max_window_bits;
+  if (options.clientNoContextTakeover === false && params.client_no_context_takeover) {
+    throw new Error('Unexpected parameter "client_no_context_takeover"');
+  }
+  if (!bits) {
+    if (typeof clientMaxWindowBits === 'number') params.client_max_window_bits = clientMaxWindowBits;
+  } else if (clientMaxWindowBits === false || bits > clientMaxWindowBits) {
+    throw new Error('Unexpected or invalid parameter "client_max_window_bits"');
+  }
+  return params;
+}
+
+module.exports = { acceptAnswer, acceptOffer, normalize, offer };

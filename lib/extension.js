@@ -1,0 +1,82 @@
+'use strict';
+
+const { Scanner } = require('./scanner');
+const { isToken } = require('./token');
+
+/**
+ * The extensions in a `Sec-WebSocket-Extensions` header (RFC 6455, 9.1).
+ *
+ * @param {string} header
+ * @returns {Record<string, Array<Record<string, Array<string | true>>>>} For each extension its offers, for each
+ *   parameter its values; true is a parameter without a value
+ * @throws {SyntaxError}
+ */
+function parse(header) {
+  const scanner = new Scanner(header);
+  const offers = Object.create(null);
+  for (let next = ','; next === ','; ) {
+    const name = scanner.token();
+    const params = Object.create(null);
+    next = scanner.separator(',;');
+    while (next === ';') {
+      const param = scanner.token();
+      add(params, param, scanner.skip('=') ? value(scanner) : true);
+      next = scanner.separator(',;');
+    }
+    add(offers, name, params);
+  }
+  return offers;
+}
+
+/**
+ * A token, or a quoted string whose content is one.
+ *
+ * @param {InstanceType<typeof Scanner>} scanner
+ * @returns {string}
+ */
+function value(scanner) {
+  if (!scanner.skip('"')) return scanner.token();
+  let text = '';
+  while (text === '' || !scanner.skip('"')) {
+    scanner.skip('\\');
+    if (scanner.isAtEnd() || !isToken(scanner.text[scanner.at])) throw scanner.unexpected();
+    text += scanner.text[scanner.at++];
+  }
+  return text;
+}
+
+/**
+ * @param {any} lists
+ * @param {string} name
+ * @param {any} element
+ */
+function add(lists, name, element) {
+  if (lists[name] === undefined) lists[name] = [element];
+  else lists[name].push(element);
+}
+
+/**
+ * The `Sec-WebSocket-Extensions` header for extensions in the form that `parse` returns. Where there is one offer or
+ * value, it need not be in an array.
+ *
+ * @param {Record<string, any>} extensions
+ * @returns {string}
+ */
+function format(extensions) {
+  const offers = Object.entries(extensions).flatMap(([name, list]) =>
+    [list].flat().map((params) => [name, ...formatParams(params)].join('; ')),
+  );
+  return offers.join(', ');
+}
+
+/**
+ * @param {Record<string, any>} params
+ * @returns {string[]}
+ */
+function formatParams(params) {
+  return Object.entries(params).flatMap(([name, values]) =>
+    [values].flat().map((one) => (one === true ? name : `${name}=${one}`)),
+  );
+}
+
+module.exports = { format, parse };

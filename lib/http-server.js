@@ -1,0 +1,46 @@
+'use strict';
+
+/** The WebSocketServers of each HTTP server, in the order in which they came. @type {WeakMap<object, Set<any>>} */
+const attached = new WeakMap();
+
+/**
+ * Takes the upgrade requests of an HTTP server, and forwards 'listening' and 'error'.
+ *
+ * @param {any} wss
+ * @param {any} server
+ * @returns {() => void} Ends it
+ */
+function attachTo(wss, server) {
+  const siblings = attached.get(server) || new Set();
+  attached.set(server, siblings.add(wss));
+  const emitConnection = wss.emit.bind(wss, 'connection');
+  const listeners = Object.entries({
+    listening: wss.emit.bind(wss, 'listening'),
+    error: wss.emit.bind(wss, 'error'),
+    upgrade(/** @type {any} */ request, /** @type {any} */ socket, /** @type {Buffer} */ head) {
+      if (isFor(wss, request, siblings)) wss.handleUpgrade(request, socket, head, emitConnection);
+    },
+  });
+  for (const [event, listener] of listeners) server.on(event, listener);
+  return () => {
+    siblings.delete(wss);
+    for (const [event, listener] of listeners) server.removeListener(event, listener);
+  };
+}
+
+/**
+ * Whether a request is for this one of several WebSocketServers: for those that handle it; the first refuses what none
+ * of them does. In ws each refuses the requests of the others.
+ *
+ * @param {any} wss
+ * @param {any} request
+ * @param {Set<any>} siblings
+ * @returns {boolean}
+ */
+function isFor(wss, request, siblings) {
+  if (siblings.size < 2 || wss.shouldHandle(request)) return true;
+  const [first] = siblings;
+  return wss === first && ![...siblings].some((other) => other !== wss && other.shouldHandle(request));
+}
+
+module.exports = { attachTo };

@@ -1,0 +1,34 @@
+'use strict';
+
+const { randomFillSync } = require('node:crypto');
+
+const POOL_BYTES = 8 * 1024;
+const KEY_BYTES = 4;
+
+const key = Buffer.alloc(KEY_BYTES);
+/** @type {Buffer | null} */
+let pool = null;
+let next = POOL_BYTES;
+
+/**
+ * A key that nobody can foresee, for one frame (RFC 6455, 5.3).
+ *
+ * @param {((key: Buffer) => void) | undefined} generate Fills the key in the place of the random bytes
+ * @returns {number} Its four bytes as a little-endian number
+ */
+function maskKey(generate) {
+  if (generate) {
+    generate(key);
+    return key.readUInt32LE(0);
+  }
+  if (next === POOL_BYTES) {
+    if (pool === null) pool = Buffer.allocUnsafeSlow(POOL_BYTES);
+    randomFillSync(pool);
+    next = 0;
+  }
+  const number = /** @type {Buffer} */ (pool).readUInt32LE(next);
+  next += KEY_BYTES;
+  return number;
+}
+
+module.exports = { maskKey };

@@ -1,0 +1,79 @@
+'use strict';
+
+const { TOKEN } = require('./token');
+
+const token = new RegExp(TOKEN, 'y');
+const space = /[ \t]*/y;
+
+/** Reads a header field piece by piece. Its errors say where, in the words of ws. */
+class Scanner {
+  /** @param {string} text */
+  constructor(text) {
+    this.text = text;
+    this.at = 0;
+  }
+
+  /** @returns {boolean} Whether all is read */
+  isAtEnd() {
+    return this.at === this.text.length;
+  }
+
+  /**
+   * @returns {string}
+   * @throws {SyntaxError} When there is none here
+   */
+  token() {
+    token.lastIndex = this.at;
+    const match = token.exec(this.text);
+    if (match === null) throw this.unexpected();
+    this.at = token.lastIndex;
+    return match[0];
+  }
+
+  /** Skips spaces and tabs, if there are any. */
+  space() {
+    space.lastIndex = this.at;
+    space.test(this.text);
+    this.at = space.lastIndex;
+  }
+
+  /**
+   * @param {string} character
+   * @returns {boolean} Whether it is the next one, which is skipped then
+   */
+  skip(character) {
+    if (this.text[this.at] !== character) return false;
+    this.at++;
+    return true;
+  }
+
+  /**
+   * Skips what separates two elements, and the space around it.
+   *
+   * @param {string} characters
+   * @returns {string} Which of them it was; '' at the end
+   * @throws {SyntaxError} For anything else, and for space at the end
+   */
+  separator(characters) {
+    const start = this.at;
+    this.space();
+    if (this.isAtEnd()) {
+      if (this.at === start) return '';
+      throw this.unexpected();
+    }
+    const found = this.text[this.at];
+    if (!characters.includes(found)) throw this.unexpected();
+    this.at++;
+    this.space();
+    return found;
+  }
+
+  /** @returns {SyntaxError} */
+  unexpected() {
+    return new SyntaxError(
+      this.isAtEnd() ? 'Unexpected end of input' : `Unexpected character at index ${this.at}`,
+    );
+  }
+}
+
+module.exports = { Scanner };

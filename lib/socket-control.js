@@ -1,0 +1,187 @@
+'use strict';
+
+// What both kinds of socket do to a connection whose real socket the reactor owns: the stand-in for a socket that the
+// reactor accepted, and the net.Socket that it adopted. `owner` is the WebSocket, or the handshake before it.
+
+const {
+  OUT_END,
+  OUT_FLAG_FIN,
+  OUT_FLAG_WANT_SENT,
+  OUT_KEEP_ALIVE,
+  OUT_NO_DELAY,
+  OUT_WRITE,
+} = require('./constants');
+const outbox = require('./outbox');
+const reactor = require('./reactor');
+
+/** Of the time after which a silent socket is reported, the part by which that may come too late. */
+const IDLE_GRAIN = 1 / 8;
+
+/** Most seconds that a record can carry. */
+const LONGEST_KEEP_ALIVE = 0xffff;
+
+/**
+ * Writes bytes as they are, without a frame.
+ *
+ * @param {any} owner
+ * @param {string | Uint8Array} data
+ * @param {any} encoding
+ * @param {any} callback Called when the bytes were handed to the kernel, or with an error when they never will be
+ */
+function write(owner, data, encoding, callback) {
+  const bytes = typeof data === 'string' ? Buffer.from(data, encoding) : data;
+  outbox.pushBytes(owner._slot, owner._generation, OUT_WRITE | wantSent(owner, callback), bytes);
+  owner._accepted += bytes.length;
+}
+
+/**
+ * Half-closes the connection once everything is written.
+ *
+ * @param {any} owner
+ * @param {any} callback As for `write`
+ */
+function end(owner, callback) {
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_END | wantSent(owner, callback));
+}
+
+/**
+ * @param {any} owner
+ * @param {any} callback
+ * @returns {number} The bit of a record's tag
+ */
+function wantSent(owner, callback) {
+  if (typeof callback !== 'function') return 0;
+  const extra = owner._ensureExtra();
+  if (extra.callbacks === null) extra.callbacks = [];
+  extra.callbacks.push(callback);
+  return OUT_FLAG_WANT_SENT << 8;
+}
+
+/**
+ * @param {any} owner
+ * @param {any} [on]
+ */
+function setNoDelay(owner, on) {
+  const aux = on === undefined || on ? 1 : 0;
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_NO_DELAY | (aux << 16));
+}
+
+/**
+ * @param {any} owner
+ * @param {any} on
+ * @param {any} milliseconds Silence before the first probe
+ */
+function setKeepAlive(owner, on, milliseconds) {
+  const seconds = Math.min(Math.max(Math.trunc(milliseconds / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
+  const flag = on ? OUT_FLAG_FIN : 0;
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_KEEP_ALIVE | (flag << 8) | (seconds << 16));
+}
+
+/**
+ * @param {any} owner
+ * @returns {number} Bytes read from the socket since the reactor has it; -1 when it is gone
+ */
+function bytesRead(owner) {
+  return reactor.state.native.bytesGiven(owner._slot, owner._generation);
+}
+
+/**
+ * @param {any} owner
+ * @returns {number} Bytes of what was sent that the kernel took since the reactor has the socket; -1 when it is gone
+ */
+function bytesWritten(owner) {
+  return reactor.state.native.bytesTaken(owner._slot, owner._generation);
+}
+
+/** `setTimeout()` of a socket: 'timeout' after so long without a byte in either direction. */
+class IdleTimer {
+  /** @param {any} socket */
+  constructor(socket) {
+    this.socket = socket;
+    this.limit = 0;
+    this.bytes = 0;
+    this.since = 0;
+    this.reported = false;
+    /** @type {NodeJS.Timeout | undefined} */
+    this.timer = undefined;
+  }
+
+  /** @param {number} milliseconds 0 is never */
+  set(milliseconds) {
+    clearInterval(this.timer);
+    this.timer = undefined;
+    this.limit = milliseconds;
+    if (milliseconds === 0) return;
+    this.moved();
+    this.timer = setInterval(() => this.look(), Math.max(milliseconds * IDLE_GRAIN, 1));
+    this.timer.unref();
+  }
+
+  moved() {
+    this.bytes = this.socket.bytesRead + this.socket.bytesWritten;
+    this.since = performance.now();
+    this.reported = false;
+  }
+
+  look() {
+    if (this.bytes !== this.socket.bytesRead + this.socket.bytesWritten) {
+      this.moved();
+    } else if (!this.reported && performance.now() - this.since >= this.limit) {
+      // Once for each silence, as in Node.
+      this.reported = true;
+      this.socket.emit('timeout');
+    }
+  }
+}
+
+/**
+ * `setTimeout()` with Node's rules for its arguments.
+ *
+ * @param {any} socket
+ * @param {any} idle Its IdleTimer, if it has one
+ * @param {any} milliseconds
+ * @param {any} callback
+ * @returns {any} Its IdleTimer
+ */
+function setTimeout(socket, idle, milliseconds, callback) {
+  if (typeof milliseconds !== 'number') {
+    const error = new TypeError('The "msecs" argument must be of type number.');
+    throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });
+  }
+  if (milliseconds < 0 || !Number.isFinite(milliseconds)) {
+    const error = new RangeError('The value of "msecs" is out of range. It must be a non-negative finite number.');
+    throw Object.assign(error, { code: 'ERR_OUT_OF_RANGE' });
+  }
+  socket.timeout = milliseconds;
+  const timer = idle || new IdleTimer(socket);
+  timer.set(milliseconds);
+  if (callback !== undefined) {
+    if (milliseconds === 0) socket.removeListener('timeout', callback);
+    else socket.once('timeout', callback);
+  }
+  return timer;
+}
+
+/**
+ * Whether the connection keeps the process alive.
+ *
+ * @param {any} socket
+ * @param {boolean} does
+ */
+function setReferenced(socket, does) {
+  if (socket._unreferenced !== does || socket.closed) return;
+  socket._unreferenced = !does;
+  if (does) reactor.hold();
+  else reactor.release();
+}
+
+module.exports = {
+  bytesRead,
+  bytesWritten,
+  end,
+  setKeepAlive,
+  setNoDelay,
+  setReferenced,
+  setTimeout,
+  write,
+};

@@ -1,0 +1,315 @@
+'use strict';
+
+const {
+  CLOSING,
+  EMPTY_BUFFER,
+  IN_CLOSED,
+  OPEN,
+  OUT_CLOSE,
+  OUT_END,
+  OUT_FLAG_FIN,
+  OUT_PAUSE,
+  OUT_RESUME,
+  OUT_TERMINATE,
+  STREAM,
+} = require('./constants');
+const inbound = require('./inbound');
+const { maskKey } = require('./mask-key');
+const { limit } = require('./limits');
+const outgoing = require('./outgoing');
+const { createEngine, parse } = require('./stream-engine');
+
+const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, ONE_BY_ONE, TERMINATED } = inbound;
+
+/** Bytes that a frame may need before its payload. */
+const HEADROOM = 14;
+
+const TAG_OF_FRAME = 0xffff;
+
+const kConnection = Symbol('connection');
+
+/** Connections that have written in this tick. */
+let corked = /** @type {StreamConnection[]} */ ([]);
+
+/** Whether there has been any connection over a stream. */
+let isAttached = false;
+
+/**
+ * A connection over a stream of Node: TLS, a pipe, any Duplex. It runs the engine on this thread and hands on the same
+ * records as the reactor does for its sockets.
+ */
+class StreamConnection {
+  /**
+   * @param {any} ws
+   * @param {any} socket Duplex
+   * @param {any} options Those of `setSocket`
+   */
+  constructor(ws, socket, options) {
+    this.ws = ws;
+    this.socket = socket;
+    this.engine = createEngine((ws._bits & CLIENT) === 0, options);
+    this.generateMask = options.generateMask;
+    this.closeTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    /** Whether the peer broke the protocol. */
+    this.failed = false;
+    this.pendingPongs = 0;
+    this.isCorked = false;
+    this.isParsing = false;
+    /** Chunks that came while handlers of an earlier one run. @type {Buffer[]} */
+    this.chunks = [];
+  }
+
+  /**
+   * Bytes from the peer.
+   *
+   * @param {Buffer} chunk It is unmasked in place
+   */
+  input(chunk) {
+    this.chunks.push(chunk);
+    if (!this.isParsing) this.parseAll();
+  }
+
+  parseAll() {
+    this.isParsing = true;
+    try {
+      for (let next = this.chunks.shift(); next !== undefined; next = this.chunks.shift()) {
+        parse(this.engine, next, this);
+      }
+    } finally {
+      this.isParsing = false;
+      // A handler threw.
+      if (this.chunks.length !== 0) process.nextTick(parseRest, this);
+      const { _bits: bits, _extra: extra } = this.ws;
+      if ((bits & HOLDING) !== 0 && (bits & GONE) === 0 && !extra.throttled) {
+        extra.throttled = true;
+        this.socket.pause();
+      }
+    }
+  }
+
+  /** @param {number} tag @param {Buffer} data */
+  take(tag, data) {
+    inbound.arrived(this.ws, tag, data);
+  }
+
+  /** @param {number} tag @param {Buffer} data */
+  takeLater(tag, data) {
+    inbound.hold(this.ws, tag, data);
+  }
+
+  /** The engine failed: that ends this connection and nothing else. */
+  broke() {
+    this.failed = true;
+    this.socket.destroy();
+  }
+
+  /**
+   * What the reactor does for a record without payload.
+   *
+   * @param {number} kind
+   */
+  command(kind) {
+    if (kind === OUT_PAUSE) {
+      this.socket.pause();
+    } else if (kind === OUT_RESUME) {
+      if (!this.ws.isPaused && !this.ws._extra.throttled) this.socket.resume();
+    } else if (kind === OUT_END) {
+      this.socket.end();
+    } else if (kind === OUT_TERMINATE) {
+      this.uncork();
+      this.socket.destroy();
+    }
+  }
+
+  /**
+   * Writes a frame.
+   *
+   * @param {number} tag kind | flags << 8, and whether it is masked against the rule
+   * @param {string | Uint8Array} data
+   * @param {any} [callback] Called when the stream has written it
+   */
+  post(tag, data, callback) {
+    const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
+    const buffer = /** @type {any} */ (Buffer.allocUnsafe(HEADROOM + length));
+    if (typeof data === 'string') buffer.utf8Write(data, HEADROOM);
+    else buffer.set(data, HEADROOM);
+    const isMasked = ((this.ws._bits & CLIENT) !== 0) !== ((tag & outgoing.MASK_FLIPPED) !== 0);
+    const key = isMasked ? maskKey(this.generateMask) : undefined;
+    const start = this.engine.frame(tag & TAG_OF_FRAME, buffer, HEADROOM, length, key);
+    this.write(buffer.subarray(start), callback);
+  }
+
+  /**
+   * Sends a close frame.
+   *
+   * @param {number | undefined} code
+   * @param {Uint8Array} reason
+   */
+  close(code, reason) {
+    let body = EMPTY_BUFFER;
+    if (code !== undefined) {
+      body = Buffer.allocUnsafe(2 + reason.length);
+      body.writeUInt16BE(code, 0);
+      body.set(reason, 2);
+    }
+    this.post(OUT_CLOSE | (OUT_FLAG_FIN << 8), body, (/** @type {any} */ error) => {
+      // The listener of the stream's 'error' deals with it.
+      if (error) return;
+      this.ws._bits |= CLOSE_SENT;
+      this.endIfDone();
+    });
+  }
+
+  /** Ends the stream once the closing handshake is done. */
+  endIfDone() {
+    const { _bits: bits } = this.ws;
+    if ((bits & CLOSE_SENT) !== 0 && ((bits & CLOSE_RECEIVED) !== 0 || this.failed)) this.socket.end();
+  }
+
+  /** Destroys the stream when closing takes too long. */
+  startCloseTimer() {
+    this.closeTimer = setTimeout(() => this.socket.destroy(), this.ws._closeTimeout);
+  }
+
+  /** The peer has nothing more to say: what follows is read and dropped, so that its end is seen. */
+  stopReading() {
+    if ((this.ws._bits & GONE) !== 0) return;
+    this.socket.removeListener('data', onData);
+    process.nextTick(resume, this.socket);
+  }
+
+  /**
+   * The automatic answer to a ping.
+   *
+   * @param {Buffer} data
+   */
+  answerPing(data) {
+    const { ws } = this;
+    if (!ws._autoPong || ws._readyState !== OPEN) return;
+    const most = limit(ws._options.maxPendingAutoPongs);
+    if (most > 0 && this.pendingPongs >= most) {
+      ws.terminate();
+      return;
+    }
+    this.pendingPongs++;
+    ws.pong(data, undefined, () => this.pendingPongs--);
+  }
+
+  /**
+   * Writes bytes as they are. All writes of a tick leave together.
+   *
+   * @param {string | Uint8Array} data
+   * @param {any} [callback]
+   */
+  write(data, callback) {
+    if (!this.isCorked) {
+      this.isCorked = true;
+      this.socket.cork();
+      if (corked.push(this) === 1) process.nextTick(uncorkAll);
+    }
+    this.socket.write(data, callback);
+  }
+
+  uncork() {
+    if (!this.isCorked) return;
+    this.isCorked = false;
+    this.socket.uncork();
+  }
+}
+
+function uncorkAll() {
+  const connections = corked;
+  corked = [];
+  for (const connection of connections) connection.uncork();
+}
+
+/** @param {StreamConnection} connection */
+function parseRest(connection) {
+  if (!connection.isParsing) connection.parseAll();
+}
+
+/** @param {any} socket */
+function resume(socket) {
+  socket.resume();
+}
+
+/** @this {any} @param {Buffer} chunk */
+function onData(chunk) {
+  this[kConnection].input(chunk);
+}
+
+/** @this {any} */
+function onDrain() {
+  this[kConnection].ws.emit('drain');
+}
+
+/** @this {any} */
+function onEnd() {
+  this[kConnection].ws._readyState = CLOSING;
+  this.end();
+}
+
+/** @this {any} */
+function onError() {
+  this.removeListener('error', onError);
+  this.on('error', () => {});
+  const connection = this[kConnection];
+  if (connection === undefined) return;
+  connection.ws._readyState = CLOSING;
+  this.destroy();
+}
+
+/** @this {any} */
+function onClose() {
+  const connection = this[kConnection];
+  const { ws } = connection;
+  this.removeListener('close', onClose);
+  this.removeListener('data', onData);
+  this.removeListener('drain', onDrain);
+  this.removeListener('end', onEnd);
+  this[kConnection] = undefined;
+  clearTimeout(connection.closeTimer);
+  ws._readyState = CLOSING;
+  ws._bits |= GONE;
+  try {
+    // A paused stream may have been destroyed with bytes that nobody read.
+    const unread = this._readableState.endEmitted ? 0 : this._readableState.length;
+    const isOver = connection.failed || (ws._bits & (CLOSE_RECEIVED | TERMINATED)) !== 0;
+    if (unread !== 0 && !isOver) connection.input(this.read(unread));
+  } finally {
+    inbound.closed(ws, IN_CLOSED);
+  }
+}
+
+/**
+ * Makes a stream the connection of a WebSocket, which is open then.
+ *
+ * @param {any} ws
+ * @param {any} socket Duplex
+ * @param {Buffer} head What was read of it after the handshake
+ * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
+ */
+function attachStream(ws, socket, head, options) {
+  if (!isAttached) process.once('exit', uncorkAll);
+  isAttached = true;
+  const connection = new StreamConnection(ws, socket, options);
+  const { allowSynchronousEvents = true } = options;
+  ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | STREAM;
+  ws._ensureExtra().stream = connection;
+  socket[kConnection] = connection;
+
+  // A mere Duplex has neither.
+  if (socket.setTimeout) socket.setTimeout(0);
+  if (socket.setNoDelay) socket.setNoDelay();
+  if (head.length > 0) socket.unshift(head);
+  socket.on('close', onClose);
+  socket.on('data', onData);
+  socket.on('drain', onDrain);
+  socket.on('end', onEnd);
+  socket.on('error', onError);
+
+  ws._readyState = OPEN;
+  ws.emit('open');
+}
+
+module.exports = { attachStream };

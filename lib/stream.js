@@ -1,0 +1,130 @@
+'use strict';
+
+const { Duplex } = require('node:stream');
+
+const { STREAM } = require('./constants');
+
+/**
+ * A stream over a WebSocket: what is written is sent, each chunk as a message; messages can be read.
+ *
+ * @param {any} ws
+ * @param {import('node:stream').DuplexOptions} [options]
+ * @returns {Duplex}
+ */
+function createWebSocketStream(ws, options) {
+  return new WebSocketStream(ws, options);
+}
+
+class WebSocketStream extends Duplex {
+  /**
+   * @param {any} ws
+   * @param {any} options
+   */
+  constructor(ws, options) {
+    super({ ...options, autoDestroy: false, emitClose: false, objectMode: false, writableObjectMode: false });
+    this._ws = ws;
+    /** Whether destroying the stream terminates the connection; after an error of the peer's it closes by itself. */
+    this._terminates = true;
+    ws.on('message', (/** @type {any} */ data, /** @type {boolean} */ isBinary) => {
+      const chunk = !isBinary && this.readableObjectMode ? data.toString() : data;
+      if (!this.push(chunk)) ws.pause();
+    });
+    ws.once('error', (/** @type {Error} */ error) => {
+      if (this.destroyed) return;
+      this._terminates = false;
+      this.destroy(error);
+    });
+    ws.once('close', () => {
+      if (!this.destroyed) this.push(null);
+    });
+    this.on('end', onEnd);
+    this.on('error', onError);
+  }
+
+  _read() {
+    if (this._ws.isPaused) this._ws.resume();
+  }
+
+  /**
+   * @param {any} chunk
+   * @param {BufferEncoding} encoding
+   * @param {(error?: Error) => void} callback
+   */
+  _write(chunk, encoding, callback) {
+    const ws = this._ws;
+    if (ws.readyState === ws.CONNECTING) ws.once('open', () => this._write(chunk, encoding, callback));
+    else ws.send(chunk, callback);
+  }
+
+  /** @param {(error?: Error) => void} callback */
+  _final(callback) {
+    const ws = this._ws;
+    if (ws.readyState === ws.CONNECTING) {
+      ws.once('open', () => this._final(callback));
+      return;
+    }
+    const socket = ws._socket;
+    // The handshake failed: 'error' is coming.
+    if (socket === null) return;
+    // The reactor ends its sockets itself, so that of those only the end can be seen.
+    const isStream = typeof ws._bits !== 'number' || (ws._bits & STREAM) !== 0;
+    if (isStream ? socket.writableFinished : ws.readyState === ws.CLOSED) {
+      callback();
+      if (this.readableEnded) this.destroy();
+      return;
+    }
+    if (isStream) {
+      // 'end' follows, with the 'close' of the WebSocket.
+      socket.once('finish', () => callback());
+    } else {
+      this.once('finish', () => {
+        if (this.readableEnded) this.destroy();
+      });
+      ws.once('close', () => callback());
+    }
+    ws.close();
+  }
+
+  /**
+   * @param {Error | null} error
+   * @param {(error: Error | null) => void} callback
+   */
+  _destroy(error, callback) {
+    const ws = this._ws;
+    if (ws.readyState === ws.CLOSED) {
+      callback(error);
+      process.nextTick(emitClose, this);
+      return;
+    }
+    let isCalled = false;
+    ws.once('error', (/** @type {Error} */ other) => {
+      isCalled = true;
+      callback(other);
+    });
+    ws.once('close', () => {
+      if (!isCalled) callback(error);
+      process.nextTick(emitClose, this);
+    });
+    if (this._terminates) ws.terminate();
+  }
+}
+
+/** @param {Duplex} stream */
+function emitClose(stream) {
+  stream.emit('close');
+}
+
+/** @this {WebSocketStream} */
+function onEnd() {
+  if (!this.destroyed && this.writableFinished) this.destroy();
+}
+
+/** @this {WebSocketStream} @param {Error} error */
+function onError(error) {
+  this.removeListener('error', onError);
+  this.destroy();
+  // Nobody listens but this: it stays an uncaught exception.
+  if (this.listenerCount('error') === 0) this.emit('error', error);
+}
+
+module.exports = { createWebSocketStream };

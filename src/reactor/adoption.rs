@@ -1,0 +1,64 @@
+//! Sockets whose upgrade was answered elsewhere.
+
+use crate::engine::deflate::Params;
+
+use super::connection::Phase;
+use super::consumer::Consumer;
+use super::handle::Adoption;
+use super::opening::Opening;
+use super::{Reactor, upgrade};
+
+impl<C: Consumer> Reactor<C> {
+    /// Takes a socket over.
+    pub(super) fn on_adopt(&mut self, adoption: Adoption) {
+        let Adoption { stream, id: chosen, response, prefix, listener, config, deflate } = adoption;
+        let id = match chosen {
+            Some(id) => self.connections.reserve(id),
+            None => self.connections.next_id(),
+        };
+        // A socket that refuses this is dead and will say so on the first read.
+        let _dead_anyway = stream.set_nonblocking(true);
+        let stream = mio::net::TcpStream::from_std(stream);
+        match id.and_then(|id| self.admit(id, stream, listener, config, Phase::Open)) {
+            Some(slot) => {
+                let tell = chosen.is_none();
+                self.guarded(slot, |reactor| reactor.open_adopted(slot, deflate, tell, &response, &prefix));
+            }
+            None => {
+                if let Some(id) = chosen {
+                    self.consumer.on_closed(id);
+                }
+            }
+        }
+    }
+
+    /// An adopted socket becomes a connection.
+    fn open_adopted(
+        &mut self,
+        slot: u32,
+        deflate: Option<Params>,
+        tell: bool,
+        response: &[u8],
+        prefix: &[u8],
+    ) {
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        upgrade::open(&mut session, deflate);
+        session.connection.announced = true;
+        if !response.is_empty() {
+            session.write(response);
+        }
+        if tell {
+            let opening = Opening {
+                listener: session.connection.listener,
+                local: session.local_address(),
+                remote: session.remote_address(),
+                request: None,
+                protocol: None,
+                extensions: None,
+                extensions_refused: false,
+            };
+            consumer.on_open(&mut session, &opening);
+        }
+        self.feed(slot, prefix);
+    }
+}

@@ -1,0 +1,96 @@
+import { Duplex, Writable } from 'node:stream';
+
+type Callback = (error?: Error | null) => void;
+
+/** What a frame is like. */
+export interface FrameOptions {
+  /** The type of the frame (RFC 6455, 5.2). */
+  opcode: number;
+  /** Whether it is the last one of its message. Default: false */
+  fin?: boolean;
+  /** Whether the payload is compressed. Default: false */
+  rsv1?: boolean;
+  /** Whether the payload is masked, as a client's has to be. Default: false */
+  mask?: boolean;
+  /** Whether the data must not be changed by masking. Default: false */
+  readOnly?: boolean;
+  /** Fills the four bytes of the masking key. Default: random bytes */
+  generateMask?(key: Buffer): void;
+}
+
+/** Makes frames, and writes them to a socket. */
+export class Sender {
+  /** A frame in one or two pieces, which can be written to any number of sockets. */
+  static frame(data: string | Uint8Array, options: FrameOptions): Array<string | Uint8Array>;
+  constructor(socket: Duplex, extensions?: Record<string, any>, generateMask?: (key: Buffer) => void);
+  /** @throws {TypeError | RangeError} As `WebSocket.close` */
+  close(code?: number, data?: string | Uint8Array, mask?: boolean, callback?: Callback): void;
+  /** @throws {RangeError} For more than 125 bytes */
+  ping(data: any, mask?: boolean, callback?: Callback): void;
+  /** @throws {RangeError} For more than 125 bytes */
+  pong(data: any, mask?: boolean, callback?: Callback): void;
+  send(
+    data: any,
+    options: { binary?: boolean; compress?: boolean; fin?: boolean; mask?: boolean },
+    callback?: Callback,
+  ): void;
+  /** Writes what `Sender.frame` returned. */
+  sendFrame(list: Array<string | Uint8Array>, callback?: Callback): void;
+}
+
+/**
+ * Takes the bytes of a connection, and emits 'message' (data, isBinary), 'ping' (data), 'pong' (data), 'conclude' (code,
+ * reason) and 'error'. What is written is unmasked in place.
+ */
+export class Receiver extends Writable {
+  constructor(options?: {
+    isServer?: boolean;
+    binaryType?: 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
+    allowSynchronousEvents?: boolean;
+    maxFragments?: number;
+    maxPayload?: number;
+    skipUTF8Validation?: boolean;
+  });
+}
+
+/** Options of permessage-deflate (RFC 7692). */
+export interface DeflateOptions {
+  serverNoContextTakeover?: boolean;
+  clientNoContextTakeover?: boolean;
+  serverMaxWindowBits?: boolean | number;
+  clientMaxWindowBits?: boolean | number;
+  /** Bytes below which a message is not compressed when the context is not kept. Default: 1024 */
+  threshold?: number;
+  /** Calls to zlib at a time, of all instances; the first instance decides. Default: 10 */
+  concurrencyLimit?: number;
+  zlibDeflateOptions?: object;
+  zlibInflateOptions?: object;
+  isServer?: boolean;
+  maxPayload?: number;
+}
+
+/** The extension permessage-deflate: negotiation, and compression by zlib. */
+export class PerMessageDeflate {
+  static readonly extensionName: 'permessage-deflate';
+  constructor(options?: DeflateOptions);
+  /** What was negotiated. */
+  params: Record<string, number | true> | null;
+  /** Parameters for the header of a client. */
+  offer(): Record<string, number | true>;
+  /**
+   * @param configurations The offers, or the answer, as `extension.parse` gives them
+   * @throws {Error | TypeError} When they cannot be accepted
+   */
+  accept(configurations: Array<Record<string, Array<string | true>>>): Record<string, number | true>;
+  /** Frees what zlib holds. */
+  cleanup(): void;
+  compress(data: string | Uint8Array, fin: boolean, callback: (error: Error | null, data?: Buffer) => void): void;
+  decompress(data: Uint8Array, fin: boolean, callback: (error: Error | null, data?: Buffer) => void): void;
+}
+
+/** The `Sec-WebSocket-Extensions` header. */
+export namespace extension {
+  /** @throws {SyntaxError} */
+  function parse(header: string): Record<string, Array<Record<string, Array<string | true>>>>;
+  function format(extensions: Record<string, any>): string;
+}
