@@ -5,6 +5,7 @@ import { ClientRequest, IncomingMessage } from 'node:http';
 import { Duplex, DuplexOptions } from 'node:stream';
 
 import * as client from './types/client';
+import * as deflate from './types/deflate';
 import * as tools from './types/tools';
 
 /**
@@ -184,7 +185,7 @@ declare namespace WebSocket {
   interface SendOptions {
     /** Default: true unless the data is text. */
     binary?: boolean;
-    /** Compress if permessage-deflate was negotiated, which it never is yet. Default: true */
+    /** Compress if permessage-deflate was negotiated. Default: true */
     compress?: boolean;
     /** Whether this is the last fragment of the message. Default: true */
     fin?: boolean;
@@ -288,8 +289,8 @@ declare namespace WebSocket {
     allowSynchronousEvents?: boolean;
     /** Keep the `clients` set. Default: true */
     clientTracking?: boolean;
-    /** Accepted, and never negotiated yet. Default: false */
-    perMessageDeflate?: boolean | Record<string, any>;
+    /** Compression; true is all defaults. Read when the server is made. Default: false */
+    perMessageDeflate?: boolean | deflate.ServerOptions;
     /** Chooses one of the offered subprotocols; falsy for none. Default: the first */
     handleProtocols?: ((protocols: Set<string>, request: IncomingMessage) => string | false) | null;
     /** Accepts or refuses a handshake; asynchronous when it has two parameters. */

@@ -36,6 +36,7 @@ module.exports = {
   IN_FLAG_OWNED: 0x80,
 
   IN_FLAG_BEFORE_SHOULD_HANDLE: 0x01,
+  IN_FLAG_BAD_EXTENSIONS: 0x02,
 
   // The payload of OPEN and REQUEST: byte offsets.
   OPENED_GENERATION: 0,
@@ -45,6 +46,7 @@ module.exports = {
   OPENED_FAMILY: 16,
   OPENED_REQUEST_LENGTH: 20,
   OPENED_PROTOCOL_LENGTH: 24,
+  OPENED_EXTENSIONS_LENGTH: 28,
   OPENED_LOCAL_ADDRESS: 32,
   OPENED_REMOTE_ADDRESS: 48,
   OPENED_REQUEST: 64,
@@ -68,6 +70,7 @@ module.exports = {
   OUT_FLAG_FIN: 1,
   OUT_FLAG_WANT_SENT: 2,
   OUT_FLAG_LARGE: 4,
+  OUT_FLAG_COMPRESS: 8,
 
   /** Bit of `ws._bits`: the connection is a stream of Node, `ws._extra.stream`, and not the reactor's. */
   STREAM: 0x4000,

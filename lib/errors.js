@@ -1,5 +1,10 @@
 'use strict';
 
+const ZLIB_ERRNO = new Map([
+  ['Z_DATA_ERROR', -3],
+  ['Z_BUF_ERROR', -5],
+]);
+
 /** @type {Array<{ code: string, message: string, closeCode: number, range: boolean } | undefined>} */
 let table = [];
 
@@ -22,6 +27,8 @@ function protocolError(kind, detail) {
   const message = row.message.replace('%d', String(detail));
   const error = /** @type {any} */ (row.range ? new RangeError(message) : new Error(message));
   error.code = row.code;
+  // As the errors of Node's zlib.
+  if (ZLIB_ERRNO.has(row.code)) error.errno = ZLIB_ERRNO.get(row.code);
   return error;
 }
 

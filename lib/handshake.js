@@ -23,6 +23,10 @@ class Handshake {
     this.server = server;
     this.request = request;
     this.socket = socket;
+    /** What the answer says of extensions, '' for nothing. */
+    this.extensions = '';
+    /** Whether the client's offers of extensions are refused. */
+    this.badExtensions = false;
   }
 
   /** From the path on; method, version and key have been checked. */
@@ -35,6 +39,9 @@ class Handshake {
       if (offered !== undefined) protocols = subprotocol.parse(offered);
     } catch {
       return this.refuse(400, 'Invalid Sec-WebSocket-Protocol header');
+    }
+    if (this.badExtensions) {
+      return this.refuse(400, 'Invalid or unacceptable Sec-WebSocket-Extensions header');
     }
     this.verify(protocols, Number(request.headers['sec-websocket-version']));
   }
@@ -102,6 +109,7 @@ class Handshake {
         : protocols.values().next().value;
       if (protocol) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
     }
+    if (this.extensions !== '') lines.push(`Sec-WebSocket-Extensions: ${this.extensions}`);
     server.emit('headers', lines, request);
     const bad = lines.find((line) => FORBIDDEN.test(line));
     if (bad !== undefined) {

@@ -3,6 +3,7 @@
 const net = require('node:net');
 const { inspect } = require('node:util');
 
+const { deflateOptions } = require('./deflate-options');
 const { limit } = require('./limits');
 const { WebSocket } = require('./websocket');
 
@@ -70,6 +71,7 @@ function merge(given) {
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
   if (port != null) options.port = portOf(port);
   for (const name of Object.keys(OWN)) own(options, name);
+  deflateOptions(options.perMessageDeflate);
   return options;
 }
 
@@ -158,6 +160,7 @@ function listenOptions(options, host, ask) {
     path: options.path ? String(options.path) : null,
     handshakeTimeout: own(options, 'handshakeTimeout'),
     ask,
+    perMessageDeflate: deflateOptions(options.perMessageDeflate),
     connection: connectionOptions(options),
   };
 }

@@ -4,6 +4,7 @@ const { isUint8Array } = require('node:util').types;
 
 const {
   EMPTY_BUFFER,
+  OUT_FLAG_COMPRESS,
   OUT_FLAG_FIN,
   OUT_FLAG_WANT_SENT,
   FastBuffer,
@@ -17,8 +18,10 @@ const outbox = require('./outbox');
 
 const FIN = OUT_FLAG_FIN << 8;
 const WANT_SENT = OUT_FLAG_WANT_SENT << 8;
-const TEXT = OUT_TEXT | FIN;
-const BINARY = OUT_BINARY | FIN;
+const COMPRESS = OUT_FLAG_COMPRESS << 8;
+/** What is sent without options. COMPRESS says nothing where permessage-deflate was not negotiated. */
+const TEXT = OUT_TEXT | FIN | COMPRESS;
+const BINARY = OUT_BINARY | FIN | COMPRESS;
 
 /** Of a tag of send(), ping() or pong(): masked by a server, not masked by a client. Streams only. */
 const MASK_FLIPPED = 1 << 16;
@@ -33,19 +36,40 @@ const PLAIN = Object.prototype;
  * The tag of a message that was sent with options. An own property that is undefined counts as given,
  * because ws spreads the options over its defaults.
  *
- * @param {any} options `{ binary, fin }`
+ * @param {any} options `{ binary, compress, fin }`
  * @param {boolean} binary Whether it is binary when the options do not say
  * @returns {number}
  */
 function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
-  // What is in a plain object is its own, unless somebody has put it into the prototype of all; asking costs more.
-  const plain = Object.getPrototypeOf(options) === PLAIN && !('binary' in PLAIN) && !('fin' in PLAIN);
-  const { binary: isBinary, fin } = options;
-  if (plain ? isBinary !== undefined || 'binary' in options : Object.hasOwn(options, 'binary')) binary = !!isBinary;
-  const tag = binary ? OUT_BINARY : OUT_TEXT;
-  const hasFin = plain ? fin !== undefined || 'fin' in options : Object.hasOwn(options, 'fin');
-  return !hasFin || fin ? tag | FIN : tag;
+  const plain = isPlain(options);
+  const { binary: isBinary, compress, fin } = options;
+  if (has(options, plain, isBinary, 'binary')) binary = !!isBinary;
+  let tag = binary ? OUT_BINARY : OUT_TEXT;
+  if (compress || !has(options, plain, compress, 'compress')) tag |= COMPRESS;
+  return fin || !has(options, plain, fin, 'fin') ? tag | FIN : tag;
+}
+
+/**
+ * @param {object} options
+ * @returns {boolean} Whether what can be read from `options` is its own: so in a plain object, as long as nobody has put
+ *   these names into the prototype of all objects
+ */
+function isPlain(options) {
+  return (
+    Object.getPrototypeOf(options) === PLAIN && !('binary' in PLAIN) && !('compress' in PLAIN) && !('fin' in PLAIN)
+  );
+}
+
+/**
+ * @param {object} options
+ * @param {boolean} plain See `isPlain`
+ * @param {any} value What was read
+ * @param {string} name
+ * @returns {boolean} Whether `options` has an own property of that name, also an undefined one
+ */
+function has(options, plain, value, name) {
+  return plain ? value !== undefined || name in options : Object.hasOwn(options, name);
 }
 
 /**

@@ -50,7 +50,15 @@ const fields = {
   },
 
   get _extensions() {
-    return {};
+    if (this._extensionsHeader === '') return {};
+    const [name, ...list] = this._extensionsHeader.split('; ');
+    /** @type {Record<string, true | number>} */
+    const params = {};
+    for (const param of list) {
+      const [key, value] = param.split('=');
+      params[key] = value === undefined ? true : Number(value);
+    }
+    return { [name]: { params } };
   },
 
   get _isServer() {

@@ -2,7 +2,12 @@
 
 const { IncomingMessage } = require('node:http');
 
-const { OPENED_REQUEST, OPENED_PROTOCOL_LENGTH, OPENED_REQUEST_LENGTH } = require('./constants');
+const {
+  OPENED_EXTENSIONS_LENGTH,
+  OPENED_PROTOCOL_LENGTH,
+  OPENED_REQUEST,
+  OPENED_REQUEST_LENGTH,
+} = require('./constants');
 
 /**
  * The upgrade request, as Node's HTTP server would have given it. The reactor's form is
@@ -98,4 +103,18 @@ function protocolText(bytes, start) {
   return bytes.toString('latin1', at, at + length);
 }
 
-module.exports = { UpgradeRequest, protocolText, requestText };
+/**
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
+ * @returns {string} What the answer says of extensions, '' for nothing
+ */
+function extensionsText(bytes, start) {
+  const length = bytes.readUInt32LE(start + OPENED_EXTENSIONS_LENGTH);
+  if (length === 0) return '';
+  const before =
+    bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH) + bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);
+  const at = start + OPENED_REQUEST + before;
+  return bytes.toString('latin1', at, at + length);
+}
+
+module.exports = { UpgradeRequest, extensionsText, protocolText, requestText };

@@ -2,6 +2,7 @@
 
 const {
   EMPTY_BUFFER,
+  IN_FLAG_BAD_EXTENSIONS,
   IN_FLAG_BEFORE_SHOULD_HANDLE,
   IN_CLOSED,
   IN_END,
@@ -14,7 +15,7 @@ const { Handshake } = require('./handshake');
 const outbox = require('./outbox');
 const { abandonSends, sent } = require('./outgoing');
 const reactor = require('./reactor');
-const { UpgradeRequest, requestText } = require('./request');
+const { UpgradeRequest, extensionsText, requestText } = require('./request');
 const { Socket, readPeer } = require('./socket');
 
 /**
@@ -55,6 +56,7 @@ class Upgrade extends Handshake {
     readPeer(this, slot, bytes, start);
     this.socket = /** @type {any} */ (new Socket(this));
     this.request = new UpgradeRequest(requestText(bytes, start), this);
+    this.extensions = extensionsText(bytes, start);
     this.answered = false;
     this.gone = false;
     this.isPaused = false;
@@ -102,6 +104,7 @@ class Upgrade extends Handshake {
    * @param {number} tag Of the REQUEST record
    */
   handle(tag) {
+    this.badExtensions = (tag & (IN_FLAG_BAD_EXTENSIONS << 8)) !== 0;
     if ((tag & (IN_FLAG_BEFORE_SHOULD_HANDLE << 8)) === 0) return this.decide();
     const [status, message, headers] = REFUSALS[(tag >>> 16) - 1] || [400, 'Bad Request'];
     this.refuse(status, message, headers);
@@ -119,7 +122,7 @@ class Upgrade extends Handshake {
   accept(response, protocol) {
     if (this.gone || this.socket.destroyed) return;
     this.push(OUT_ACCEPT, response);
-    this.server.opened(this, protocol, this.request, EMPTY_BUFFER, 0);
+    this.server.opened(this, protocol, this.extensions, this.request, EMPTY_BUFFER, 0);
   }
 
   /** @param {string} response */

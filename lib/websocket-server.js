@@ -9,7 +9,7 @@ const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
 const { listenOptions, merge, spin, watch } = require('./options');
 const reactor = require('./reactor');
-const { UpgradeRequest, protocolText, requestText } = require('./request');
+const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./request');
 const { isSecondSeen } = require('./request-visibility');
 const { readPeer } = require('./socket');
 const { Upgrade } = require('./upgrade');
@@ -180,13 +180,15 @@ class WebSocketServer extends EventEmitter {
    *
    * @param {any} peer Slot, generation and addresses; with a request the Upgrade
    * @param {string} protocol
+   * @param {string} extensions As in the answer
    * @param {any} request The one that hooks have seen; null to make it if somebody can see it
    * @param {Buffer} bytes What to make it of
    * @param {number} start Where in it the payload of the OPEN record begins
    */
-  opened(peer, protocol, request, bytes, start) {
+  opened(peer, protocol, extensions, request, bytes, start) {
     const ws = this._makeWebSocket(peer);
     ws._protocol = protocol;
+    ws._extensionsHeader = extensions;
     if (request !== null) ws._adopt(peer.socket);
     if (!this.isRunning()) {
       ws.terminate();
@@ -239,7 +241,8 @@ class WebSocketServer extends EventEmitter {
       new Upgrade(this, slot, bytes, start).handle(tag);
     } else {
       readPeer(opening, slot, bytes, start);
-      this.opened(opening, protocolText(bytes, start), null, bytes, start);
+      const protocol = protocolText(bytes, start);
+      this.opened(opening, protocol, extensionsText(bytes, start), null, bytes, start);
     }
   }
 

@@ -31,6 +31,9 @@ const { attachStream } = require('./stream-connection');
 const { BINARY, FIN, TEXT, command, post } = outgoing;
 const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
 
+/** The one extension there is. */
+const DEFLATE = 'permessage-deflate';
+
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
 class Extra {
   constructor() {
@@ -87,6 +90,7 @@ class WebSocket extends EventEmitter {
     const { allowSynchronousEvents = true } = options || {};
     this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
     this._protocol = '';
+    this._extensionsHeader = '';
     this._readyState = CONNECTING;
     this._slot = 0;
     this._generation = 0;
@@ -130,7 +134,7 @@ class WebSocket extends EventEmitter {
   }
 
   get extensions() {
-    return '';
+    return this._extensionsHeader === '' ? '' : DEFLATE;
   }
 
   get isPaused() {

@@ -2,6 +2,7 @@
 //
 //   npm run test:autobahn                          sections 1-7, 9 and 10: everything but compression
 //   npm run test:autobahn -- --cases 1.*,6.12.*    some of them
+//   npm run test:autobahn -- --cases 12.*,13.*     compression
 //   npm run test:autobahn -- --impl ws             the same cases against the ws package
 //   npm run test:autobahn -- --server ./file.mjs   or against any module that exports WebSocketServer
 
@@ -68,7 +69,7 @@ async function main() {
 
 async function startServer() {
   const { WebSocketServer } = await import(moduleOf());
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...LIMITS });
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...LIMITS, perMessageDeflate: true });
   server.on('connection', (socket) => {
     // Every protocol error is an 'error' event here: the verdict on it is the fuzzing client's.
     socket.on('error', () => {});

@@ -34,8 +34,6 @@ export function upgradeRequired(connection, body = 'Upgrade Required') {
   return `${head}Date: <date>\r\n${connection}\r\n\r\n${body}`;
 }
 
-// Compression is accepted as an option and never negotiated: every offer is declined.
-export const NO_DEFLATE = 'no permessage-deflate';
 export const KEEP_ALIVE = 'Connection: keep-alive\r\nKeep-Alive: timeout=5';
 export const CLOSE = 'Connection: close';
 

@@ -2,6 +2,7 @@
 #![no_main]
 
 use libfuzzer_sys::fuzz_target;
+use reactor_ws::engine::handshake::extensions::Acceptance;
 use reactor_ws::engine::handshake::{
     HeadScanner, HttpError, MAX_HEAD, Options, Parsed, Refusal, Request, check, write_accept, write_refusal,
 };
@@ -31,7 +32,9 @@ fn feed(bytes: &[u8], path: Option<&[u8]>, cuts: impl Iterator<Item = usize>) ->
         match scanner.parse(&bytes[..cut]) {
             Parsed::Incomplete => assert!(cut < MAX_HEAD),
             Parsed::Invalid(error) => return Outcome::Invalid(error),
-            Parsed::Request(request) => return answer(&request, &Options { path }),
+            Parsed::Request(request) => {
+                return answer(&request, &Options { path, deflate: Some(&Acceptance::default()) });
+            },
         }
     }
     Outcome::Incomplete
@@ -51,7 +54,7 @@ fn answer(request: &Request<'_>, options: &Options<'_>) -> Outcome {
     match check(request, options) {
         Ok(upgrade) => {
             assert!(!request.has_body());
-            write_accept(&mut response, &upgrade.accept, upgrade.protocol);
+            write_accept(&mut response, &upgrade.accept, upgrade.protocol, upgrade.deflate.as_ref().map(|deflate| &*deflate.answer));
         }
         Err(refusal) => {
             assert_eq!(Refusal::ALL[usize::from(refusal.number()) - 1], refusal);
@@ -62,6 +65,6 @@ fn answer(request: &Request<'_>, options: &Options<'_>) -> Outcome {
     let end = response.windows(4).position(|bytes| bytes == b"\r\n\r\n");
     let lines = &response[..end.expect("a response has a head")];
     assert!(lines.split(|&byte| byte == b'\n').rev().skip(1).all(|line| line.ends_with(b"\r")));
-    assert!(lines.iter().filter(|&&byte| byte == b'\n').count() <= 4);
+    assert!(lines.iter().filter(|&&byte| byte == b'\n').count() <= 5);
     Outcome::Request { head_len, normal_form, response }
 }

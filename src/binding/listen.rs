@@ -8,6 +8,7 @@ use std::time::Duration;
 use napi::{Env, Error, JsValue, Result, Status};
 use napi_derive::napi;
 
+use super::deflate::DeflateOptions;
 use crate::engine;
 use crate::reactor::{BoundListener, ListenAddress, ListenerConfig};
 
@@ -28,6 +29,8 @@ pub struct ListenOptions {
     pub handshake_timeout: f64,
     /// Which handshakes need JavaScript.
     pub ask: u32,
+    /// permessage-deflate; null: off.
+    pub per_message_deflate: Option<DeflateOptions>,
     /// How its connections are served.
     pub connection: ConnectionOptions,
 }
@@ -82,6 +85,7 @@ pub(super) fn bind(env: &Env, options: &ListenOptions) -> Result<BoundListener> 
 pub(super) fn config(options: &ListenOptions) -> Arc<ListenerConfig> {
     Arc::new(ListenerConfig {
         path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
+        deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
         handshake_timeout: millis(options.handshake_timeout),
         ..connection_config(&options.connection)
     })
@@ -110,7 +114,7 @@ fn latin1(c: char) -> u8 {
     u8::try_from(u32::from(c)).unwrap_or(0)
 }
 
-fn millis(millis: f64) -> Duration {
+pub(super) fn millis(millis: f64) -> Duration {
     /// What timers of Node can do at most; about 24 days.
     const LONGEST: f64 = 2_147_483_647.0;
     Duration::from_secs_f64(millis.clamp(0.0, LONGEST) / 1000.0)

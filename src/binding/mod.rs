@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 mod adopt;
+mod deflate;
 mod listen;
 mod payload;
 mod reactor;

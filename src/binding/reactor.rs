@@ -158,6 +158,7 @@ impl JsReactor {
             prefix: prefix.to_vec(),
             listener: NO_LISTENER,
             config: self.adopted_config.clone(),
+            deflate: None,
         })))
     }
 

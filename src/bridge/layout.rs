@@ -99,6 +99,8 @@ layout! {
     IN_FLAG_OWNED: u8 = 0x80;
     /// Flag of [`IN_REQUEST`]: the refusal in aux comes before `shouldHandle` in the order of ws.
     IN_FLAG_BEFORE_SHOULD_HANDLE: u8 = 0x01;
+    /// Flag of [`IN_REQUEST`]: `Sec-WebSocket-Extensions` is to be refused, whatever aux says.
+    IN_FLAG_BAD_EXTENSIONS: u8 = 0x02;
 
     /// [`Opened`], byte offset, `u32` little-endian: generation of the connection.
     OPENED_GENERATION: usize = 0;
@@ -114,11 +116,13 @@ layout! {
     OPENED_REQUEST_LENGTH: usize = 20;
     /// [`Opened`], byte offset, `u32` little-endian: length of the subprotocol in bytes.
     OPENED_PROTOCOL_LENGTH: usize = 24;
+    /// [`Opened`], byte offset, `u32` little-endian: length of the extensions in bytes.
+    OPENED_EXTENSIONS_LENGTH: usize = 28;
     /// [`Opened`], byte offset, 16 bytes: local address, IPv4 in the first 4.
     OPENED_LOCAL_ADDRESS: usize = 32;
     /// [`Opened`], byte offset, 16 bytes: remote address, IPv4 in the first 4.
     OPENED_REMOTE_ADDRESS: usize = 48;
-    /// [`Opened`], byte offset: the request in normal form, latin1; the subprotocol follows it.
+    /// [`Opened`], byte offset: the request in normal form, latin1; the subprotocol and the extensions follow it.
     OPENED_REQUEST: usize = 64;
 
     /// Bytes of an outbound record before its payload.
@@ -200,12 +204,14 @@ pub struct Opened<'a> {
     pub request: &'a [u8],
     /// The chosen subprotocol, empty for none, latin1.
     pub protocol: &'a [u8],
+    /// The value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1.
+    pub extensions: &'a [u8],
 }
 
 impl Opened<'_> {
     /// Bytes that [`encode`](Self::encode) appends.
     pub const fn encoded_len(&self) -> usize {
-        OPENED_REQUEST + self.request.len() + self.protocol.len()
+        OPENED_REQUEST + self.request.len() + self.protocol.len() + self.extensions.len()
     }
 
     /// Appends the layout of the `OPENED_` constants to `out`.
@@ -220,7 +226,7 @@ impl Opened<'_> {
             // Heads are limited to some KiB long before they come here.
             self.request.len() as u32,
             self.protocol.len() as u32,
-            0,
+            self.extensions.len() as u32,
         ];
         out.reserve(self.encoded_len());
         out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
@@ -228,6 +234,7 @@ impl Opened<'_> {
         out.extend_from_slice(&remote);
         out.extend_from_slice(self.request);
         out.extend_from_slice(self.protocol);
+        out.extend_from_slice(self.extensions);
     }
 }
 

@@ -33,6 +33,30 @@ pub enum ErrorKind {
     UnsupportedMessageLength = 11,
     /// A message of more frames than [`Config::max_fragments`](super::Config::max_fragments).
     TooManyFragments = 12,
+    /// A block of a reserved type (RFC 1951; the sentence is zlib's, as are those of its neighbours).
+    DeflateInvalidBlockType = 13,
+    /// A stored block whose length and its complement differ.
+    DeflateInvalidStoredLengths = 14,
+    /// A block with more symbols than there are.
+    DeflateTooManySymbols = 15,
+    /// Code lengths that are no Huffman code.
+    DeflateInvalidCodeLengths = 16,
+    /// A code length that is repeated before the first or beyond the last.
+    DeflateInvalidBitLengthRepeat = 17,
+    /// A block that has no code for its end.
+    DeflateMissingEndOfBlock = 18,
+    /// Literal and length codes that are no Huffman code.
+    DeflateInvalidLiterals = 19,
+    /// Distance codes that are no Huffman code.
+    DeflateInvalidDistances = 20,
+    /// A literal or length that has no meaning.
+    DeflateInvalidLiteral = 21,
+    /// A distance that has no meaning.
+    DeflateInvalidDistance = 22,
+    /// A distance beyond the beginning of what came in.
+    DeflateDistanceTooFar = 23,
+    /// A compressed message that ends inside a block (RFC 7692, section 7.2.2).
+    DeflateUnexpectedEnd = 24,
 }
 
 /// The JavaScript class of an error.
@@ -65,6 +89,17 @@ impl ErrorKind {
     /// All rows; the row of the kind with number n is at n - 1.
     pub fn table() -> &'static [ErrorRow] {
         &TABLE
+    }
+
+    /// The kind of an error of zlib, by zlib's sentence.
+    pub(in crate::engine) fn of_zlib(sentence: &str) -> Option<Self> {
+        // Where it copies from the window, zlib-rs says one of them in its own words.
+        let sentence = if sentence == "invalid distance code too far back" {
+            Self::DeflateDistanceTooFar.row().sentence
+        } else {
+            sentence
+        };
+        TABLE.iter().find(|row| row.sentence == sentence).map(|row| row.kind)
     }
 
     /// What follows from this kind.
@@ -118,14 +153,20 @@ const fn row(
     sentence: &'static str,
     detailed: bool,
 ) -> ErrorRow {
-    // ws has one error that is no RangeError.
+    // ws has one error of its own that is no RangeError.
     let class =
         if matches!(kind, ErrorKind::InvalidUtf8) { ErrorClass::Error } else { ErrorClass::RangeError };
     ErrorRow { kind, close_code, code, sentence, detailed, class }
 }
 
+/// An error of inflating, as Node's zlib reports it.
+const fn zlib(kind: ErrorKind, code: &'static str, sentence: &'static str) -> ErrorRow {
+    let close_code = CloseCode::INVALID_PAYLOAD_DATA;
+    ErrorRow { kind, close_code, code, sentence, detailed: false, class: ErrorClass::Error }
+}
+
 #[rustfmt::skip]
-static TABLE: [ErrorRow; 12] = [
+static TABLE: [ErrorRow; 24] = [
     row(ErrorKind::UnexpectedRsv23, CloseCode::PROTOCOL_ERROR, "WS_ERR_UNEXPECTED_RSV_2_3",
         "Invalid WebSocket frame: RSV2 and RSV3 must be clear", false),
     row(ErrorKind::UnexpectedRsv1, CloseCode::PROTOCOL_ERROR, "WS_ERR_UNEXPECTED_RSV_1",
@@ -150,4 +191,16 @@ static TABLE: [ErrorRow; 12] = [
         "Max payload size exceeded", false),
     row(ErrorKind::TooManyFragments, CloseCode::POLICY_VIOLATION, "WS_ERR_TOO_MANY_BUFFERED_PARTS",
         "Too many message fragments", false),
+    zlib(ErrorKind::DeflateInvalidBlockType, "Z_DATA_ERROR", "invalid block type"),
+    zlib(ErrorKind::DeflateInvalidStoredLengths, "Z_DATA_ERROR", "invalid stored block lengths"),
+    zlib(ErrorKind::DeflateTooManySymbols, "Z_DATA_ERROR", "too many length or distance symbols"),
+    zlib(ErrorKind::DeflateInvalidCodeLengths, "Z_DATA_ERROR", "invalid code lengths set"),
+    zlib(ErrorKind::DeflateInvalidBitLengthRepeat, "Z_DATA_ERROR", "invalid bit length repeat"),
+    zlib(ErrorKind::DeflateMissingEndOfBlock, "Z_DATA_ERROR", "invalid code -- missing end-of-block"),
+    zlib(ErrorKind::DeflateInvalidLiterals, "Z_DATA_ERROR", "invalid literal/lengths set"),
+    zlib(ErrorKind::DeflateInvalidDistances, "Z_DATA_ERROR", "invalid distances set"),
+    zlib(ErrorKind::DeflateInvalidLiteral, "Z_DATA_ERROR", "invalid literal/length code"),
+    zlib(ErrorKind::DeflateInvalidDistance, "Z_DATA_ERROR", "invalid distance code"),
+    zlib(ErrorKind::DeflateDistanceTooFar, "Z_DATA_ERROR", "invalid distance too far back"),
+    zlib(ErrorKind::DeflateUnexpectedEnd, "Z_BUF_ERROR", "unexpected end of file"),
 ];

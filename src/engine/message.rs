@@ -1,6 +1,7 @@
 //! Fragments to one message (RFC 6455, section 5.4), and its limits.
 
 use super::Config;
+use super::deflate::{Extension, Incomplete};
 use super::error::{ErrorKind, ProtocolError};
 use super::event::{Event, MessageKind, Payload};
 use super::frame::Header;
@@ -18,6 +19,7 @@ pub(in crate::engine) struct Message {
     /// Frames that are complete.
     fragments: u32,
     kind: Option<MessageKind>,
+    compressed: bool,
     utf8: Validator,
 }
 
@@ -36,7 +38,10 @@ impl Message {
 
     /// A data frame begins.
     pub(in crate::engine) fn begin_frame(&mut self, header: &Header) {
-        self.kind = header.opcode.message_kind().or(self.kind);
+        if let Some(kind) = header.opcode.message_kind() {
+            self.kind = Some(kind);
+            self.compressed = header.compressed;
+        }
         self.declared = self.declared.saturating_add(header.payload_len);
     }
 
@@ -44,10 +49,20 @@ impl Message {
     pub(in crate::engine) fn append(
         &mut self,
         config: &Config,
+        extension: Option<&mut Extension>,
         bytes: &[u8],
         fin: bool,
         remaining: u64,
     ) -> Result<(), ProtocolError> {
+        if self.compressed
+            && let Some(extension) = extension
+        {
+            let limit = usize::try_from(config.max_payload).unwrap_or(usize::MAX);
+            let limit = if limit == 0 { usize::MAX - 1 } else { limit };
+            let utf8 = if self.validates(config) { Some(&mut self.utf8) } else { None };
+            let to = Incomplete { message: &mut self.data, limit, utf8 };
+            return Ok(extension.inflate(bytes, remaining == 0, fin, to)?);
+        }
         if self.validates(config) && !self.utf8.feed(bytes) {
             return Err(ErrorKind::InvalidUtf8.into());
         }

@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 
 pub mod config;
+pub mod deflate;
 pub mod error;
 pub mod event;
 pub mod frame;
@@ -29,6 +30,9 @@ pub use error::{ErrorClass, ErrorKind, ErrorRow, ProtocolError};
 pub use event::{Event, MessageKind, Payload};
 pub use frame::{CloseCode, EncodedHeader, FrameKind};
 
+use std::sync::Arc;
+
+use deflate::Extension;
 use frame::{MAX_HEADER_LEN, OpCode};
 use message::Message;
 use receive::Whole;
@@ -50,6 +54,8 @@ pub struct Engine {
     close_sent: bool,
     /// Whether the last data frame that was encoded left its message unfinished.
     sending_message: bool,
+    /// permessage-deflate, if it was negotiated.
+    extension: Option<Box<Extension>>,
 }
 
 impl Engine {
@@ -63,6 +69,7 @@ impl Engine {
             header_len: 0,
             close_sent: false,
             sending_message: false,
+            extension: None,
         }
     }
 
@@ -126,11 +133,70 @@ impl Engine {
             FrameKind::Pong => OpCode::Pong,
             FrameKind::Close => OpCode::Close,
         };
+        let mut compressed = false;
         if !opcode.is_control() {
+            if let Some(extension) = &mut self.extension {
+                compressed = !self.sending_message && extension.compresses();
+                if fin {
+                    extension.end_message();
+                }
+            }
             self.sending_message = !fin;
         }
         self.close_sent |= opcode == OpCode::Close;
-        EncodedHeader::encode(opcode, fin || opcode.is_control(), len, mask)
+        EncodedHeader::encode(opcode, (fin || opcode.is_control(), compressed), len, mask)
+    }
+
+    /// Turns permessage-deflate on, as the handshake negotiated it (RFC 7692). Before the first frame of either side.
+    pub fn enable_deflate(
+        &mut self,
+        role: Role,
+        params: deflate::Params,
+        settings: &deflate::Settings,
+        pool: &Arc<deflate::Pool>,
+    ) {
+        self.extension = Some(Box::new(Extension::new(role, params, settings, pool.clone())));
+    }
+
+    /// Whether permessage-deflate is on.
+    #[inline]
+    pub fn has_deflate(&self) -> bool {
+        self.extension.is_some()
+    }
+
+    /// Whether the payload of the next data frame, of `len` bytes, has to go through [`compress`](Self::compress)
+    /// before [`encode`](Self::encode). `wanted` is the sender's wish; as in ws it is decided for a whole message by its first
+    /// frame, whose length is compared with the threshold. To be called once for each data frame.
+    pub fn will_compress(&mut self, wanted: bool, len: usize) -> bool {
+        let first = !self.sending_message;
+        self.extension.as_mut().is_some_and(|extension| extension.wants(wanted, first, len))
+    }
+
+    /// Appends the payload of the next data frame to `out`, compressed (RFC 7692, section 7.2.1).
+    pub fn compress(&mut self, payload: &[u8], fin: bool, out: &mut Vec<u8>) {
+        let first = !self.sending_message;
+        if let Some(extension) = &mut self.extension {
+            extension.deflate(payload, first, fin, out);
+        }
+    }
+
+    /// Whether it holds a compression context between or inside messages.
+    pub fn holds_contexts(&self) -> bool {
+        self.extension.as_ref().is_some_and(|extension| extension.holds_context())
+    }
+
+    /// Bytes of heap that compression takes, see [`deflate`].
+    pub fn context_bytes(&self) -> usize {
+        self.extension.as_ref().map_or(0, |extension| extension.buffered())
+    }
+
+    /// Gives compression contexts back that no message under way needs. Later messages are compressed less well; what
+    /// the peer's may refer to is remembered if [`releasable`](deflate::Settings::releasable) says so, else its context stays.
+    pub fn release_contexts(&mut self) {
+        let sending = self.sending_message;
+        if let Some(extension) = &mut self.extension {
+            extension.release(sending);
+        }
     }
 
     /// Whether the header of a close frame has been encoded.
@@ -148,7 +214,8 @@ impl Engine {
         matches!(self.stage, Stage::Failed)
     }
 
-    /// Bytes of heap that unfinished frames and messages occupy: at most about twice what came in of them.
+    /// Bytes of heap that unfinished frames and messages occupy: at most about twice what came in of them, and at
+    /// most the limit of compressed ones.
     pub fn buffered(&self) -> usize {
         self.message.buffered() + self.control.capacity()
     }

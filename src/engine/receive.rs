@@ -27,6 +27,7 @@ impl Engine {
         let expected = Expected {
             masked: config.role == Role::Server,
             continuation: self.message.is_under_way(),
+            compression: self.extension.is_some(),
             room: self.message.room(config),
         };
         if self.header_len > 0 {
@@ -89,7 +90,7 @@ impl Engine {
         match header.opcode {
             OpCode::Continuation | OpCode::Text | OpCode::Binary => {
                 self.message.begin_frame(header);
-                self.message.append(config, bytes, header.fin, 0)?;
+                self.message.append(config, self.extension.as_deref_mut(), bytes, header.fin, 0)?;
                 self.message.end_frame(config, header.fin)
             }
             OpCode::Ping => Ok(Some(Event::Ping(payload.into()))),
@@ -130,7 +131,8 @@ impl Engine {
         if frame.opcode.is_control() {
             self.control.extend_from_slice(bytes);
         } else {
-            self.message.append(config, bytes, frame.fin, frame.remaining)?;
+            let extension = self.extension.as_deref_mut();
+            self.message.append(config, extension, bytes, frame.fin, frame.remaining)?;
         }
 
         if frame.remaining > 0 {
@@ -160,7 +162,7 @@ impl Engine {
             return Err(ErrorKind::InvalidUtf8.into());
         }
         self.stage = Stage::Closed;
-        self.message = Message::default();
+        self.end_incoming();
         Ok(code)
     }
 
@@ -168,9 +170,17 @@ impl Engine {
     pub(super) fn fail(&mut self, error: ProtocolError, input: &[u8], pos: &mut usize) -> Event {
         *pos = input.len();
         self.stage = Stage::Failed;
-        self.message = Message::default();
+        self.end_incoming();
         self.control = Vec::new();
         Event::Error(error)
+    }
+
+    /// Frees what only a further frame could need.
+    fn end_incoming(&mut self) {
+        self.message = Message::default();
+        if let Some(extension) = &mut self.extension {
+            extension.end_incoming();
+        }
     }
 }
 

@@ -1,5 +1,7 @@
 //! Sockets whose upgrade was answered elsewhere.
 
+use crate::engine::deflate::Params;
+
 use super::connection::Phase;
 use super::consumer::Consumer;
 use super::handle::Adoption;
@@ -9,7 +11,7 @@ use super::{Reactor, upgrade};
 impl<C: Consumer> Reactor<C> {
     /// Takes a socket over.
     pub(super) fn on_adopt(&mut self, adoption: Adoption) {
-        let Adoption { stream, id: chosen, response, prefix, listener, config } = adoption;
+        let Adoption { stream, id: chosen, response, prefix, listener, config, deflate } = adoption;
         let id = match chosen {
             Some(id) => self.connections.reserve(id),
             None => self.connections.next_id(),
@@ -20,7 +22,7 @@ impl<C: Consumer> Reactor<C> {
         match id.and_then(|id| self.admit(id, stream, listener, config, Phase::Open)) {
             Some(slot) => {
                 let tell = chosen.is_none();
-                self.guarded(slot, |reactor| reactor.open_adopted(slot, tell, &response, &prefix));
+                self.guarded(slot, |reactor| reactor.open_adopted(slot, deflate, tell, &response, &prefix));
             }
             None => {
                 if let Some(id) = chosen {
@@ -31,9 +33,16 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// An adopted socket becomes a connection.
-    fn open_adopted(&mut self, slot: u32, tell: bool, response: &[u8], prefix: &[u8]) {
+    fn open_adopted(
+        &mut self,
+        slot: u32,
+        deflate: Option<Params>,
+        tell: bool,
+        response: &[u8],
+        prefix: &[u8],
+    ) {
         let Some((mut session, consumer)) = self.session(slot) else { return };
-        upgrade::open(&mut session);
+        upgrade::open(&mut session, deflate);
         session.connection.announced = true;
         if !response.is_empty() {
             session.write(response);
@@ -45,6 +54,8 @@ impl<C: Consumer> Reactor<C> {
                 remote: session.remote_address(),
                 request: None,
                 protocol: None,
+                extensions: None,
+                extensions_refused: false,
             };
             consumer.on_open(&mut session, &opening);
         }

@@ -4,8 +4,9 @@ use std::time::Duration;
 
 use crate::bridge::chunk::{Chunk, OutRecord};
 use crate::bridge::layout::{
-    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_KEEP_ALIVE,
-    OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_TERMINATE, OUT_TEXT, OUT_WRITE,
+    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT,
+    OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_TERMINATE,
+    OUT_TEXT, OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind};
@@ -13,6 +14,8 @@ use crate::engine::{CloseCode, FrameKind};
 use super::connection::{HEADROOM, Phase};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
+use super::deferred::Pending;
+use super::deflating::is_data;
 use super::session::Session;
 use super::{Reactor, upgrade};
 
@@ -40,7 +43,7 @@ impl<C: Consumer> Reactor<C> {
         if record.kind == OUT_ACCEPT {
             return self.on_accept_record(id, payload.bytes);
         }
-        apply(&mut session, record, payload);
+        submit(&mut session, Head { kind: record.kind, flags: record.flags, aux: record.aux }, payload);
     }
 
     fn on_accept_record(&mut self, id: ConnectionId, response: &[u8]) {
@@ -63,16 +66,66 @@ struct Outbound<'a> {
     more: bool,
 }
 
-fn apply(session: &mut Session<'_>, record: &OutRecord, payload: Outbound<'_>) {
-    let fin = record.flags & OUT_FLAG_FIN != 0;
+impl Outbound<'_> {
+    fn as_slice(&self) -> &[u8] {
+        match &self.owned {
+            Some(owned) => owned.get(HEADROOM..).unwrap_or_default(),
+            None => self.bytes,
+        }
+    }
+}
+
+/// What a record is, apart from its payload and whom it is for.
+#[derive(Clone, Copy)]
+struct Head {
+    kind: u8,
+    flags: u8,
+    aux: u16,
+}
+
+/// Applies a record, unless it has to wait for a message that is being compressed.
+fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
+    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME);
+    let len = payload.as_slice().len();
+    let data = is_data(head.kind) && session.connection.engine.has_deflate();
+    let waits = if data { session.must_wait(head.flags, len) } else { session.connection.deferred.is_some() };
+    if waits && !at_once {
+        let Head { kind, flags, aux } = head;
+        let start = if payload.owned.is_some() { HEADROOM } else { 0 };
+        let bytes = payload.owned.unwrap_or_else(|| payload.bytes.to_vec());
+        return session.defer(Pending { kind, flags, aux, bytes, start });
+    }
+    if data && session.connection.engine.will_compress(head.flags & OUT_FLAG_COMPRESS != 0, len) {
+        session.account(wire_len(len, false));
+        session.compressed(head.kind, head.flags, payload.as_slice());
+        return mark(session, head.flags);
+    }
+    apply(session, head, payload);
+}
+
+/// Applies what waited and is no data frame.
+pub(super) fn apply_pending(session: &mut Session<'_>, pending: &Pending) {
+    let head = Head { kind: pending.kind, flags: pending.flags, aux: pending.aux };
+    apply(session, head, Outbound { bytes: pending.payload(), owned: None, more: true });
+}
+
+/// Notes a send whose sender wants to hear of its end.
+pub(super) fn mark(session: &mut Session<'_>, flags: u8) {
+    if flags & OUT_FLAG_WANT_SENT != 0 {
+        session.mark();
+    }
+}
+
+fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
+    let fin = head.flags & OUT_FLAG_FIN != 0;
     let bytes = payload.bytes;
-    match record.kind {
+    match head.kind {
         OUT_TEXT => send(session, FrameKind::Text, fin, payload),
         OUT_BINARY => send(session, FrameKind::Binary, fin, payload),
         OUT_PING => send(session, FrameKind::Ping, true, payload),
         OUT_PONG => send(session, FrameKind::Pong, true, payload),
         OUT_CLOSE => {
-            let code = CloseCode::new(record.aux);
+            let code = CloseCode::new(head.aux);
             session.account(wire_len(if code.is_some() { bytes.len() + 2 } else { 0 }, false));
             session.close(code, bytes);
         }
@@ -87,13 +140,11 @@ fn apply(session: &mut Session<'_>, record: &OutRecord, payload: Outbound<'_>) {
         // A refusal that the consumer has written itself: whatever the peer still says is no request.
         OUT_END if matches!(session.connection.phase, Phase::Asked(_)) => session.respond(&[]),
         OUT_END => session.end(),
-        OUT_NO_DELAY => session.set_no_delay(record.aux != 0),
-        OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(record.aux.into())),
+        OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
+        OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(head.aux.into())),
         _ => {}
     }
-    if record.flags & OUT_FLAG_WANT_SENT != 0 {
-        session.mark();
-    }
+    mark(session, head.flags);
 }
 
 fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound<'_>) {

@@ -3,6 +3,8 @@
 use std::time::Duration;
 
 use crate::engine;
+use crate::engine::deflate::{DEFAULT_BUDGET, Settings};
+use crate::engine::handshake::extensions::Acceptance;
 
 /// What every connection of one listener (or one adopted socket) is served with.
 #[derive(Debug, Clone, PartialEq)]
@@ -11,6 +13,8 @@ pub struct ListenerConfig {
     pub engine: engine::Config,
     /// Only this path is served, up to the `?`; `None` serves every path. A mismatch is answered with 400.
     pub path: Option<Box<[u8]>>,
+    /// permessage-deflate; `None` does not look at what clients offer. Default: `None`.
+    pub deflate: Option<DeflateConfig>,
     /// Answer pings without asking the handler. Default: true.
     pub auto_pong: bool,
     /// Automatic pongs that may wait for a peer that does not read; one more ends the connection. 0 = no limit. Default: 60.
@@ -32,6 +36,7 @@ impl Default for ListenerConfig {
         Self {
             engine: engine::Config::default(),
             path: None,
+            deflate: None,
             auto_pong: true,
             max_pending_auto_pongs: 60,
             handshake_timeout: Duration::from_secs(10),
@@ -41,6 +46,18 @@ impl Default for ListenerConfig {
             high_water_mark: 1 << 20,
         }
     }
+}
+
+/// How permessage-deflate is negotiated and used.
+#[derive(Debug, Clone, Copy, Default, PartialEq)]
+pub struct DeflateConfig {
+    /// Which offers are accepted, and how they are answered.
+    pub acceptance: Acceptance,
+    /// How messages are compressed. `releasable` follows from `release_after`.
+    pub settings: Settings,
+    /// Compression contexts that were not used for so long are freed, see [`crate::engine::deflate`]. Zero = never.
+    /// Default: zero.
+    pub release_after: Duration,
 }
 
 /// Settings of one reactor thread.
@@ -55,11 +72,19 @@ pub struct ReactorConfig {
     /// accepted. Unfinished messages count only while the consumer has something to take, which is what lifts the
     /// pressure. Default: 64 MiB.
     pub total_mark: usize,
+    /// Bytes that contexts for compressing may take that are kept between messages, all connections together; what does
+    /// not fit is not kept. Default: 64 MiB.
+    pub deflate_budget: usize,
 }
 
 impl Default for ReactorConfig {
     fn default() -> Self {
-        Self { spin: Spin::Automatic, connection_mark: 1 << 20, total_mark: 64 << 20 }
+        Self {
+            spin: Spin::Automatic,
+            connection_mark: 1 << 20,
+            total_mark: 64 << 20,
+            deflate_budget: DEFAULT_BUDGET,
+        }
     }
 }
 
@@ -88,6 +113,12 @@ pub(super) const SMALLEST_READ: usize = 1 << 10;
 pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
 /// The largest single read.
 pub(super) const READ_SIZE: usize = 64 << 10;
+/// The largest single read of a connection whose messages may be compressed: a byte can become a thousand, and what has
+/// been read is inflated before anything else gets its turn.
+pub(super) const COMPRESSED_READ_SIZE: usize = 8 << 10;
+/// Bytes compressed per turn, and of one message before other connections get theirs.
+pub(super) const COMPRESS_BUDGET: usize = 256 << 10;
+pub(super) const COMPRESS_SLICE: usize = 64 << 10;
 /// Bytes written to one connection before the others get their turn: a fast reader of a long queue would hold it.
 pub(super) const WRITE_BUDGET: usize = 1 << 20;
 /// Connections accepted by one listener per turn.

@@ -2,14 +2,16 @@
 
 use std::io;
 use std::sync::Arc;
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 
+use crate::engine::deflate::Params;
 use crate::engine::handshake::HeadScanner;
 use crate::engine::{Engine, FrameKind};
 
 use super::config::ListenerConfig;
+use super::deferred::Deferred;
 use super::outgoing::{Flushed, Outgoing, Pool};
 use super::timers::Deadline;
 
@@ -63,6 +65,10 @@ pub(super) struct Connection {
     pub(super) accepted: u64,
     /// Values of `outgoing.pushed()` at which the consumer wants to hear that all up to it is in the kernel.
     pub(super) marks: Vec<u64>,
+    /// Sends that wait for a message that is being compressed.
+    pub(super) deferred: Option<Box<Deferred>>,
+    /// When compression contexts were used last; `None` when there are none to release.
+    pub(super) contexts_used: Option<Instant>,
 }
 
 /// How far the connection has come.
@@ -88,6 +94,8 @@ pub(super) struct Head {
     pub(super) orphan: bool,
     /// The consumer, which decides, has been told that the peer has ended its side.
     pub(super) ended: bool,
+    /// What was negotiated about permessage-deflate, while the consumer decides.
+    pub(super) deflate: Option<Params>,
 }
 
 /// What the deadline is for.
@@ -131,6 +139,8 @@ impl Connection {
             received: 0,
             accepted: 0,
             marks: Vec::new(),
+            deferred: None,
+            contexts_used: None,
         }
     }
 

@@ -9,8 +9,9 @@ use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
-    IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_BEFORE_SHOULD_HANDLE,
-    IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
+    IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_BAD_EXTENSIONS,
+    IN_FLAG_BEFORE_SHOULD_HANDLE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REQUEST, IN_SENT,
+    IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
 use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
@@ -136,6 +137,7 @@ impl Forward {
             remote: opening.remote,
             request: &request,
             protocol: opening.protocol.unwrap_or_default(),
+            extensions: opening.extensions.unwrap_or_default().as_bytes(),
         };
         let mut payload = Vec::new();
         opened.encode(&mut payload);
@@ -191,7 +193,8 @@ impl Consumer for Forward {
                 (early, u16::from(refusal.number()))
             }
         };
-        self.opening(session, IN_REQUEST, flags, aux, opening);
+        let refused = if opening.extensions_refused { IN_FLAG_BAD_EXTENSIONS } else { 0 };
+        self.opening(session, IN_REQUEST, flags | refused, aux, opening);
     }
 
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {

@@ -7,6 +7,7 @@ use mio::Waker;
 
 use crate::bridge::chunk::{Chunk, Outbox};
 use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
+use crate::engine::deflate::Params;
 use crate::engine::{CloseCode, MessageKind};
 
 use super::config::ListenerConfig;
@@ -53,6 +54,8 @@ pub struct Adoption {
     pub listener: u32,
     /// How it is served.
     pub config: Arc<ListenerConfig>,
+    /// What was negotiated about permessage-deflate; how it is used is in `config`.
+    pub deflate: Option<Params>,
 }
 
 pub(super) struct Shared {

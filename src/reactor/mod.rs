@@ -16,6 +16,8 @@ mod config;
 mod connection;
 mod connections;
 mod consumer;
+mod deferred;
+mod deflating;
 mod forward;
 mod handle;
 mod handler;
@@ -24,12 +26,14 @@ mod opening;
 mod outgoing;
 mod reading;
 mod session;
+mod silence;
 mod socket;
 mod spin;
 #[cfg(test)]
 mod tests;
 mod timers;
 mod upgrade;
+mod waiting;
 mod writing;
 
 use std::collections::HashMap;
@@ -44,7 +48,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
 
-pub use config::{ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
+pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
 pub use connection::HEADROOM;
 pub use connections::ConnectionId;
 pub use consumer::Consumer;
@@ -57,6 +61,7 @@ pub use session::Session;
 
 use connection::{Connection, Phase};
 use connections::Connections;
+use deflating::Compression;
 use handle::Shared;
 use listener::{Accepted, Listener};
 use outgoing::Pool;
@@ -115,6 +120,7 @@ impl<C: Consumer> Reactor<C> {
             starved: Vec::new(),
             doomed: Vec::new(),
             unfinished: 0,
+            compression: Compression::new(config.deflate_budget),
         };
         Ok(Self {
             poll,
@@ -166,57 +172,20 @@ impl<C: Consumer> Reactor<C> {
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         self.wait(timeout)?;
         self.turn_budget = config::TURN_BUDGET;
+        self.work.compression.begin_turn();
+        // Those who waited come first, or those who came would use the budget up.
+        self.on_deferred();
         self.on_commands();
+        self.on_deferred();
         self.on_ready();
         self.on_events();
         self.on_timers();
+        self.release_contexts();
         self.flush();
+        self.work.compression.end_turn();
         self.consumer.on_turn_end();
         self.connections.end_turn();
         Ok(())
-    }
-
-    fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.wish_for_credit();
-        let timeout = self.patience(timeout);
-        // Announced before the queue is looked at: a producer that pushes after the look sees the announcement.
-        let sleeping = timeout != Some(Duration::ZERO);
-        if sleeping {
-            self.shared.outbox.sleep.prepare();
-        }
-        let timeout = if self.shared.outbox.commands.is_empty() { timeout } else { Some(Duration::ZERO) };
-        let polled = self.poll.poll(&mut self.events, timeout);
-        if sleeping {
-            self.shared.outbox.sleep.awake();
-        }
-        self.work.now = Instant::now();
-        match polled {
-            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
-            Err(_) => self.events.clear(),
-            Ok(()) => {}
-        }
-        let idle = self.events.is_empty() && self.shared.outbox.commands.is_empty();
-        if !idle && self.spinner.is_on() {
-            self.spinner.worked(self.work.now);
-        }
-        self.reclaim();
-        Ok(())
-    }
-
-    /// How long to sleep at most.
-    fn patience(&mut self, timeout: Option<Duration>) -> Option<Duration> {
-        if !self.work.ready.is_empty() || !self.work.dirty.is_empty() {
-            return Some(Duration::ZERO);
-        }
-        // Not the time of the last turn: that turn, and whatever the caller did since, have taken some.
-        let now = Instant::now();
-        if self.spinner.is_on() && self.spinner.spinning(now) {
-            return Some(Duration::ZERO);
-        }
-        let timers = self.work.timers.timeout(now);
-        let listeners = self.listeners.values().filter_map(|listener| listener.retry_at).min();
-        let listeners = listeners.map(|at| at.saturating_duration_since(now));
-        [timeout, timers, listeners].into_iter().flatten().min()
     }
 
     fn on_commands(&mut self) {
@@ -378,6 +347,7 @@ impl<C: Consumer> Reactor<C> {
     /// What is queued is tried to be written, then every socket is closed.
     fn close_all(&mut self) {
         self.on_commands();
+        self.finish_deferred();
         while !self.work.dirty.is_empty() {
             self.flush();
         }

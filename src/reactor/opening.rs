@@ -19,4 +19,8 @@ pub struct Opening<'a> {
     pub request: Option<&'a Request<'a>>,
     /// The subprotocol that was chosen.
     pub protocol: Option<&'a [u8]>,
+    /// The value of `Sec-WebSocket-Extensions` in the answer.
+    pub extensions: Option<&'a str>,
+    /// Whether the client's header of that name is refused, whatever the verdict is about. Only in `on_request`.
+    pub extensions_refused: bool,
 }

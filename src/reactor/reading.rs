@@ -1,15 +1,15 @@
 //! From readable sockets to events.
 
 use std::io::ErrorKind;
-use std::time::Duration;
 
 use crate::engine::{Event, FrameKind, Payload};
 
-use super::config::{READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ};
+use super::config::{COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::session::Session;
+use super::silence::{on_silence, touch_silence};
 use super::socket;
 use super::timers::Fired;
 use super::{Reactor, upgrade};
@@ -35,7 +35,9 @@ impl<C: Consumer> Reactor<C> {
             if budget == 0 || self.turn_budget == 0 {
                 return self.read_later(slot);
             }
-            let room = self.consumer.spare(READ_SIZE.min(budget).min(allowed));
+            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.engine.has_deflate());
+            let most = if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE };
+            let room = self.consumer.spare(most.min(budget).min(allowed));
             let asked = room.len();
             if asked == 0 {
                 // Reading nothing would look like the peer's end.
@@ -44,10 +46,11 @@ impl<C: Consumer> Reactor<C> {
             let Some(connection) = self.connections.get_mut(slot) else { return };
             match read_once(connection, room) {
                 ReadEnd::Bytes(len) => {
-                    budget = budget.saturating_sub(len);
-                    self.turn_budget = self.turn_budget.saturating_sub(len);
                     connection.pinged = false;
                     self.on_bytes(slot, len);
+                    let work = if compressed { len.max(self.inflated(slot)) } else { len };
+                    budget = budget.saturating_sub(work);
+                    self.turn_budget = self.turn_budget.saturating_sub(work);
                     if len < asked && !to_end {
                         return self.drained(slot);
                     }
@@ -347,36 +350,4 @@ fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: 
         }
         Payload::Owned(bytes) => session.frame(FrameKind::Pong, true, bytes),
     }
-}
-
-/// The peer has spoken: silence begins anew.
-fn touch_silence(session: &mut Session<'_>) {
-    if session.connection.purpose == Purpose::Silence
-        && let Some(after) = session.connection.silence()
-    {
-        session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);
-    }
-}
-
-fn on_silence(session: &mut Session<'_>) {
-    let config = session.connection.config.clone();
-    // Whoever is not listened to is not silent.
-    if session.connection.paused || session.connection.readable {
-        return touch_silence(session);
-    }
-    let ping = !config.ping_interval.is_zero();
-    // With both set, the shorter fires first; whoever was pinged and stayed silent is gone either way.
-    if !ping || session.connection.pinged || is_shorter(config.idle_timeout, config.ping_interval) {
-        return session.terminate();
-    }
-    session.connection.pinged = true;
-    session.ping(&[]);
-    let rest = config.idle_timeout.saturating_sub(config.ping_interval);
-    let after = if rest.is_zero() { config.ping_interval } else { rest.min(config.ping_interval) };
-    let Session { id, connection, work } = session;
-    work.timers.arm(*id, &mut connection.deadline, work.now, after);
-}
-
-fn is_shorter(idle: Duration, ping: Duration) -> bool {
-    !idle.is_zero() && idle <= ping
 }

@@ -11,6 +11,7 @@ use crate::engine::{CloseCode, FrameKind, MessageKind};
 
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
+use super::deflating::Compression;
 use super::handler::{Bytes, Message, frame_kind};
 use super::outgoing::Pool;
 use super::socket;
@@ -35,6 +36,8 @@ pub(super) struct Work {
     pub(super) doomed: Vec<u32>,
     /// Bytes of unfinished frames and messages of all connections.
     pub(super) unfinished: usize,
+    /// What compression needs and connections share.
+    pub(super) compression: Compression,
 }
 
 /// One connection, as a handler or a command sees it.
@@ -70,9 +73,10 @@ impl Session<'_> {
         self.connection.outgoing.len()
     }
 
-    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4). Copies `payload`.
+    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4). Copies `payload`, and compresses
+    /// it where permessage-deflate was negotiated.
     pub fn send(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
-        self.frame(frame_kind(kind), fin, payload);
+        self.data(frame_kind(kind), fin, payload);
     }
 
     /// Sends a ping with at most 125 bytes; more is cut off.
@@ -88,6 +92,9 @@ impl Session<'_> {
     /// Sends a message back as it came: from the receive buffer itself where that saves a copy.
     pub fn send_back(&mut self, message: Message<'_>) {
         let kind = frame_kind(message.kind);
+        if self.connection.engine.has_deflate() {
+            return self.data(kind, true, message.payload.as_slice());
+        }
         let Bytes::Input { buffer, range, headroom } = message.payload else {
             return self.frame(kind, true, message.payload.as_slice());
         };

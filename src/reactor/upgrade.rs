@@ -2,9 +2,11 @@
 
 use std::time::SystemTime;
 
+use crate::engine::deflate::Params;
 use crate::engine::handshake::{
-    self, HttpError, Options, Parsed, Refusal, Request, check, write_accept, write_bad_request,
-    write_header_too_large, write_refusal, write_service_unavailable, write_upgrade_required,
+    self, HttpError, Options, Parsed, Refusal, Request, check, negotiate_deflate, write_accept,
+    write_bad_request, write_header_too_large, write_refusal, write_service_unavailable,
+    write_upgrade_required,
 };
 
 use super::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
@@ -54,9 +56,9 @@ pub(super) fn on_bytes<C: Consumer>(
 /// The consumer accepts: `response` is the whole 101. Returns the bytes behind the head.
 pub(super) fn accept(session: &mut Session<'_>, response: &[u8]) -> Option<Vec<u8>> {
     let Phase::Asked(head) = &mut session.connection.phase else { return None };
-    let rest = std::mem::take(&mut head.bytes);
+    let (rest, deflate) = (std::mem::take(&mut head.bytes), head.deflate);
     session.write(response);
-    open(session);
+    open(session, deflate);
     Some(rest)
 }
 
@@ -98,7 +100,9 @@ fn on_upgrade<C: Consumer>(
         return Step::Wait;
     }
     let config = session.connection.config.clone();
-    let checked = check(request, &Options { path: config.path.as_deref() });
+    let acceptance = config.deflate.as_ref().map(|deflate| &deflate.acceptance);
+    let options = Options { path: config.path.as_deref(), deflate: acceptance };
+    let checked = check(request, &options);
     let verdict = checked.as_ref().map(|_| ()).map_err(|&refusal| refusal);
     let rest = || bytes.get(request.head_len()..).unwrap_or_default().to_vec();
     let mut opening = Opening {
@@ -107,21 +111,30 @@ fn on_upgrade<C: Consumer>(
         remote: session.remote_address(),
         request: Some(request),
         protocol: checked.as_ref().ok().and_then(|upgrade| upgrade.protocol),
+        extensions: None,
+        extensions_refused: false,
     };
     if consumer.asks(opening.listener, verdict) {
         opening.protocol = None;
+        // Also when the verdict is about something else, which the consumer may overrule.
+        let negotiated = negotiate_deflate(request, &options);
+        opening.extensions_refused = negotiated.is_err();
+        let accepted = negotiated.ok().flatten();
+        opening.extensions = accepted.as_ref().map(|accepted| &*accepted.answer);
+        let deflate = accepted.as_ref().map(|accepted| accepted.params);
         session.connection.announced = true;
-        session.connection.phase = Phase::Asked(Box::new(Head { bytes: rest(), ..Head::default() }));
+        session.connection.phase = Phase::Asked(Box::new(Head { bytes: rest(), deflate, ..Head::default() }));
         session.connection.finishing = false;
         consumer.on_request(session, &opening, verdict);
         return Step::Wait;
     }
     match checked {
-        Ok(upgrade) => {
+        Ok(ref upgrade) => {
             let mut response = Vec::with_capacity(192);
-            write_accept(&mut response, &upgrade.accept, upgrade.protocol);
+            opening.extensions = upgrade.deflate.as_ref().map(|accepted| &*accepted.answer);
+            write_accept(&mut response, &upgrade.accept, upgrade.protocol, opening.extensions);
             session.write(&response);
-            open(session);
+            open(session, upgrade.deflate.as_ref().map(|accepted| accepted.params));
             session.connection.announced = true;
             consumer.on_open(session, &opening);
             Step::Opened(rest())
@@ -165,7 +178,10 @@ fn on_plain_request(session: &mut Session<'_>, head: &mut Head, request: &Reques
     Step::Again
 }
 
-pub(super) fn open(session: &mut Session<'_>) {
+pub(super) fn open(session: &mut Session<'_>, deflate: Option<Params>) {
+    if let Some(params) = deflate {
+        session.enable_deflate(params);
+    }
     session.connection.phase = Phase::Open;
     session.connection.deadline.clear();
     session.connection.purpose = Purpose::Silence;

@@ -21,6 +21,8 @@ pub(in crate::engine) struct Expected {
     pub(in crate::engine) masked: bool,
     /// Whether a message is under way, so that a data frame has to continue it.
     pub(in crate::engine) continuation: bool,
+    /// Whether messages may be compressed, so that RSV1 has a meaning (RFC 7692, section 6).
+    pub(in crate::engine) compression: bool,
     /// How many bytes of data the frame may bring.
     pub(in crate::engine) room: u64,
 }
@@ -30,6 +32,8 @@ pub(in crate::engine) struct Expected {
 pub(in crate::engine) struct Header {
     pub(in crate::engine) fin: bool,
     pub(in crate::engine) opcode: OpCode,
+    /// RSV1 is set: the message that begins here is compressed.
+    pub(in crate::engine) compressed: bool,
     /// Zero when the frame is not masked, which leaves the payload as it is.
     pub(in crate::engine) key: [u8; 4],
     /// How many bytes the header took.
@@ -75,13 +79,14 @@ impl Header {
             ([0; 4], rest)
         };
         let size = bytes.len() - rest.len();
-        Ok(Some(Self { fin: first & FIN != 0, opcode, key, size, payload_len }))
+        let (fin, compressed) = (first & FIN != 0, first & RSV1 != 0);
+        Ok(Some(Self { fin, opcode, compressed, key, size, payload_len }))
     }
 
-    /// The type of the message that this frame is all of.
+    /// The type of the message that the payload of this frame is all of.
     #[inline]
     pub(in crate::engine) fn whole_message(&self) -> Option<MessageKind> {
-        if self.fin { self.opcode.message_kind() } else { None }
+        if self.fin && !self.compressed { self.opcode.message_kind() } else { None }
     }
 }
 
@@ -96,10 +101,15 @@ pub struct EncodedHeader {
 impl EncodedHeader {
     /// The shortest header for `len` bytes of payload (RFC 6455, section 5.2: the length is encoded
     /// minimally).
-    pub(in crate::engine) fn encode(opcode: OpCode, fin: bool, len: usize, mask: Option<[u8; 4]>) -> Self {
+    pub(in crate::engine) fn encode(
+        opcode: OpCode,
+        (fin, compressed): (bool, bool),
+        len: usize,
+        mask: Option<[u8; 4]>,
+    ) -> Self {
         let mut header = Self { bytes: [0; MAX_HEADER_LEN], len: 0 };
         let masked = if mask.is_some() { MASK } else { 0 };
-        let first = opcode as u8 | if fin { FIN } else { 0 };
+        let first = opcode as u8 | if fin { FIN } else { 0 } | if compressed { RSV1 } else { 0 };
         match len {
             0..=125 => header.put([first, masked | len as u8]),
             126..=0xffff => {
@@ -145,7 +155,7 @@ impl Deref for EncodedHeader {
 /// Bytes on the wire of a frame with `payload` bytes of payload: those and the shortest header, with a key if `masked`.
 pub fn wire_len(payload: usize, masked: bool) -> usize {
     let key = masked.then_some([0; 4]);
-    payload.saturating_add(EncodedHeader::encode(OpCode::Binary, true, payload, key).len())
+    payload.saturating_add(EncodedHeader::encode(OpCode::Binary, (true, false), payload, key).len())
 }
 
 /// Writes `header` directly before `range`, over what is left of the header that the payload came with, and
@@ -175,7 +185,8 @@ fn check_first_two(first: u8, second: u8, expected: &Expected) -> Result<OpCode,
     if first & RSV23 != 0 {
         return Err(ErrorKind::UnexpectedRsv23.into());
     }
-    if first & RSV1 != 0 {
+    // Only the first frame of a message says whether it is compressed (RFC 7692, section 6.1).
+    if first & RSV1 != 0 && (!expected.compression || first & OPCODE == 0) {
         return Err(ErrorKind::UnexpectedRsv1.into());
     }
     let opcode = match first & OPCODE {
@@ -198,6 +209,9 @@ fn check_first_two(first: u8, second: u8, expected: &Expected) -> Result<OpCode,
 fn check_control(opcode: OpCode, first: u8, second: u8) -> Result<OpCode, ProtocolError> {
     if first & FIN == 0 {
         return Err(ErrorKind::ExpectedFin.into());
+    }
+    if first & RSV1 != 0 {
+        return Err(ErrorKind::UnexpectedRsv1.into());
     }
     let len = second & LENGTH;
     if len > MAX_CONTROL_LEN || (opcode == OpCode::Close && len == 1) {

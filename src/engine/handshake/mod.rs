@@ -11,6 +11,7 @@
 //! RFC 9112, this one is not: a bare line feed before the request line, several spaces in the request line,
 //! any version but HTTP/1.0 and HTTP/1.1, and more than [`MAX_HEADERS`] fields are refused.
 
+pub mod extensions;
 mod refusal;
 mod request;
 mod response;
@@ -23,6 +24,8 @@ mod tests;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
 use sha1::{Digest as _, Sha1};
+
+use extensions::{Acceptance, Accepted, Unacceptable, negotiate};
 
 pub use refusal::Refusal;
 pub use request::{HttpError, MAX_HEADERS, Parsed, Request};
@@ -39,15 +42,19 @@ pub struct Options<'a> {
     /// The only path served, compared with the target up to its `?`, byte for byte. Default: every path.
     /// An empty path is every path too.
     pub path: Option<&'a [u8]>,
+    /// Which offers of permessage-deflate are accepted. Default: the extension is off, and its header not looked at.
+    pub deflate: Option<&'a Acceptance>,
 }
 
 /// An upgrade request that passed every check.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Upgrade<'a> {
     /// The value of `Sec-WebSocket-Accept`.
     pub accept: [u8; 28],
     /// The first subprotocol that the client offers, which is the one chosen unless JavaScript chooses another.
     pub protocol: Option<&'a [u8]>,
+    /// permessage-deflate, if the client offers it acceptably.
+    pub deflate: Option<Accepted>,
     /// `Sec-WebSocket-Version`: 13, or 8 for the last drafts, whose framing is the same.
     pub version: u8,
 }
@@ -74,7 +81,23 @@ pub fn check<'a>(request: &Request<'a>, options: &Options<'_>) -> Result<Upgrade
     }
     let protocol =
         subprotocol::parse(request.values("sec-websocket-protocol")).map_err(|_invalid| Refusal::Protocol)?;
-    Ok(Upgrade { accept: accept_for(key), protocol, version })
+    let deflate = negotiate_deflate(request, options).map_err(|_unacceptable| Refusal::Extensions)?;
+    Ok(Upgrade { accept: accept_for(key), protocol, deflate, version })
+}
+
+/// The part of [`check`] that is about extensions, for a request that failed a check which is not the last word.
+///
+/// # Errors
+///
+/// [`Unacceptable`]: the answer is [`Refusal::Extensions`].
+pub fn negotiate_deflate(
+    request: &Request<'_>,
+    options: &Options<'_>,
+) -> Result<Option<Accepted>, Unacceptable> {
+    match options.deflate {
+        Some(acceptance) => negotiate(request.values("sec-websocket-extensions"), acceptance),
+        None => Ok(None),
+    }
 }
 
 /// The value of `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key` (RFC 6455 section 4.2.2, item 5.4).
@@ -101,6 +124,11 @@ fn parse_version(value: &[u8]) -> Option<u8> {
         b"8" => Some(8),
         _ => None,
     }
+}
+
+/// `tchar` of RFC 9110 section 5.6.2.
+fn is_token_char(byte: u8) -> bool {
+    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
 fn path_of(target: &[u8]) -> &[u8] {

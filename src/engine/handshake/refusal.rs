@@ -20,12 +20,22 @@ pub enum Refusal {
     Path = 6,
     /// `Sec-WebSocket-Protocol` is not a list of different tokens.
     Protocol = 7,
+    /// `Sec-WebSocket-Extensions` is no list of extensions, or no offer of permessage-deflate in it is acceptable.
+    Extensions = 8,
 }
 
 impl Refusal {
     /// Every refusal; `ALL[number - 1]` is the one with that number.
-    pub const ALL: [Self; 7] =
-        [Self::Method, Self::Upgrade, Self::Key, Self::Version, Self::Body, Self::Path, Self::Protocol];
+    pub const ALL: [Self; 8] = [
+        Self::Method,
+        Self::Upgrade,
+        Self::Key,
+        Self::Version,
+        Self::Body,
+        Self::Path,
+        Self::Protocol,
+        Self::Extensions,
+    ];
 
     /// The number of this refusal, from 1.
     pub fn number(self) -> u8 {
@@ -47,6 +57,7 @@ impl Refusal {
             Self::Body => "Unexpected request body",
             Self::Path => "Bad Request",
             Self::Protocol => "Invalid Sec-WebSocket-Protocol header",
+            Self::Extensions => "Invalid or unacceptable Sec-WebSocket-Extensions header",
         }
     }
 

@@ -5,8 +5,8 @@ use std::io::Write as _;
 use super::refusal::Refusal;
 use super::status::reason_phrase;
 
-/// Appends the response that opens a WebSocket (RFC 6455 section 4.2.2).
-pub fn write_accept(out: &mut Vec<u8>, accept: &[u8; 28], protocol: Option<&[u8]>) {
+/// Appends the response that opens a WebSocket (RFC 6455 section 4.2.2). `extensions` is the value of its header.
+pub fn write_accept(out: &mut Vec<u8>, accept: &[u8; 28], protocol: Option<&[u8]>, extensions: Option<&str>) {
     out.extend_from_slice(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ",
     );
@@ -14,6 +14,10 @@ pub fn write_accept(out: &mut Vec<u8>, accept: &[u8; 28], protocol: Option<&[u8]
     if let Some(protocol) = protocol {
         out.extend_from_slice(b"\r\nSec-WebSocket-Protocol: ");
         out.extend_from_slice(protocol);
+    }
+    if let Some(extensions) = extensions {
+        out.extend_from_slice(b"\r\nSec-WebSocket-Extensions: ");
+        out.extend_from_slice(extensions.as_bytes());
     }
     out.extend_from_slice(b"\r\n\r\n");
 }

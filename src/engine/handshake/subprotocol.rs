@@ -2,6 +2,8 @@
 
 use std::collections::HashSet;
 
+use super::is_token_char;
+
 /// Checks the list of subprotocols that a client offers and returns the first of them.
 ///
 /// `values` are the values of all headers of that name, in order; several are one list. None of the values
@@ -31,8 +33,3 @@ pub fn parse<'a>(values: impl Iterator<Item = &'a [u8]>) -> Result<Option<&'a [u
 /// A `Sec-WebSocket-Protocol` header that is not a list of different tokens.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct InvalidList;
-
-/// `tchar` of RFC 9110 section 5.6.2.
-fn is_token_char(byte: u8) -> bool {
-    byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
-}

@@ -11,7 +11,7 @@ fn rows_are_in_order() {
     }
     assert_eq!(
         ErrorKind::table().len(),
-        ErrorKind::TooManyFragments as usize,
+        ErrorKind::DeflateUnexpectedEnd as usize,
         "the last kind has the last row"
     );
 }
@@ -23,15 +23,23 @@ fn same_as_ws() {
     assert_eq!(shown(ErrorKind::InvalidOpcode, 11), "Invalid WebSocket frame: invalid opcode 11");
     assert_eq!(shown(ErrorKind::ExpectedMask, 0), "Invalid WebSocket frame: MASK must be set");
     assert_eq!(shown(ErrorKind::UnsupportedMessageLength, 0), "Max payload size exceeded");
-    let close_codes: Vec<u16> = ErrorKind::table().iter().map(|row| row.close_code.get()).collect();
+    let (own, zlib) = ErrorKind::table().split_at(ErrorKind::TooManyFragments as usize);
+    let close_codes: Vec<u16> = own.iter().map(|row| row.close_code.get()).collect();
     assert_eq!(close_codes, [1002, 1002, 1002, 1002, 1002, 1002, 1002, 1002, 1007, 1009, 1009, 1008]);
-    for row in ErrorKind::table() {
+    for row in own {
         let class =
             if row.kind == ErrorKind::InvalidUtf8 { ErrorClass::Error } else { ErrorClass::RangeError };
         assert_eq!(row.class, class);
         assert!(row.code.starts_with("WS_ERR_"));
         assert_eq!(row.detailed, row.sentence.ends_with(' '));
     }
+    for row in zlib {
+        assert_eq!((row.close_code.get(), row.class, row.detailed), (1007, ErrorClass::Error, false));
+        assert!(matches!(row.code, "Z_DATA_ERROR" | "Z_BUF_ERROR"));
+        assert_eq!(ErrorKind::of_zlib(row.sentence), Some(row.kind));
+    }
+    let other = "invalid distance code too far back";
+    assert_eq!(ErrorKind::of_zlib(other), Some(ErrorKind::DeflateDistanceTooFar), "a spelling of zlib-rs");
 }
 
 /// The close frame that answers an error has the code of its row.

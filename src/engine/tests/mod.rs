@@ -2,6 +2,8 @@
 //! nothing.
 
 mod close;
+mod contexts;
+mod deflate;
 mod error;
 mod fragments;
 mod frames;

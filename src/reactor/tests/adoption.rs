@@ -24,6 +24,7 @@ fn adopt(server: &Server, stream: TcpStream, prefix: Vec<u8>) {
         prefix,
         listener: 7,
         config,
+        deflate: None,
     })));
 }
 
@@ -36,6 +37,7 @@ fn adopt_as(server: &Server, id: ConnectionId, stream: TcpStream) {
         prefix: frame(0x81, Some([0; 4]), b"first"),
         listener: 7,
         config,
+        deflate: None,
     })));
 }
 

@@ -6,6 +6,7 @@ mod adoption;
 mod bridge;
 mod client;
 mod closing;
+mod deflate;
 mod exhaustion;
 mod fairness;
 mod flow;

@@ -14,12 +14,12 @@ fn accept_is_that_of_rfc_6455_section_1_3() {
     let bytes = Head::new().with("Sec-WebSocket-Protocol", "chat, superchat").bytes();
     let upgrade = check(&request(&bytes), &Options::default()).unwrap();
     assert_eq!(
-        written(|out| write_accept(out, &upgrade.accept, upgrade.protocol)),
+        written(|out| write_accept(out, &upgrade.accept, upgrade.protocol, None)),
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\nSec-WebSocket-Protocol: chat\r\n\r\n"
     );
     assert_eq!(
-        written(|out| write_accept(out, &upgrade.accept, None)),
+        written(|out| write_accept(out, &upgrade.accept, None, None)),
         "HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
          Sec-WebSocket-Accept: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n"
     );

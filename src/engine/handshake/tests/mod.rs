@@ -2,6 +2,7 @@
 
 mod answers;
 mod checks;
+mod extensions;
 mod heads;
 mod properties;
 
@@ -65,7 +66,7 @@ impl Head {
     fn check_path(&self, path: Option<&[u8]>) -> Result<(Option<Vec<u8>>, u8), Refusal> {
         let bytes = self.bytes();
         let request = request(&bytes);
-        check(&request, &Options { path })
+        check(&request, &Options { path, deflate: None })
             .map(|upgrade| (upgrade.protocol.map(<[u8]>::to_vec), upgrade.version))
     }
 }

@@ -1,0 +1,70 @@
+//! Compresses one message.
+
+use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Method, Status};
+
+use super::inflater::TRAILER;
+use super::settings::{Settings, deflate_window_bits};
+
+/// What makes two compressors exchangeable.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(super) struct Recipe(DeflateConfig);
+
+impl Recipe {
+    pub(super) fn new(settings: &Settings, window_bits: u8) -> Self {
+        Self(DeflateConfig {
+            level: i32::from(settings.level.clamp(-1, 9)),
+            method: Method::Deflated,
+            window_bits: -i32::from(deflate_window_bits(window_bits)),
+            mem_level: i32::from(settings.mem_level.clamp(1, 9)),
+            strategy: settings.strategy,
+        })
+    }
+}
+
+/// The state of a DEFLATE stream that goes out.
+pub(super) struct Deflater {
+    zlib: Box<Deflate>,
+    recipe: Recipe,
+}
+
+impl Deflater {
+    pub(super) fn new(recipe: Recipe) -> Self {
+        Self { zlib: Box::new(Deflate::new_with_config(recipe.0)), recipe }
+    }
+
+    pub(super) fn recipe(&self) -> Recipe {
+        self.recipe
+    }
+
+    /// Forgets everything.
+    pub(super) fn reset(&mut self) {
+        self.zlib.reset();
+    }
+
+    /// Appends `bytes`, compressed up to the last one, to `out`. With `fin` they are the end of a message.
+    pub(super) fn compress(&mut self, bytes: &[u8], fin: bool, scratch: &mut [u8], out: &mut Vec<u8>) {
+        // zlib has nothing to flush then (RFC 7692, section 7.2.3.6).
+        if bytes.is_empty() {
+            return if fin {
+                out.push(0)
+            };
+        }
+        let mut rest = bytes;
+        loop {
+            let (taken, made) = (self.zlib.total_in(), self.zlib.total_out());
+            let status = self.zlib.compress(rest, scratch, DeflateFlush::SyncFlush);
+            let taken = (self.zlib.total_in() - taken) as usize;
+            let made = (self.zlib.total_out() - made) as usize;
+            out.extend_from_slice(scratch.get(..made).unwrap_or_default());
+            rest = rest.get(taken..).unwrap_or_default();
+            // What does not fill the room is the end of the flush.
+            if status != Ok(Status::Ok) || (rest.is_empty() && made < scratch.len()) {
+                break;
+            }
+        }
+        // RFC 7692, section 7.2.1.
+        if fin && out.ends_with(&TRAILER) {
+            out.truncate(out.len() - TRAILER.len());
+        }
+    }
+}

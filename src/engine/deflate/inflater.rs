@@ -1,0 +1,145 @@
+//! Inflates one message, no further than it may go.
+
+use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
+
+use crate::engine::error::ErrorKind;
+use crate::engine::utf8::Validator;
+
+use super::settings::MAX_WINDOW_BITS;
+
+/// Bytes of heap that one context for incoming messages takes, whatever window was negotiated: the window is always
+/// one of 32 KiB, so that contexts can be lent to any connection.
+pub const INFLATER_BYTES: usize = 48 << 10;
+
+/// What a sender cuts off the end of a message (RFC 7692, section 7.2.2).
+pub(super) const TRAILER: [u8; 4] = [0, 0, 0xff, 0xff];
+
+/// The state of a DEFLATE stream that comes in.
+pub(super) struct Inflater {
+    zlib: Box<Inflate>,
+    /// A block with BFINAL has ended the stream: what follows in the frame is of no meaning.
+    ended: bool,
+}
+
+/// Where inflated bytes go.
+pub(super) struct Sink<'a> {
+    /// The message.
+    pub(super) out: &'a mut Vec<u8>,
+    /// Most bytes that the message may have.
+    pub(super) limit: usize,
+    /// Validates what comes, for text.
+    pub(super) utf8: Option<&'a mut Validator>,
+    /// Room for the next bytes. Never empty.
+    pub(super) scratch: &'a mut [u8],
+}
+
+impl Inflater {
+    pub(super) fn new() -> Self {
+        Self { zlib: Box::new(Inflate::new(false, MAX_WINDOW_BITS)), ended: false }
+    }
+
+    /// Forgets everything.
+    pub(super) fn reset(&mut self) {
+        self.zlib.reset(false);
+        self.ended = false;
+    }
+
+    /// Lets what follows refer to `history`, as if that had just come in.
+    pub(super) fn remember(&mut self, history: &[u8]) {
+        // Without a header there is no checksum that the history could fail.
+        let _always_taken = self.zlib.set_dictionary(history);
+    }
+
+    /// Whether a block with BFINAL has ended the stream.
+    pub(super) fn has_ended(&self) -> bool {
+        self.ended
+    }
+
+    /// Inflates the next bytes of a message.
+    pub(super) fn feed(&mut self, bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
+        if !self.ended {
+            self.run(bytes, InflateFlush::SyncFlush, sink)?;
+        }
+        Ok(())
+    }
+
+    /// The message is complete: inflates what its sender cut off.
+    pub(super) fn finish(&mut self, sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
+        if self.ended {
+            return Ok(());
+        }
+        // Whoever stops at the end of the trailer is between two blocks. A stream that was cut off somewhere else takes
+        // the trailer, and the byte behind it, for what is missing.
+        let mut rest: &[u8] = &[TRAILER[0], TRAILER[1], TRAILER[2], TRAILER[3], 0];
+        while rest.len() > 1 && !self.ended {
+            let used = self.run(rest, InflateFlush::Block, sink)?;
+            if used == 0 {
+                break;
+            }
+            rest = rest.get(used..).unwrap_or_default();
+        }
+        if rest.len() == 1 || self.ended { Ok(()) } else { Err(ErrorKind::DeflateUnexpectedEnd) }
+    }
+
+    /// Inflates `bytes`, with [`InflateFlush::Block`] no further than to the end of a block. Returns how many were used.
+    fn run(&mut self, bytes: &[u8], flush: InflateFlush, sink: &mut Sink<'_>) -> Result<usize, ErrorKind> {
+        let mut rest = bytes;
+        loop {
+            let room = sink.room();
+            let (room_len, taken, made) = (room.len(), self.zlib.total_in(), self.zlib.total_out());
+            let status = self.zlib.decompress(rest, room, flush);
+            let taken = (self.zlib.total_in() - taken) as usize;
+            let made = (self.zlib.total_out() - made) as usize;
+            // First what came before an error: which error it is does not depend on how the bytes came.
+            sink.take(made)?;
+            rest = rest.get(taken..).unwrap_or_default();
+            match status {
+                Ok(Status::StreamEnd) => self.ended = true,
+                Ok(Status::Ok | Status::BufError) if made == room_len => continue,
+                Ok(Status::Ok | Status::BufError) => {}
+                Err(InflateError::DataError) => return Err(self.what_is_wrong()),
+                Err(_) => return Err(ErrorKind::DeflateInvalidBlockType),
+            }
+            let idle = taken == 0 && made == 0;
+            if self.ended || idle || rest.is_empty() || flush == InflateFlush::Block {
+                return Ok(bytes.len() - rest.len());
+            }
+        }
+    }
+
+    #[cold]
+    fn what_is_wrong(&self) -> ErrorKind {
+        let sentence = self.zlib.error_message().unwrap_or_default();
+        ErrorKind::of_zlib(sentence).unwrap_or(ErrorKind::DeflateInvalidBlockType)
+    }
+}
+
+impl Sink<'_> {
+    /// Room for what may still come and one byte that shows that it is too much.
+    fn room(&mut self) -> &mut [u8] {
+        let rest = self.limit.saturating_sub(self.out.len()).saturating_add(1);
+        let len = rest.min(self.scratch.len());
+        self.scratch.get_mut(..len).unwrap_or_default()
+    }
+
+    fn take(&mut self, made: usize) -> Result<(), ErrorKind> {
+        let allowed = self.limit.saturating_sub(self.out.len()).min(made);
+        let piece = self.scratch.get(..allowed).unwrap_or_default();
+        if let Some(utf8) = &mut self.utf8
+            && !utf8.feed(piece)
+        {
+            return Err(ErrorKind::InvalidUtf8);
+        }
+        if allowed < made {
+            return Err(ErrorKind::UnsupportedMessageLength);
+        }
+        let needed = self.out.len() + piece.len();
+        if needed > self.out.capacity() {
+            // It doubles, and stops at the limit.
+            let capacity = needed.max(self.out.capacity().saturating_mul(2).min(self.limit));
+            self.out.reserve_exact(capacity - self.out.len());
+        }
+        self.out.extend_from_slice(piece);
+        Ok(())
+    }
+}

@@ -1,0 +1,33 @@
+//! permessage-deflate (RFC 7692): the messages of one connection, compressed and inflated.
+//!
+//! ```text
+//!   frame with RSV1 -> Extension::inflate -> message     message -> Extension::deflate -> frame with RSV1
+//!                      contexts: lent by the Pool, kept only where context takeover was negotiated
+//! ```
+//!
+//! # Memory
+//!
+//! A connection that has the extension costs one small allocation. A context is made for the first message that needs
+//! it, and goes back to the [`Pool`] with the last byte of that message unless it is *kept*: the one for incoming
+//! messages if the peer may refer to earlier messages, the one for outgoing messages if we may. So a connection keeps
+//!
+//! ```text
+//!   INFLATER_BYTES             unless the peer has no context takeover, after its first compressed message
+//! + Settings::deflater_bytes   unless we have no context takeover, after our first compressed message,
+//!                              and only while the kept ones of all connections stay within the pool's budget
+//! ```
+//!
+//! and nothing at all where neither side has context takeover. A kept context that was not used for a while may be
+//! [released](crate::engine::Engine::release_contexts): for outgoing messages that costs compression, never
+//! correctness; for incoming ones at most 32 KiB of history remain.
+
+mod deflater;
+mod extension;
+mod inflater;
+mod pool;
+mod settings;
+
+pub(in crate::engine) use extension::{Extension, Incomplete};
+pub use inflater::INFLATER_BYTES;
+pub use pool::{DEFAULT_BUDGET, Pool};
+pub use settings::{Params, Settings, Strategy};

@@ -1,0 +1,149 @@
+//! What the connections of a thread share: contexts, scratch memory, the last compressed message.
+
+use std::sync::{Mutex, MutexGuard, PoisonError};
+
+use super::deflater::{Deflater, Recipe};
+use super::inflater::Inflater;
+
+/// Bytes that kept contexts for outgoing messages may take, all connections of a pool together: 64 MiB.
+pub const DEFAULT_BUDGET: usize = 64 << 20;
+
+/// Contexts of each kind that wait for the next message. Only messages in fragments need several at a time.
+const SPARE: usize = 4;
+/// Inflated or compressed bytes come in pieces of this size: what stays in the first-level cache.
+const SCRATCH: usize = 12 << 10;
+/// A longer message is not remembered for the next connection that sends the same.
+const LONGEST_REMEMBERED: usize = 1 << 20;
+
+/// Contexts that connections borrow. One for each thread that has engines; it is locked while a message is worked on.
+pub struct Pool {
+    shared: Mutex<Shared>,
+}
+
+pub(super) struct Shared {
+    pub(super) scratch: Box<[u8]>,
+    inflaters: Vec<Inflater>,
+    deflaters: Vec<Deflater>,
+    budget: usize,
+    /// Bytes of the contexts for outgoing messages that connections keep.
+    kept: usize,
+    /// Bytes inflated since [`Pool::take_work`], and those they were inflated from.
+    pub(super) work: usize,
+    last: Option<Remembered>,
+    /// How often the last compressed message was sent again without compressing it.
+    reused: u64,
+}
+
+/// A message that was compressed without context.
+struct Remembered {
+    recipe: Recipe,
+    plain: Vec<u8>,
+    compressed: Vec<u8>,
+}
+
+impl Pool {
+    /// An empty pool. Contexts for outgoing messages that would take more than `budget` bytes are not kept.
+    pub fn new(budget: usize) -> Self {
+        let shared = Shared {
+            scratch: Box::default(),
+            inflaters: Vec::new(),
+            deflaters: Vec::new(),
+            budget,
+            kept: 0,
+            work: 0,
+            last: None,
+            reused: 0,
+        };
+        Self { shared: Mutex::new(shared) }
+    }
+
+    /// Bytes of contexts for outgoing messages that connections keep.
+    pub fn kept(&self) -> usize {
+        self.lock().kept
+    }
+
+    /// Messages that were sent as they had been compressed for another connection.
+    pub fn reused(&self) -> u64 {
+        self.lock().reused
+    }
+
+    /// Bytes that went into and came out of inflating since the last call: the measure of time spent.
+    pub fn take_work(&self) -> usize {
+        std::mem::take(&mut self.lock().work)
+    }
+
+    /// Forgets the message that was compressed last; what is sent together is sent within a turn.
+    pub fn forget_message(&self) {
+        self.lock().last = None;
+    }
+
+    pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {
+        let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
+        if shared.scratch.is_empty() {
+            shared.scratch = vec![0; SCRATCH].into_boxed_slice();
+        }
+        shared
+    }
+}
+
+impl Shared {
+    /// A context without history.
+    pub(super) fn inflater(&mut self) -> Inflater {
+        self.inflaters.pop().unwrap_or_else(Inflater::new)
+    }
+
+    pub(super) fn give_inflater(&mut self, mut inflater: Inflater) {
+        if self.inflaters.len() < SPARE {
+            inflater.reset();
+            self.inflaters.push(inflater);
+        }
+    }
+
+    /// A context without history.
+    pub(super) fn deflater(&mut self, recipe: Recipe) -> Deflater {
+        let known = self.deflaters.iter().rposition(|deflater| deflater.recipe() == recipe);
+        known.map_or_else(|| Deflater::new(recipe), |at| self.deflaters.remove(at))
+    }
+
+    pub(super) fn give_deflater(&mut self, mut deflater: Deflater) {
+        if self.deflaters.len() == SPARE {
+            self.deflaters.remove(0);
+        }
+        deflater.reset();
+        self.deflaters.push(deflater);
+    }
+
+    /// Whether a connection may keep a context of so many bytes; they count from now on.
+    pub(super) fn keep(&mut self, bytes: usize) -> bool {
+        let fits = self.kept.saturating_add(bytes) <= self.budget;
+        if fits {
+            self.kept += bytes;
+        }
+        fits
+    }
+
+    /// A kept context is kept no more.
+    pub(super) fn unkeep(&mut self, bytes: usize) {
+        self.kept = self.kept.saturating_sub(bytes);
+    }
+
+    /// What `plain` was compressed to, if it is the message that was compressed last, in the same way.
+    pub(super) fn compressed(&mut self, recipe: Recipe, plain: &[u8]) -> Option<&[u8]> {
+        let last = self.last.as_ref().filter(|last| last.recipe == recipe && last.plain == plain)?;
+        self.reused += 1;
+        Some(&last.compressed)
+    }
+
+    pub(super) fn remember(&mut self, recipe: Recipe, plain: &[u8], compressed: &[u8]) {
+        if plain.len() > LONGEST_REMEMBERED {
+            return;
+        }
+        let last =
+            self.last.get_or_insert_with(|| Remembered { recipe, plain: Vec::new(), compressed: Vec::new() });
+        last.recipe = recipe;
+        last.plain.clear();
+        last.plain.extend_from_slice(plain);
+        last.compressed.clear();
+        last.compressed.extend_from_slice(compressed);
+    }
+}

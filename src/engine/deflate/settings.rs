@@ -1,0 +1,76 @@
+//! What was negotiated, and how this end compresses.
+
+pub use zlib_rs::Strategy;
+
+/// The parameters that both ends agreed on (RFC 7692, section 7.1).
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Params {
+    /// The server's messages do not refer to earlier ones (section 7.1.1.1).
+    pub server_no_context_takeover: bool,
+    /// The client's messages do not refer to earlier ones (section 7.1.1.2).
+    pub client_no_context_takeover: bool,
+    /// Base-2 logarithm of the window that the server compresses with, 8 to 15 (section 7.1.2.1). Default: 15.
+    pub server_max_window_bits: u8,
+    /// Base-2 logarithm of the window that the client compresses with, 8 to 15 (section 7.1.2.2). Default: 15.
+    pub client_max_window_bits: u8,
+}
+
+impl Default for Params {
+    fn default() -> Self {
+        Self {
+            server_no_context_takeover: false,
+            client_no_context_takeover: false,
+            server_max_window_bits: MAX_WINDOW_BITS,
+            client_max_window_bits: MAX_WINDOW_BITS,
+        }
+    }
+}
+
+/// How outgoing messages are compressed. Values out of range count as the nearest one in range.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub struct Settings {
+    /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, which is some percent longer in two thirds of the
+    /// time.
+    pub level: i8,
+    /// Memory for the compressor's symbols, 1 to 9. Default: 8.
+    pub mem_level: u8,
+    /// zlib's strategy. Default: [`Strategy::Default`].
+    pub strategy: Strategy,
+    /// Messages of fewer bytes are not compressed. As in ws, only where this end has no context takeover: with it,
+    /// short messages compress well. Default: 1024.
+    pub threshold: u64,
+    /// Whether contexts of incoming messages may be [released](crate::engine::Engine::release_contexts), for which the
+    /// end of what came in is remembered. Default: false.
+    pub releasable: bool,
+}
+
+impl Settings {
+    /// Bytes of heap that one context for outgoing messages takes with a window of `window_bits`: twice the window, a
+    /// chain of as many positions, a hash table, the output that is pending and the symbols of a block.
+    pub fn deflater_bytes(&self, window_bits: u8) -> usize {
+        let window = 1_usize << deflate_window_bits(window_bits);
+        let symbols = 1_usize << (self.mem_level.clamp(1, 9) + 6);
+        2 * window + 2 * window + HASH_BYTES + 7 * symbols + DEFLATER_STATE_BYTES
+    }
+}
+
+impl Default for Settings {
+    fn default() -> Self {
+        Self { level: 4, mem_level: 8, strategy: Strategy::Default, threshold: 1024, releasable: false }
+    }
+}
+
+/// The window that is compressed with when `window_bits` were negotiated.
+///
+/// zlib cannot compress with a window of 256 bytes. With one of 512 it refers to the last 250 bytes only, which a
+/// receiver with a window of 256 has.
+pub(super) fn deflate_window_bits(window_bits: u8) -> u8 {
+    window_bits.clamp(9, MAX_WINDOW_BITS)
+}
+
+/// RFC 7692, section 7.1.2: the largest window of DEFLATE, 32 KiB.
+pub(super) const MAX_WINDOW_BITS: u8 = 15;
+/// 65536 positions, whatever the memory level: the compressor hashes four bytes to 16 bits.
+const HASH_BYTES: usize = 128 << 10;
+/// Huffman trees and counters, alignment included.
+const DEFLATER_STATE_BYTES: usize = 3328;

@@ -1,0 +1,34 @@
+//! Sends that wait while a message is compressed: a long one is compressed in slices, and what is sent behind it keeps
+//! its place.
+
+use std::collections::VecDeque;
+
+/// The queue of one connection.
+#[derive(Default)]
+pub(super) struct Deferred {
+    pub(super) sends: VecDeque<Pending>,
+    /// The message at the front as far as it has been compressed, behind room for the header.
+    pub(super) compressed: Vec<u8>,
+    /// Bytes of the message at the front that have been.
+    pub(super) done: usize,
+}
+
+/// An outbound record that has not been applied.
+pub(super) struct Pending {
+    /// One of the `OUT_` kinds.
+    pub(super) kind: u8,
+    /// `OUT_FLAG_` bits.
+    pub(super) flags: u8,
+    /// What it means depends on the kind.
+    pub(super) aux: u16,
+    /// The payload, from `start` on.
+    pub(super) bytes: Vec<u8>,
+    /// 0, or [`HEADROOM`](super::HEADROOM).
+    pub(super) start: usize,
+}
+
+impl Pending {
+    pub(super) fn payload(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or_default()
+    }
+}

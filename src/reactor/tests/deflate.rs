@@ -1,0 +1,192 @@
+//! permessage-deflate over sockets: who gets which share of a turn, and when contexts are freed.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use super::server::reactor;
+use super::turns::until;
+use super::*;
+use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PING};
+use crate::engine::deflate::{Params, Pool, Settings};
+use crate::engine::{Config, Engine, Event, FrameKind, Role};
+use crate::reactor::{DeflateConfig, ListenerConfig};
+
+fn listener(release_after: Duration) -> ListenerConfig {
+    let settings = Settings { threshold: 0, ..Settings::default() };
+    let deflate = DeflateConfig { settings, release_after, ..DeflateConfig::default() };
+    ListenerConfig { deflate: Some(deflate), ..ListenerConfig::default() }
+}
+
+/// A client that speaks the extension.
+struct Peer {
+    client: Client,
+    engine: Engine,
+}
+
+impl Peer {
+    fn offer(params: &str) -> String {
+        UPGRADE
+            .replace("\r\n\r\n", &format!("\r\nSec-WebSocket-Extensions: permessage-deflate{params}\r\n\r\n"))
+    }
+
+    fn new(client: Client, no_takeover: bool) -> Self {
+        let mut engine = Engine::new();
+        let params = Params {
+            server_no_context_takeover: no_takeover,
+            client_no_context_takeover: no_takeover,
+            ..Params::default()
+        };
+        let settings = Settings { threshold: 0, ..Settings::default() };
+        engine.enable_deflate(Role::Client, params, &settings, &Arc::new(Pool::new(1 << 30)));
+        Self { client, engine }
+    }
+
+    fn open(server: &Server) -> Self {
+        let mut client = Client::connect(server.address);
+        client.write(Self::offer("").as_bytes());
+        assert!(client.read_head().contains("\r\nSec-WebSocket-Extensions: permessage-deflate\r\n"));
+        Self::new(client, false)
+    }
+
+    fn message(&mut self, payload: &[u8]) -> Vec<u8> {
+        let mut body = Vec::new();
+        assert!(self.engine.will_compress(true, payload.len()));
+        self.engine.compress(payload, true, &mut body);
+        let mut bytes = self.engine.encode(FrameKind::Binary, true, body.len(), Some([0; 4])).to_vec();
+        bytes.extend_from_slice(&body);
+        bytes
+    }
+
+    /// The next message or ping.
+    fn receive(&mut self) -> Vec<u8> {
+        let config = Config { role: Role::Client, ..Config::default() };
+        loop {
+            let mut input = self.client.read(1);
+            let mut pos = 0;
+            match self.engine.poll(&config, &mut input, &mut pos) {
+                Some(Event::Message { payload, .. } | Event::Ping(payload)) => {
+                    return payload.bytes(&input).to_vec();
+                }
+                Some(other) => panic!("{other:?}"),
+                None => {}
+            }
+        }
+    }
+}
+
+fn random(len: usize) -> Vec<u8> {
+    let mut state = 1_u32;
+    let next = || {
+        state = state.wrapping_mul(1_664_525).wrapping_add(1_013_904_223);
+        (state >> 24) as u8
+    };
+    std::iter::repeat_with(next).take(len).collect()
+}
+
+#[test]
+fn messages_are_inflated_and_compressed() {
+    let server = Server::serve(listener(Duration::ZERO));
+    let mut peer = Peer::open(&server);
+    for message in [b"Hello".to_vec(), Vec::new(), b"Hello".to_vec(), vec![7; 300_000], random(100_000)] {
+        let bytes = peer.message(&message);
+        peer.client.write(&bytes);
+        assert!(peer.receive() == message);
+    }
+}
+
+/// What is sent behind a long message keeps its place; what other connections send does not wait for it.
+#[test]
+fn a_long_message_is_compressed_in_slices() {
+    let server = Server::serve(listener(Duration::ZERO));
+    let (mut long, long_id) = (Peer::open(&server), server.opened());
+    let (mut short, short_id) = (Peer::open(&server), server.opened());
+    let message = random(1 << 20);
+    let flags = OUT_FLAG_FIN | OUT_FLAG_COMPRESS | OUT_FLAG_WANT_SENT;
+    server.records(
+        long_id,
+        &[(OUT_BINARY, flags, 0, &message), (OUT_PING, 0, 0, b"ping"), (OUT_BINARY, flags, 0, b"behind")],
+    );
+    server.records(short_id, &[(OUT_BINARY, flags, 0, b"short")]);
+    assert_eq!(server.next_of(), (short_id, Seen::Sent(1)), "before the long one");
+    assert_eq!(short.receive(), b"short");
+    assert!(long.receive() == message);
+    assert_eq!(long.receive(), b"ping");
+    assert_eq!(long.receive(), b"behind");
+}
+
+#[test]
+fn what_waits_is_compressed_before_the_reactor_stops() {
+    let server = Server::serve(listener(Duration::ZERO));
+    let (mut peer, id) = (Peer::open(&server), server.opened());
+    let message = vec![3; 3 << 20];
+    server.records(id, &[(OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_COMPRESS, 0, &message)]);
+    let stopping = std::thread::spawn(move || server.stop());
+    assert!(peer.receive() == message);
+    stopping.join().unwrap();
+}
+
+/// Z10: bombs get their share of a turn, measured in what they become.
+#[test]
+fn z10_bombs_leave_room_for_others() {
+    let setup = Setup {
+        listener: listener(Duration::ZERO),
+        script: Script::on_message(|session, message| {
+            if message.payload.as_slice().len() < 1000 {
+                session.send_back(message);
+            }
+        }),
+        ..Setup::default()
+    };
+    let (mut reactor, address, seen) = reactor(setup);
+    let mut open = || {
+        let mut client = Client::connect(address);
+        client.write(Peer::offer("; client_no_context_takeover; server_no_context_takeover").as_bytes());
+        until(&mut reactor, |_| seen.try_recv().is_ok());
+        client.read_head();
+        Peer::new(client, true)
+    };
+    let mut peers: Vec<Peer> = (0..6).map(|_| open()).collect();
+    let mut canary = peers.pop().unwrap();
+    for peer in &mut peers {
+        let bomb = peer.message(&vec![0; 16 << 20]);
+        peer.client.write(&bomb);
+        peer.client.write(&bomb);
+    }
+    let bytes = canary.message(b"canary");
+    canary.client.write(&bytes);
+    let mut turns = 0;
+    loop {
+        reactor.run_once(Some(PATIENCE)).unwrap();
+        turns += 1;
+        assert!(turns < 20, "the canary waits for ever");
+        if seen.try_iter().any(|(_, seen)| seen == Seen::Binary(b"canary".to_vec())) {
+            break;
+        }
+    }
+    assert_eq!(canary.receive(), b"canary");
+}
+
+#[test]
+fn contexts_are_freed_when_they_are_not_used() {
+    for (after, freed) in [(Duration::from_millis(1), true), (Duration::ZERO, false)] {
+        let (mut reactor, address, seen) = reactor(Setup { listener: listener(after), ..Setup::default() });
+        let mut client = Client::connect(address);
+        client.write(Peer::offer("").as_bytes());
+        until(&mut reactor, |_| seen.try_recv().is_ok());
+        client.read_head();
+        let mut peer = Peer::new(client, false);
+        for _ in 0..3 {
+            let bytes = peer.message(b"remember me");
+            peer.client.write(&bytes);
+            until(&mut reactor, |_| seen.try_recv().is_ok());
+            assert_eq!(peer.receive(), b"remember me");
+            if freed {
+                until(&mut reactor, |reactor| reactor.work.compression.pool.kept() == 0);
+                assert!(!reactor.connections.get_mut(0).unwrap().engine.holds_contexts());
+            } else {
+                assert_eq!(reactor.work.compression.pool.kept(), Settings::default().deflater_bytes(15));
+                assert!(reactor.work.compression.release_at.is_none());
+            }
+        }
+    }
+}

@@ -1,0 +1,54 @@
+//! The beginning of a turn: how long to sleep, and what is looked at before.
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use super::Reactor;
+use super::consumer::Consumer;
+
+impl<C: Consumer> Reactor<C> {
+    /// Waits for something to do, at most `timeout` (`None` = as long as it takes).
+    pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        self.wish_for_credit();
+        let timeout = self.patience(timeout);
+        // Announced before the queue is looked at: a producer that pushes after the look sees the announcement.
+        let sleeping = timeout != Some(Duration::ZERO);
+        if sleeping {
+            self.shared.outbox.sleep.prepare();
+        }
+        let timeout = if self.shared.outbox.commands.is_empty() { timeout } else { Some(Duration::ZERO) };
+        let polled = self.poll.poll(&mut self.events, timeout);
+        if sleeping {
+            self.shared.outbox.sleep.awake();
+        }
+        self.work.now = Instant::now();
+        match polled {
+            Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            Err(_) => self.events.clear(),
+            Ok(()) => {}
+        }
+        let idle = self.events.is_empty() && self.shared.outbox.commands.is_empty();
+        if !idle && self.spinner.is_on() {
+            self.spinner.worked(self.work.now);
+        }
+        self.reclaim();
+        Ok(())
+    }
+
+    /// How long to sleep at most.
+    fn patience(&mut self, timeout: Option<Duration>) -> Option<Duration> {
+        if !self.work.ready.is_empty() || !self.work.dirty.is_empty() || self.work.compression.is_waiting() {
+            return Some(Duration::ZERO);
+        }
+        // Not the time of the last turn: that turn, and whatever the caller did since, have taken some.
+        let now = Instant::now();
+        if self.spinner.is_on() && self.spinner.spinning(now) {
+            return Some(Duration::ZERO);
+        }
+        let timers = self.work.timers.timeout(now);
+        let listeners = self.listeners.values().filter_map(|listener| listener.retry_at).min();
+        let listeners = listeners.map(|at| at.saturating_duration_since(now));
+        let releases = self.work.compression.release_at.map(|at| at.saturating_duration_since(now));
+        [timeout, timers, listeners, releases].into_iter().flatten().min()
+    }
+}

@@ -1,0 +1,25 @@
+// permessage-deflate on the reactor.
+
+import { ZlibOptions } from 'node:zlib';
+
+/** How permessage-deflate (RFC 7692) is negotiated and used. */
+export interface ServerOptions {
+  /** true: our messages never refer to earlier ones; false: an offer that asks for it is declined. Default: as offered */
+  serverNoContextTakeover?: boolean;
+  /** true: the client's messages never refer to earlier ones. Default: as offered */
+  clientNoContextTakeover?: boolean;
+  /** Window of our messages, 8 to 15; false: an offer that asks for one is declined. Default: as offered */
+  serverMaxWindowBits?: number | boolean;
+  /** Window of the client's messages, 8 to 15; offers that do not allow it are declined. Default: as offered */
+  clientMaxWindowBits?: number | boolean;
+  /** `level` (default: 4), `memLevel` and `strategy` count. */
+  zlibDeflateOptions?: ZlibOptions;
+  /** Accepted; nothing depends on it. */
+  zlibInflateOptions?: ZlibOptions;
+  /** Bytes below which a message is not compressed, where the server has no context takeover. Default: 1024 */
+  threshold?: number;
+  /** Accepted; nothing depends on it. */
+  concurrencyLimit?: number;
+  /** Milliseconds after which unused contexts are freed, up to 2147483647; 0 is never. Not in ws. Default: 0 */
+  releaseAfter?: number;
+}
