@@ -30,7 +30,7 @@ const MASK_FLIPPED = 1 << 16;
 const CONTROL_BYTES = 125;
 const REASON_BYTES = 123;
 
-const PLAIN = Object.prototype;
+const PLAIN = /** @type {any} */ (Object.prototype);
 
 /**
  * The tag of a message that was sent with options. An own property that is undefined counts as given,
@@ -42,34 +42,18 @@ const PLAIN = Object.prototype;
  */
 function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
-  const plain = isPlain(options);
-  const { binary: isBinary, compress, fin } = options;
-  if (has(options, plain, isBinary, 'binary')) binary = !!isBinary;
+  // What can be read from a plain object is its own, unless somebody has put it into the prototype of all objects.
+  const plain =
+    options.constructor === Object &&
+    PLAIN.binary === undefined &&
+    PLAIN.compress === undefined &&
+    PLAIN.fin === undefined;
+  const given = plain ? options : { __proto__: null, ...options };
+  const { binary: isBinary, compress, fin } = given;
+  if (isBinary !== undefined || 'binary' in given) binary = !!isBinary;
   let tag = binary ? OUT_BINARY : OUT_TEXT;
-  if (compress || !has(options, plain, compress, 'compress')) tag |= COMPRESS;
-  return fin || !has(options, plain, fin, 'fin') ? tag | FIN : tag;
-}
-
-/**
- * @param {object} options
- * @returns {boolean} Whether what can be read from `options` is its own: so in a plain object, as long as nobody has put
- *   these names into the prototype of all objects
- */
-function isPlain(options) {
-  return (
-    Object.getPrototypeOf(options) === PLAIN && !('binary' in PLAIN) && !('compress' in PLAIN) && !('fin' in PLAIN)
-  );
-}
-
-/**
- * @param {object} options
- * @param {boolean} plain See `isPlain`
- * @param {any} value What was read
- * @param {string} name
- * @returns {boolean} Whether `options` has an own property of that name, also an undefined one
- */
-function has(options, plain, value, name) {
-  return plain ? value !== undefined || name in options : Object.hasOwn(options, name);
+  if (compress !== undefined ? compress : !('compress' in given)) tag |= COMPRESS;
+  return (fin !== undefined ? fin : !('fin' in given)) ? tag | FIN : tag;
 }
 
 /**
