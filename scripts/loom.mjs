@@ -14,7 +14,7 @@ export const LOOM_ENV = {
 
 /** @param {string[]} [extra] more words for the test program, for example a test's name */
 export function loomArguments(extra = []) {
-  return ['test', '--lib', '--no-default-features', '--features', 'reactor', '--', 'bridge::', ...extra];
+  return ['test', '--lib', '--no-default-features', '--features', 'reactor', '--', 'bridge::tests::', ...extra];
 }
 
 if (process.argv[1] === fileURLToPath(import.meta.url)) {

@@ -6,7 +6,7 @@ import { run } from './run.mjs';
 
 const SUITES = [
   ['--no-default-features', '--', 'engine::mask::'],
-  ['--no-default-features', '--features', 'reactor', '--', 'bridge::'],
+  ['--no-default-features', '--features', 'reactor', '--', 'bridge::tests::'],
 ];
 
 const { code: missing } = await run('cargo', ['+nightly', 'miri', '--version'], { capture: true });
