@@ -1,8 +1,8 @@
-// Draws benchmark/plots/*.svg from a record and rewrites the table of benchmark/README.md.
+// Draws benchmark/plots/*.svg from a record and rewrites the tables of README.md and benchmark/README.md.
 //
 // usage: node benchmark/plot.mjs [record.json]     default: the newest complete record
 import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
-import { join, relative } from 'node:path';
+import { dirname, join, relative } from 'node:path';
 import { barChart } from './chart.mjs';
 import { candidateText, digits, modeOf, targetRows } from './report.mjs';
 import { benchmarkDir, rootDir, shapes } from './shapes.mjs';
@@ -31,7 +31,7 @@ for (const chart of CHARTS) {
   writeFileSync(path, draw(chart));
   console.log(relative(rootDir, path));
 }
-rewriteTable(join(benchmarkDir, 'README.md'));
+for (const readme of [join(rootDir, 'README.md'), join(benchmarkDir, 'README.md')]) rewriteTable(readme);
 
 function newestRecord() {
   const directory = join(benchmarkDir, 'record');
@@ -71,11 +71,14 @@ function rewriteTable(readme) {
   const begin = text.indexOf(BEGIN);
   const end = text.indexOf(END);
   if (begin < 0 || end < begin) return;
-  writeFileSync(readme, `${text.slice(0, begin + BEGIN.length)}\n${tables()}\n${text.slice(end)}`);
+  writeFileSync(readme, `${text.slice(0, begin + BEGIN.length)}\n${tables(relative(dirname(readme), join(benchmarkDir, 'plots')))}\n${text.slice(end)}`);
   console.log(relative(rootDir, readme));
 }
 
-function tables() {
+/**
+ * @param {string} plots Where the charts are, seen from the document
+ */
+function tables(plots) {
   const { machine, options, versions } = record;
   const system = `${machine.cpu}, ${machine.cores} cores, Linux ${machine.kernel}, Node ${machine.node}, ws ${versions.ws}`;
   const measured = `Measured ${record.date}: ${system}; medians of ${options.rounds} rounds.`;
@@ -94,7 +97,7 @@ function tables() {
   if (targets.length > 0) {
     lines.push('', '| shape | figure | relative to | target | of medians | of rounds | |', '|---|---|---|---|---|---|---|', ...targets);
   }
-  const charts = CHARTS.map(({ file: name, title }) => `![${title}](plots/${name}.svg)`);
+  const charts = CHARTS.map(({ file: name, title }) => `![${title}](${plots}/${name}.svg)`);
   return ['', measured, '', ...lines, '', ...charts, ''].join('\n');
 }
 
