@@ -15,6 +15,9 @@ const SLAB_BYTES = 128 * 1024;
 /** Large batches that may be on their way without being copied; a reactor that is further ahead copies. */
 const LENT_BUFFERS = 4;
 
+/** These have functions of libuv, but no loop behind them. */
+const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
+
 /** The longest delay a timer takes, in milliseconds. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
@@ -72,10 +75,11 @@ let adoptedGeneration = 0;
 /**
  * The native reactor; started on first use.
  *
- * @param {number} spin Microseconds for which it polls before it sleeps; -1 is automatic. Only the first call decides
+ * @param {{ reactors: number, spin: number }} options Only the first call decides. `reactors`: its threads, 0 = it runs on
+ *   this one; `spin`: microseconds for which it polls before it sleeps, -1 is automatic
  * @returns {any}
  */
-function start(spin) {
+function start({ reactors, spin }) {
   if (state.native !== null) return state.native;
   const binding = /** @type {any} */ (require('./native/binding.js'));
   const layout = binding.layout();
@@ -86,7 +90,7 @@ function start(spin) {
   drainedLent = layout.DRAINED_LENT;
   drainedWants = layout.DRAINED_WANTS;
   lentBytes = layout.LENT_BYTES;
-  state.native = new binding.Reactor(wake, { spin });
+  state.native = new binding.Reactor(wake, { inline: reactors === 0 && !HAS_OWN_LOOP, spin });
   outbox.attach(state.native);
   process.once('exit', stop);
   return state.native;

@@ -7,7 +7,7 @@ const { isIP } = require('node:net');
 const { ASK_ALWAYS, ASK_REFUSED, IN_REQUEST } = require('./constants');
 const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
-const { listenOptions, merge, spin, watch } = require('./options');
+const { listenOptions, merge, reactorOptions, watch } = require('./options');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./request');
 const { isSecondSeen } = require('./request-visibility');
@@ -307,7 +307,7 @@ class WebSocketServer extends EventEmitter {
 
   /** @param {string | null} address IP literal; null is every address */
   _listen(address) {
-    const native = reactor.start(spin(this.options));
+    const native = reactor.start(reactorOptions(this.options));
     this._ask = this._wantedAsk();
     try {
       const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));

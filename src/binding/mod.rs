@@ -5,12 +5,16 @@
 #![deny(unsafe_code)]
 
 mod adopt;
+mod callback;
 mod deflate;
+mod drive;
+mod inline;
 mod listen;
 mod payload;
 mod reactor;
 mod stream;
 mod tables;
+mod uv;
 
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};

@@ -1,41 +1,36 @@
 //! The one reactor of a Node environment, as JavaScript sees it.
 
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 use napi::bindgen_prelude::{Function, Uint8ArraySlice, Uint32ArraySlice};
-use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
 use crate::bridge::batch::Batch;
-use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::DRAINED_BYTES;
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
-use crate::reactor::{
-    Adoption, Command, ConnectionId, Forward, HEADROOM, Handle, Link, ListenerConfig, Reactor, ReactorConfig,
-    Spin, report_failure,
-};
+use crate::reactor::{Adoption, Command, ConnectionId, HEADROOM, Link, ListenerConfig, ReactorConfig, Spin};
 
 use super::adopt;
+use super::drive::Drive;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
 use super::payload::{LentMemory, bytes_mut, words_mut};
 
-/// Settings of the reactor thread.
+/// Settings of the reactor.
 #[napi(object)]
 pub struct ReactorOptions {
     /// Microseconds to poll without blocking after traffic; -1 = automatic, 0 = never.
     pub spin: i32,
+    /// Run it on the JavaScript thread where that can be.
+    pub inline: bool,
 }
 
 /// The reactor of this environment. Make one only.
 #[napi(js_name = "Reactor")]
 pub struct JsReactor {
     link: Arc<Link>,
-    handle: Handle,
-    thread: Thread,
+    drive: Drive,
     /// What the next flush moves.
     large: Vec<Vec<u8>>,
     /// Taken from the inbox; its large payloads may still be asked for.
@@ -55,46 +50,18 @@ struct Current {
 /// What adopted sockets have in the place of a listener's id.
 const NO_LISTENER: u32 = u32::MAX;
 
-/// The reactor's thread, until somebody has joined it.
-type Thread = Arc<Mutex<Option<JoinHandle<()>>>>;
-
 #[napi]
 impl JsReactor {
-    /// Starts the thread. `wake` is called, never re-entrantly, when `drain` has something to give; by itself it does
+    /// Starts it. `wake` is called, never re-entrantly, when `drain` has something to give; by itself it does
     /// not keep the event loop alive.
     #[napi(constructor, catch_unwind)]
     pub fn new(env: Env, wake: Function<'_, (), ()>, options: ReactorOptions) -> Result<Self> {
-        let thread: Thread = Arc::default();
-        let stopper: Arc<Mutex<Option<Handle>>> = Arc::default();
-        // Before the threadsafe function, whose own hook then runs first: it refuses calls when this one joins.
-        env.add_env_cleanup_hook((stopper.clone(), thread.clone()), |(stopper, thread)| {
-            if let Some(handle) = stopper.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                stop(&handle, &thread);
-            }
-        })?;
-        let bell = wake.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
-        let ring: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
-            // Refused only when the environment is going away, and then nobody is left to be told.
-            let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
-        });
-
         let config = ReactorConfig { spin: spin(options.spin), ..ReactorConfig::default() };
         let link = Arc::new(Link::new());
-        let rung = ring.clone();
-        let forward = Forward::new(link.clone(), config.total_mark, Box::new(move || rung()));
-        let reactor = Reactor::new(forward, config).map_err(|error| system_error(&error))?;
-        let handle = reactor.handle();
-        let failed = link.clone();
-        let running = std::thread::Builder::new()
-            .name("reactor-ws".to_owned())
-            .spawn(move || run(reactor, &failed, &*ring))
-            .map_err(|error| system_error(&error))?;
-        *thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
-        *stopper.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle.clone());
+        let drive = Drive::start(&env, &wake, &link, config, options.inline)?;
         Ok(Self {
             link,
-            handle,
-            thread,
+            drive,
             large: Vec::new(),
             current: None,
             next_listener: 0,
@@ -110,7 +77,7 @@ impl JsReactor {
         let id = self.next_listener;
         self.next_listener += 1;
         self.link.set_ask(id, options.ask);
-        self.submit(Command::Listen { id, listener, config: listen::config(&options) })?;
+        self.drive.submit(Command::Listen { id, listener, config: listen::config(&options) })?;
         Ok(Listening {
             id,
             address: address.ip().to_string(),
@@ -122,13 +89,13 @@ impl JsReactor {
     /// Lets a listener accept.
     #[napi(catch_unwind)]
     pub fn accept(&self, id: u32) -> Result<()> {
-        self.submit(Command::Accept(id))
+        self.drive.submit(Command::Accept(id))
     }
 
     /// Closes a listener; a record says when it is done.
     #[napi(catch_unwind)]
     pub fn close_listener(&self, id: u32) -> Result<()> {
-        self.submit(Command::CloseListener(id))
+        self.drive.submit(Command::CloseListener(id))
     }
 
     /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own: writes `response`, and takes
@@ -151,7 +118,7 @@ impl JsReactor {
         }
         // Before the reactor knows of it: `bytesTaken` answers at once.
         self.link.gauges.open(slot, generation);
-        self.submit(Command::Adopt(Box::new(Adoption {
+        self.drive.submit(Command::Adopt(Box::new(Adoption {
             stream,
             id: Some(ConnectionId { slot, generation }),
             response: response.to_vec(),
@@ -240,10 +207,8 @@ impl JsReactor {
     /// Hands the first `length` bytes of the arena, and what `add_large` collected, to the reactor.
     #[napi(catch_unwind)]
     pub fn flush(&mut self, arena: &[u8], length: u32) -> Result<()> {
-        let mut bytes = self.handle.buffer();
-        bytes.extend_from_slice(arena.get(..length as usize).unwrap_or_default());
         let large = std::mem::take(&mut self.large);
-        self.submit(Command::Chunk(Chunk { bytes, large }))
+        self.drive.flush(arena.get(..length as usize).unwrap_or_default(), large)
     }
 
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.
@@ -270,7 +235,13 @@ impl JsReactor {
     /// Writes what is queued as far as the kernel takes it, closes all, and waits for the thread to end.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) {
-        stop(&self.handle, &self.thread);
+        self.drive.stop();
+    }
+
+    /// Whether it runs on the JavaScript thread.
+    #[napi(getter, catch_unwind)]
+    pub fn is_inline(&self) -> bool {
+        self.drive.is_inline()
     }
 
     /// Live figures.
@@ -291,33 +262,9 @@ impl JsReactor {
     fn give_back(&mut self) -> Result<()> {
         let Some(current) = self.current.take() else { return Ok(()) };
         if self.link.inbox.give_back(current.batch) {
-            self.handle.wake().map_err(|error| system_error(&error))?;
+            self.drive.wake()?;
         }
         Ok(())
-    }
-
-    fn submit(&self, command: Command) -> Result<()> {
-        self.handle.submit(command).map_err(|error| system_error(&error))
-    }
-}
-
-/// The thread: whatever ends it, the environment is told.
-fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &dyn Fn()) {
-    let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
-    // All sockets close with it.
-    drop(reactor);
-    match ended {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => report_failure(link, &format!("waiting for events failed: {error}"), ring),
-        Err(_) => report_failure(link, "the reactor thread panicked", ring),
-    }
-}
-
-fn stop(handle: &Handle, thread: &Thread) {
-    let Some(thread) = thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-    // Not woken means not running: then there is nothing to wait for either.
-    if handle.submit(Command::Stop).is_ok() || thread.is_finished() {
-        let _panicked_and_reported = thread.join();
     }
 }
 
@@ -329,6 +276,7 @@ fn spin(micros: i32) -> Spin {
     }
 }
 
-fn system_error(error: &std::io::Error) -> Error {
+/// The system's error as an exception.
+pub(super) fn system_error(error: &std::io::Error) -> Error {
     Error::new(Status::GenericFailure, error.to_string())
 }

@@ -21,6 +21,7 @@ mod deflating;
 mod forward;
 mod handle;
 mod handler;
+mod inline;
 mod listener;
 mod opening;
 mod outgoing;
@@ -55,6 +56,7 @@ pub use consumer::Consumer;
 pub use forward::{ASK_ACCEPTED, ASK_REFUSED, Forward, Link, report_failure};
 pub use handle::{Adoption, Command, Handle};
 pub use handler::{Bytes, Handler, Local, Message};
+pub use inline::{Due, until};
 pub use listener::{BoundListener, ListenAddress};
 pub use opening::{Opening, Verdict};
 pub use session::Session;
@@ -186,12 +188,17 @@ impl<C: Consumer> Reactor<C> {
         self.on_ready();
         self.on_events();
         self.on_timers();
+        self.end_turn();
+        Ok(())
+    }
+
+    /// Writes what the turn has queued and hands over what it has read.
+    fn end_turn(&mut self) {
         self.release_contexts();
         self.flush();
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
         self.connections.end_turn();
-        Ok(())
     }
 
     /// Does what other threads have asked for and writes what they have sent. False: they have asked for nothing.
@@ -207,19 +214,23 @@ impl<C: Consumer> Reactor<C> {
 
     fn on_commands(&mut self) {
         for command in self.shared.outbox.commands.take_all() {
-            match command {
-                Command::Chunk(chunk) => self.on_chunk(chunk),
-                Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
-                Command::Accept(id) => {
-                    if let Some(listener) = self.listeners.get_mut(&id) {
-                        listener.accepting = true;
-                        self.accept(id);
-                    }
+            self.on_command(command);
+        }
+    }
+
+    fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Chunk(chunk) => self.on_chunk(chunk),
+            Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
+            Command::Accept(id) => {
+                if let Some(listener) = self.listeners.get_mut(&id) {
+                    listener.accepting = true;
+                    self.accept(id);
                 }
-                Command::CloseListener(id) => self.on_close_listener(id),
-                Command::Adopt(adoption) => self.on_adopt(*adoption),
-                Command::Stop => self.stopping = true,
             }
+            Command::CloseListener(id) => self.on_close_listener(id),
+            Command::Adopt(adoption) => self.on_adopt(*adoption),
+            Command::Stop => self.stopping = true,
         }
     }
 
