@@ -76,18 +76,18 @@ function turn() {
   try {
     for (let batches = 0; ; ) {
       if (cursor === count) {
-        if (batches !== 0 && (batches === TURN_BATCHES || performance.now() > deadline)) break;
-        batches++;
+        if (batches === TURN_BATCHES) break;
         count = cursor = 0;
+        // What the handlers have sent goes with it.
         count = reactor.drain();
         batch++;
         if (count === 0) {
           finished = true;
           break;
         }
+        if (batches++ !== 0 && performance.now() > deadline) break;
       }
       if (!deliver(deadline)) break;
-      outbox.flush();
     }
   } finally {
     // Also when a handler threw: the error goes on to 'uncaughtException', the rest comes next.
@@ -168,8 +168,10 @@ function deliverOther(slot, tag, offset, length) {
     if (server !== undefined) server._onOpened(slot, tag, bytes, start);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = state.listeners.get(slot);
+    // Each reactor says so, and nothing opens there any more.
+    if (server === undefined || --server._reactors !== 0) return;
     state.listeners.delete(slot);
-    if (server !== undefined) server._onReleased();
+    server._onReleased();
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
   } else {
@@ -204,12 +206,13 @@ function currentBatch() {
 }
 
 /**
- * The reactor thread died: every connection is gone and every server has failed.
+ * A reactor died: the others end too, every connection is gone and every server has failed.
  *
  * @param {string} reason
  */
 function fail(reason) {
-  const error = new Error(`The reactor thread failed: ${reason}`);
+  const error = new Error(`The reactor failed: ${reason}`);
+  state.native.shutdown();
   const connections = reactor.forgetAll();
   const servers = [...state.listeners.values()];
   state.listeners.clear();

@@ -2,7 +2,7 @@
 
 const { markAsUntransferable } = require('node:worker_threads');
 
-const { ADOPTED_SLOTS } = require('./constants');
+const { ADOPTED_SLOTS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FastBuffer } = require('./constants');
 const { setProtocolErrors } = require('./errors');
 const outbox = require('./outbox');
 
@@ -12,7 +12,7 @@ const outbox = require('./outbox');
  */
 const SLAB_BYTES = 128 * 1024;
 
-/** Large batches that may be on their way without being copied; a reactor that is further ahead copies. */
+/** Batches of one reactor that may be on their way in memory that is lent; one that is further ahead has its own. */
 const LENT_BUFFERS = 4;
 
 /** These have functions of libuv, but no loop behind them. */
@@ -22,7 +22,7 @@ const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
- * Everything that this environment (the main thread or a worker) has: one native reactor, the
+ * Everything that this environment (the main thread or a worker) has: its native reactors, which look like one, the
  * connections by slot, the servers by listener id, and the slab being filled.
  */
 const state = {
@@ -32,6 +32,8 @@ const state = {
   connections: [],
   /** Those that it adopted, by their slots from ADOPTED_SLOTS on. @type {any[]} */
   adopted: [],
+  /** How many reactors there are. */
+  reactors: 1,
   /** @type {Map<number, any>} */
   listeners: new Map(),
   records: new Uint32Array(0),
@@ -54,16 +56,15 @@ let slab = Buffer.alloc(0);
 let slabStart = 0;
 let slabEnd = 0;
 /**
- * Memory that the reactor reads into; it comes back, by its number, with a large batch that then needs no copy.
+ * Memory that the reactor reads into; it comes back, by its number, with a batch: for good with a large one, which then
+ * needs no copy, and until the next drain with a small one.
  *
  * @type {(Buffer | undefined)[]}
  */
 const lent = [];
-/** Words of `state.records` that say what became of a batch's bytes. */
-let drainedBytes = 0;
-let drainedLent = 0;
-let drainedWants = 0;
 let lentBytes = 0;
+/** The native function of that name. @type {() => number} */
+let drainNative = () => 0;
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
@@ -73,7 +74,7 @@ const freeAdopted = [];
 let adoptedGeneration = 0;
 
 /**
- * The native reactor; started on first use.
+ * The native reactors; started on first use.
  *
  * @param {{ reactors: number, spin: number }} options Only the first call decides. `reactors`: its threads, 0 = it runs on
  *   this one; `spin`: microseconds for which it polls before it sleeps, -1 is automatic
@@ -86,12 +87,12 @@ function start({ reactors, spin }) {
   const { wake } = require('./dispatch');
   setProtocolErrors(binding.protocolErrors());
   state.records = new Uint32Array(layout.DRAINED_WORDS);
-  drainedBytes = layout.DRAINED_BYTES;
-  drainedLent = layout.DRAINED_LENT;
-  drainedWants = layout.DRAINED_WANTS;
   lentBytes = layout.LENT_BYTES;
-  state.native = new binding.Reactor(wake, { inline: reactors === 0 && !HAS_OWN_LOOP, spin });
-  outbox.attach(state.native);
+  const count = HAS_OWN_LOOP && reactors === 0 ? 1 : reactors;
+  state.native = new binding.Reactor(wake, { reactors: count, spin }, state.records);
+  state.reactors = state.native.count;
+  drainNative = state.native.drain();
+  outbox.attach(state.native, state.records);
   process.once('exit', stop);
   return state.native;
 }
@@ -117,36 +118,37 @@ function newSlab(least) {
 }
 
 /**
- * Takes the oldest batch that waits: its records into `state.records`, its payloads into the slab, or with the memory
- * that was lent for them.
+ * Flushes, and takes the oldest batch that waits: its records into `state.records`, its payloads into the slab, or with
+ * the memory that was lent for them.
  *
  * @returns {number} How many records; 0 when nothing waits
  */
 function drain() {
-  const { native, records } = state;
+  const { records } = state;
   slabStart = state.viewed ? slabEnd : slabStart;
   state.viewed = false;
-  let count = native.drain(slab, slabStart, records);
+  const count = outbox.cross(drainNative);
   if (count === 0) return 0;
-  if (count < 0) {
-    newSlab(-count);
-    count = native.drain(slab, 0, records);
-  }
-  const handed = records[drainedLent];
-  if (handed === 0) {
+  const bytes = records[DRAINED_BYTES];
+  const id = records[DRAINED_LENT] - 1;
+  if (records[DRAINED_HANDED] !== 0) {
+    state.bytes = /** @type {Buffer} */ (lent[id]);
+    state.base = 0;
+    lent[id] = undefined;
+    // The slab has nothing of this batch.
+    slabEnd = slabStart;
+    lend();
+  } else {
+    if (bytes > slab.length - slabStart) newSlab(bytes);
+    if (id === -1) state.native.copyBytes(slab, slabStart);
+    else if (bytes !== 0) slab.set(new FastBuffer(/** @type {Buffer} */ (lent[id]).buffer, 0, bytes), slabStart);
     state.bytes = slab;
     state.base = slabStart;
     // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
-    slabEnd = Math.min((slabStart + records[drainedBytes] + 7) & ~7, slab.length);
-  } else {
-    state.bytes = /** @type {Buffer} */ (lent[handed - 1]);
-    state.base = 0;
-    lent[handed - 1] = undefined;
-    // The slab has nothing of this batch.
-    slabEnd = slabStart;
+    slabEnd = Math.min((slabStart + bytes + 7) & ~7, slab.length);
+    if (id === -1) lend();
   }
   state.buffer = state.bytes.buffer;
-  if (records[drainedWants] !== 0) lend();
   return count;
 }
 
@@ -154,7 +156,7 @@ function drain() {
 function lend() {
   let id = lent.indexOf(undefined);
   if (id === -1) {
-    if (lent.length === LENT_BUFFERS) return;
+    if (lent.length === LENT_BUFFERS * state.reactors) return;
     id = lent.push(undefined) - 1;
   }
   const memory = allocate(lentBytes);
@@ -182,11 +184,22 @@ function takeLarge(index, length) {
  * @returns {{ generation: number, slot: number }}
  */
 function claim(connection) {
-  const free = freeAdopted.pop();
-  const index = free === undefined ? state.adopted.length : free;
+  const index = freeAdopted.pop() ?? nextAdopted();
   state.adopted[index] = connection;
   adoptedGeneration = (adoptedGeneration + 1) >>> 0;
   return { generation: adoptedGeneration, slot: ADOPTED_SLOTS + index };
+}
+
+/**
+ * The lowest bits of a slot are the number of its reactor, so that new ones go to each in turn.
+ *
+ * @returns {number}
+ */
+function nextAdopted() {
+  let index = state.adopted.length;
+  // Numbers that no reactor has.
+  while ((index & (2 ** Math.ceil(Math.log2(state.reactors)) - 1)) >= state.reactors) index = state.adopted.push(undefined);
+  return index;
 }
 
 /**

@@ -50,6 +50,8 @@ class WebSocketServer extends EventEmitter {
     // The path that the reactor checks by itself.
     this._nativePath = this.options.path;
     this._listenerId = -1;
+    // Those that take connections of the listener.
+    this._reactors = 0;
     this._address = null;
     this._connections = 0;
     this._ask = -1;
@@ -312,6 +314,7 @@ class WebSocketServer extends EventEmitter {
     try {
       const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));
       this._listenerId = id;
+      this._reactors = reactor.state.reactors;
       this._address = { address: bound.address, family: bound.family, port: bound.port };
     } catch (error) {
       process.nextTick(() => this.emit('error', error));

@@ -1,56 +1,70 @@
-//! What runs the reactor: a thread of its own, or the event loop of its environment.
+//! What runs the reactors: threads of their own, or the event loop of their environment.
 
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 use napi::bindgen_prelude::Function;
-use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Env, Result};
 
-use crate::bridge::chunk::Chunk;
-use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, report_failure};
+use crate::bridge::chunk::{Arena, Chunk, OutRecords};
+use crate::bridge::room::Lent;
+use crate::reactor::{Command, Link, ReactorConfig};
 
-use super::inline::{Inline, waiting_failed};
-use super::reactor::system_error;
+use super::inline::Inline;
+use super::threads::Threads;
 
-/// The way to the reactor.
+/// The way to the reactors.
 pub(super) enum Drive {
-    /// It runs in a thread.
-    Thread(Handle, Thread),
-    /// It runs on the JavaScript thread.
+    /// Each runs in a thread.
+    Threads(Threads),
+    /// There is one, and it runs on the JavaScript thread.
     Inline(Rc<Inline>),
 }
 
-/// The reactor's thread, until somebody has joined it.
-type Thread = Arc<Mutex<Option<JoinHandle<()>>>>;
+/// What a flush leads to, however it goes.
+pub(super) struct Flushed {
+    /// The arena to be filled next, from its beginning on.
+    pub(super) next: Box<dyn Lent>,
+    /// There should be more arenas: the records had to be copied.
+    pub(super) wanting: bool,
+    pub(super) outcome: Result<()>,
+}
 
 impl Drive {
-    /// Starts a reactor that calls `wake`, never re-entrantly, when `link` has something; inline if that is wanted and
-    /// can be.
+    /// Starts `count` reactors in threads, or with 0 one that needs none, if that can be. They call `wake`, never
+    /// re-entrantly, when one of the links, one for each, has something.
     pub(super) fn start(
         env: &Env,
         wake: &Function<'_, (), ()>,
-        link: &Arc<Link>,
         config: ReactorConfig,
-        inline: bool,
-    ) -> Result<Self> {
-        if inline && let Some(inline) = Inline::start(env, wake, link.clone(), config)? {
-            return Ok(Self::Inline(inline));
+        count: usize,
+    ) -> Result<(Self, Vec<Arc<Link>>)> {
+        let links = Link::group(count.max(1));
+        if let (0, [link]) = (count, links.as_slice())
+            && let Some(inline) = Inline::start(env, wake, link.clone(), config)?
+        {
+            return Ok((Self::Inline(inline), links));
         }
-        start_thread(env, wake, link, config)
+        Ok((Self::Threads(Threads::start(env, wake, &links, config)?), links))
     }
 
-    /// Whether there is no thread.
-    pub(super) fn is_inline(&self) -> bool {
-        matches!(self, Self::Inline(_))
-    }
-
-    /// Asks something of the reactor.
-    pub(super) fn submit(&self, command: Command) -> Result<()> {
+    /// How many reactors there are.
+    pub(super) fn count(&self) -> usize {
         match self {
-            Self::Thread(handle, _) => handle.submit(command).map_err(|error| system_error(&error)),
+            Self::Threads(threads) => threads.count(),
+            Self::Inline(_) => 1,
+        }
+    }
+
+    /// Which reactor a slot belongs to.
+    pub(super) fn number(&self, slot: u32) -> usize {
+        slot as usize & (self.count().next_power_of_two() - 1)
+    }
+
+    /// Asks something of a reactor.
+    pub(super) fn submit(&self, number: usize, command: Command) -> Result<()> {
+        match self {
+            Self::Threads(threads) => threads.submit(number, command),
             Self::Inline(inline) => {
                 inline.serve(command);
                 Ok(())
@@ -58,25 +72,35 @@ impl Drive {
         }
     }
 
-    /// Hands records and their large payloads over.
-    pub(super) fn flush(&self, records: &[u8], large: Vec<Vec<u8>>) -> Result<()> {
+    /// Hands the records of an arena over.
+    pub(super) fn flush(&self, mut arena: Arena) -> Flushed {
         match self {
-            Self::Thread(handle, _) => {
-                let mut bytes = handle.buffer();
-                bytes.extend_from_slice(records);
-                self.submit(Command::Chunk(Chunk { bytes, large }))
+            Self::Threads(threads) if threads.count() == 1 => threads.flush(arena),
+            Self::Threads(threads) => {
+                let large = std::mem::take(&mut arena.large);
+                let outcome = self.split(threads, arena.bytes(), large);
+                Flushed { next: arena.memory, wanting: false, outcome }
             }
             Self::Inline(inline) => {
-                inline.flush(records, large);
-                Ok(())
+                let large = std::mem::take(&mut arena.large);
+                inline.flush(arena.bytes(), large);
+                Flushed { next: arena.memory, wanting: false, outcome: Ok(()) }
             }
         }
     }
 
-    /// Credit has been given back that the reactor waits for.
-    pub(super) fn wake(&self) -> Result<()> {
+    /// Lends memory for arenas.
+    pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
+        // The other ways need no more than the one that is filled.
+        if let Self::Threads(threads) = self {
+            threads.lend_arena(memory);
+        }
+    }
+
+    /// Credit has been given back that a reactor waits for.
+    pub(super) fn wake(&self, number: usize) -> Result<()> {
         match self {
-            Self::Thread(handle, _) => handle.wake().map_err(|error| system_error(&error)),
+            Self::Threads(threads) => threads.wake(number),
             Self::Inline(inline) => {
                 inline.reclaim();
                 Ok(())
@@ -84,64 +108,37 @@ impl Drive {
         }
     }
 
-    /// Ends the reactor after what is queued has been tried to write.
+    /// Ends the reactors after what is queued has been tried to write.
     pub(super) fn stop(&self) {
         match self {
-            Self::Thread(handle, thread) => stop_thread(handle, thread),
+            Self::Threads(threads) => threads.stop(),
             Self::Inline(inline) => inline.stop(),
         }
     }
-}
 
-fn start_thread(
-    env: &Env,
-    wake: &Function<'_, (), ()>,
-    link: &Arc<Link>,
-    config: ReactorConfig,
-) -> Result<Drive> {
-    let thread: Thread = Arc::default();
-    let stopper: Arc<Mutex<Option<Handle>>> = Arc::default();
-    // Before the threadsafe function, whose own hook then runs first: it refuses calls when this one joins.
-    env.add_env_cleanup_hook((stopper.clone(), thread.clone()), |(stopper, thread)| {
-        if let Some(handle) = stopper.lock().unwrap_or_else(PoisonError::into_inner).take() {
-            stop_thread(&handle, &thread);
+    /// Gives each reactor the records of its own slots.
+    fn split(&self, threads: &Threads, bytes: &[u8], large: Vec<Vec<u8>>) -> Result<()> {
+        let mut chunks: Vec<Chunk> = Vec::new();
+        chunks.resize_with(threads.count(), Chunk::default);
+        let mut large = large.into_iter();
+        for record in OutRecords::new(bytes) {
+            let owned = if record.is_large() { large.next() } else { None };
+            let number = self.number(record.slot);
+            let Some(chunk) = chunks.get_mut(number) else { continue };
+            if chunk.bytes.capacity() == 0 {
+                chunk.bytes = threads.buffer(number);
+            }
+            let whole = record.whole();
+            chunk
+                .bytes
+                .extend_from_slice(bytes.get(whole.start..whole.end.min(bytes.len())).unwrap_or_default());
+            chunk.large.extend(owned);
         }
-    })?;
-    let bell = wake.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
-    let ring: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
-        // Refused only when the environment is going away, and then nobody is left to be told.
-        let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
-    });
-    let rung = ring.clone();
-    let forward = Forward::new(link.clone(), config.total_mark, Box::new(move || rung()));
-    let reactor = Reactor::new(forward, config).map_err(|error| system_error(&error))?;
-    let handle = reactor.handle();
-    let failed = link.clone();
-    let running = std::thread::Builder::new()
-        .name("reactor-ws".to_owned())
-        .spawn(move || run(reactor, &failed, &*ring))
-        .map_err(|error| system_error(&error))?;
-    *thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
-    *stopper.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle.clone());
-    Ok(Drive::Thread(handle, thread))
-}
-
-/// The thread: whatever ends it, the environment is told.
-fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &dyn Fn()) {
-    let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
-    // All sockets close with it.
-    drop(reactor);
-    match ended {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => report_failure(link, &waiting_failed(&error), ring),
-        Err(_) => report_failure(link, "the reactor thread panicked", ring),
-    }
-}
-
-fn stop_thread(handle: &Handle, thread: &Thread) {
-    let Some(thread) = thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-    // Not woken means not running: then there is nothing to wait for either.
-    if handle.submit(Command::Stop).is_ok() || thread.is_finished() {
-        let _panicked_and_reported = thread.join();
+        for (number, chunk) in chunks.into_iter().enumerate() {
+            if !chunk.bytes.is_empty() {
+                threads.submit(number, Command::Chunk(chunk))?;
+            }
+        }
+        Ok(())
     }
 }

@@ -6,6 +6,7 @@
 
 mod adopt;
 mod callback;
+mod crossing;
 mod deflate;
 mod drive;
 mod inline;
@@ -14,6 +15,7 @@ mod payload;
 mod reactor;
 mod stream;
 mod tables;
+mod threads;
 mod uv;
 
 pub use listen::{ConnectionOptions, ListenOptions, Listening};

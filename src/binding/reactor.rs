@@ -1,50 +1,43 @@
-//! The one reactor of a Node environment, as JavaScript sees it.
+//! The reactors of a Node environment, as JavaScript sees them: like one.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
+use std::rc::Rc;
 use std::sync::Arc;
 
 use napi::bindgen_prelude::{Function, Uint8ArraySlice, Uint32ArraySlice};
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
-use crate::bridge::batch::Batch;
-use crate::bridge::layout::DRAINED_BYTES;
-use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
+use crate::bridge::gauges::Gauges;
+use crate::bridge::layout::DRAINED_WORDS;
+use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::{Adoption, Command, ConnectionId, HEADROOM, Link, ListenerConfig, ReactorConfig, Spin};
 
 use super::adopt;
+use super::crossing::{Crossing, function};
 use super::drive::Drive;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
-use super::payload::{LentMemory, bytes_mut, words_mut};
+use super::payload::{LentMemory, LentWords, bytes_mut};
 
-/// Settings of the reactor.
+/// Settings of the reactors.
 #[napi(object)]
 pub struct ReactorOptions {
     /// Microseconds to poll without blocking after traffic; -1 = automatic, 0 = never.
     pub spin: i32,
-    /// Run it on the JavaScript thread where that can be.
-    pub inline: bool,
+    /// How many there are, each in a thread; 0: one, on the JavaScript thread where that can be.
+    pub reactors: u32,
 }
 
-/// The reactor of this environment. Make one only.
+/// The reactors of this environment. Make one only.
 #[napi(js_name = "Reactor")]
 pub struct JsReactor {
-    link: Arc<Link>,
-    drive: Drive,
-    /// What the next flush moves.
-    large: Vec<Vec<u8>>,
-    /// Taken from the inbox; its large payloads may still be asked for.
-    current: Option<Current>,
+    links: Vec<Arc<Link>>,
+    drive: Rc<Drive>,
+    crossing: Rc<RefCell<Crossing>>,
     next_listener: u32,
     /// How the last adopted socket is served: the next one is mostly served alike.
     adopted_config: Arc<ListenerConfig>,
-}
-
-/// A batch on this side.
-struct Current {
-    batch: Box<Batch>,
-    /// Whether JavaScript has it; if not, there was no room for it yet.
-    copied: bool,
 }
 
 /// What adopted sockets have in the place of a listener's id.
@@ -52,18 +45,28 @@ const NO_LISTENER: u32 = u32::MAX;
 
 #[napi]
 impl JsReactor {
-    /// Starts it. `wake` is called, never re-entrantly, when `drain` has something to give; by itself it does
-    /// not keep the event loop alive.
+    /// Starts them. `wake` is called, never re-entrantly, when `drain` has something to give; by itself it does
+    /// not keep the event loop alive. `words` is the array of records: `DRAINED_WORDS` long, all of its ArrayBuffer, and
+    /// touched by nobody but the caller for as long as the environment lives.
     #[napi(constructor, catch_unwind)]
-    pub fn new(env: Env, wake: Function<'_, (), ()>, options: ReactorOptions) -> Result<Self> {
+    pub fn new(
+        env: Env,
+        wake: Function<'_, (), ()>,
+        options: ReactorOptions,
+        mut words: Uint32ArraySlice<'_>,
+    ) -> Result<Self> {
+        if words.len() < DRAINED_WORDS {
+            return Err(Error::new(Status::InvalidArg, format!("{DRAINED_WORDS} words are needed")));
+        }
+        let words = LentWords::new(&mut words);
         let config = ReactorConfig { spin: spin(options.spin), ..ReactorConfig::default() };
-        let link = Arc::new(Link::new());
-        let drive = Drive::start(&env, &wake, &link, config, options.inline)?;
+        let (drive, links) = Drive::start(&env, &wake, config, options.reactors as usize)?;
+        let drive = Rc::new(drive);
+        let crossing = Crossing::new(links.clone(), drive.clone(), words);
         Ok(Self {
-            link,
+            links,
             drive,
-            large: Vec::new(),
-            current: None,
+            crossing: Rc::new(RefCell::new(crossing)),
             next_listener: 0,
             adopted_config: Arc::default(),
         })
@@ -76,8 +79,12 @@ impl JsReactor {
         let address = listener.address();
         let id = self.next_listener;
         self.next_listener += 1;
-        self.link.set_ask(id, options.ask);
-        self.drive.submit(Command::Listen { id, listener, config: listen::config(&options) })?;
+        self.set_ask(id, options.ask);
+        let (config, owner) = (listen::config(&options), self.owner(id));
+        for other in (0..self.drive.count()).filter(|&other| other != owner) {
+            self.drive.submit(other, Command::Join { id, config: config.clone() })?;
+        }
+        self.drive.submit(owner, Command::Listen { id, listener, config })?;
         Ok(Listening {
             id,
             address: address.ip().to_string(),
@@ -89,18 +96,18 @@ impl JsReactor {
     /// Lets a listener accept.
     #[napi(catch_unwind)]
     pub fn accept(&self, id: u32) -> Result<()> {
-        self.drive.submit(Command::Accept(id))
+        self.drive.submit(self.owner(id), Command::Accept(id))
     }
 
-    /// Closes a listener; a record says when it is done.
+    /// Closes a listener; a record of each reactor says when it is done there.
     #[napi(catch_unwind)]
     pub fn close_listener(&self, id: u32) -> Result<()> {
-        self.drive.submit(Command::CloseListener(id))
+        (0..self.drive.count()).try_for_each(|number| self.drive.submit(number, Command::CloseListener(id)))
     }
 
     /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own: writes `response`, and takes
     /// `prefix` for the first bytes that were read. `slot`, from `ADOPTED_SLOTS` on, is free until a CLOSED record names
-    /// it again. Throws when the descriptor cannot be duplicated; nothing has changed then.
+    /// it again; its lowest bits are those of a reactor's number. Throws when the descriptor cannot be duplicated; nothing has changed then.
     #[napi(catch_unwind)]
     pub fn adopt(
         &mut self,
@@ -117,8 +124,9 @@ impl JsReactor {
             self.adopted_config = Arc::new(config);
         }
         // Before the reactor knows of it: `bytesTaken` answers at once.
-        self.link.gauges.open(slot, generation);
-        self.drive.submit(Command::Adopt(Box::new(Adoption {
+        let (number, link) = self.home(slot)?;
+        link.gauges.open(slot, generation);
+        let adoption = Adoption {
             stream,
             id: Some(ConnectionId { slot, generation }),
             response: response.to_vec(),
@@ -126,57 +134,48 @@ impl JsReactor {
             listener: NO_LISTENER,
             config: self.adopted_config.clone(),
             deflate: None,
-        })))
+        };
+        self.drive.submit(number, Command::Adopt(Box::new(adoption)))
     }
 
     /// Which handshakes of a listener need JavaScript: bit 0 those that pass the native checks, bit 1 refusals.
     #[napi(catch_unwind)]
     pub fn set_ask(&self, id: u32, ask: u32) {
-        self.link.set_ask(id, ask);
+        for link in &self.links {
+            link.set_ask(id, ask);
+        }
     }
 
-    /// Moves the oldest batch to JavaScript: its bytes to `slab` from `offset` on, or with the memory that was lent for
-    /// them; its records to `records`, and what became of the bytes to the `DRAINED_` words behind them. Returns how many
-    /// records; 0 when nothing waits; -n when the slab must have n bytes left for it.
+    /// The function that flushes, and moves the oldest batch to JavaScript: its records to the array, and what became of its
+    /// bytes to the `DRAINED_` words behind them. It returns how many records; 0 when nothing waits.
     #[napi(catch_unwind)]
-    pub fn drain(
-        &mut self,
-        mut slab: Uint8ArraySlice<'_>,
-        offset: u32,
-        mut records: Uint32ArraySlice<'_>,
-    ) -> Result<i32> {
-        if self.current.as_ref().is_some_and(|current| current.copied) {
-            self.give_back()?;
-        }
-        let Some(mut current) = self.current.take().or_else(|| self.next_batch()) else { return Ok(0) };
-        let batch = &mut current.batch;
-        let large = batch.used >= HAND_OVER_BYTES;
-        let lent = if large { batch.bytes.lent_id() } else { None };
-        if lent.is_some() {
-            drop(std::mem::take(&mut batch.bytes));
-        } else {
-            let room =
-                bytes_mut(&mut slab).get_mut(offset as usize..).and_then(|slab| slab.get_mut(..batch.used));
-            let (Some(room), Some(bytes)) = (room, batch.bytes.get(..batch.used)) else {
-                let wanted = batch.used.max(1);
-                self.current = Some(current);
-                return Ok(-(wanted as i32));
-            };
-            room.copy_from_slice(bytes);
-        }
-        let words = words_mut(&mut records);
-        let count = batch.copy_records(words);
-        let filled = if lent.is_some() { 0 } else { batch.used as u32 };
-        let outcome = [filled, lent.map_or(0, |id| id + 1), u32::from(large)];
-        for (word, value) in words.iter_mut().skip(DRAINED_BYTES).zip(outcome) {
-            *word = value;
-        }
-        current.copied = true;
-        self.current = Some(current);
-        Ok(count as i32)
+    pub fn drain<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
+        function(env, "drain", &self.crossing, Crossing::drain)
     }
 
-    /// Lends memory for large batches: a whole ArrayBuffer of `LENT_BYTES` that nobody touches before a drain hands it over
+    /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and what `add_large` collected, to the reactor.
+    /// `FLUSHED_NEXT` then says which arena is filled next.
+    #[napi(catch_unwind)]
+    pub fn flush<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
+        function(env, "flush", &self.crossing, Crossing::flush)
+    }
+
+    /// Copies the bytes of the batch that was drained last, which are in no lent memory.
+    #[napi(catch_unwind)]
+    pub fn copy_bytes(&self, mut into: Uint8ArraySlice<'_>, offset: u32) -> Result<()> {
+        let crossing = self.crossing.borrow();
+        let into = bytes_mut(&mut into).get_mut(offset as usize..).unwrap_or_default();
+        let bytes = crossing.current().and_then(|batch| batch.bytes.get(..batch.used));
+        match bytes.and_then(|bytes| Some((bytes, into.get_mut(..bytes.len())?))) {
+            Some((bytes, into)) => {
+                into.copy_from_slice(bytes);
+                Ok(())
+            }
+            None => Err(Error::new(Status::InvalidArg, "copyBytes: no batch that fits")),
+        }
+    }
+
+    /// Lends memory for batches: a whole ArrayBuffer of `LENT_BYTES` that nobody touches before a drain hands it over
     /// under `id`.
     #[napi(catch_unwind)]
     pub fn lend(&self, id: u32, mut memory: Uint8ArraySlice<'_>) -> Result<()> {
@@ -186,14 +185,22 @@ impl JsReactor {
                 format!("lend: at least {BATCH_BYTES} bytes are needed"),
             ));
         }
-        self.link.inbox.lend(Box::new(LentMemory::new(id, &mut memory)));
+        self.crossing.borrow().lend(Box::new(LentMemory::new(id, &mut memory)));
         Ok(())
+    }
+
+    /// Lends an arena: a whole ArrayBuffer. The caller fills the first at once, the others when `FLUSHED_NEXT` names them by
+    /// `id`, and touches none between a flush and that.
+    #[napi(catch_unwind)]
+    pub fn lend_arena(&self, id: u32, mut memory: Uint8ArraySlice<'_>) {
+        self.crossing.borrow_mut().lend_arena(Box::new(LentMemory::new(id, &mut memory)));
     }
 
     /// Copies a large payload of the last drained batch.
     #[napi(catch_unwind)]
-    pub fn take_large(&mut self, index: u32, mut into: Uint8ArraySlice<'_>) -> Result<()> {
-        let payload = self.current.as_ref().and_then(|current| current.batch.large.get(index as usize));
+    pub fn take_large(&self, index: u32, mut into: Uint8ArraySlice<'_>) -> Result<()> {
+        let crossing = self.crossing.borrow();
+        let payload = crossing.current().and_then(|batch| batch.large.get(index as usize));
         let into = bytes_mut(&mut into);
         match payload {
             Some(payload) if payload.len() == into.len() => {
@@ -204,67 +211,64 @@ impl JsReactor {
         }
     }
 
-    /// Hands the first `length` bytes of the arena, and what `add_large` collected, to the reactor.
-    #[napi(catch_unwind)]
-    pub fn flush(&mut self, arena: &[u8], length: u32) -> Result<()> {
-        let large = std::mem::take(&mut self.large);
-        self.drive.flush(arena.get(..length as usize).unwrap_or_default(), large)
-    }
-
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.
     #[napi(catch_unwind)]
-    pub fn add_large(&mut self, data: &[u8]) {
+    pub fn add_large(&self, data: &[u8]) {
         let mut payload = Vec::with_capacity(HEADROOM + data.len());
         payload.resize(HEADROOM, 0);
         payload.extend_from_slice(data);
-        self.large.push(payload);
+        self.crossing.borrow_mut().large.push(payload);
     }
 
     /// Bytes of the connection's sends that wait no more, or -1 when the connection is gone.
     #[napi(catch_unwind)]
     pub fn bytes_taken(&self, slot: u32, generation: u32) -> f64 {
-        self.link.gauges.read(slot, generation).map_or(-1.0, |bytes| bytes as f64)
+        self.gauges().and_then(|gauges| gauges.read(slot, generation)).map_or(-1.0, |bytes| bytes as f64)
     }
 
     /// Bytes that were read from the connection, or -1 when it is gone.
     #[napi(catch_unwind)]
     pub fn bytes_given(&self, slot: u32, generation: u32) -> f64 {
-        self.link.gauges.read_given(slot, generation).map_or(-1.0, |bytes| bytes as f64)
+        self.gauges()
+            .and_then(|gauges| gauges.read_given(slot, generation))
+            .map_or(-1.0, |bytes| bytes as f64)
     }
 
-    /// Writes what is queued as far as the kernel takes it, closes all, and waits for the thread to end.
+    /// Writes what is queued as far as the kernel takes it, closes all, and waits for the threads to end.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) {
         self.drive.stop();
     }
 
-    /// Whether it runs on the JavaScript thread.
-    #[napi(getter, catch_unwind)]
-    pub fn is_inline(&self) -> bool {
-        self.drive.is_inline()
-    }
-
     /// Live figures.
     #[napi(catch_unwind)]
     pub fn stats(&self) -> HashMap<String, f64> {
-        HashMap::from([("inboundBytesQueued".to_owned(), self.link.inbox.weight() as f64)])
+        let bytes: usize = self.links.iter().map(|link| link.inbox.weight()).sum();
+        HashMap::from([("inboundBytesQueued".to_owned(), bytes as f64)])
     }
 
-    fn next_batch(&self) -> Option<Current> {
-        let batch = self.link.inbox.take().or_else(|| {
-            // Answered before the last look: what comes after it rings again.
-            self.link.inbox.bell().answer();
-            self.link.inbox.take()
-        });
-        batch.map(|batch| Current { batch, copied: false })
+    /// How many reactors there are.
+    #[napi(getter, catch_unwind)]
+    pub fn count(&self) -> u32 {
+        self.drive.count() as u32
     }
 
-    fn give_back(&mut self) -> Result<()> {
-        let Some(current) = self.current.take() else { return Ok(()) };
-        if self.link.inbox.give_back(current.batch) {
-            self.drive.wake()?;
+    /// Which reactor has the listener.
+    fn owner(&self, id: u32) -> usize {
+        id as usize % self.drive.count()
+    }
+
+    /// Which reactor a slot is for.
+    fn home(&self, slot: u32) -> Result<(usize, &Link)> {
+        let number = self.drive.number(slot);
+        match self.links.get(number) {
+            Some(link) => Ok((number, link)),
+            None => Err(Error::new(Status::InvalidArg, "adopt: there is no reactor of this number")),
         }
-        Ok(())
+    }
+
+    fn gauges(&self) -> Option<&Gauges> {
+        self.links.first().map(|link| &*link.gauges)
     }
 }
 

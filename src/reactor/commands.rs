@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::bridge::chunk::{Chunk, OutRecord, OutRecords};
+use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords};
 use crate::bridge::layout::{
     OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT,
     OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_TERMINATE,
@@ -24,6 +24,13 @@ impl<C: Consumer> Reactor<C> {
     pub(super) fn on_chunk(&mut self, chunk: Chunk) {
         self.on_records(&chunk.bytes, chunk.large);
         self.shared.outbox.recycle(chunk.bytes);
+    }
+
+    /// Applies the records of an arena in order and gives its memory back.
+    pub(super) fn on_arena(&mut self, mut arena: Arena) {
+        let large = std::mem::take(&mut arena.large);
+        self.on_records(arena.bytes(), large);
+        self.shared.outbox.give_back(arena.memory);
     }
 
     /// Applies records in order; `large` are the payloads of those that say so.

@@ -19,7 +19,7 @@ use super::consumer::Consumer;
 use super::handle::{Command, Handle};
 
 /// As many reactors as there are consumers, in one group. The lowest bits of a slot, as many as it takes to number them
-/// all, are the number of its reactor.
+/// all, are the number of its reactor. `config` is for each of them, see [`ReactorConfig::shared_by`].
 ///
 /// # Errors
 /// The system's: out of descriptors.
