@@ -3,6 +3,7 @@
 const net = require('node:net');
 const { inspect } = require('node:util');
 
+const { applyMemoryOptions } = require('./deflate-memory');
 const { deflateOptions } = require('./deflate-options');
 const { limit } = require('./limits');
 const { WebSocket } = require('./websocket');
@@ -71,6 +72,7 @@ function merge(given) {
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
   if (port != null) options.port = portOf(port);
   for (const name of Object.keys(OWN)) own(options, name);
+  options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   return options;
 }
