@@ -30,7 +30,7 @@ export class Context {
    * has no order, so that they have a lane each.
    */
   log(lane, ...values) {
-    (this.#lanes[lane] ??= []).push(values.map((value, i) => (i === 0 ? String(value) : show(value))).join(' '));
+    (this.#lanes[lane] ??= []).push(values.map((value, i) => (i === 0 && typeof value === 'string' ? value : show(value))).join(' '));
   }
 
   /** All lanes, with ports replaced. */

@@ -1,4 +1,5 @@
-// node __test__/differential/run.mjs [part of a title] [way]: both logs of the scenarios that differ.
+// node __test__/differential/run.mjs [part of a title] [way]: both logs of the scenarios that differ; with a way, also
+// the logs of those that do not.
 import { inspect, isDeepStrictEqual } from 'node:util';
 
 import { differences } from './differences.mjs';
@@ -16,7 +17,7 @@ for (const scenario of scenarios.filter(({ title }) => title.includes(part))) {
       const [ws, ours] = [await run(scenario, way, 'ws'), await run(scenario, way, 'ours')];
       const isEqual = isDeepStrictEqual(ws, ours);
       counts[isEqual ? 'equal' : 'different']++;
-      if (isEqual && part === '') continue;
+      if (isEqual && onlyWay === undefined) continue;
       console.log(`${isEqual ? 'equal' : 'DIFFERENT'}: ${name}`);
       const lanes = new Set([...Object.keys(ws), ...Object.keys(ours)]);
       for (const lane of lanes) {
