@@ -14,10 +14,13 @@ use std::time::Duration;
 use napi::bindgen_prelude::Function;
 use napi::{Env, Result};
 
-use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, Spin, report_failure, until};
+use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, report_failure, until};
 
 use super::callback::{Callback, on_cleanup};
 use super::uv::{Reason, Watch};
+
+/// Turns with something to tell before others on the loop have theirs.
+const MOST_TURNS: u32 = 16;
 
 /// A reactor on the JavaScript thread.
 pub(super) struct Inline {
@@ -44,8 +47,6 @@ impl Inline {
     ) -> Result<Option<Rc<Self>>> {
         let rung = Arc::new(AtomicBool::new(false));
         let ring = rung.clone();
-        // Nobody else would use the time that it spins.
-        let config = ReactorConfig { spin: Spin::Never, ..config };
         let ring = Box::new(move || ring.store(true, Ordering::Relaxed));
         let forward = Forward::new(link.clone(), config.total_mark, ring);
         let reactor = Reactor::new(forward, config).map_err(|error| super::reactor::system_error(&error))?;
@@ -116,15 +117,35 @@ impl Inline {
         if why == Reason::Time {
             self.armed.set(Due::Never);
         }
-        self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
-        if self.rung.swap(false, Ordering::Relaxed) {
-            self.waking.set(true);
-            if let Some(wake) = &*self.wake.borrow() {
-                wake.call();
+        // Most of what a message costs when there is little traffic is the way into sleep and back.
+        let mut told = 0;
+        while told < MOST_TURNS {
+            told += u32::from(self.turn());
+            if !self.is_spinning() {
+                break;
             }
-            self.waking.set(false);
         }
         self.tell_later();
+    }
+
+    /// A turn of the reactor, and of JavaScript if there is something to tell. True: there was.
+    fn turn(&self) -> bool {
+        self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
+        if !self.rung.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        self.waking.set(true);
+        if let Some(wake) = &*self.wake.borrow() {
+            wake.call();
+        }
+        self.waking.set(false);
+        true
+    }
+
+    /// Whether to look again before the loop does, which has nothing else to do at the moment.
+    fn is_spinning(&self) -> bool {
+        let spinning = self.reactor.borrow_mut().as_mut().is_some_and(Reactor::is_spinning);
+        spinning && self.watch.borrow().as_ref().is_some_and(|watch| !watch.is_loop_busy())
     }
 
     /// Somebody has rung outside of a turn of the loop: the next one tells.

@@ -37,6 +37,7 @@ struct Api {
     timer_init: unsafe extern "C" fn(Loop, Handle) -> c_int,
     timer_start: unsafe extern "C" fn(Handle, Callback, u64, u64) -> c_int,
     timer_stop: unsafe extern "C" fn(Handle) -> c_int,
+    backend_timeout: unsafe extern "C" fn(Loop) -> c_int,
 }
 
 impl Api {
@@ -61,6 +62,7 @@ impl Api {
                 timer_init: function(c"uv_timer_init")?,
                 timer_start: function(c"uv_timer_start")?,
                 timer_stop: function(c"uv_timer_stop")?,
+                backend_timeout: function(c"uv_backend_timeout")?,
             })
         }
     }
@@ -108,6 +110,7 @@ pub(super) struct Watch {
 /// What the loop's callbacks find.
 struct Shared {
     api: &'static Api,
+    event_loop: Loop,
     poll: Memory,
     timer: Memory,
     on_call: Box<dyn Fn(Reason)>,
@@ -141,8 +144,15 @@ impl Watch {
         let memory = |kind| Memory::new(unsafe { (api.handle_size)(kind) });
         let (poll, timer) = (memory(POLL), memory(TIMER));
         let (on_closed, open) = (Cell::new(None), Cell::new(2));
-        let shared =
-            NonNull::from(Box::leak(Box::new(Shared { api, poll, timer, on_call, on_closed, open })));
+        let shared = NonNull::from(Box::leak(Box::new(Shared {
+            api,
+            event_loop,
+            poll,
+            timer,
+            on_call,
+            on_closed,
+            open,
+        })));
         let watch = Self { shared };
         let (poll, timer) = (watch.get().poll.handle(), watch.get().timer.handle());
         // SAFETY: the loop is that of the thread that the environment runs on and outlives it, the memory is as large as these handles are and stays where it is until both are
@@ -172,6 +182,14 @@ impl Watch {
         let Shared { api, timer, .. } = self.get();
         // SAFETY: the handle is initialised and not closing.
         unsafe { (api.timer_start)(timer.handle(), on_time, millis, 0) };
+    }
+
+    /// Whether the loop has something to do that it need not wait for, as `setImmediate`. What comes in on other handles is
+    /// not known before it looks.
+    pub(super) fn is_loop_busy(&self) -> bool {
+        let Shared { api, event_loop, .. } = self.get();
+        // SAFETY: the loop lives as long as its handles.
+        unsafe { (api.backend_timeout)(*event_loop) == 0 }
     }
 
     /// Calls no more; the descriptor may be closed.

@@ -63,6 +63,11 @@ impl<C: Consumer> Reactor<C> {
         self.deadline().map_or(Due::Never, Due::At)
     }
 
+    /// Whether the loop should look again at once, instead of turning to others and maybe going to sleep.
+    pub fn is_spinning(&mut self) -> bool {
+        self.spinner.is_on() && self.spinner.spinning(Instant::now())
+    }
+
     /// What is queued is tried to be written, then every socket is closed. The reactor is of no more use.
     pub fn close(&mut self) {
         self.close_all();
