@@ -22,8 +22,9 @@ const STEPS = [
   { name: 'loom', parse: parseCargo, start: () => run('cargo', loomArguments(), { env: LOOM_ENV, capture: true }) },
   { name: 'binding', parse: parseCargo, start: () => cargoTest([], ['engine::', 'bridge::', 'reactor::']) },
   { name: 'ava', parse: parseAva, start: () => ava() },
-  // The same with the reactor on the JavaScript thread.
+  // The same with the reactor on the JavaScript thread, and with several.
   { name: 'inline', parse: parseAva, start: () => ava({ REACTOR_WS_REACTORS: '0' }) },
+  { name: 'reactors', parse: parseAva, start: () => ava({ REACTOR_WS_REACTORS: '3' }) },
   { name: 'ecosystem', parse: parseOwn, start: () => script('__test__/ecosystem/run.mjs') },
   { name: 'autobahn', parse: parseOwn, start: () => script('__test__/autobahn/run.mjs', ['--quiet']) },
 ];
