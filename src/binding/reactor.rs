@@ -15,7 +15,7 @@ use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::{Adoption, Command, ConnectionId, HEADROOM, Link, ListenerConfig, ReactorConfig, Spin};
 
 use super::adopt;
-use super::crossing::{Crossing, function};
+use super::crossing::{Crossing, flush_with, function};
 use super::drive::Drive;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
 use super::payload::{LentMemory, LentWords, bytes_mut};
@@ -158,6 +158,13 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn flush<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
         function(env, "flush", &self.crossing, Crossing::flush)
+    }
+
+    /// The function that does the same, and takes its argument for the payload of the last record, which is a large one: from
+    /// where it is, without a copy. Null where that cannot be.
+    #[napi(catch_unwind)]
+    pub fn flush_with<'env>(&self, env: &'env Env) -> Result<Option<Function<'env, (), ()>>> {
+        self.drive.is_inline().then(|| flush_with(env, &self.crossing)).transpose()
     }
 
     /// Copies the bytes of the batch that was drained last, which are in no lent memory.
