@@ -6,6 +6,7 @@ import { Duplex, DuplexOptions } from 'node:stream';
 
 import * as client from './types/client';
 import * as deflate from './types/deflate';
+import * as prepared from './types/prepared';
 import * as tools from './types/tools';
 
 /**
@@ -111,8 +112,7 @@ declare class WebSocket extends EventEmitter {
   send(data: WebSocket.Data, callback?: WebSocket.SendCallback): void;
   send(data: WebSocket.Data, options: WebSocket.SendOptions | null | undefined, callback?: WebSocket.SendCallback): void;
   /** Sends a message that `prepare()` has made ready; `options` mean nothing for it. Not in ws. */
-  send(message: WebSocket.PreparedMessage, callback?: WebSocket.SendCallback): void;
-  send(message: WebSocket.PreparedMessage, options: unknown, callback?: WebSocket.SendCallback): void;
+  send(message: WebSocket.PreparedMessage, optionsOrCallback?: unknown, callback?: WebSocket.SendCallback): void;
 
   /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
   setSocket(socket: Duplex, head: Buffer, options: WebSocket.ClientOptions | WebSocket.ServerOptions): void;
@@ -381,27 +381,8 @@ declare namespace WebSocket {
   const extension: typeof tools.extension;
 
   /** A stream over a WebSocket: each chunk that is written is a message; what comes can be read. */
-  /** A message that was made ready to be sent to many connections. Not in ws. */
-  interface PreparedMessage {
-    /** Bytes, before compression. */
-    readonly length: number;
-  }
-
-  interface PrepareOptions {
-    /** Default: true unless the data is text. */
-    binary?: boolean;
-    /** Compress where permessage-deflate was negotiated. Default: true */
-    compress?: boolean;
-  }
-
-  /**
-   * Makes a message ready to be sent to many connections. It is copied and framed once, and compressed once for all
-   * connections without context takeover that have the same parameters, if it has at most 262144 bytes; sending it does not copy
-   * it again, however many connections wait to write it. Not in ws.
-   *
-   * @throws {TypeError} For a Blob, with `fin: false`, and ERR_INVALID_ARG_TYPE for what is neither text nor bytes
-   */
-  function prepare(data: Exclude<Data, Blob>, options?: PrepareOptions | null): PreparedMessage;
+  type PreparedMessage = prepared.PreparedMessage;
+  export import prepare = prepared.prepare;
 
   function createWebSocketStream(ws: WebSocketAlias, options?: DuplexOptions): Duplex;
 

@@ -91,7 +91,7 @@ function sendInTurn(ws, tag, data, callback, isControl) {
 
 /**
  * @param {any} ws
- * @param {PreparedMessage} message
+ * @param {any} message A PreparedMessage
  * @param {any} callback
  */
 function sendPrepared(ws, message, callback) {

@@ -46,7 +46,7 @@ fn client_of(bytes: &[u8]) -> Vec<Seen> {
 #[test]
 fn windows_are_kept_apart() {
     let pool = pool();
-    let mut message: Vec<u8> = (0..300_u32).map(|n| (n * n >> 3) as u8).collect();
+    let mut message: Vec<u8> = (0..300_u32).map(|n| ((n * n) >> 3) as u8).collect();
     message.extend_from_within(..);
     let mut prepared = Prepared::new(MessageKind::Binary, &message, true);
     let frame = |bits, prepared: &mut Prepared| {
