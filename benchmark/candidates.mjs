@@ -29,9 +29,9 @@ export function candidates() {
     reactor_adopted: { ...reactor, text: 'reactor-ws behind node:http', command: server('adopted'), full: true },
     reactor_inline: {
       ...reactor,
-      text: 'reactor-ws inline',
-      options: { reactor: 'inline' },
-      missing: reactor.missing ?? missingOption('reactor'),
+      text: 'reactor-ws, no thread',
+      options: { reactors: 0 },
+      missing: reactor.missing ?? missingOption('reactors'),
       full: true,
     },
     reactors_2: {

@@ -132,8 +132,9 @@ function printShape(record, name) {
       const ratio = ratios(runs, byCandidate[base], `${columns[0][0]}`);
       return ratio ? `${digits(ratio.ofMedians)} / ${digits(ratio.ofRounds)}` : '-';
     });
-    const bound = (summarize(runs, 'load_cpu_share')?.median ?? 0) > LOAD_BOUND ? 'load-bound' : '';
-    rows.push([candidateText(candidate), ...cells, ...toBases, bound]);
+    // A generator that polls is always busy.
+    const busy = !shapes[name]?.load.spin && (summarize(runs, 'load_cpu_share')?.median ?? 0) > LOAD_BOUND;
+    rows.push([candidateText(candidate), ...cells, ...toBases, busy ? 'load-bound' : '']);
   }
   printTable(rows);
 }

@@ -64,7 +64,7 @@ async function main() {
 
   const micro = values.micro || values.full ? runMicro() : undefined;
   const { results, failures } = await measureAll(chosen, servers, rounds, pin);
-  const options = { rounds, ...window, pinned: pin };
+  const options = { rounds, ...window, pinned: pin, full: values.full };
   const record = { ...describeMachine(), options, micro, results };
   printReport(record);
   const chose = [values.shapes, values.candidates, ...values.extra].some(Boolean) || (values.micro && !values.full);

@@ -17,6 +17,7 @@
 const NODE = ['ws', 'reactor', 'uws'];
 const NODE_AND_INLINE = [...NODE, 'reactor_inline', 'reactors_2'];
 const NODE_AND_FLOOR = [...NODE, 'reactor_echo'];
+const MANY = [...NODE_AND_FLOOR, 'reactor_inline', 'tokio_echo', 'uws_cpp'];
 
 /** @type {Record<string, Shape>} Named [what differs-]connections x payload bytes [x in flight] [-what differs]. */
 export const shapes = {
@@ -32,9 +33,9 @@ export const shapes = {
   rate: { text: 'handshakes, 20 at a time', load: { mode: 'rate', connections: 20 }, view: 'rate', candidates: [...NODE, 'reactor_adopted'] },
   'idle-10000': idle(10_000),
 
-  '1000x20': full(echo(1000, 20)),
-  '5000x20': full(echo(5000, 20)),
-  '100x20x8': full(echo(100, 20, 8)),
+  '1000x20': full(echo(1000, 20), MANY),
+  '5000x20': full(echo(5000, 20), MANY),
+  '100x20x8': full(echo(100, 20, 8), MANY),
   '10x1024x8': full(echo(10, 1024, 8), NODE_AND_FLOOR),
   '10x1024x32': full(echo(10, 1024, 32), NODE_AND_FLOOR),
   '10x16384x8': full(echo(10, 16384, 8), NODE_AND_FLOOR),
@@ -89,7 +90,7 @@ export const shapes = {
 
   'idle-1000': full(idle(1000)),
   'idle-10000-used': {
-    ...full(idle(10_000)),
+    ...full(idle(10_000), NODE),
     text: '10,000 connections idle after an echo',
     load: { mode: 'idle', connections: 10_000, touch: 1 },
   },
@@ -204,11 +205,11 @@ function latency(connections, task) {
   return {
     text: `${count(connections)}, 20 B every ms${task ? ', time limits on each' : ''}`,
     // It polls: its own wake-up is not to be part of the round trip.
-    load: { connections, payload: 20, 'pace-ms': 1, spin: true, seconds: connections === 1 ? 4 : 2 },
+    load: { connections, payload: 20, 'pace-ms': 1, spin: true, seconds: connections === 1 ? 3 : 1.2 },
     view: 'distribution',
     task,
     full: true,
-    candidates: [...NODE, 'reactor_inline'],
+    candidates: task ? NODE : [...NODE, 'reactor_inline'],
   };
 }
 

@@ -60,16 +60,21 @@ pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
 struct Push<'a> {
     args: &'a Args,
     poll: Poll,
-    readers: Vec<Reader>,
-    /// A message without its number.
-    template: Vec<u8>,
-    header: usize,
+    readers: Vec<(Socket, Numbered)>,
+    template: Template,
     input: Box<[u8]>,
     received: u64,
 }
 
-struct Reader {
-    stream: Socket,
+/// A message without its number.
+struct Template {
+    bytes: Vec<u8>,
+    header: usize,
+}
+
+/// The messages of one connection.
+#[derive(Default)]
+struct Numbered {
     /// Number of the message that is due; none before the first.
     due: Option<u64>,
     /// Bytes of an unfinished message.
@@ -82,20 +87,17 @@ impl<'a> Push<'a> {
         let mut readers = Vec::with_capacity(args.connections);
         for (number, mut stream) in open(args, args.connections)?.into_iter().enumerate() {
             poll.registry().register(&mut stream, Token(number), Interest::READABLE)?;
-            readers.push(Reader { stream, due: None, partial: Vec::new() });
+            readers.push((stream, Numbered::default()));
         }
-        let header = Header::new(if args.binary { 0x82 } else { 0x81 }, args.payload, None);
-        let mut template = header.as_slice().to_vec();
-        let header = template.len();
-        template.resize(header + args.payload, b'x');
+        let template = Template::new(args.payload, args.binary);
         let input = vec![0; INPUT].into_boxed_slice();
-        Ok(Self { args, poll, readers, template, header, input, received: 0 })
+        Ok(Self { args, poll, readers, template, input, received: 0 })
     }
 
     fn start(&mut self) -> Result<(), Box<dyn Error>> {
         let mut frame = Vec::new();
         push_small_frame(&mut frame, 0x81, START, [0x5a, 0xa5, 0x3c, 0xc3]);
-        self.readers.first_mut().ok_or("no connection")?.stream.write_all(&frame)?;
+        self.readers.first_mut().ok_or("no connection")?.0.write_all(&frame)?;
         Ok(())
     }
 
@@ -120,53 +122,109 @@ impl<'a> Push<'a> {
     }
 
     fn receive(&mut self, number: usize) -> Result<(), Box<dyn Error>> {
-        let reader = &mut self.readers[number];
+        let (stream, numbered) = &mut self.readers[number];
         loop {
-            let length = match reader.stream.read(&mut self.input) {
+            let length = match stream.read(&mut self.input) {
                 Ok(0) => return Err("closed by the server".into()),
                 Ok(length) => length,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(()),
                 Err(error) => return Err(error.into()),
             };
-            self.received += reader.take(&self.input[..length], &self.template, self.header)?;
+            self.received += numbered.take(&self.input[..length], &self.template)?;
         }
     }
 }
 
-impl Reader {
+impl Template {
+    fn new(payload: usize, binary: bool) -> Self {
+        let header = Header::new(if binary { 0x82 } else { 0x81 }, payload, None);
+        let mut bytes = header.as_slice().to_vec();
+        let header = bytes.len();
+        bytes.resize(header + payload, b'x');
+        Self { bytes, header }
+    }
+}
+
+impl Numbered {
     /// Checks the messages that `input` completes and returns how many there are.
-    fn take(&mut self, input: &[u8], template: &[u8], header: usize) -> Result<u64, Box<dyn Error>> {
+    fn take(&mut self, input: &[u8], template: &Template) -> Result<u64, Box<dyn Error>> {
+        let whole = template.bytes.len();
         let mut rest = input;
         let mut count = 0;
         if !self.partial.is_empty() {
-            let missing = (template.len() - self.partial.len()).min(rest.len());
+            let missing = (whole - self.partial.len()).min(rest.len());
             self.partial.extend_from_slice(&rest[..missing]);
             rest = &rest[missing..];
-            if self.partial.len() < template.len() {
+            if self.partial.len() < whole {
                 return Ok(0);
             }
             let message = std::mem::take(&mut self.partial);
-            self.check(&message, template, header)?;
+            self.check(&message, template)?;
             count += 1;
         }
-        let mut messages = rest.chunks_exact(template.len());
+        let mut messages = rest.chunks_exact(whole);
         for message in &mut messages {
-            self.check(message, template, header)?;
+            self.check(message, template)?;
             count += 1;
         }
         self.partial.extend_from_slice(messages.remainder());
         Ok(count)
     }
 
-    fn check(&mut self, message: &[u8], template: &[u8], header: usize) -> Result<(), Box<dyn Error>> {
-        let (digits, fill) = message[header..].split_at(DIGITS);
+    fn check(&mut self, message: &[u8], template: &Template) -> Result<(), Box<dyn Error>> {
+        let (header, payload) = message.split_at(template.header);
+        let (digits, fill) = payload.split_at(DIGITS);
         let number: u64 = std::str::from_utf8(digits)?.parse()?;
         let due = self.due.unwrap_or(number);
-        if message[..header] != template[..header] || fill != &template[header + DIGITS..] || number != due {
+        let (expected, rest) = template.bytes.split_at(template.header);
+        if header != expected || fill != &rest[DIGITS..] || number != due {
             let shown = String::from_utf8_lossy(&message[..message.len().min(40)]);
             return Err(format!("not message {due} but {shown:?}").into());
         }
         self.due = Some(due + 1);
         Ok(())
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn stream(template: &Template, numbers: &[u64]) -> Vec<u8> {
+        let mut out = Vec::new();
+        for number in numbers {
+            let start = out.len() + template.header;
+            out.extend_from_slice(&template.bytes);
+            out[start..start + DIGITS].copy_from_slice(format!("{number:012}").as_bytes());
+        }
+        out
+    }
+
+    #[test]
+    fn counts_messages_at_every_cut() {
+        for payload in [12, 13, 200] {
+            let template = Template::new(payload, true);
+            let bytes = stream(&template, &[7, 8, 9]);
+            for cut in 0..=bytes.len() {
+                let mut numbered = Numbered::default();
+                let first = numbered.take(&bytes[..cut], &template).unwrap();
+                assert_eq!(first + numbered.take(&bytes[cut..], &template).unwrap(), 3, "{payload} at {cut}");
+            }
+        }
+    }
+
+    #[test]
+    fn finds_gaps_repetitions_and_damage() {
+        let template = Template::new(20, false);
+        for numbers in [[1, 3], [1, 1], [2, 1]] {
+            assert!(Numbered::default().take(&stream(&template, &numbers), &template).is_err());
+        }
+        let bytes = stream(&template, &[1]);
+        for at in 0..bytes.len() {
+            let mut numbered = Numbered { due: Some(1), ..Numbered::default() };
+            let mut damaged = bytes.clone();
+            damaged[at] ^= 1;
+            assert!(numbered.take(&damaged, &template).is_err(), "byte {at}");
+        }
     }
 }
