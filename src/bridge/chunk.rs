@@ -8,6 +8,7 @@ use super::doorbell::Sleep;
 use super::layout::{OUT_ALIGN, OUT_FLAG_LARGE, OUT_HEADER_BYTES, pack, unpack};
 use super::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 use super::queue::Queue;
+use super::room::Lent;
 use super::sync::Mutex;
 
 /// Outbound records with their payloads, as [`layout`](super::layout) describes them.
@@ -62,6 +63,23 @@ impl Chunk {
     }
 }
 
+/// A chunk in memory of the producer, which has filled it and gets it back with [`Outbox::give_back`].
+pub struct Arena {
+    /// The memory; the records are its first `used` bytes.
+    pub memory: Box<dyn Lent>,
+    /// Bytes of records.
+    pub used: usize,
+    /// As in a [`Chunk`].
+    pub large: Vec<Vec<u8>>,
+}
+
+impl Arena {
+    /// The records, each with its payload unless that is large.
+    pub fn bytes(&self) -> &[u8] {
+        self.memory.bytes().get(..self.used).unwrap_or_default()
+    }
+}
+
 /// One outbound record. `kind` may be a number that [`layout`](super::layout) does not know.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct OutRecord {
@@ -99,11 +117,19 @@ impl<'a> OutRecords<'a> {
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0 }
     }
+
+    /// The slot of the next record; a record that is cut off may have one too.
+    #[inline]
+    pub fn peek_slot(&self) -> Option<u32> {
+        let header = self.bytes.get(self.position..)?.first_chunk::<4>()?;
+        Some(u32::from_ne_bytes(*header))
+    }
 }
 
 impl Iterator for OutRecords<'_> {
     type Item = OutRecord;
 
+    #[inline]
     fn next(&mut self) -> Option<OutRecord> {
         let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
         let word = |index: usize| header.as_chunks::<4>().0.get(index).map(|word| u32::from_ne_bytes(*word));
@@ -129,12 +155,18 @@ pub struct Outbox<C: Send> {
     /// Whether the reactor must be woken after a push.
     pub sleep: Sleep,
     spare: Mutex<Vec<Vec<u8>>>,
+    arenas: Mutex<Vec<Box<dyn Lent>>>,
 }
 
 impl<C: Send> Outbox<C> {
     /// For a reactor that is awake, with no commands.
     pub fn new() -> Self {
-        Self { commands: Queue::new(), sleep: Sleep::new(), spare: Mutex::new(Vec::new()) }
+        Self {
+            commands: Queue::new(),
+            sleep: Sleep::new(),
+            spare: Mutex::new(Vec::new()),
+            arenas: Mutex::new(Vec::new()),
+        }
     }
 
     /// Any thread: queues a command. True: the caller must wake the reactor now.
@@ -147,6 +179,16 @@ impl<C: Send> Outbox<C> {
     /// Producer: an empty buffer for the next chunk, a used one if there is one.
     pub fn buffer(&self) -> Vec<u8> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Producer: memory of its own for the next [`Arena`], the one that was used last. `None` when the reactor has all.
+    pub fn arena(&self) -> Option<Box<dyn Lent>> {
+        self.arenas.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Gives the memory of an [`Arena`] to its producer: the reactor when it is done with it, or who lends it.
+    pub fn give_back(&self, memory: Box<dyn Lent>) {
+        self.arenas.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }
 
     /// Reactor: gives the buffer of a finished chunk back, for [`buffer`](Self::buffer).

@@ -209,6 +209,7 @@ impl<C: Consumer> Reactor<C> {
         for command in self.shared.outbox.commands.take_all() {
             match command {
                 Command::Chunk(chunk) => self.on_chunk(chunk),
+                Command::Arena(arena) => self.on_arena(arena),
                 Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
                 Command::Accept(id) => {
                     if let Some(listener) = self.listeners.get_mut(&id) {
