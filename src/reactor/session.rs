@@ -185,7 +185,7 @@ impl Session<'_> {
     /// Reports, through `on_sent`, when all that was queued so far is in the kernel.
     pub fn mark(&mut self) {
         let pushed = self.connection.outgoing.pushed();
-        self.connection.marks.push(pushed);
+        self.connection.marks.get_or_insert_default().push(pushed);
         self.touch();
     }
 
