@@ -18,6 +18,7 @@ pub mod handshake;
 pub mod mask;
 
 mod message;
+mod prepared;
 mod receive;
 mod send;
 mod utf8;
@@ -29,6 +30,7 @@ pub use config::{Config, Role};
 pub use error::{ErrorClass, ErrorKind, ErrorRow, ProtocolError};
 pub use event::{Event, MessageKind, Payload};
 pub use frame::{CloseCode, EncodedHeader, FrameKind};
+pub use prepared::{Prepared, PreparedFrame};
 
 use std::sync::Arc;
 

@@ -2,6 +2,7 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
+use std::sync::Arc;
 
 use super::socket;
 use mio::net::TcpStream;
@@ -45,8 +46,14 @@ pub(super) struct Outgoing {
 }
 
 struct Segment {
-    bytes: Vec<u8>,
+    bytes: Bytes,
     start: usize,
+}
+
+enum Bytes {
+    Owned(Vec<u8>),
+    /// Other connections send them too.
+    Shared(Arc<[u8]>),
 }
 
 /// How a flush ended.
@@ -96,7 +103,16 @@ impl Outgoing {
             self.seal();
         }
         self.count(bytes.len().saturating_sub(start));
-        self.queue.get_or_insert_default().push_back(Segment { bytes, start });
+        self.queue.get_or_insert_default().push_back(Segment { bytes: Bytes::Owned(bytes), start });
+    }
+
+    /// Queues `bytes`, which stay where they are for all who send them.
+    pub(super) fn push_shared(&mut self, bytes: Arc<[u8]>) {
+        if !self.gathered.is_empty() {
+            self.seal();
+        }
+        self.count(bytes.len());
+        self.queue.get_or_insert_default().push_back(Segment { bytes: Bytes::Shared(bytes), start: 0 });
     }
 
     /// Writes until all is written, the kernel takes no more, or `budget` bytes have been written.
@@ -138,7 +154,7 @@ impl Outgoing {
     fn seal(&mut self) {
         let bytes = std::mem::take(&mut self.gathered);
         let start = std::mem::take(&mut self.gathered_start);
-        self.queue.get_or_insert_default().push_back(Segment { bytes, start });
+        self.queue.get_or_insert_default().push_back(Segment { bytes: Bytes::Owned(bytes), start });
     }
 
     fn write_once(&self, stream: &TcpStream) -> io::Result<usize> {
@@ -165,7 +181,7 @@ impl Outgoing {
         while let Some(queue) = &mut self.queue
             && let Some(first) = queue.front_mut()
         {
-            let rest = first.bytes.len() - first.start;
+            let rest = first.rest().len();
             if sent < rest {
                 first.start += sent;
                 return;
@@ -183,7 +199,11 @@ impl Outgoing {
 
 impl Segment {
     fn rest(&self) -> &[u8] {
-        self.bytes.get(self.start..).unwrap_or_default()
+        let bytes = match &self.bytes {
+            Bytes::Owned(bytes) => bytes,
+            Bytes::Shared(bytes) => &**bytes,
+        };
+        bytes.get(self.start..).unwrap_or_default()
     }
 }
 
@@ -198,7 +218,7 @@ mod tests {
         out.push(b"a", b"bc", &mut pool);
         out.push_owned(b"xxdef".to_vec(), 2);
         out.push(b"g", b"", &mut pool);
-        out.push_owned(b"h".to_vec(), 0);
+        out.push_shared(b"h".as_slice().into());
         out.push(b"", b"ij", &mut pool);
         assert_eq!(out.len(), 10);
         let mut seen = Vec::new();
