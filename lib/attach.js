@@ -3,6 +3,7 @@
 const net = require('node:net');
 
 const { become } = require('./adopted-socket');
+const { negotiatedDeflate } = require('./deflate-options');
 const { connectionOptions, spin } = require('./options');
 const reactor = require('./reactor');
 
@@ -80,7 +81,8 @@ function adopt(ws, socket, head, response, options) {
   const writtenBefore = socket.bytesWritten + response.length;
   const { generation, slot } = reactor.claim(ws);
   try {
-    native.adopt(socket._handle.fd, slot, generation, response, early, connectionOptions(options));
+    const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
+    native.adopt(socket._handle.fd, slot, generation, response, early, served);
   } catch {
     // Out of descriptors: the one that there is can still be served.
     reactor.forget(slot);

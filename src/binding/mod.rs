@@ -14,5 +14,5 @@ mod tables;
 
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
-pub use stream::{StreamEngine, StreamOptions};
+pub use stream::{DeflatePool, StreamEngine, StreamOptions};
 pub use tables::{ProtocolErrorRow, layout, protocol_errors};

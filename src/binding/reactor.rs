@@ -20,6 +20,7 @@ use crate::reactor::{
 };
 
 use super::adopt;
+use super::deflate::NegotiatedDeflate;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
 use super::payload::{LentMemory, bytes_mut, words_mut};
 
@@ -158,7 +159,7 @@ impl JsReactor {
             prefix: prefix.to_vec(),
             listener: NO_LISTENER,
             config: self.adopted_config.clone(),
-            deflate: None,
+            deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
         })))
     }
 
