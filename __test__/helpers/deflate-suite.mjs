@@ -1,23 +1,13 @@
 // permessage-deflate against the client of ws, whichever way connections come in: negotiation, messages both ways, limits,
 // errors.
-import { createHash, randomBytes } from 'node:crypto';
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 
 import test from 'ava';
 
 import { connect, nextEvents } from './clients.mjs';
 import { isReference } from './impl.mjs';
-
-const hash = (data) => createHash('sha256').update(data).digest('hex');
-
-function json(bytes) {
-  const rows = [];
-  for (let n = 0, length = 2; length < bytes; n++) {
-    rows.push({ id: n * 7919, name: `row ${n % 17}`, value: Math.sin(n), tags: ['a', 'b', `tag${n % 5}`] });
-    length += 80;
-  }
-  return JSON.stringify(rows).slice(0, bytes);
-}
+import { SIZES, hash, json, payloads } from './payloads.mjs';
 
 function echo(server) {
   server.on('connection', (ws) => ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary })));
@@ -30,7 +20,6 @@ async function echoed(client, data) {
   return { received, isBinary };
 }
 
-const SIZES = [0, 1, 100, 1024, 5000, 65_535, 65_536, 300_000, 4 << 20];
 const MODES = {
   'context takeover': [{ threshold: 0 }, {}],
   'no context takeover': [
@@ -75,12 +64,10 @@ function echoes(start) {
       echo(server);
       const { client } = await connect(t, server, { perMessageDeflate: clientOptions });
       t.is(client.extensions, 'permessage-deflate');
-      for (const size of SIZES) {
-        for (const data of [json(size), randomBytes(size)]) {
-          const { received, isBinary } = await echoed(client, data);
-          t.is(isBinary, typeof data !== 'string');
-          t.is(hash(received), hash(data), `${size}`);
-        }
+      for (const data of payloads(SIZES)) {
+        const { received, isBinary } = await echoed(client, data);
+        t.is(isBinary, typeof data !== 'string');
+        t.is(hash(received), hash(data), `${data.length}`);
       }
     });
   }
