@@ -3,12 +3,15 @@
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
+import https from 'node:https';
 import { createRequire } from 'node:module';
 
 import test from 'ava';
 
+import { cert, key } from './helpers/certificate.mjs';
 import { WebSocket, nextEvents } from './helpers/clients.mjs';
-import { isReference, startServer } from './helpers/impl.mjs';
+import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
+import { SIZES, payloads } from './helpers/payloads.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
 const reference = createRequire(import.meta.url)('ws');
@@ -152,6 +155,25 @@ test('without an object: 50 messages of every kind at once', async (t) => {
   const sent = Array.from({ length: 50 }, (_, number) => 'x'.repeat(number * number * 50));
   for (const [number, text] of sent.entries()) client.send(text, { compress: number % 3 !== 0 });
   t.deepEqual((await messages).map(([data]) => data.length), sent.map((text) => text.length));
+});
+
+test('over TLS: both ends compress on the JavaScript thread', async (t) => {
+  const server = https.createServer({ cert, key }).listen(0, '127.0.0.1');
+  const wss = new WebSocketServer({ server, perMessageDeflate: { threshold: 0 } });
+  t.teardown(() => server.close());
+  await once(server, 'listening');
+  echo(wss);
+  const options = { ca: cert, servername: 'localhost', perMessageDeflate: { threshold: 0 } };
+  const client = new WebSocket(`wss://127.0.0.1:${server.address().port}`, options);
+  t.teardown(() => client.terminate());
+  const [[ws]] = await Promise.all([once(wss, 'connection'), once(client, 'open')]);
+  t.is(ws.extensions, 'permessage-deflate');
+  for (const data of payloads(SIZES)) {
+    const message = once(client, 'message');
+    client.send(data);
+    t.true((await message)[0].equals(Buffer.from(data)), `${data.length}`);
+  }
+  t.true(ws._socket.bytesWritten < 8 << 20, 'the text was compressed');
 });
 
 test('a bomb of the server ends with 1009', async (t) => {

@@ -1,13 +1,16 @@
 // permessage-deflate over streams, which shares a thread with the handlers: long work is done in slices, in order.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
+import net from 'node:net';
 import { deflateRawSync } from 'node:zlib';
 
 import test from 'ava';
 
 import { nextEvents } from './helpers/clients.mjs';
 import { isReference } from './helpers/impl.mjs';
+import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 import { attach, closeOf, pipe, pipePair, rawPair } from './helpers/streams.mjs';
+import { startServerBehind } from './helpers/ways.mjs';
 
 const ownOnly = isReference ? test.skip : test;
 
@@ -220,4 +223,19 @@ ownOnly('contexts that are not used are released', async (t) => {
   const anew = await sizeOf(1);
   t.true(kept < anew * 1.2, `${kept}, then ${anew}`);
   t.true(anew > 900, `${anew}`);
+});
+
+ownOnly('what is compressed and comes behind the request goes to the reactor, if it is little', async (t) => {
+  const server = await startServerBehind(t, { perMessageDeflate: true });
+  const head = upgradeRequest({ 'Sec-WebSocket-Extensions': 'permessage-deflate; client_no_context_takeover' });
+  for (const [count, isStream] of [[2, false], [200, true]]) {
+    const raw = await RawClient.connect(t, server.address().port);
+    const received = new Promise((resolve) => {
+      server.once('connection', (ws) => resolve(nextEvents(ws, 'message', count)));
+    });
+    raw.send(Buffer.concat([Buffer.from(head), bombs(count, 64 << 10)]));
+    t.deepEqual((await received).map(([data]) => data.at(-1)), [...Array(count).keys()]);
+    const ws = [...server.clients].at(-1);
+    t.is(ws._socket.constructor === net.Socket, isStream);
+  }
 });
