@@ -8,6 +8,7 @@ const { complaint, credentialsOf, parseAddress, whereOf } = require('./client-ad
 const { checkResponse } = require('./client-response');
 const { CLOSING, CONNECTING } = require('./constants');
 const { CLIENT, ERROR_EMITTED } = require('./inbound');
+const { applyMemoryOptions } = require('./deflate-memory');
 const { check } = require('./deflate-options');
 const { DEFLATE, headerOf, offerOf } = require('./negotiation');
 const { isToken } = require('./token');
@@ -72,6 +73,7 @@ class Client {
       );
     }
     if (settings.perMessageDeflate) check(settings.perMessageDeflate);
+    settings.perMessageDeflate = applyMemoryOptions(settings.perMessageDeflate);
     this.url = url.href;
     const wrong = complaint(url);
     if (wrong !== undefined) {

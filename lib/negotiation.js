@@ -1,5 +1,6 @@
 'use strict';
 
+const { isBudgetFull } = require('./deflate-memory');
 const extension = require('./extension');
 const { PerMessageDeflate } = require('./permessage-deflate');
 
@@ -30,7 +31,13 @@ function acceptOffers(header, options) {
   if (!perMessageDeflate || header === undefined) return {};
   const offers = extension.parse(header)[DEFLATE];
   if (offers === undefined) return {};
-  const accepted = new PerMessageDeflate({ ...perMessageDeflate, isServer: true, maxPayload });
+  const clientNoContextTakeover = perMessageDeflate.clientNoContextTakeover || isBudgetFull();
+  const accepted = new PerMessageDeflate({
+    ...perMessageDeflate,
+    clientNoContextTakeover,
+    isServer: true,
+    maxPayload,
+  });
   accepted.accept(offers);
   return { [DEFLATE]: accepted };
 }

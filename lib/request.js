@@ -29,6 +29,8 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
     this.httpVersionMajor = 1;
     this.httpVersionMinor = minor;
     this.httpVersion = `1.${minor}`;
+    this.upgrade = true;
+    this.complete = true;
     this._headerText = text.slice(versionAt + 2);
     this._owner = owner;
   }

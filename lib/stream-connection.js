@@ -66,8 +66,9 @@ class StreamConnection {
     this.isLagging = false;
     /** Whether the stream is not read because of that. */
     this.isThrottled = false;
-    /** Whether the stream has closed. */
+    /** Whether the stream has closed, and whether it had ended before. */
     this.isOver = false;
+    this.hasEnded = false;
   }
 
   /**
@@ -117,7 +118,10 @@ class StreamConnection {
     if (this.isOver) {
       this.engine.dispose();
       this.releaser?.stop();
-      inbound.closed(this.ws, IN_CLOSED);
+      // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come first.
+      const isKnown = this.hasEnded || this.failed || (this.ws._bits & CLOSE_RECEIVED) !== 0;
+      if (isKnown) inbound.closed(this.ws, IN_CLOSED);
+      else process.nextTick(inbound.closed, this.ws, IN_CLOSED);
     } else if (this.isThrottled) {
       this.isThrottled = false;
       this.command(OUT_RESUME);
@@ -130,6 +134,7 @@ class StreamConnection {
     const { ws } = this;
     // A paused stream may have been destroyed with bytes that nobody read.
     const { endEmitted, length } = this.socket._readableState;
+    this.hasEnded = endEmitted;
     if (this.failed || (ws._bits & (CLOSE_RECEIVED | TERMINATED)) !== 0) {
       this.chunks = [];
       this.isLagging = false;

@@ -30,7 +30,7 @@ const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./s
 const { attachStream } = require('./stream-connection');
 
 const { BINARY, FIN, TEXT, command, post } = outgoing;
-const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
+const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, REJECTIONS, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
 class Extra {
@@ -89,6 +89,7 @@ class WebSocket extends EventEmitter {
     this._events = new /** @type {any} */ (Listeners)();
     const { allowSynchronousEvents = true } = options || {};
     this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
+    if (EventEmitter.captureRejections) this._bits |= REJECTIONS;
     this._protocol = '';
     this._extensionsHeader = '';
     this._readyState = CONNECTING;

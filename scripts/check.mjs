@@ -10,7 +10,7 @@ import { setup } from './setup.mjs';
 const CHECKS = [
   ['cargo fmt', () => run('cargo', ['fmt', '--check'])],
   ['clippy: engine', () => clippy(['--no-default-features'])],
-  ['clippy: reactor', () => clippy(['--no-default-features', '--features', 'reactor'])],
+  ['clippy: reactor', () => clippy(['--no-default-features', '--features', 'reactor,tokio'])],
   ['clippy: binding', () => clippy([])],
   ['types', () => tool('typescript/bin/tsc', ['--noEmit', '--project', 'tsconfig.json'])],
   ['eslint', () => tool('eslint/bin/eslint.js', ['--max-warnings', '0', '.'])],

@@ -11,7 +11,7 @@ use crate::bridge::layout::{
     IN_BINARY, IN_CLOSE, IN_ERROR, IN_FLAG_OWNED, IN_PING, IN_PONG, IN_TEXT, OUT_BINARY, OUT_CLOSE,
     OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_PING, OUT_PONG, OUT_TEXT, RECORD_WORDS, unpack,
 };
-use crate::engine::deflate::{DEFAULT_BUDGET, Pool};
+use crate::engine::deflate::Pool;
 use crate::engine::{CloseCode, Config, Engine, Event, FrameKind, MessageKind, Payload, Role};
 
 use super::deflate::NegotiatedDeflate;
@@ -48,7 +48,7 @@ impl DeflatePool {
     /// An empty one.
     #[napi(constructor, catch_unwind)]
     pub fn new() -> Self {
-        Self { pool: Arc::new(Pool::new(DEFAULT_BUDGET)) }
+        Self { pool: Arc::new(Pool::of_process()) }
     }
 
     /// Forgets what was compressed last: what is sent to several connections is sent in one turn.

@@ -1,10 +1,11 @@
-//! Numbers and sentences that JavaScript reads from here, so that they exist once.
+//! Numbers and sentences that JavaScript reads from here, so that they exist once; and the one number that it sets for all.
 
 use std::collections::HashMap;
 
 use napi_derive::napi;
 
 use crate::bridge::layout::constants;
+use crate::engine::deflate::Budget;
 use crate::engine::{ErrorClass, ErrorKind};
 
 /// The layout of records and commands by name.
@@ -41,4 +42,17 @@ pub fn protocol_errors() -> Vec<Option<ProtocolErrorRow>> {
         })
     });
     std::iter::once(None).chain(rows).collect()
+}
+
+/// Whether clients are to be asked not to refer to earlier messages: contexts for those have used the budget up.
+#[napi(catch_unwind)]
+pub fn deflate_budget_is_full() -> bool {
+    Budget::of_process().is_full()
+}
+
+/// Sets how many bytes the compression contexts of all connections of the process may take, in each direction.
+#[napi(catch_unwind)]
+pub fn set_deflate_budget(bytes: f64) {
+    // Not a number and what is negative are 0.
+    Budget::of_process().set_limit(bytes as usize);
 }

@@ -35,18 +35,27 @@ impl<C: Consumer> Reactor<C> {
 
     /// Applies records in order; `large` are the payloads of those that say so.
     fn on_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>) {
-        let mut large = large.into_iter();
-        let mut records = OutRecords::new(bytes).peekable();
-        while let Some(record) = records.next() {
-            // Taken even when the connection is gone, or the next record would get this one's payload.
-            let owned = if record.is_large() { Some(large.next().unwrap_or_default()) } else { None };
-            let bytes = bytes.get(record.range.clone()).unwrap_or_default();
-            let more = records.peek().is_some_and(|next| next.slot == record.slot);
-            let payload = Outbound { bytes, owned, more };
-            self.guarded(record.slot, |reactor| reactor.on_record(&record, payload));
+        let mut records = Records { records: OutRecords::new(bytes), bytes, large: large.into_iter() };
+        // A panic in a record leaves the following ones where they are.
+        while let Some(first) = records.next() {
+            self.guarded(first.0.slot, |reactor| reactor.on_run(first, &mut records));
         }
     }
 
+    /// Applies a record and those behind it that are for the same connection.
+    fn on_run<'a>(&mut self, first: (OutRecord, Outbound<'a>), records: &mut Records<'a>) {
+        let slot = first.0.slot;
+        let mut next = Some(first);
+        while let Some((record, payload)) = next {
+            self.on_record(&record, payload);
+            if !self.work.doomed.is_empty() {
+                return;
+            }
+            next = if records.records.peek_slot() == Some(slot) { records.next() } else { None };
+        }
+    }
+
+    #[inline]
     fn on_record(&mut self, record: &OutRecord, payload: Outbound<'_>) {
         let id = ConnectionId { slot: record.slot, generation: record.generation };
         let Some(connection) = self.connections.get(id) else { return };
@@ -64,6 +73,25 @@ impl<C: Consumer> Reactor<C> {
             session.want_read();
             self.feed(id.slot, &rest);
         }
+    }
+}
+
+/// The records of a chunk that are still to be applied.
+struct Records<'a> {
+    records: OutRecords<'a>,
+    bytes: &'a [u8],
+    large: std::vec::IntoIter<Vec<u8>>,
+}
+
+impl<'a> Records<'a> {
+    #[inline]
+    fn next(&mut self) -> Option<(OutRecord, Outbound<'a>)> {
+        let record = self.records.next()?;
+        // Taken even when the connection is gone, or the next record would get this one's payload.
+        let owned = if record.is_large() { Some(self.large.next().unwrap_or_default()) } else { None };
+        let bytes = self.bytes.get(record.range.clone()).unwrap_or_default();
+        let more = self.records.peek_slot() == Some(record.slot);
+        Some((record, Outbound { bytes, owned, more }))
     }
 }
 
@@ -97,6 +125,9 @@ struct Head {
 /// Applies a record, unless it has to wait for a message that is being compressed.
 fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
     let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME);
+    if session.connection.deferred.is_none() && !session.connection.engine.has_deflate() {
+        return apply(session, head, payload);
+    }
     let len = payload.as_slice().len();
     let data = is_data(head.kind) && session.connection.engine.has_deflate();
     let waits = if data { session.must_wait(head.flags, len) } else { session.connection.deferred.is_some() };

@@ -8,9 +8,10 @@ use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEX
 use crate::engine::FrameKind;
 use crate::engine::deflate::{Params, Pool};
 use crate::engine::frame::wire_len;
+use crate::engine::handshake::extensions::Acceptance;
 
 use super::Reactor;
-use super::config::{COMPRESS_BUDGET, COMPRESS_SLICE};
+use super::config::{COMPRESS_BUDGET, COMPRESS_SLICE, DeflateConfig};
 use super::connection::HEADROOM;
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -36,10 +37,10 @@ pub(super) struct Compression {
 const REUSED: usize = 64 << 10;
 
 impl Compression {
-    /// Nothing under way; `budget` is that of the pool.
-    pub(super) fn new(budget: usize) -> Self {
+    /// Nothing under way; `budget` is that of [`ReactorConfig`](super::ReactorConfig).
+    pub(super) fn new(budget: Option<usize>) -> Self {
         Self {
-            pool: Arc::new(Pool::new(budget)),
+            pool: Arc::new(budget.map_or_else(Pool::of_process, Pool::new)),
             message: Vec::new(),
             budget: COMPRESS_BUDGET,
             deferred: VecDeque::new(),
@@ -134,6 +135,13 @@ impl<C: Consumer> Reactor<C> {
 }
 
 impl Session<'_> {
+    /// What is accepted at the moment: no connection may keep a context for what comes in once those use the budget up.
+    pub(super) fn acceptance(&self, deflate: &DeflateConfig) -> Acceptance {
+        let full = self.work.compression.pool.budget().is_full();
+        let Acceptance { client_no_context_takeover, .. } = deflate.acceptance;
+        Acceptance { client_no_context_takeover: client_no_context_takeover || full, ..deflate.acceptance }
+    }
+
     /// Turns permessage-deflate on, as it was negotiated.
     pub(super) fn enable_deflate(&mut self, params: Params) {
         let config = &self.connection.config;

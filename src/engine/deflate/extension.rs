@@ -84,6 +84,9 @@ impl Extension {
             compressed: false,
             whole: false,
         };
+        if incoming.takeover {
+            pool.budget().reserve();
+        }
         Self { pool, incoming, outgoing }
     }
 
@@ -166,7 +169,7 @@ impl Extension {
         let mut shared = self.pool.lock();
         let outgoing = &mut self.outgoing;
         if first && outgoing.takeover && !outgoing.kept {
-            outgoing.kept = shared.keep(outgoing.bytes);
+            outgoing.kept = self.pool.budget().keep(outgoing.bytes);
         }
         let Outgoing { recipe, kept, .. } = *outgoing;
         let alone = first && fin && !kept;
@@ -202,7 +205,7 @@ impl Extension {
                 shared.give_deflater(deflater);
             }
             if std::mem::take(&mut self.outgoing.kept) {
-                shared.unkeep(self.outgoing.bytes);
+                self.pool.budget().unkeep(self.outgoing.bytes);
             }
         }
         if !self.incoming.begun
@@ -248,8 +251,11 @@ impl Incoming {
 
 impl Drop for Extension {
     fn drop(&mut self) {
+        if self.incoming.takeover {
+            self.pool.budget().unreserve();
+        }
         if self.outgoing.kept {
-            self.pool.lock().unkeep(self.outgoing.bytes);
+            self.pool.budget().unkeep(self.outgoing.bytes);
         }
     }
 }

@@ -8,6 +8,7 @@ mod error;
 mod fragments;
 mod frames;
 mod header;
+mod hostile;
 mod limits;
 mod memory;
 mod pair;
