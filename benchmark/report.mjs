@@ -69,8 +69,9 @@ export function printReport(record) {
  */
 export function targetRows(record) {
   const measured = targets.flatMap((target) => {
-    const { shape, metric, text, against, limit } = target;
-    const runs = record.results[shape]?.reactor;
+    const { shape, metric, against, limit, candidate = 'reactor' } = target;
+    const text = target.text + (target.candidate ? `, ${candidateText(candidate)}` : '');
+    const runs = record.results[shape]?.[candidate];
     const wanted = `${target.least ? '>=' : '<='} ${digits(limit)}`;
     if (against === undefined) {
       const figure = summarize(runs, metric);

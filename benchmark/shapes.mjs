@@ -89,6 +89,8 @@ export const shapes = {
   },
 
   'idle-1000': full(idle(1000)),
+  // One round: ports and patience are limited.
+  'idle-25000': { ...full(idle(25_000), NODE), rounds: 1 },
   'idle-10000-used': {
     ...full(idle(10_000), NODE),
     text: '10,000 connections idle after an echo',
@@ -104,7 +106,7 @@ export const shapes = {
       touch: 20,
     }),
     view: 'idle',
-    rounds: 3,
+    rounds: 1,
   },
 
   ...crossings(),
