@@ -6,6 +6,7 @@ import { Duplex, DuplexOptions } from 'node:stream';
 
 import * as client from './types/client';
 import * as deflate from './types/deflate';
+import * as prepared from './types/prepared';
 import * as tools from './types/tools';
 
 /**
@@ -110,6 +111,8 @@ declare class WebSocket extends EventEmitter {
    */
   send(data: WebSocket.Data, callback?: WebSocket.SendCallback): void;
   send(data: WebSocket.Data, options: WebSocket.SendOptions | null | undefined, callback?: WebSocket.SendCallback): void;
+  /** Sends a message that `prepare()` has made ready; `options` mean nothing for it. Not in ws. */
+  send(message: WebSocket.PreparedMessage, optionsOrCallback?: unknown, callback?: WebSocket.SendCallback): void;
 
   /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
   setSocket(socket: Duplex, head: Buffer, options: WebSocket.ClientOptions | WebSocket.ServerOptions): void;
@@ -296,7 +299,7 @@ declare namespace WebSocket {
     allowSynchronousEvents?: boolean;
     /** Keep the `clients` set. Default: true */
     clientTracking?: boolean;
-    /** Compression; true is all defaults. Read when the server is made. Default: false */
+    /** Compression; true is all defaults. With `port` read when the server is made. Default: false */
     perMessageDeflate?: boolean | deflate.ServerOptions;
     /** Chooses one of the offered subprotocols; falsy for none. Default: the first */
     handleProtocols?: ((protocols: Set<string>, request: IncomingMessage) => string | false) | null;
@@ -385,6 +388,9 @@ declare namespace WebSocket {
   const extension: typeof tools.extension;
 
   /** A stream over a WebSocket: each chunk that is written is a message; what comes can be read. */
+  type PreparedMessage = prepared.PreparedMessage;
+  export import prepare = prepared.prepare;
+
   function createWebSocketStream(ws: WebSocketAlias, options?: DuplexOptions): Duplex;
 
   namespace subprotocol {

@@ -9,6 +9,7 @@ import { shapes } from './shapes.mjs';
  * @property {number} limit Most that the ratio, or without `against` the figure, may be
  * @property {boolean} [least] Whether `limit` is the least instead
  * @property {string} [against] Candidate that the ratio is to
+ * @property {string} [candidate] Whose figure it is, reactor without it
  */
 
 /** Ratios in tables are to these candidates. */
@@ -44,6 +45,8 @@ export const targets = [
   { shape: '1x20-unpinned', metric: 'p50_us', text: 'median round trip', against: 'ws', limit: 0.9 },
   { shape: '1x20-unpinned', metric: 'p50_us', text: 'median round trip', against: 'uws', limit: 1 },
   { shape: '1x20-unpinned', metric: 'p999_us', text: 'round trip, p99.9', against: 'ws', limit: 0.5 },
+  { shape: '1x20-unpinned', metric: 'p50_us', text: 'median round trip', candidate: 'reactor_inline', against: 'ws', limit: 0.9 },
+  { shape: '1x20-unpinned', metric: 'p50_us', text: 'median round trip', candidate: 'reactor_inline', against: 'uws', limit: 1 },
   ...Object.keys(shapes)
     .filter((shape) => shapes[shape].unpinned)
     .map((shape) => ({ shape, ...RATE, against: 'ws', limit: 1.5 })),

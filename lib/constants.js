@@ -74,6 +74,7 @@ module.exports = {
   OUT_END: 12,
   OUT_NO_DELAY: 13,
   OUT_KEEP_ALIVE: 14,
+  OUT_PREPARED: 15,
   OUT_FLAG_FIN: 1,
   OUT_FLAG_WANT_SENT: 2,
   OUT_FLAG_LARGE: 4,
@@ -89,6 +90,9 @@ module.exports = {
   // Close code of a frame without one, and of a connection that ended without a close frame.
   NO_STATUS: 1005,
   ABNORMAL: 1006,
+
+  /** Where an error has the close code that it is answered with. */
+  kStatusCode: Symbol('status-code'),
 
   /** The one empty Buffer: empty messages and close reasons are this very object, as in ws. */
   EMPTY_BUFFER: Buffer.alloc(0),

@@ -63,6 +63,8 @@ let slabEnd = 0;
  */
 const lent = [];
 let lentBytes = 0;
+/** Memory that came back for good with the last batch. @type {Buffer | null} */
+let handed = null;
 /** The native function of that name. @type {() => number} */
 let drainNative = () => 0;
 let holders = 0;
@@ -125,19 +127,26 @@ function newSlab(least) {
  */
 function drain() {
   const { records } = state;
-  slabStart = state.viewed ? slabEnd : slabStart;
+  const { viewed } = state;
+  if (viewed) slabStart = slabEnd;
   state.viewed = false;
   const count = outbox.cross(drainNative);
+  if (handed !== null) {
+    // Memory that nobody has seen can be used again.
+    lend(viewed ? allocate(lentBytes) : handed);
+    state.bytes = slab;
+    state.buffer = slab.buffer;
+    handed = null;
+  }
   if (count === 0) return 0;
   const bytes = records[DRAINED_BYTES];
   const id = records[DRAINED_LENT] - 1;
   if (records[DRAINED_HANDED] !== 0) {
-    state.bytes = /** @type {Buffer} */ (lent[id]);
+    state.bytes = handed = /** @type {Buffer} */ (lent[id]);
     state.base = 0;
     lent[id] = undefined;
     // The slab has nothing of this batch.
     slabEnd = slabStart;
-    lend();
   } else {
     if (bytes > slab.length - slabStart) newSlab(bytes);
     if (id === -1) state.native.copyBytes(slab, slabStart);
@@ -146,22 +155,23 @@ function drain() {
     state.base = slabStart;
     // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
     slabEnd = Math.min((slabStart + bytes + 7) & ~7, slab.length);
-    if (id === -1) lend();
+    if (id === -1) lendMore();
   }
   state.buffer = state.bytes.buffer;
   return count;
 }
 
-/** Lends memory in the place of what was handed over. */
-function lend() {
-  let id = lent.indexOf(undefined);
-  if (id === -1) {
-    if (lent.length === LENT_BUFFERS * state.reactors) return;
-    id = lent.push(undefined) - 1;
-  }
-  const memory = allocate(lentBytes);
+/** @param {Buffer} memory That nobody else refers to */
+function lend(memory) {
+  const free = lent.indexOf(undefined);
+  const id = free === -1 ? lent.length : free;
   lent[id] = memory;
   state.native.lend(id, memory);
+}
+
+/** Lends memory, unless enough is lent. */
+function lendMore() {
+  if (lent.length < LENT_BUFFERS * state.reactors || lent.includes(undefined)) lend(allocate(lentBytes));
 }
 
 /**

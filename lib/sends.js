@@ -16,6 +16,7 @@ const { streamDestroyed } = require('./errors');
 const { CLIENT, CLOSE_SENT, ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
 const outbox = require('./outbox');
 const outgoing = require('./outgoing');
+const { PreparedMessage } = require('./prepared');
 
 const { MASK_FLIPPED, command, post } = outgoing;
 
@@ -68,6 +69,10 @@ function masking(ws, mask) {
  * @param {boolean} [isControl]
  */
 function sendInTurn(ws, tag, data, callback, isControl) {
+  if (!isControl && data instanceof PreparedMessage) {
+    sendPrepared(ws, data, callback);
+    return;
+  }
   const blob = outgoing.isBlob(data);
   if (blob && isControl && data.size > 125) outgoing.controlPayload(Buffer.alloc(126));
   const bytes = blob ? null : isControl ? outgoing.controlPayload(data) : outgoing.toBytes(data);
@@ -80,8 +85,33 @@ function sendInTurn(ws, tag, data, callback, isControl) {
       post(ws, tag, bytes, callback);
     }
   };
-  if ((ws._bits & SENDS_WAIT) === 0) send(undefined);
-  else sendLater(ws, send);
+  if ((ws._bits & SENDS_WAIT) === 0) {
+    send(undefined);
+    return;
+  }
+  const extra = ws._ensureExtra();
+  const size = bytes === null ? data.size : bytes.length;
+  extra.lateBytes += size;
+  sendLater(ws, (error) => {
+    if (error === undefined) extra.lateBytes -= size;
+    send(error);
+  });
+}
+
+/**
+ * @param {any} ws
+ * @param {any} message A PreparedMessage
+ * @param {any} callback
+ */
+function sendPrepared(ws, message, callback) {
+  if ((ws._bits & SENDS_WAIT) === 0) {
+    PreparedMessage.post(message, ws, callback);
+    return;
+  }
+  sendLater(ws, (/** @type {Error | undefined} */ error) => {
+    if (error === undefined) PreparedMessage.post(message, ws, callback);
+    else if (typeof callback === 'function') callback(error);
+  });
 }
 
 /**
@@ -95,7 +125,7 @@ function sendClosed(ws, data, callback) {
   const state = ws._readyState;
   const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
   if (state === CONNECTING) throw new Error(message);
-  const length = outgoing.byteLength(data);
+  const length = data instanceof PreparedMessage ? data.length : outgoing.byteLength(data);
   if (length !== 0) ws._ensureExtra().lateBytes += length;
   if (callback) process.nextTick(callback, new Error(message));
 }
@@ -231,4 +261,13 @@ function sendFrame(ws, list, callback) {
   }
 }
 
-module.exports = { masking, postClose, sendClosed, sendControl, sendFrame, sendInTurn };
+module.exports = {
+  abandon,
+  masking,
+  postClose,
+  sendClosed,
+  sendControl,
+  sendFrame,
+  sendInTurn,
+  sendWaiting,
+};

@@ -26,6 +26,7 @@ const STEPS = [
   { name: 'inline', parse: parseAva, start: () => ava({ REACTOR_WS_REACTORS: '0' }) },
   { name: 'reactors', parse: parseAva, start: () => ava({ REACTOR_WS_REACTORS: '3' }) },
   { name: 'ecosystem', parse: parseOwn, start: () => script('__test__/ecosystem/run.mjs') },
+  { name: 'browser', parse: parseOwn, start: () => script('__test__/browser/run.mjs') },
   { name: 'autobahn', parse: parseOwn, start: () => script('__test__/autobahn/run.mjs', ['--quiet']) },
 ];
 

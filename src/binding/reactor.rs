@@ -12,10 +12,12 @@ use napi_derive::napi;
 use crate::bridge::gauges::Gauges;
 use crate::bridge::layout::DRAINED_WORDS;
 use crate::bridge::limits::BATCH_BYTES;
+use crate::engine::{MessageKind, Prepared};
 use crate::reactor::{Adoption, Command, ConnectionId, HEADROOM, Link, ListenerConfig, ReactorConfig, Spin};
 
 use super::adopt;
 use super::crossing::{Crossing, flush_with, function};
+use super::deflate::NegotiatedDeflate;
 use super::drive::Drive;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
 use super::payload::{LentMemory, LentWords, bytes_mut};
@@ -102,7 +104,7 @@ impl JsReactor {
     /// Closes a listener; a record of each reactor says when it is done there.
     #[napi(catch_unwind)]
     pub fn close_listener(&self, id: u32) -> Result<()> {
-        (0..self.drive.count()).try_for_each(|number| self.drive.submit(number, Command::CloseListener(id)))
+        self.submit_all(|| Command::CloseListener(id))
     }
 
     /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own: writes `response`, and takes
@@ -133,7 +135,7 @@ impl JsReactor {
             prefix: prefix.to_vec(),
             listener: NO_LISTENER,
             config: self.adopted_config.clone(),
-            deflate: None,
+            deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
         };
         self.drive.submit(number, Command::Adopt(Box::new(adoption)))
     }
@@ -218,6 +220,20 @@ impl JsReactor {
         }
     }
 
+    /// Copies a message that records of the kind `OUT_PREPARED` refer to by `id`.
+    #[napi(catch_unwind)]
+    pub fn prepare(&self, id: u32, is_text: bool, compress: bool, data: &[u8]) -> Result<()> {
+        let kind = if is_text { MessageKind::Text } else { MessageKind::Binary };
+        let prepared = Prepared::new(kind, data, compress);
+        self.submit_all(|| Command::Prepare(id, Box::new(prepared.clone())))
+    }
+
+    /// Frees the message; no record that names it may come after this.
+    #[napi(catch_unwind)]
+    pub fn forget(&self, id: u32) -> Result<()> {
+        self.submit_all(|| Command::Forget(id))
+    }
+
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.
     #[napi(catch_unwind)]
     pub fn add_large(&self, data: &[u8]) {
@@ -258,6 +274,10 @@ impl JsReactor {
     #[napi(getter, catch_unwind)]
     pub fn count(&self) -> u32 {
         self.drive.count() as u32
+    }
+
+    fn submit_all(&self, command: impl Fn() -> Command) -> Result<()> {
+        (0..self.drive.count()).try_for_each(|number| self.drive.submit(number, command()))
     }
 
     /// Which reactor has the listener.

@@ -5,12 +5,13 @@ use std::time::Duration;
 use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords};
 use crate::bridge::layout::{
     OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT,
-    OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_TERMINATE,
-    OUT_TEXT, OUT_WRITE,
+    OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED, OUT_RESPOND, OUT_RESUME,
+    OUT_TERMINATE, OUT_TEXT, OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
-use crate::engine::{CloseCode, FrameKind};
+use crate::engine::{CloseCode, FrameKind, Prepared};
 
+use super::config::COMPRESS_BUDGET;
 use super::connection::{HEADROOM, Phase};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -62,6 +63,11 @@ impl<C: Consumer> Reactor<C> {
         let mut session = Session { id, connection, work: &mut self.work };
         if record.kind == OUT_ACCEPT {
             return self.on_accept_record(id, payload.bytes);
+        }
+        if record.kind == OUT_PREPARED {
+            let number = payload.bytes.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+            let prepared = number.and_then(|number| self.prepared.get_mut(&number));
+            return prepared.map_or((), |prepared| send_prepared(&mut session, prepared, record.flags));
         }
         submit(&mut session, Head { kind: record.kind, flags: record.flags, aux: record.aux }, payload);
     }
@@ -148,6 +154,25 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
         return mark(session, head.flags);
     }
     apply(session, head, payload);
+}
+
+/// Sends a message that others get too: the same bytes, unless this connection needs its own.
+fn send_prepared(session: &mut Session<'_>, prepared: &mut Prepared, flags: u8) {
+    let connection = &mut *session.connection;
+    let frame = if connection.deferred.is_none() && connection.takes_frames() {
+        connection.engine.prepared_frame(prepared, COMPRESS_BUDGET)
+    } else {
+        None
+    };
+    if let Some(frame) = frame {
+        session.account(wire_len(prepared.payload().len(), false));
+        session.shared(frame);
+        return mark(session, flags);
+    }
+    let kind = if prepared.kind() == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
+    let compress = if prepared.compress() { OUT_FLAG_COMPRESS } else { 0 };
+    let head = Head { kind, flags: flags & OUT_FLAG_WANT_SENT | OUT_FLAG_FIN | compress, aux: 0 };
+    submit(session, head, Outbound { bytes: prepared.payload(), owned: None, more: true });
 }
 
 /// Applies what waited and is no data frame.

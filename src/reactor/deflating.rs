@@ -53,6 +53,11 @@ impl Compression {
         self.budget = COMPRESS_BUDGET;
     }
 
+    /// So many bytes have been compressed.
+    pub(super) fn spend(&mut self, bytes: usize) {
+        self.budget = self.budget.saturating_sub(bytes);
+    }
+
     pub(super) fn end_turn(&mut self) {
         self.pool.forget_message();
     }
@@ -198,7 +203,7 @@ impl Session<'_> {
         }
         let mut compressed = std::mem::take(&mut self.work.compression.message);
         self.connection.engine.compress(payload, fin, &mut compressed);
-        self.work.compression.budget = self.work.compression.budget.saturating_sub(payload.len());
+        self.work.compression.spend(payload.len());
         self.frame(data_kind(kind), fin, &compressed);
         self.note_contexts();
         if compressed.capacity() <= REUSED {
@@ -224,7 +229,7 @@ impl Session<'_> {
             let last = slice.len() == rest.len();
             connection.engine.compress(slice, fin && last, &mut deferred.compressed);
             deferred.done += slice.len();
-            self.work.compression.budget = self.work.compression.budget.saturating_sub(slice.len());
+            self.work.compression.spend(slice.len());
             self.note_contexts();
             if !last {
                 return false;

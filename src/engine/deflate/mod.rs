@@ -32,6 +32,7 @@ mod settings;
 mod whole;
 
 pub use budget::{Budget, DEFAULT_BUDGET};
+pub(in crate::engine) use deflater::Recipe;
 pub(in crate::engine) use extension::{Extension, Incomplete};
 pub use inflater::INFLATER_BYTES;
 pub use pool::Pool;

@@ -13,6 +13,7 @@ mod limits;
 mod memory;
 mod pair;
 mod payload;
+mod prepared;
 mod send;
 mod splits;
 mod text;
