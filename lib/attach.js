@@ -4,7 +4,7 @@ const net = require('node:net');
 
 const { become } = require('./adopted-socket');
 const { negotiatedDeflate } = require('./deflate-options');
-const { connectionOptions, spin } = require('./options');
+const { connectionOptions, reactorOptions } = require('./options');
 const reactor = require('./reactor');
 
 /** The WebSocket that a socket belongs to. */
@@ -88,7 +88,7 @@ function isBomb(ws, socket, head) {
  * @returns {boolean} False: nothing has changed
  */
 function adopt(ws, socket, head, response, options) {
-  const native = reactor.start(spin(options));
+  const native = reactor.start(reactorOptions(options));
   const prefix = [head];
   while (socket.readableLength !== 0) prefix.push(socket.read());
   const early = prefix.length === 1 ? head : Buffer.concat(prefix);

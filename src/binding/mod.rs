@@ -5,13 +5,18 @@
 #![deny(unsafe_code)]
 
 mod adopt;
+mod callback;
 mod crossing;
 mod deflate;
+mod drive;
+mod inline;
 mod listen;
 mod payload;
 mod reactor;
 mod stream;
 mod tables;
+mod threads;
+mod uv;
 
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
