@@ -2,7 +2,15 @@
 
 const { markAsUntransferable } = require('node:worker_threads');
 
-const { ADOPTED_SLOTS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FastBuffer } = require('./constants');
+const {
+  ADOPTED_SLOTS,
+  ASKED_GENERATION,
+  ASKED_SLOT,
+  DRAINED_BYTES,
+  DRAINED_HANDED,
+  DRAINED_LENT,
+  FastBuffer,
+} = require('./constants');
 const { setProtocolErrors } = require('./errors');
 const outbox = require('./outbox');
 
@@ -62,6 +70,8 @@ let lentBytes = 0;
 let handed = null;
 /** The native function of that name. @type {() => number} */
 let drainNative = () => 0;
+/** The native function of that name. @type {() => number} */
+let takenNative = () => -1;
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
@@ -86,6 +96,7 @@ function start(spin) {
   lentBytes = layout.LENT_BYTES;
   state.native = new binding.Reactor(wake, { spin }, state.records);
   drainNative = state.native.drain();
+  takenNative = state.native.taken();
   outbox.attach(state.native, state.records);
   process.once('exit', stop);
   return state.native;
@@ -167,6 +178,18 @@ function lendMore() {
 }
 
 /**
+ * How many bytes of a connection's sends wait no more.
+ *
+ * @param {any} ws
+ * @returns {number} -1 when the connection is gone
+ */
+function bytesTaken(ws) {
+  state.records[ASKED_SLOT] = ws._slot;
+  state.records[ASKED_GENERATION] = ws._generation;
+  return takenNative();
+}
+
+/**
  * A payload of the last drained batch that is too large for the slab.
  *
  * @param {number} index Its number in the batch
@@ -239,6 +262,7 @@ function release() {
 }
 
 module.exports = {
+  bytesTaken,
   claim,
   drain,
   forget,
