@@ -292,7 +292,7 @@ declare namespace WebSocket {
     allowSynchronousEvents?: boolean;
     /** Keep the `clients` set. Default: true */
     clientTracking?: boolean;
-    /** Compression; true is all defaults. Read when the server is made. Default: false */
+    /** Compression; true is all defaults. With `port` read when the server is made. Default: false */
     perMessageDeflate?: boolean | deflate.ServerOptions;
     /** Chooses one of the offered subprotocols; falsy for none. Default: the first */
     handleProtocols?: ((protocols: Set<string>, request: IncomingMessage) => string | false) | null;

@@ -110,7 +110,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * The end of `handleUpgrade()`, when all checks have passed.
    *
-   * @param {any} _extensions
+   * @param {any} extensions The accepted ones by name
    * @param {string} key The value of the `Sec-WebSocket-Key` header
    * @param {Set<string>} protocols
    * @param {any} request
@@ -119,8 +119,8 @@ class WebSocketServer extends EventEmitter {
    * @param {(ws: any, request: any) => void} callback
    * @throws {Error} When the socket is a WebSocket's already
    */
-  completeUpgrade(_extensions, key, protocols, request, socket, head, callback) {
-    new HttpUpgrade(this, request, socket, head, callback).answer(protocols, key);
+  completeUpgrade(extensions, key, protocols, request, socket, head, callback) {
+    new HttpUpgrade(this, request, socket, head, callback).finish(extensions, protocols, key);
   }
 
   /** @returns {(req: any) => boolean} */

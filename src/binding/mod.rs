@@ -15,5 +15,5 @@ mod tables;
 
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
-pub use stream::{StreamEngine, StreamOptions};
-pub use tables::{ProtocolErrorRow, layout, protocol_errors, set_deflate_budget};
+pub use stream::{DeflatePool, StreamEngine, StreamOptions};
+pub use tables::{ProtocolErrorRow, deflate_budget_is_full, layout, protocol_errors, set_deflate_budget};

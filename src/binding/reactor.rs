@@ -22,6 +22,7 @@ use crate::reactor::{
 
 use super::adopt;
 use super::crossing::{Crossing, function};
+use super::deflate::NegotiatedDeflate;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
 use super::payload::{LentMemory, LentWords, bytes_mut};
 
@@ -160,7 +161,7 @@ impl JsReactor {
             prefix: prefix.to_vec(),
             listener: NO_LISTENER,
             config: self.adopted_config.clone(),
-            deflate: None,
+            deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
         })))
     }
 

@@ -22,7 +22,7 @@ use super::opening::{Opening, Verdict};
 use super::session::Session;
 
 /// From this size on an assembled message crosses as it is; a smaller one is copied to the others of its batch.
-const LARGE: usize = 16 << 10;
+const LARGE: usize = 64 << 10;
 
 /// Handshakes that pass the native checks need a decision (a hook is set).
 pub const ASK_ACCEPTED: u32 = 1;
