@@ -2,7 +2,15 @@
 
 const { markAsUntransferable } = require('node:worker_threads');
 
-const { ADOPTED_SLOTS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FastBuffer } = require('./constants');
+const {
+  ADOPTED_SLOTS,
+  ASKED_GENERATION,
+  ASKED_SLOT,
+  DRAINED_BYTES,
+  DRAINED_HANDED,
+  DRAINED_LENT,
+  FastBuffer,
+} = require('./constants');
 const { setProtocolErrors } = require('./errors');
 const outbox = require('./outbox');
 
@@ -67,6 +75,8 @@ let lentBytes = 0;
 let handed = null;
 /** The native function of that name. @type {() => number} */
 let drainNative = () => 0;
+/** The native function of that name. @type {() => number} */
+let takenNative = () => -1;
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
@@ -94,6 +104,7 @@ function start({ reactors, spin }) {
   state.native = new binding.Reactor(wake, { reactors: count, spin }, state.records);
   state.reactors = state.native.count;
   drainNative = state.native.drain();
+  takenNative = state.native.taken();
   outbox.attach(state.native, state.records);
   process.once('exit', stop);
   return state.native;
@@ -172,6 +183,18 @@ function lend(memory) {
 /** Lends memory, unless enough is lent. */
 function lendMore() {
   if (lent.length < LENT_BUFFERS * state.reactors || lent.includes(undefined)) lend(allocate(lentBytes));
+}
+
+/**
+ * How many bytes of a connection's sends wait no more.
+ *
+ * @param {any} ws
+ * @returns {number} -1 when the connection is gone
+ */
+function bytesTaken(ws) {
+  state.records[ASKED_SLOT] = ws._slot;
+  state.records[ASKED_GENERATION] = ws._generation;
+  return takenNative();
 }
 
 /**
@@ -258,6 +281,7 @@ function release() {
 }
 
 module.exports = {
+  bytesTaken,
   claim,
   drain,
   forget,
