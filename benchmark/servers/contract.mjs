@@ -32,7 +32,7 @@ export function listening(port) {
 /**
  * The program of the servers with the API of ws; only the import and the way in differ.
  *
- * @param {typeof import('ws').WebSocketServer} WebSocketServer
+ * @param {new (options: any) => import('node:events').EventEmitter & { address(): any, clients?: Set<any> }} WebSocketServer
  * @param {{ http?: import('node:http').Server, own?: Record<string, unknown> }} [differences] `http`: where upgrades come in,
  *   its own port without it; `own`: options that ws does not have
  */
@@ -42,11 +42,11 @@ export function serve(WebSocketServer, { http, own } = {}) {
   const wayIn = behind ? { server: behind } : { host: '127.0.0.1', port: 0 };
   const server = new WebSocketServer({ perMessageDeflate: deflate && alone, ...wayIn, ...own, ...options });
   server.on('listening', () => {
-    listening(/** @type {import('node:net').AddressInfo} */ (server.address()).port);
+    listening(server.address().port);
   });
   const perform = tasks[asked.task];
   if (!perform) throw new Error(`no task ${asked.task}`);
-  const serveOne = perform({ all: () => server.clients, numbers: asked.numbers });
-  server.on('connection', (ws) => ws.on('message', /** @type {any} */ (serveOne(ws))));
+  const serveOne = perform({ all: () => server.clients ?? [], numbers: asked.numbers });
+  server.on('connection', (ws) => ws.on('message', serveOne(ws)));
   process.on('SIGTERM', () => process.exit(0));
 }

@@ -1,7 +1,7 @@
 // What a benchmark server does with its messages, whichever server it is.
 
 /**
- * @typedef {{ send(data: any, options?: { binary: boolean }): void }} Peer A connection
+ * @typedef {{ send(data: any, options?: any): void }} Peer A connection
  * @typedef {{ all(): Iterable<Peer>, numbers: number[] }} Place All connections of the server, and the numbers after the task's name
  * @typedef {(data: Buffer, isBinary: boolean) => void} Take Takes a message of one connection
  */
