@@ -41,6 +41,8 @@ module.exports = {
   DRAINED_HANDED: 65538,
   FLUSHED_BYTES: 65539,
   FLUSHED_NEXT: 65540,
+  ASKED_SLOT: 65541,
+  ASKED_GENERATION: 65542,
 
   IN_FLAG_BEFORE_SHOULD_HANDLE: 0x01,
   IN_FLAG_BAD_EXTENSIONS: 0x02,
@@ -90,6 +92,9 @@ module.exports = {
   // Close code of a frame without one, and of a connection that ended without a close frame.
   NO_STATUS: 1005,
   ABNORMAL: 1006,
+
+  /** Where an error has the close code that it is answered with. */
+  kStatusCode: Symbol('status-code'),
 
   /** The one empty Buffer: empty messages and close reasons are this very object, as in ws. */
   EMPTY_BUFFER: Buffer.alloc(0),

@@ -2,7 +2,15 @@
 
 const { markAsUntransferable } = require('node:worker_threads');
 
-const { ADOPTED_SLOTS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FastBuffer } = require('./constants');
+const {
+  ADOPTED_SLOTS,
+  ASKED_GENERATION,
+  ASKED_SLOT,
+  DRAINED_BYTES,
+  DRAINED_HANDED,
+  DRAINED_LENT,
+  FastBuffer,
+} = require('./constants');
 const { setProtocolErrors } = require('./errors');
 const outbox = require('./outbox');
 
@@ -12,14 +20,17 @@ const outbox = require('./outbox');
  */
 const SLAB_BYTES = 128 * 1024;
 
-/** Batches that may be on their way in memory that is lent; a reactor that is further ahead has its own. */
+/** Batches of one reactor that may be on their way in memory that is lent; one that is further ahead has its own. */
 const LENT_BUFFERS = 4;
+
+/** These have functions of libuv, but no loop behind them. */
+const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 
 /** The longest delay a timer takes, in milliseconds. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
- * Everything that this environment (the main thread or a worker) has: one native reactor, the
+ * Everything that this environment (the main thread or a worker) has: its native reactors, which look like one, the
  * connections by slot, the servers by listener id, and the slab being filled.
  */
 const state = {
@@ -29,6 +40,8 @@ const state = {
   connections: [],
   /** Those that it adopted, by their slots from ADOPTED_SLOTS on. @type {any[]} */
   adopted: [],
+  /** How many reactors there are. */
+  reactors: 1,
   /** @type {Map<number, any>} */
   listeners: new Map(),
   records: new Uint32Array(0),
@@ -62,6 +75,8 @@ let lentBytes = 0;
 let handed = null;
 /** The native function of that name. @type {() => number} */
 let drainNative = () => 0;
+/** The native function of that name. @type {() => number} */
+let takenNative = () => -1;
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
@@ -71,12 +86,13 @@ const freeAdopted = [];
 let adoptedGeneration = 0;
 
 /**
- * The native reactor; started on first use.
+ * The native reactors; started on first use.
  *
- * @param {number} spin Microseconds for which it polls before it sleeps; -1 is automatic. Only the first call decides
+ * @param {{ reactors: number, spin: number }} options Only the first call decides. `reactors`: its threads, 0 = it runs on
+ *   this one; `spin`: microseconds for which it polls before it sleeps, -1 is automatic
  * @returns {any}
  */
-function start(spin) {
+function start({ reactors, spin }) {
   if (state.native !== null) return state.native;
   const binding = /** @type {any} */ (require('./native/binding.js'));
   const layout = binding.layout();
@@ -84,8 +100,11 @@ function start(spin) {
   setProtocolErrors(binding.protocolErrors());
   state.records = new Uint32Array(layout.DRAINED_WORDS);
   lentBytes = layout.LENT_BYTES;
-  state.native = new binding.Reactor(wake, { spin }, state.records);
+  const count = HAS_OWN_LOOP && reactors === 0 ? 1 : reactors;
+  state.native = new binding.Reactor(wake, { reactors: count, spin }, state.records);
+  state.reactors = state.native.count;
   drainNative = state.native.drain();
+  takenNative = state.native.taken();
   outbox.attach(state.native, state.records);
   process.once('exit', stop);
   return state.native;
@@ -163,7 +182,19 @@ function lend(memory) {
 
 /** Lends memory, unless enough is lent. */
 function lendMore() {
-  if (lent.length < LENT_BUFFERS || lent.includes(undefined)) lend(allocate(lentBytes));
+  if (lent.length < LENT_BUFFERS * state.reactors || lent.includes(undefined)) lend(allocate(lentBytes));
+}
+
+/**
+ * How many bytes of a connection's sends wait no more.
+ *
+ * @param {any} ws
+ * @returns {number} -1 when the connection is gone
+ */
+function bytesTaken(ws) {
+  state.records[ASKED_SLOT] = ws._slot;
+  state.records[ASKED_GENERATION] = ws._generation;
+  return takenNative();
 }
 
 /**
@@ -186,11 +217,22 @@ function takeLarge(index, length) {
  * @returns {{ generation: number, slot: number }}
  */
 function claim(connection) {
-  const free = freeAdopted.pop();
-  const index = free === undefined ? state.adopted.length : free;
+  const index = freeAdopted.pop() ?? nextAdopted();
   state.adopted[index] = connection;
   adoptedGeneration = (adoptedGeneration + 1) >>> 0;
   return { generation: adoptedGeneration, slot: ADOPTED_SLOTS + index };
+}
+
+/**
+ * The lowest bits of a slot are the number of its reactor, so that new ones go to each in turn.
+ *
+ * @returns {number}
+ */
+function nextAdopted() {
+  let index = state.adopted.length;
+  // Numbers that no reactor has.
+  while ((index & (2 ** Math.ceil(Math.log2(state.reactors)) - 1)) >= state.reactors) index = state.adopted.push(undefined);
+  return index;
 }
 
 /**
@@ -239,6 +281,7 @@ function release() {
 }
 
 module.exports = {
+  bytesTaken,
   claim,
   drain,
   forget,

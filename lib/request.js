@@ -77,7 +77,7 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
       const list = this._headerText.split('\0');
       if (list.length % 2 === 1) list.pop();
       this._headerText = '';
-      // Lines that come after the end are trailers.
+      // What is added to a complete message are trailers.
       this.complete = false;
       this._addHeaderLines(list, list.length);
       this.complete = true;

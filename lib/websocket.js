@@ -25,14 +25,12 @@ const eventTarget = require('./event-target');
 const inbound = require('./inbound');
 const outgoing = require('./outgoing');
 const reactor = require('./reactor');
+const { DEFLATE } = require('./negotiation');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
 const { attachStream } = require('./stream-connection');
 
 const { BINARY, FIN, TEXT, command, post } = outgoing;
 const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, REJECTIONS, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
-
-/** The one extension there is. */
-const DEFLATE = 'permessage-deflate';
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
 class Extra {
@@ -51,6 +49,8 @@ class Extra {
     this.pausedIn = -1;
     /** The connection over a stream of Node. @type {any} */
     this.stream = null;
+    /** The negotiated extensions by name. @type {any} */
+    this.extensions = null;
     /** The handshake of a client. @type {any} */
     this.client = null;
     this.binaryType = BINARY_TYPES[0];
@@ -130,11 +130,13 @@ class WebSocket extends EventEmitter {
     const stream = this._extra === null ? null : this._extra.stream;
     if (stream !== null) return stream.socket._writableState.length + late;
     if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
-    const taken = reactor.state.native.bytesTaken(this._slot, this._generation);
+    const taken = reactor.bytesTaken(this);
     return taken < 0 || taken > this._accepted ? late : this._accepted - taken + late;
   }
 
   get extensions() {
+    const extra = this._extra;
+    if (extra !== null && extra.extensions !== null) return Object.keys(extra.extensions).join();
     return this._extensionsHeader === '' ? '' : DEFLATE;
   }
 
