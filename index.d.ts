@@ -43,8 +43,8 @@ declare class WebSocket extends EventEmitter {
   /** The form of binary messages. Text is always a `Buffer`. Unknown values are ignored. Default: `'nodebuffer'` */
   binaryType: WebSocket.BinaryType;
   /**
-   * Bytes of frames, headers included, that were sent and are not in the kernel yet. After the connection left
-   * OPEN it grows by the bytes given to `send()`, `ping()` and `pong()`.
+   * Bytes of frames, headers included, that were sent and are not in the kernel yet; close frames do not count. After
+   * the connection left OPEN it grows by the bytes given to `send()`, `ping()` and `pong()`.
    */
   readonly bufferedAmount: number;
   /** Names of the negotiated extensions, comma-separated; `''` without one. */

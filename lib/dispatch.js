@@ -69,6 +69,24 @@ function continueLater() {
   setImmediate(continueTurn);
 }
 
+/**
+ * Delivers what waits now, in the middle of another callback: somebody in this process is about to hear of what the
+ * reactor has done, and its records come first. What a handler throws is thrown later.
+ */
+function catchUp() {
+  if (state.native === null || delivering) return;
+  try {
+    turn();
+  } catch (error) {
+    process.nextTick(rethrow, error);
+  }
+}
+
+/** @param {unknown} error */
+function rethrow(error) {
+  throw error;
+}
+
 function turn() {
   const deadline = performance.now() + TURN_MILLISECONDS;
   let finished = false;
@@ -217,4 +235,4 @@ function fail(reason) {
   for (const server of servers) process.nextTick(() => server._onFailed(error));
 }
 
-module.exports = { NOT_PLAIN, currentBatch, payload, wake };
+module.exports = { NOT_PLAIN, catchUp, currentBatch, payload, wake };

@@ -239,6 +239,7 @@ function closeReceived(ws, code, reason) {
   if ((ws._bits & STREAM) !== 0) ws._extra.stream.stopReading();
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);
+  extra.receiver?.emit('conclude', code, extra.closeMessage);
 }
 
 /**

@@ -124,8 +124,8 @@ function closeNow(ws, code, reason) {
   }
   ws._bits |= CLOSE_SENT;
   const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
+  // Not counted in bufferedAmount: nothing can be sent behind it, and ws has handed it to the kernel by now.
   outbox.pushBytes(ws._slot, ws._generation, tag, reason);
-  ws._accepted += outgoing.frameBytes(code === undefined ? 0 : 2 + reason.length);
 }
 
 /**

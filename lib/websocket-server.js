@@ -7,6 +7,7 @@ const { isIP } = require('node:net');
 const { ASK_ALWAYS, ASK_REFUSED, IN_REQUEST } = require('./constants');
 const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
+const { ListenerServer } = require('./listener-server');
 const { listenOptions, merge, spin, watch } = require('./options');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./request');
@@ -59,9 +60,14 @@ class WebSocketServer extends EventEmitter {
     this._removeListeners = null;
     // Whether it listens by itself.
     this._listens = this.options.port != null;
+    /** What stands for that listener. @type {any} */
+    this._listener = null;
+    /** @type {any} */
+    this._server = undefined;
     watch(this.options, () => this._updateAsk());
     if (this._listens) {
       if (typeof callback === 'function') this.once('listening', callback);
+      this._server = this._listener = new ListenerServer(this);
       this._start();
     } else if (this.options.server) {
       this._server = this.options.server;
@@ -89,6 +95,7 @@ class WebSocketServer extends EventEmitter {
     if (callback) this.once('close', callback);
     if (this._state === CLOSING) return;
     this._state = CLOSING;
+    if (this._listens) this._server = null;
     if (!this._listens) this._leave();
     else if (this._listenerId === -1) process.nextTick(emitClose, this);
     else reactor.state.native.closeListener(this._listenerId);
@@ -249,7 +256,7 @@ class WebSocketServer extends EventEmitter {
   /** The listener is closed. */
   _onReleased() {
     this._listenerId = -1;
-    reactor.release();
+    this._listener?._onReleased();
     this._closeIfDone();
   }
 
@@ -318,12 +325,13 @@ class WebSocketServer extends EventEmitter {
       return;
     }
     reactor.state.listeners.set(this._listenerId, this);
-    reactor.hold();
+    this._listener?._onBound();
     // Accepting starts when the listeners that this turn attaches are known.
     process.nextTick(() => {
       if (this._state !== RUNNING) return;
       native.accept(this._listenerId);
       this.emit('listening');
+      this._listener?.emit('listening');
     });
   }
 

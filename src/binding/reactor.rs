@@ -209,6 +209,17 @@ impl JsReactor {
         Ok(count as i32)
     }
 
+    /// Copies the bytes of the last drained batch once more, to the start of `slab`: the memory of the first copy was
+    /// detached. False: they were handed over with the memory that was lent for them, and there is no copy.
+    #[napi(catch_unwind)]
+    pub fn copy_again(&mut self, mut slab: Uint8ArraySlice<'_>) -> bool {
+        let Some(batch) = self.current.as_ref().map(|current| &current.batch) else { return false };
+        let (room, bytes) = (bytes_mut(&mut slab).get_mut(..batch.used), batch.bytes.get(..batch.used));
+        let (Some(room), Some(bytes)) = (room, bytes) else { return false };
+        room.copy_from_slice(bytes);
+        true
+    }
+
     /// Lends memory for large batches: a whole ArrayBuffer of `LENT_BYTES` that nobody touches before a drain hands it over
     /// under `id`.
     #[napi(catch_unwind)]

@@ -5,6 +5,8 @@
 //!
 //! ```text
 //! wait -> on_commands -> on_events: accept, read -> on_timers -> flush -> on_turn_end
+//!
+//! on_turn_end comes before flush as well in a turn in which a connection opened.
 //! ```
 
 #![deny(unsafe_code)]
@@ -120,6 +122,7 @@ impl<C: Consumer> Reactor<C> {
             starved: Vec::new(),
             doomed: Vec::new(),
             unfinished: 0,
+            opened: false,
             compression: Compression::new(config.deflate_budget),
         };
         Ok(Self {
@@ -181,6 +184,10 @@ impl<C: Consumer> Reactor<C> {
         self.on_events();
         self.on_timers();
         self.release_contexts();
+        if std::mem::take(&mut self.work.opened) {
+            // A client in the consumer's own process must not see the 101 before the consumer sees the connection.
+            self.consumer.on_turn_end();
+        }
         self.flush();
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
