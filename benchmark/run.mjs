@@ -77,7 +77,7 @@ async function measureAll(chosen, servers, rounds, pin) {
   /** @type {string[]} */
   const failures = [];
   for (const [name, shape] of Object.entries(chosen)) {
-    const takers = Object.keys(servers).filter((candidate) => !(shape.ingest && servers[candidate].echoOnly));
+    const takers = Object.keys(servers).filter((candidate) => !(variant(shape).length > 0 && servers[candidate].echoOnly));
     /** @type {Record<string, import('./stats.mjs').Run[]>} */
     const runs = (results[name] = Object.fromEntries(takers.map((candidate) => [candidate, []])));
     for (let round = 0; round < Math.min(rounds, shape.rounds ?? rounds); round++) {
@@ -107,7 +107,7 @@ async function measureAll(chosen, servers, rounds, pin) {
  */
 async function measure(shape, candidate, round, pin) {
   const pinned = pin && !shape.unpinned;
-  const command = shape.ingest ? [...candidate.command, 'ingest'] : candidate.command;
+  const command = [...candidate.command, ...variant(shape)];
   const server = await startServer(command, pinned ? 0 : undefined);
   try {
     return await runLoad(server, {
@@ -122,6 +122,16 @@ async function measure(shape, candidate, round, pin) {
   } finally {
     await server.stop();
   }
+}
+
+/**
+ * What a server is told about a shape that is more than an echo.
+ *
+ * @param {import('./shapes.mjs').Shape} shape
+ */
+function variant(shape) {
+  if (shape.ingest) return ['ingest'];
+  return shape.deflate ? ['deflate'] : [];
 }
 
 function chooseShapes() {

@@ -17,6 +17,7 @@ export const loadBinary = join(targetDir, 'release', 'load');
  * @property {boolean} [full] Whether it is only measured with --full
  * @property {boolean} [quiet] Whether the first round also checks that the server uses no CPU afterwards
  * @property {boolean} [ingest] Whether the server counts instead of echoing
+ * @property {boolean} [deflate] Whether messages are compressed, each by itself
  */
 
 /** @type {Record<string, Shape>} Named connections x payload bytes [x in flight] [-what differs]. */
@@ -30,6 +31,22 @@ export const shapes = {
   '1x20': { text: '1 connection, 20 B', load: { mode: 'latency', payload: 20 } },
   '1x20-unpinned': { text: '1 connection, 20 B, all CPUs', load: { mode: 'latency', payload: 20 }, unpinned: true },
   'idle-10000': { text: '10,000 idle connections', load: { mode: 'idle', connections: 10_000 }, rounds: 3 },
+  'deflate-100x1024': {
+    text: '100 connections, 1 KiB JSON, compressed',
+    load: { connections: 100, payload: 1024, deflate: true },
+    deflate: true,
+  },
+  'deflate-100x16384': {
+    text: '100 connections, 16 KiB JSON, compressed',
+    load: { connections: 100, payload: 16384, deflate: true },
+    deflate: true,
+  },
+  'deflate-idle-10000': {
+    text: '10,000 connections idle after 20 compressed echoes of 1 KiB',
+    load: { mode: 'idle', connections: 10_000, payload: 1024, touch: 20, deflate: true },
+    deflate: true,
+    rounds: 3,
+  },
   '100x20-binary': {
     text: '100 connections, 20 B binary',
     load: { connections: 100, payload: 20, binary: true },
@@ -66,7 +83,7 @@ export const shapes = {
  * @property {string[]} command Program and arguments; {port} in them is replaced by a free port
  * @property {string} [missing] Why it cannot run, and what to do about it
  * @property {boolean} [rough] Whether it is ad hoc: not asked for the closing handshake
- * @property {boolean} [echoOnly] Whether it has no ingest variant
+ * @property {boolean} [echoOnly] Whether it has no variants: only echoes, and what is not compressed
  */
 
 /**

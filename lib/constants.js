@@ -35,6 +35,13 @@ module.exports = {
   IN_END: 14,
   IN_FLAG_OWNED: 0x80,
 
+  // Words behind the last record: what a drain and a flush say beside it.
+  DRAINED_BYTES: 65536,
+  DRAINED_LENT: 65537,
+  DRAINED_HANDED: 65538,
+  FLUSHED_BYTES: 65539,
+  FLUSHED_NEXT: 65540,
+
   IN_FLAG_BEFORE_SHOULD_HANDLE: 0x01,
   IN_FLAG_BAD_EXTENSIONS: 0x02,
 

@@ -94,18 +94,18 @@ function turn() {
   try {
     for (let batches = 0; ; ) {
       if (cursor === count) {
-        if (batches !== 0 && (batches === TURN_BATCHES || performance.now() > deadline)) break;
-        batches++;
+        if (batches === TURN_BATCHES) break;
         count = cursor = 0;
+        // What the handlers have sent goes with it.
         count = reactor.drain();
         batch++;
         if (count === 0) {
           finished = true;
           break;
         }
+        if (batches++ !== 0 && performance.now() > deadline) break;
       }
       if (!deliver(deadline)) break;
-      outbox.flush();
     }
   } finally {
     // Also when a handler threw: the error goes on to 'uncaughtException', the rest comes next.

@@ -1,12 +1,12 @@
 'use strict';
 
-const {
-  OUT_FLAG_LARGE,
-  OUT_HEADER_BYTES,
-} = require('./constants');
+const { FLUSHED_BYTES, FLUSHED_NEXT, OUT_FLAG_LARGE, OUT_HEADER_BYTES } = require('./constants');
 
-/** Bytes of the arena in which the records of one flush are collected. */
-const ARENA_BYTES = 256 * 1024;
+/** Bytes of the arena in which the records of one flush are collected: what a full batch is answered with fits. */
+const ARENA_BYTES = 320 * 1024;
+
+/** Arenas that there may be: one is filled here, the others are on their way. A reactor that has them all gets copies. */
+const ARENAS = 4;
 
 /** Payloads of this many bytes and more go to the reactor by themselves instead of through the arena. */
 const LARGE_BYTES = 64 * 1024;
@@ -24,28 +24,82 @@ const lengthOf = /** @type {{ get: () => number }} */ (
   Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')
 ).get;
 
-const arena = /** @type {any} */ (Buffer.allocUnsafeSlow(ARENA_BYTES));
-const words = new Uint32Array(arena.buffer);
+/**
+ * All arenas, by number, and their words. Nobody but this list refers to them, so nobody can look at one or detach it
+ * while the reactor reads it.
+ *
+ * @type {any[]}
+ */
+const arenas = [];
+/** @type {Uint32Array[]} */
+const arenaWords = [];
+
+// The arena being filled.
+/** @type {any} */
+let arena = null;
+let words = /** @type {Uint32Array} */ (new Uint32Array(0));
+let used = 0;
 
 /** @type {any} */
 let native = null;
-let used = 0;
+/** @type {() => void} */
+let flushNative = () => {};
+/** Where both sides of a crossing say what there is to say. */
+let said = /** @type {Uint32Array} */ (new Uint32Array(0));
 // True when somebody will flush: a dispatch that is running, or a microtask.
 let flushComing = false;
 
 /**
  * @param {any} reactor The native reactor that takes the records
+ * @param {Uint32Array} records The array that it was made with
  */
-function attach(reactor) {
+function attach(reactor, records) {
   native = reactor;
+  flushNative = reactor.flush();
+  said = records;
+  lendArena();
+  fill(0);
+}
+
+function lendArena() {
+  const memory = Buffer.allocUnsafeSlow(ARENA_BYTES);
+  const id = arenas.push(memory) - 1;
+  arenaWords.push(new Uint32Array(memory.buffer));
+  native.lendArena(id, memory);
+}
+
+/** @param {number} id Of the arena to be filled from now on */
+function fill(id) {
+  arena = arenas[id];
+  words = arenaWords[id];
+}
+
+/**
+ * Crosses with everything collected so far.
+ *
+ * @template T
+ * @param {() => T} call The native flush or drain
+ * @returns {T} What it returned
+ */
+function cross(call) {
+  const collected = used;
+  used = 0;
+  said[FLUSHED_BYTES] = collected;
+  try {
+    return call();
+  } finally {
+    // Also when it threw: the arena may be the reactor's by now.
+    if (collected !== 0) {
+      const next = said[FLUSHED_NEXT];
+      if (next !== 0) fill(next - 1);
+      else if (arenas.length < ARENAS) lendArena();
+    }
+  }
 }
 
 /** Hands everything collected so far to the reactor. */
 function flush() {
-  if (used === 0) return;
-  const length = used;
-  used = 0;
-  native.flush(arena, length);
+  if (used !== 0) cross(flushNative);
 }
 
 function flushInMicrotask() {
@@ -173,6 +227,7 @@ module.exports = {
   LARGE_BYTES,
   attach,
   beginBatching,
+  cross,
   endBatching,
   flush,
   pushBytes,

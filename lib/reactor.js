@@ -2,7 +2,7 @@
 
 const { markAsUntransferable } = require('node:worker_threads');
 
-const { ADOPTED_SLOTS } = require('./constants');
+const { ADOPTED_SLOTS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FastBuffer } = require('./constants');
 const { setProtocolErrors } = require('./errors');
 const outbox = require('./outbox');
 
@@ -12,7 +12,7 @@ const outbox = require('./outbox');
  */
 const SLAB_BYTES = 128 * 1024;
 
-/** Large batches that may be on their way without being copied; a reactor that is further ahead copies. */
+/** Batches that may be on their way in memory that is lent; a reactor that is further ahead has its own. */
 const LENT_BUFFERS = 4;
 
 /** The longest delay a timer takes, in milliseconds. */
@@ -51,16 +51,15 @@ let slab = Buffer.alloc(0);
 let slabStart = 0;
 let slabEnd = 0;
 /**
- * Memory that the reactor reads into; it comes back, by its number, with a large batch that then needs no copy.
+ * Memory that the reactor reads into; it comes back, by its number, with a batch: for good with a large one, which then
+ * needs no copy, and until the next drain with a small one.
  *
  * @type {(Buffer | undefined)[]}
  */
 const lent = [];
-/** Words of `state.records` that say what became of a batch's bytes. */
-let drainedBytes = 0;
-let drainedLent = 0;
-let drainedWants = 0;
 let lentBytes = 0;
+/** The native function of that name. @type {() => number} */
+let drainNative = () => 0;
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
@@ -82,12 +81,10 @@ function start(spin) {
   const { wake } = require('./dispatch');
   setProtocolErrors(binding.protocolErrors());
   state.records = new Uint32Array(layout.DRAINED_WORDS);
-  drainedBytes = layout.DRAINED_BYTES;
-  drainedLent = layout.DRAINED_LENT;
-  drainedWants = layout.DRAINED_WANTS;
   lentBytes = layout.LENT_BYTES;
-  state.native = new binding.Reactor(wake, { spin });
-  outbox.attach(state.native);
+  state.native = new binding.Reactor(wake, { spin }, state.records);
+  drainNative = state.native.drain();
+  outbox.attach(state.native, state.records);
   process.once('exit', stop);
   return state.native;
 }
@@ -113,36 +110,37 @@ function newSlab(least) {
 }
 
 /**
- * Takes the oldest batch that waits: its records into `state.records`, its payloads into the slab, or with the memory
- * that was lent for them.
+ * Flushes, and takes the oldest batch that waits: its records into `state.records`, its payloads into the slab, or with
+ * the memory that was lent for them.
  *
  * @returns {number} How many records; 0 when nothing waits
  */
 function drain() {
-  const { native, records } = state;
+  const { records } = state;
   slabStart = state.viewed ? slabEnd : slabStart;
   state.viewed = false;
-  let count = native.drain(slab, slabStart, records);
+  const count = outbox.cross(drainNative);
   if (count === 0) return 0;
-  if (count < 0) {
-    newSlab(-count);
-    count = native.drain(slab, 0, records);
-  }
-  const handed = records[drainedLent];
-  if (handed === 0) {
+  const bytes = records[DRAINED_BYTES];
+  const id = records[DRAINED_LENT] - 1;
+  if (records[DRAINED_HANDED] !== 0) {
+    state.bytes = /** @type {Buffer} */ (lent[id]);
+    state.base = 0;
+    lent[id] = undefined;
+    // The slab has nothing of this batch.
+    slabEnd = slabStart;
+    lend();
+  } else {
+    if (bytes > slab.length - slabStart) newSlab(bytes);
+    if (id === -1) state.native.copyBytes(slab, slabStart);
+    else if (bytes !== 0) slab.set(new FastBuffer(/** @type {Buffer} */ (lent[id]).buffer, 0, bytes), slabStart);
     state.bytes = slab;
     state.base = slabStart;
     // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
-    slabEnd = Math.min((slabStart + records[drainedBytes] + 7) & ~7, slab.length);
-  } else {
-    state.bytes = /** @type {Buffer} */ (lent[handed - 1]);
-    state.base = 0;
-    lent[handed - 1] = undefined;
-    // The slab has nothing of this batch.
-    slabEnd = slabStart;
+    slabEnd = Math.min((slabStart + bytes + 7) & ~7, slab.length);
+    if (id === -1) lend();
   }
   state.buffer = state.bytes.buffer;
-  if (records[drainedWants] !== 0) lend();
   return count;
 }
 

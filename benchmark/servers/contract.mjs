@@ -6,6 +6,9 @@ export const MARKER = Buffer.from('#count ');
 /** Whether to count messages instead of echoing them. */
 export const ingest = process.argv.includes('ingest');
 
+/** Whether messages are compressed, each by itself. */
+export const deflate = process.argv.includes('deflate');
+
 /**
  * Tells the runner, which reads the first line of standard output, that the server listens.
  *
@@ -41,7 +44,8 @@ export function counter() {
  * @param {import('node:http').Server} [http] Where upgrades come in; its own port without it
  */
 export function serve(WebSocketServer, http) {
-  const options = { perMessageDeflate: false };
+  const alone = { serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: 0 };
+  const options = { perMessageDeflate: deflate && alone };
   const wayIn = http ? { server: http } : { host: '127.0.0.1', port: 0 };
   const server = new WebSocketServer({ ...options, ...wayIn });
   server.on('listening', () => {

@@ -1,5 +1,5 @@
 //! Sockets of Node's own servers: the only place of this layer that touches a descriptor.
-#![expect(unsafe_code, reason = "a descriptor comes from JavaScript as a number")]
+#![cfg_attr(unix, expect(unsafe_code, reason = "a descriptor comes from JavaScript as a number"))]
 #![expect(clippy::disallowed_types, reason = "on its way to the reactor")]
 
 use std::io;

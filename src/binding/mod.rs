@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 mod adopt;
+mod crossing;
 mod deflate;
 mod listen;
 mod payload;

@@ -43,6 +43,33 @@ impl Lent for LentMemory {
     }
 }
 
+/// The array of records, and the words behind it that both sides of a crossing read and write.
+pub(super) struct LentWords {
+    start: NonNull<u32>,
+    len: usize,
+}
+
+impl LentWords {
+    /// `view` is an ArrayBuffer's whole memory that lib keeps, unseen by anybody else, for as long as it has a reactor.
+    pub(super) fn new(view: &mut Uint32ArraySlice<'_>) -> Self {
+        let words = words_mut(view);
+        Self { len: words.len(), start: NonNull::from(words).cast() }
+    }
+
+    /// All words.
+    pub(super) fn all(&mut self) -> &mut [u32] {
+        // SAFETY: `start..start + len` is the backing store of an ArrayBuffer that lib keeps alive and attached. Only calls
+        // from JavaScript come here, on its thread: no JavaScript runs while the slice lives, and the borrow of `self`
+        // makes it unique.
+        unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
+    }
+
+    /// Sets a word and returns what it was; 0 where there is none.
+    pub(super) fn replace(&mut self, index: usize, value: u32) -> u32 {
+        self.all().get_mut(index).map_or(0, |word| std::mem::replace(word, value))
+    }
+}
+
 /// The bytes of a view, to be written before this call returns to JavaScript.
 pub(super) fn bytes_mut<'a>(view: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {
     // SAFETY: the view was taken from the arguments of the call that is running on the JavaScript thread, so its buffer

@@ -1,7 +1,9 @@
 //! The one reactor of a Node environment, as JavaScript sees it.
 
+use std::cell::RefCell;
 use std::collections::HashMap;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -10,18 +12,17 @@ use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
-use crate::bridge::batch::Batch;
-use crate::bridge::chunk::Chunk;
-use crate::bridge::layout::DRAINED_BYTES;
-use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
+use crate::bridge::layout::DRAINED_WORDS;
+use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::{
     Adoption, Command, ConnectionId, Forward, HEADROOM, Handle, Link, ListenerConfig, Reactor, ReactorConfig,
     Spin, report_failure,
 };
 
 use super::adopt;
+use super::crossing::{Crossing, function};
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
-use super::payload::{LentMemory, bytes_mut, words_mut};
+use super::payload::{LentMemory, LentWords, bytes_mut};
 
 /// Settings of the reactor thread.
 #[napi(object)]
@@ -36,20 +37,10 @@ pub struct JsReactor {
     link: Arc<Link>,
     handle: Handle,
     thread: Thread,
-    /// What the next flush moves.
-    large: Vec<Vec<u8>>,
-    /// Taken from the inbox; its large payloads may still be asked for.
-    current: Option<Current>,
+    crossing: Rc<RefCell<Crossing>>,
     next_listener: u32,
     /// How the last adopted socket is served: the next one is mostly served alike.
     adopted_config: Arc<ListenerConfig>,
-}
-
-/// A batch on this side.
-struct Current {
-    batch: Box<Batch>,
-    /// Whether JavaScript has it; if not, there was no room for it yet.
-    copied: bool,
 }
 
 /// What adopted sockets have in the place of a listener's id.
@@ -61,9 +52,19 @@ type Thread = Arc<Mutex<Option<JoinHandle<()>>>>;
 #[napi]
 impl JsReactor {
     /// Starts the thread. `wake` is called, never re-entrantly, when `drain` has something to give; by itself it does
-    /// not keep the event loop alive.
+    /// not keep the event loop alive. `words` is the array of records: `DRAINED_WORDS` long, all of its ArrayBuffer, and
+    /// touched by nobody but the caller for as long as the environment lives.
     #[napi(constructor, catch_unwind)]
-    pub fn new(env: Env, wake: Function<'_, (), ()>, options: ReactorOptions) -> Result<Self> {
+    pub fn new(
+        env: Env,
+        wake: Function<'_, (), ()>,
+        options: ReactorOptions,
+        mut words: Uint32ArraySlice<'_>,
+    ) -> Result<Self> {
+        if words.len() < DRAINED_WORDS {
+            return Err(Error::new(Status::InvalidArg, format!("{DRAINED_WORDS} words are needed")));
+        }
+        let words = LentWords::new(&mut words);
         let thread: Thread = Arc::default();
         let stopper: Arc<Mutex<Option<Handle>>> = Arc::default();
         // Before the threadsafe function, whose own hook then runs first: it refuses calls when this one joins.
@@ -91,12 +92,12 @@ impl JsReactor {
             .map_err(|error| system_error(&error))?;
         *thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
         *stopper.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle.clone());
+        let crossing = Crossing::new(link.clone(), handle.clone(), words);
         Ok(Self {
             link,
             handle,
             thread,
-            large: Vec::new(),
-            current: None,
+            crossing: Rc::new(RefCell::new(crossing)),
             next_listener: 0,
             adopted_config: Arc::default(),
         })
@@ -168,59 +169,36 @@ impl JsReactor {
         self.link.set_ask(id, ask);
     }
 
-    /// Moves the oldest batch to JavaScript: its bytes to `slab` from `offset` on, or with the memory that was lent for
-    /// them; its records to `records`, and what became of the bytes to the `DRAINED_` words behind them. Returns how many
-    /// records; 0 when nothing waits; -n when the slab must have n bytes left for it.
+    /// The function that flushes, and moves the oldest batch to JavaScript: its records to the array, and what became of its
+    /// bytes to the `DRAINED_` words behind them. It returns how many records; 0 when nothing waits.
     #[napi(catch_unwind)]
-    pub fn drain(
-        &mut self,
-        mut slab: Uint8ArraySlice<'_>,
-        offset: u32,
-        mut records: Uint32ArraySlice<'_>,
-    ) -> Result<i32> {
-        if self.current.as_ref().is_some_and(|current| current.copied) {
-            self.give_back()?;
-        }
-        let Some(mut current) = self.current.take().or_else(|| self.next_batch()) else { return Ok(0) };
-        let batch = &mut current.batch;
-        let large = batch.used >= HAND_OVER_BYTES;
-        let lent = if large { batch.bytes.lent_id() } else { None };
-        if lent.is_some() {
-            drop(std::mem::take(&mut batch.bytes));
-        } else {
-            let room =
-                bytes_mut(&mut slab).get_mut(offset as usize..).and_then(|slab| slab.get_mut(..batch.used));
-            let (Some(room), Some(bytes)) = (room, batch.bytes.get(..batch.used)) else {
-                let wanted = batch.used.max(1);
-                self.current = Some(current);
-                return Ok(-(wanted as i32));
-            };
-            room.copy_from_slice(bytes);
-        }
-        let words = words_mut(&mut records);
-        let count = batch.copy_records(words);
-        let filled = if lent.is_some() { 0 } else { batch.used as u32 };
-        let outcome = [filled, lent.map_or(0, |id| id + 1), u32::from(large)];
-        for (word, value) in words.iter_mut().skip(DRAINED_BYTES).zip(outcome) {
-            *word = value;
-        }
-        current.copied = true;
-        self.current = Some(current);
-        Ok(count as i32)
+    pub fn drain<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
+        function(env, "drain", &self.crossing, Crossing::drain)
     }
 
-    /// Copies the bytes of the last drained batch once more, to the start of `slab`: the memory of the first copy was
-    /// detached. False: they were handed over with the memory that was lent for them, and there is no copy.
+    /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and what `add_large` collected, to the reactor.
+    /// `FLUSHED_NEXT` then says which arena is filled next.
     #[napi(catch_unwind)]
-    pub fn copy_again(&mut self, mut slab: Uint8ArraySlice<'_>) -> bool {
-        let Some(batch) = self.current.as_ref().map(|current| &current.batch) else { return false };
-        let (room, bytes) = (bytes_mut(&mut slab).get_mut(..batch.used), batch.bytes.get(..batch.used));
-        let (Some(room), Some(bytes)) = (room, bytes) else { return false };
-        room.copy_from_slice(bytes);
-        true
+    pub fn flush<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
+        function(env, "flush", &self.crossing, Crossing::flush)
     }
 
-    /// Lends memory for large batches: a whole ArrayBuffer of `LENT_BYTES` that nobody touches before a drain hands it over
+    /// Copies the bytes of the batch that was drained last, which are in no lent memory.
+    #[napi(catch_unwind)]
+    pub fn copy_bytes(&self, mut into: Uint8ArraySlice<'_>, offset: u32) -> Result<()> {
+        let crossing = self.crossing.borrow();
+        let into = bytes_mut(&mut into).get_mut(offset as usize..).unwrap_or_default();
+        let bytes = crossing.current.as_ref().and_then(|batch| batch.bytes.get(..batch.used));
+        match bytes.and_then(|bytes| Some((bytes, into.get_mut(..bytes.len())?))) {
+            Some((bytes, into)) => {
+                into.copy_from_slice(bytes);
+                Ok(())
+            }
+            None => Err(Error::new(Status::InvalidArg, "copyBytes: no batch that fits")),
+        }
+    }
+
+    /// Lends memory for batches: a whole ArrayBuffer of `LENT_BYTES` that nobody touches before a drain hands it over
     /// under `id`.
     #[napi(catch_unwind)]
     pub fn lend(&self, id: u32, mut memory: Uint8ArraySlice<'_>) -> Result<()> {
@@ -234,10 +212,18 @@ impl JsReactor {
         Ok(())
     }
 
+    /// Lends an arena: a whole ArrayBuffer. The caller fills the first at once, the others when `FLUSHED_NEXT` names them by
+    /// `id`, and touches none between a flush and that.
+    #[napi(catch_unwind)]
+    pub fn lend_arena(&self, id: u32, mut memory: Uint8ArraySlice<'_>) {
+        self.crossing.borrow_mut().lend_arena(Box::new(LentMemory::new(id, &mut memory)));
+    }
+
     /// Copies a large payload of the last drained batch.
     #[napi(catch_unwind)]
-    pub fn take_large(&mut self, index: u32, mut into: Uint8ArraySlice<'_>) -> Result<()> {
-        let payload = self.current.as_ref().and_then(|current| current.batch.large.get(index as usize));
+    pub fn take_large(&self, index: u32, mut into: Uint8ArraySlice<'_>) -> Result<()> {
+        let crossing = self.crossing.borrow();
+        let payload = crossing.current.as_ref().and_then(|batch| batch.large.get(index as usize));
         let into = bytes_mut(&mut into);
         match payload {
             Some(payload) if payload.len() == into.len() => {
@@ -248,22 +234,13 @@ impl JsReactor {
         }
     }
 
-    /// Hands the first `length` bytes of the arena, and what `add_large` collected, to the reactor.
-    #[napi(catch_unwind)]
-    pub fn flush(&mut self, arena: &[u8], length: u32) -> Result<()> {
-        let mut bytes = self.handle.buffer();
-        bytes.extend_from_slice(arena.get(..length as usize).unwrap_or_default());
-        let large = std::mem::take(&mut self.large);
-        self.submit(Command::Chunk(Chunk { bytes, large }))
-    }
-
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.
     #[napi(catch_unwind)]
-    pub fn add_large(&mut self, data: &[u8]) {
+    pub fn add_large(&self, data: &[u8]) {
         let mut payload = Vec::with_capacity(HEADROOM + data.len());
         payload.resize(HEADROOM, 0);
         payload.extend_from_slice(data);
-        self.large.push(payload);
+        self.crossing.borrow_mut().large.push(payload);
     }
 
     /// Bytes of the connection's sends that wait no more, or -1 when the connection is gone.
@@ -288,23 +265,6 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn stats(&self) -> HashMap<String, f64> {
         HashMap::from([("inboundBytesQueued".to_owned(), self.link.inbox.weight() as f64)])
-    }
-
-    fn next_batch(&self) -> Option<Current> {
-        let batch = self.link.inbox.take().or_else(|| {
-            // Answered before the last look: what comes after it rings again.
-            self.link.inbox.bell().answer();
-            self.link.inbox.take()
-        });
-        batch.map(|batch| Current { batch, copied: false })
-    }
-
-    fn give_back(&mut self) -> Result<()> {
-        let Some(current) = self.current.take() else { return Ok(()) };
-        if self.link.inbox.give_back(current.batch) {
-            self.handle.wake().map_err(|error| system_error(&error))?;
-        }
-        Ok(())
     }
 
     fn submit(&self, command: Command) -> Result<()> {
@@ -340,6 +300,6 @@ fn spin(micros: i32) -> Spin {
     }
 }
 
-fn system_error(error: &std::io::Error) -> Error {
+pub(super) fn system_error(error: &std::io::Error) -> Error {
     Error::new(Status::GenericFailure, error.to_string())
 }

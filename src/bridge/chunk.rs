@@ -8,6 +8,7 @@ use super::doorbell::Sleep;
 use super::layout::{OUT_ALIGN, OUT_FLAG_LARGE, OUT_HEADER_BYTES, pack, unpack};
 use super::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 use super::queue::Queue;
+use super::room::Lent;
 use super::sync::Mutex;
 
 /// Outbound records with their payloads, as [`layout`](super::layout) describes them.
@@ -59,6 +60,23 @@ impl Chunk {
 
     fn push_header(&mut self, words: [u32; 4]) {
         self.bytes.extend(words.iter().flat_map(|word| word.to_ne_bytes()));
+    }
+}
+
+/// A chunk in memory of the producer, which has filled it and gets it back with [`Outbox::give_back`].
+pub struct Arena {
+    /// The memory; the records are its first `used` bytes.
+    pub memory: Box<dyn Lent>,
+    /// Bytes of records.
+    pub used: usize,
+    /// As in a [`Chunk`].
+    pub large: Vec<Vec<u8>>,
+}
+
+impl Arena {
+    /// The records, each with its payload unless that is large.
+    pub fn bytes(&self) -> &[u8] {
+        self.memory.bytes().get(..self.used).unwrap_or_default()
     }
 }
 
@@ -129,12 +147,18 @@ pub struct Outbox<C: Send> {
     /// Whether the reactor must be woken after a push.
     pub sleep: Sleep,
     spare: Mutex<Vec<Vec<u8>>>,
+    arenas: Mutex<Vec<Box<dyn Lent>>>,
 }
 
 impl<C: Send> Outbox<C> {
     /// For a reactor that is awake, with no commands.
     pub fn new() -> Self {
-        Self { commands: Queue::new(), sleep: Sleep::new(), spare: Mutex::new(Vec::new()) }
+        Self {
+            commands: Queue::new(),
+            sleep: Sleep::new(),
+            spare: Mutex::new(Vec::new()),
+            arenas: Mutex::new(Vec::new()),
+        }
     }
 
     /// Any thread: queues a command. True: the caller must wake the reactor now.
@@ -147,6 +171,16 @@ impl<C: Send> Outbox<C> {
     /// Producer: an empty buffer for the next chunk, a used one if there is one.
     pub fn buffer(&self) -> Vec<u8> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
+    }
+
+    /// Producer: memory of its own for the next [`Arena`], the one that was used last. `None` when the reactor has all.
+    pub fn arena(&self) -> Option<Box<dyn Lent>> {
+        self.arenas.lock().unwrap_or_else(PoisonError::into_inner).pop()
+    }
+
+    /// Gives the memory of an [`Arena`] to its producer: the reactor when it is done with it, or who lends it.
+    pub fn give_back(&self, memory: Box<dyn Lent>) {
+        self.arenas.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }
 
     /// Reactor: gives the buffer of a finished chunk back, for [`buffer`](Self::buffer).

@@ -35,14 +35,21 @@ layout! {
     /// Most records in one inbound batch; JavaScript allocates its array of records once, for this many.
     MAX_RECORDS: usize = 16_384;
 
-    /// Word of the array of records, behind the last record: bytes of the slab that the drain filled.
+    /// Word of the array of records, behind the last record: bytes of the drained batch's payloads.
     DRAINED_BYTES: usize = MAX_RECORDS * RECORD_WORDS;
-    /// Word behind it: 1 + the number of the lent memory that is handed over and holds the payloads, 0 for the slab.
+    /// Word behind it: 1 + the number of the lent memory that they are in; 0 when they are in the reactor's own, and more
+    /// should be lent.
     DRAINED_LENT: usize = MAX_RECORDS * RECORD_WORDS + 1;
-    /// Word behind it: 1 when more memory should be lent, because a large batch had to be copied or is handed over.
-    DRAINED_WANTS: usize = MAX_RECORDS * RECORD_WORDS + 2;
+    /// Word behind it: 1 when that memory is handed over, and other memory should be lent in its place; 0 when it goes
+    /// back with the next drain, and payloads that are kept must be copied.
+    DRAINED_HANDED: usize = MAX_RECORDS * RECORD_WORDS + 2;
+    /// Word behind it, written by JavaScript: bytes of the arena to be flushed.
+    FLUSHED_BYTES: usize = MAX_RECORDS * RECORD_WORDS + 3;
+    /// Word behind it, written by the flush: 1 + the number of the arena to be filled next; 0 for the same one again,
+    /// because the reactor has all others.
+    FLUSHED_NEXT: usize = MAX_RECORDS * RECORD_WORDS + 4;
     /// Length of the array of records in words.
-    DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 4;
+    DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
     /// Least bytes of memory to be lent.
     LENT_BYTES: usize = super::limits::BATCH_BYTES;
 

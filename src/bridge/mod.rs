@@ -8,14 +8,16 @@
 //!           Batch <--reclaim-- Inbox <--give_back--
 //!  reactor: Chunk <--take_all-- Outbox <--send-- JavaScript      Sleep: wake only who sleeps
 //!           buffer --recycle--> Outbox --buffer-->
+//!           Arena <--take_all-- Outbox <--send-- JavaScript
+//!           memory --give_back--> Outbox --arena-->
 //!  reactor: open, add --> Gauges --read--> JavaScript
 //! ```
 //!
 //! # Who owns what
 //!
-//! A [`Batch`](batch::Batch) or [`Chunk`](chunk::Chunk) has one owner at any time and moves by value: the reactor
-//! fills a batch, the [`Inbox`](inbox::Inbox) holds it, JavaScript's thread copies out of it and gives it back; chunks
-//! go the other way. No byte of either is ever visible to both threads. What is shared is four small things: the lists
+//! A [`Batch`](batch::Batch), [`Chunk`](chunk::Chunk) or [`Arena`](chunk::Arena) has one owner at any time and moves by
+//! value: the reactor fills a batch, the [`Inbox`](inbox::Inbox) holds it, JavaScript's thread copies out of it and gives it
+//! back; chunks and arenas go the other way. No byte of any is ever visible to both threads. What is shared is four small things: the lists
 //! of the inbox under a lock, the head of the [`Queue`](queue::Queue), the flags of the [`doorbell`], the
 //! [`Gauges`](gauges::Gauges).
 //!

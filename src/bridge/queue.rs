@@ -23,8 +23,8 @@ use super::sync::{AtomicPtr, Ordering};
 /// `Box::into_raw` and which nobody else will free. Who swaps `head` out owns that list.
 pub struct Queue<T: Send> {
     head: AtomicPtr<Node<T>>,
-    /// It owns `T`s, as far as drop checking is concerned.
-    values: PhantomData<T>,
+    /// It owns `T`s, and gives them away by value only: as with a mutex, who shares it must be able to send them, no more.
+    values: PhantomData<std::sync::Mutex<T>>,
 }
 
 struct Node<T> {

@@ -1,4 +1,5 @@
-//! The memory that sockets are read into: our own, or memory that the consumer has lent and gets back filled.
+//! The memory that sockets are read into: our own, or memory that the consumer has lent and gets back filled. What it
+//! sends comes in lent memory too, see [`Arena`](super::chunk::Arena).
 //!
 //! A small batch is copied out of its room and the room goes back to the reactor. A large one in lent memory is not
 //! copied: the consumer takes the room itself and lends another. Either way a room has one owner at any time.
@@ -11,7 +12,7 @@ use super::limits::BATCH_BYTES;
 pub trait Lent: Send {
     /// The number it was lent under.
     fn id(&self) -> u32;
-    /// The memory; at least [`BATCH_BYTES`] long.
+    /// The memory; that of a room is at least [`BATCH_BYTES`] long.
     fn bytes(&self) -> &[u8];
     /// The memory, to be written.
     fn bytes_mut(&mut self) -> &mut [u8];

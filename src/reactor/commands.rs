@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::bridge::chunk::{Chunk, OutRecord};
+use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords};
 use crate::bridge::layout::{
     OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT,
     OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_TERMINATE,
@@ -21,19 +21,30 @@ use super::{Reactor, upgrade};
 
 impl<C: Consumer> Reactor<C> {
     /// Applies the records of a chunk in order and gives its buffer back.
-    pub(super) fn on_chunk(&mut self, mut chunk: Chunk) {
-        let mut large = std::mem::take(&mut chunk.large).into_iter();
-        let mut records = chunk.records().peekable();
+    pub(super) fn on_chunk(&mut self, chunk: Chunk) {
+        self.on_records(&chunk.bytes, chunk.large);
+        self.shared.outbox.recycle(chunk.bytes);
+    }
+
+    /// Applies the records of an arena in order and gives its memory back.
+    pub(super) fn on_arena(&mut self, mut arena: Arena) {
+        let large = std::mem::take(&mut arena.large);
+        self.on_records(arena.bytes(), large);
+        self.shared.outbox.give_back(arena.memory);
+    }
+
+    /// Applies records in order; `large` are the payloads of those that say so.
+    fn on_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>) {
+        let mut large = large.into_iter();
+        let mut records = OutRecords::new(bytes).peekable();
         while let Some(record) = records.next() {
             // Taken even when the connection is gone, or the next record would get this one's payload.
             let owned = if record.is_large() { Some(large.next().unwrap_or_default()) } else { None };
-            let bytes = chunk.bytes.get(record.range.clone()).unwrap_or_default();
+            let bytes = bytes.get(record.range.clone()).unwrap_or_default();
             let more = records.peek().is_some_and(|next| next.slot == record.slot);
             let payload = Outbound { bytes, owned, more };
             self.guarded(record.slot, |reactor| reactor.on_record(&record, payload));
         }
-        drop(records);
-        self.shared.outbox.recycle(chunk.bytes);
     }
 
     fn on_record(&mut self, record: &OutRecord, payload: Outbound<'_>) {

@@ -5,8 +5,9 @@ use std::sync::Arc;
 
 use mio::Waker;
 
-use crate::bridge::chunk::{Chunk, Outbox};
+use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
+use crate::bridge::room::Lent;
 use crate::engine::deflate::Params;
 use crate::engine::{CloseCode, MessageKind};
 
@@ -18,6 +19,8 @@ use super::listener::BoundListener;
 pub enum Command {
     /// Frames and what else is done with connections.
     Chunk(Chunk),
+    /// The same in memory that goes back to where it came from.
+    Arena(Arena),
     /// Takes a bound listener under the number `id`; it accepts after `Accept`.
     Listen {
         /// A number that no other listener of this reactor has had.
@@ -89,6 +92,16 @@ impl Handle {
     /// An empty buffer for the next chunk.
     pub fn buffer(&self) -> Vec<u8> {
         self.shared.outbox.buffer()
+    }
+
+    /// Memory for the next arena, unless the reactor has all that was lent.
+    pub fn arena(&self) -> Option<Box<dyn Lent>> {
+        self.shared.outbox.arena()
+    }
+
+    /// Lends memory for arenas.
+    pub fn lend_arena(&self, memory: Box<dyn Lent>) {
+        self.shared.outbox.give_back(memory);
     }
 
     /// Sends a complete message.

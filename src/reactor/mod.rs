@@ -4,9 +4,7 @@
 //! [`Forward`] when they are to cross to another one.
 //!
 //! ```text
-//! wait -> on_commands -> on_events: accept, read -> on_timers -> flush -> on_turn_end
-//!
-//! on_turn_end comes before flush as well in a turn in which a connection opened.
+//! serve_commands -> wait -> serve_commands -> on_events: accept, read -> on_timers -> flush -> on_turn_end
 //! ```
 
 #![deny(unsafe_code)]
@@ -173,13 +171,19 @@ impl<C: Consumer> Reactor<C> {
     /// # Errors
     /// The system's, when waiting for events fails.
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
+        // What was sent leaves before the wait: peers answer meanwhile, and their answers come with the same wait.
+        if self.serve_commands() {
+            self.consumer.on_turn_end();
+        }
+        if self.stopping {
+            return Ok(());
+        }
         self.wait(timeout)?;
         self.turn_budget = config::TURN_BUDGET;
         self.work.compression.begin_turn();
         // Those who waited come first, or those who came would use the budget up.
         self.on_deferred();
-        self.on_commands();
-        self.on_deferred();
+        self.serve_commands();
         self.on_ready();
         self.on_events();
         self.on_timers();
@@ -195,10 +199,22 @@ impl<C: Consumer> Reactor<C> {
         Ok(())
     }
 
+    /// Does what other threads have asked for and writes what they have sent. False: they have asked for nothing.
+    fn serve_commands(&mut self) -> bool {
+        let asked = !self.shared.outbox.commands.is_empty();
+        if asked {
+            self.on_commands();
+            self.on_deferred();
+            self.flush();
+        }
+        asked
+    }
+
     fn on_commands(&mut self) {
         for command in self.shared.outbox.commands.take_all() {
             match command {
                 Command::Chunk(chunk) => self.on_chunk(chunk),
+                Command::Arena(arena) => self.on_arena(arena),
                 Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
                 Command::Accept(id) => {
                     if let Some(listener) = self.listeners.get_mut(&id) {

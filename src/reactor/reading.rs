@@ -51,7 +51,7 @@ impl<C: Consumer> Reactor<C> {
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
-                    if len < asked && !to_end {
+                    if len < asked && !to_end && socket::SHORT_READ_IS_LAST {
                         return self.drained(slot);
                     }
                 }
@@ -79,7 +79,9 @@ impl<C: Consumer> Reactor<C> {
         {
             if let Some(connection) = self.connections.get_mut(slot) {
                 connection.queued = false;
-                self.guarded(slot, |reactor| reactor.read_and_tell(slot, true));
+                // An end that came while it waited has had its event; one that comes from now on will have its own.
+                let to_end = connection.hung_up;
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
             }
         }
         // Whom the turn's budget did not reach is first in the next, before those that it did reach: a few floods

@@ -4,6 +4,10 @@ use std::io::{self, IoSlice};
 
 use mio::net::TcpStream;
 
+/// Whether a read that brought less than was asked for has used the edge up: the next bytes make a new one. On Windows mio
+/// arms it only when a read is refused.
+pub(super) const SHORT_READ_IS_LAST: bool = cfg!(unix);
+
 /// Reads what has arrived, at most `room`.
 ///
 /// # Errors

@@ -43,6 +43,8 @@ pub(crate) struct Args {
     /// Requests outstanding per connection.
     pub(crate) in_flight: usize,
     pub(crate) binary: bool,
+    /// JSON through permessage-deflate, no context takeover on either side.
+    pub(crate) deflate: bool,
     /// Length of the measured window.
     pub(crate) seconds: Duration,
     /// Ends the measured window after this many messages instead.
@@ -79,6 +81,7 @@ usage: load --port N [options]
   --payload BYTES       default 20
   --in-flight N         requests outstanding per connection, default 1
   --binary | --text     kind of message, default text
+  --deflate             JSON through permessage-deflate without context takeover
   --seconds S           measured window, default 1.5
   --messages N          end the window after N messages instead
   --warmup S            before the window, default 0.3
@@ -105,6 +108,7 @@ impl Args {
             match flag.as_str() {
                 "--binary" => args.binary = true,
                 "--text" => args.binary = false,
+                "--deflate" => args.deflate = true,
                 "--no-close" => args.no_close = true,
                 "--spin" => args.spin = true,
                 _ => {
@@ -168,6 +172,9 @@ impl Args {
         if self.connections >= 1 << 24 {
             return Err("--connections must be below 2^24: a message carries 24 bits of it".into());
         }
+        if self.deflate && self.mode == Mode::Ingest {
+            return Err("--deflate is for echo, idle and latency".into());
+        }
         Ok(())
     }
 }
@@ -184,6 +191,7 @@ impl Default for Args {
             payload: 20,
             in_flight: 1,
             binary: false,
+            deflate: false,
             seconds: Duration::from_millis(1500),
             messages: None,
             warmup: Duration::from_millis(300),

@@ -106,7 +106,7 @@ impl<'a> ClosedLoop<'a> {
             args,
             poll,
             connections,
-            messages: Messages::new(args.payload, args.binary, args.seed),
+            messages: Messages::of(args),
             input: vec![0; INPUT].into_boxed_slice(),
             scratch: Vec::new(),
             epoch: Instant::now(),

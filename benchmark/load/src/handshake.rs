@@ -12,17 +12,28 @@ pub(crate) struct Handshake {
     pub(crate) request: Vec<u8>,
     accept: String,
     response: Vec<u8>,
+    deflate: bool,
 }
+
+/// What is offered, and has to be agreed on, with --deflate.
+const OFFER: &str = "permessage-deflate; server_no_context_takeover; client_no_context_takeover";
 
 impl Handshake {
     /// A handshake with the key made from `nonce`.
-    pub(crate) fn new(host: &str, port: u16, path: &str, nonce: [u8; 16]) -> Self {
+    pub(crate) fn new(host: &str, port: u16, path: &str, nonce: [u8; 16], deflate: bool) -> Self {
         let key = STANDARD.encode(nonce);
+        let extensions =
+            if deflate { format!("Sec-WebSocket-Extensions: {OFFER}\r\n") } else { String::new() };
         let request = format!(
             "GET {path} HTTP/1.1\r\nHost: {host}:{port}\r\nUpgrade: websocket\r\nConnection: Upgrade\r\n\
-             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n\r\n"
+             Sec-WebSocket-Version: 13\r\nSec-WebSocket-Key: {key}\r\n{extensions}\r\n"
         );
-        Self { request: request.into_bytes(), accept: accept_key(key.as_bytes()), response: Vec::new() }
+        Self {
+            request: request.into_bytes(),
+            accept: accept_key(key.as_bytes()),
+            response: Vec::new(),
+            deflate,
+        }
     }
 
     /// Takes bytes of the response; true once it is complete and right.
@@ -47,6 +58,9 @@ impl Handshake {
         if !status.starts_with("HTTP/1.1 101") || !accepted {
             return Err(format!("handshake refused or wrong: {text}").into());
         }
+        if self.deflate && !OFFER.split("; ").all(|word| text.contains(word)) {
+            return Err(format!("not compressed without context takeover: {text}").into());
+        }
         Ok(true)
     }
 }
@@ -58,12 +72,12 @@ mod tests {
     /// The example of RFC 6455 section 1.3.
     #[test]
     fn accepts_the_response_to_its_own_key_only() {
-        let mut handshake = Handshake::new("127.0.0.1", 1, "/", *b"the sample nonce");
+        let mut handshake = Handshake::new("127.0.0.1", 1, "/", *b"the sample nonce", false);
         assert!(handshake.request.windows(24).any(|part| part == b"dGhlIHNhbXBsZSBub25jZQ=="));
         let response =
             b"HTTP/1.1 101 Switching Protocols\r\nSEC-WEBSOCKET-ACCEPT: s3pPLMBiTxaQ9kYGzzhZRbK+xOo=\r\n\r\n";
         assert!(!handshake.feed(&response[..50]).unwrap());
         assert!(handshake.feed(&response[50..]).unwrap());
-        assert!(Handshake::new("127.0.0.1", 1, "/", *b"the simple nonce").feed(response).is_err());
+        assert!(Handshake::new("127.0.0.1", 1, "/", *b"the simple nonce", false).feed(response).is_err());
     }
 }

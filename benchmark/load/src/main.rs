@@ -12,6 +12,7 @@ mod ingest;
 mod matcher;
 mod messages;
 mod open;
+mod packed;
 mod process;
 mod rate;
 mod report;

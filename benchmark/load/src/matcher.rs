@@ -4,6 +4,7 @@
 use std::error::Error;
 
 use crate::messages::Messages;
+use crate::packed::Packed;
 
 /// Where the response stream of one connection stands.
 #[derive(Default)]
@@ -14,6 +15,8 @@ pub(crate) struct Matcher {
     at: usize,
     /// Bytes of an unfinished control frame.
     control: Vec<u8>,
+    /// Bytes of an unfinished response, if they are compressed.
+    unfinished: Vec<u8>,
 }
 
 impl Matcher {
@@ -30,6 +33,9 @@ impl Matcher {
         messages: &Messages,
         mut input: &[u8],
     ) -> Result<u64, Box<dyn Error>> {
+        if let Some(packed) = messages.packed() {
+            return self.feed_packed(connection, sent, packed, input);
+        }
         let whole = messages.response_len();
         let mut completed = 0;
         while let Some(&first) = input.first() {
@@ -59,7 +65,37 @@ impl Matcher {
 
     /// Whether the stream stands between two frames.
     pub(crate) fn at_boundary(&self) -> bool {
-        self.at == 0 && self.control.is_empty()
+        self.at == 0 && self.control.is_empty() && self.unfinished.is_empty()
+    }
+
+    /// As `feed`. A ping or pong between responses is an error here: no server of the compressed shapes sends any.
+    fn feed_packed(
+        &mut self,
+        connection: usize,
+        sent: u64,
+        packed: &Packed,
+        input: &[u8],
+    ) -> Result<u64, Box<dyn Error>> {
+        let mut buffer = std::mem::take(&mut self.unfinished);
+        let mut rest = input;
+        if !buffer.is_empty() {
+            buffer.extend_from_slice(input);
+            rest = &buffer;
+        }
+        let first = self.due;
+        while let Some(len) = Packed::response_len(rest).filter(|len| *len <= rest.len()) {
+            if self.due == sent {
+                return Err(
+                    format!("connection {connection}: more responses than the {sent} requests").into()
+                );
+            }
+            let (response, after) = rest.split_at(len);
+            packed.check(connection, self.due, response)?;
+            self.due += 1;
+            rest = after;
+        }
+        self.unfinished = rest.to_vec();
+        Ok(self.due - first)
     }
 
     fn skip_control<'i>(&mut self, connection: usize, input: &'i [u8]) -> Result<&'i [u8], Box<dyn Error>> {

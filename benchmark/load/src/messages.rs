@@ -10,6 +10,9 @@
 //! values. A payload under 12 bytes keeps the first digits: low sequence digits first, so that neighbours
 //! still differ.
 
+use crate::args::Args;
+use crate::packed::Packed;
+
 /// Bytes of a payload that spell sequence number and connection.
 const DIGITS: usize = 12;
 /// Number of offsets into the fill; a power of two, small enough for the table to stay in a level 2 cache.
@@ -27,6 +30,8 @@ pub(crate) struct Messages {
     response_header: Header,
     fill: Vec<u8>,
     masks: Random,
+    /// What is sent instead, if messages are compressed.
+    packed: Option<Packed>,
 }
 
 impl Messages {
@@ -44,7 +49,19 @@ impl Messages {
             response_header: Header::new(first_byte, payload, None),
             fill: fill.collect(),
             masks: random,
+            packed: None,
         }
+    }
+
+    /// The messages that `args` ask for.
+    pub(crate) fn of(args: &Args) -> Self {
+        let packed = args.deflate.then(|| Packed::new(args.payload, args.binary, args.seed));
+        Self { packed, ..Self::new(args.payload, args.binary, args.seed) }
+    }
+
+    /// Compressed messages, if they are.
+    pub(crate) fn packed(&self) -> Option<&Packed> {
+        self.packed.as_ref()
     }
 
     /// Bytes of one request on the wire.
@@ -60,6 +77,9 @@ impl Messages {
     /// Appends a request to `out`, masked with a key of its own.
     pub(crate) fn push_request(&mut self, connection: usize, sequence: u64, out: &mut Vec<u8>) {
         let mask = ((self.masks.next() >> 32) as u32).to_le_bytes();
+        if let Some(packed) = &self.packed {
+            return packed.push_request(connection, sequence, mask, out);
+        }
         out.extend_from_slice(Header::new(self.first_byte, self.payload, Some(mask)).as_slice());
         let (digits, fill) = self.parts(connection, sequence);
         // 12 is a multiple of 4: the fill starts in phase 0 again.

@@ -100,7 +100,8 @@ impl<'a> Opener<'a> {
         let mut nonce = [0; 16];
         nonce[..8].copy_from_slice(&self.random.next().to_ne_bytes());
         nonce[8..].copy_from_slice(&self.random.next().to_ne_bytes());
-        let handshake = Handshake::new(&self.args.host, self.args.port, &self.args.path, nonce);
+        let handshake =
+            Handshake::new(&self.args.host, self.args.port, &self.args.path, nonce, self.args.deflate);
         let since = Instant::now();
         let mut stream = TcpStream::connect(self.address)?;
         self.poll.registry().register(&mut stream, Token(slot), Interest::READABLE | Interest::WRITABLE)?;

@@ -20,6 +20,7 @@ impl Report {
         report.integer("payload", args.payload as u64);
         report.integer("in_flight", args.in_flight as u64);
         report.text("kind", if args.binary { "binary" } else { "text" });
+        report.integer("deflate", args.deflate.into());
         report.number("pace_ms", args.pace.as_secs_f64() * 1e3);
         report
     }

@@ -1,8 +1,10 @@
 use proptest::prelude::*;
 
-use crate::bridge::chunk::{Chunk, OutRecord, OutRecords, Outbox};
+use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords, Outbox};
 use crate::bridge::layout::{OUT_CLOSE, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_TERMINATE, OUT_TEXT};
 use crate::bridge::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
+
+use super::Memory;
 
 /// Miri is slow and has no files to keep failures in.
 fn config() -> ProptestConfig {
@@ -118,4 +120,24 @@ fn a_sleeping_reactor_is_woken_by_one_sender() {
     outbox.sleep.awake();
     assert!(!outbox.send(4));
     assert!(outbox.commands.take_all().eq(1..=4));
+}
+
+#[test]
+fn an_arena_comes_back_and_the_last_one_is_used_first() {
+    let outbox: Outbox<Arena> = Outbox::new();
+    assert!(outbox.arena().is_none());
+    (1..=2).for_each(|id| outbox.give_back(Box::new(Memory(id, vec![0; 100]))));
+    let mut memory = outbox.arena().unwrap();
+    assert_eq!(memory.id(), 2);
+    let mut chunk = Chunk::default();
+    chunk.push_record((7, 8), OUT_TEXT, OUT_FLAG_FIN, 0, b"here");
+    memory.bytes_mut()[..chunk.bytes.len()].copy_from_slice(&chunk.bytes);
+    assert!(!outbox.send(Arena { memory, used: chunk.bytes.len(), large: Vec::new() }));
+    assert_eq!(outbox.arena().map(|memory| memory.id()), Some(1));
+    assert!(outbox.arena().is_none(), "the reactor has all");
+
+    let [arena] = &mut outbox.commands.take_all().collect::<Vec<_>>()[..] else { panic!("one") };
+    assert_eq!(arena.bytes(), chunk.bytes);
+    arena.used = 101;
+    assert_eq!(arena.bytes(), b"", "more than there is");
 }

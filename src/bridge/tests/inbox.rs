@@ -7,6 +7,8 @@ use crate::bridge::layout::{IN_BINARY, IN_TEXT, IN_WORD_OFFSET, MAX_RECORDS};
 use crate::bridge::limits::{APPEND_BYTES, BATCH_BYTES, FREE_BATCHES};
 use crate::bridge::room::Lent;
 
+use super::Memory;
+
 /// A batch whose only payload is `length` times `byte`, charged to slot `byte`.
 fn filled(mut batch: Box<Batch>, byte: u8, length: usize) -> Box<Batch> {
     batch.push_copy(u32::from(byte), IN_TEXT, 0, 0, &vec![byte; length]);
@@ -145,22 +147,6 @@ fn a_starving_reactor_is_woken_once() {
     inbox.set_starving(true);
     inbox.set_starving(false);
     assert!(!give_back(4));
-}
-
-struct Memory(u32, Vec<u8>);
-
-impl Lent for Memory {
-    fn id(&self) -> u32 {
-        self.0
-    }
-
-    fn bytes(&self) -> &[u8] {
-        &self.1
-    }
-
-    fn bytes_mut(&mut self) -> &mut [u8] {
-        &mut self.1
-    }
 }
 
 #[test]

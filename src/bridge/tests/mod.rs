@@ -21,3 +21,22 @@ mod layout;
 mod queue;
 #[cfg(not(loom))]
 mod threads;
+
+/// Memory of the other side, with its number.
+#[cfg(not(loom))]
+struct Memory(u32, Vec<u8>);
+
+#[cfg(not(loom))]
+impl super::room::Lent for Memory {
+    fn id(&self) -> u32 {
+        self.0
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &self.1
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        &mut self.1
+    }
+}

@@ -11,10 +11,12 @@ use loom::sync::atomic::{AtomicUsize, Ordering::Relaxed};
 use loom::thread;
 
 use crate::bridge::batch::Batch;
+use crate::bridge::chunk::{Arena, Outbox};
 use crate::bridge::doorbell::{Bell, Sleep};
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{IN_PING, IN_WORD_OFFSET, IN_WORD_SLOT};
 use crate::bridge::queue::Queue;
+use crate::bridge::room::Lent;
 
 /// For what has too many orders: those with at most `preemptions` forced switches. Errors of order need one or two.
 fn bounded(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
@@ -59,6 +61,54 @@ fn queue_that_is_not_empty_has_something_to_take() {
         let taken: Vec<_> = queue.take_all().map(|value| value.get()).collect();
         assert!(empty || taken == [(7, 7)]);
         producer.join().unwrap();
+    });
+}
+
+/// Memory that loom watches: its number stands for its bytes.
+struct WatchedMemory(Cell<u32>);
+
+impl Lent for WatchedMemory {
+    fn id(&self) -> u32 {
+        self.0.get()
+    }
+
+    fn bytes(&self) -> &[u8] {
+        &[]
+    }
+
+    fn bytes_mut(&mut self) -> &mut [u8] {
+        self.0.set(self.0.get() + 1);
+        &mut []
+    }
+}
+
+#[test]
+fn arena_is_written_and_read_by_its_owner_only() {
+    model(|| {
+        let outbox = Arc::new(Outbox::new());
+        outbox.give_back(Box::new(WatchedMemory(Cell::new(0))));
+        let producer = {
+            let outbox = Arc::clone(&outbox);
+            thread::spawn(move || {
+                for _ in 0..2 {
+                    if let Some(mut memory) = outbox.arena() {
+                        memory.bytes_mut();
+                        let used = memory.id() as usize;
+                        let _nobody_sleeps = outbox.send(Arena { memory, used, large: Vec::new() });
+                    }
+                }
+            })
+        };
+        let serve = || {
+            for arena in outbox.commands.take_all() {
+                assert_eq!(arena.memory.id() as usize, arena.used);
+                outbox.give_back(arena.memory);
+            }
+        };
+        serve();
+        producer.join().unwrap();
+        serve();
+        assert!(outbox.arena().is_some());
     });
 }
 

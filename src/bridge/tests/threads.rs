@@ -4,10 +4,12 @@ use std::sync::mpsc;
 use std::thread;
 
 use crate::bridge::batch::Batch;
-use crate::bridge::chunk::Outbox;
+use crate::bridge::chunk::{Arena, Outbox};
 use crate::bridge::gauges::{Gauges, MAX_SLOTS};
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{ADOPTED_SLOTS, IN_TEXT, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT};
+
+use super::Memory;
 
 const COUNT: u32 = if cfg!(miri) { 60 } else { 50_000 };
 
@@ -39,6 +41,35 @@ fn a_reactor_that_sleeps_whenever_it_can_gets_every_command() {
                 assert_eq!(n, next[producer]);
                 next[producer] += 1;
             }
+        }
+    });
+}
+
+#[test]
+fn arenas_go_round_and_each_has_one_owner() {
+    let outbox = Outbox::new();
+    (0..3).for_each(|id| outbox.give_back(Box::new(Memory(id, vec![0; 8]))));
+    thread::scope(|scope| {
+        scope.spawn(|| {
+            let mut n = 0_u32;
+            while n < COUNT {
+                let Some(mut memory) = outbox.arena() else {
+                    thread::yield_now();
+                    continue;
+                };
+                memory.bytes_mut()[..4].copy_from_slice(&n.to_le_bytes());
+                let _nobody_sleeps = outbox.send(Arena { memory, used: 4, large: Vec::new() });
+                n += 1;
+            }
+        });
+        let mut next = 0_u32;
+        while next < COUNT {
+            for arena in outbox.commands.take_all() {
+                assert_eq!(arena.bytes(), next.to_le_bytes());
+                next += 1;
+                outbox.give_back(arena.memory);
+            }
+            thread::yield_now();
         }
     });
 }

@@ -11,6 +11,7 @@ use super::deflater::{Deflater, Recipe};
 use super::inflater::{Inflater, Sink};
 use super::pool::Pool;
 use super::settings::{Params, Settings};
+use super::whole::Manner;
 
 /// What one connection needs for compression. Contexts are there only while they are needed.
 pub(in crate::engine) struct Extension {
@@ -33,6 +34,8 @@ struct Incoming {
 struct Outgoing {
     takeover: bool,
     recipe: Recipe,
+    /// How messages without context are compressed in one go, if the settings allow it.
+    manner: Option<Manner>,
     threshold: u64,
     /// What a kept context takes.
     bytes: usize,
@@ -41,7 +44,12 @@ struct Outgoing {
     kept: bool,
     /// The message that is under way is compressed.
     compressed: bool,
+    /// Each frame of it by itself.
+    whole: bool,
 }
+
+/// A fragment of so many bytes loses little when it is compressed without what came before it.
+const WORTH_ITSELF: usize = 32 << 10;
 
 /// What the frames of an incoming message have in common with those of the connection's limits.
 pub(in crate::engine) struct Incomplete<'a> {
@@ -68,11 +76,13 @@ impl Extension {
         let outgoing = Outgoing {
             takeover: !ours.0,
             recipe: Recipe::new(settings, ours.1),
+            manner: settings.fast_level().map(|level| Manner::new(level, ours.1)),
             threshold: settings.threshold,
             bytes: settings.deflater_bytes(ours.1),
             deflater: None,
             kept: false,
             compressed: false,
+            whole: false,
         };
         Self { pool, incoming, outgoing }
     }
@@ -153,26 +163,34 @@ impl Extension {
 
     /// Appends the compressed payload of a frame of ours to `out`.
     pub(in crate::engine) fn deflate(&mut self, payload: &[u8], first: bool, fin: bool, out: &mut Vec<u8>) {
-        let Outgoing { takeover, recipe, bytes, .. } = self.outgoing;
         let mut shared = self.pool.lock();
-        let alone = first && fin && !takeover && self.outgoing.deflater.is_none();
+        let outgoing = &mut self.outgoing;
+        if first && outgoing.takeover && !outgoing.kept {
+            outgoing.kept = shared.keep(outgoing.bytes);
+        }
+        let Outgoing { recipe, kept, .. } = *outgoing;
+        let alone = first && fin && !kept;
         if alone && let Some(compressed) = shared.compressed(recipe, payload) {
             return out.extend_from_slice(compressed);
         }
+        if first {
+            outgoing.whole = !kept && (fin || payload.len() >= WORTH_ITSELF);
+        }
         let start = out.len();
-        let mut deflater = self.outgoing.deflater.take().unwrap_or_else(|| shared.deflater(recipe));
-        deflater.compress(payload, fin, &mut shared.scratch, out);
+        if let Some(manner) = outgoing.manner.filter(|_| outgoing.whole) {
+            shared.whole().compress(payload, manner, fin, out);
+        } else {
+            let mut deflater = outgoing.deflater.take().unwrap_or_else(|| shared.deflater(recipe));
+            deflater.compress(payload, fin, &mut shared.scratch, out);
+            // Not kept is never wrong: a message need not refer to earlier ones.
+            if fin && !kept {
+                shared.give_deflater(deflater);
+            } else {
+                outgoing.deflater = Some(deflater);
+            }
+        }
         if alone {
             shared.remember(recipe, payload, out.get(start..).unwrap_or_default());
-        }
-        // Not kept is never wrong: a message need not refer to earlier ones.
-        if fin && takeover && !self.outgoing.kept {
-            self.outgoing.kept = shared.keep(bytes);
-        }
-        if fin && !self.outgoing.kept {
-            shared.give_deflater(deflater);
-        } else {
-            self.outgoing.deflater = Some(deflater);
         }
     }
 

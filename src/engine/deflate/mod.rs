@@ -5,6 +5,8 @@
 //!                      contexts: lent by the Pool, kept only where context takeover was negotiated
 //! ```
 //!
+//! Without context, and at the levels 1 to 6, a message is compressed by `whole`, which needs no context and is shared by all.
+//!
 //! # Memory
 //!
 //! A connection that has the extension costs one small allocation. A context is made for the first message that needs
@@ -26,6 +28,7 @@ mod extension;
 mod inflater;
 mod pool;
 mod settings;
+mod whole;
 
 pub(in crate::engine) use extension::{Extension, Incomplete};
 pub use inflater::INFLATER_BYTES;

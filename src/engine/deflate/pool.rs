@@ -4,6 +4,7 @@ use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use super::deflater::{Deflater, Recipe};
 use super::inflater::Inflater;
+use super::whole::Whole;
 
 /// Bytes that kept contexts for outgoing messages may take, all connections of a pool together: 64 MiB.
 pub const DEFAULT_BUDGET: usize = 64 << 20;
@@ -24,6 +25,7 @@ pub(super) struct Shared {
     pub(super) scratch: Box<[u8]>,
     inflaters: Vec<Inflater>,
     deflaters: Vec<Deflater>,
+    whole: Option<Box<Whole>>,
     budget: usize,
     /// Bytes of the contexts for outgoing messages that connections keep.
     kept: usize,
@@ -48,6 +50,7 @@ impl Pool {
             scratch: Box::default(),
             inflaters: Vec::new(),
             deflaters: Vec::new(),
+            whole: None,
             budget,
             kept: 0,
             work: 0,
@@ -111,6 +114,11 @@ impl Shared {
         }
         deflater.reset();
         self.deflaters.push(deflater);
+    }
+
+    /// The compressor of messages without context.
+    pub(super) fn whole(&mut self) -> &mut Whole {
+        self.whole.get_or_insert_with(|| Box::new(Whole::new()))
     }
 
     /// Whether a connection may keep a context of so many bytes; they count from now on.

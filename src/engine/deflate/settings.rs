@@ -45,6 +45,13 @@ pub struct Settings {
 }
 
 impl Settings {
+    /// The level at which a message without context is compressed in one go; the highest levels, level 0 and zlib's
+    /// strategies are zlib's.
+    pub(super) fn fast_level(&self) -> Option<u8> {
+        let level = if self.level < 0 { 6 } else { self.level as u8 };
+        (self.strategy == Strategy::Default && (1..=6).contains(&level)).then_some(level)
+    }
+
     /// Bytes of heap that one context for outgoing messages takes with a window of `window_bits`: twice the window, a
     /// chain of as many positions, a hash table, the output that is pending and the symbols of a block.
     pub fn deflater_bytes(&self, window_bits: u8) -> usize {
