@@ -6,6 +6,7 @@ const {
   IN_FLAG_OWNED,
   FastBuffer,
   IN_BINARY,
+  IN_CLOSE,
   IN_FAILURE,
   IN_LISTENER_CLOSED,
   IN_OPEN,
@@ -121,7 +122,8 @@ function turn() {
  * @returns {boolean} Whether all of it was delivered
  */
 function deliver(deadline) {
-  const { adopted, base, buffer, connections, records } = state;
+  const { adopted, connections, records } = state;
+  let { base, buffer, bytes } = state;
   let next = cursor;
   let previous = NO_RECORD;
   let changes = 0;
@@ -138,6 +140,14 @@ function deliver(deadline) {
         previous = slot;
       }
       next++;
+      if (bytes.length === 0) {
+        // A handler has detached them.
+        if (!reactor.restore()) {
+          lose(slot, records[word + 1], records[word + 2], records[word + 3]);
+          continue;
+        }
+        ({ base, buffer, bytes } = state);
+      }
       const tag = records[word + 1];
       const length = records[word + 3];
       const kind = tag & 0xff;
@@ -170,6 +180,30 @@ function deliver(deadline) {
 }
 
 /**
+ * A record whose batch is gone. A connection that misses something ends: no peer must believe that it was heard.
+ *
+ * @param {number} slot
+ * @param {number} tag
+ * @param {number} offset
+ * @param {number} length
+ */
+function lose(slot, tag, offset, length) {
+  const kind = tag & 0xff;
+  const isOfPayload = kind <= IN_CLOSE || kind === IN_REQUEST;
+  const isHere = length === 0 || (tag & (IN_FLAG_OWNED << 8)) !== 0;
+  if (!isOfPayload || isHere) deliverOther(slot, tag, offset, length);
+  else connectionOf(slot)?.terminate();
+}
+
+/**
+ * @param {number} slot
+ * @returns {any}
+ */
+function connectionOf(slot) {
+  return slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
+}
+
+/**
  * @param {number} slot Slot of the connection, or id of the listener
  * @param {number} tag kind | flags << 8 | aux << 16
  * @param {number} offset Where the payload is, relative to the batch
@@ -191,9 +225,7 @@ function deliverOther(slot, tag, offset, length) {
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
   } else {
-    const connection =
-      slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
-    if (connection !== undefined) connection._onRecord(tag, offset, length);
+    connectionOf(slot)?._onRecord(tag, offset, length);
   }
 }
 

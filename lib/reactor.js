@@ -1,9 +1,8 @@
 'use strict';
 
-const { markAsUntransferable } = require('node:worker_threads');
-
 const { ADOPTED_SLOTS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FastBuffer } = require('./constants');
 const { setProtocolErrors } = require('./errors');
+const { allocate } = require('./memory');
 const outbox = require('./outbox');
 
 /**
@@ -58,6 +57,10 @@ let slabEnd = 0;
  */
 const lent = [];
 let lentBytes = 0;
+/** Whether a handler has detached memory: copies of large batches are kept from then on. */
+let isWary = false;
+/** What a large batch came in, where it was copied all the same. @type {Buffer | undefined} */
+let original;
 /** The native function of that name. @type {() => number} */
 let drainNative = () => 0;
 let holders = 0;
@@ -95,14 +98,6 @@ function stop() {
   state.native.shutdown();
 }
 
-/** @param {number} bytes @returns {Buffer} Memory that is not zeroed and whose ArrayBuffer is its own */
-function allocate(bytes) {
-  const memory = Buffer.allocUnsafeSlow(bytes);
-  // A message handler must not be able to detach memory that other messages live in.
-  markAsUntransferable(memory.buffer);
-  return memory;
-}
-
 /** @param {number} least Bytes that must fit */
 function newSlab(least) {
   slab = allocate(Math.max(least, SLAB_BYTES));
@@ -121,27 +116,53 @@ function drain() {
   state.viewed = false;
   const count = outbox.cross(drainNative);
   if (count === 0) return 0;
-  const bytes = records[DRAINED_BYTES];
   const id = records[DRAINED_LENT] - 1;
+  original = undefined;
   if (records[DRAINED_HANDED] !== 0) {
-    state.bytes = /** @type {Buffer} */ (lent[id]);
-    state.base = 0;
+    const handed = /** @type {Buffer} */ (lent[id]);
     lent[id] = undefined;
     // The slab has nothing of this batch.
     slabEnd = slabStart;
-    lend();
-  } else {
-    if (bytes > slab.length - slabStart) newSlab(bytes);
-    if (id === -1) state.native.copyBytes(slab, slabStart);
-    else if (bytes !== 0) slab.set(new FastBuffer(/** @type {Buffer} */ (lent[id]).buffer, 0, bytes), slabStart);
-    state.bytes = slab;
-    state.base = slabStart;
-    // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
-    slabEnd = Math.min((slabStart + bytes + 7) & ~7, slab.length);
-    if (id === -1) lend();
+    if (isWary) original = handed;
+    else show(handed, 0);
   }
-  state.buffer = state.bytes.buffer;
+  if (records[DRAINED_HANDED] === 0 || isWary) intoSlab();
+  if (records[DRAINED_HANDED] !== 0 || id === -1) lend();
   return count;
+}
+
+/** Copies the bytes of the last drained batch into the slab. */
+function intoSlab() {
+  const bytes = state.records[DRAINED_BYTES];
+  const id = state.records[DRAINED_LENT] - 1;
+  if (bytes > slab.length - slabStart) newSlab(bytes);
+  const from = original === undefined ? lent[id] : original;
+  if (from === undefined) state.native.copyBytes(slab, slabStart);
+  else if (bytes !== 0) slab.set(new FastBuffer(from.buffer, 0, bytes), slabStart);
+  // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
+  slabEnd = Math.min((slabStart + bytes + 7) & ~7, slab.length);
+  show(slab, slabStart);
+}
+
+/** @param {Buffer} memory @param {number} base Where in it the payloads begin */
+function show(memory, base) {
+  state.bytes = memory;
+  state.base = base;
+  state.buffer = memory.buffer;
+}
+
+/**
+ * A handler has detached the memory of the batch being delivered, which Node before 24 lets it do: its bytes are copied
+ * again.
+ *
+ * @returns {boolean} False: they came without a copy and are gone
+ */
+function restore() {
+  isWary = true;
+  if (state.records[DRAINED_HANDED] !== 0 && original === undefined) return false;
+  newSlab(0);
+  intoSlab();
+  return true;
 }
 
 /** Lends memory in the place of what was handed over. */
@@ -236,6 +257,7 @@ module.exports = {
   hold,
   place,
   release,
+  restore,
   start,
   state,
   takeLarge,
