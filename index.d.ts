@@ -105,11 +105,14 @@ declare class WebSocket extends EventEmitter {
    * waits for it. In CLOSING and CLOSED only the callback gets an error.
    *
    * @param callback Called when the message was handed to the kernel, or with an error when it never will be
+   * @returns Whether there is room for more: false when 1 MiB or more waits to be sent (over TLS or another stream, its
+   *   `writableHighWaterMark`), this message included. `'drain'` follows then; nothing is refused. Also false in CLOSING
+   *   and CLOSED, where no `'drain'` follows. In ws it is undefined
    * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither text nor bytes
    * @throws {Error} In CONNECTING
    */
-  send(data: WebSocket.Data, callback?: WebSocket.SendCallback): void;
-  send(data: WebSocket.Data, options: WebSocket.SendOptions | null | undefined, callback?: WebSocket.SendCallback): void;
+  send(data: WebSocket.Data, callback?: WebSocket.SendCallback): boolean;
+  send(data: WebSocket.Data, options: WebSocket.SendOptions | null | undefined, callback?: WebSocket.SendCallback): boolean;
 
   /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
   setSocket(socket: Duplex, head: Buffer, options: WebSocket.ClientOptions | WebSocket.ServerOptions): void;
@@ -139,7 +142,8 @@ declare class WebSocket extends EventEmitter {
   /** The peer broke the protocol; `'close'` follows. `error.code` is one of the `WS_ERR_` codes of ws. */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
   /**
-   * More than 1 MiB was waiting to be sent, and now it is at most half of that: time to go on sending. Not in ws.
+   * 1 MiB or more was waiting to be sent, and now it is at most half of that: time to go on sending. Follows a `send()`
+   * that returned false, unless the connection closes first. Over a stream it is the stream's `'drain'`. Not in ws.
    */
   on(event: 'drain', listener: (this: this) => void): this;
   on(event: 'open', listener: (this: this) => void): this;

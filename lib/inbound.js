@@ -23,6 +23,7 @@ const {
 const { currentBatch, payload } = require('./dispatch');
 const { closeCodeOf, protocolError } = require('./errors');
 const { abandonSends, command, sent } = require('./outgoing');
+const { drained } = require('./pressure');
 const reactor = require('./reactor');
 
 // Bits of `ws._bits`. The low eight say that a message cannot be emitted just so (`NOT_PLAIN`).
@@ -60,7 +61,7 @@ const MOST_HELD = 2048;
 function record(ws, tag, offset, length) {
   const kind = tag & 0xff;
   if (kind === IN_SENT) sent(ws, length);
-  else if (kind === IN_DRAIN) ws.emit('drain');
+  else if (kind === IN_DRAIN) drained(ws);
   else if (kind === IN_CLOSED) closed(ws, tag);
   // Told during the handshake and overtaken by its end: it is told again when everything before it has been read.
   else if (kind === IN_END && length !== 0) return;

@@ -16,6 +16,7 @@ const { streamDestroyed } = require('./errors');
 const { CLIENT, CLOSE_SENT, ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
 const outbox = require('./outbox');
 const outgoing = require('./outgoing');
+const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
 
 const { MASK_FLIPPED, command, post } = outgoing;
 
@@ -44,6 +45,8 @@ function sendControl(ws, tag, data, mask, callback) {
   if (mask !== undefined) tag |= masking(ws, mask);
   if ((ws._bits & SENDS_WAIT) !== 0 || outgoing.isBlob(data)) sendInTurn(ws, tag, data, callback, true);
   else post(ws, tag, outgoing.controlPayload(data), callback);
+  // Nobody is told, but 'drain' follows.
+  if (ws._accepted >= HIGH_WATER_MARK) hasRoom(ws);
 }
 
 /**

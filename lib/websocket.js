@@ -24,6 +24,7 @@ const { currentBatch } = require('./dispatch');
 const eventTarget = require('./event-target');
 const inbound = require('./inbound');
 const outgoing = require('./outgoing');
+const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
 const reactor = require('./reactor');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
 const { attachStream } = require('./stream-connection');
@@ -67,6 +68,12 @@ class Extra {
     this.waiting = null;
     /** Bytes given to send() after the connection left OPEN, and those of a Blob being read. */
     this.lateBytes = 0;
+    /** What the kernel had taken when somebody looked last. */
+    this.takenBefore = 0;
+    /** Whether send() has returned false and 'drain' has not come since. */
+    this.isDrainDue = false;
+    /** Whether a record is under way that tells when it has left. */
+    this.isMarked = false;
   }
 }
 
@@ -223,6 +230,7 @@ class WebSocket extends EventEmitter {
    * @param {any} data
    * @param {any} [options]
    * @param {any} [callback]
+   * @returns {boolean} Whether there is room for more; if not, 'drain' follows
    */
   send(data, options, callback) {
     if (typeof options === 'function') {
@@ -232,7 +240,7 @@ class WebSocket extends EventEmitter {
     if (typeof data === 'number') data = data.toString();
     if (this._readyState !== OPEN) {
       sendClosed(this, data, callback);
-      return;
+      return false;
     }
     const isText = typeof data === 'string';
     let tag =
@@ -243,6 +251,7 @@ class WebSocket extends EventEmitter {
     } else {
       sendInTurn(this, tag, data, callback);
     }
+    return (this._accepted < HIGH_WATER_MARK && (this._bits & (SENDS_WAIT | STREAM)) === 0) || hasRoom(this);
   }
 
   /**
