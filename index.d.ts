@@ -347,7 +347,11 @@ declare namespace WebSocket {
     /** Whether the request is for this server: by default, whether its path is `options.path`. May be replaced. */
     shouldHandle(request: IncomingMessage): boolean;
 
-    /** A connection is open. The request is made only when a listener can see it: `(ws) => ...` costs none. */
+    /**
+     * A connection is open. The store of an AsyncLocalStorage in which this is called is that of all its events; without
+     * hooks it is the one in which the server was made. The request is made only when a listener can see it:
+     * `(ws) => ...` costs none.
+     */
     on(event: 'connection', listener: (this: this, ws: WebSocketAlias, request: IncomingMessage) => void): this;
     /** The lines of the 101 response before they are written; lines may be added. Costs a look at every handshake. */
     on(event: 'headers', listener: (this: this, headers: string[], request: IncomingMessage) => void): this;

@@ -1,5 +1,6 @@
 'use strict';
 
+const { root } = require('./async-context');
 const {
   ADOPTED_SLOTS,
   EMPTY_BUFFER,
@@ -77,7 +78,7 @@ function continueLater() {
 function catchUp() {
   if (state.native === null || delivering) return;
   try {
-    turn();
+    root.runInAsyncScope(turn);
   } catch (error) {
     process.nextTick(rethrow, error);
   }

@@ -1,5 +1,6 @@
 'use strict';
 
+const { capture, setContext } = require('./async-context');
 const { attach, kWebSocket } = require('./attach');
 const { Handshake } = require('./handshake');
 
@@ -60,6 +61,7 @@ class HttpUpgrade extends Handshake {
     const ws = new options.WebSocket(null, undefined, options);
     ws._protocol = protocol;
     ws._owner = server;
+    setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     attach(ws, socket, head, response, options);
     server.joined(ws);

@@ -1,5 +1,6 @@
 'use strict';
 
+const { root } = require('./async-context');
 const { ADOPTED_SLOTS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FastBuffer } = require('./constants');
 const { setProtocolErrors } = require('./errors');
 const { allocate } = require('./memory');
@@ -85,7 +86,8 @@ function start(spin) {
   setProtocolErrors(binding.protocolErrors());
   state.records = new Uint32Array(layout.DRAINED_WORDS);
   lentBytes = layout.LENT_BYTES;
-  state.native = new binding.Reactor(wake, { spin }, state.records);
+  // Not in the context of who happens to come first.
+  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, { spin }, state.records));
   drainNative = state.native.drain();
   outbox.attach(state.native, state.records);
   process.once('exit', stop);

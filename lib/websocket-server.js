@@ -5,6 +5,7 @@ const EventEmitter = require('node:events');
 const { isIP } = require('node:net');
 
 const { ASK_ALWAYS, ASK_REFUSED, IN_REQUEST } = require('./constants');
+const { capture, setContext } = require('./async-context');
 const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
 const { ListenerServer } = require('./listener-server');
@@ -56,6 +57,8 @@ class WebSocketServer extends EventEmitter {
     this._ask = -1;
     if (this.options.clientTracking) this.clients = new Set();
     this._shouldEmitClose = false;
+    /** Where the events of its own listener and connections run, unless a hook answers somewhere else. */
+    this._context = this.options.port == null ? null : capture();
     /** @type {(() => void) | null} */
     this._removeListeners = null;
     // Whether it listens by itself.
@@ -196,6 +199,7 @@ class WebSocketServer extends EventEmitter {
     const ws = this._makeWebSocket(peer);
     ws._protocol = protocol;
     ws._extensionsHeader = extensions;
+    setContext(ws, request === null ? this._context : capture());
     if (request !== null) ws._adopt(peer.socket);
     if (!this.isRunning()) {
       ws.terminate();
@@ -244,6 +248,17 @@ class WebSocketServer extends EventEmitter {
   _onOpened(slot, tag, bytes, start) {
     this._connections++;
     reactor.hold();
+    if (this._context === null) this._show(slot, tag, bytes, start);
+    else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
+  }
+
+  /**
+   * @param {number} slot
+   * @param {number} tag
+   * @param {Buffer} bytes
+   * @param {number} start
+   */
+  _show(slot, tag, bytes, start) {
     if ((tag & 0xff) === IN_REQUEST) {
       new Upgrade(this, slot, bytes, start).handle(tag);
     } else {

@@ -2,6 +2,7 @@
 
 const EventEmitter = require('node:events');
 
+const { inContext } = require('./async-context');
 const {
   ABNORMAL,
   BINARY_TYPES,
@@ -70,6 +71,8 @@ class Extra {
     this.lateBytes = 0;
     /** What the kernel had taken when somebody looked last. */
     this.takenBefore = 0;
+    /** The AsyncResource in which its events run. @type {any} */
+    this.context = null;
     /** Whether send() has returned false and 'drain' has not come since. */
     this.isDrainDue = false;
     /** Whether a record is under way that tells when it has left. */
@@ -336,7 +339,7 @@ class WebSocket extends EventEmitter {
   /** The reactor died. */
   _onFailed() {
     this._bits |= GONE | TERMINATED;
-    if (this._readyState !== CLOSED) inbound.finish(this);
+    if (this._readyState !== CLOSED) inContext(this, inbound.finish);
   }
 }
 
