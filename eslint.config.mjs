@@ -55,5 +55,10 @@ export default [
       'prefer-const': 'error',
     },
   },
+  // Functions that run in a page are written where they are called.
+  {
+    files: ['__test__/browser/**/*.mjs'],
+    languageOptions: { globals: readonly(['WebSocket', 'crypto', 'document', 'window']) },
+  },
   { files: ['lib/**/*.js'], languageOptions: { sourceType: 'commonjs', globals: readonly(commonjs) } },
 ];

@@ -6,6 +6,7 @@ import { Duplex, DuplexOptions } from 'node:stream';
 
 import * as client from './types/client';
 import * as deflate from './types/deflate';
+import * as prepared from './types/prepared';
 import * as tools from './types/tools';
 
 /**
@@ -113,6 +114,8 @@ declare class WebSocket extends EventEmitter {
    */
   send(data: WebSocket.Data, callback?: WebSocket.SendCallback): boolean;
   send(data: WebSocket.Data, options: WebSocket.SendOptions | null | undefined, callback?: WebSocket.SendCallback): boolean;
+  /** Sends a message that `prepare()` has made ready; `options` mean nothing for it. Not in ws. */
+  send(message: WebSocket.PreparedMessage, optionsOrCallback?: unknown, callback?: WebSocket.SendCallback): boolean;
 
   /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
   setSocket(socket: Duplex, head: Buffer, options: WebSocket.ClientOptions | WebSocket.ServerOptions): void;
@@ -386,6 +389,9 @@ declare namespace WebSocket {
   const extension: typeof tools.extension;
 
   /** A stream over a WebSocket: each chunk that is written is a message; what comes can be read. */
+  type PreparedMessage = prepared.PreparedMessage;
+  export import prepare = prepared.prepare;
+
   function createWebSocketStream(ws: WebSocketAlias, options?: DuplexOptions): Duplex;
 
   namespace subprotocol {

@@ -42,6 +42,59 @@ test('a handler that throws is an uncaught exception', async (t) => {
   t.true(lines.some((line) => line.includes('from the handler')));
 });
 
+test('whoever has replaced emit sees every message, and one listener or many get the same', async (t) => {
+  const { code, lines } = await run(`
+    const EventEmitter = require('node:events');
+    const { emit } = EventEmitter.prototype;
+    const start = (socket) => socket.write(Buffer.concat([...'abcde'].map((text) => frame(1, text))));
+    server.on('connection', (ws) => {
+      const log = (name) => function (data, isBinary) {
+        console.log(name, String(data), isBinary, arguments.length, this === ws);
+        return String(data);
+      };
+      const first = log('first');
+      ws.once('message', log('once'));
+      ws.on('message', first);
+      ws.on('message', (data) => steps[data]());
+      const steps = {
+        a: () => ws.removeListener('message', first),
+        b() {
+          ws.emit = function (type, data) {
+            console.log('own', type, String(data));
+            return emit.apply(this, arguments);
+          };
+        },
+        c() {
+          delete ws.emit;
+          EventEmitter.prototype.emit = function (type, data) {
+            if (this === ws) console.log('every', type, String(data));
+            return emit.apply(this, arguments);
+          };
+        },
+        d: () => { EventEmitter.prototype.emit = emit; },
+        e: () => { console.log('e'); process.exit(0); },
+      };
+    });
+  `);
+  t.is(code, 0);
+  t.deepEqual(lines, ['once a false 2 true', 'first a false 2 true', 'own message c', 'every message d', 'e']);
+});
+
+test('captureRejections of node:events is heeded', async (t) => {
+  const { lines } = await run(`
+    require('node:events').captureRejections = true;
+    const start = (socket) => socket.write(frame(1, 'a'));
+    server.on('connection', (ws) => {
+      ws.on('message', async () => { throw new Error('rejected'); });
+      ws.on('error', (error) => {
+        console.log('error', error.message);
+        process.exit(0);
+      });
+    });
+  `);
+  t.deepEqual(lines, ['error rejected']);
+});
+
 ownOnly('a handler that throws does not lose the rest, nor the order', async (t) => {
   const { code, lines } = await run(`
     process.on('uncaughtException', (error) => console.log(error.message));

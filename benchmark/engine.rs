@@ -55,6 +55,40 @@ fn drain(engine: &mut Engine, config: &Config, input: &mut [u8]) -> usize {
     bytes
 }
 
+/// Header decode alone: empty frames, whose length is said in each of the three forms. What is left besides is the
+/// event that each of them becomes.
+fn decode(c: &mut Criterion) {
+    let mut group = c.benchmark_group("decode");
+    let lengths: [(&str, &[u8]); 3] =
+        [("7 bits", &[0]), ("16 bits", &[126, 0, 0]), ("64 bits", &[127, 0, 0, 0, 0, 0, 0, 0, 0])];
+    for (name, length) in lengths {
+        for (role, mask, masked) in [(Role::Server, 0x80, "masked"), (Role::Client, 0, "unmasked")] {
+            let mut frame = [&[0x82], length].concat();
+            frame[1] |= mask;
+            if role == Role::Server {
+                frame.extend_from_slice(&KEY);
+            }
+            let mut stream = frame.repeat(4096);
+            let config = Config { role, ..Config::default() };
+            let mut engine = Engine::new();
+            group.throughput(Throughput::Elements(4096));
+            group.bench_function(BenchmarkId::new(masked, name), |b| {
+                b.iter(|| assert_eq!(count(&mut engine, &config, black_box(&mut stream)), 4096));
+            });
+        }
+    }
+    group.finish();
+}
+
+/// Polls all events out of one input.
+fn count(engine: &mut Engine, config: &Config, input: &mut [u8]) -> usize {
+    let (mut pos, mut messages) = (0, 0);
+    while let Some(event) = engine.poll(config, input, &mut pos) {
+        messages += usize::from(matches!(event, Event::Message { .. }));
+    }
+    messages
+}
+
 /// Header decode, checks, unmask and UTF-8 of complete frames in one input.
 fn read(c: &mut Criterion) {
     let mut group = c.benchmark_group("read");
@@ -114,5 +148,5 @@ fn encode(c: &mut Criterion) {
     group.finish();
 }
 
-criterion_group!(benches, unmask, read, utf8, encode);
+criterion_group!(benches, unmask, decode, read, utf8, encode);
 criterion_main!(benches);

@@ -1,37 +1,101 @@
 // Draws benchmark/plots/*.svg from a record and rewrites the tables of README.md and benchmark/README.md.
 //
 // usage: node benchmark/plot.mjs [record.json]     default: the newest complete record
-import { mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
+import { candidateText, candidates } from './candidates.mjs';
 import { barChart } from './chart.mjs';
-import { candidateText, digits, modeOf, targetRows } from './report.mjs';
-import { benchmarkDir, rootDir, shapes } from './shapes.mjs';
-import { ratios, summarize } from './stats.mjs';
+import { benchmarkDir, rootDir } from './paths.mjs';
+import { digits, shapeText, viewOf } from './report.mjs';
+import { defaultShapes } from './shapes.mjs';
+import { summarize } from './stats.mjs';
+import { tables } from './tables.mjs';
 
 /** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
 
 const BEGIN = '<!-- bench:begin -->';
 const END = '<!-- bench:end -->';
 
-const CHARTS = [
-  { file: 'cpu', metric: 'cpu_ns_per_msg', title: 'CPU time per message, all threads', unit: 'ns' },
-  { file: 'js-cpu', metric: 'js_cpu_ns_per_msg', title: 'CPU time per message, JavaScript thread', unit: 'ns', js: true },
-  { file: 'latency', metric: 'p50_us', title: 'Round trip of a single message, median', unit: 'us', latency: true },
-];
+/** Who is drawn: the others are in the tables. */
+const DRAWN = ['ws', 'reactor', 'reactor_inline', 'uws', 'reactor_echo', 'uws_cpp'];
+const MAIN = defaultShapes(false);
 
-/** Servers without JavaScript: they have no JavaScript thread to compare. */
-const WITHOUT_JS = new Set(['reactor_echo', 'mio_echo']);
+/**
+ * @typedef {object} Chart
+ * @property {string} file
+ * @property {string} metric
+ * @property {string} title
+ * @property {string} unit
+ * @property {(shape: string) => boolean} takes Which shapes are groups of it
+ * @property {number} [scale] What a figure is multiplied by
+ * @property {boolean} [js] Whether it is about the JavaScript thread
+ */
+
+/** @type {Chart[]} */
+const CHARTS = [
+  {
+    file: 'cpu',
+    metric: 'cpu_ns_per_msg',
+    title: 'CPU time per message, all threads',
+    unit: 'ns',
+    takes: (shape) => shape in MAIN && ['cost', 'oneWay'].includes(viewOf(shape)),
+  },
+  {
+    file: 'js-cpu',
+    metric: 'js_cpu_ns_per_msg',
+    title: 'CPU time per message, JavaScript thread',
+    unit: 'ns',
+    takes: (shape) => shape in MAIN && ['cost', 'oneWay'].includes(viewOf(shape)),
+    js: true,
+  },
+  {
+    file: 'latency',
+    metric: 'p50_us',
+    title: 'Round trip of a single message, median',
+    unit: 'us',
+    takes: (shape) => shape === '1x20' || shape === '1x20-unpinned',
+  },
+  {
+    file: 'tail',
+    metric: 'p999_us',
+    title: 'Round trip with a request every millisecond, 99.9 %',
+    unit: 'us',
+    takes: (shape) => viewOf(shape) === 'distribution',
+  },
+  {
+    file: 'throughput',
+    metric: 'msgs_per_s',
+    title: 'Echoes per second on all CPUs',
+    unit: 'k/s',
+    scale: 1e-3,
+    takes: (shape) => viewOf(shape) === 'throughput',
+  },
+  {
+    file: 'memory',
+    metric: 'rss_per_connection_bytes',
+    title: 'Memory per idle connection',
+    unit: 'B',
+    takes: (shape) => viewOf(shape) === 'idle',
+  },
+];
 
 const file = process.argv[2] ?? newestRecord();
 /** @type {BenchmarkRecord} */
 const record = JSON.parse(readFileSync(file, 'utf8'));
-mkdirSync(join(benchmarkDir, 'plots'), { recursive: true });
-for (const chart of CHARTS) {
-  const path = join(benchmarkDir, 'plots', `${chart.file}.svg`);
-  writeFileSync(path, draw(chart));
+const plots = join(benchmarkDir, 'plots');
+mkdirSync(plots, { recursive: true });
+const drawn = CHARTS.filter((chart) => {
+  const path = join(plots, `${chart.file}.svg`);
+  const groups = groupsOf(chart);
+  rmSync(path, { force: true });
+  if (groups.length === 0) return false;
+  const subtitle = `${record.machine.cpu}, ${record.date}; each group has its own scale`;
+  writeFileSync(path, barChart({ title: chart.title, subtitle, groups }));
   console.log(relative(rootDir, path));
-}
-for (const readme of [join(rootDir, 'README.md'), join(benchmarkDir, 'README.md')]) rewriteTable(readme);
+  return true;
+});
+rewrite(join(rootDir, 'README.md'), false);
+rewrite(join(benchmarkDir, 'README.md'), true);
 
 function newestRecord() {
   const directory = join(benchmarkDir, 'record');
@@ -43,73 +107,38 @@ function newestRecord() {
 }
 
 /**
- * @param {typeof CHARTS[number]} chart
+ * @param {Chart} chart
  */
-function draw({ metric, title, unit, js, latency }) {
-  const groups = Object.entries(record.results)
-    .filter(([name]) => modeOf(name) === 'echo' && (!latency || shapes[name].load.mode === 'latency'))
-    .map(([name, byCandidate]) => ({
-      name: shapes[name].text,
+function groupsOf({ metric, unit, takes, scale = 1, js }) {
+  const all = candidates();
+  return Object.entries(record.results)
+    .filter(([shape]) => takes(shape))
+    .map(([shape, byCandidate]) => ({
+      name: shapeText(shape),
       bars: Object.entries(byCandidate)
-        .filter(([candidate]) => !js || !WITHOUT_JS.has(candidate))
+        .filter(([candidate]) => DRAWN.includes(candidate) && !(js && all[candidate]?.withoutJs))
         .flatMap(([candidate, runs]) => {
           const figure = summarize(runs, metric);
           if (!figure) return [];
-          const { median: value, min, max } = figure;
+          const [value, min, max] = [figure.median, figure.min, figure.max].map((each) => each * scale);
           return [{ name: candidateText(candidate), value, min, max, label: `${digits(value)} ${unit}` }];
         }),
     }))
     .filter(({ bars }) => bars.length > 0);
-  return barChart({ title, subtitle: `${record.machine.cpu}, ${record.date}; each group has its own scale`, groups });
 }
 
 /**
  * @param {string} readme
+ * @param {boolean} everything
  */
-function rewriteTable(readme) {
+function rewrite(readme, everything) {
   const text = readFileSync(readme, 'utf8');
   const begin = text.indexOf(BEGIN);
   const end = text.indexOf(END);
   if (begin < 0 || end < begin) return;
-  writeFileSync(readme, `${text.slice(0, begin + BEGIN.length)}\n${tables(relative(dirname(readme), join(benchmarkDir, 'plots')))}\n${text.slice(end)}`);
+  const where = relative(dirname(readme), plots);
+  const charts = drawn.map(({ file: name, title }) => `![${title}](${where}/${name}.svg)`);
+  const lines = ['', ...tables(record, everything), '', ...(everything ? charts : charts.slice(0, 3)), ''];
+  writeFileSync(readme, `${text.slice(0, begin + BEGIN.length)}\n${lines.join('\n')}\n${text.slice(end)}`);
   console.log(relative(rootDir, readme));
-}
-
-/**
- * @param {string} plots Where the charts are, seen from the document
- */
-function tables(plots) {
-  const { machine, options, versions } = record;
-  const system = `${machine.cpu}, ${machine.cores} cores, Linux ${machine.kernel}, Node ${machine.node}, ws ${versions.ws}`;
-  const measured = `Measured ${record.date}: ${system}; medians of ${options.rounds} rounds.`;
-  const candidates = [...new Set(Object.values(record.results).flatMap((byCandidate) => Object.keys(byCandidate)))];
-  const lines = [
-    `| CPU ns per message: all threads (main thread) | ${candidates.map(candidateText).join(' | ')} |`,
-    `|---|${candidates.map(() => '---:|').join('')}`,
-    ...Object.entries(record.results)
-      .filter(([name]) => modeOf(name) === 'echo')
-      .map(([name, byCandidate]) => {
-        const cells = candidates.map((candidate) => cpuCell(byCandidate, candidate));
-        return `| ${shapes[name].text} | ${cells.join(' | ')} |`;
-      }),
-  ];
-  const targets = targetRows(record).map((row) => `| ${row.join(' | ')} |`);
-  if (targets.length > 0) {
-    lines.push('', '| shape | figure | relative to | target | of medians | of rounds | |', '|---|---|---|---|---|---|---|', ...targets);
-  }
-  const charts = CHARTS.map(({ file: name, title }) => `![${title}](${plots}/${name}.svg)`);
-  return ['', measured, '', ...lines, '', ...charts, ''].join('\n');
-}
-
-/**
- * @param {BenchmarkRecord['results'][string]} byCandidate
- * @param {string} candidate
- */
-function cpuCell(byCandidate, candidate) {
-  const all = summarize(byCandidate[candidate], 'cpu_ns_per_msg');
-  const main = summarize(byCandidate[candidate], 'js_cpu_ns_per_msg');
-  if (!all || !main) return '-';
-  const ratio = candidate === 'ws' ? undefined : ratios(byCandidate[candidate], byCandidate.ws, 'cpu_ns_per_msg');
-  const times = ratio ? `, x ${digits(ratio.ofRounds)}` : '';
-  return `${digits(all.median)} (${WITHOUT_JS.has(candidate) ? '-' : digits(main.median)})${times}`;
 }

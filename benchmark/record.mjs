@@ -1,9 +1,9 @@
 // Records of runs: what machine, what versions, every run's figures.
-import { mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
-import { join } from 'node:path';
-import { benchmarkDir } from './shapes.mjs';
+import { dirname, join } from 'node:path';
+import { benchmarkDir } from './paths.mjs';
 
 /** @typedef {import('./stats.mjs').Run} Run */
 /** @typedef {Record<string, Record<string, Run[]>>} Results Runs by shape and candidate */
@@ -12,12 +12,13 @@ import { benchmarkDir } from './shapes.mjs';
  * @property {string} date
  * @property {{ name: string, cpu: string, cores: number, memory_gib: number, kernel: string, node: string }} machine
  * @property {{ [name: string]: string }} versions
- * @property {{ rounds: number, seconds: number, warmup: number, pinned: boolean }} options
+ * @property {{ rounds: number, seconds: number, warmup: number, pinned: boolean, full?: boolean }} options
+ * @property {Record<string, import('./micro.mjs').Micro>} [micro] Figures of benchmark/engine.rs
  * @property {Results} results
  */
 
 /** What the runs repeat from the shape. */
-const REPEATED = new Set(['mode', 'payload', 'in_flight', 'kind', 'pace_ms', 'touch']);
+const REPEATED = new Set(['mode', 'payload', 'in_flight', 'kind', 'deflate', 'tls', 'batch', 'pace_ms', 'touch']);
 
 /**
  * @returns {Pick<BenchmarkRecord, 'date' | 'machine' | 'versions'>}
@@ -47,17 +48,19 @@ export function describeMachine() {
 }
 
 /**
- * Writes a record, a partial one where version control does not see it. One run is one line, so that records can be compared.
+ * Writes a record, a partial one where version control does not see it; so is one that is not full when that day has a full one.
+ * One run is one line, so that records can be compared.
  *
  * @param {BenchmarkRecord} record
  * @param {boolean} partial
  * @returns {string} The file
  */
 export function writeRecord(record, partial) {
-  const directory = partial ? join(benchmarkDir, '.cache') : join(benchmarkDir, 'record', record.machine.name);
-  mkdirSync(directory, { recursive: true });
-  const file = join(directory, `${record.date}.json`);
-  const { results, ...head } = record;
+  const recorded = join(benchmarkDir, 'record', record.machine.name, `${record.date}.json`);
+  const keep = partial || (!record.options.full && isFull(recorded));
+  const file = keep ? join(benchmarkDir, '.cache', `${record.date}.json`) : recorded;
+  mkdirSync(dirname(file), { recursive: true });
+  const { results, micro = {}, ...head } = record;
   const shapes = Object.entries(results).map(([shape, byCandidate]) => {
     const candidates = Object.entries(byCandidate).map(([candidate, runs]) => {
       const lines = runs.map((run) => `        ${JSON.stringify(withoutShape(run))}`);
@@ -65,9 +68,18 @@ export function writeRecord(record, partial) {
     });
     return `    ${JSON.stringify(shape)}: {\n${candidates.join(',\n')}\n    }`;
   });
+  const micros = Object.entries(micro).map(([name, figures]) => `    ${JSON.stringify(name)}: ${JSON.stringify(figures)}`);
   const start = JSON.stringify(head, null, 2).slice(0, -2);
-  writeFileSync(file, `${start},\n  "results": {\n${shapes.join(',\n')}\n  }\n}\n`);
+  const lists = [`"micro": {\n${micros.join(',\n')}\n  }`, `"results": {\n${shapes.join(',\n')}\n  }`];
+  writeFileSync(file, `${start},\n  ${lists.join(',\n  ')}\n}\n`);
   return file;
+}
+
+/**
+ * @param {string} file
+ */
+function isFull(file) {
+  return existsSync(file) && JSON.parse(readFileSync(file, 'utf8')).options.full === true;
 }
 
 /**

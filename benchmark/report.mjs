@@ -1,6 +1,8 @@
 // The readable form of a record: a table per shape, and what became of the targets.
-import { baselines, candidates, shapes, targets } from './shapes.mjs';
+import { candidateText } from './candidates.mjs';
+import { shapes } from './shapes.mjs';
 import { ratios, summarize } from './stats.mjs';
+import { baselines, microTargets, targets } from './targets.mjs';
 
 /** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
 
@@ -9,19 +11,28 @@ const UNSTEADY = 0.3;
 /** Above this share of a CPU the load generator is the bottleneck: throughput and latency are then its own. */
 const LOAD_BOUND = 0.97;
 
-/** Columns by mode: metric, heading, factor. */
+const CPU = /** @type {const} */ ([
+  ['cpu_ns_per_msg', 'CPU ns/msg', 1],
+  ['js_cpu_ns_per_msg', 'main thread', 1],
+]);
+const RATE = /** @type {const} */ ([['msgs_per_s', '1000 msg/s', 1e-3]]);
+const P50 = /** @type {const} */ (['p50_us', 'p50 us', 1]);
+const P999 = /** @type {const} */ (['p999_us', 'p99.9 us', 1]);
+
+/** Columns by view: metric, heading, factor. Ratios are of the first one. */
 const COLUMNS = {
-  echo: [
-    ['cpu_ns_per_msg', 'CPU ns/msg', 1],
-    ['js_cpu_ns_per_msg', 'main thread', 1],
-    ['msgs_per_s', '1000 msg/s', 1e-3],
-    ['p50_us', 'p50 us', 1],
-    ['p999_us', 'p99.9 us', 1],
-  ],
-  ingest: [
-    ['cpu_ns_per_msg', 'CPU ns/msg', 1],
-    ['js_cpu_ns_per_msg', 'main thread', 1],
-    ['msgs_per_s', '1000 msg/s', 1e-3],
+  cost: [...CPU, ...RATE, P50, P999],
+  throughput: [...RATE, ...CPU, P50, P999],
+  oneWay: [...CPU, ...RATE],
+  distribution: [
+    ['mean_us', 'mean us', 1],
+    P50,
+    ['p90_us', 'p90', 1],
+    ['p99_us', 'p99', 1],
+    P999,
+    ['p9999_us', 'p99.99', 1],
+    ...RATE,
+    ...CPU,
   ],
   idle: [
     ['rss_per_connection_bytes', 'B/connection', 1],
@@ -32,7 +43,7 @@ const COLUMNS = {
     ['cpu_ns_per_handshake', 'CPU ns/handshake', 1],
     ['js_cpu_ns_per_handshake', 'main thread', 1],
     ['handshakes_per_s', 'handshakes/s', 1],
-    ['p50_us', 'p50 us', 1],
+    P50,
   ],
 };
 
@@ -45,6 +56,7 @@ export function printReport(record) {
   console.log(`${machine.cpu}, ${machine.cores} cores, Linux ${machine.kernel}, Node ${machine.node}, ${pinned}`);
   console.log(`Medians of ${options.rounds} rounds of ${options.seconds} s, [min - max]; ~ = spread above ${UNSTEADY * 100} %`);
   for (const name of Object.keys(record.results)) printShape(record, name);
+  if (record.micro) printMicro(record.micro);
   console.log('\nTargets');
   printTable([['shape', 'what', 'to', 'wanted', 'of medians', 'of rounds [min - max]', ''], ...targetRows(record)]);
 }
@@ -56,21 +68,53 @@ export function printReport(record) {
  * @returns {string[][]}
  */
 export function targetRows(record) {
-  return targets.flatMap(({ shape, metric, text, against, limit }) => {
-    const runs = record.results[shape]?.reactor;
+  const measured = targets.flatMap((target) => {
+    const { shape, metric, against, limit, candidate = 'reactor' } = target;
+    const text = target.text + (target.candidate ? `, ${candidateText(candidate)}` : '');
+    const runs = record.results[shape]?.[candidate];
+    const wanted = `${target.least ? '>=' : '<='} ${digits(limit)}`;
     if (against === undefined) {
       const figure = summarize(runs, metric);
       if (!figure) return [];
       const spread = figure.runs > 1 ? `[${digits(figure.min)} - ${digits(figure.max)}]` : '';
-      return [[shape, text, '', `<= ${limit}`, digits(figure.median), spread, verdict(figure.median <= limit)]];
+      return [[shape, text, '', wanted, digits(figure.median), spread, verdict(target, figure.median)]];
     }
     const ratio = ratios(runs, record.results[shape]?.[against], metric);
     if (!ratio) return [];
     const rounds = `${digits(ratio.ofRounds)} [${digits(ratio.min)} - ${digits(ratio.max)}]`;
     // Both ways of dividing must agree that the target is met.
-    const met = Math.max(ratio.ofMedians, ratio.ofRounds) <= limit;
-    return [[shape, text, against, `<= ${digits(limit)}`, digits(ratio.ofMedians), rounds, verdict(met)]];
+    const met = verdict(target, ratio.ofMedians, ratio.ofRounds);
+    return [[shape, text, against, wanted, digits(ratio.ofMedians), rounds, met]];
   });
+  const micros = microTargets.flatMap((target) => {
+    const figure = record.micro?.[target.name]?.[target.metric];
+    if (figure === undefined) return [];
+    const wanted = `${target.least ? '>=' : '<='} ${digits(target.limit)}`;
+    return [[target.name, target.text, '', wanted, digits(figure), '', verdict(target, figure)]];
+  });
+  return [...measured, ...micros];
+}
+
+/**
+ * @param {Record<string, import('./micro.mjs').Micro>} micro
+ */
+function printMicro(micro) {
+  console.log('\nthe engine by itself');
+  printTable([['', 'ns', 'GiB/s', 'ns/frame'], ...microRows(micro)]);
+}
+
+/**
+ * @param {Record<string, import('./micro.mjs').Micro>} micro
+ * @returns {string[][]}
+ */
+export function microRows(micro) {
+  const cell = (/** @type {number | undefined} */ value) => (value === undefined ? '-' : digits(value));
+  return Object.entries(micro).map(([name, figures]) => [
+    name,
+    `${digits(figures.ns)} [${figures.interval.map(digits).join(' - ')}]`,
+    cell(figures.gib_per_s),
+    cell(figures.ns_per_frame),
+  ]);
 }
 
 /**
@@ -79,10 +123,9 @@ export function targetRows(record) {
  */
 function printShape(record, name) {
   const byCandidate = record.results[name];
-  const mode = modeOf(name);
-  const columns = COLUMNS[mode];
+  const columns = columnsOf(viewOf(name));
   const bases = baselines.filter((base) => byCandidate[base]);
-  console.log(`\n${name}: ${shapes[name].text}`);
+  console.log(`\n${name}: ${shapeText(name)}`);
   const rows = [['', ...columns.map(([, heading]) => `${heading}`), ...bases.map((base) => `to ${base}`), '']];
   for (const [candidate, runs] of Object.entries(byCandidate)) {
     const cells = columns.map(([metric, , factor]) => cell(runs, `${metric}`, Number(factor)));
@@ -90,8 +133,9 @@ function printShape(record, name) {
       const ratio = ratios(runs, byCandidate[base], `${columns[0][0]}`);
       return ratio ? `${digits(ratio.ofMedians)} / ${digits(ratio.ofRounds)}` : '-';
     });
-    const bound = (summarize(runs, 'load_cpu_share')?.median ?? 0) > LOAD_BOUND ? 'load-bound' : '';
-    rows.push([candidateText(candidate), ...cells, ...toBases, bound]);
+    // A generator that polls is always busy.
+    const busy = !shapes[name]?.load.spin && (summarize(runs, 'load_cpu_share')?.median ?? 0) > LOAD_BOUND;
+    rows.push([candidateText(candidate), ...cells, ...toBases, busy ? 'load-bound' : '']);
   }
   printTable(rows);
 }
@@ -110,19 +154,26 @@ function cell(runs, metric, factor) {
 }
 
 /**
- * @param {string} shape
- * @returns {keyof typeof COLUMNS}
+ * @param {string} shape One of a record, which may be older than the list of shapes
+ * @returns {import('./shapes.mjs').View}
  */
-export function modeOf(shape) {
-  const mode = shapes[shape]?.load.mode;
-  return mode === 'idle' || mode === 'rate' || mode === 'ingest' ? mode : 'echo';
+export function viewOf(shape) {
+  return shapes[shape]?.view ?? 'cost';
 }
 
 /**
- * @param {string} name
+ * @param {import('./shapes.mjs').View} view
+ * @returns {readonly (readonly [metric: string, heading: string, factor: number])[]}
  */
-export function candidateText(name) {
-  return candidates()[name]?.text ?? name;
+export function columnsOf(view) {
+  return COLUMNS[view];
+}
+
+/**
+ * @param {string} shape
+ */
+export function shapeText(shape) {
+  return shapes[shape]?.text ?? shape;
 }
 
 /**
@@ -137,9 +188,11 @@ export function digits(value) {
 }
 
 /**
- * @param {boolean} met
+ * @param {{ limit: number, least?: boolean }} target
+ * @param {...number} figures All must reach it
  */
-function verdict(met) {
+function verdict({ limit, least }, ...figures) {
+  const met = figures.every((figure) => (least ? figure >= limit : figure <= limit));
   return met ? 'met' : 'MISSED';
 }
 

@@ -2,37 +2,47 @@
 import { spawnSync } from 'node:child_process';
 import { join, relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import { candidates as known, extraCandidates } from './candidates.mjs';
+import { runMicro } from './micro.mjs';
+import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
 import { printReport } from './report.mjs';
 import { describeMachine, writeRecord } from './record.mjs';
 import { canPin, raiseFileLimit, runLoad, startServer } from './server-process.mjs';
-import { benchmarkDir, candidates as known, rootDir, shapes, targetDir } from './shapes.mjs';
+import { defaultShapes, shapes } from './shapes.mjs';
 
 const USAGE = `usage: node benchmark/run.mjs [options]
 
   --rounds N          rounds per shape, default 5
-  --seconds S         measured window, default 1.5
-  --warmup S          before each window, default 0.5
+  --seconds S         measured window, default 1.2; with --full 0.8
+  --warmup S          before each window, default 0.4; with --full 0.3
   --shapes a,b        of ${Object.keys(shapes).join(', ')}
   --candidates a,b    of ${Object.keys(known()).join(', ')}
   --extra name=COMMAND  another server: prints {"port":N} or listens on the port that {port} in the command is replaced by
-  --full              also the shapes that are not part of the promises
+  --full              also the shapes and candidates that are not part of the promises, and the engine by itself
+  --micro             the engine by itself; without --shapes and --full only that
   --no-pin            leave all CPUs to everyone
   --record            record also a partial run (fewer rounds, shapes or candidates than the default)`;
 
 const { values } = parseArgs({
   options: {
     rounds: { type: 'string', default: '5' },
-    seconds: { type: 'string', default: '1.5' },
-    warmup: { type: 'string', default: '0.5' },
+    seconds: { type: 'string' },
+    warmup: { type: 'string' },
     shapes: { type: 'string' },
     candidates: { type: 'string' },
     extra: { type: 'string', multiple: true, default: [] },
     full: { type: 'boolean', default: false },
+    micro: { type: 'boolean', default: false },
     'no-pin': { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
     help: { type: 'boolean', default: false },
   },
 });
+
+const window = {
+  seconds: Number(values.seconds ?? (values.full ? 0.8 : 1.2)),
+  warmup: Number(values.warmup ?? (values.full ? 0.3 : 0.4)),
+};
 
 if (values.help) {
   console.log(USAGE);
@@ -46,17 +56,18 @@ if (values.help) {
 async function main() {
   const rounds = Number(values.rounds);
   const chosen = chooseShapes();
-  buildLoad();
+  build();
   const servers = chooseCandidates();
   const pin = !values['no-pin'] && canPin();
   if (!pin) console.error('Not pinned to CPUs: taskset is missing, there are fewer than two, or --no-pin.');
   limitConnections(chosen);
 
+  const micro = values.micro || values.full ? runMicro() : undefined;
   const { results, failures } = await measureAll(chosen, servers, rounds, pin);
-  const options = { rounds, seconds: Number(values.seconds), warmup: Number(values.warmup), pinned: pin };
-  const record = { ...describeMachine(), options, results };
+  const options = { rounds, ...window, pinned: pin, full: values.full };
+  const record = { ...describeMachine(), options, micro, results };
   printReport(record);
-  const chose = [values.shapes, values.candidates, ...values.extra].some(Boolean);
+  const chose = [values.shapes, values.candidates, ...values.extra].some(Boolean) || (values.micro && !values.full);
   const partial = rounds < 5 || values['no-pin'] || chose;
   const file = writeRecord(record, failures.length > 0 || (partial && !values.record));
   console.log(`\nWritten to ${relative(rootDir, file)}`);
@@ -77,7 +88,7 @@ async function measureAll(chosen, servers, rounds, pin) {
   /** @type {string[]} */
   const failures = [];
   for (const [name, shape] of Object.entries(chosen)) {
-    const takers = Object.keys(servers).filter((candidate) => !(variant(shape).length > 0 && servers[candidate].echoOnly));
+    const takers = Object.keys(servers).filter((candidate) => takesPart(candidate, servers[candidate], shape));
     /** @type {Record<string, import('./stats.mjs').Run[]>} */
     const runs = (results[name] = Object.fromEntries(takers.map((candidate) => [candidate, []])));
     for (let round = 0; round < Math.min(rounds, shape.rounds ?? rounds); round++) {
@@ -107,12 +118,11 @@ async function measureAll(chosen, servers, rounds, pin) {
  */
 async function measure(shape, candidate, round, pin) {
   const pinned = pin && !shape.unpinned;
-  const command = [...candidate.command, ...variant(shape)];
-  const server = await startServer(command, pinned ? 0 : undefined);
+  const command = [...candidate.command, ...(shape.task?.split(' ') ?? [])];
+  const server = await startServer(command, pinned ? 0 : undefined, candidate.options);
   try {
     return await runLoad(server, {
-      seconds: Number(values.seconds),
-      warmup: Number(values.warmup),
+      ...window,
       seed: round + 1,
       ...(pinned && { pin: 1 }),
       ...(shape.quiet && round === 0 && { quiet: 2 }),
@@ -125,36 +135,37 @@ async function measure(shape, candidate, round, pin) {
 }
 
 /**
- * What a server is told about a shape that is more than an echo.
+ * Everybody that can, if candidates were chosen; else those that the shape compares.
  *
+ * @param {string} name
+ * @param {import('./candidates.mjs').Candidate} candidate
  * @param {import('./shapes.mjs').Shape} shape
  */
-function variant(shape) {
-  if (shape.ingest) return ['ingest'];
-  return shape.deflate ? ['deflate'] : [];
+function takesPart(name, candidate, shape) {
+  const task = shape.task?.split(' ')[0] ?? 'echo';
+  if (candidate.tasks && !candidate.tasks.includes(task)) return false;
+  const chosen = values.candidates !== undefined || candidate.rough;
+  return chosen || (shape.candidates?.includes(name) ?? true);
 }
 
 function chooseShapes() {
-  if (values.shapes === undefined) {
-    return Object.fromEntries(Object.entries(shapes).filter(([, shape]) => values.full || !shape.full));
-  }
-  return pick(shapes, values.shapes, 'shape');
+  if (values.shapes !== undefined) return pick(shapes, values.shapes, 'shape');
+  return values.micro && !values.full ? {} : defaultShapes(values.full);
 }
 
 function chooseCandidates() {
   const all = known();
   const servers = values.candidates === undefined ? all : pick(all, values.candidates, 'candidate');
-  for (const [name, { missing }] of Object.entries(servers)) {
-    if (missing === undefined) continue;
-    if (values.candidates !== undefined) throw new Error(`${name}: ${missing}`);
-    console.error(`Without ${name} (${missing})`);
-    delete servers[name];
+  for (const [name, { missing, full }] of Object.entries(servers)) {
+    if (missing !== undefined && values.candidates !== undefined) throw new Error(`${name}: ${missing}`);
+    if (full && !values.full && values.candidates === undefined) {
+      delete servers[name];
+    } else if (missing !== undefined) {
+      console.error(`Without ${name} (${missing})`);
+      delete servers[name];
+    }
   }
-  for (const extra of values.extra) {
-    const [name, command] = extra.split(/=(.*)/s);
-    servers[name] = { text: name, command: command.split(' '), rough: true, echoOnly: true };
-  }
-  return servers;
+  return { ...servers, ...extraCandidates(values.extra) };
 }
 
 /**
@@ -188,11 +199,20 @@ function limitConnections(chosen) {
   }
 }
 
-function buildLoad() {
+/** The load generator, without which there is nothing to do, and the servers in Rust, which are candidates. */
+function build() {
   const manifest = join(benchmarkDir, 'load', 'Cargo.toml');
-  const words = ['build', '--quiet', '--release', '--locked', '--manifest-path', manifest, '--target-dir', targetDir];
-  const { status } = spawnSync('cargo', words, { stdio: 'inherit' });
-  if (status !== 0) throw new Error('The load generator does not build');
+  if (!cargo(['--locked', '--manifest-path', manifest])) throw new Error('The load generator does not build');
+  const examples = ['--example', 'reactor_echo', '--example', 'tokio_echo'];
+  if (!cargo(['--no-default-features', '--features', 'reactor,tokio', ...examples])) console.error('The servers in Rust do not build');
+}
+
+/**
+ * @param {string[]} words
+ */
+function cargo(words) {
+  const all = ['build', '--quiet', '--release', '--target-dir', targetDir, ...words];
+  return spawnSync('cargo', all, { cwd: rootDir, stdio: 'inherit' }).status === 0;
 }
 
 /**

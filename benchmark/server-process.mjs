@@ -6,7 +6,7 @@ import { connect, createServer } from 'node:net';
 import { availableParallelism } from 'node:os';
 import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
-import { loadBinary } from './shapes.mjs';
+import { loadBinary } from './paths.mjs';
 
 const START_LIMIT = 10_000;
 const STOP_LIMIT = 5_000;
@@ -43,14 +43,16 @@ function fileLimit() {
  * @param {string[]} command Program and arguments. With {port} in an argument the server listens there; without, it prints
  *   `{"port":N,"pid":P}` as its first line
  * @param {number | undefined} cpu CPU to run on
+ * @param {Record<string, unknown>} [options] What the servers with the API of ws add to their options
  * @returns {Promise<Server>}
  */
-export async function startServer(command, cpu) {
+export async function startServer(command, cpu, options) {
   const port = command.some((word) => word.includes('{port}')) ? await freePort() : 0;
   const words = command.map((word) => word.replace('{port}', `${port}`));
   // taskset replaces itself by the program: the process id stays the child's.
   if (cpu !== undefined) words.unshift('taskset', '-c', `${cpu}`);
-  const child = spawn(words[0], words.slice(1), { stdio: ['ignore', 'pipe', 'inherit'] });
+  const env = { ...process.env, ...(options && { BENCH_OPTIONS: JSON.stringify(options) }) };
+  const child = spawn(words[0], words.slice(1), { stdio: ['ignore', 'pipe', 'inherit'], env });
   const exited = once(child, 'exit');
   try {
     const started = port ? waitForPort(port) : firstLine(child);

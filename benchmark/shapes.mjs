@@ -1,147 +1,301 @@
-// What is measured: the shapes of load, the candidates, and what the product promises about them.
-import { existsSync, readdirSync } from 'node:fs';
-import { join } from 'node:path';
-import { fileURLToPath } from 'node:url';
-
-export const benchmarkDir = fileURLToPath(new URL('.', import.meta.url));
-export const rootDir = join(benchmarkDir, '..');
-export const targetDir = process.env.CARGO_TARGET_DIR ?? join(rootDir, 'target');
-export const loadBinary = join(targetDir, 'release', 'load');
+// What is measured.
 
 /**
  * @typedef {object} Shape
  * @property {string} text What it is, in words
  * @property {Record<string, string | number | boolean>} load Options of the load generator, without the dashes
+ * @property {View} view Which figures tell something
+ * @property {string} [task] What the server does with messages, with numbers behind it; an echo without it
  * @property {boolean} [unpinned] Whether server and load generator may use all CPUs
  * @property {number} [rounds] Most rounds it is worth
  * @property {boolean} [full] Whether it is only measured with --full
+ * @property {string[]} [candidates] Who takes part unless chosen on the command line; everybody without it
  * @property {boolean} [quiet] Whether the first round also checks that the server uses no CPU afterwards
- * @property {boolean} [ingest] Whether the server counts instead of echoing
- * @property {boolean} [deflate] Whether messages are compressed, each by itself
  */
+/** @typedef {'cost' | 'throughput' | 'distribution' | 'oneWay' | 'idle' | 'rate'} View */
 
-/** @type {Record<string, Shape>} Named connections x payload bytes [x in flight] [-what differs]. */
+const NODE = ['ws', 'reactor', 'uws'];
+const NODE_AND_INLINE = [...NODE, 'reactor_inline', 'reactors_2'];
+const NODE_AND_FLOOR = [...NODE, 'reactor_echo'];
+const MANY = [...NODE_AND_FLOOR, 'reactor_inline', 'tokio_echo', 'uws_cpp'];
+
+/** @type {Record<string, Shape>} Named [what differs-]connections x payload bytes [x in flight] [-what differs]. */
 export const shapes = {
-  '100x20': { text: '100 connections, 20 B', load: { connections: 100, payload: 20 }, quiet: true },
-  '100x20x32': { text: '100 connections, 20 B, 32 in flight', load: { connections: 100, payload: 20, 'in-flight': 32 } },
-  '10x1024': { text: '10 connections, 1 KiB', load: { connections: 10, payload: 1024, binary: true } },
-  '10x16384': { text: '10 connections, 16 KiB', load: { connections: 10, payload: 16384, binary: true } },
-  '200x16384': { text: '200 connections, 16 KiB', load: { connections: 200, payload: 16384, binary: true } },
-  '500x16384': { text: '500 connections, 16 KiB', load: { connections: 500, payload: 16384, binary: true } },
-  '1x20': { text: '1 connection, 20 B', load: { mode: 'latency', payload: 20 } },
-  '1x20-unpinned': { text: '1 connection, 20 B, all CPUs', load: { mode: 'latency', payload: 20 }, unpinned: true },
-  'idle-10000': { text: '10,000 idle connections', load: { mode: 'idle', connections: 10_000 }, rounds: 3 },
-  'deflate-100x1024': {
-    text: '100 connections, 1 KiB JSON, compressed',
-    load: { connections: 100, payload: 1024, deflate: true },
-    deflate: true,
+  '100x20': { ...echo(100, 20), quiet: true },
+  '100x20x32': echo(100, 20, 32),
+  '10x1024': echo(10, 1024),
+  '10x16384': echo(10, 16384),
+  '200x16384': echo(200, 16384),
+  '500x16384': echo(500, 16384),
+  '1x20': { ...echo(1, 20), load: { mode: 'latency', payload: 20 } },
+  '1x20-unpinned': { ...unpinned(1, 20), load: { mode: 'latency', payload: 20 }, full: false, candidates: undefined },
+  'ingest-100x1024': { ...oneWay('one way in', 'ingest', 1024), full: false },
+  rate: { text: 'handshakes, 20 at a time', load: { mode: 'rate', connections: 20 }, view: 'rate', candidates: [...NODE, 'reactor_adopted'] },
+  'idle-10000': idle(10_000),
+
+  '1000x20': full(echo(1000, 20), MANY),
+  '5000x20': full(echo(5000, 20), MANY),
+  '100x20x8': full(echo(100, 20, 8), MANY),
+  '10x1024x8': full(echo(10, 1024, 8), NODE_AND_FLOOR),
+  '10x1024x32': full(echo(10, 1024, 32), NODE_AND_FLOOR),
+  '10x16384x8': full(echo(10, 16384, 8), NODE_AND_FLOOR),
+  '10x16384x32': full(echo(10, 16384, 32), NODE_AND_FLOOR),
+  '100x20-binary': full(echo(100, 20, 1, 'binary'), NODE_AND_FLOOR),
+  '10x1024-text': full(echo(10, 1024, 1, 'text'), NODE_AND_FLOOR),
+  '200x16384-text': full(echo(200, 16384, 1, 'text'), NODE_AND_FLOOR),
+
+  '100x20-unpinned': unpinned(100, 20),
+  '100x20x8-unpinned': unpinned(100, 20, 8),
+  '100x20x32-unpinned': unpinned(100, 20, 32),
+  '1000x20-unpinned': unpinned(1000, 20),
+  '5000x20-unpinned': unpinned(5000, 20),
+  '10x1024-unpinned': unpinned(10, 1024),
+  '10x16384-unpinned': unpinned(10, 16384),
+  '200x16384-unpinned': unpinned(200, 16384),
+  '500x16384-unpinned': unpinned(500, 16384),
+
+  'ingest-100x20': oneWay('one way in', 'ingest', 20),
+  'ingest-100x16384': oneWay('one way in', 'ingest', 16384),
+  'push-100x20': oneWay('one to each every 5 ms', 'push', 20),
+  'push-100x1024': oneWay('one to each every 5 ms', 'push', 1024),
+  'push-100x16384': oneWay('one to each every 5 ms', 'push', 16384),
+  'hello-send': hello('sent', { mode: 'ingest' }, 'ingest'),
+  'hello-echo': hello('echoed, 32 in flight', { 'in-flight': 32 }),
+  'hello-receive': hello('received', { mode: 'push' }, 'burst 13 100000'),
+
+  'latency-1': latency(1),
+  'latency-64': latency(64),
+  'latency-384': latency(384),
+  'latency-1-timeouts': latency(1, 'timeouts'),
+  'latency-64-timeouts': latency(64, 'timeouts'),
+  'latency-384-timeouts': latency(384, 'timeouts'),
+
+  'fanout-1000x20': fanout(20),
+  'fanout-1000x1024': fanout(1024),
+  'tls-100x20': tls(echo(100, 20)),
+  'tls-10x1024': tls(echo(10, 1024)),
+  'tls-10x16384': tls(echo(10, 16384)),
+  'json-100x1024': {
+    ...full(echo(100, 1024, 1, 'text'), NODE),
+    text: '100 connections, 1 KiB JSON, parsed and made again',
+    load: { connections: 100, payload: 1024, json: true },
+    task: 'json',
   },
-  'deflate-100x16384': {
-    text: '100 connections, 16 KiB JSON, compressed',
-    load: { connections: 100, payload: 16384, deflate: true },
-    deflate: true,
+  'busy-100x20': {
+    ...full(echo(100, 20), NODE),
+    text: '100 connections, 20 B, the event loop busy for 2 of 10 ms',
+    task: 'busy',
+    view: 'distribution',
   },
-  'deflate-idle-10000': {
-    text: '10,000 connections idle after 20 compressed echoes of 1 KiB',
-    load: { mode: 'idle', connections: 10_000, payload: 1024, touch: 20, deflate: true },
-    deflate: true,
-    rounds: 3,
-  },
-  '100x20-binary': {
-    text: '100 connections, 20 B binary',
-    load: { connections: 100, payload: 20, binary: true },
-    full: true,
-  },
-  '200x16384-text': {
-    text: '200 connections, 16 KiB text',
-    load: { connections: 200, payload: 16384 },
-    full: true,
-  },
-  '100x20-paced': {
-    text: '100 connections, 20 B every 20 ms',
-    load: { connections: 100, payload: 20, 'pace-ms': 20 },
-    full: true,
-  },
-  '100x20-ingest': {
-    text: '100 connections, 20 B, one way',
-    load: { mode: 'ingest', connections: 100, payload: 20 },
-    full: true,
-    ingest: true,
-  },
+
+  'idle-1000': full(idle(1000)),
+  // One round: ports and patience are limited.
+  'idle-25000': { ...full(idle(25_000), NODE), rounds: 1 },
   'idle-10000-used': {
+    ...full(idle(10_000), NODE),
     text: '10,000 connections idle after an echo',
     load: { mode: 'idle', connections: 10_000, touch: 1 },
-    full: true,
-    rounds: 3,
   },
-  rate: { text: 'handshakes, 20 at a time', load: { mode: 'rate', connections: 20 }, full: true },
+  'deflate-100x1024': deflate('100 connections, 1 KiB JSON, compressed', { connections: 100, payload: 1024 }),
+  'deflate-100x16384': deflate('100 connections, 16 KiB JSON, compressed', { connections: 100, payload: 16384 }),
+  'deflate-idle-10000': {
+    ...deflate('10,000 connections idle after 20 compressed echoes of 1 KiB', {
+      mode: 'idle',
+      connections: 10_000,
+      payload: 1024,
+      touch: 20,
+    }),
+    view: 'idle',
+    rounds: 1,
+  },
+
+  ...crossings(),
 };
 
 /**
- * @typedef {object} Candidate
- * @property {string} text What it is, in words
- * @property {string[]} command Program and arguments; {port} in them is replaced by a free port
- * @property {string} [missing] Why it cannot run, and what to do about it
- * @property {boolean} [rough] Whether it is ad hoc: not asked for the closing handshake
- * @property {boolean} [echoOnly] Whether it has no variants: only echoes, and what is not compressed
+ * Shapes that a run without a choice measures.
+ *
+ * @param {boolean} all Whether also those that are only measured with --full
  */
+export function defaultShapes(all) {
+  return Object.fromEntries(Object.entries(shapes).filter(([, shape]) => all || !shape.full));
+}
 
 /**
- * @returns {Record<string, Candidate>}
+ * Every message comes back. Up to 20 B text, above that binary, unless `kind` says so.
+ *
+ * @param {number} connections
+ * @param {number} payload
+ * @param {number} [inFlight]
+ * @param {'text' | 'binary'} [kind]
+ * @returns {Shape}
  */
-export function candidates() {
-  const server = (/** @type {string} */ name) => [process.execPath, join(benchmarkDir, 'servers', `${name}.mjs`)];
-  const example = join(targetDir, 'release', 'examples', 'reactor_echo');
-  const addon = join(rootDir, 'lib', 'native');
-  const built = existsSync(addon) && readdirSync(addon).some((name) => name.endsWith('.node'));
+function echo(connections, payload, inFlight = 1, kind) {
+  const binary = kind ? kind === 'binary' : payload > 20;
   return {
-    ws: { text: 'ws', command: server('ws') },
-    reactor: { text: 'reactor-ws', command: server('reactor'), missing: built ? undefined : 'build the addon: npm run build' },
-    reactor_adopted: {
-      text: 'reactor-ws behind node:http',
-      command: server('adopted'),
-      missing: built ? undefined : 'build the addon: npm run build',
-    },
-    uws: {
-      text: 'uWebSockets.js',
-      command: server('uws'),
-      missing: process.env.UWS_PATH ? undefined : 'set UWS_PATH to the directory of uWebSockets.js',
-    },
-    reactor_echo: {
-      text: 'reactor without JavaScript',
-      command: [example],
-      echoOnly: true,
-      missing: existsSync(example)
-        ? undefined
-        : 'build it: cargo build --release --no-default-features --features reactor --example reactor_echo',
-    },
-    mio_echo: { text: 'bare mio loop', command: [join(targetDir, 'release', 'mio_echo')], echoOnly: true },
+    text: [count(connections), size(payload) + (kind ? ` ${kind}` : ''), ...(inFlight > 1 ? [`${inFlight} in flight`] : [])].join(', '),
+    load: { connections, payload, ...(inFlight > 1 && { 'in-flight': inFlight }), ...(binary && { binary }) },
+    view: 'cost',
   };
 }
 
-/** Ratios are to these candidates. */
-export const baselines = ['ws', 'reactor_echo'];
+/**
+ * @param {Shape} shape
+ * @param {string[]} [candidates]
+ * @returns {Shape}
+ */
+function full(shape, candidates = shape.candidates) {
+  return { ...shape, full: true, candidates };
+}
 
 /**
- * @typedef {object} Target
- * @property {string} shape
- * @property {string} metric
- * @property {string} text The metric in words
- * @property {number} limit Most that the ratio, or without `against` the figure, may be
- * @property {string} [against] Candidate that the ratio is to
+ * @param {number} connections
+ * @param {number} payload
+ * @param {number} [inFlight]
+ * @returns {Shape}
  */
+function unpinned(connections, payload, inFlight) {
+  const shape = full(echo(connections, payload, inFlight), NODE_AND_INLINE);
+  return { ...shape, text: `${shape.text}, all CPUs`, unpinned: true, view: 'throughput' };
+}
 
-/** @type {Target[]} What reactor-ws is to reach. */
-export const targets = [
-  { shape: '100x20', metric: 'cpu_ns_per_msg', text: 'CPU of all threads', against: 'ws', limit: 0.6 },
-  { shape: '100x20', metric: 'cpu_ns_per_msg', text: 'CPU of all threads', against: 'reactor_echo', limit: 1.1 },
-  { shape: '100x20x32', metric: 'cpu_ns_per_msg', text: 'CPU of all threads', against: 'ws', limit: 1 / 25 },
-  { shape: '200x16384', metric: 'cpu_ns_per_msg', text: 'CPU of all threads', against: 'ws', limit: 0.6 },
-  { shape: '100x20', metric: 'js_cpu_ns_per_msg', text: 'CPU of the JavaScript thread', against: 'ws', limit: 1 / 12 },
-  { shape: '100x20x32', metric: 'js_cpu_ns_per_msg', text: 'CPU of the JavaScript thread', against: 'ws', limit: 1 / 60 },
-  { shape: '200x16384', metric: 'js_cpu_ns_per_msg', text: 'CPU of the JavaScript thread', against: 'ws', limit: 1 / 5 },
-  { shape: '1x20-unpinned', metric: 'p50_us', text: 'median round trip', against: 'ws', limit: 1 },
-  { shape: '100x20', metric: 'idle_cpu_us_per_s', text: 'CPU of an idle server, us per s', limit: 0 },
-  { shape: 'idle-10000', metric: 'idle_cpu_us_per_s', text: 'CPU of an idle server, us per s', limit: 0 },
-  { shape: 'idle-10000', metric: 'rss_per_connection_bytes', text: 'memory per idle connection, B', limit: 1024 },
-];
+/**
+ * @param {string} text
+ * @param {'ingest' | 'push'} mode
+ * @param {number} payload
+ * @returns {Shape}
+ */
+function oneWay(text, mode, payload) {
+  const { load } = echo(100, payload);
+  return {
+    text: `100 connections, ${size(payload)}, ${text}`,
+    load: { mode, ...load },
+    view: 'oneWay',
+    task: mode === 'push' ? `push ${payload} 5` : mode,
+    full: true,
+    candidates: NODE,
+  };
+}
+
+/**
+ * 100,000 messages as long as "Hello, World!" on one connection.
+ *
+ * @param {string} what
+ * @param {Shape['load']} load
+ * @param {string} [task]
+ * @returns {Shape}
+ */
+function hello(what, load, task) {
+  return {
+    text: `100,000 messages of 13 B on one connection, ${what}`,
+    load: { connections: 1, payload: 13, messages: 100_000, ...load },
+    view: 'oneWay',
+    task,
+    full: true,
+    candidates: NODE,
+  };
+}
+
+/**
+ * At least a millisecond between two requests of a connection: the server is not saturated, unless it is too slow for that.
+ *
+ * @param {number} connections
+ * @param {'timeouts'} [task]
+ * @returns {Shape}
+ */
+function latency(connections, task) {
+  return {
+    text: `${count(connections)}, 20 B every ms${task ? ', time limits on each' : ''}`,
+    // It polls: its own wake-up is not to be part of the round trip.
+    load: { connections, payload: 20, 'pace-ms': 1, spin: true, seconds: connections === 1 ? 3 : 1.2 },
+    view: 'distribution',
+    task,
+    full: true,
+    candidates: task ? NODE : [...NODE, 'reactor_inline'],
+  };
+}
+
+/**
+ * @param {number} payload
+ * @returns {Shape}
+ */
+function fanout(payload) {
+  const { load } = echo(1000, payload);
+  return {
+    text: `${size(payload)} of one connection to 1,000`,
+    load: { mode: 'fanout', ...load },
+    view: 'cost',
+    task: 'fanout',
+    full: true,
+    candidates: NODE,
+  };
+}
+
+/**
+ * @param {Shape} shape
+ * @returns {Shape}
+ */
+function tls(shape) {
+  const candidates = ['ws', 'reactor'];
+  return { ...full(shape, candidates), text: `${shape.text}, TLS`, load: { ...shape.load, tls: true }, task: 'tls' };
+}
+
+/**
+ * @param {number} connections
+ * @returns {Shape}
+ */
+function idle(connections) {
+  return {
+    text: `${connections.toLocaleString('en')} idle connections`,
+    load: { mode: 'idle', connections },
+    view: 'idle',
+    rounds: 3,
+    candidates: [...NODE, 'reactor_adopted'],
+  };
+}
+
+/**
+ * @param {string} text
+ * @param {Shape['load']} load
+ * @returns {Shape}
+ */
+function deflate(text, load) {
+  return { text, load: { ...load, deflate: true }, view: 'cost', task: 'deflate', full: true, candidates: NODE };
+}
+
+/**
+ * What a message costs that crosses to JavaScript together with others: as many arrive in one write, and the thread rests
+ * until the next ones.
+ */
+function crossings() {
+  /** @type {Record<string, Shape>} */
+  const made = {};
+  for (const payload of [64, 1024]) {
+    for (const batch of [1, 8, 64, 512]) {
+      made[`crossing-${batch}x${payload}`] = {
+        text: `${batch} of ${size(payload)} together, one way in`,
+        load: { mode: 'ingest', connections: 1, payload, binary: true, batch, 'pace-ms': batch > 64 ? 4 : 1 },
+        view: 'oneWay',
+        task: 'ingest',
+        full: true,
+        rounds: 3,
+        candidates: ['ws', 'reactor'],
+      };
+    }
+  }
+  return made;
+}
+
+/**
+ * @param {number} connections
+ */
+function count(connections) {
+  return `${connections.toLocaleString('en')} connection${connections === 1 ? '' : 's'}`;
+}
+
+/**
+ * @param {number} payload
+ */
+function size(payload) {
+  return payload < 1024 ? `${payload} B` : `${payload / 1024} KiB`;
+}

@@ -74,6 +74,7 @@ module.exports = {
   OUT_END: 12,
   OUT_NO_DELAY: 13,
   OUT_KEEP_ALIVE: 14,
+  OUT_PREPARED: 15,
   OUT_FLAG_FIN: 1,
   OUT_FLAG_WANT_SENT: 2,
   OUT_FLAG_LARGE: 4,

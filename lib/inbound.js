@@ -37,6 +37,8 @@ const TERMINATED = 4;
 const CONVERT = 8;
 /** allowSynchronousEvents is false: one event per turn of the event loop. */
 const ONE_BY_ONE = 16;
+/** What listeners return is of interest: `captureRejections` of node:events. */
+const REJECTIONS = 32;
 const CLOSE_RECEIVED = 0x100;
 const CLOSE_SENT = 0x200;
 const ERROR_EMITTED = 0x400;
@@ -353,6 +355,7 @@ module.exports = {
   HOLDING,
   ONE_BY_ONE,
   PAUSED,
+  REJECTIONS,
   SENDS_WAIT,
   STREAM_PAUSED,
   TERMINATED,

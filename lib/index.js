@@ -2,6 +2,7 @@
 
 const extension = require('./extension');
 const { PerMessageDeflate } = require('./permessage-deflate');
+const { prepare } = require('./prepared');
 const { Receiver } = require('./receiver');
 const { Sender } = require('./sender');
 const { createWebSocketStream } = require('./stream');
@@ -19,5 +20,6 @@ module.exports = Object.assign(WebSocket, {
   WebSocketServer,
   createWebSocketStream,
   extension,
+  prepare,
   subprotocol,
 });

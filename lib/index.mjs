@@ -8,6 +8,7 @@ export const {
   WebSocketServer,
   createWebSocketStream,
   extension,
+  prepare,
   subprotocol,
 } = WebSocket;
 export { WebSocket };

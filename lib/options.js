@@ -3,6 +3,7 @@
 const net = require('node:net');
 const { inspect } = require('node:util');
 
+const { applyMemoryOptions } = require('./deflate-memory');
 const { deflateOptions } = require('./deflate-options');
 const { limit } = require('./limits');
 const { WebSocket } = require('./websocket');
@@ -69,8 +70,9 @@ function merge(given) {
     );
   }
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
-  if (port != null) options.port = portOf(port);
+  if (port != null) options.port = portOf(options);
   for (const name of Object.keys(OWN)) own(options, name);
+  options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   return options;
 }
@@ -100,15 +102,15 @@ function own(options, name) {
 }
 
 /**
- * @param {any} port
+ * @param {any} options
  * @returns {number}
- * @throws {RangeError} ERR_SOCKET_BAD_PORT, as Node
+ * @throws {RangeError | TypeError} ERR_SOCKET_BAD_PORT or ERR_INVALID_ARG_VALUE, as Node
  */
-function portOf(port) {
+function portOf({ backlog, host, port }) {
   const number = typeof port === 'string' && port.trim() !== '' ? Number(port) : port;
   if (typeof number === 'number' && number >>> 0 === number && number <= 0xffff) return number;
-  // Node's own check throws Node's own error.
-  new net.Server().listen({ port });
+  // Node's own check throws Node's own error. Text that is no number would be the path of a pipe.
+  new net.Server().listen(typeof port === 'string' ? { port } : port, host, backlog);
   throw new RangeError(`options.port should be >= 0 and < 65536. Received ${String(port)}.`);
 }
 

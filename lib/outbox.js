@@ -222,15 +222,51 @@ function pushLarge(slot, generation, tag, data) {
   return length;
 }
 
+/**
+ * Gives the reactor a message that any connection may be sent.
+ *
+ * @param {number} number What it is called from now on
+ * @param {boolean} isText
+ * @param {boolean} compress
+ * @param {Uint8Array} data
+ */
+function addPrepared(number, isText, compress, data) {
+  native.prepare(number, isText, compress, data);
+}
+
+/**
+ * A record that sends such a message.
+ *
+ * @param {number} slot
+ * @param {number} generation
+ * @param {number} tag
+ * @param {number} number
+ */
+function pushPrepared(slot, generation, tag, number) {
+  const start = begin(slot, generation, tag, Uint32Array.BYTES_PER_ELEMENT);
+  words[start >>> 2] = number;
+  finish(start, Uint32Array.BYTES_PER_ELEMENT);
+}
+
+/** @param {number} number Of a message that nobody will send again */
+function forgetPrepared(number) {
+  // Records that name it come first.
+  flush();
+  native.forget(number);
+}
+
 module.exports = {
   ARENA_BYTES,
   LARGE_BYTES,
+  addPrepared,
   attach,
   beginBatching,
   cross,
   endBatching,
   flush,
+  forgetPrepared,
   pushBytes,
   pushEmpty,
+  pushPrepared,
   pushText,
 };

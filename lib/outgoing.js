@@ -44,7 +44,7 @@ function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
   // What can be read from a plain object is its own, unless somebody has put it into the prototype of all objects.
   const plain =
-    options.constructor === Object &&
+    Object.getPrototypeOf(options) === PLAIN &&
     PLAIN.binary === undefined &&
     PLAIN.compress === undefined &&
     PLAIN.fin === undefined;
@@ -211,8 +211,8 @@ function callAll(callbacks, next, error) {
   try {
     while (next < callbacks.length) {
       const callback = callbacks[next++];
-      if (error === undefined) callback();
-      else callback(error);
+      // null, as the callbacks of Node's streams get it.
+      callback(error === undefined ? null : error);
     }
   } finally {
     if (next < callbacks.length) process.nextTick(callAll, callbacks, next, error);
@@ -228,7 +228,7 @@ function callAll(callbacks, next, error) {
 function sent(ws, count) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;
   if (callbacks === null) return;
-  if (count === 1) callbacks.shift()?.();
+  if (count === 1) callbacks.shift()?.(null);
   else callAll(callbacks.splice(0, count), 0);
 }
 

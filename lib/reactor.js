@@ -58,10 +58,10 @@ let slabEnd = 0;
  */
 const lent = [];
 let lentBytes = 0;
-/** Whether a handler has detached memory: copies of large batches are kept from then on. */
+/** Memory that came back for good with the last batch. @type {Buffer | null} */
+let handed = null;
+/** Whether a handler has detached memory: large batches are copied from then on. */
 let isWary = false;
-/** What a large batch came in, where it was copied all the same. @type {Buffer | undefined} */
-let original;
 /** The native function of that name. @type {() => number} */
 let drainNative = () => 0;
 let holders = 0;
@@ -114,22 +114,27 @@ function newSlab(least) {
  */
 function drain() {
   const { records } = state;
-  slabStart = state.viewed ? slabEnd : slabStart;
+  const { viewed } = state;
+  if (viewed) slabStart = slabEnd;
   state.viewed = false;
   const count = outbox.cross(drainNative);
+  if (handed !== null) {
+    // Memory that nobody has seen can be used again.
+    lend(viewed && state.bytes === handed ? allocate(lentBytes) : handed);
+    show(slab, slabStart);
+    handed = null;
+  }
   if (count === 0) return 0;
   const id = records[DRAINED_LENT] - 1;
-  original = undefined;
   if (records[DRAINED_HANDED] !== 0) {
-    const handed = /** @type {Buffer} */ (lent[id]);
+    handed = /** @type {Buffer} */ (lent[id]);
     lent[id] = undefined;
     // The slab has nothing of this batch.
     slabEnd = slabStart;
-    if (isWary) original = handed;
-    else show(handed, 0);
+    if (!isWary) show(handed, 0);
   }
-  if (records[DRAINED_HANDED] === 0 || isWary) intoSlab();
-  if (records[DRAINED_HANDED] !== 0 || id === -1) lend();
+  if (handed === null || isWary) intoSlab();
+  if (handed === null && id === -1) lendMore();
   return count;
 }
 
@@ -137,8 +142,8 @@ function drain() {
 function intoSlab() {
   const bytes = state.records[DRAINED_BYTES];
   const id = state.records[DRAINED_LENT] - 1;
+  const from = handed === null ? lent[id] : handed;
   if (bytes > slab.length - slabStart) newSlab(bytes);
-  const from = original === undefined ? lent[id] : original;
   if (from === undefined) state.native.copyBytes(slab, slabStart);
   else if (bytes !== 0) slab.set(new FastBuffer(from.buffer, 0, bytes), slabStart);
   // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
@@ -161,22 +166,23 @@ function show(memory, base) {
  */
 function restore() {
   isWary = true;
-  if (state.records[DRAINED_HANDED] !== 0 && original === undefined) return false;
+  if (state.bytes === handed) return false;
   newSlab(0);
   intoSlab();
   return true;
 }
 
-/** Lends memory in the place of what was handed over. */
-function lend() {
-  let id = lent.indexOf(undefined);
-  if (id === -1) {
-    if (lent.length === LENT_BUFFERS) return;
-    id = lent.push(undefined) - 1;
-  }
-  const memory = allocate(lentBytes);
+/** @param {Buffer} memory That nobody else refers to */
+function lend(memory) {
+  const free = lent.indexOf(undefined);
+  const id = free === -1 ? lent.length : free;
   lent[id] = memory;
   state.native.lend(id, memory);
+}
+
+/** Lends memory, unless enough is lent. */
+function lendMore() {
+  if (lent.length < LENT_BUFFERS || lent.includes(undefined)) lend(allocate(lentBytes));
 }
 
 /**

@@ -29,6 +29,8 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
     this.httpVersionMajor = 1;
     this.httpVersionMinor = minor;
     this.httpVersion = `1.${minor}`;
+    this.upgrade = true;
+    this.complete = true;
     this._headerText = text.slice(versionAt + 2);
     this._owner = owner;
   }
@@ -75,7 +77,10 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
       const list = this._headerText.split('\0');
       if (list.length % 2 === 1) list.pop();
       this._headerText = '';
+      // What comes behind a complete message is trailers to Node.
+      this.complete = false;
       this._addHeaderLines(list, list.length);
+      this.complete = true;
     }
     return /** @type {string[]} */ (this._rawHeaders);
   }

@@ -17,6 +17,7 @@ const { CLIENT, CLOSE_SENT, ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = requ
 const outbox = require('./outbox');
 const outgoing = require('./outgoing');
 const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
+const { PreparedMessage } = require('./prepared');
 
 const { MASK_FLIPPED, command, post } = outgoing;
 
@@ -71,6 +72,10 @@ function masking(ws, mask) {
  * @param {boolean} [isControl]
  */
 function sendInTurn(ws, tag, data, callback, isControl) {
+  if (!isControl && data instanceof PreparedMessage) {
+    sendPrepared(ws, data, callback);
+    return;
+  }
   const blob = outgoing.isBlob(data);
   if (blob && isControl && data.size > 125) outgoing.controlPayload(Buffer.alloc(126));
   const bytes = blob ? null : isControl ? outgoing.controlPayload(data) : outgoing.toBytes(data);
@@ -88,6 +93,22 @@ function sendInTurn(ws, tag, data, callback, isControl) {
 }
 
 /**
+ * @param {any} ws
+ * @param {any} message A PreparedMessage
+ * @param {any} callback
+ */
+function sendPrepared(ws, message, callback) {
+  if ((ws._bits & SENDS_WAIT) === 0) {
+    PreparedMessage.post(message, ws, callback);
+    return;
+  }
+  sendLater(ws, (/** @type {Error | undefined} */ error) => {
+    if (error === undefined) PreparedMessage.post(message, ws, callback);
+    else if (typeof callback === 'function') callback(error);
+  });
+}
+
+/**
  * A send before the connection is open, or after it left OPEN.
  *
  * @param {any} ws
@@ -98,7 +119,7 @@ function sendClosed(ws, data, callback) {
   const state = ws._readyState;
   const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
   if (state === CONNECTING) throw new Error(message);
-  const length = outgoing.byteLength(data);
+  const length = data instanceof PreparedMessage ? data.length : outgoing.byteLength(data);
   if (length !== 0) ws._ensureExtra().lateBytes += length;
   if (callback) process.nextTick(callback, new Error(message));
 }

@@ -83,6 +83,7 @@ class Socket extends EventEmitter {
     this._closed = (owner._bits & GONE) !== 0;
     this._destroyed = false;
     this._unreferenced = false;
+    this._peerSeen = false;
     /** @type {any} */
     this._idle = null;
     // The reactor's counters, as they were seen last: they do not outlive the connection.
@@ -98,15 +99,15 @@ class Socket extends EventEmitter {
   }
 
   get remoteAddress() {
-    return this.destroyed ? undefined : formatAddress(this._owner._remote);
+    return this._knowsPeer() ? formatAddress(this._owner._remote) : undefined;
   }
 
   get remotePort() {
-    return this.destroyed ? undefined : this._owner._ports & 0xffff;
+    return this._knowsPeer() ? this._owner._ports & 0xffff : undefined;
   }
 
   get remoteFamily() {
-    return this.destroyed ? undefined : familyOf(this._owner._remote);
+    return this._knowsPeer() ? familyOf(this._owner._remote) : undefined;
   }
 
   get localAddress() {
@@ -288,6 +289,12 @@ class Socket extends EventEmitter {
   cork() {}
 
   uncork() {}
+
+  /** @returns {boolean} As a net.Socket, it remembers the peer for somebody who has asked before the end */
+  _knowsPeer() {
+    if (!this.destroyed) this._peerSeen = true;
+    return this._peerSeen;
+  }
 
   /** The peer sends no more. Called by its owner. */
   _onEnd() {

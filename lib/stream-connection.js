@@ -271,13 +271,17 @@ function onClose() {
   clearTimeout(connection.closeTimer);
   ws._readyState = CLOSING;
   ws._bits |= GONE;
+  const hasEnded = this._readableState.endEmitted;
   try {
     // A paused stream may have been destroyed with bytes that nobody read.
-    const unread = this._readableState.endEmitted ? 0 : this._readableState.length;
+    const unread = hasEnded ? 0 : this._readableState.length;
     const isOver = connection.failed || (ws._bits & (CLOSE_RECEIVED | TERMINATED)) !== 0;
     if (unread !== 0 && !isOver) connection.input(this.read(unread));
   } finally {
-    inbound.closed(ws, IN_CLOSED);
+    // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come first.
+    const isKnown = hasEnded || connection.failed || (ws._bits & CLOSE_RECEIVED) !== 0;
+    if (isKnown) inbound.closed(ws, IN_CLOSED);
+    else process.nextTick(inbound.closed, ws, IN_CLOSED);
   }
 }
 

@@ -56,7 +56,9 @@ function parse(engine, chunk, sink) {
     parseOn(engine, chunk, sink, progress, (tag, data) => sink.take(tag, data));
     isDone = true;
   } finally {
-    if (!isDone) parseOn(engine, chunk, sink, progress, (tag, data) => sink.takeLater(tag, data));
+    // An engine that has given all records of a chunk would read it as a new one.
+    const isMore = progress.next < progress.count || progress.count === MOST_RECORDS;
+    if (!isDone && isMore) parseOn(engine, chunk, sink, progress, (tag, data) => sink.takeLater(tag, data));
     depth--;
   }
 }

@@ -305,8 +305,10 @@ class WebSocketServer extends EventEmitter {
 
   /** Takes no more upgrades of an HTTP server, which goes on; done when the clients are gone that it knows of. */
   _leave() {
-    if (this._removeListeners !== null) this._removeListeners();
-    this._removeListeners = this._server = null;
+    if (this._removeListeners !== null) {
+      this._removeListeners();
+      this._removeListeners = this._server = null;
+    }
     if (this.clients !== undefined && this.clients.size !== 0) this._shouldEmitClose = true;
     else process.nextTick(emitClose, this);
   }

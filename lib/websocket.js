@@ -31,7 +31,7 @@ const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./s
 const { attachStream } = require('./stream-connection');
 
 const { BINARY, FIN, TEXT, command, post } = outgoing;
-const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
+const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, REJECTIONS, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
 
 /** The one extension there is. */
 const DEFLATE = 'permessage-deflate';
@@ -99,6 +99,7 @@ class WebSocket extends EventEmitter {
     this._events = new /** @type {any} */ (Listeners)();
     const { allowSynchronousEvents = true } = options || {};
     this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
+    if (EventEmitter.captureRejections) this._bits |= REJECTIONS;
     this._protocol = '';
     this._extensionsHeader = '';
     this._readyState = CONNECTING;

@@ -52,6 +52,14 @@ export function parseAva(output) {
   return counts.passed + counts.failed + counts.skipped === 0 ? null : counts;
 }
 
+/** The summary of `node --test` with its reporter `spec`. */
+export function parseNodeTest(output) {
+  const lines = [...output.matchAll(/^ℹ (pass|fail|cancelled|skipped|todo) (\d+)$/gm)];
+  if (lines.length === 0) return null;
+  const { pass, fail, cancelled, skipped, todo } = Object.fromEntries(lines.map(([, name, count]) => [name, +count]));
+  return { passed: pass, failed: fail + cancelled, skipped: skipped + todo };
+}
+
 /** A last line in our own format, from the runners of this repository. */
 export function parseOwn(output) {
   const lines = [...output.matchAll(/^(\d+) passed, (\d+) failed, (\d+) skipped$/gm)];

@@ -15,12 +15,12 @@ export async function setup() {
   await ensureAddon();
 }
 
-/** `npm ci`, if node_modules is missing or older than package-lock.json. */
-export async function ensureDependencies() {
-  const installed = join(root, 'node_modules/.package-lock.json');
-  if (existsSync(installed) && modified(installed) >= modified(join(root, 'package-lock.json'))) return;
-  const { code } = await npm(['ci', '--no-audit', '--no-fund']);
-  if (code !== 0) giveUp('npm ci failed');
+/** `npm ci` in a package of this repository, if its node_modules is missing or older than its package-lock.json. */
+export async function ensureDependencies(folder = root) {
+  const installed = join(folder, 'node_modules/.package-lock.json');
+  if (existsSync(installed) && modified(installed) >= modified(join(folder, 'package-lock.json'))) return;
+  const { code } = await npm(['ci', '--no-audit', '--no-fund', ...(folder === root ? [] : ['--prefix', folder])]);
+  if (code !== 0) giveUp(`npm ci failed${folder === root ? '' : ` in ${folder}`}`);
 }
 
 /** Builds the addon in release, if there is none or it is older than its sources. */

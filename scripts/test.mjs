@@ -23,6 +23,7 @@ const STEPS = [
   { name: 'binding', parse: parseCargo, start: () => cargoTest([], ['engine::', 'bridge::', 'reactor::']) },
   { name: 'ava', parse: parseAva, start: () => tool('ava/entrypoints/cli.mjs', [], { capture: true }) },
   { name: 'ecosystem', parse: parseOwn, start: () => script('__test__/ecosystem/run.mjs') },
+  { name: 'browser', parse: parseOwn, start: () => script('__test__/browser/run.mjs') },
   { name: 'autobahn', parse: parseOwn, start: () => script('__test__/autobahn/run.mjs', ['--quiet']) },
 ];
 

@@ -20,6 +20,18 @@ export interface ServerOptions {
   threshold?: number;
   /** Accepted; nothing depends on it. */
   concurrencyLimit?: number;
+  /**
+   * 'shared': no connection keeps a context between messages; all share those of their thread. Short for
+   * `serverNoContextTakeover` and `clientNoContextTakeover`. 'dedicated': as was negotiated. Not in ws. Default: 'dedicated'
+   * @throws {TypeError} For another value, or with one of those two `false`
+   */
+  compressor?: 'dedicated' | 'shared';
+  /**
+   * Bytes that the contexts of all connections of the process may take, in each direction by itself. What does not fit
+   * is not kept: outgoing messages are compressed each by itself, new clients are asked to do the same. The value that
+   * was given last holds for the whole process. Not in ws. Default: 67108864
+   */
+  budget?: number;
   /** Milliseconds after which unused contexts are freed, up to 2147483647; 0 is never. Not in ws. Default: 0 */
   releaseAfter?: number;
 }

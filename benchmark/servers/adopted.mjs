@@ -2,8 +2,8 @@
 import { createServer } from 'node:http';
 
 import { WebSocketServer } from '../../lib/index.mjs';
-import { serve } from './contract.mjs';
+import { serve, silence } from './contract.mjs';
 
 const http = createServer();
-serve(WebSocketServer, http);
+serve(WebSocketServer, { http, own: { idleTimeout: silence } });
 http.listen(0, '127.0.0.1');

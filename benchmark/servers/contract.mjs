@@ -1,13 +1,24 @@
-// What every benchmark server does: listen on 127.0.0.1, say where, and end on SIGTERM. How it echoes is its own.
+// What every benchmark server does: listen on 127.0.0.1, say where, do its task, and end on SIGTERM.
+//
+// The task is on the command line, `echo` without one; what each one is for is in tasks.mjs and shapes.mjs.
+import { createServer } from 'node:https';
 
-/** First bytes of the message that asks an ingest server for its count. */
-export const MARKER = Buffer.from('#count ');
+import { cert, key } from '../../__test__/helpers/certificate.mjs';
+import { tasks } from './tasks.mjs';
 
-/** Whether to count messages instead of echoing them. */
-export const ingest = process.argv.includes('ingest');
+/** Options that the runner wants; JSON. */
+const options = JSON.parse(process.env.BENCH_OPTIONS ?? '{}');
+
+const [task = 'echo', ...words] = process.argv.slice(2);
+
+/** Name of the task, and its numbers. */
+export const asked = { task, numbers: words.map(Number) };
 
 /** Whether messages are compressed, each by itself. */
-export const deflate = process.argv.includes('deflate');
+export const deflate = task === 'deflate';
+
+/** Milliseconds of silence that every connection is watched for; 0 = it is not. */
+export const silence = task === 'timeouts' ? 30_000 : 0;
 
 /**
  * Tells the runner, which reads the first line of standard output, that the server listens.
@@ -19,48 +30,23 @@ export function listening(port) {
 }
 
 /**
- * Counts the messages of one connection.
- *
- * @returns {(data: Buffer) => string | undefined} Takes a message; returns the answer if it asks for the count
- */
-export function counter() {
-  let messages = 0;
-  let bytes = 0;
-  return (data) => {
-    // The first byte alone rules out nearly all messages.
-    if (data.length > 0 && data[0] === MARKER[0] && data.subarray(0, MARKER.length).equals(MARKER)) {
-      return `${MARKER.toString()}${messages} ${bytes}`;
-    }
-    messages++;
-    bytes += data.length;
-    return undefined;
-  };
-}
-
-/**
  * The program of the servers with the API of ws; only the import and the way in differ.
  *
  * @param {typeof import('ws').WebSocketServer} WebSocketServer
- * @param {import('node:http').Server} [http] Where upgrades come in; its own port without it
+ * @param {{ http?: import('node:http').Server, own?: Record<string, unknown> }} [differences] `http`: where upgrades come in,
+ *   its own port without it; `own`: options that ws does not have
  */
-export function serve(WebSocketServer, http) {
+export function serve(WebSocketServer, { http, own } = {}) {
   const alone = { serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: 0 };
-  const options = { perMessageDeflate: deflate && alone };
-  const wayIn = http ? { server: http } : { host: '127.0.0.1', port: 0 };
-  const server = new WebSocketServer({ ...options, ...wayIn });
+  const behind = http ?? (task === 'tls' ? createServer({ cert, key }).listen(0, '127.0.0.1') : undefined);
+  const wayIn = behind ? { server: behind } : { host: '127.0.0.1', port: 0 };
+  const server = new WebSocketServer({ perMessageDeflate: deflate && alone, ...wayIn, ...own, ...options });
   server.on('listening', () => {
     listening(/** @type {import('node:net').AddressInfo} */ (server.address()).port);
   });
-  server.on('connection', (ws) => {
-    if (ingest) {
-      const count = counter();
-      ws.on('message', (data) => {
-        const answer = count(/** @type {Buffer} */ (data));
-        if (answer !== undefined) ws.send(answer);
-      });
-    } else {
-      ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary }));
-    }
-  });
+  const perform = tasks[asked.task];
+  if (!perform) throw new Error(`no task ${asked.task}`);
+  const serveOne = perform({ all: () => server.clients, numbers: asked.numbers });
+  server.on('connection', (ws) => ws.on('message', /** @type {any} */ (serveOne(ws))));
   process.on('SIGTERM', () => process.exit(0));
 }

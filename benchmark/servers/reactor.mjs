@@ -1,5 +1,5 @@
 // reactor-ws: the same program as ws.mjs.
 import { WebSocketServer } from '../../lib/index.mjs';
-import { serve } from './contract.mjs';
+import { serve, silence } from './contract.mjs';
 
-serve(WebSocketServer);
+serve(WebSocketServer, { own: { idleTimeout: silence } });

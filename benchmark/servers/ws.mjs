@@ -1,6 +1,15 @@
 // ws, with bufferutil: ws uses it by itself when it is installed, the import makes its absence an error.
 import 'bufferutil';
 import { WebSocketServer } from 'ws';
-import { serve } from './contract.mjs';
+import { serve, silence } from './contract.mjs';
 
-serve(WebSocketServer);
+/** ws has no time limit of its own: programs set that of the socket, which reads and writes restart. */
+class Watched extends WebSocketServer {
+  /** @param {import('ws').ServerOptions} options */
+  constructor(options) {
+    super(options);
+    this.on('connection', (ws, request) => request.socket.setTimeout(silence, () => ws.terminate()));
+  }
+}
+
+serve(silence ? Watched : WebSocketServer);

@@ -16,4 +16,4 @@ mod tables;
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
 pub use stream::{StreamEngine, StreamOptions};
-pub use tables::{ProtocolErrorRow, layout, protocol_errors};
+pub use tables::{ProtocolErrorRow, layout, protocol_errors, set_deflate_budget};

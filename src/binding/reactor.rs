@@ -14,6 +14,7 @@ use napi_derive::napi;
 
 use crate::bridge::layout::DRAINED_WORDS;
 use crate::bridge::limits::BATCH_BYTES;
+use crate::engine::{MessageKind, Prepared};
 use crate::reactor::{
     Adoption, Command, ConnectionId, Forward, HEADROOM, Handle, Link, ListenerConfig, Reactor, ReactorConfig,
     Spin, report_failure,
@@ -232,6 +233,19 @@ impl JsReactor {
             }
             _ => Err(Error::new(Status::InvalidArg, "takeLarge: no payload of this number and length")),
         }
+    }
+
+    /// Copies a message that records of the kind `OUT_PREPARED` refer to by `id`.
+    #[napi(catch_unwind)]
+    pub fn prepare(&self, id: u32, is_text: bool, compress: bool, data: &[u8]) -> Result<()> {
+        let kind = if is_text { MessageKind::Text } else { MessageKind::Binary };
+        self.submit(Command::Prepare(id, Box::new(Prepared::new(kind, data, compress))))
+    }
+
+    /// Frees the message; no record that names it may come after this.
+    #[napi(catch_unwind)]
+    pub fn forget(&self, id: u32) -> Result<()> {
+        self.submit(Command::Forget(id))
     }
 
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.

@@ -1,10 +1,11 @@
-//! Numbers and sentences that JavaScript reads from here, so that they exist once.
+//! Numbers and sentences that JavaScript reads from here, so that they exist once; and the one number that it sets for all.
 
 use std::collections::HashMap;
 
 use napi_derive::napi;
 
 use crate::bridge::layout::constants;
+use crate::engine::deflate::Budget;
 use crate::engine::{ErrorClass, ErrorKind};
 
 /// The layout of records and commands by name.
@@ -41,4 +42,11 @@ pub fn protocol_errors() -> Vec<Option<ProtocolErrorRow>> {
         })
     });
     std::iter::once(None).chain(rows).collect()
+}
+
+/// Sets how many bytes the compression contexts of all connections of the process may take, in each direction.
+#[napi(catch_unwind)]
+pub fn set_deflate_budget(bytes: f64) {
+    // Not a number and what is negative are 0.
+    Budget::of_process().set_limit(bytes as usize);
 }

@@ -117,11 +117,19 @@ impl<'a> OutRecords<'a> {
     pub const fn new(bytes: &'a [u8]) -> Self {
         Self { bytes, position: 0 }
     }
+
+    /// The slot of the next record; a record that is cut off may have one too.
+    #[inline]
+    pub fn peek_slot(&self) -> Option<u32> {
+        let header = self.bytes.get(self.position..)?.first_chunk::<4>()?;
+        Some(u32::from_ne_bytes(*header))
+    }
 }
 
 impl Iterator for OutRecords<'_> {
     type Item = OutRecord;
 
+    #[inline]
     fn next(&mut self) -> Option<OutRecord> {
         let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
         let word = |index: usize| header.as_chunks::<4>().0.get(index).map(|word| u32::from_ne_bytes(*word));

@@ -176,6 +176,9 @@ layout! {
     /// probe, 0 = the system's default.
     OUT_KEEP_ALIVE: u8 = 14;
 
+    /// Send a prepared message. Payload: its number, `u32` in the byte order of the machine.
+    OUT_PREPARED: u8 = 15;
+
     /// Outbound flag: last fragment of its message.
     OUT_FLAG_FIN: u8 = 0x01;
     /// Outbound flag: count this in [`IN_SENT`] when its bytes are in the kernel.

@@ -93,11 +93,14 @@ impl ErrorKind {
 
     /// The kind of an error of zlib, by zlib's sentence.
     pub(in crate::engine) fn of_zlib(sentence: &str) -> Option<Self> {
-        // Where it copies from the window, zlib-rs says one of them in its own words.
-        let sentence = if sentence == "invalid distance code too far back" {
-            Self::DeflateDistanceTooFar.row().sentence
-        } else {
-            sentence
+        // Where it copies from the window, zlib-rs says one of them in its own words. Where it decodes without looking at
+        // the end of its input, it forgets which of three it was: a literal, a distance, or one that is too far back. The last
+        // is what nearly all broken streams come to.
+        let sentence = match sentence {
+            "invalid distance code too far back" | "repeated call with bad state" => {
+                Self::DeflateDistanceTooFar.row().sentence
+            }
+            known => known,
         };
         TABLE.iter().find(|row| row.sentence == sentence).map(|row| row.kind)
     }

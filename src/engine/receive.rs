@@ -129,7 +129,7 @@ impl Engine {
         frame.key.rotate_left(len % 4);
         frame.remaining -= len as u64;
         if frame.opcode.is_control() {
-            self.control.extend_from_slice(bytes);
+            self.control.get_or_insert_default().extend_from_slice(bytes);
         } else {
             let extension = self.extension.as_deref_mut();
             self.message.append(config, extension, bytes, frame.fin, frame.remaining)?;
@@ -140,7 +140,7 @@ impl Engine {
             return Ok(None);
         }
         self.stage = Stage::Header;
-        let body = std::mem::take(&mut self.control);
+        let body = self.control.take().map_or_else(Vec::new, |body| *body);
         match frame.opcode {
             OpCode::Continuation | OpCode::Text | OpCode::Binary => self.message.end_frame(config, frame.fin),
             OpCode::Ping => Ok(Some(Event::Ping(Payload::Owned(body)))),
@@ -171,7 +171,7 @@ impl Engine {
         *pos = input.len();
         self.stage = Stage::Failed;
         self.end_incoming();
-        self.control = Vec::new();
+        self.control = None;
         Event::Error(error)
     }
 

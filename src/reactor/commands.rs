@@ -5,12 +5,13 @@ use std::time::Duration;
 use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords};
 use crate::bridge::layout::{
     OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT,
-    OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_RESPOND, OUT_RESUME, OUT_TERMINATE,
-    OUT_TEXT, OUT_WRITE,
+    OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED, OUT_RESPOND, OUT_RESUME,
+    OUT_TERMINATE, OUT_TEXT, OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
-use crate::engine::{CloseCode, FrameKind};
+use crate::engine::{CloseCode, FrameKind, Prepared};
 
+use super::config::COMPRESS_BUDGET;
 use super::connection::{HEADROOM, Phase};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -35,24 +36,38 @@ impl<C: Consumer> Reactor<C> {
 
     /// Applies records in order; `large` are the payloads of those that say so.
     fn on_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>) {
-        let mut large = large.into_iter();
-        let mut records = OutRecords::new(bytes).peekable();
-        while let Some(record) = records.next() {
-            // Taken even when the connection is gone, or the next record would get this one's payload.
-            let owned = if record.is_large() { Some(large.next().unwrap_or_default()) } else { None };
-            let bytes = bytes.get(record.range.clone()).unwrap_or_default();
-            let more = records.peek().is_some_and(|next| next.slot == record.slot);
-            let payload = Outbound { bytes, owned, more };
-            self.guarded(record.slot, |reactor| reactor.on_record(&record, payload));
+        let mut records = Records { records: OutRecords::new(bytes), bytes, large: large.into_iter() };
+        // A panic in a record leaves the following ones where they are.
+        while let Some(first) = records.next() {
+            self.guarded(first.0.slot, |reactor| reactor.on_run(first, &mut records));
         }
     }
 
+    /// Applies a record and those behind it that are for the same connection.
+    fn on_run<'a>(&mut self, first: (OutRecord, Outbound<'a>), records: &mut Records<'a>) {
+        let slot = first.0.slot;
+        let mut next = Some(first);
+        while let Some((record, payload)) = next {
+            self.on_record(&record, payload);
+            if !self.work.doomed.is_empty() {
+                return;
+            }
+            next = if records.records.peek_slot() == Some(slot) { records.next() } else { None };
+        }
+    }
+
+    #[inline]
     fn on_record(&mut self, record: &OutRecord, payload: Outbound<'_>) {
         let id = ConnectionId { slot: record.slot, generation: record.generation };
         let Some(connection) = self.connections.get(id) else { return };
         let mut session = Session { id, connection, work: &mut self.work };
         if record.kind == OUT_ACCEPT {
             return self.on_accept_record(id, payload.bytes);
+        }
+        if record.kind == OUT_PREPARED {
+            let number = payload.bytes.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+            let prepared = number.and_then(|number| self.prepared.get_mut(&number));
+            return prepared.map_or((), |prepared| send_prepared(&mut session, prepared, record.flags));
         }
         submit(&mut session, Head { kind: record.kind, flags: record.flags, aux: record.aux }, payload);
     }
@@ -64,6 +79,25 @@ impl<C: Consumer> Reactor<C> {
             session.want_read();
             self.feed(id.slot, &rest);
         }
+    }
+}
+
+/// The records of a chunk that are still to be applied.
+struct Records<'a> {
+    records: OutRecords<'a>,
+    bytes: &'a [u8],
+    large: std::vec::IntoIter<Vec<u8>>,
+}
+
+impl<'a> Records<'a> {
+    #[inline]
+    fn next(&mut self) -> Option<(OutRecord, Outbound<'a>)> {
+        let record = self.records.next()?;
+        // Taken even when the connection is gone, or the next record would get this one's payload.
+        let owned = if record.is_large() { Some(self.large.next().unwrap_or_default()) } else { None };
+        let bytes = self.bytes.get(record.range.clone()).unwrap_or_default();
+        let more = self.records.peek_slot() == Some(record.slot);
+        Some((record, Outbound { bytes, owned, more }))
     }
 }
 
@@ -97,6 +131,9 @@ struct Head {
 /// Applies a record, unless it has to wait for a message that is being compressed.
 fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
     let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME);
+    if session.connection.deferred.is_none() && !session.connection.engine.has_deflate() {
+        return apply(session, head, payload);
+    }
     let len = payload.as_slice().len();
     let data = is_data(head.kind) && session.connection.engine.has_deflate();
     let waits = if data { session.must_wait(head.flags, len) } else { session.connection.deferred.is_some() };
@@ -112,6 +149,25 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
         return mark(session, head.flags);
     }
     apply(session, head, payload);
+}
+
+/// Sends a message that others get too: the same bytes, unless this connection needs its own.
+fn send_prepared(session: &mut Session<'_>, prepared: &mut Prepared, flags: u8) {
+    let connection = &mut *session.connection;
+    let frame = if connection.deferred.is_none() && connection.takes_frames() {
+        connection.engine.prepared_frame(prepared, COMPRESS_BUDGET)
+    } else {
+        None
+    };
+    if let Some(frame) = frame {
+        session.account(wire_len(prepared.payload().len(), false));
+        session.shared(frame);
+        return mark(session, flags);
+    }
+    let kind = if prepared.kind() == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
+    let compress = if prepared.compress() { OUT_FLAG_COMPRESS } else { 0 };
+    let head = Head { kind, flags: flags & OUT_FLAG_WANT_SENT | OUT_FLAG_FIN | compress, aux: 0 };
+    submit(session, head, Outbound { bytes: prepared.payload(), owned: None, more: true });
 }
 
 /// Applies what waited and is no data frame.

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use crate::engine;
-use crate::engine::deflate::{DEFAULT_BUDGET, Settings};
+use crate::engine::deflate::Settings;
 use crate::engine::handshake::extensions::Acceptance;
 
 /// What every connection of one listener (or one adopted socket) is served with.
@@ -72,19 +72,14 @@ pub struct ReactorConfig {
     /// accepted. Unfinished messages count only while the consumer has something to take, which is what lifts the
     /// pressure. Default: 64 MiB.
     pub total_mark: usize,
-    /// Bytes that contexts for compressing may take that are kept between messages, all connections together; what does
-    /// not fit is not kept. Default: 64 MiB.
-    pub deflate_budget: usize,
+    /// Bytes that compression contexts may take that are kept between messages, all connections together, see
+    /// [`crate::engine::deflate::Budget`]; `None`: together with those of all reactors of the process. Default: `None`.
+    pub deflate_budget: Option<usize>,
 }
 
 impl Default for ReactorConfig {
     fn default() -> Self {
-        Self {
-            spin: Spin::Automatic,
-            connection_mark: 1 << 20,
-            total_mark: 64 << 20,
-            deflate_budget: DEFAULT_BUDGET,
-        }
+        Self { spin: Spin::Automatic, connection_mark: 1 << 20, total_mark: 64 << 20, deflate_budget: None }
     }
 }
 

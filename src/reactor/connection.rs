@@ -64,7 +64,9 @@ pub(super) struct Connection {
     /// Bytes queued by the consumer's sends since the connection opened.
     pub(super) accepted: u64,
     /// Values of `outgoing.pushed()` at which the consumer wants to hear that all up to it is in the kernel.
-    pub(super) marks: Vec<u64>,
+    /// `None` instead of empty.
+    #[expect(clippy::box_collection, reason = "16 bytes less for each connection")]
+    pub(super) marks: Option<Box<Vec<u64>>>,
     /// Sends that wait for a message that is being compressed.
     pub(super) deferred: Option<Box<Deferred>>,
     /// When compression contexts were used last; `None` when there are none to release.
@@ -138,7 +140,7 @@ impl Connection {
             held: 0,
             received: 0,
             accepted: 0,
-            marks: Vec::new(),
+            marks: None,
             deferred: None,
             contexts_used: None,
         }
@@ -204,14 +206,12 @@ impl Connection {
 
     /// How many send marks have been reached; they are taken off the list.
     pub(super) fn take_sent(&mut self) -> u32 {
-        if self.marks.is_empty() {
-            return 0;
-        }
+        let Some(marks) = &mut self.marks else { return 0 };
         let written = self.outgoing.written();
-        let reached = self.marks.partition_point(|&mark| mark <= written);
-        self.marks.drain(..reached);
-        if self.marks.is_empty() {
-            self.marks = Vec::new();
+        let reached = marks.partition_point(|&mark| mark <= written);
+        marks.drain(..reached);
+        if marks.is_empty() {
+            self.marks = None;
         }
         reached as u32
     }

@@ -8,9 +8,10 @@ use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEX
 use crate::engine::FrameKind;
 use crate::engine::deflate::{Params, Pool};
 use crate::engine::frame::wire_len;
+use crate::engine::handshake::extensions::Acceptance;
 
 use super::Reactor;
-use super::config::{COMPRESS_BUDGET, COMPRESS_SLICE};
+use super::config::{COMPRESS_BUDGET, COMPRESS_SLICE, DeflateConfig};
 use super::connection::HEADROOM;
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -36,10 +37,10 @@ pub(super) struct Compression {
 const REUSED: usize = 64 << 10;
 
 impl Compression {
-    /// Nothing under way; `budget` is that of the pool.
-    pub(super) fn new(budget: usize) -> Self {
+    /// Nothing under way; `budget` is that of [`ReactorConfig`](super::ReactorConfig).
+    pub(super) fn new(budget: Option<usize>) -> Self {
         Self {
-            pool: Arc::new(Pool::new(budget)),
+            pool: Arc::new(budget.map_or_else(Pool::of_process, Pool::new)),
             message: Vec::new(),
             budget: COMPRESS_BUDGET,
             deferred: VecDeque::new(),
@@ -50,6 +51,11 @@ impl Compression {
 
     pub(super) fn begin_turn(&mut self) {
         self.budget = COMPRESS_BUDGET;
+    }
+
+    /// So many bytes have been compressed.
+    pub(super) fn spend(&mut self, bytes: usize) {
+        self.budget = self.budget.saturating_sub(bytes);
     }
 
     pub(super) fn end_turn(&mut self) {
@@ -134,6 +140,13 @@ impl<C: Consumer> Reactor<C> {
 }
 
 impl Session<'_> {
+    /// What is accepted at the moment: no connection may keep a context for what comes in once those use the budget up.
+    pub(super) fn acceptance(&self, deflate: &DeflateConfig) -> Acceptance {
+        let full = self.work.compression.pool.budget().is_full();
+        let Acceptance { client_no_context_takeover, .. } = deflate.acceptance;
+        Acceptance { client_no_context_takeover: client_no_context_takeover || full, ..deflate.acceptance }
+    }
+
     /// Turns permessage-deflate on, as it was negotiated.
     pub(super) fn enable_deflate(&mut self, params: Params) {
         let config = &self.connection.config;
@@ -190,7 +203,7 @@ impl Session<'_> {
         }
         let mut compressed = std::mem::take(&mut self.work.compression.message);
         self.connection.engine.compress(payload, fin, &mut compressed);
-        self.work.compression.budget = self.work.compression.budget.saturating_sub(payload.len());
+        self.work.compression.spend(payload.len());
         self.frame(data_kind(kind), fin, &compressed);
         self.note_contexts();
         if compressed.capacity() <= REUSED {
@@ -216,7 +229,7 @@ impl Session<'_> {
             let last = slice.len() == rest.len();
             connection.engine.compress(slice, fin && last, &mut deferred.compressed);
             deferred.done += slice.len();
-            self.work.compression.budget = self.work.compression.budget.saturating_sub(slice.len());
+            self.work.compression.spend(slice.len());
             self.note_contexts();
             if !last {
                 return false;

@@ -9,7 +9,7 @@ use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
 use crate::bridge::room::Lent;
 use crate::engine::deflate::Params;
-use crate::engine::{CloseCode, MessageKind};
+use crate::engine::{CloseCode, MessageKind, Prepared};
 
 use super::config::ListenerConfig;
 use super::connections::ConnectionId;
@@ -36,6 +36,10 @@ pub enum Command {
     CloseListener(u32),
     /// Serves a socket whose upgrade was answered elsewhere.
     Adopt(Box<Adoption>),
+    /// Takes a message that records of the kind `OUT_PREPARED` refer to by this number.
+    Prepare(u32, Box<Prepared>),
+    /// The message of this number will not be sent again.
+    Forget(u32),
     /// Ends `run` after what is queued has been tried to write.
     Stop,
 }

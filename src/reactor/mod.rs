@@ -47,6 +47,7 @@ use mio::{Events, Interest, Poll, Token, Waker};
 
 use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
+use crate::engine::Prepared;
 
 pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
 pub use connection::HEADROOM;
@@ -78,6 +79,8 @@ pub struct Reactor<C: Consumer> {
     consumer: C,
     connections: Connections,
     listeners: HashMap<u32, Listener>,
+    /// Messages that may be sent to any connection, by the number that commands name them by.
+    prepared: HashMap<u32, Box<Prepared>>,
     work: Work,
     spinner: Spinner,
     starving: bool,
@@ -131,6 +134,7 @@ impl<C: Consumer> Reactor<C> {
             consumer,
             connections: Connections::new(MAX_SLOTS),
             listeners: HashMap::new(),
+            prepared: HashMap::new(),
             work,
             spinner: Spinner::new(config.spin),
             starving: false,
@@ -224,6 +228,8 @@ impl<C: Consumer> Reactor<C> {
                 }
                 Command::CloseListener(id) => self.on_close_listener(id),
                 Command::Adopt(adoption) => self.on_adopt(*adoption),
+                Command::Prepare(id, prepared) => drop(self.prepared.insert(id, prepared)),
+                Command::Forget(id) => drop(self.prepared.remove(&id)),
                 Command::Stop => self.stopping = true,
             }
         }

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use socket2::{SockRef, TcpKeepalive};
 
 use crate::engine::frame::write_before;
-use crate::engine::{CloseCode, FrameKind, MessageKind};
+use crate::engine::{CloseCode, FrameKind, MessageKind, PreparedFrame};
 
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
@@ -187,7 +187,7 @@ impl Session<'_> {
     /// Reports, through `on_sent`, when all that was queued so far is in the kernel.
     pub fn mark(&mut self) {
         let pushed = self.connection.outgoing.pushed();
-        self.connection.marks.push(pushed);
+        self.connection.marks.get_or_insert_default().push(pushed);
         self.touch();
     }
 
@@ -250,6 +250,17 @@ impl Session<'_> {
             self.write_now(&[IoSlice::new(&header), IoSlice::new(payload)]);
         }
         now
+    }
+
+    /// Queues a whole frame that other connections send too.
+    pub(super) fn shared(&mut self, frame: PreparedFrame) {
+        self.work.compression.spend(frame.compressed);
+        if frame.bytes.len() < IN_PLACE {
+            self.connection.outgoing.push(&frame.bytes, &[], &mut self.work.pool);
+        } else {
+            self.connection.outgoing.push_shared(frame.bytes);
+        }
+        self.touch();
     }
 
     fn may_write_now(&self, len: usize) -> bool {

@@ -100,8 +100,8 @@ fn on_upgrade<C: Consumer>(
         return Step::Wait;
     }
     let config = session.connection.config.clone();
-    let acceptance = config.deflate.as_ref().map(|deflate| &deflate.acceptance);
-    let options = Options { path: config.path.as_deref(), deflate: acceptance };
+    let acceptance = config.deflate.as_ref().map(|deflate| session.acceptance(deflate));
+    let options = Options { path: config.path.as_deref(), deflate: acceptance.as_ref() };
     let checked = check(request, &options);
     let verdict = checked.as_ref().map(|_| ()).map_err(|&refusal| refusal);
     let rest = || bytes.get(request.head_len()..).unwrap_or_default().to_vec();

@@ -3,6 +3,8 @@
 use std::error::Error;
 use std::time::Duration;
 
+use crate::messages::MIN_JSON;
+
 /// What one run does.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
@@ -10,6 +12,10 @@ pub(crate) enum Mode {
     Echo,
     /// Send only; the server counts, and a marker at the end asks for the count.
     Ingest,
+    /// Read only: the server sends by itself once it is asked to.
+    Push,
+    /// One connection sends, all receive.
+    Fanout,
     /// Open connections, hold them, report the server's memory and CPU time.
     Idle,
     /// Handshakes per second: connect, upgrade, drop.
@@ -22,6 +28,8 @@ impl Mode {
         match self {
             Self::Echo => "echo",
             Self::Ingest => "ingest",
+            Self::Push => "push",
+            Self::Fanout => "fanout",
             Self::Idle => "idle",
             Self::Rate => "rate",
         }
@@ -45,6 +53,12 @@ pub(crate) struct Args {
     pub(crate) binary: bool,
     /// JSON through permessage-deflate, no context takeover on either side.
     pub(crate) deflate: bool,
+    /// Text that is JSON.
+    pub(crate) json: bool,
+    /// TLS, with whatever certificate the server has.
+    pub(crate) tls: bool,
+    /// Ingest: messages of one write; zero = as many as 64 KiB hold.
+    pub(crate) batch: usize,
     /// Length of the measured window.
     pub(crate) seconds: Duration,
     /// Ends the measured window after this many messages instead.
@@ -73,7 +87,7 @@ pub(crate) struct Args {
 pub(crate) const USAGE: &str = "\
 usage: load --port N [options]
 
-  --mode echo|ingest|idle|rate|latency   default echo; latency = echo with 1 connection, 1 in flight
+  --mode echo|ingest|push|fanout|idle|rate|latency   default echo; latency = echo with 1 connection, 1 in flight
   --host ADDRESS        IP address, default 127.0.0.1
   --path PATH           request target of the handshake, default /
   --pid N               server process to read CPU time and memory of
@@ -82,10 +96,13 @@ usage: load --port N [options]
   --in-flight N         requests outstanding per connection, default 1
   --binary | --text     kind of message, default text
   --deflate             JSON through permessage-deflate without context takeover
+  --json                text that is JSON
+  --tls                 over TLS, with whatever certificate the server has
+  --batch N             ingest: messages of one write, default as many as 64 KiB hold
   --seconds S           measured window, default 1.5
   --messages N          end the window after N messages instead
   --warmup S            before the window, default 0.3
-  --pace-ms MS          least time between requests, default 0
+  --pace-ms MS          least time between requests (ingest: between writes), default 0
   --pin CPU             run on this CPU
   --hold S              idle: how long to hold, default 2
   --touch N             idle: messages each connection echoes first, default 0
@@ -109,6 +126,8 @@ impl Args {
                 "--binary" => args.binary = true,
                 "--text" => args.binary = false,
                 "--deflate" => args.deflate = true,
+                "--json" => args.json = true,
+                "--tls" => args.tls = true,
                 "--no-close" => args.no_close = true,
                 "--spin" => args.spin = true,
                 _ => {
@@ -131,6 +150,7 @@ impl Args {
             "--connections" => self.connections = value.parse()?,
             "--payload" => self.payload = value.parse()?,
             "--in-flight" => self.in_flight = value.parse()?,
+            "--batch" => self.batch = value.parse()?,
             "--seconds" => self.seconds = seconds(value)?,
             "--messages" => self.messages = Some(value.parse()?),
             "--warmup" => self.warmup = seconds(value)?,
@@ -155,6 +175,8 @@ impl Args {
                 Mode::Echo
             }
             "ingest" => Mode::Ingest,
+            "push" => Mode::Push,
+            "fanout" => Mode::Fanout,
             "idle" => Mode::Idle,
             "rate" => Mode::Rate,
             _ => return Err("unknown mode".into()),
@@ -172,8 +194,11 @@ impl Args {
         if self.connections >= 1 << 24 {
             return Err("--connections must be below 2^24: a message carries 24 bits of it".into());
         }
-        if self.deflate && self.mode == Mode::Ingest {
+        if self.deflate && matches!(self.mode, Mode::Ingest | Mode::Push | Mode::Fanout) {
             return Err("--deflate is for echo, idle and latency".into());
+        }
+        if self.json && (self.binary || self.deflate || self.payload < MIN_JSON) {
+            return Err(format!("--json is text, not compressed, of at least {MIN_JSON} bytes").into());
         }
         Ok(())
     }
@@ -192,6 +217,9 @@ impl Default for Args {
             in_flight: 1,
             binary: false,
             deflate: false,
+            json: false,
+            tls: false,
+            batch: 0,
             seconds: Duration::from_millis(1500),
             messages: None,
             warmup: Duration::from_millis(300),

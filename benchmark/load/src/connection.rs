@@ -3,10 +3,9 @@
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
 
-use mio::net::TcpStream;
-
 use crate::matcher::Matcher;
 use crate::messages::{Messages, push_masked};
+use crate::socket::Socket;
 
 /// Bytes read at once; shared by all connections.
 pub(crate) const INPUT: usize = 128 << 10;
@@ -17,7 +16,7 @@ const CLOSE: [u8; 8] = [0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8];
 /// A connection with its outstanding requests.
 pub(crate) struct Connection {
     /// The socket.
-    pub(crate) stream: TcpStream,
+    pub(crate) stream: Socket,
     number: usize,
     matcher: Matcher,
     /// Requests sent so far.
@@ -36,7 +35,7 @@ pub(crate) struct Received {
 
 impl Connection {
     /// A connection that may have `in_flight` requests outstanding.
-    pub(crate) fn new(stream: TcpStream, number: usize, in_flight: usize) -> Self {
+    pub(crate) fn new(stream: Socket, number: usize, in_flight: usize) -> Self {
         let sent_at = vec![0; in_flight.next_power_of_two()].into_boxed_slice();
         Self { stream, number, matcher: Matcher::default(), sent: 0, sent_at, unsent: Vec::new() }
     }
@@ -62,6 +61,7 @@ impl Connection {
 
     /// Writes what the socket did not take before.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
+        self.stream.flush()?;
         if self.unsent.is_empty() {
             return Ok(());
         }

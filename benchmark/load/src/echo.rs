@@ -8,7 +8,6 @@ use std::time::{Duration, Instant};
 
 use hdrhistogram::Histogram;
 use mio::event::Event;
-use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::args::Args;
@@ -17,6 +16,7 @@ use crate::messages::{Messages, Random};
 use crate::open::open;
 use crate::process::{self, CpuTime};
 use crate::report::{self, Report};
+use crate::socket::Socket;
 
 /// Runs the closed loop and reports.
 ///
@@ -90,12 +90,12 @@ pub(crate) struct ClosedLoop<'a> {
 
 impl<'a> ClosedLoop<'a> {
     /// The sockets.
-    pub(crate) fn streams(&mut self) -> impl Iterator<Item = &mut TcpStream> {
+    pub(crate) fn streams(&mut self) -> impl Iterator<Item = &mut Socket> {
         self.connections.iter_mut().map(|connection| &mut connection.stream)
     }
 
     /// Takes over open connections.
-    pub(crate) fn new(args: &'a Args, streams: Vec<TcpStream>) -> Result<Self, Box<dyn Error>> {
+    pub(crate) fn new(args: &'a Args, streams: Vec<Socket>) -> Result<Self, Box<dyn Error>> {
         let poll = Poll::new()?;
         let mut connections = Vec::with_capacity(streams.len());
         for (number, mut stream) in streams.into_iter().enumerate() {
@@ -233,7 +233,8 @@ impl<'a> ClosedLoop<'a> {
             answered += received.count;
             // A short read has emptied the socket; more would be a new event. Only the end of the stream
             // would not.
-            if length < self.input.len() && !event.is_read_closed() {
+            let stream = &self.connections[number].stream;
+            if stream.is_empty_after(length, self.input.len()) && !event.is_read_closed() {
                 break;
             }
         }

@@ -4,7 +4,6 @@ use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
 use std::time::{Duration, Instant};
 
-use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::args::Args;
@@ -14,6 +13,7 @@ use crate::messages::{MARKER, Messages};
 use crate::open::open;
 use crate::process::CpuTime;
 use crate::report::Report;
+use crate::socket::Socket;
 
 /// Bytes prepared for one write.
 const BATCH: usize = 64 << 10;
@@ -56,7 +56,7 @@ struct Ingest<'a> {
 }
 
 struct Sender {
-    stream: TcpStream,
+    stream: Socket,
     sent: u64,
     unsent: Vec<u8>,
     writable: bool,
@@ -84,10 +84,18 @@ impl<'a> Ingest<'a> {
     fn pump(&mut self, length: Duration, goal: u64) -> Result<(), Box<dyn Error>> {
         let mut events = Events::with_capacity(1024);
         let end = Instant::now() + length;
-        let at_once = (BATCH / self.messages.request_len()).max(1) as u64;
+        let full = (BATCH / self.messages.request_len()).max(1);
+        let at_once = if self.args.batch == 0 { full } else { self.args.batch } as u64;
         let mut left = goal;
+        let mut due = Instant::now();
         while left > 0 && Instant::now() < end {
-            let mut wait = self.args.timeout.min(end.saturating_duration_since(Instant::now()));
+            let now = Instant::now();
+            if now < due {
+                self.turn(&mut events, due - now)?;
+                continue;
+            }
+            due = now + self.args.pace;
+            let mut wait = self.args.timeout.min(end.saturating_duration_since(now));
             for (number, sender) in self.senders.iter_mut().enumerate().filter(|(_, sender)| sender.writable)
             {
                 let count = at_once.min(left);
@@ -129,6 +137,7 @@ impl<'a> Ingest<'a> {
             let number = event.token().0;
             let sender = &mut self.senders[number];
             if event.is_writable() {
+                sender.stream.flush()?;
                 let unsent = std::mem::take(&mut sender.unsent);
                 sender.writable = true;
                 sender.write(&unsent)?;

@@ -6,6 +6,7 @@
 mod args;
 mod connection;
 mod echo;
+mod fanout;
 mod handshake;
 mod idle;
 mod ingest;
@@ -14,8 +15,10 @@ mod messages;
 mod open;
 mod packed;
 mod process;
+mod push;
 mod rate;
 mod report;
+mod socket;
 
 use std::error::Error;
 use std::io::Write;
@@ -42,6 +45,8 @@ fn run(args: &Args) -> Result<String, Box<dyn Error>> {
     match args.mode {
         Mode::Echo => echo::run(args),
         Mode::Ingest => ingest::run(args),
+        Mode::Push => push::run(args),
+        Mode::Fanout => fanout::run(args),
         Mode::Idle => idle::run(args),
         Mode::Rate => rate::run(args),
     }

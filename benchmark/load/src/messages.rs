@@ -4,9 +4,11 @@
 //! the comparison:
 //!
 //! ```text
-//! payload = digits(sequence, connection), 12 bytes ++ fill[offset(sequence, connection)..]
+//! payload = prefix ++ digits(sequence, connection), 12 bytes ++ separator ++ fill[offset(sequence, connection)..] ++ tail
 //! ```
-//! The digits are 6 bits each in `0x30..=0x6f`; text fill is of the same alphabet, binary fill uses all byte
+//! Prefix, separator and tail are empty except in JSON, where the fill is records of 32 bytes:
+//! `["<digits>",{"id":1234567,"name":"abcdefg"},...,"<x up to the length>"]`. That is what JSON.stringify makes of it.
+//! The digits are 6 bits each in `0x30..=0x70` without the backslash; text fill is of the same alphabet, binary fill uses all byte
 //! values. A payload under 12 bytes keeps the first digits: low sequence digits first, so that neighbours
 //! still differ.
 
@@ -17,18 +19,30 @@ use crate::packed::Packed;
 const DIGITS: usize = 12;
 /// Number of offsets into the fill; a power of two, small enough for the table to stay in a level 2 cache.
 const OFFSETS: usize = 1 << 16;
+/// Bytes of a record of JSON.
+const RECORD: usize = 32;
 
 /// First bytes of the message that asks an ingest server for its count; no payload of a run starts so. The
 /// server answers with one text message: these bytes, the number of messages, a space, and their bytes, in
 /// decimal.
 pub(crate) const MARKER: &[u8] = b"#count ";
 
+/// Fewest bytes of JSON: prefix, digits, separator and a tail without letters.
+pub(crate) const MIN_JSON: usize = 2 + DIGITS + 2 + 3;
+
 /// Makes requests and tells their responses.
 pub(crate) struct Messages {
     payload: usize,
     first_byte: u8,
     response_header: Header,
+    prefix: &'static [u8],
+    separator: &'static [u8],
     fill: Vec<u8>,
+    /// Payload bytes from the fill.
+    filled: usize,
+    /// What an offset into the fill is a multiple of.
+    step: usize,
+    tail: Vec<u8>,
     masks: Random,
     /// What is sent instead, if messages are compressed.
     packed: Option<Packed>,
@@ -47,7 +61,12 @@ impl Messages {
             payload,
             first_byte,
             response_header: Header::new(first_byte, payload, None),
+            prefix: b"",
+            separator: b"",
             fill: fill.collect(),
+            filled: payload.saturating_sub(DIGITS),
+            step: 1,
+            tail: Vec::new(),
             masks: random,
             packed: None,
         }
@@ -55,8 +74,35 @@ impl Messages {
 
     /// The messages that `args` ask for.
     pub(crate) fn of(args: &Args) -> Self {
+        if args.json {
+            return Self::json(args.payload, args.seed);
+        }
         let packed = args.deflate.then(|| Packed::new(args.payload, args.binary, args.seed));
         Self { packed, ..Self::new(args.payload, args.binary, args.seed) }
+    }
+
+    /// Text that JSON.parse takes and JSON.stringify makes again; `payload` is at least [`MIN_JSON`].
+    fn json(payload: usize, seed: u64) -> Self {
+        let mut random = Random::new(seed ^ 0x6a73_6f6e);
+        let mut record = || {
+            let letters: String =
+                (0..7).map(|_| char::from(b'a' + (random.next() >> 33) as u8 % 26)).collect();
+            format!("{{\"id\":{},\"name\":\"{letters}\"}},", 1_000_000 + (random.next() >> 33) % 9_000_000)
+        };
+        let filled = (payload - MIN_JSON) / RECORD * RECORD;
+        let fill: String = (0..(OFFSETS + filled) / RECORD).map(|_| record()).collect();
+        let mut tail = vec![b'"'];
+        tail.resize(payload - MIN_JSON - filled + 1, b'x');
+        tail.extend_from_slice(b"\"]");
+        Self {
+            prefix: b"[\"",
+            separator: b"\",",
+            fill: fill.into_bytes(),
+            filled,
+            step: RECORD,
+            tail,
+            ..Self::new(payload, false, seed)
+        }
     }
 
     /// Compressed messages, if they are.
@@ -82,6 +128,13 @@ impl Messages {
         }
         out.extend_from_slice(Header::new(self.first_byte, self.payload, Some(mask)).as_slice());
         let (digits, fill) = self.parts(connection, sequence);
+        if !self.prefix.is_empty() {
+            return push_masked(
+                out,
+                &[self.prefix, &digits, self.separator, fill, &self.tail].concat(),
+                mask,
+            );
+        }
         // 12 is a multiple of 4: the fill starts in phase 0 again.
         let [a, b, c, d] = mask;
         let mut masked = [a, b, c, d, a, b, c, d, a, b, c, d];
@@ -96,6 +149,7 @@ impl Messages {
     pub(crate) fn matches(&self, connection: usize, sequence: u64, at: usize, found: &[u8]) -> bool {
         let (digits, fill) = self.parts(connection, sequence);
         if at == 0
+            && self.prefix.is_empty()
             && let Some(rest) = found.strip_prefix(self.response_header.as_slice())
             && let Some((found_digits, found_fill)) = rest.split_first_chunk::<DIGITS>()
             && found_fill.len() == fill.len()
@@ -103,7 +157,9 @@ impl Messages {
             // The common case, a whole response: the loop below would say the same.
             return *found_digits == digits && found_fill == fill;
         }
-        let parts = [self.response_header.as_slice(), &digits[..self.payload.min(DIGITS)], fill];
+        let digits = &digits[..self.payload.min(DIGITS)];
+        let parts =
+            [self.response_header.as_slice(), self.prefix, digits, self.separator, fill, &self.tail[..]];
         let mut skip = at;
         let mut rest = found;
         for part in parts {
@@ -134,8 +190,8 @@ impl Messages {
             four.copy_from_slice(&spread);
         }
         let hash = (sequence ^ connection << 40).wrapping_mul(0x9e37_79b9_7f4a_7c15);
-        let offset = (hash >> 48) as usize % OFFSETS;
-        (digits, &self.fill[offset..offset + self.payload.saturating_sub(DIGITS)])
+        let offset = (hash >> 48) as usize % OFFSETS / self.step * self.step;
+        (digits, &self.fill[offset..offset + self.filled])
     }
 }
 
@@ -215,7 +271,8 @@ impl Random {
 }
 
 fn digit(value: u64) -> u8 {
-    0x30 + (value & 0x3f) as u8
+    let byte = 0x30 + (value & 0x3f) as u8;
+    if byte < b'\\' { byte } else { byte + 1 }
 }
 
 #[cfg(test)]
@@ -245,6 +302,19 @@ mod tests {
                     assert!(messages.matches(3, 99, cut, &bytes[cut..]), "{payload} from {cut}");
                 }
             }
+        }
+    }
+
+    #[test]
+    fn json_has_its_length_and_matches() {
+        for payload in [MIN_JSON, 20, 50, 51, 52, 1024] {
+            let mut messages = Messages::json(payload, 7);
+            let bytes = response(&mut messages, 3, 99);
+            assert!(messages.matches(3, 99, 0, &bytes) && !messages.matches(3, 98, 0, &bytes));
+            let text = std::str::from_utf8(&bytes[bytes.len() - payload..]).unwrap();
+            assert!(text.starts_with("[\"") && text.ends_with("\"]"), "{text}");
+            assert_eq!(text.matches("{\"id\":").count(), (payload - MIN_JSON) / RECORD);
+            assert!(!text.contains('\\'));
         }
     }
 

@@ -5,12 +5,12 @@ use std::io::{ErrorKind, Read, Write};
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
 
-use mio::net::TcpStream;
 use mio::{Events, Interest, Poll, Token};
 
 use crate::args::Args;
 use crate::handshake::Handshake;
 use crate::messages::Random;
+use crate::socket::{Connector, Socket};
 
 /// Connections that open at once: well below any server's accept queue.
 const AT_ONCE: usize = 64;
@@ -19,7 +19,7 @@ const AT_ONCE: usize = 64;
 ///
 /// # Errors
 /// A connection cannot be made, its handshake fails, or none gets on within the timeout.
-pub(crate) fn open(args: &Args, count: usize) -> Result<Vec<TcpStream>, Box<dyn Error>> {
+pub(crate) fn open(args: &Args, count: usize) -> Result<Vec<Socket>, Box<dyn Error>> {
     let mut opened = Vec::with_capacity(count);
     Opener::new(args, AT_ONCE.min(count))?.run(
         |started| started < count,
@@ -34,7 +34,7 @@ pub(crate) fn open(args: &Args, count: usize) -> Result<Vec<TcpStream>, Box<dyn 
 /// Several handshakes at a time, each started when another one is done.
 pub(crate) struct Opener<'a> {
     args: &'a Args,
-    address: SocketAddr,
+    connector: Connector,
     poll: Poll,
     random: Random,
     slots: Vec<Option<Opening>>,
@@ -42,7 +42,7 @@ pub(crate) struct Opener<'a> {
 }
 
 struct Opening {
-    stream: TcpStream,
+    stream: Socket,
     handshake: Handshake,
     unsent: usize,
     since: Instant,
@@ -53,7 +53,7 @@ impl<'a> Opener<'a> {
     pub(crate) fn new(args: &'a Args, at_once: usize) -> Result<Self, Box<dyn Error>> {
         Ok(Self {
             args,
-            address: SocketAddr::new(args.host.parse()?, args.port),
+            connector: Connector::new(SocketAddr::new(args.host.parse()?, args.port), args.tls)?,
             poll: Poll::new()?,
             random: Random::new(args.seed ^ 0x6f70_656e),
             slots: (0..at_once).map(|_| None).collect(),
@@ -66,7 +66,7 @@ impl<'a> Opener<'a> {
     pub(crate) fn run(
         &mut self,
         mut more: impl FnMut(usize) -> bool,
-        mut on_open: impl FnMut(TcpStream, Duration) -> Result<(), Box<dyn Error>>,
+        mut on_open: impl FnMut(Socket, Duration) -> Result<(), Box<dyn Error>>,
     ) -> Result<(), Box<dyn Error>> {
         let mut events = Events::with_capacity(self.slots.len());
         for slot in 0..self.slots.len() {
@@ -103,7 +103,7 @@ impl<'a> Opener<'a> {
         let handshake =
             Handshake::new(&self.args.host, self.args.port, &self.args.path, nonce, self.args.deflate);
         let since = Instant::now();
-        let mut stream = TcpStream::connect(self.address)?;
+        let mut stream = self.connector.connect()?;
         self.poll.registry().register(&mut stream, Token(slot), Interest::READABLE | Interest::WRITABLE)?;
         self.slots[slot] = Some(Opening { stream, unsent: handshake.request.len(), handshake, since });
         Ok(())
@@ -132,7 +132,7 @@ impl Opening {
                 Ok(0) => return Err("the server closed the connection during the handshake".into()),
                 Ok(length) => {
                     if self.handshake.feed(&input[..length])? {
-                        self.stream.set_nodelay(true)?;
+                        self.stream.set_nodelay()?;
                         return Ok(true);
                     }
                 }

@@ -3,8 +3,6 @@
 use std::error::Error;
 use std::time::{Duration, Instant};
 
-use socket2::SockRef;
-
 use crate::args::Args;
 use crate::echo::{cpu, report_afterwards};
 use crate::open::Opener;
@@ -32,7 +30,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
                 opened += 1;
                 histogram.saturating_record(took.as_nanos() as u64);
                 // A reset leaves no port in TIME_WAIT: there are fewer ports than handshakes in a minute.
-                SockRef::from(&stream).set_linger(Some(Duration::ZERO))?;
+                stream.reset_on_drop()?;
                 Ok(())
             },
         )?;

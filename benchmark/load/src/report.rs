@@ -21,6 +21,8 @@ impl Report {
         report.integer("in_flight", args.in_flight as u64);
         report.text("kind", if args.binary { "binary" } else { "text" });
         report.integer("deflate", args.deflate.into());
+        report.integer("tls", args.tls.into());
+        report.integer("batch", args.batch as u64);
         report.number("pace_ms", args.pace.as_secs_f64() * 1e3);
         report
     }
@@ -73,9 +75,10 @@ impl Report {
         self.number("load_cpu_share", share(own.total));
     }
 
-    /// Adds the quantiles of `histogram` (nanoseconds) in microseconds.
+    /// Adds mean and quantiles of `histogram` (nanoseconds) in microseconds.
     pub(crate) fn latencies(&mut self, histogram: &Histogram<u64>) {
         let quantiles = [("p50", 0.5), ("p90", 0.9), ("p99", 0.99), ("p999", 0.999), ("p9999", 0.9999)];
+        self.number("mean_us", histogram.mean() / 1e3);
         for (name, quantile) in quantiles {
             self.number(&format!("{name}_us"), histogram.value_at_quantile(quantile) as f64 / 1e3);
         }

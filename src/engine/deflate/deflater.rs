@@ -5,19 +5,24 @@ use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Method, Status};
 use super::inflater::TRAILER;
 use super::settings::{Settings, deflate_window_bits};
 
-/// What makes two compressors exchangeable.
+/// What makes two compressors exchangeable, and what they make of the same message the same.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(super) struct Recipe(DeflateConfig);
+pub(in crate::engine) struct Recipe {
+    config: DeflateConfig,
+    /// As negotiated: `config` has what zlib can do.
+    window_bits: u8,
+}
 
 impl Recipe {
     pub(super) fn new(settings: &Settings, window_bits: u8) -> Self {
-        Self(DeflateConfig {
+        let config = DeflateConfig {
             level: i32::from(settings.level.clamp(-1, 9)),
             method: Method::Deflated,
             window_bits: -i32::from(deflate_window_bits(window_bits)),
             mem_level: i32::from(settings.mem_level.clamp(1, 9)),
             strategy: settings.strategy,
-        })
+        };
+        Self { config, window_bits }
     }
 }
 
@@ -29,7 +34,7 @@ pub(super) struct Deflater {
 
 impl Deflater {
     pub(super) fn new(recipe: Recipe) -> Self {
-        Self { zlib: Box::new(Deflate::new_with_config(recipe.0)), recipe }
+        Self { zlib: Box::new(Deflate::new_with_config(recipe.config)), recipe }
     }
 
     pub(super) fn recipe(&self) -> Recipe {

@@ -84,6 +84,9 @@ impl Extension {
             compressed: false,
             whole: false,
         };
+        if incoming.takeover {
+            pool.budget().reserve();
+        }
         Self { pool, incoming, outgoing }
     }
 
@@ -161,13 +164,27 @@ impl Extension {
         self.outgoing.compressed = false;
     }
 
+    /// How messages are compressed at the moment, if each is compressed by itself.
+    pub(in crate::engine) fn recipe_without_context(&mut self) -> Option<Recipe> {
+        self.keep_context();
+        (!self.outgoing.kept).then_some(self.outgoing.recipe)
+    }
+
+    /// Before the first frame of a message: keeps a context from now on, if that was negotiated and the budget allows it.
+    fn keep_context(&mut self) {
+        let outgoing = &mut self.outgoing;
+        if outgoing.takeover && !outgoing.kept {
+            outgoing.kept = self.pool.budget().keep(outgoing.bytes);
+        }
+    }
+
     /// Appends the compressed payload of a frame of ours to `out`.
     pub(in crate::engine) fn deflate(&mut self, payload: &[u8], first: bool, fin: bool, out: &mut Vec<u8>) {
+        if first {
+            self.keep_context();
+        }
         let mut shared = self.pool.lock();
         let outgoing = &mut self.outgoing;
-        if first && outgoing.takeover && !outgoing.kept {
-            outgoing.kept = shared.keep(outgoing.bytes);
-        }
         let Outgoing { recipe, kept, .. } = *outgoing;
         let alone = first && fin && !kept;
         if alone && let Some(compressed) = shared.compressed(recipe, payload) {
@@ -202,7 +219,7 @@ impl Extension {
                 shared.give_deflater(deflater);
             }
             if std::mem::take(&mut self.outgoing.kept) {
-                shared.unkeep(self.outgoing.bytes);
+                self.pool.budget().unkeep(self.outgoing.bytes);
             }
         }
         if !self.incoming.begun
@@ -248,8 +265,11 @@ impl Incoming {
 
 impl Drop for Extension {
     fn drop(&mut self) {
+        if self.incoming.takeover {
+            self.pool.budget().unreserve();
+        }
         if self.outgoing.kept {
-            self.pool.lock().unkeep(self.outgoing.bytes);
+            self.pool.budget().unkeep(self.outgoing.bytes);
         }
     }
 }

@@ -16,13 +16,14 @@
 //! ```text
 //!   INFLATER_BYTES             unless the peer has no context takeover, after its first compressed message
 //! + Settings::deflater_bytes   unless we have no context takeover, after our first compressed message,
-//!                              and only while the kept ones of all connections stay within the pool's budget
+//!                              and only while the kept ones of all connections stay within the [`Budget`]
 //! ```
 //!
 //! and nothing at all where neither side has context takeover. A kept context that was not used for a while may be
 //! [released](crate::engine::Engine::release_contexts): for outgoing messages that costs compression, never
 //! correctness; for incoming ones at most 32 KiB of history remain.
 
+mod budget;
 mod deflater;
 mod extension;
 mod inflater;
@@ -30,7 +31,9 @@ mod pool;
 mod settings;
 mod whole;
 
+pub use budget::{Budget, DEFAULT_BUDGET};
+pub(in crate::engine) use deflater::Recipe;
 pub(in crate::engine) use extension::{Extension, Incomplete};
 pub use inflater::INFLATER_BYTES;
-pub use pool::{DEFAULT_BUDGET, Pool};
+pub use pool::Pool;
 pub use settings::{Params, Settings, Strategy};

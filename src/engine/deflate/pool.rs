@@ -1,13 +1,11 @@
 //! What the connections of a thread share: contexts, scratch memory, the last compressed message.
 
-use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use super::budget::Budget;
 use super::deflater::{Deflater, Recipe};
 use super::inflater::Inflater;
 use super::whole::Whole;
-
-/// Bytes that kept contexts for outgoing messages may take, all connections of a pool together: 64 MiB.
-pub const DEFAULT_BUDGET: usize = 64 << 20;
 
 /// Contexts of each kind that wait for the next message. Only messages in fragments need several at a time.
 const SPARE: usize = 4;
@@ -18,6 +16,7 @@ const LONGEST_REMEMBERED: usize = 1 << 20;
 
 /// Contexts that connections borrow. One for each thread that has engines; it is locked while a message is worked on.
 pub struct Pool {
+    budget: Arc<Budget>,
     shared: Mutex<Shared>,
 }
 
@@ -26,9 +25,6 @@ pub(super) struct Shared {
     inflaters: Vec<Inflater>,
     deflaters: Vec<Deflater>,
     whole: Option<Box<Whole>>,
-    budget: usize,
-    /// Bytes of the contexts for outgoing messages that connections keep.
-    kept: usize,
     /// Bytes inflated since [`Pool::take_work`], and those they were inflated from.
     pub(super) work: usize,
     last: Option<Remembered>,
@@ -44,25 +40,32 @@ struct Remembered {
 }
 
 impl Pool {
-    /// An empty pool. Contexts for outgoing messages that would take more than `budget` bytes are not kept.
+    /// An empty pool with a budget of its own, of so many bytes.
     pub fn new(budget: usize) -> Self {
+        Self::within(Arc::new(Budget::new(budget)))
+    }
+
+    /// An empty pool that shares the budget of the process.
+    pub fn of_process() -> Self {
+        Self::within(Budget::of_process())
+    }
+
+    fn within(budget: Arc<Budget>) -> Self {
         let shared = Shared {
             scratch: Box::default(),
             inflaters: Vec::new(),
             deflaters: Vec::new(),
             whole: None,
-            budget,
-            kept: 0,
             work: 0,
             last: None,
             reused: 0,
         };
-        Self { shared: Mutex::new(shared) }
+        Self { budget, shared: Mutex::new(shared) }
     }
 
-    /// Bytes of contexts for outgoing messages that connections keep.
-    pub fn kept(&self) -> usize {
-        self.lock().kept
+    /// What its contexts may take.
+    pub fn budget(&self) -> &Budget {
+        &self.budget
     }
 
     /// Messages that were sent as they had been compressed for another connection.
@@ -119,20 +122,6 @@ impl Shared {
     /// The compressor of messages without context.
     pub(super) fn whole(&mut self) -> &mut Whole {
         self.whole.get_or_insert_with(|| Box::new(Whole::new()))
-    }
-
-    /// Whether a connection may keep a context of so many bytes; they count from now on.
-    pub(super) fn keep(&mut self, bytes: usize) -> bool {
-        let fits = self.kept.saturating_add(bytes) <= self.budget;
-        if fits {
-            self.kept += bytes;
-        }
-        fits
-    }
-
-    /// A kept context is kept no more.
-    pub(super) fn unkeep(&mut self, bytes: usize) {
-        self.kept = self.kept.saturating_sub(bytes);
     }
 
     /// What `plain` was compressed to, if it is the message that was compressed last, in the same way.

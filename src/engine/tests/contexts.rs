@@ -59,11 +59,11 @@ fn contexts_beyond_the_budget_are_not_kept() {
         })
         .collect();
     assert_eq!(engines.iter().map(Engine::holds_contexts).collect::<Vec<_>>(), [true, false]);
-    assert_eq!(pool.kept(), bytes);
+    assert_eq!(pool.budget().outgoing(), bytes);
     engines.remove(0);
-    assert_eq!(pool.kept(), 0);
+    assert_eq!(pool.budget().outgoing(), 0);
     sent(&mut engines[0], b"second", true);
-    assert_eq!(pool.kept(), bytes);
+    assert_eq!(pool.budget().outgoing(), bytes);
 }
 
 /// Releasing contexts between messages changes nothing but the length of what is sent.

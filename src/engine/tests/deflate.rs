@@ -29,7 +29,7 @@ pub(super) fn deflating(params: Params) -> Engine {
 }
 
 /// A frame of a client; the key masks nothing.
-fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
+pub(super) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
         len @ 0..=125 => bytes.push(0x80 | len as u8),

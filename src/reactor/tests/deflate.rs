@@ -7,9 +7,9 @@ use super::server::reactor;
 use super::turns::until;
 use super::*;
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PING};
-use crate::engine::deflate::{Params, Pool, Settings};
+use crate::engine::deflate::{INFLATER_BYTES, Params, Pool, Settings};
 use crate::engine::{Config, Engine, Event, FrameKind, Role};
-use crate::reactor::{DeflateConfig, ListenerConfig};
+use crate::reactor::{DeflateConfig, ListenerConfig, ReactorConfig};
 
 fn listener(release_after: Duration) -> ListenerConfig {
     let settings = Settings { threshold: 0, ..Settings::default() };
@@ -169,7 +169,9 @@ fn z10_bombs_leave_room_for_others() {
 #[test]
 fn contexts_are_freed_when_they_are_not_used() {
     for (after, freed) in [(Duration::from_millis(1), true), (Duration::ZERO, false)] {
-        let (mut reactor, address, seen) = reactor(Setup { listener: listener(after), ..Setup::default() });
+        let config = ReactorConfig { deflate_budget: Some(1 << 30), ..ReactorConfig::default() };
+        let setup = Setup { listener: listener(after), reactor: config, ..Setup::default() };
+        let (mut reactor, address, seen) = reactor(setup);
         let mut client = Client::connect(address);
         client.write(Peer::offer("").as_bytes());
         until(&mut reactor, |_| seen.try_recv().is_ok());
@@ -181,12 +183,34 @@ fn contexts_are_freed_when_they_are_not_used() {
             until(&mut reactor, |_| seen.try_recv().is_ok());
             assert_eq!(peer.receive(), b"remember me");
             if freed {
-                until(&mut reactor, |reactor| reactor.work.compression.pool.kept() == 0);
+                until(&mut reactor, |reactor| reactor.work.compression.pool.budget().outgoing() == 0);
                 assert!(!reactor.connections.get_mut(0).unwrap().engine.holds_contexts());
             } else {
-                assert_eq!(reactor.work.compression.pool.kept(), Settings::default().deflater_bytes(15));
+                assert_eq!(
+                    reactor.work.compression.pool.budget().outgoing(),
+                    Settings::default().deflater_bytes(15)
+                );
                 assert!(reactor.work.compression.release_at.is_none());
             }
         }
     }
+}
+
+/// The policy of the budget: what was negotiated holds, new connections are asked to do without.
+#[test]
+fn a_full_budget_is_negotiated() {
+    let budget = Some(2 * INFLATER_BYTES + 1);
+    let config = ReactorConfig { deflate_budget: budget, ..ReactorConfig::default() };
+    let setup = Setup { listener: listener(Duration::ZERO), reactor: config, ..Setup::default() };
+    let (mut reactor, address, seen) = reactor(setup);
+    let mut open = |offer: &str| {
+        let mut client = Client::connect(address);
+        client.write(Peer::offer(offer).as_bytes());
+        until(&mut reactor, |_| seen.try_recv().is_ok());
+        (client.read_head().contains("client_no_context_takeover"), client)
+    };
+    let (asked, clients): (Vec<_>, Vec<_>) = (0..4).map(|_| open("")).unzip();
+    assert_eq!(asked, [false, false, true, true]);
+    drop(clients);
+    until(&mut reactor, |reactor| reactor.work.compression.pool.budget().incoming() == 0);
 }

@@ -1,0 +1,51 @@
+// Scenarios: small programs that run on ws and on this package, with logs that must be the same.
+import { createRequire } from 'node:module';
+
+import { Context, WAYS } from './context.mjs';
+
+const require = createRequire(import.meta.url);
+export const IMPLEMENTATIONS = { ws: require('ws'), ours: require('../../lib/index.js') };
+
+/** Milliseconds after which a scenario hangs. */
+const DEADLINE = 20_000;
+
+/** A section of the contract. */
+export function section(name) {
+  const scenarios = [];
+  const add = (ways) => (title, run) => {
+    if (scenarios.some((other) => other.title === `${name}: ${title}`)) throw new Error(`twice: ${name}: ${title}`);
+    scenarios.push({ title: `${name}: ${title}`, ways, run });
+  };
+  return {
+    scenarios,
+    /** Over all ways in to a server. */
+    all: add(WAYS),
+    /** Over the ways that have a server of the module `http` in the end. */
+    http: add(WAYS.slice(1)),
+    /** Over the ways in which a WebSocketServer listens by itself. */
+    listening: add(WAYS.slice(0, 2)),
+    /** Once; `c.listen()` listens on a port. */
+    once: add([undefined]),
+    /** Over the given ways. */
+    over: (...ways) => add(ways),
+  };
+}
+
+/** The lanes of a scenario on one implementation. */
+export async function run(scenario, way, implementation) {
+  const context = new Context(IMPLEMENTATIONS[implementation], way);
+  let timer;
+  const deadline = new Promise((_, reject) => {
+    timer = setTimeout(() => {
+      const log = JSON.stringify(context.lanes, null, 2);
+      reject(new Error(`${scenario.title} hangs on ${implementation}, way ${way}: ${log}`));
+    }, DEADLINE);
+  });
+  try {
+    await Promise.race([scenario.run(context), deadline]);
+    return context.lanes;
+  } finally {
+    clearTimeout(timer);
+    await context.end();
+  }
+}

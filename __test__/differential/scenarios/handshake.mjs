@@ -1,0 +1,169 @@
+// The answers to upgrade requests, byte for byte.
+import net from 'node:net';
+
+import { section } from '../scenario.mjs';
+
+const s = section('handshake');
+export default s;
+
+/** One request, and everything that comes back. */
+async function ask(c, port, fields, wss) {
+  wss?.once('connection', (ws) => {
+    c.log('server', 'connection', ws.protocol, ws.extensions);
+    ws.terminate();
+  });
+  const peer = await c.peer(port);
+  await peer.upgrade(fields);
+  await peer.closed();
+  if (peer.head.includes(' 101 ')) c.log('peer', peer.head);
+}
+
+/** A server with these options, and one request for each of several `fields`. */
+function answers(title, options, ...requests) {
+  s.all(title, async (c) => {
+    const { wss, port } = await c.listen(options);
+    for (const fields of requests) await ask(c, port, fields, wss);
+  });
+}
+
+answers('accepted', {}, {});
+answers('accepted: version 8', {}, { 'Sec-WebSocket-Version': '8' });
+answers('accepted: names in other cases', {}, { Upgrade: 'WebSocket', Connection: 'keep-alive, UPGRADE' });
+answers('accepted: without Host', {}, { Host: null, line: 'GET / HTTP/1.1', 'X-Other': 'a' });
+answers('method', {}, { line: 'POST / HTTP/1.1' }, { line: 'HEAD / HTTP/1.1' }, { line: 'PUT /x HTTP/1.1' });
+answers('Upgrade', {}, { Upgrade: 'h2c' }, { Upgrade: 'websocket, foo' });
+answers(
+  'Sec-WebSocket-Key',
+  {},
+  { 'Sec-WebSocket-Key': null },
+  { 'Sec-WebSocket-Key': '' },
+  { 'Sec-WebSocket-Key': 'P5l8BJcZwRc=' },
+  { 'Sec-WebSocket-Key': 'dGhlIHNhbXBsZSBub25jZQ' },
+  { 'Sec-WebSocket-Key': '!GhlIHNhbXBsZSBub25jZQ==' },
+  { 'Sec-WebSocket-Key': ['dGhlIHNhbXBsZSBub25jZQ==', 'dGhlIHNhbXBsZSBub25jZQ=='] },
+);
+answers(
+  'Sec-WebSocket-Version',
+  {},
+  { 'Sec-WebSocket-Version': null },
+  { 'Sec-WebSocket-Version': '7' },
+  { 'Sec-WebSocket-Version': '12' },
+  { 'Sec-WebSocket-Version': '14' },
+  { 'Sec-WebSocket-Version': '13, 8' },
+  { 'Sec-WebSocket-Version': 'thirteen' },
+  { 'Sec-WebSocket-Version': '' },
+);
+answers('a version that is a number in another form', {}, { 'Sec-WebSocket-Version': '013' }, { 'Sec-WebSocket-Version': '0xd' });
+answers('path', { path: '/chat' }, { line: 'GET /chat HTTP/1.1' }, { line: 'GET /chat?a=/b HTTP/1.1' });
+answers(
+  'another path',
+  { path: '/chat' },
+  { line: 'GET / HTTP/1.1' },
+  { line: 'GET /chat/ HTTP/1.1' },
+  { line: 'GET /CHAT HTTP/1.1' },
+  { line: 'GET /x?/chat HTTP/1.1' },
+  { line: 'GET http://example.com/chat HTTP/1.1' },
+);
+answers('subprotocols: the first one is chosen', {}, { 'Sec-WebSocket-Protocol': 'b, a' }, { 'Sec-WebSocket-Protocol': ' c ' });
+answers('subprotocols in two headers', {}, { 'Sec-WebSocket-Protocol': ['one', 'two'] });
+answers(
+  'subprotocols that are no list',
+  {},
+  ...['', ',', 'a,,b', 'a,a', 'a b', 'a;b', 'a, ', '"a"', 'a\x80'].map((value) => ({ 'Sec-WebSocket-Protocol': value })),
+);
+answers('extensions when compression is off', {}, { 'Sec-WebSocket-Extensions': '~~~ nonsense ,,' });
+answers('the order of the checks', {}, { line: 'POST / HTTP/1.1', Upgrade: 'x', 'Sec-WebSocket-Key': 'x' });
+answers(
+  'the order of the checks, further on',
+  { path: '/a' },
+  { Upgrade: 'x', 'Sec-WebSocket-Key': 'x', 'Sec-WebSocket-Version': '1' },
+  { 'Sec-WebSocket-Key': 'x', 'Sec-WebSocket-Version': '1', 'Sec-WebSocket-Protocol': ',' },
+  { 'Sec-WebSocket-Version': '1', 'Sec-WebSocket-Protocol': ',' },
+  { 'Sec-WebSocket-Protocol': ',' },
+);
+
+s.over('port')('a request that is no upgrade', async (c) => {
+  const { port } = await c.listen();
+  for (const fields of [{ Upgrade: null, Connection: 'close' }, { line: 'POST / HTTP/1.1', Upgrade: null, Connection: 'close' }]) {
+    await ask(c, port, fields);
+  }
+});
+
+s.over('port')('a request without Connection: Upgrade', async (c) => {
+  const { port } = await c.listen();
+  await ask(c, port, { Connection: 'close' });
+});
+
+s.over('port')('what is not HTTP', async (c) => {
+  const { port } = await c.listen();
+  for (const line of ['\r\n\r\nnonsense\r\n\r\n', 'GET / HTTP/9.9\r\n\r\n', 'GET /\r\n\r\n', '\x16\x03\x01\x02\x00\x01\x00']) {
+    const peer = await c.peer(port);
+    await peer.send(line);
+    peer.end();
+    await peer.closed();
+  }
+});
+
+s.all('the request in the connection event', async (c) => {
+  const fields = {
+    line: 'GET /path?query=1&b=%20 HTTP/1.1',
+    'X-Repeated': ['a', 'b'],
+    'X-UPPER': 'Value',
+    Cookie: ['a=1', 'b=2'],
+    'X-Latin': 'caf\xe9',
+    Origin: 'https://example.com',
+  };
+  const { req, ws, peer, closed } = await c.open({}, { request: fields });
+  c.log('request', req.method, req.url, req.httpVersion, req.httpVersionMajor, req.httpVersionMinor);
+  c.log('request', req.headers);
+  c.log('request', req.rawHeaders);
+  c.log('request', req.headersDistinct);
+  c.log('request', req.trailers, req.complete, req.aborted, req.statusCode, req.upgrade);
+  c.log('request', req.socket === ws._socket, req.connection === req.socket, req.socket.remoteAddress);
+  peer.end();
+  await closed;
+});
+
+s.all('the request is an IncomingMessage that can be read to its end', async (c) => {
+  const { IncomingMessage } = await import('node:http');
+  const { req, peer, closed } = await c.open();
+  c.log('request', req instanceof IncomingMessage, typeof req.on, req.readable, req.destroyed);
+  peer.end();
+  await closed;
+});
+
+s.all('the client ends before the answer', async (c) => {
+  const { wss, port } = await c.listen({
+    verifyClient: (info, done) => info.req.socket.on('end', () => setImmediate(done, true)),
+  });
+  wss.on('connection', () => c.log('server', 'connection'));
+  const peer = await c.peer(port);
+  peer.answersEnd = true;
+  await peer.upgrade();
+  peer.end();
+  await peer.closed();
+});
+
+s.all('two requests in one packet: the second one is no frame', async (c) => {
+  const { upgradeRequest } = await import('../../helpers/raw-client.mjs');
+  await c.session({}, () => {}, { early: Buffer.from(upgradeRequest()) });
+});
+
+s.all('ws._socket: addresses', async (c) => {
+  const { ws, peer, closed } = await c.open();
+  const { remoteAddress, remotePort, remoteFamily, localAddress, localPort, localFamily } = ws._socket;
+  if (c.way !== 'stream') c.hidePort(remotePort);
+  c.log('socket', remoteAddress, remotePort === peer.socket.localPort, remoteFamily, localAddress, localPort, localFamily);
+  c.log('socket', ws._socket.address?.(), ws._socket.destroyed, ws._socket.readable, ws._socket.writable);
+  c.log('socket', ws._socket.encrypted, ws._socket.authorized, ws._socket.connecting);
+  ws.on('close', () => c.log('socket', 'in close', ws._socket.remoteAddress, ws._socket.destroyed));
+  peer.end();
+  await closed;
+});
+
+s.over('port', 'server')('the socket is a net.Socket', async (c) => {
+  const { req, peer, closed } = await c.open();
+  c.log('socket', req.socket instanceof net.Socket);
+  peer.end();
+  await closed;
+});

@@ -1,0 +1,193 @@
+// pause(), resume() and what the raw socket of a connection can do.
+import { once } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
+
+import { frame } from '../../helpers/clients.mjs';
+import { section } from '../scenario.mjs';
+
+const s = section('pausing');
+export default s;
+
+const CLOSE = frame(8, Buffer.from([3, 232]));
+
+/** Enough turns of the event loop for whatever is under way. */
+const turns = async () => {
+  for (let i = 0; i < 20; i++) await turn();
+};
+
+s.all('isPaused', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    c.log('server', ws.isPaused, ws.pause(), ws.isPaused, ws.pause(), ws.resume(), ws.isPaused, ws.resume());
+    ws.on('close', () => {
+      ws.pause();
+      c.log('server', 'in close', ws.isPaused);
+    });
+    await peer.send(CLOSE);
+  }),
+);
+
+s.all('a paused WebSocket gets nothing until resume()', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    ws.pause();
+    await peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
+    await turns();
+    c.log('server', 'resume');
+    ws.resume();
+    await once(ws, 'message');
+    await peer.send(CLOSE);
+  }),
+);
+
+s.all('pause() inside a message handler: the rest of the chunk still comes', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    ws.once('message', () => ws.pause());
+    const third = new Promise((resolve) => {
+      ws.on('message', (data) => String(data) === 'c' && resolve());
+    });
+    await peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(1, 'c')]));
+    await third;
+    await peer.send(frame(1, 'd'));
+    await turns();
+    c.log('server', 'resume');
+    ws.resume();
+    await peer.send(CLOSE);
+  }),
+);
+
+s.all('a paused WebSocket can send and be closed', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    ws.pause();
+    ws.send('sent');
+    await peer.frames(1);
+    ws.close(1000);
+    await peer.frames(2);
+    await peer.send(CLOSE);
+    await turns();
+    ws.resume();
+  }),
+);
+
+s.all('a paused WebSocket and terminate()', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    ws.pause();
+    await peer.send(frame(1, 'unread'));
+    await turns();
+    ws.terminate();
+    c.log('server', ws.isPaused);
+  }),
+);
+
+s.all('close() on a paused WebSocket whose peer does not come: the timer', (c) =>
+  c.session({ closeTimeout: 30 }, ({ ws }) => {
+    ws.pause();
+    ws.close(1000);
+  }),
+);
+
+s.all('pause() and resume() in one turn', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    ws.pause();
+    ws.resume();
+    await peer.send(Buffer.concat([frame(1, 'a'), CLOSE]));
+  }),
+);
+
+s.all('a paused WebSocket whose peer ends: close comes after resume()', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    ws.pause();
+    peer.send(frame(1, 'last'));
+    peer.end();
+    await turns();
+    c.log('server', 'resume');
+    ws.resume();
+  }),
+);
+
+s.all('pause() in the connection handler', (c) =>
+  c.session(
+    {},
+    async ({ ws }) => {
+      await turns();
+      c.log('server', 'resume');
+      ws.resume();
+    },
+    { onConnection: (ws) => ws.pause(), early: Buffer.concat([frame(1, 'early'), CLOSE]) },
+  ),
+);
+
+s.all('_socket.destroy()', (c) =>
+  c.session({}, ({ ws }) => {
+    ws._socket.on('close', () => c.log('socket', 'close'));
+    ws._socket.destroy();
+    c.log('server', ws._socket.destroyed, ws.readyState);
+  }),
+);
+
+s.all('_socket.destroy(error) is no error of the WebSocket', (c) =>
+  c.session({}, ({ ws }) => {
+    ws._socket.destroy(new Error('mine'));
+  }),
+);
+
+s.all('_socket.end()', (c) =>
+  c.session({}, ({ ws }) => {
+    ws._socket.end();
+    c.log('server', ws._socket.writable, ws._socket.writableEnded);
+  }),
+);
+
+s.all('_socket.write() puts bytes between frames', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    ws.send('a');
+    c.log('server', ws._socket.write(Buffer.from('8101ff'.slice(0, 4) + '62', 'hex')));
+    ws.send('c');
+    await peer.frames(3);
+    await peer.send(CLOSE);
+  }),
+);
+
+s.all('events of the socket when the peer closes', (c) =>
+  c.session({}, ({ ws, peer }) => {
+    for (const event of ['end', 'close', 'error']) ws._socket.on(event, () => c.log('socket', event));
+    return peer.send(CLOSE);
+  }),
+);
+
+s.all('events of the socket when the peer just ends', (c) =>
+  c.session({}, ({ ws, peer }) => {
+    for (const event of ['end', 'close', 'error']) ws._socket.on(event, () => c.log('socket', event));
+    peer.end();
+  }),
+);
+
+s.all('setTimeout() of the socket', (c) =>
+  c.session({}, async ({ ws }) => {
+    if (c.way === 'stream') return ws.terminate();
+    ws._socket.setTimeout(20, () => {
+      c.log('socket', 'timeout');
+      ws.terminate();
+    });
+  }),
+);
+
+s.all('methods of the socket return it', (c) =>
+  c.session({}, ({ ws, peer }) => {
+    const socket = ws._socket;
+    for (const name of ['setNoDelay', 'setKeepAlive', 'ref', 'unref', 'setTimeout', 'pause', 'resume']) {
+      c.log('socket', name, typeof socket[name] === 'function' && socket[name](0) === socket);
+    }
+    return peer.send(CLOSE);
+  }),
+);
+
+s.all('_sender and _receiver are there', async (c) => {
+  const { ws, peer, closed } = await c.open();
+  c.log('server', typeof ws._sender, typeof ws._receiver, typeof ws._sender.sendFrame, ws._sender._socket === ws._socket);
+  ws._sender.sendFrame(c.impl.Sender.frame(Buffer.from('framed'), { fin: true, opcode: 1, mask: false }), (error) =>
+    c.log('callbacks', error),
+  );
+  await peer.frames(1);
+  peer.send(CLOSE);
+  await Promise.all([closed, peer.closed()]);
+  c.log('server', ws._socket !== null, ws._isServer);
+});

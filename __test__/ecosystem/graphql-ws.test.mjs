@@ -1,0 +1,175 @@
+// graphql-ws gets the server from the application; its path through @fastify/websocket needs the override.
+import assert from 'node:assert/strict';
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import test from 'node:test';
+
+import websocket from '@fastify/websocket';
+import fastify from 'fastify';
+import { GraphQLObjectType, GraphQLInt, GraphQLSchema, GraphQLString } from 'graphql';
+import { CloseCode, createClient, makeServer } from 'graphql-ws';
+import { makeHandler } from 'graphql-ws/use/@fastify/websocket';
+import { useServer } from 'graphql-ws/use/ws';
+import { WebSocketServer } from 'reactor-ws';
+
+import { ask, open } from './helpers/clients.mjs';
+import { listen, nextEvents } from './helpers/http.mjs';
+import { RealWebSocket, assertOnReactor, assertOurs } from './helpers/on-reactor.mjs';
+
+const LONG = 'long '.repeat(200_000);
+
+const schema = new GraphQLSchema({
+  query: new GraphQLObjectType({
+    name: 'Query',
+    fields: { long: { type: GraphQLString, resolve: () => LONG } },
+  }),
+  subscription: new GraphQLObjectType({
+    name: 'Subscription',
+    fields: {
+      count: {
+        type: GraphQLInt,
+        args: { to: { type: GraphQLInt } },
+        subscribe: (_root, { to }) => count(to),
+        resolve: (value) => value,
+      },
+      forever: { type: GraphQLInt, subscribe: forever, resolve: (value) => value },
+    },
+  }),
+});
+
+let ended = 0;
+
+async function* count(to) {
+  for (let value = 1; value <= to; value++) yield value;
+}
+
+async function* forever() {
+  try {
+    for (let value = 1; ; value++) yield await new Promise((resolve) => setImmediate(resolve, value));
+  } finally {
+    ended++;
+  }
+}
+
+function connect(t, url, options = {}) {
+  const client = createClient({ url, webSocketImpl: RealWebSocket, retryAttempts: 0, lazy: true, ...options });
+  t.after(() => client.dispose());
+  return client;
+}
+
+async function values(client, query, limit = Infinity) {
+  const seen = [];
+  for await (const { data, errors } of client.iterate({ query })) {
+    assert.equal(errors, undefined);
+    seen.push(Object.values(data)[0]);
+    if (seen.length === limit) break;
+  }
+  return seen;
+}
+
+/** What every path must do: a subscription to its end, several at once, one that is left, and a long answer. */
+async function exercise(t, url) {
+  const client = connect(t, url, { lazy: false });
+  await new Promise((resolve) => client.on('connected', resolve));
+  assert.deepEqual(await values(client, 'subscription { count(to: 3) }'), [1, 2, 3]);
+  assertOnReactor(1);
+  const sums = await Promise.all([10, 20, 30].map((to) => values(client, `subscription { count(to: ${to}) }`)));
+  assert.deepEqual(
+    sums.map((seen) => seen.length),
+    [10, 20, 30],
+  );
+  assert.deepEqual(await values(client, '{ long }'), [LONG]);
+  const before = ended;
+  assert.deepEqual(await values(client, 'subscription { forever }', 3), [1, 2, 3]);
+  while (ended === before) await new Promise((resolve) => setImmediate(resolve));
+  await assert.rejects(values(client, 'subscription { unknown }'), (errors) => /unknown/.test(errors[0].message));
+  assertOnReactor(1);
+}
+
+test('graphql-ws/use/ws on an HTTP server', async (t) => {
+  const http = createServer();
+  const wss = new WebSocketServer({ server: http, path: '/graphql' });
+  const disposable = useServer({ schema }, wss);
+  t.after(() => disposable.dispose());
+  await exercise(t, `ws://127.0.0.1:${await listen(t, http)}/graphql`);
+});
+
+test('graphql-ws/use/ws on a port of its own', async (t) => {
+  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  const disposable = useServer({ schema }, wss);
+  t.after(() => disposable.dispose());
+  await once(wss, 'listening');
+  await exercise(t, `ws://127.0.0.1:${wss.address().port}`);
+});
+
+test('graphql-ws: keep-alive: pings, and the end of a client that does not answer', async (t) => {
+  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  const disposable = useServer({ schema }, wss, 250);
+  t.after(() => disposable.dispose());
+  await once(wss, 'listening');
+  const url = `ws://127.0.0.1:${wss.address().port}`;
+  const [alive, dead] = await Promise.all([
+    open(t, url, ['graphql-transport-ws']),
+    open(t, url, ['graphql-transport-ws'], { autoPong: false }),
+  ]);
+  for (const client of [alive, dead]) client.send(JSON.stringify({ type: 'connection_init' }));
+  const [[code]] = await Promise.all([once(dead, 'close'), nextEvents(alive, 'ping', 3)]);
+  assert.equal(code, 1006);
+  assert.equal(alive.readyState, RealWebSocket.OPEN);
+  assertOnReactor(1);
+});
+
+test('graphql-ws: close codes: another subprotocol, no connection_init, dispose', async (t) => {
+  const start = async (options) => {
+    const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    const disposable = useServer({ schema, ...options }, wss);
+    await once(wss, 'listening');
+    return { disposable, url: `ws://127.0.0.1:${wss.address().port}` };
+  };
+  const { disposable, url } = await start();
+  const stranger = await open(t, url);
+  assert.equal((await once(stranger, 'close'))[0], CloseCode.SubprotocolNotAcceptable);
+
+  const impatient = await start({ connectionInitWaitTimeout: 1 });
+  t.after(() => impatient.disposable.dispose());
+  const silent = await open(t, impatient.url, ['graphql-transport-ws']);
+  assert.equal((await once(silent, 'close'))[0], CloseCode.ConnectionInitialisationTimeout);
+
+  const last = await open(t, url, ['graphql-transport-ws']);
+  assert.deepEqual(JSON.parse(await ask(last, '{"type":"connection_init"}')), { type: 'connection_ack' });
+  const closed = once(last, 'close');
+  await disposable.dispose();
+  assert.equal((await closed)[0], 1001);
+});
+
+test('graphql-ws: the plain makeServer over a socket of ours', async (t) => {
+  const server = makeServer({ schema });
+  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', handleProtocols: () => 'graphql-transport-ws' });
+  t.after(() => wss.close());
+  wss.on('connection', (socket, request) => {
+    const closed = server.opened(
+      {
+        protocol: socket.protocol,
+        send: (data) => new Promise((done, fail) => socket.send(data, (error) => (error ? fail(error) : done()))),
+        close: (code, reason) => socket.close(code, reason),
+        onMessage: (handle) => socket.on('message', (data) => handle(data.toString())),
+      },
+      { socket, request },
+    );
+    socket.once('close', (code, reason) => closed(code, reason.toString()));
+  });
+  await once(wss, 'listening');
+  await exercise(t, `ws://127.0.0.1:${wss.address().port}`);
+});
+
+test('graphql-ws/use/@fastify/websocket', async (t) => {
+  const app = fastify();
+  await app.register(websocket);
+  assertOurs(app.websocketServer);
+  app.register(async (scope) => {
+    scope.get('/graphql', { websocket: true }, makeHandler({ schema }));
+  });
+  t.after(() => app.close());
+  const address = await app.listen({ port: 0, host: '127.0.0.1' });
+  await exercise(t, `${address.replace('http', 'ws')}/graphql`);
+});

@@ -1,0 +1,53 @@
+// Proof that what a test sees was served by this package: by its reactor, and by no copy of `ws`.
+import assert from 'node:assert/strict';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+const require = createRequire(import.meta.url);
+const folder = new URL('..', import.meta.url);
+
+const { WebSocket, WebSocketServer } = require('../../../lib/index.js');
+const reactor = require('../../../lib/reactor.js');
+
+/** The `ws` of npm, of which the clients are made. */
+export const RealWebSocket = require('ws-real').WebSocket;
+
+// Whoever lets one of the copies of ws serve a connection fails its test.
+for (const copy of copiesOfWs()) {
+  const { prototype } = require(copy).WebSocketServer;
+  for (const name of ['handleUpgrade', 'completeUpgrade']) {
+    prototype[name] = () => {
+      throw new Error(`${copy} served an upgrade in place of reactor-ws`);
+    };
+  }
+}
+
+/**
+ * Asserts that the reactor serves so many connections now, and has written to each.
+ *
+ * @param {number} count
+ * @returns {any[]} Their WebSockets
+ */
+export function assertOnReactor(count) {
+  const { adopted, connections, native } = reactor.state;
+  const served = [...connections, ...adopted].filter((connection) => connection instanceof WebSocket);
+  assert.equal(served.length, count, 'connections on the reactor');
+  for (const { _slot: slot, _generation: generation } of served) {
+    assert.ok(native.bytesTaken(slot, generation) > 0, 'bytes that the reactor wrote');
+  }
+  return served;
+}
+
+/** Asserts that a server that somebody else made is one of ours. */
+export function assertOurs(server) {
+  assert.ok(server instanceof WebSocketServer, 'the server is a WebSocketServer of reactor-ws');
+}
+
+/** Every folder where npm has put a `ws`, whatever it is called there; not the links to this package. */
+function copiesOfWs() {
+  const { packages } = JSON.parse(readFileSync(new URL('node_modules/.package-lock.json', folder), 'utf8'));
+  const isWs = ([path, { link, name }]) => !link && (name ?? path.split('node_modules/').at(-1)) === 'ws';
+  return Object.entries(packages)
+    .filter(isWs)
+    .map(([path]) => require.resolve(`${new URL(path, folder).pathname}/index.js`));
+}

@@ -1,0 +1,120 @@
+// Who is measured.
+import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
+
+/**
+ * @typedef {object} Candidate
+ * @property {string} text What it is, in words
+ * @property {string[]} command Program and arguments; {port} in them is replaced by a free port
+ * @property {Record<string, unknown>} [options] Options of its WebSocketServer that differ
+ * @property {string} [missing] Why it cannot run, and what to do about it
+ * @property {boolean} [full] Whether it is only measured with --full
+ * @property {boolean} [rough] Whether it is ad hoc: not asked for the closing handshake
+ * @property {string[]} [tasks] What it can do; all there is without it
+ * @property {boolean} [withoutJs] Whether it has no JavaScript thread
+ */
+
+const ECHO = ['echo'];
+
+/**
+ * @returns {Record<string, Candidate>}
+ */
+export function candidates() {
+  const reactor = { command: server('reactor'), missing: missingAddon() };
+  return {
+    ws: { text: 'ws', command: server('ws') },
+    reactor: { ...reactor, text: 'reactor-ws' },
+    reactor_adopted: { ...reactor, text: 'reactor-ws behind node:http', command: server('adopted'), full: true },
+    reactor_inline: {
+      ...reactor,
+      text: 'reactor-ws, no thread',
+      options: { reactors: 0 },
+      missing: reactor.missing ?? missingOption('reactors'),
+      full: true,
+    },
+    reactors_2: {
+      ...reactor,
+      text: 'reactor-ws, 2 reactors',
+      options: { reactors: 2 },
+      missing: reactor.missing ?? missingOption('reactors'),
+      full: true,
+    },
+    uws: {
+      text: 'uWebSockets.js',
+      command: server('uws'),
+      tasks: ['echo', 'deflate', 'timeouts', 'ingest', 'push', 'burst', 'fanout', 'json', 'busy'],
+      missing: process.env.UWS_PATH ? undefined : 'set UWS_PATH to the directory of uWebSockets.js',
+    },
+    reactor_echo: { text: 'reactor without JavaScript', ...example('reactor_echo') },
+    tokio_echo: { text: 'the same engine under tokio', ...example('tokio_echo'), full: true },
+    uws_cpp: {
+      text: 'uWebSockets, C++',
+      command: [process.env.UWS_CPP_PATH ?? ''],
+      tasks: ECHO,
+      withoutJs: true,
+      missing: process.env.UWS_CPP_PATH ? undefined : 'set UWS_CPP_PATH to an echo server of it that prints {"port":N}',
+      full: true,
+    },
+    mio_echo: {
+      text: 'bare mio loop',
+      command: [join(targetDir, 'release', 'mio_echo')],
+      tasks: ECHO,
+      withoutJs: true,
+      full: true,
+    },
+  };
+}
+
+/**
+ * Candidates that come from the command line.
+ *
+ * @param {string[]} extras name=COMMAND
+ * @returns {Record<string, Candidate>}
+ */
+export function extraCandidates(extras) {
+  return Object.fromEntries(
+    extras.map((extra) => {
+      const [name, command] = extra.split(/=(.*)/s);
+      return [name, { text: name, command: command.split(' '), rough: true, tasks: ECHO }];
+    }),
+  );
+}
+
+/**
+ * @param {string} name
+ */
+export function candidateText(name) {
+  return candidates()[name]?.text ?? name;
+}
+
+/**
+ * @param {string} name
+ */
+function server(name) {
+  return [process.execPath, join(benchmarkDir, 'servers', `${name}.mjs`)];
+}
+
+/**
+ * @param {string} name
+ */
+function example(name) {
+  const command = join(targetDir, 'release', 'examples', name);
+  const missing = existsSync(command) ? undefined : `it was not built: ${command}`;
+  return { command: [command], tasks: ECHO, withoutJs: true, missing };
+}
+
+function missingAddon() {
+  const addon = join(rootDir, 'lib', 'native');
+  const built = existsSync(addon) && readdirSync(addon).some((name) => name.endsWith('.node'));
+  return built ? undefined : 'build the addon: npm run build';
+}
+
+/**
+ * @param {string} name
+ */
+function missingOption(name) {
+  const known = new RegExp(`^ +${name}\\?:`, 'm').test(readFileSync(join(rootDir, 'index.d.ts'), 'utf8'));
+  return known ? undefined : `this version has no option ${name}`;
+}

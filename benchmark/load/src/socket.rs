@@ -1,0 +1,174 @@
+//! A connection's bytes: TCP, or TLS over it.
+
+use std::error::Error;
+use std::io::{self, ErrorKind, Read, Write};
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::event::Source;
+use mio::net::TcpStream;
+use mio::{Interest, Registry, Token};
+use rustls::client::danger::{HandshakeSignatureValid, ServerCertVerified, ServerCertVerifier};
+use rustls::crypto::{CryptoProvider, ring, verify_tls12_signature, verify_tls13_signature};
+use rustls::pki_types::{CertificateDer, ServerName, UnixTime};
+use rustls::{ClientConfig, ClientConnection, DigitallySignedStruct, SignatureScheme, StreamOwned};
+use socket2::SockRef;
+
+/// A socket that does not block.
+pub(crate) enum Socket {
+    Plain(TcpStream),
+    Tls(Box<StreamOwned<ClientConnection, TcpStream>>),
+}
+
+/// Makes sockets to one address.
+pub(crate) struct Connector {
+    address: SocketAddr,
+    tls: Option<Arc<ClientConfig>>,
+}
+
+impl Connector {
+    /// A connector to `address`, with `tls` whatever certificate the server has.
+    pub(crate) fn new(address: SocketAddr, tls: bool) -> Result<Self, Box<dyn Error>> {
+        let tls = if tls { Some(Arc::new(config()?)) } else { None };
+        Ok(Self { address, tls })
+    }
+
+    /// Begins to connect.
+    pub(crate) fn connect(&self) -> Result<Socket, Box<dyn Error>> {
+        let stream = TcpStream::connect(self.address)?;
+        let Some(tls) = &self.tls else { return Ok(Socket::Plain(stream)) };
+        let session = ClientConnection::new(tls.clone(), ServerName::from(self.address.ip()))?;
+        Ok(Socket::Tls(Box::new(StreamOwned::new(session, stream))))
+    }
+}
+
+impl Socket {
+    /// What connecting ended with, if it failed.
+    pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
+        self.tcp().take_error()
+    }
+
+    /// Sends small writes at once.
+    pub(crate) fn set_nodelay(&self) -> io::Result<()> {
+        self.tcp().set_nodelay(true)
+    }
+
+    /// Lets a drop reset the connection: no port stays in TIME_WAIT.
+    pub(crate) fn reset_on_drop(&self) -> io::Result<()> {
+        SockRef::from(self.tcp()).set_linger(Some(Duration::ZERO))
+    }
+
+    /// Whether a read of less than was asked for has emptied the socket: not if it comes record by record.
+    pub(crate) fn is_empty_after(&self, length: usize, asked: usize) -> bool {
+        length < asked && matches!(self, Self::Plain(_))
+    }
+
+    fn tcp(&self) -> &TcpStream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => &stream.sock,
+        }
+    }
+
+    fn tcp_mut(&mut self) -> &mut TcpStream {
+        match self {
+            Self::Plain(stream) => stream,
+            Self::Tls(stream) => &mut stream.sock,
+        }
+    }
+}
+
+impl Read for Socket {
+    fn read(&mut self, buffer: &mut [u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.read(buffer),
+            // Servers end the TCP connection without a close_notify.
+            Self::Tls(stream) => match stream.read(buffer) {
+                Err(error) if error.kind() == ErrorKind::UnexpectedEof => Ok(0),
+                other => other,
+            },
+        }
+    }
+}
+
+impl Write for Socket {
+    fn write(&mut self, bytes: &[u8]) -> io::Result<usize> {
+        match self {
+            Self::Plain(stream) => stream.write(bytes),
+            Self::Tls(stream) => stream.write(bytes),
+        }
+    }
+
+    /// Writes records that were made and not taken by the kernel.
+    fn flush(&mut self) -> io::Result<()> {
+        match self {
+            Self::Plain(_) => Ok(()),
+            Self::Tls(stream) => match stream.flush() {
+                Err(error) if error.kind() == ErrorKind::WouldBlock => Ok(()),
+                other => other,
+            },
+        }
+    }
+}
+
+impl Source for Socket {
+    fn register(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {
+        self.tcp_mut().register(registry, token, interests)
+    }
+
+    fn reregister(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {
+        self.tcp_mut().reregister(registry, token, interests)
+    }
+
+    fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
+        self.tcp_mut().deregister(registry)
+    }
+}
+
+fn config() -> Result<ClientConfig, Box<dyn Error>> {
+    let provider = Arc::new(ring::default_provider());
+    let config =
+        ClientConfig::builder_with_provider(provider.clone()).with_safe_default_protocol_versions()?;
+    let verifier = Arc::new(AnyCertificate(provider));
+    Ok(config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
+}
+
+/// Takes every certificate: the server is the one that was just started, with one that signs itself.
+#[derive(Debug)]
+struct AnyCertificate(Arc<CryptoProvider>);
+
+impl ServerCertVerifier for AnyCertificate {
+    fn verify_server_cert(
+        &self,
+        _end_entity: &CertificateDer<'_>,
+        _intermediates: &[CertificateDer<'_>],
+        _server_name: &ServerName<'_>,
+        _ocsp: &[u8],
+        _now: UnixTime,
+    ) -> Result<ServerCertVerified, rustls::Error> {
+        Ok(ServerCertVerified::assertion())
+    }
+
+    fn verify_tls12_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls12_signature(message, cert, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn verify_tls13_signature(
+        &self,
+        message: &[u8],
+        cert: &CertificateDer<'_>,
+        signature: &DigitallySignedStruct,
+    ) -> Result<HandshakeSignatureValid, rustls::Error> {
+        verify_tls13_signature(message, cert, signature, &self.0.signature_verification_algorithms)
+    }
+
+    fn supported_verify_schemes(&self) -> Vec<SignatureScheme> {
+        self.0.signature_verification_algorithms.supported_schemes()
+    }
+}

@@ -1,0 +1,75 @@
+// What the figures are to reach.
+import { shapes } from './shapes.mjs';
+
+/**
+ * @typedef {object} Target
+ * @property {string} shape
+ * @property {string} metric
+ * @property {string} text The metric in words
+ * @property {number} limit Most that the ratio, or without `against` the figure, may be
+ * @property {boolean} [least] Whether `limit` is the least instead
+ * @property {string} [against] Candidate that the ratio is to
+ * @property {string} [candidate] Whose figure it is, reactor without it
+ */
+
+/** Ratios in tables are to these candidates. */
+export const baselines = ['ws', 'uws', 'reactor_echo'];
+
+const CPU = { metric: 'cpu_ns_per_msg', text: 'CPU of all threads' };
+const JS = { metric: 'js_cpu_ns_per_msg', text: 'CPU of the JavaScript thread' };
+const IDLE = { metric: 'idle_cpu_us_per_s', text: 'CPU of an idle server, us per s', limit: 0 };
+const RATE = { metric: 'msgs_per_s', text: 'messages per second', least: true };
+
+/** @type {Target[]} */
+export const targets = [
+  { shape: '100x20', ...CPU, against: 'ws', limit: 0.55 },
+  { shape: '100x20', ...CPU, against: 'uws', limit: 0.85 },
+  { shape: '100x20', ...CPU, against: 'reactor_echo', limit: 1.05 },
+  { shape: '100x20', ...JS, against: 'ws', limit: 1 / 20 },
+  { shape: '100x20x32', ...CPU, against: 'ws', limit: 1 / 35 },
+  { shape: '100x20x32', ...CPU, against: 'uws', limit: 1 / 3.5 },
+  { shape: '100x20x32', ...CPU, against: 'uws_cpp', limit: 1.3 },
+  { shape: '100x20x32', ...JS, against: 'ws', limit: 1 / 80 },
+  { shape: '10x1024', ...CPU, against: 'ws', limit: 0.6 },
+  { shape: '10x1024', ...CPU, against: 'uws', limit: 1 },
+  { shape: '10x1024', ...JS, against: 'ws', limit: 1 / 8 },
+  ...['10x16384', '200x16384', '500x16384'].flatMap((shape) => [
+    { shape, ...CPU, against: 'ws', limit: 0.5 },
+    { shape, ...CPU, against: 'uws', limit: 1 },
+    { shape, ...JS, against: 'ws', limit: 1 / 10 },
+  ]),
+  { shape: 'ingest-100x1024', ...CPU, against: 'ws', limit: 0.4 },
+  { shape: 'ingest-100x1024', ...JS, against: 'ws', limit: 1 / 25 },
+  { shape: 'rate', metric: 'cpu_ns_per_handshake', text: 'CPU per handshake', against: 'ws', limit: 0.25 },
+  { shape: 'rate', metric: 'js_cpu_ns_per_handshake', text: JS.text, against: 'ws', limit: 1 / 10 },
+  { shape: '1x20-unpinned', metric: 'p50_us', text: 'median round trip', against: 'ws', limit: 0.9 },
+  { shape: '1x20-unpinned', metric: 'p50_us', text: 'median round trip', against: 'uws', limit: 1 },
+  { shape: '1x20-unpinned', metric: 'p999_us', text: 'round trip, p99.9', against: 'ws', limit: 0.5 },
+  { shape: '1x20-unpinned', metric: 'p50_us', text: 'median round trip', candidate: 'reactor_inline', against: 'ws', limit: 0.9 },
+  { shape: '1x20-unpinned', metric: 'p50_us', text: 'median round trip', candidate: 'reactor_inline', against: 'uws', limit: 1 },
+  ...Object.keys(shapes)
+    .filter((shape) => shapes[shape].unpinned)
+    .map((shape) => ({ shape, ...RATE, against: 'ws', limit: 1.5 })),
+  ...Object.keys(shapes)
+    .filter((shape) => shapes[shape].task === 'tls')
+    .map((shape) => ({ shape, ...CPU, against: 'ws', limit: 1 })),
+  { shape: '100x20', ...IDLE },
+  { shape: 'idle-10000', ...IDLE },
+  { shape: 'idle-10000', metric: 'rss_per_connection_bytes', text: 'memory per idle connection', against: 'ws', limit: 1 / 8 },
+  { shape: 'idle-10000', metric: 'rss_per_connection_bytes', text: 'memory per idle connection, B', limit: 1024 },
+];
+
+/**
+ * @typedef {object} MicroTarget
+ * @property {string} name Benchmark of benchmark/engine.rs
+ * @property {'gib_per_s' | 'ns_per_frame'} metric
+ * @property {string} text
+ * @property {number} limit
+ * @property {boolean} [least]
+ */
+
+/** @type {MicroTarget[]} */
+export const microTargets = [
+  { name: 'unmask/aligned/16384', metric: 'gib_per_s', text: 'unmasking 16 KiB, GiB/s', limit: 40, least: true },
+  { name: 'decode/masked/7 bits', metric: 'ns_per_frame', text: 'decoding a masked header, ns', limit: 10 },
+];

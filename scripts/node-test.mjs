@@ -1,0 +1,30 @@
+// The tests of a package of its own below __test__, which node:test runs: installs what they need, and counts.
+
+import { readdirSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { countsOf, formatCounts, parseNodeTest } from './counts.mjs';
+import { run } from './run.mjs';
+import { setup, ensureDependencies } from './setup.mjs';
+
+/** The tests wait for events only: a test, or a file of them, that takes longer hangs. */
+const LONGEST_TEST_MS = 120_000;
+
+/**
+ * Runs the `*.test.mjs` of a folder; the last line has the counts.
+ *
+ * @param {string} folder
+ * @param {string[]} wanted Names of files without `.test.mjs`; none is all
+ * @param {Record<string, string>} [env]
+ */
+export async function runNodeTests(folder, wanted, env = {}) {
+  await setup();
+  await ensureDependencies(folder);
+  const names = wanted.length > 0 ? wanted.map((name) => `${name}.test.mjs`) : readdirSync(folder);
+  const files = names.filter((name) => name.endsWith('.test.mjs')).map((name) => join(folder, name));
+  const options = ['--test-reporter=spec', '--test-concurrency=2', `--test-timeout=${LONGEST_TEST_MS}`];
+  const result = await run(process.execPath, ['--test', ...options, ...files], { capture: true, env });
+  const counts = countsOf(parseNodeTest, result);
+  console.log(formatCounts(counts));
+  process.exitCode = counts.failed > 0 ? 1 : 0;
+}

@@ -1,0 +1,77 @@
+//! How much memory contexts may take that connections keep between messages.
+
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
+
+/// Bytes that contexts may take in each direction, unless it is said otherwise: 64 MiB.
+pub const DEFAULT_BUDGET: usize = 64 << 20;
+
+/// What kept contexts may take and do take, in each direction by itself. Shared by all pools of a process.
+///
+/// A context for outgoing messages counts while it is there; one that does not fit is not kept, and its connection's messages
+/// are compressed each by itself. One for incoming messages counts from the handshake on, whether it is there or not, for nothing
+/// could be done once the peer may refer to earlier messages; when they have used the budget up, it is
+/// [full](Self::is_full), and handshakes should ask for `client_no_context_takeover`.
+#[derive(Debug)]
+pub struct Budget {
+    limit: AtomicUsize,
+    outgoing: AtomicUsize,
+    incoming: AtomicUsize,
+}
+
+static PROCESS: LazyLock<Arc<Budget>> = LazyLock::new(|| Arc::new(Budget::new(DEFAULT_BUDGET)));
+
+impl Budget {
+    /// So many bytes in each direction.
+    pub const fn new(limit: usize) -> Self {
+        Self { limit: AtomicUsize::new(limit), outgoing: AtomicUsize::new(0), incoming: AtomicUsize::new(0) }
+    }
+
+    /// The one of this process.
+    pub fn of_process() -> Arc<Self> {
+        PROCESS.clone()
+    }
+
+    /// Another limit from now on. What is kept already stays.
+    pub fn set_limit(&self, bytes: usize) {
+        self.limit.store(bytes, Ordering::Relaxed);
+    }
+
+    /// Bytes of the contexts for outgoing messages that connections keep.
+    pub fn outgoing(&self) -> usize {
+        self.outgoing.load(Ordering::Relaxed)
+    }
+
+    /// Bytes of the contexts for incoming messages that connections keep or may come to keep.
+    pub fn incoming(&self) -> usize {
+        self.incoming.load(Ordering::Relaxed)
+    }
+
+    /// Whether one more connection that keeps a context for incoming messages would be too many.
+    pub fn is_full(&self) -> bool {
+        let limit = self.limit.load(Ordering::Relaxed);
+        self.incoming().saturating_add(super::INFLATER_BYTES) > limit
+    }
+
+    /// Whether a connection may keep a context for outgoing messages of so many bytes; they count from now on.
+    pub(super) fn keep(&self, bytes: usize) -> bool {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let more = |kept: usize| kept.checked_add(bytes).filter(|sum| *sum <= limit);
+        self.outgoing.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// What [`keep`](Self::keep) allowed is kept no more.
+    pub(super) fn unkeep(&self, bytes: usize) {
+        self.outgoing.fetch_sub(bytes, Ordering::Relaxed);
+    }
+
+    /// A connection keeps a context for incoming messages.
+    pub(super) fn reserve(&self) {
+        self.incoming.fetch_add(super::INFLATER_BYTES, Ordering::Relaxed);
+    }
+
+    /// One that did is gone.
+    pub(super) fn unreserve(&self) {
+        self.incoming.fetch_sub(super::INFLATER_BYTES, Ordering::Relaxed);
+    }
+}

@@ -1,0 +1,82 @@
+//! Messages for many connections.
+
+use std::sync::Arc;
+
+use super::deflate::{BOTH_NO_TAKEOVER, pool};
+use super::*;
+use crate::engine::deflate::{Params, Pool, Settings};
+
+const LONGEST: usize = 1 << 16;
+
+fn server(params: Params, pool: &Arc<Pool>) -> Engine {
+    let mut engine = Engine::new();
+    engine.enable_deflate(Role::Server, params, &Settings { threshold: 10, ..Settings::default() }, pool);
+    engine
+}
+
+fn seen_by_client(params: Params, bytes: &[u8]) -> Vec<Seen> {
+    let mut client = Engine::new();
+    client.enable_deflate(Role::Client, params, &Settings::default(), &pool());
+    feed(&mut client, &Config { role: Role::Client, ..Config::default() }, bytes)
+}
+
+#[test]
+fn it_is_framed_and_compressed_once() {
+    let pool = pool();
+    let message = "the same for all of them, ".repeat(50);
+    let mut prepared = Prepared::new(MessageKind::Text, message.as_bytes(), true);
+    let without = Engine::new().prepared_frame(&mut prepared, LONGEST).unwrap();
+    assert_eq!(client_of(&without.bytes), [text(&message)]);
+    for round in 0..3 {
+        for (number, bits) in [15, 9, 8].into_iter().enumerate() {
+            let params = Params { server_max_window_bits: bits, ..BOTH_NO_TAKEOVER };
+            let frame = server(params, &pool).prepared_frame(&mut prepared, LONGEST).unwrap();
+            assert_eq!(frame.compressed, if round == 0 { message.len() } else { 0 }, "{number}");
+            assert!(frame.bytes.len() < message.len() / 4);
+            assert_eq!(seen_by_client(params, &frame.bytes), [text(&message)]);
+        }
+    }
+}
+
+fn client_of(bytes: &[u8]) -> Vec<Seen> {
+    feed(&mut Engine::new(), &Config { role: Role::Client, ..Config::default() }, bytes)
+}
+
+/// The window of 8 bits is not the one of 9, though zlib has only one compressor for both.
+#[test]
+fn windows_are_kept_apart() {
+    let pool = pool();
+    let mut message: Vec<u8> = (0..300_u32).map(|n| ((n * n) >> 3) as u8).collect();
+    message.extend_from_within(..);
+    let mut prepared = Prepared::new(MessageKind::Binary, &message, true);
+    let frame = |bits, prepared: &mut Prepared| {
+        let params = Params { server_max_window_bits: bits, ..BOTH_NO_TAKEOVER };
+        server(params, &pool).prepared_frame(prepared, LONGEST).unwrap().bytes
+    };
+    let (nine, eight) = (frame(9, &mut prepared), frame(8, &mut prepared));
+    assert!(nine.len() + 200 < eight.len(), "only the larger one reaches back 300 bytes");
+}
+
+#[test]
+fn who_needs_its_own_gets_none() {
+    let pool = pool();
+    let mut prepared = Prepared::new(MessageKind::Binary, &[7; 1000], true);
+    assert!(server(Params::default(), &pool).prepared_frame(&mut prepared, LONGEST).is_none(), "a context");
+    assert!(server(BOTH_NO_TAKEOVER, &pool).prepared_frame(&mut prepared, 999).is_none(), "too long");
+    let mut sending = server(BOTH_NO_TAKEOVER, &pool);
+    sending.will_compress(true, 20);
+    sending.encode(FrameKind::Text, false, 20, None);
+    assert!(sending.prepared_frame(&mut prepared, LONGEST).is_none(), "inside a message");
+    let full = Arc::new(Pool::new(0));
+    assert!(
+        server(Params::default(), &full).prepared_frame(&mut prepared, LONGEST).is_some(),
+        "no context fits"
+    );
+
+    let mut plain = Prepared::new(MessageKind::Binary, &[7; 1000], false);
+    let frame = server(Params::default(), &pool).prepared_frame(&mut plain, 0).unwrap();
+    assert_eq!(frame.bytes.first(), Some(&0x82), "not to be compressed");
+    let mut short = Prepared::new(MessageKind::Binary, &[7; 9], true);
+    let frame = server(BOTH_NO_TAKEOVER, &pool).prepared_frame(&mut short, LONGEST).unwrap();
+    assert_eq!(frame.bytes.first(), Some(&0x82), "below the threshold");
+}
