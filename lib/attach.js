@@ -73,6 +73,8 @@ function isAdoptable(socket) {
  */
 function adopt(ws, socket, head, response, options) {
   const native = reactor.start(spin(options));
+  // Nobody would ever serve it.
+  if (reactor.state.failure !== null) return false;
   const prefix = [head];
   while (socket.readableLength !== 0) prefix.push(socket.read());
   const early = prefix.length === 1 ? head : Buffer.concat(prefix);

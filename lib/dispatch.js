@@ -282,6 +282,7 @@ function currentBatch() {
  */
 function fail(reason) {
   const error = new Error(`The reactor thread failed: ${reason}`);
+  state.failure = error;
   const connections = reactor.forgetAll();
   const servers = [...state.listeners.values()];
   state.listeners.clear();

@@ -25,6 +25,8 @@ const LONGEST_DELAY = 2 ** 31 - 1;
 const state = {
   /** @type {any} */
   native: null,
+  /** Why its thread has died. @type {Error | null} */
+  failure: null,
   /** Those that the reactor accepted, by its slots. @type {any[]} */
   connections: [],
   /** Those that it adopted, by their slots from ADOPTED_SLOTS on. @type {any[]} */
@@ -90,8 +92,24 @@ function start(spin) {
   state.native = root.runInAsyncScope(() => new binding.Reactor(wake, { spin }, state.records));
   drainNative = state.native.drain();
   outbox.attach(state.native, state.records);
-  process.once('exit', stop);
+  process.on('exit', stop);
+  process.on('newListener', onNewListener);
   return state.native;
+}
+
+/**
+ * Other listeners of 'exit' may send something: ours comes behind those that were there a tick before.
+ *
+ * @param {string | symbol} event
+ * @param {Function} listener
+ */
+function onNewListener(event, listener) {
+  if (event === 'exit' && listener !== stop) queueMicrotask(comeLast);
+}
+
+function comeLast() {
+  process.removeListener('exit', stop);
+  process.on('exit', stop);
 }
 
 /** Nothing runs after 'exit': what was sent is written now, as far as the sockets take it. */

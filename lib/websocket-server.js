@@ -333,6 +333,11 @@ class WebSocketServer extends EventEmitter {
   _listen(address) {
     const native = reactor.start(spin(this.options));
     this._ask = this._wantedAsk();
+    const { failure } = reactor.state;
+    if (failure !== null) {
+      process.nextTick(() => this.emit('error', failure));
+      return;
+    }
     try {
       const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));
       this._listenerId = id;
