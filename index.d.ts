@@ -292,11 +292,18 @@ declare namespace WebSocket {
      * 2147483647. All servers of a thread share one reactor: the value of the first one counts. Not in ws. Default: -1
      */
     spin?: number;
+    /**
+     * Reactor threads, 0 to 64. Connections are spread over them and stay where they are. 0: none; the reactor runs on the
+     * JavaScript thread, between its other work: pings are then answered only when that thread is free. Where libuv
+     * cannot watch it (Windows, Bun, Deno) 0 is the same as 1. All servers of a thread share its reactors: the value of the
+     * first one counts. Not in ws. Default: the environment variable `REACTOR_WS_REACTORS`, or 1
+     */
+    reactors?: number;
     /** Emit what was received together in one turn; false: one message, ping or pong per turn. Default: true */
     allowSynchronousEvents?: boolean;
     /** Keep the `clients` set. Default: true */
     clientTracking?: boolean;
-    /** Compression; true is all defaults. Read when the server is made. Default: false */
+    /** Compression; true is all defaults. With `port` read when the server is made. Default: false */
     perMessageDeflate?: boolean | deflate.ServerOptions;
     /** Chooses one of the offered subprotocols; falsy for none. Default: the first */
     handleProtocols?: ((protocols: Set<string>, request: IncomingMessage) => string | false) | null;
@@ -318,7 +325,7 @@ declare namespace WebSocket {
      *
      * @param callback A listener for `'listening'`
      * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a wrong type of
-     *   `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only` and `spin`
+     *   `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only`, `spin` and `reactors`
      * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these out of its range
      */
     constructor(options: ServerOptions, callback?: () => void);

@@ -1,4 +1,5 @@
-// A JavaScript thread that is blocked or does not keep up: pings are answered, memory is bounded, nothing is lost.
+// A JavaScript thread that is blocked or does not keep up: pings are answered unless the reactor runs on it, memory is
+// bounded, nothing is lost.
 import { once } from 'node:events';
 import net from 'node:net';
 
@@ -6,7 +7,7 @@ import test from 'ava';
 
 import { Child } from './helpers/child.mjs';
 import { openPair } from './helpers/clients.mjs';
-import { isReference } from './helpers/impl.mjs';
+import { isInline, isReference } from './helpers/impl.mjs';
 import { Pinger } from './helpers/pinger.mjs';
 import { upgradeRequest } from './helpers/raw-client.mjs';
 
@@ -46,6 +47,10 @@ function blocked(title, { connections, messages, bytes }) {
     clearInterval(pinging);
     t.deepEqual(wrong, []);
     t.true(grown < bound(connections) + OVERHEAD, `${grown / MIB} MiB`);
+    t.like(await flood.ended(), { code: 0, stderr: '' });
+    t.true(pingers.every(({ echoes }, i) => echoes > 0 === i >= 2));
+    await endBlockable(t, server, 2, connections * messages);
+    if (isInline) return;
     const all = pingers.flatMap(({ times }) => times).sort((a, b) => a - b);
     const [median, most] = [all[all.length >> 1], all.at(-1)].map((time) => time.toFixed(1));
     t.log(`${(grown / MIB).toFixed(0)} MiB more, ${all.length} pongs after ${median} ms, at most ${most} ms`);
@@ -53,10 +58,6 @@ function blocked(title, { connections, messages, bytes }) {
       const middle = [...times].sort((a, b) => a - b)[times.length >> 1];
       t.true(times.length > 10 && middle < 50, `${times.length} pongs, median ${middle} ms`);
     }
-
-    t.like(await flood.ended(), { code: 0, stderr: '' });
-    t.true(pingers.every(({ echoes }, i) => echoes > 0 === i >= 2));
-    await endBlockable(t, server, 2, connections * messages);
   });
 }
 
@@ -87,7 +88,7 @@ ownOnly('blocked while connections come and go: memory is bounded', async (t) =>
   });
   await Promise.all(Array.from({ length: 50 }, come));
   const { grown } = await unblocked;
-  t.true(opened > 100);
+  t.true(isInline || opened > 100);
   t.true(grown < bound(50) + OVERHEAD, `${grown / MIB} MiB after ${opened} connections`);
   await endBlockable(t, server, 2, 0);
 });
@@ -119,7 +120,7 @@ test.serial('a loop of sends that does not yield: all arrives in order', async (
     }
   });
   t.true(ws.bufferedAmount <= total * (1024 + 4));
-  t.is(await sent, undefined);
+  t.falsy(await sent);
   t.is(ws.bufferedAmount, 0);
   await arrived;
 });

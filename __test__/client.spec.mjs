@@ -11,7 +11,7 @@ import test from 'ava';
 
 import { cert, key } from './helpers/certificate.mjs';
 import { WebSocket, urlOf } from './helpers/clients.mjs';
-import { isReference, startServer } from './helpers/impl.mjs';
+import { startServer } from './helpers/impl.mjs';
 import { closeOf } from './helpers/streams.mjs';
 
 const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
@@ -309,8 +309,3 @@ function loopback(_name, options, callback) {
   t.is(requests[0].url, '/a?b');
 });
 
-(isReference ? test.skip : test)('compression is not offered', async (t) => {
-  const { requests, url } = await httpServer(t, switching);
-  await once(client(t, url, { perMessageDeflate: true }), 'open');
-  t.is(requests[0].headers['sec-websocket-extensions'], undefined);
-});

@@ -1,4 +1,4 @@
-// Offers of permessage-deflate: the answer of this server and that of ws, side by side.
+// Offers of permessage-deflate: the answers of this server, on both of its ways to negotiate, and that of ws, side by side.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import net from 'node:net';
@@ -6,6 +6,7 @@ import net from 'node:net';
 import test from 'ava';
 
 import { WebSocketServer, startServer } from './helpers/impl.mjs';
+import { startServerBehind } from './helpers/ways.mjs';
 
 const reference = createRequire(import.meta.url)('ws').WebSocketServer;
 
@@ -86,6 +87,7 @@ const OFFERS = [...FIXED, ...generated(60)];
 for (const perMessageDeflate of OPTIONS) {
   test(`${OFFERS.length} offers to ${JSON.stringify(perMessageDeflate)}`, async (t) => {
     const server = await startServer(t, { perMessageDeflate });
+    const behind = await startServerBehind(t, { perMessageDeflate });
     const other = new reference({ port: 0, host: '127.0.0.1', perMessageDeflate });
     t.teardown(() => {
       for (const client of other.clients) client.terminate();
@@ -94,30 +96,32 @@ for (const perMessageDeflate of OPTIONS) {
     await once(other, 'listening');
     let accepted = 0;
     for (const offer of OFFERS) {
-      const [ours, theirs] = await Promise.all([
-        answerTo(server.address().port, offer),
-        answerTo(other.address().port, offer),
-      ]);
+      const [ours, ofBehind, theirs] = await Promise.all(
+        [server, behind, other].map((one) => answerTo(one.address().port, offer)),
+      );
       t.is(ours, theirs, offer);
+      t.is(ofBehind, theirs, `${offer} behind an HTTP server`);
       if (ours.includes('Sec-WebSocket-Extensions')) accepted++;
     }
     t.true(perMessageDeflate ? accepted > 5 : accepted === 0, `${accepted} accepted`);
   });
 }
 
-test('several headers are one list, and refusals reach wsClientError', async (t) => {
-  const server = await startServer(t, { perMessageDeflate: true });
-  const lines = 'foo\r\nSec-WebSocket-Extensions: permessage-deflate; client_no_context_takeover';
-  t.true(
-    (await answerTo(server.address().port, lines)).includes(
-      'Sec-WebSocket-Extensions: permessage-deflate; client_no_context_takeover\r\n',
-    ),
-  );
-  const refused = once(server, 'wsClientError');
-  server.once('wsClientError', (_error, socket) => socket.destroy());
-  await answerTo(server.address().port, ';;').catch(() => {});
-  t.is((await refused)[0].message, 'Invalid or unacceptable Sec-WebSocket-Extensions header');
-});
+for (const [way, start] of Object.entries({ port: startServer, server: startServerBehind })) {
+  test(`${way}: several headers are one list, and refusals reach wsClientError`, async (t) => {
+    const server = await start(t, { perMessageDeflate: true });
+    const lines = 'foo\r\nSec-WebSocket-Extensions: permessage-deflate; client_no_context_takeover';
+    t.true(
+      (await answerTo(server.address().port, lines)).includes(
+        'Sec-WebSocket-Extensions: permessage-deflate; client_no_context_takeover\r\n',
+      ),
+    );
+    const refused = once(server, 'wsClientError');
+    server.once('wsClientError', (_error, socket) => socket.destroy());
+    await answerTo(server.address().port, ';;').catch(() => {});
+    t.is((await refused)[0].message, 'Invalid or unacceptable Sec-WebSocket-Extensions header');
+  });
+}
 
 test('h14: 16 KiB of offers and of parameters are answered at once', async (t) => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', perMessageDeflate: true });

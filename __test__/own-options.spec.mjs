@@ -13,6 +13,7 @@ for (const [name, value, type] of [
   ['pingInterval', '100', 'number'],
   ['idleTimeout', true, 'number'],
   ['spin', 1n, 'number'],
+  ['reactors', '1', 'number'],
   ['ipv6Only', 1, 'boolean'],
 ]) {
   test(`${name}: ${typeof value} throws`, (t) => {
@@ -21,17 +22,18 @@ for (const [name, value, type] of [
   });
 }
 
-for (const [name, least, wrong] of [
+for (const [name, least, wrong, most = 2147483647] of [
   ['handshakeTimeout', 1, [0, -1, 1.5, NaN, Infinity, 2 ** 31]],
   ['pingInterval', 0, [-1, 0.5, NaN, 2 ** 31]],
   ['idleTimeout', 0, [-1, 0.5, NaN, 2 ** 31]],
   ['spin', -1, [-2, 0.5, NaN, 2 ** 31]],
+  ['reactors', 0, [-1, 1.5, NaN, 65], 64],
 ]) {
   test(`${name}: out of its range throws`, (t) => {
     for (const value of wrong) {
       t.throws(() => new WebSocketServer({ port: 0, [name]: value }), {
         instanceOf: RangeError,
-        message: `options.${name} must be an integer from ${least} to 2147483647. Received ${value}`,
+        message: `options.${name} must be an integer from ${least} to ${most}. Received ${value}`,
       });
     }
   });
@@ -42,6 +44,19 @@ test('undefined and null are the default', async (t) => {
   const server = await startServer(t, { ...nothing, spin: undefined });
   const { ws } = await connect(t, server);
   t.is(ws.readyState, WebSocket.OPEN);
+});
+
+test.serial('REACTOR_WS_REACTORS: out of its range throws', (t) => {
+  const before = process.env.REACTOR_WS_REACTORS;
+  t.teardown(() => {
+    if (before === undefined) delete process.env.REACTOR_WS_REACTORS;
+    else process.env.REACTOR_WS_REACTORS = before;
+  });
+  process.env.REACTOR_WS_REACTORS = 'many';
+  t.throws(() => new WebSocketServer({ port: 0 }), {
+    instanceOf: RangeError,
+    message: 'REACTOR_WS_REACTORS must be an integer from 0 to 64. Received NaN',
+  });
 });
 
 test('handshakeTimeout: a request that does not end is answered with 408', async (t) => {

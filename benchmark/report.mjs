@@ -19,7 +19,11 @@ const RATE = /** @type {const} */ ([['msgs_per_s', '1000 msg/s', 1e-3]]);
 const P50 = /** @type {const} */ (['p50_us', 'p50 us', 1]);
 const P999 = /** @type {const} */ (['p999_us', 'p99.9 us', 1]);
 
-/** Columns by view: metric, heading, factor. Ratios are of the first one. */
+/**
+ * Columns by view: metric, heading, factor. Ratios are of the first one.
+ *
+ * @type {Record<import('./shapes.mjs').View, readonly (readonly [metric: string, heading: string, factor: number])[]>}
+ */
 const COLUMNS = {
   cost: [...CPU, ...RATE, P50, P999],
   throughput: [...RATE, ...CPU, P50, P999],
@@ -126,11 +130,11 @@ function printShape(record, name) {
   const columns = columnsOf(viewOf(name));
   const bases = baselines.filter((base) => byCandidate[base]);
   console.log(`\n${name}: ${shapeText(name)}`);
-  const rows = [['', ...columns.map(([, heading]) => `${heading}`), ...bases.map((base) => `to ${base}`), '']];
+  const rows = [['', ...columns.map(([, heading]) => heading), ...bases.map((base) => `to ${base}`), '']];
   for (const [candidate, runs] of Object.entries(byCandidate)) {
-    const cells = columns.map(([metric, , factor]) => cell(runs, `${metric}`, Number(factor)));
+    const cells = columns.map(([metric, , factor]) => cell(runs, metric, factor));
     const toBases = bases.map((base) => {
-      const ratio = ratios(runs, byCandidate[base], `${columns[0][0]}`);
+      const ratio = ratios(runs, byCandidate[base], columns[0][0]);
       return ratio ? `${digits(ratio.ofMedians)} / ${digits(ratio.ofRounds)}` : '-';
     });
     // A generator that polls is always busy.

@@ -78,7 +78,7 @@ async function main() {
  * All candidates in turn, in every round of every shape. One that fails a shape has no figures for it at all.
  *
  * @param {Record<string, import('./shapes.mjs').Shape>} chosen
- * @param {Record<string, import('./shapes.mjs').Candidate>} servers
+ * @param {Record<string, import('./candidates.mjs').Candidate>} servers
  * @param {number} rounds
  * @param {boolean} pin
  */
@@ -112,7 +112,7 @@ async function measureAll(chosen, servers, rounds, pin) {
  * One server, one load, one line.
  *
  * @param {import('./shapes.mjs').Shape} shape
- * @param {import('./shapes.mjs').Candidate} candidate
+ * @param {import('./candidates.mjs').Candidate} candidate
  * @param {number} round
  * @param {boolean} pin
  */

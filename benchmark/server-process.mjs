@@ -8,7 +8,7 @@ import { createInterface } from 'node:readline';
 import { setTimeout as sleep } from 'node:timers/promises';
 import { loadBinary } from './paths.mjs';
 
-const START_LIMIT = 10_000;
+const START_LIMIT = 30_000;
 const STOP_LIMIT = 5_000;
 
 /** @typedef {{ port: number, pid: number, stop(): Promise<void> }} Server */

@@ -17,6 +17,8 @@
 const NODE = ['ws', 'reactor', 'uws'];
 const NODE_AND_INLINE = [...NODE, 'reactor_inline', 'reactors_2'];
 const NODE_AND_FLOOR = [...NODE, 'reactor_echo'];
+/** Everybody but those who need a second CPU to be of use. */
+const ON_ONE_CPU = [...NODE_AND_FLOOR, 'reactor_adopted', 'reactor_inline', 'tokio_echo', 'uws_cpp', 'mio_echo'];
 const MANY = [...NODE_AND_FLOOR, 'reactor_inline', 'tokio_echo', 'uws_cpp'];
 
 /** @type {Record<string, Shape>} Named [what differs-]connections x payload bytes [x in flight] [-what differs]. */
@@ -72,6 +74,7 @@ export const shapes = {
 
   'fanout-1000x20': fanout(20),
   'fanout-1000x1024': fanout(1024),
+  'fanout-1000x1024-deflate': deflated(fanout(1024)),
   'tls-100x20': tls(echo(100, 20)),
   'tls-10x1024': tls(echo(10, 1024)),
   'tls-10x16384': tls(echo(10, 16384)),
@@ -89,8 +92,8 @@ export const shapes = {
   },
 
   'idle-1000': full(idle(1000)),
-  // One round: ports and patience are limited.
-  'idle-25000': { ...full(idle(25_000), NODE), rounds: 1 },
+  // As many as a limit of 20,000 open files allows; one round is enough to compare with the others.
+  'idle-19000': { ...full(idle(19_000), NODE), rounds: 1 },
   'idle-10000-used': {
     ...full(idle(10_000), NODE),
     text: '10,000 connections idle after an echo',
@@ -136,6 +139,7 @@ function echo(connections, payload, inFlight = 1, kind) {
     text: [count(connections), size(payload) + (kind ? ` ${kind}` : ''), ...(inFlight > 1 ? [`${inFlight} in flight`] : [])].join(', '),
     load: { connections, payload, ...(inFlight > 1 && { 'in-flight': inFlight }), ...(binary && { binary }) },
     view: 'cost',
+    candidates: ON_ONE_CPU,
   };
 }
 
@@ -227,8 +231,16 @@ function fanout(payload) {
     view: 'cost',
     task: 'fanout',
     full: true,
-    candidates: NODE,
+    candidates: [...NODE, 'reactor_prepared'],
   };
+}
+
+/**
+ * @param {Shape} shape
+ * @returns {Shape}
+ */
+function deflated({ text, load: { binary: _, ...load }, task, ...shape }) {
+  return { ...shape, text: `${text}, compressed`, load: { ...load, deflate: true }, task: `${task} deflate` };
 }
 
 /**

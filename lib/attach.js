@@ -3,7 +3,8 @@
 const net = require('node:net');
 
 const { become } = require('./adopted-socket');
-const { connectionOptions, spin } = require('./options');
+const { negotiatedDeflate } = require('./deflate-options');
+const { connectionOptions, reactorOptions } = require('./options');
 const reactor = require('./reactor');
 
 /** The WebSocket that a socket belongs to. */
@@ -11,6 +12,9 @@ const kWebSocket = Symbol('kWebSocket');
 
 /** Methods that somebody who replaces them on a socket wants to be called. */
 const METHODS = ['destroy', 'emit', 'end', 'push', 'read', 'write'];
+
+/** Bytes that are inflated before others have their turn: one of them can become a thousand. */
+const MOST_COMPRESSED = 8 * 1024;
 
 /** Node on POSIX: elsewhere a handle has no descriptor, or one that another event loop holds on to. */
 const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && !process.versions.deno;
@@ -26,7 +30,7 @@ const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && 
  */
 function attach(ws, socket, head, response, options) {
   socket[kWebSocket] = ws;
-  if (isAdoptable(socket) && adopt(ws, socket, head, Buffer.from(response), options)) return;
+  if (isAdoptable(socket) && !isBomb(ws, socket, head) && adopt(ws, socket, head, Buffer.from(response), options)) return;
   const { attachStream } = require('./stream-connection');
   socket.write(response);
   attachStream(ws, socket, head, {
@@ -64,6 +68,18 @@ function isAdoptable(socket) {
 }
 
 /**
+ * Whether more has come behind the request than may be inflated in one piece, which the reactor would do.
+ *
+ * @param {any} ws
+ * @param {any} socket
+ * @param {Buffer} head
+ * @returns {boolean}
+ */
+function isBomb(ws, socket, head) {
+  return ws.extensions !== '' && head.length + socket.readableLength > MOST_COMPRESSED;
+}
+
+/**
  * @param {any} ws
  * @param {any} socket
  * @param {Buffer} head
@@ -72,7 +88,7 @@ function isAdoptable(socket) {
  * @returns {boolean} False: nothing has changed
  */
 function adopt(ws, socket, head, response, options) {
-  const native = reactor.start(spin(options));
+  const native = reactor.start(reactorOptions(options));
   // Nobody would ever serve it.
   if (reactor.state.failure !== null) return false;
   const prefix = [head];
@@ -82,7 +98,8 @@ function adopt(ws, socket, head, response, options) {
   const writtenBefore = socket.bytesWritten + response.length;
   const { generation, slot } = reactor.claim(ws);
   try {
-    native.adopt(socket._handle.fd, slot, generation, response, early, connectionOptions(options));
+    const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
+    native.adopt(socket._handle.fd, slot, generation, response, early, served);
   } catch {
     // Out of descriptors: the one that there is can still be served.
     reactor.forget(slot);

@@ -3,20 +3,32 @@
 const { createHash } = require('node:crypto');
 
 const { GUID } = require('./constants');
+const { acceptAnswer } = require('./negotiation');
+
+/**
+ * What the request said.
+ *
+ * @typedef {object} Offered
+ * @property {any} deflate What `offerOf` returned
+ * @property {string} key
+ * @property {Set<string>} protocols
+ */
 
 /**
  * Checks the answer to an upgrade request (RFC 6455, 4.1).
  *
  * @param {import('node:http').IncomingMessage} response
- * @param {string} key Of the request
- * @param {Set<string>} protocols That were offered
- * @returns {{ error?: string, protocol: string }} Why the connection must fail, or the subprotocol
+ * @param {Offered} offered
+ * @returns {{ error?: string, extensions: any, protocol: string }} Why the connection must fail, or the extensions by name
+ *   and the subprotocol
  */
-function checkResponse(response, key, protocols) {
+function checkResponse(response, offered) {
   const { headers } = response;
   const protocol = headers['sec-websocket-protocol'];
-  const error = checkUpgrade(headers, key) || checkProtocol(protocol, protocols) || checkExtensions(headers);
-  return { error, protocol: protocol || '' };
+  const wrong = checkUpgrade(headers, offered.key) || checkProtocol(protocol, offered.protocols);
+  if (wrong !== undefined) return { error: wrong, extensions: {}, protocol: '' };
+  const { error, extensions } = acceptAnswer(headers['sec-websocket-extensions'], offered.deflate);
+  return { error, extensions, protocol: protocol || '' };
 }
 
 /**
@@ -39,16 +51,6 @@ function checkProtocol(protocol, offered) {
   if (protocol === undefined) return offered.size === 0 ? undefined : 'Server sent no subprotocol';
   if (offered.size === 0) return 'Server sent a subprotocol but none was requested';
   return offered.has(protocol) ? undefined : 'Server sent an invalid subprotocol';
-}
-
-/**
- * @param {import('node:http').IncomingHttpHeaders} headers
- * @returns {string | undefined}
- */
-function checkExtensions(headers) {
-  return headers['sec-websocket-extensions'] === undefined
-    ? undefined
-    : 'Server sent a Sec-WebSocket-Extensions header but no extension was requested';
 }
 
 module.exports = { checkResponse };

@@ -9,6 +9,9 @@ const { checkResponse } = require('./client-response');
 const { CLOSING, CONNECTING } = require('./constants');
 const { catchUp } = require('./dispatch');
 const { CLIENT, ERROR_EMITTED } = require('./inbound');
+const { applyMemoryOptions } = require('./deflate-memory');
+const { check } = require('./deflate-options');
+const { DEFLATE, headerOf, offerOf } = require('./negotiation');
 const { isToken } = require('./token');
 
 const DEFAULTS = {
@@ -58,7 +61,7 @@ class Client {
    * Sends a request.
    *
    * @param {URL} url
-   * @throws {SyntaxError | RangeError} For what was given to the constructor of the WebSocket
+   * @throws {SyntaxError | RangeError | TypeError} For what was given to the constructor of the WebSocket
    */
   start(url) {
     const { ws } = this;
@@ -70,6 +73,8 @@ class Client {
         `Unsupported protocol version: ${settings.protocolVersion} (supported versions: ${versions})`,
       );
     }
+    if (settings.perMessageDeflate) check(settings.perMessageDeflate);
+    settings.perMessageDeflate = applyMemoryOptions(settings.perMessageDeflate);
     this.url = url.href;
     const wrong = complaint(url);
     if (wrong !== undefined) {
@@ -77,16 +82,19 @@ class Client {
       fail(ws, new SyntaxError(wrong));
       return;
     }
-    const offered = offeredProtocols(this.protocols);
-    const key = randomBytes(KEY_BYTES).toString('base64');
-    const requested = this.requestOptions(url, settings, key);
+    const offered = {
+      deflate: offerOf(settings),
+      key: randomBytes(KEY_BYTES).toString('base64'),
+      protocols: offeredProtocols(this.protocols),
+    };
+    const requested = this.requestOptions(url, settings, offered);
     if (settings.followRedirects) this.guardSecrets(url, requested);
 
     const send = url.protocol === 'wss:' ? https.request : http.request;
     const request = send(requested);
     this.request = request;
     if (this.redirects !== 0 && settings.followRedirects) ws.emit('redirect', this.url, request);
-    this.listen(request, url, settings, key, offered);
+    this.listen(request, url, settings, offered);
     if (settings.finishRequest) settings.finishRequest(request, ws);
     else request.end();
   }
@@ -94,10 +102,10 @@ class Client {
   /**
    * @param {URL} url
    * @param {any} settings
-   * @param {string} key
+   * @param {import('./client-response').Offered} offered
    * @returns {any} What `http.request` is given
    */
-  requestOptions(url, settings, key) {
+  requestOptions(url, settings, { deflate, key }) {
     const { createConnection, defaultPort, ...where } = whereOf(url);
     const { origin, protocolVersion } = settings;
     const headers = {
@@ -107,6 +115,7 @@ class Client {
       Connection: 'Upgrade',
       Upgrade: 'websocket',
     };
+    if (deflate !== null) headers['Sec-WebSocket-Extensions'] = headerOf({ [DEFLATE]: deflate });
     if (this.protocols.length !== 0) headers['Sec-WebSocket-Protocol'] = this.protocols.join(',');
     if (origin) headers[protocolVersion < 13 ? 'Sec-WebSocket-Origin' : 'Origin'] = origin;
     return {
@@ -156,10 +165,9 @@ class Client {
    * @param {any} request
    * @param {URL} url
    * @param {any} settings
-   * @param {string} key
-   * @param {Set<string>} offered
+   * @param {import('./client-response').Offered} offered
    */
-  listen(request, url, settings, key, offered) {
+  listen(request, url, settings, offered) {
     const { ws } = this;
     if (settings.handshakeTimeout) {
       request.on('timeout', () => abortHandshake(this, request, 'Opening handshake has timed out'));
@@ -177,12 +185,13 @@ class Client {
       // The listener may have closed it.
       if (ws._readyState !== CONNECTING) return;
       this.request = null;
-      const { error, protocol } = checkResponse(response, key, offered);
+      const { error, extensions, protocol } = checkResponse(response, offered);
       if (error !== undefined) {
         abortHandshake(this, socket, error);
         return;
       }
       ws._protocol = protocol;
+      ws._extensions = extensions;
       ws.setSocket(socket, head, settings);
     });
   }

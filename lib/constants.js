@@ -93,6 +93,9 @@ module.exports = {
   NO_STATUS: 1005,
   ABNORMAL: 1006,
 
+  /** Where an error has the close code that it is answered with. */
+  kStatusCode: Symbol('status-code'),
+
   /** The one empty Buffer: empty messages and close reasons are this very object, as in ws. */
   EMPTY_BUFFER: Buffer.alloc(0),
   /** `Buffer` without its argument checks: `new FastBuffer(arrayBuffer, byteOffset, length)`. */

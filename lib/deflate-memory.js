@@ -5,7 +5,7 @@ const { inspect } = require('node:util');
 const COMPRESSORS = ['dedicated', 'shared'];
 
 /**
- * The `perMessageDeflate` of a server in the terms of ws: what `compressor` stands for is negotiated. Sets the budget of the
+ * The `perMessageDeflate` of a server or a client in the terms of ws: what `compressor` stands for is negotiated. Sets the budget of the
  * process, if there is one.
  *
  * @param {any} options
@@ -38,4 +38,9 @@ function setBudget(bytes) {
   /** @type {any} */ (require('./native/binding.js')).setDeflateBudget(bytes);
 }
 
-module.exports = { applyMemoryOptions };
+/** @returns {boolean} Whether clients are to be asked not to refer to earlier messages */
+function isBudgetFull() {
+  return /** @type {any} */ (require('./native/binding.js')).deflateBudgetIsFull();
+}
+
+module.exports = { applyMemoryOptions, isBudgetFull };

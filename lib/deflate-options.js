@@ -6,41 +6,82 @@ const zlib = require('node:zlib');
 /** Milliseconds: the longest delay a timer takes. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
-/** Bytes below which messages are not compressed, where the server has no context takeover. */
+/** Bytes below which messages are not compressed, where this end has no context takeover. */
 const THRESHOLD = 1024;
 
 /** Of the size that zlib's own default, 6, gives but for some percent, in two thirds of the time. */
 const LEVEL = 4;
+const MEM_LEVEL = 8;
 
 /** For windows: whatever the client offers, and nothing. */
 const AS_OFFERED = 0;
 const REFUSED = -1;
 
 /**
- * What the reactor is told about `perMessageDeflate`. Numbers out of range throw here what zlib throws in ws when the
- * first message is compressed.
+ * What the reactor is told about the `perMessageDeflate` of a server.
  *
  * @param {any} options The value of the option
  * @returns {any} null when it is off
- * @throws {RangeError | TypeError}
+ * @throws {RangeError | TypeError} As `check`
  */
 function deflateOptions(options) {
   if (!options) return null;
+  check(options);
   const { serverMaxWindowBits, clientMaxWindowBits, serverNoContextTakeover, clientNoContextTakeover } = options;
-  const given = { ...options.zlibDeflateOptions, windowBits: zlibWindowBits(serverMaxWindowBits) };
-  zlib.createDeflateRaw(given).close();
-  zlib
-    .createInflateRaw({ ...options.zlibInflateOptions, windowBits: zlibWindowBits(clientMaxWindowBits) })
-    .close();
-  const { level = LEVEL, memLevel = 8, strategy = 0 } = given;
   return {
+    settings: settingsOf(options),
     serverNoContextTakeover: flag(serverNoContextTakeover),
     clientNoContextTakeover: !!clientNoContextTakeover,
     serverMaxWindowBits: windowBits(serverMaxWindowBits),
     clientMaxWindowBits: windowBits(clientMaxWindowBits),
-    level,
-    memLevel,
-    strategy,
+  };
+}
+
+/**
+ * What an engine is told about permessage-deflate on its connection, when the handshake was answered here.
+ *
+ * @param {any} carrier What has `_extensions` by name, as a WebSocket
+ * @returns {any} undefined without permessage-deflate
+ */
+function negotiatedDeflate(carrier) {
+  const { params, _options: options } = carrier._extensions['permessage-deflate'] ?? {};
+  if (!params || !options) return undefined;
+  return {
+    settings: settingsOf(options),
+    serverNoContextTakeover: !!params.server_no_context_takeover,
+    clientNoContextTakeover: !!params.client_no_context_takeover,
+    serverMaxWindowBits: agreed(params.server_max_window_bits),
+    clientMaxWindowBits: agreed(params.client_max_window_bits),
+  };
+}
+
+/**
+ * Throws what zlib throws in ws when the first message is compressed, for numbers out of range.
+ *
+ * @param {any} options Of permessage-deflate
+ * @throws {RangeError | TypeError}
+ */
+function check(options) {
+  const { clientMaxWindowBits, serverMaxWindowBits, zlibDeflateOptions, zlibInflateOptions } = options;
+  releaseAfter(options.releaseAfter);
+  const bits = [serverMaxWindowBits, clientMaxWindowBits];
+  if (!zlibDeflateOptions && !zlibInflateOptions && !bits.some((value) => typeof value === 'number')) return;
+  const [server, client] = bits.map(zlibWindowBits);
+  zlib.createDeflateRaw({ ...zlibDeflateOptions, windowBits: server }).close();
+  zlib.createInflateRaw({ ...zlibInflateOptions, windowBits: client }).close();
+}
+
+/**
+ * How messages are compressed, by options that have been checked. What has become wrong since is left out.
+ *
+ * @param {any} options Of permessage-deflate
+ */
+function settingsOf(options) {
+  const { level, memLevel, strategy } = options.zlibDeflateOptions ?? {};
+  return {
+    level: Number.isInteger(level) ? level : LEVEL,
+    memLevel: Number.isInteger(memLevel) ? memLevel : MEM_LEVEL,
+    strategy: Number.isInteger(strategy) ? strategy : 0,
     threshold: threshold(options.threshold),
     releaseAfter: releaseAfter(options.releaseAfter),
   };
@@ -73,6 +114,14 @@ function zlibWindowBits(bits) {
 }
 
 /**
+ * @param {any} bits Of the negotiated parameters
+ * @returns {number}
+ */
+function agreed(bits) {
+  return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
+}
+
+/**
  * @param {any} bytes
  * @returns {number} A length that is not below it is one that `>=` of ws says yes to
  */
@@ -96,4 +145,4 @@ function releaseAfter(millis) {
   return millis;
 }
 
-module.exports = { deflateOptions };
+module.exports = { check, deflateOptions, negotiatedDeflate };

@@ -88,9 +88,18 @@ function isAcceptable(params, options) {
   const { clientMaxWindowBits, serverMaxWindowBits, serverNoContextTakeover } = options;
   const { client_max_window_bits: client, server_max_window_bits: server } = params;
   if (serverNoContextTakeover === false && params.server_no_context_takeover) return false;
-  if (server && (serverMaxWindowBits === false || serverMaxWindowBits > server)) return false;
+  if (server && (serverMaxWindowBits === false || isAbove(serverMaxWindowBits, server))) return false;
   if (typeof clientMaxWindowBits !== 'number') return true;
   return typeof client === 'number' ? clientMaxWindowBits <= client : !!client;
+}
+
+/**
+ * @param {any} wanted An option, which need not be a number
+ * @param {number} bits
+ * @returns {boolean}
+ */
+function isAbove(wanted, bits) {
+  return typeof wanted === 'number' && wanted > bits;
 }
 
 /**
@@ -109,7 +118,7 @@ function acceptAnswer(params, options) {
   }
   if (!bits) {
     if (typeof clientMaxWindowBits === 'number') params.client_max_window_bits = clientMaxWindowBits;
-  } else if (clientMaxWindowBits === false || bits > clientMaxWindowBits) {
+  } else if (clientMaxWindowBits === false || (typeof clientMaxWindowBits === 'number' && bits > clientMaxWindowBits)) {
     throw new Error('Unexpected or invalid parameter "client_max_window_bits"');
   }
   return params;

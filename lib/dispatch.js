@@ -242,8 +242,10 @@ function deliverOther(slot, tag, offset, length) {
     if (server !== undefined) server._onOpened(slot, tag, bytes, start);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = state.listeners.get(slot);
+    // Each reactor says so, and nothing opens there any more.
+    if (server === undefined || --server._reactors !== 0) return;
     state.listeners.delete(slot);
-    if (server !== undefined) server._onReleased();
+    server._onReleased();
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
   } else {
@@ -276,12 +278,13 @@ function currentBatch() {
 }
 
 /**
- * The reactor thread died: every connection is gone and every server has failed.
+ * A reactor died: the others end too, every connection is gone and every server has failed.
  *
  * @param {string} reason
  */
 function fail(reason) {
-  const error = new Error(`The reactor thread failed: ${reason}`);
+  const error = new Error(`The reactor failed: ${reason}`);
+  state.native.shutdown();
   state.failure = error;
   const connections = reactor.forgetAll();
   const servers = [...state.listeners.values()];

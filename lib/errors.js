@@ -1,5 +1,7 @@
 'use strict';
 
+const { kStatusCode } = require('./constants');
+
 const ZLIB_ERRNO = new Map([
   ['Z_DATA_ERROR', -3],
   ['Z_BUF_ERROR', -5],
@@ -27,6 +29,7 @@ function protocolError(kind, detail) {
   const message = row.message.replace('%d', String(detail));
   const error = /** @type {any} */ (row.range ? new RangeError(message) : new Error(message));
   error.code = row.code;
+  error[kStatusCode] = closeCodeOf(kind);
   // As the errors of Node's zlib.
   if (ZLIB_ERRNO.has(row.code)) error.errno = ZLIB_ERRNO.get(row.code);
   return error;
@@ -65,12 +68,12 @@ function notSupported(name) {
 /**
  * For what turns out to be too long only when it is inflated.
  *
- * @returns {RangeError & { code: string, closeCode: number }}
+ * @returns {RangeError & { code: string }}
  */
 function maxPayloadExceeded() {
   const error = /** @type {any} */ (new RangeError('Max payload size exceeded'));
   error.code = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
-  error.closeCode = 1009;
+  error[kStatusCode] = 1009;
   return error;
 }
 

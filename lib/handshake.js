@@ -25,8 +25,6 @@ class Handshake {
     this.socket = socket;
     /** What the answer says of extensions, '' for nothing. */
     this.extensions = '';
-    /** Whether the client's offers of extensions are refused. */
-    this.badExtensions = false;
   }
 
   /** From the path on; method, version and key have been checked. */
@@ -40,7 +38,7 @@ class Handshake {
     } catch {
       return this.refuse(400, 'Invalid Sec-WebSocket-Protocol header');
     }
-    if (this.badExtensions) {
+    if (!this.negotiate()) {
       return this.refuse(400, 'Invalid or unacceptable Sec-WebSocket-Extensions header');
     }
     this.verify(protocols, Number(request.headers['sec-websocket-version']));
@@ -156,6 +154,11 @@ class Handshake {
     }
     const head = [`HTTP/1.1 ${code} ${phrase}`, ...lines, '', ''].join('\r\n');
     this.end(head + body);
+  }
+
+  /** @returns {boolean} Whether the client's offers of extensions can be answered */
+  negotiate() {
+    return true;
   }
 
   /** @returns {boolean} Whether the connection is a WebSocket already, or has been refused */

@@ -3,6 +3,7 @@
 const { capture, setContext } = require('./async-context');
 const { attach, kWebSocket } = require('./attach');
 const { Handshake } = require('./handshake');
+const { acceptOffers, headerOf } = require('./negotiation');
 
 /** 16 bytes in base64 (RFC 6455, 4.1). */
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
@@ -20,6 +21,8 @@ class HttpUpgrade extends Handshake {
     super(server, request, socket);
     this.head = head;
     this.callback = callback;
+    /** The accepted extensions by name. @type {any} */
+    this.accepted = {};
   }
 
   /** All checks and hooks. */
@@ -44,10 +47,32 @@ class HttpUpgrade extends Handshake {
     this.decide();
   }
 
+  negotiate() {
+    try {
+      this.accepted = acceptOffers(this.request.headers['sec-websocket-extensions'], this.server.options);
+      return true;
+    } catch {
+      return false;
+    }
+  }
+
   /** @param {Set<string>} protocols */
   complete(protocols) {
-    const { callback, head, request, server, socket } = this;
-    server.completeUpgrade({}, request.headers['sec-websocket-key'], protocols, request, socket, head, callback);
+    const { accepted, callback, head, request, server, socket } = this;
+    server.completeUpgrade(accepted, request.headers['sec-websocket-key'], protocols, request, socket, head, callback);
+  }
+
+  /**
+   * The end, when all checks have passed.
+   *
+   * @param {any} extensions The accepted ones by name
+   * @param {Set<string>} protocols
+   * @param {string} key
+   */
+  finish(extensions, protocols, key) {
+    this.accepted = extensions;
+    this.extensions = headerOf(extensions);
+    this.answer(protocols, key);
   }
 
   isAnswered() {
@@ -60,6 +85,7 @@ class HttpUpgrade extends Handshake {
     const { options } = server;
     const ws = new options.WebSocket(null, undefined, options);
     ws._protocol = protocol;
+    if (this.extensions !== '') ws._extensions = this.accepted;
     ws._owner = server;
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);

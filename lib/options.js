@@ -11,6 +11,9 @@ const { WebSocket } = require('./websocket');
 /** Milliseconds: the longest delay a timer takes. Also the most microseconds of `spin`. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
+/** Reactors of one environment, at most. */
+const MOST_REACTORS = 64;
+
 /** Node's length of the queue of connections that were not accepted yet. */
 const BACKLOG = 511;
 
@@ -40,7 +43,7 @@ const DEFAULTS = {
  * The options that ws does not have: type, default, and for numbers the least and the most that they may be. They
  * are not in `server.options` unless they were given, so that it shows what that of ws shows.
  *
- * @type {Record<string, { type: 'number' | 'boolean', initial: number | boolean, least?: number, most?: number }>}
+ * @type {Record<string, { type: 'number' | 'boolean', initial: number | boolean | null, least?: number, most?: number }>}
  */
 const OWN = {
   handshakeTimeout: { type: 'number', initial: 10_000, least: 1, most: LONGEST_DELAY },
@@ -48,6 +51,8 @@ const OWN = {
   idleTimeout: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
   ipv6Only: { type: 'boolean', initial: false },
   spin: { type: 'number', initial: -1, least: -1, most: LONGEST_DELAY },
+  // Without a value, that of the process counts: see `reactorsOf`.
+  reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
 
 /** Options that decide which handshakes JavaScript sees, and may be assigned at any time. */
@@ -72,6 +77,7 @@ function merge(given) {
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
   if (port != null) options.port = portOf(options);
   for (const name of Object.keys(OWN)) own(options, name);
+  reactorsOf(options);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   return options;
@@ -86,19 +92,40 @@ function merge(given) {
  * @throws {TypeError | RangeError}
  */
 function own(options, name) {
-  const { type, initial, least = 0, most = 0 } = OWN[name];
   // Not what Object.prototype may have: these are no properties of every `options`.
   const value = Object.hasOwn(options, name) ? options[name] : undefined;
-  if (value === undefined || value === null) return initial;
+  if (value === undefined || value === null) return OWN[name].initial;
+  return check(name, value, `options.${name}`);
+}
+
+/**
+ * @param {string} name One of OWN
+ * @param {any} value
+ * @param {string} label What errors call it
+ * @returns {any} The value
+ * @throws {TypeError | RangeError}
+ */
+function check(name, value, label) {
+  const { type, least = 0, most = 0 } = OWN[name];
   if (typeof value !== type) {
-    throw new TypeError(`options.${name} must be a ${type}. Received ${inspect(value)}`);
+    throw new TypeError(`${label} must be a ${type}. Received ${inspect(value)}`);
   }
   if (type === 'number' && !(Number.isInteger(value) && value >= least && value <= most)) {
-    throw new RangeError(
-      `options.${name} must be an integer from ${least} to ${most}. Received ${inspect(value)}`,
-    );
+    throw new RangeError(`${label} must be an integer from ${least} to ${most}. Received ${inspect(value)}`);
   }
   return value;
+}
+
+/**
+ * @param {any} options
+ * @returns {number} How many reactor threads are wanted; 0: none, the reactor runs on the JavaScript thread
+ * @throws {TypeError | RangeError}
+ */
+function reactorsOf(options) {
+  const given = own(options, 'reactors');
+  if (given !== null) return given;
+  const variable = process.env.REACTOR_WS_REACTORS;
+  return variable ? check('reactors', Number(variable), 'REACTOR_WS_REACTORS') : 1;
 }
 
 /**
@@ -186,11 +213,13 @@ function connectionOptions(options) {
 }
 
 /**
- * @param {any} options The options of the server
- * @returns {number} Microseconds for which the reactor polls before it sleeps; -1 is automatic
+ * What the reactors of an environment are started with.
+ *
+ * @param {any} options The options of its first server
+ * @returns {{ reactors: number, spin: number }}
  */
-function spin(options) {
-  return own(options, 'spin');
+function reactorOptions(options) {
+  return { reactors: reactorsOf(options), spin: own(options, 'spin') };
 }
 
-module.exports = { connectionOptions, listenOptions, merge, spin, watch };
+module.exports = { connectionOptions, listenOptions, merge, reactorOptions, watch };

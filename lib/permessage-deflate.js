@@ -2,10 +2,12 @@
 
 const zlib = require('node:zlib');
 
-const { EMPTY_BUFFER } = require('./constants');
+const { EMPTY_BUFFER, kStatusCode } = require('./constants');
 const params = require('./deflate-params');
 const { maxPayloadExceeded } = require('./errors');
 const { limit } = require('./limits');
+
+const kFlow = Symbol('kFlow');
 
 /** What a sender leaves away at the end of a message (RFC 7692, 7.2.1). */
 const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff]);
@@ -16,8 +18,8 @@ const CONCURRENCY = 10;
 const jobs = { most: 0, running: 0, waiting: /** @type {Array<() => void>} */ ([]) };
 
 /**
- * The extension permessage-deflate (RFC 7692) over Node's zlib. It is part of the API; connections of this package do
- * not use it.
+ * The extension permessage-deflate (RFC 7692) over Node's zlib. Connections of this package negotiate with it; their
+ * engine compresses.
  */
 class PerMessageDeflate {
   /** @param {any} [options] Those of ws, with isServer and maxPayload */
@@ -28,9 +30,9 @@ class PerMessageDeflate {
     this._isServer = !!options.isServer;
     /** The negotiated parameters. @type {any} */
     this.params = null;
-    /** @type {Flow | null} */
+    /** The streams of zlib; what comes out of them is at `kFlow`. @type {any} */
     this._deflate = null;
-    /** @type {Flow | null} */
+    /** @type {any} */
     this._inflate = null;
     if (jobs.most === 0) {
       jobs.most = (options.concurrencyLimit !== undefined ? options.concurrencyLimit : CONCURRENCY) || Infinity;
@@ -61,12 +63,12 @@ class PerMessageDeflate {
 
   /** Frees what zlib holds. A compression under way ends with an error. */
   cleanup() {
-    this._inflate?.stream.close();
+    this._inflate?.close();
     this._inflate = null;
     const deflate = this._deflate;
     this._deflate = null;
-    deflate?.stream.close();
-    deflate?.finish(new Error('The deflate stream was closed while data was being processed'));
+    deflate?.close();
+    deflate?.[kFlow].finish(new Error('The deflate stream was closed while data was being processed'));
   }
 
   /**
@@ -96,16 +98,18 @@ class PerMessageDeflate {
     const side = this._isServer ? 'server' : 'client';
     if (this._deflate === null) {
       const windowBits = this._windowBits(side);
-      this._deflate = new Flow(zlib.createDeflateRaw({ ...this._options.zlibDeflateOptions, windowBits }), 0);
+      const stream = zlib.createDeflateRaw({ ...this._options.zlibDeflateOptions, windowBits });
+      this._deflate = Object.assign(stream, { [kFlow]: new Flow(stream, 0) });
     }
-    const flow = this._deflate;
+    const stream = this._deflate;
+    const flow = stream[kFlow];
     flow.callback = callback;
-    flow.stream.write(data);
-    flow.stream.flush(zlib.constants.Z_SYNC_FLUSH, () => {
+    stream.write(data);
+    stream.flush(zlib.constants.Z_SYNC_FLUSH, () => {
       // Cleaned up meanwhile.
-      if (this._deflate !== flow) return;
+      if (this._deflate !== stream) return;
       const all = flow.take();
-      if (fin && this.params[`${side}_no_context_takeover`]) flow.stream.reset();
+      if (fin && this.params[`${side}_no_context_takeover`]) stream.reset();
       flow.finish(null, fin ? all.subarray(0, -TAIL.length) : all);
     });
   }
@@ -118,43 +122,42 @@ class PerMessageDeflate {
   _decompress(data, fin, callback) {
     const side = this._isServer ? 'client' : 'server';
     if (this._inflate === null) this._inflate = this._openInflate(side);
-    const flow = this._inflate;
+    const stream = this._inflate;
+    const flow = stream[kFlow];
     flow.callback = callback;
-    flow.stream.write(data);
-    if (fin) flow.stream.write(TAIL);
-    flow.stream.flush(() => {
+    stream.write(data);
+    if (fin) stream.write(TAIL);
+    stream.flush(() => {
       if (flow.error !== null) {
-        flow.stream.close();
+        stream.close();
         this._inflate = null;
         flow.finish(flow.error);
         return;
       }
       const all = flow.take();
       // A block with the final bit set ends the stream; the next message begins a new one.
-      if (flow.stream.readableEnded) {
-        flow.stream.close();
+      if (stream.readableEnded) {
+        stream.close();
         this._inflate = null;
       } else if (fin && this.params[`${side}_no_context_takeover`]) {
-        flow.stream.reset();
+        stream.reset();
       }
       flow.finish(null, all);
     });
   }
 
-  /** @param {string} side @returns {Flow} */
+  /** @param {string} side */
   _openInflate(side) {
     const windowBits = this._windowBits(side);
-    const flow = new Flow(
-      zlib.createInflateRaw({ ...this._options.zlibInflateOptions, windowBits }),
-      this._maxPayload,
-    );
-    flow.stream.on('error', (/** @type {any} */ error) => {
+    const stream = zlib.createInflateRaw({ ...this._options.zlibInflateOptions, windowBits });
+    const flow = new Flow(stream, this._maxPayload);
+    stream.on('error', (/** @type {any} */ error) => {
       // zlib has closed it.
       this._inflate = null;
-      error.closeCode = 1007;
+      error[kStatusCode] = 1007;
       flow.finish(flow.error ?? error);
     });
-    return flow;
+    return Object.assign(stream, { [kFlow]: flow });
   }
 
   /** @param {string} side @returns {number} */
@@ -164,14 +167,13 @@ class PerMessageDeflate {
   }
 }
 
-/** A stream of zlib and what came out of it. */
+/** What came out of a stream of zlib. */
 class Flow {
   /**
    * @param {any} stream
    * @param {number} most Bytes of output; 0 is no limit
    */
   constructor(stream, most) {
-    this.stream = stream;
     this.length = 0;
     /** @type {Buffer[]} */
     this.chunks = [];

@@ -52,15 +52,13 @@ const fields = {
   },
 
   get _extensions() {
-    if (this._extensionsHeader === '') return {};
-    const [name, ...list] = this._extensionsHeader.split('; ');
-    /** @type {Record<string, true | number>} */
-    const params = {};
-    for (const param of list) {
-      const [key, value] = param.split('=');
-      params[key] = value === undefined ? true : Number(value);
-    }
-    return { [name]: { params } };
+    const extra = this._ensureExtra();
+    if (extra.extensions === null) extra.extensions = extensionsIn(this._extensionsHeader);
+    return extra.extensions;
+  },
+
+  set _extensions(extensions) {
+    this._ensureExtra().extensions = extensions;
   },
 
   get _isServer() {
@@ -121,6 +119,22 @@ const fields = {
  */
 function isConnected(ws) {
   return ws._readyState !== CONNECTING && (ws._bits & (inbound.CLIENT | STREAM)) !== inbound.CLIENT;
+}
+
+/**
+ * @param {string} header Of the reactor's answer
+ * @returns {any} The extensions by name, as far as ws shows them
+ */
+function extensionsIn(header) {
+  if (header === '') return {};
+  const [name, ...list] = header.split('; ');
+  /** @type {Record<string, true | number>} */
+  const params = {};
+  for (const param of list) {
+    const [key, value] = param.split('=');
+    params[key] = value === undefined ? true : Number(value);
+  }
+  return { [name]: { params } };
 }
 
 /** @param {any} prototype Of WebSocket */

@@ -12,14 +12,17 @@ const outbox = require('./outbox');
  */
 const SLAB_BYTES = 128 * 1024;
 
-/** Batches that may be on their way in memory that is lent; a reactor that is further ahead has its own. */
+/** Batches of one reactor that may be on their way in memory that is lent; one that is further ahead has its own. */
 const LENT_BUFFERS = 4;
+
+/** These have functions of libuv, but no loop behind them. */
+const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 
 /** The longest delay a timer takes, in milliseconds. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
- * Everything that this environment (the main thread or a worker) has: one native reactor, the
+ * Everything that this environment (the main thread or a worker) has: its native reactors, which look like one, the
  * connections by slot, the servers by listener id, and the slab being filled.
  */
 const state = {
@@ -31,6 +34,8 @@ const state = {
   connections: [],
   /** Those that it adopted, by their slots from ADOPTED_SLOTS on. @type {any[]} */
   adopted: [],
+  /** How many reactors there are. */
+  reactors: 1,
   /** @type {Map<number, any>} */
   listeners: new Map(),
   records: new Uint32Array(0),
@@ -75,12 +80,13 @@ const freeAdopted = [];
 let adoptedGeneration = 0;
 
 /**
- * The native reactor; started on first use.
+ * The native reactors; started on first use.
  *
- * @param {number} spin Microseconds for which it polls before it sleeps; -1 is automatic. Only the first call decides
+ * @param {{ reactors: number, spin: number }} options Only the first call decides. `reactors`: its threads, 0 = it runs on
+ *   this one; `spin`: microseconds for which it polls before it sleeps, -1 is automatic
  * @returns {any}
  */
-function start(spin) {
+function start({ reactors, spin }) {
   if (state.native !== null) return state.native;
   const binding = /** @type {any} */ (require('./native/binding.js'));
   const layout = binding.layout();
@@ -88,8 +94,10 @@ function start(spin) {
   setProtocolErrors(binding.protocolErrors());
   state.records = new Uint32Array(layout.DRAINED_WORDS);
   lentBytes = layout.LENT_BYTES;
+  const count = HAS_OWN_LOOP && reactors === 0 ? 1 : reactors;
   // Not in the context of who happens to come first.
-  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, { spin }, state.records));
+  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, { reactors: count, spin }, state.records));
+  state.reactors = state.native.count;
   drainNative = state.native.drain();
   outbox.attach(state.native, state.records);
   process.on('exit', stop);
@@ -200,7 +208,7 @@ function lend(memory) {
 
 /** Lends memory, unless enough is lent. */
 function lendMore() {
-  if (lent.length < LENT_BUFFERS || lent.includes(undefined)) lend(allocate(lentBytes));
+  if (lent.length < LENT_BUFFERS * state.reactors || lent.includes(undefined)) lend(allocate(lentBytes));
 }
 
 /**
@@ -223,11 +231,22 @@ function takeLarge(index, length) {
  * @returns {{ generation: number, slot: number }}
  */
 function claim(connection) {
-  const free = freeAdopted.pop();
-  const index = free === undefined ? state.adopted.length : free;
+  const index = freeAdopted.pop() ?? nextAdopted();
   state.adopted[index] = connection;
   adoptedGeneration = (adoptedGeneration + 1) >>> 0;
   return { generation: adoptedGeneration, slot: ADOPTED_SLOTS + index };
+}
+
+/**
+ * The lowest bits of a slot are the number of its reactor, so that new ones go to each in turn.
+ *
+ * @returns {number}
+ */
+function nextAdopted() {
+  let index = state.adopted.length;
+  // Numbers that no reactor has.
+  while ((index & (2 ** Math.ceil(Math.log2(state.reactors)) - 1)) >= state.reactors) index = state.adopted.push(undefined);
+  return index;
 }
 
 /**

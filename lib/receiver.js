@@ -3,6 +3,7 @@
 const { Writable } = require('node:stream');
 
 const { IN_BINARY, IN_CLOSE, IN_ERROR, IN_PING, IN_PONG, IN_TEXT } = require('./constants');
+const { negotiatedDeflate } = require('./deflate-options');
 const { protocolError } = require('./errors');
 const { convert } = require('./inbound');
 const { createEngine, parse } = require('./stream-engine');
@@ -13,14 +14,18 @@ const { createEngine, parse } = require('./stream-engine');
  */
 class Receiver extends Writable {
   /**
-   * @param {any} [options] isServer, binaryType, maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents
+   * @param {any} [options] isServer, extensions, binaryType, maxPayload, maxFragments, skipUTF8Validation,
+   *   allowSynchronousEvents
    */
   constructor(options = {}) {
     super();
     const { allowSynchronousEvents = true } = options;
     this._allowSynchronousEvents = allowSynchronousEvents;
     this._binaryType = options.binaryType || 'nodebuffer';
-    this._engine = createEngine(!!options.isServer, options);
+    this._extensions = options.extensions || {};
+    const deflate = negotiatedDeflate(this);
+    this._isDeflating = deflate !== undefined;
+    this._engine = createEngine(!!options.isServer, options, deflate);
     this._isConcluded = false;
   }
 
@@ -30,19 +35,44 @@ class Receiver extends Writable {
    * @param {(error?: Error) => void} callback
    */
   _write(chunk, _encoding, callback) {
-    if (this._isConcluded) {
+    // Inflating takes time in ws: what is written meanwhile comes behind it.
+    if (this._isDeflating) process.nextTick(() => this._parse(chunk, callback));
+    else this._parse(chunk, callback);
+  }
+
+  /**
+   * @param {Buffer} chunk
+   * @param {(error?: Error) => void} callback
+   */
+  _parse(chunk, callback) {
+    if (this._isConcluded || this.destroyed) {
       callback();
       return;
     }
     const records = /** @type {Array<[number, Buffer]>} */ ([]);
     let failure = /** @type {Error | undefined} */ (undefined);
+    let isPaused = false;
     const take = (/** @type {number} */ tag, /** @type {Buffer} */ data) => records.push([tag, data]);
     const broke = (/** @type {Error} */ error) => {
       failure = error;
     };
-    parse(this._engine, chunk, { take, takeLater: take, broke });
-    if (failure === undefined) this._emitAll(records, 0, callback);
-    else callback(failure);
+    const pause = () => {
+      isPaused = true;
+    };
+    parse(this._engine, chunk, { take, takeLater: take, broke, pause });
+    const goOn = () => this._parse(chunk, callback);
+    if (failure !== undefined) callback(failure);
+    else if (!isPaused) this._emitAll(records, 0, callback);
+    else this._emitAll(records, 0, (error) => (error ? callback(error) : setImmediate(goOn)));
+  }
+
+  /**
+   * @param {Error | null} error
+   * @param {(error?: Error | null) => void} callback
+   */
+  _destroy(error, callback) {
+    this._engine.dispose();
+    callback(error);
   }
 
   /**

@@ -77,7 +77,7 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
       const list = this._headerText.split('\0');
       if (list.length % 2 === 1) list.pop();
       this._headerText = '';
-      // What comes behind a complete message is trailers to Node.
+      // What is added to a complete message are trailers.
       this.complete = false;
       this._addHeaderLines(list, list.length);
       this.complete = true;

@@ -88,8 +88,17 @@ function sendInTurn(ws, tag, data, callback, isControl) {
       post(ws, tag, bytes, callback);
     }
   };
-  if ((ws._bits & SENDS_WAIT) === 0) send(undefined);
-  else sendLater(ws, send);
+  if ((ws._bits & SENDS_WAIT) === 0) {
+    send(undefined);
+    return;
+  }
+  const extra = ws._ensureExtra();
+  const size = bytes === null ? data.size : bytes.length;
+  extra.lateBytes += size;
+  sendLater(ws, (error) => {
+    if (error === undefined) extra.lateBytes -= size;
+    send(error);
+  });
 }
 
 /**
@@ -255,4 +264,13 @@ function sendFrame(ws, list, callback) {
   }
 }
 
-module.exports = { masking, postClose, sendClosed, sendControl, sendFrame, sendInTurn };
+module.exports = {
+  abandon,
+  masking,
+  postClose,
+  sendClosed,
+  sendControl,
+  sendFrame,
+  sendInTurn,
+  sendWaiting,
+};

@@ -15,8 +15,10 @@ const {
 } = require('./constants');
 const inbound = require('./inbound');
 const { maskKey } = require('./mask-key');
+const { negotiatedDeflate } = require('./deflate-options');
 const { limit } = require('./limits');
 const outgoing = require('./outgoing');
+const { Releaser, isData, postCompressed } = require('./stream-deflate');
 const { createEngine, parse } = require('./stream-engine');
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, ONE_BY_ONE, TERMINATED } = inbound;
@@ -47,7 +49,10 @@ class StreamConnection {
   constructor(ws, socket, options) {
     this.ws = ws;
     this.socket = socket;
-    this.engine = createEngine((ws._bits & CLIENT) === 0, options);
+    const deflate = ws.extensions === '' ? undefined : negotiatedDeflate(ws);
+    this.engine = createEngine((ws._bits & CLIENT) === 0, options, deflate);
+    this.isDeflating = deflate !== undefined;
+    this.releaser = deflate && new Releaser(this.engine, deflate.settings.releaseAfter);
     this.generateMask = options.generateMask;
     this.closeTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Whether the peer broke the protocol. */
@@ -55,8 +60,15 @@ class StreamConnection {
     this.pendingPongs = 0;
     this.isCorked = false;
     this.isParsing = false;
-    /** Chunks that came while handlers of an earlier one run. @type {Buffer[]} */
+    /** Chunks that wait: handlers of an earlier one run, or it inflates to much, and others are first. @type {Buffer[]} */
     this.chunks = [];
+    /** Whether the first of them goes on in another turn. */
+    this.isLagging = false;
+    /** Whether the stream is not read because of that. */
+    this.isThrottled = false;
+    /** Whether the stream has closed, and whether it had ended before. */
+    this.isOver = false;
+    this.hasEnded = false;
   }
 
   /**
@@ -66,25 +78,70 @@ class StreamConnection {
    */
   input(chunk) {
     this.chunks.push(chunk);
-    if (!this.isParsing) this.parseAll();
+    if (!this.isParsing && !this.isLagging) this.parseAll();
   }
 
   parseAll() {
     this.isParsing = true;
     try {
-      for (let next = this.chunks.shift(); next !== undefined; next = this.chunks.shift()) {
-        parse(this.engine, next, this);
+      while (!this.isLagging && this.chunks.length !== 0) {
+        parse(this.engine, /** @type {Buffer} */ (this.chunks.shift()), this);
       }
     } finally {
       this.isParsing = false;
-      // A handler threw.
-      if (this.chunks.length !== 0) process.nextTick(parseRest, this);
+      this.releaser?.used();
       const { _bits: bits, _extra: extra } = this.ws;
       if ((bits & HOLDING) !== 0 && (bits & GONE) === 0 && !extra.throttled) {
         extra.throttled = true;
         this.socket.pause();
       }
+      if (!this.isLagging) {
+        // A handler threw.
+        if (this.chunks.length !== 0) process.nextTick(parseRest, this);
+        else this.caughtUp();
+      }
     }
+  }
+
+  /** @param {Buffer} chunk */
+  pause(chunk) {
+    this.chunks.unshift(chunk);
+    this.isLagging = true;
+    setImmediate(parseLater, this);
+    if (this.isThrottled || this.isOver) return;
+    this.isThrottled = true;
+    this.socket.pause();
+  }
+
+  /** All that was read has been parsed. */
+  caughtUp() {
+    if (this.isOver) {
+      this.engine.dispose();
+      this.releaser?.stop();
+      // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come first.
+      const isKnown = this.hasEnded || this.failed || (this.ws._bits & CLOSE_RECEIVED) !== 0;
+      if (isKnown) inbound.closed(this.ws, IN_CLOSED);
+      else process.nextTick(inbound.closed, this.ws, IN_CLOSED);
+    } else if (this.isThrottled) {
+      this.isThrottled = false;
+      this.command(OUT_RESUME);
+    }
+  }
+
+  /** The stream has closed: what was read before is still delivered, unless there is nothing more to say. */
+  onClosed() {
+    this.isOver = true;
+    const { ws } = this;
+    // A paused stream may have been destroyed with bytes that nobody read.
+    const { endEmitted, length } = this.socket._readableState;
+    this.hasEnded = endEmitted;
+    if (this.failed || (ws._bits & (CLOSE_RECEIVED | TERMINATED)) !== 0) {
+      this.chunks = [];
+      this.isLagging = false;
+    } else if (length !== 0 && !endEmitted) {
+      this.chunks.push(this.socket.read(length));
+    }
+    if (!this.isParsing && !this.isLagging) this.parseAll();
   }
 
   /** @param {number} tag @param {Buffer} data */
@@ -112,7 +169,7 @@ class StreamConnection {
     if (kind === OUT_PAUSE) {
       this.socket.pause();
     } else if (kind === OUT_RESUME) {
-      if (!this.ws.isPaused && !this.ws._extra.throttled) this.socket.resume();
+      if (!this.ws.isPaused && !this.ws._extra.throttled && !this.isThrottled) this.socket.resume();
     } else if (kind === OUT_END) {
       this.socket.end();
     } else if (kind === OUT_TERMINATE) {
@@ -129,14 +186,36 @@ class StreamConnection {
    * @param {any} [callback] Called when the stream has written it
    */
   post(tag, data, callback) {
+    if (this.isDeflating && isData(tag) && postCompressed(this, tag, data, callback)) return;
     const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
     const buffer = /** @type {any} */ (Buffer.allocUnsafe(HEADROOM + length));
     if (typeof data === 'string') buffer.utf8Write(data, HEADROOM);
     else buffer.set(data, HEADROOM);
-    const isMasked = ((this.ws._bits & CLIENT) !== 0) !== ((tag & outgoing.MASK_FLIPPED) !== 0);
-    const key = isMasked ? maskKey(this.generateMask) : undefined;
-    const start = this.engine.frame(tag & TAG_OF_FRAME, buffer, HEADROOM, length, key);
+    const start = this.engine.frame(tag & TAG_OF_FRAME, buffer, HEADROOM, length, this.key(tag));
     this.write(buffer.subarray(start), callback);
+  }
+
+  /**
+   * Writes the frame of a payload that the engine has compressed.
+   *
+   * @param {number} tag
+   * @param {number} length Bytes of it
+   * @param {any} callback
+   */
+  postPayload(tag, length, callback) {
+    const buffer = Buffer.allocUnsafe(HEADROOM + length);
+    const start = this.engine.frameCompressed(tag & TAG_OF_FRAME, buffer, HEADROOM, this.key(tag));
+    this.releaser?.used();
+    this.write(buffer.subarray(start), callback);
+  }
+
+  /**
+   * @param {number} tag Of a frame
+   * @returns {number | undefined} The masking key, if it is to be masked
+   */
+  key(tag) {
+    const isMasked = ((this.ws._bits & CLIENT) !== 0) !== ((tag & outgoing.MASK_FLIPPED) !== 0);
+    return isMasked ? maskKey(this.generateMask) : undefined;
   }
 
   /**
@@ -225,7 +304,20 @@ function uncorkAll() {
 
 /** @param {StreamConnection} connection */
 function parseRest(connection) {
-  if (!connection.isParsing) connection.parseAll();
+  const { chunks, isLagging, isParsing } = connection;
+  if (chunks.length !== 0 && !isParsing && !isLagging) connection.parseAll();
+}
+
+/** @param {StreamConnection} connection */
+function parseLater(connection) {
+  if (!connection.isLagging) return;
+  // Memory: what comes one by one is not inflated before.
+  if ((connection.ws._bits & HOLDING) !== 0) {
+    setImmediate(parseLater, connection);
+  } else {
+    connection.isLagging = false;
+    parseRest(connection);
+  }
 }
 
 /** @param {any} socket */
@@ -271,18 +363,7 @@ function onClose() {
   clearTimeout(connection.closeTimer);
   ws._readyState = CLOSING;
   ws._bits |= GONE;
-  const hasEnded = this._readableState.endEmitted;
-  try {
-    // A paused stream may have been destroyed with bytes that nobody read.
-    const unread = hasEnded ? 0 : this._readableState.length;
-    const isOver = connection.failed || (ws._bits & (CLOSE_RECEIVED | TERMINATED)) !== 0;
-    if (unread !== 0 && !isOver) connection.input(this.read(unread));
-  } finally {
-    // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come first.
-    const isKnown = hasEnded || connection.failed || (ws._bits & CLOSE_RECEIVED) !== 0;
-    if (isKnown) inbound.closed(ws, IN_CLOSED);
-    else process.nextTick(inbound.closed, ws, IN_CLOSED);
-  }
+  connection.onClosed();
 }
 
 /**

@@ -57,6 +57,7 @@ class Upgrade extends Handshake {
     this.socket = /** @type {any} */ (new Socket(this));
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.extensions = extensionsText(bytes, start);
+    this.badExtensions = false;
     this.answered = false;
     this.gone = false;
     this.isPaused = false;
@@ -108,6 +109,10 @@ class Upgrade extends Handshake {
     if ((tag & (IN_FLAG_BEFORE_SHOULD_HANDLE << 8)) === 0) return this.decide();
     const [status, message, headers] = REFUSALS[(tag >>> 16) - 1] || [400, 'Bad Request'];
     this.refuse(status, message, headers);
+  }
+
+  negotiate() {
+    return !this.badExtensions;
   }
 
   isAnswered() {

@@ -9,7 +9,7 @@ const { capture, setContext } = require('./async-context');
 const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
 const { ListenerServer } = require('./listener-server');
-const { listenOptions, merge, spin, watch } = require('./options');
+const { listenOptions, merge, reactorOptions, watch } = require('./options');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./request');
 const { isSecondSeen } = require('./request-visibility');
@@ -52,6 +52,8 @@ class WebSocketServer extends EventEmitter {
     // The path that the reactor checks by itself.
     this._nativePath = this.options.path;
     this._listenerId = -1;
+    // Those that take connections of the listener.
+    this._reactors = 0;
     this._address = null;
     this._connections = 0;
     this._ask = -1;
@@ -98,9 +100,9 @@ class WebSocketServer extends EventEmitter {
     if (callback) this.once('close', callback);
     if (this._state === CLOSING) return;
     this._state = CLOSING;
-    if (this._listens) this._server = null;
-    if (!this._listens) this._leave();
-    else if (this._listenerId === -1) process.nextTick(emitClose, this);
+    if (!this._listens) return this._leave();
+    this._server = null;
+    if (this._listenerId === -1) process.nextTick(emitClose, this);
     else reactor.state.native.closeListener(this._listenerId);
   }
 
@@ -120,7 +122,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * The end of `handleUpgrade()`, when all checks have passed.
    *
-   * @param {any} _extensions
+   * @param {any} extensions The accepted ones by name
    * @param {string} key The value of the `Sec-WebSocket-Key` header
    * @param {Set<string>} protocols
    * @param {any} request
@@ -129,8 +131,8 @@ class WebSocketServer extends EventEmitter {
    * @param {(ws: any, request: any) => void} callback
    * @throws {Error} When the socket is a WebSocket's already
    */
-  completeUpgrade(_extensions, key, protocols, request, socket, head, callback) {
-    new HttpUpgrade(this, request, socket, head, callback).answer(protocols, key);
+  completeUpgrade(extensions, key, protocols, request, socket, head, callback) {
+    new HttpUpgrade(this, request, socket, head, callback).finish(extensions, protocols, key);
   }
 
   /** @returns {(req: any) => boolean} */
@@ -331,16 +333,13 @@ class WebSocketServer extends EventEmitter {
 
   /** @param {string | null} address IP literal; null is every address */
   _listen(address) {
-    const native = reactor.start(spin(this.options));
+    const native = reactor.start(reactorOptions(this.options));
     this._ask = this._wantedAsk();
-    const { failure } = reactor.state;
-    if (failure !== null) {
-      process.nextTick(() => this.emit('error', failure));
-      return;
-    }
     try {
+      if (reactor.state.failure !== null) throw reactor.state.failure;
       const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));
       this._listenerId = id;
+      this._reactors = reactor.state.reactors;
       this._address = { address: bound.address, family: bound.family, port: bound.port };
     } catch (error) {
       process.nextTick(() => this.emit('error', error));

@@ -27,14 +27,12 @@ const inbound = require('./inbound');
 const outgoing = require('./outgoing');
 const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
 const reactor = require('./reactor');
+const { DEFLATE } = require('./negotiation');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
 const { attachStream } = require('./stream-connection');
 
 const { BINARY, FIN, TEXT, command, post } = outgoing;
 const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, REJECTIONS, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
-
-/** The one extension there is. */
-const DEFLATE = 'permessage-deflate';
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
 class Extra {
@@ -53,6 +51,8 @@ class Extra {
     this.pausedIn = -1;
     /** The connection over a stream of Node. @type {any} */
     this.stream = null;
+    /** The negotiated extensions by name. @type {any} */
+    this.extensions = null;
     /** The handshake of a client. @type {any} */
     this.client = null;
     this.binaryType = BINARY_TYPES[0];
@@ -145,6 +145,8 @@ class WebSocket extends EventEmitter {
   }
 
   get extensions() {
+    const extra = this._extra;
+    if (extra !== null && extra.extensions !== null) return Object.keys(extra.extensions).join();
     return this._extensionsHeader === '' ? '' : DEFLATE;
   }
 

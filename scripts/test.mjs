@@ -21,7 +21,10 @@ const STEPS = [
   },
   { name: 'loom', parse: parseCargo, start: () => run('cargo', loomArguments(), { env: LOOM_ENV, capture: true }) },
   { name: 'binding', parse: parseCargo, start: () => cargoTest([], ['engine::', 'bridge::', 'reactor::']) },
-  { name: 'ava', parse: parseAva, start: () => tool('ava/entrypoints/cli.mjs', [], { capture: true }) },
+  { name: 'ava', parse: parseAva, start: () => ava() },
+  // The same with the reactor on the JavaScript thread, and with several.
+  { name: 'inline', parse: parseAva, start: () => ava({ REACTOR_WS_REACTORS: '0' }) },
+  { name: 'reactors', parse: parseAva, start: () => ava({ REACTOR_WS_REACTORS: '3' }) },
   { name: 'ecosystem', parse: parseOwn, start: () => script('__test__/ecosystem/run.mjs') },
   { name: 'browser', parse: parseOwn, start: () => script('__test__/browser/run.mjs') },
   { name: 'autobahn', parse: parseOwn, start: () => script('__test__/autobahn/run.mjs', ['--quiet']) },
@@ -55,6 +58,10 @@ process.exitCode = total.failed > 0 ? 1 : 0;
 function cargoTest(features, below) {
   const skips = below.flatMap((layer) => ['--skip', layer]);
   return run('cargo', ['test', '--no-fail-fast', ...features, '--', ...skips], { capture: true });
+}
+
+function ava(env = {}) {
+  return tool('ava/entrypoints/cli.mjs', [], { capture: true, env });
 }
 
 /** Runs a test program of this repository, or nothing when the tree does not have it. */

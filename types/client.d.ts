@@ -1,6 +1,8 @@
 import { ClientRequest } from 'node:http';
 import { RequestOptions } from 'node:https';
 
+import * as deflate from './deflate';
+
 /** Options of a client. Those of `https.request` that the address does not decide are passed on. */
 export interface ClientOptions<WebSocket> extends Omit<RequestOptions, 'protocol' | 'timeout'> {
   /** The subprotocols, when they are not given by themselves. */
@@ -19,8 +21,11 @@ export interface ClientOptions<WebSocket> extends Omit<RequestOptions, 'protocol
   finishRequest?(request: ClientRequest, ws: WebSocket): void;
   /** Fills the four bytes of a masking key. Default: random bytes */
   generateMask?(key: Buffer): void;
-  /** Accepted, and never offered yet. Default: true */
-  perMessageDeflate?: boolean | Record<string, any>;
+  /**
+   * Offer compression; true is all defaults. Numbers that zlib would refuse, or a wrong `releaseAfter`, throw a RangeError or
+   * a TypeError at once. Default: true
+   */
+  perMessageDeflate?: boolean | deflate.ClientOptions;
   /** Emit what was received together in one turn; false: one message, ping or pong per turn. Default: true */
   allowSynchronousEvents?: boolean;
   /** Answer pings. Default: true */

@@ -1,22 +1,14 @@
-// permessage-deflate on the reactor.
+// permessage-deflate.
 
 import { ZlibOptions } from 'node:zlib';
 
-/** How permessage-deflate (RFC 7692) is negotiated and used. */
-export interface ServerOptions {
-  /** true: our messages never refer to earlier ones; false: an offer that asks for it is declined. Default: as offered */
-  serverNoContextTakeover?: boolean;
-  /** true: the client's messages never refer to earlier ones. Default: as offered */
-  clientNoContextTakeover?: boolean;
-  /** Window of our messages, 8 to 15; false: an offer that asks for one is declined. Default: as offered */
-  serverMaxWindowBits?: number | boolean;
-  /** Window of the client's messages, 8 to 15; offers that do not allow it are declined. Default: as offered */
-  clientMaxWindowBits?: number | boolean;
+/** How permessage-deflate (RFC 7692) is used, on either end. */
+interface Options {
   /** `level` (default: 4), `memLevel` and `strategy` count. */
   zlibDeflateOptions?: ZlibOptions;
   /** Accepted; nothing depends on it. */
   zlibInflateOptions?: ZlibOptions;
-  /** Bytes below which a message is not compressed, where the server has no context takeover. Default: 1024 */
+  /** Bytes below which a message is not compressed, where this end has no context takeover. Default: 1024 */
   threshold?: number;
   /** Accepted; nothing depends on it. */
   concurrencyLimit?: number;
@@ -34,4 +26,28 @@ export interface ServerOptions {
   budget?: number;
   /** Milliseconds after which unused contexts are freed, up to 2147483647; 0 is never. Not in ws. Default: 0 */
   releaseAfter?: number;
+}
+
+/** What a server accepts. */
+export interface ServerOptions extends Options {
+  /** true: our messages never refer to earlier ones; false: an offer that asks for it is declined. Default: as offered */
+  serverNoContextTakeover?: boolean;
+  /** true: the client's messages never refer to earlier ones. Default: as offered */
+  clientNoContextTakeover?: boolean;
+  /** Window of our messages, 8 to 15; false: an offer that asks for one is declined. Default: as offered */
+  serverMaxWindowBits?: number | boolean;
+  /** Window of the client's messages, 8 to 15; offers that do not allow it are declined. Default: as offered */
+  clientMaxWindowBits?: number | boolean;
+}
+
+/** What a client offers. An answer that goes beyond it fails the connection. */
+export interface ClientOptions extends Options {
+  /** true: the server's messages are never to refer to earlier ones. Default: as the server likes */
+  serverNoContextTakeover?: boolean;
+  /** true: our messages need not be remembered; false: an answer that demands that fails. Default: as the server likes */
+  clientNoContextTakeover?: boolean;
+  /** Largest window of the server's messages, 8 to 15. Default: as the server likes */
+  serverMaxWindowBits?: number | boolean;
+  /** Largest window of our messages, 8 to 15; false: an answer that limits it fails. Default: as the server likes */
+  clientMaxWindowBits?: number | boolean;
 }

@@ -45,6 +45,8 @@ export class Sender {
 export class Receiver extends Writable {
   constructor(options?: {
     isServer?: boolean;
+    /** The negotiated extensions by name: a PerMessageDeflate. Default: none */
+    extensions?: Record<string, any>;
     binaryType?: 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
     allowSynchronousEvents?: boolean;
     maxFragments?: number;

@@ -1,31 +1,42 @@
 // Runs the Autobahn|Testsuite fuzzing client against an echo server and fails on anything but the best verdicts.
 //
 //   npm run test:autobahn                          sections 1-7, 9 and 10: everything but compression
+//   npm run test:autobahn -- --all                 all sections, on a port and over streams: for the night
 //   npm run test:autobahn -- --cases 1.*,6.12.*    some of them
-//   npm run test:autobahn -- --cases 12.*,13.*     compression
+//   npm run test:autobahn -- --way stream          where connections come in: port, server (node:http) or stream (any Duplex)
 //   npm run test:autobahn -- --impl ws             the same cases against the ws package
 //   npm run test:autobahn -- --server ./file.mjs   or against any module that exports WebSocketServer
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { once } from 'node:events';
+import { createServer } from 'node:http';
 import { dirname, join, resolve } from 'node:path';
 import { fileURLToPath, pathToFileURL } from 'node:url';
 import { parseArgs } from 'node:util';
 
 import { findWstest, WSTEST_HINT } from '../../scripts/wstest.mjs';
+import { wrapUpgrades } from '../helpers/wrapped.mjs';
 
 const here = dirname(fileURLToPath(import.meta.url));
 const CORE = ['1.*', '2.*', '3.*', '4.*', '5.*', '6.*', '7.*', '9.*', '10.*'];
-const CORE_CASES = 301;
+const ALL = ['*'];
+/** How many cases they are. */
+const COUNTS = new Map([
+  [CORE, 301],
+  [ALL, 517],
+]);
+const WAYS = ['port', 'server', 'stream'];
 // Section 9 sends messages of up to 16 MiB, and 4 MiB in fragments of 64 bytes: both limits would refuse them.
 const LIMITS = { maxPayload: 32 * 1024 * 1024, maxFragments: 0 };
 const GOOD = new Set(['OK', 'INFORMATIONAL']);
-const PATIENCE_MS = 25 * 60 * 1000;
+const PATIENCE_MS = 60 * 60 * 1000;
 
 const { values: options } = parseArgs({
   options: {
+    all: { type: 'boolean', default: false },
     cases: { type: 'string' },
+    way: { type: 'string' },
     impl: { type: 'string', default: 'reactor-ws' },
     server: { type: 'string' },
     quiet: { type: 'boolean', default: false },
@@ -41,13 +52,31 @@ async function main() {
     console.log('0 passed, 0 failed, 1 skipped');
     return;
   }
-  const cases = options.cases ? options.cases.split(',').map((text) => text.trim()) : CORE;
-  const agent = options.server ? 'custom' : options.impl;
+  const ways = options.way ? [options.way] : options.all ? ['port', 'stream'] : ['port'];
+  const unknown = ways.find((way) => !WAYS.includes(way));
+  if (unknown !== undefined) {
+    console.error(`--way: ${unknown} is none of ${WAYS.join(', ')}`);
+    process.exit(1);
+  }
+  const counts = { passed: 0, failed: 0 };
+  for (const way of ways) {
+    const { passed, failed } = await testWay(wstest, way);
+    counts.passed += passed;
+    counts.failed += failed;
+  }
+  console.log(`${counts.passed} passed, ${counts.failed} failed, 0 skipped`);
+  // The suite leaves connections behind that nobody will close.
+  process.exit(counts.failed > 0 ? 1 : 0);
+}
+
+async function testWay(wstest, way) {
+  const cases = options.cases ? options.cases.split(',').map((text) => text.trim()) : options.all ? ALL : CORE;
+  const agent = `${options.server ? 'custom' : options.impl}-${way}`;
   const reports = join(here, 'reports', agent);
   rmSync(reports, { recursive: true, force: true });
   mkdirSync(reports, { recursive: true });
 
-  const server = await startServer();
+  const server = await startServer(way);
   const started = Date.now();
   const code = await runClient(wstest, reports, agent, server.address().port, cases);
   const verdicts = readVerdicts(join(reports, 'index.json'), agent);
@@ -61,15 +90,14 @@ async function main() {
   }
   if (missing) console.log(missing);
   console.log(`autobahn: ${verdicts.length} cases against ${agent} in ${seconds} s`);
-  const failed = bad.length + (missing ? 1 : 0);
-  console.log(`${verdicts.length - bad.length} passed, ${failed} failed, 0 skipped`);
-  // The suite leaves connections behind that nobody will close.
-  process.exit(failed > 0 ? 1 : 0);
+  return { passed: verdicts.length - bad.length, failed: bad.length + (missing ? 1 : 0) };
 }
 
-async function startServer() {
+async function startServer(way) {
   const { WebSocketServer } = await import(moduleOf());
-  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...LIMITS, perMessageDeflate: true });
+  const where = way === 'port' ? { port: 0, host: '127.0.0.1' } : { server: createServer().listen(0, '127.0.0.1') };
+  const server = new WebSocketServer({ ...where, ...LIMITS, perMessageDeflate: true });
+  if (way === 'stream') wrapUpgrades(server);
   server.on('connection', (socket) => {
     // Every protocol error is an 'error' event here: the verdict on it is the fuzzing client's.
     socket.on('error', () => {});
@@ -125,8 +153,8 @@ function isGood({ id, behavior, behaviorClose }) {
 function missingCases(cases, verdicts, code) {
   if (code !== 0) return `wstest ended with ${code}`;
   if (verdicts.length === 0) return 'wstest reported no case';
-  if (cases === CORE && verdicts.length !== CORE_CASES)
-    return `${CORE_CASES} cases expected, ${verdicts.length} reported`;
+  const expected = COUNTS.get(cases) ?? verdicts.length;
+  if (verdicts.length !== expected) return `${expected} cases expected, ${verdicts.length} reported`;
   return null;
 }
 

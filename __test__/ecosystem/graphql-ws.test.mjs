@@ -52,7 +52,8 @@ async function* forever() {
 }
 
 function connect(t, url, options = {}) {
-  const client = createClient({ url, webSocketImpl: RealWebSocket, retryAttempts: 0, lazy: true, ...options });
+  const quiet = { onNonLazyError: () => {}, retryAttempts: 0 };
+  const client = createClient({ url, webSocketImpl: RealWebSocket, ...quiet, ...options });
   t.after(() => client.dispose());
   return client;
 }

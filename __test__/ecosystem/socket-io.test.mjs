@@ -38,11 +38,14 @@ async function connect(t, url, options = { transports: ['websocket'] }) {
 
 test('socket.io: polling is upgraded to websocket, messages and answers go on', async (t) => {
   const { server, url } = await start(t);
-  const client = await connect(t, url, { transports: ['polling', 'websocket'] });
+  const client = io(url, { forceNew: true, reconnection: false, transports: ['polling', 'websocket'] });
+  t.after(() => client.close());
   const { engine } = client.io;
+  const upgraded = once(engine, 'upgrade');
+  await once(engine, 'open');
   assert.equal(engine.transport.name, 'polling');
   const before = client.emitWithAck('echo', 'before');
-  await once(engine, 'upgrade');
+  await upgraded;
   assert.equal(await before, 'before');
   assert.equal(await client.emitWithAck('echo', 'after'), 'after');
   assert.equal(engine.transport.name, 'websocket');

@@ -5,6 +5,8 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 export const isReference = process.env.WS_IMPL === 'ws';
+/** Whether the reactor runs on the JavaScript thread. */
+export const isInline = process.env.REACTOR_WS_REACTORS === '0' && process.platform !== 'win32';
 export const implementation = require(isReference ? 'ws' : '../../lib/index.js');
 export const { WebSocketServer } = implementation;
 

@@ -5,6 +5,7 @@ import tls from 'node:tls';
 
 import { cert, key } from './certificate.mjs';
 import { WebSocket } from './clients.mjs';
+import { implementation } from './impl.mjs';
 
 /** What a server gives its WebSockets. */
 export const OPTIONS = { autoPong: true, closeTimeout: 30_000, maxPendingAutoPongs: 60 };
@@ -69,10 +70,17 @@ export function closeOf(ws) {
   });
 }
 
-/** A WebSocket over one end of a stream. */
-export function attach(socket, { isServer = true, head = Buffer.alloc(0), ...options } = {}) {
+/** A WebSocket over one end of a stream; `deflate` are negotiated parameters and options of permessage-deflate. */
+export function attach(socket, { isServer = true, head = Buffer.alloc(0), deflate, ...options } = {}) {
   const ws = new WebSocket(null, undefined, { ...OPTIONS, ...options });
   ws._isServer = isServer;
+  if (deflate !== undefined) {
+    const { params = {}, ...rest } = deflate;
+    const { maxPayload } = options;
+    const accepted = new implementation.PerMessageDeflate({ ...rest, isServer, maxPayload });
+    accepted.accept([Object.fromEntries(Object.entries(params).map(([name, value]) => [name, [value]]))]);
+    ws._extensions = { 'permessage-deflate': accepted };
+  }
   ws.setSocket(socket, head, options);
   return ws;
 }

@@ -11,19 +11,20 @@ use napi::bindgen_prelude::Function;
 use napi::{Env, Result};
 
 use crate::bridge::batch::Batch;
-use crate::bridge::chunk::{Arena, Chunk};
+use crate::bridge::chunk::Arena;
 use crate::bridge::layout::{DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FLUSHED_BYTES, FLUSHED_NEXT};
 use crate::bridge::limits::HAND_OVER_BYTES;
 use crate::bridge::room::Lent;
-use crate::reactor::{Command, Handle, Link};
+use crate::reactor::Link;
 
+use super::drive::{Drive, Flushed};
 use super::payload::LentWords;
-use super::reactor::system_error;
 
 /// What waits on JavaScript's side, in both directions.
 pub(super) struct Crossing {
-    link: Arc<Link>,
-    handle: Handle,
+    /// One of each reactor.
+    links: Vec<Arc<Link>>,
+    drive: Rc<Drive>,
     /// The array of records and the words behind them.
     words: LentWords,
     /// What JavaScript fills.
@@ -31,12 +32,26 @@ pub(super) struct Crossing {
     /// Large payloads of the records in it.
     pub(super) large: Vec<Vec<u8>>,
     /// What JavaScript has drained last, until it drains the next.
-    pub(super) current: Option<Box<Batch>>,
+    current: Option<Box<Batch>>,
+    /// Whose it was.
+    turn: usize,
 }
 
 impl Crossing {
-    pub(super) fn new(link: Arc<Link>, handle: Handle, words: LentWords) -> Self {
-        Self { link, handle, words, arena: None, large: Vec::new(), current: None }
+    pub(super) fn new(links: Vec<Arc<Link>>, drive: Rc<Drive>, words: LentWords) -> Self {
+        Self { links, drive, words, arena: None, large: Vec::new(), current: None, turn: 0 }
+    }
+
+    /// What JavaScript has drained last.
+    pub(super) fn current(&self) -> Option<&Batch> {
+        self.current.as_deref()
+    }
+
+    /// Lends memory for batches to the reactor whose batch was drained last.
+    pub(super) fn lend(&self, memory: Box<dyn Lent>) {
+        if let Some(link) = self.links.get(self.turn) {
+            link.inbox.lend(memory);
+        }
     }
 
     /// Lends memory to be filled; the first is filled first.
@@ -44,7 +59,7 @@ impl Crossing {
         if self.arena.is_none() {
             self.arena = Some(memory);
         } else {
-            self.handle.lend_arena(memory);
+            self.drive.lend_arena(memory);
         }
     }
 
@@ -56,23 +71,11 @@ impl Crossing {
             return Ok(());
         }
         let large = std::mem::take(&mut self.large);
-        let command = match (self.arena.take(), self.handle.arena()) {
-            (Some(memory), Some(next)) => {
-                self.words.replace(FLUSHED_NEXT, next.id() + 1);
-                self.arena = Some(next);
-                Command::Arena(Arena { memory, used, large })
-            }
-            // The reactor has all others: it gets a copy, and JavaScript goes on at the beginning.
-            (memory, next) => {
-                let memory = memory.or(next);
-                let mut bytes = self.handle.buffer();
-                let filled = memory.as_deref().and_then(|memory| memory.bytes().get(..used));
-                bytes.extend_from_slice(filled.unwrap_or_default());
-                self.arena = memory;
-                Command::Chunk(Chunk { bytes, large })
-            }
-        };
-        self.handle.submit(command).map_err(|error| system_error(&error))
+        let Some(arena) = self.arena.take() else { return Ok(()) };
+        let Flushed { next, wanting, outcome } = self.drive.flush(Arena { memory: arena, used, large });
+        self.words.replace(FLUSHED_NEXT, if wanting { 0 } else { next.id() + 1 });
+        self.arena = Some(next);
+        outcome
     }
 
     /// Flushes, gives the last batch back and takes the next: its records to the words, and what became of its bytes to
@@ -94,20 +97,33 @@ impl Crossing {
         Ok(count as u32)
     }
 
-    fn next_batch(&self) -> Option<Box<Batch>> {
-        self.link.inbox.take().or_else(|| {
-            // Answered before the last look: what comes after it rings again.
-            self.link.inbox.bell().answer();
-            self.link.inbox.take()
+    fn next_batch(&mut self) -> Option<Box<Batch>> {
+        self.take().or_else(|| {
+            // Answered before the last look: what comes after it rings again. They have one bell.
+            if let Some(link) = self.links.first() {
+                link.inbox.bell().answer();
+            }
+            self.take()
         })
     }
 
-    fn give_back(&mut self) -> Result<()> {
-        let Some(batch) = self.current.take() else { return Ok(()) };
-        if self.link.inbox.give_back(batch) {
-            self.handle.wake().map_err(|error| system_error(&error))?;
+    /// The oldest batch of the first reactor that has one, beginning behind the last.
+    fn take(&mut self) -> Option<Box<Batch>> {
+        let count = self.links.len();
+        for _ in 0..count {
+            self.turn = (self.turn + 1) % count;
+            if let Some(batch) = self.links.get(self.turn).and_then(|link| link.inbox.take()) {
+                return Some(batch);
+            }
         }
-        Ok(())
+        None
+    }
+
+    fn give_back(&mut self) -> Result<()> {
+        let (Some(batch), Some(link)) = (self.current.take(), self.links.get(self.turn)) else {
+            return Ok(());
+        };
+        if link.inbox.give_back(batch) { self.drive.wake(self.turn) } else { Ok(()) }
     }
 }
 

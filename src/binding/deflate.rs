@@ -2,13 +2,15 @@
 
 use napi_derive::napi;
 
-use crate::engine::deflate::{Settings, Strategy};
+use crate::engine::deflate::{Params, Settings, Strategy};
 use crate::engine::handshake::extensions::{Acceptance, WindowBits};
 use crate::reactor::DeflateConfig;
 
 /// The `perMessageDeflate` of a listener; numbers out of range count as the nearest in range.
 #[napi(object)]
 pub struct DeflateOptions {
+    /// How it compresses.
+    pub settings: DeflateSettings,
     /// true: always, false: an offer that asks for it is declined, undefined: as the client offers.
     pub server_no_context_takeover: Option<bool>,
     /// Always in the answer.
@@ -17,45 +19,88 @@ pub struct DeflateOptions {
     pub server_max_window_bits: i32,
     /// 8 to 15; 0 = as the client offers; -1 = never in the answer.
     pub client_max_window_bits: i32,
+}
+
+/// How this end compresses; numbers out of range count as the nearest in range.
+#[napi(object)]
+pub struct DeflateSettings {
     /// zlib's level, -1 to 9.
     pub level: i32,
     /// zlib's memLevel, 1 to 9.
     pub mem_level: i32,
     /// zlib's strategy, 0 to 4.
     pub strategy: i32,
-    /// Bytes; shorter messages are not compressed where the server has no context takeover.
+    /// Bytes; shorter messages are not compressed where this end has no context takeover.
     pub threshold: f64,
     /// Milliseconds after which unused contexts are freed, 0 = never.
     pub release_after: f64,
 }
 
+/// permessage-deflate on a connection whose handshake JavaScript has answered.
+#[napi(object)]
+pub struct NegotiatedDeflate {
+    /// How this end compresses.
+    pub settings: DeflateSettings,
+    /// The server's messages do not refer to earlier ones.
+    pub server_no_context_takeover: bool,
+    /// The client's messages do not refer to earlier ones.
+    pub client_no_context_takeover: bool,
+    /// Window of the server's messages, 8 to 15.
+    pub server_max_window_bits: i32,
+    /// Window of the client's messages, 8 to 15.
+    pub client_max_window_bits: i32,
+}
+
 impl DeflateOptions {
     pub(super) fn config(&self) -> DeflateConfig {
-        let mem_level = u8::try_from(self.mem_level.clamp(1, 9)).unwrap_or(8);
+        let acceptance = Acceptance {
+            server_no_context_takeover: self.server_no_context_takeover,
+            client_no_context_takeover: self.client_no_context_takeover,
+            server_max_window_bits: wanted_window(self.server_max_window_bits),
+            client_max_window_bits: wanted_window(self.client_max_window_bits),
+        };
+        DeflateConfig { acceptance, ..self.settings.config() }
+    }
+}
+
+impl DeflateSettings {
+    /// For a connection: what is acceptable has been decided.
+    pub(super) fn config(&self) -> DeflateConfig {
+        let release_after = super::listen::millis(self.release_after);
         DeflateConfig {
-            acceptance: Acceptance {
-                server_no_context_takeover: self.server_no_context_takeover,
-                client_no_context_takeover: self.client_no_context_takeover,
-                server_max_window_bits: window_bits(self.server_max_window_bits),
-                client_max_window_bits: window_bits(self.client_max_window_bits),
-            },
             settings: Settings {
                 level: self.level.clamp(-1, 9) as i8,
-                mem_level,
+                mem_level: self.mem_level.clamp(1, 9) as u8,
                 strategy: Strategy::try_from(self.strategy).unwrap_or_default(),
                 // Not a number and what is negative are 0.
                 threshold: self.threshold as u64,
-                ..Settings::default()
+                releasable: !release_after.is_zero(),
             },
-            release_after: super::listen::millis(self.release_after),
+            release_after,
+            ..DeflateConfig::default()
         }
     }
 }
 
-fn window_bits(bits: i32) -> WindowBits {
+impl NegotiatedDeflate {
+    pub(super) fn params(&self) -> Params {
+        Params {
+            server_no_context_takeover: self.server_no_context_takeover,
+            client_no_context_takeover: self.client_no_context_takeover,
+            server_max_window_bits: window_bits(self.server_max_window_bits),
+            client_max_window_bits: window_bits(self.client_max_window_bits),
+        }
+    }
+}
+
+fn wanted_window(bits: i32) -> WindowBits {
     match bits {
         ..0 => WindowBits::Refused,
         0 => WindowBits::Any,
-        bits => WindowBits::Exactly(bits.clamp(8, 15) as u8),
+        bits => WindowBits::Exactly(window_bits(bits)),
     }
+}
+
+fn window_bits(bits: i32) -> u8 {
+    bits.clamp(8, 15) as u8
 }

@@ -8,7 +8,7 @@ use std::time::Duration;
 use napi::{Env, Error, JsValue, Result, Status};
 use napi_derive::napi;
 
-use super::deflate::DeflateOptions;
+use super::deflate::{DeflateOptions, NegotiatedDeflate};
 use crate::engine;
 use crate::reactor::{BoundListener, ListenAddress, ListenerConfig};
 
@@ -54,6 +54,8 @@ pub struct ConnectionOptions {
     pub ping_interval: f64,
     /// Silence before the connection is ended.
     pub idle_timeout: f64,
+    /// permessage-deflate, where JavaScript has answered the handshake.
+    pub deflate: Option<NegotiatedDeflate>,
 }
 
 /// A listener that has been bound.
@@ -105,6 +107,7 @@ pub(super) fn connection_config(options: &ConnectionOptions) -> ListenerConfig {
         close_timeout: millis(options.close_timeout),
         ping_interval: millis(options.ping_interval),
         idle_timeout: millis(options.idle_timeout),
+        deflate: options.deflate.as_ref().map(|negotiated| negotiated.settings.config()),
         ..ListenerConfig::default()
     }
 }

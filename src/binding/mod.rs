@@ -5,15 +5,20 @@
 #![deny(unsafe_code)]
 
 mod adopt;
+mod callback;
 mod crossing;
 mod deflate;
+mod drive;
+mod inline;
 mod listen;
 mod payload;
 mod reactor;
 mod stream;
 mod tables;
+mod threads;
+mod uv;
 
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
-pub use stream::{StreamEngine, StreamOptions};
-pub use tables::{ProtocolErrorRow, layout, protocol_errors, set_deflate_budget};
+pub use stream::{DeflatePool, StreamEngine, StreamOptions};
+pub use tables::{ProtocolErrorRow, deflate_budget_is_full, layout, protocol_errors, set_deflate_budget};

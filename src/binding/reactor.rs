@@ -1,43 +1,41 @@
-//! The one reactor of a Node environment, as JavaScript sees it.
+//! The reactors of a Node environment, as JavaScript sees them: like one.
 
 use std::cell::RefCell;
 use std::collections::HashMap;
-use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
-use std::thread::JoinHandle;
+use std::sync::Arc;
 
 use napi::bindgen_prelude::{Function, Uint8ArraySlice, Uint32ArraySlice};
-use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
+use crate::bridge::gauges::Gauges;
 use crate::bridge::layout::DRAINED_WORDS;
 use crate::bridge::limits::BATCH_BYTES;
 use crate::engine::{MessageKind, Prepared};
-use crate::reactor::{
-    Adoption, Command, ConnectionId, Forward, HEADROOM, Handle, Link, ListenerConfig, Reactor, ReactorConfig,
-    Spin, report_failure,
-};
+use crate::reactor::{Adoption, Command, ConnectionId, HEADROOM, Link, ListenerConfig, ReactorConfig, Spin};
 
 use super::adopt;
 use super::crossing::{Crossing, function};
+use super::deflate::NegotiatedDeflate;
+use super::drive::Drive;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
 use super::payload::{LentMemory, LentWords, bytes_mut};
 
-/// Settings of the reactor thread.
+/// Settings of the reactors.
 #[napi(object)]
 pub struct ReactorOptions {
     /// Microseconds to poll without blocking after traffic; -1 = automatic, 0 = never.
     pub spin: i32,
+    /// How many there are, each in a thread; 0: one, on the JavaScript thread where that can be.
+    pub reactors: u32,
 }
 
-/// The reactor of this environment. Make one only.
+/// The reactors of this environment. Make one only.
 #[napi(js_name = "Reactor")]
 pub struct JsReactor {
-    link: Arc<Link>,
-    handle: Handle,
-    thread: Thread,
+    links: Vec<Arc<Link>>,
+    drive: Rc<Drive>,
     crossing: Rc<RefCell<Crossing>>,
     next_listener: u32,
     /// How the last adopted socket is served: the next one is mostly served alike.
@@ -47,12 +45,9 @@ pub struct JsReactor {
 /// What adopted sockets have in the place of a listener's id.
 const NO_LISTENER: u32 = u32::MAX;
 
-/// The reactor's thread, until somebody has joined it.
-type Thread = Arc<Mutex<Option<JoinHandle<()>>>>;
-
 #[napi]
 impl JsReactor {
-    /// Starts the thread. `wake` is called, never re-entrantly, when `drain` has something to give; by itself it does
+    /// Starts them. `wake` is called, never re-entrantly, when `drain` has something to give; by itself it does
     /// not keep the event loop alive. `words` is the array of records: `DRAINED_WORDS` long, all of its ArrayBuffer, and
     /// touched by nobody but the caller for as long as the environment lives.
     #[napi(constructor, catch_unwind)]
@@ -66,38 +61,13 @@ impl JsReactor {
             return Err(Error::new(Status::InvalidArg, format!("{DRAINED_WORDS} words are needed")));
         }
         let words = LentWords::new(&mut words);
-        let thread: Thread = Arc::default();
-        let stopper: Arc<Mutex<Option<Handle>>> = Arc::default();
-        // Before the threadsafe function, whose own hook then runs first: it refuses calls when this one joins.
-        env.add_env_cleanup_hook((stopper.clone(), thread.clone()), |(stopper, thread)| {
-            if let Some(handle) = stopper.lock().unwrap_or_else(PoisonError::into_inner).take() {
-                stop(&handle, &thread);
-            }
-        })?;
-        let bell = wake.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
-        let ring: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
-            // Refused only when the environment is going away, and then nobody is left to be told.
-            let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
-        });
-
         let config = ReactorConfig { spin: spin(options.spin), ..ReactorConfig::default() };
-        let link = Arc::new(Link::new());
-        let rung = ring.clone();
-        let forward = Forward::new(link.clone(), config.total_mark, Box::new(move || rung()));
-        let reactor = Reactor::new(forward, config).map_err(|error| system_error(&error))?;
-        let handle = reactor.handle();
-        let failed = link.clone();
-        let running = std::thread::Builder::new()
-            .name("reactor-ws".to_owned())
-            .spawn(move || run(reactor, &failed, &*ring))
-            .map_err(|error| system_error(&error))?;
-        *thread.lock().unwrap_or_else(PoisonError::into_inner) = Some(running);
-        *stopper.lock().unwrap_or_else(PoisonError::into_inner) = Some(handle.clone());
-        let crossing = Crossing::new(link.clone(), handle.clone(), words);
+        let (drive, links) = Drive::start(&env, &wake, config, options.reactors as usize)?;
+        let drive = Rc::new(drive);
+        let crossing = Crossing::new(links.clone(), drive.clone(), words);
         Ok(Self {
-            link,
-            handle,
-            thread,
+            links,
+            drive,
             crossing: Rc::new(RefCell::new(crossing)),
             next_listener: 0,
             adopted_config: Arc::default(),
@@ -111,8 +81,12 @@ impl JsReactor {
         let address = listener.address();
         let id = self.next_listener;
         self.next_listener += 1;
-        self.link.set_ask(id, options.ask);
-        self.submit(Command::Listen { id, listener, config: listen::config(&options) })?;
+        self.set_ask(id, options.ask);
+        let (config, owner) = (listen::config(&options), self.owner(id));
+        for other in (0..self.drive.count()).filter(|&other| other != owner) {
+            self.drive.submit(other, Command::Join { id, config: config.clone() })?;
+        }
+        self.drive.submit(owner, Command::Listen { id, listener, config })?;
         Ok(Listening {
             id,
             address: address.ip().to_string(),
@@ -124,18 +98,19 @@ impl JsReactor {
     /// Lets a listener accept.
     #[napi(catch_unwind)]
     pub fn accept(&self, id: u32) -> Result<()> {
-        self.submit(Command::Accept(id))
+        self.drive.submit(self.owner(id), Command::Accept(id))
     }
 
-    /// Closes a listener; a record says when it is done.
+    /// Closes a listener; a record of each reactor says when it is done there.
     #[napi(catch_unwind)]
     pub fn close_listener(&self, id: u32) -> Result<()> {
-        self.submit(Command::CloseListener(id))
+        (0..self.drive.count()).try_for_each(|number| self.drive.submit(number, Command::CloseListener(id)))
     }
 
     /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own: writes `response`, and takes
     /// `prefix` for the first bytes that were read. `slot`, from `ADOPTED_SLOTS` on, is free until a CLOSED record names
-    /// it again. Throws when the descriptor cannot be duplicated; nothing has changed then.
+    /// it again; its lowest bits are those of a reactor's number. Throws when the descriptor cannot be duplicated; nothing
+    /// has changed then.
     #[napi(catch_unwind)]
     pub fn adopt(
         &mut self,
@@ -152,22 +127,26 @@ impl JsReactor {
             self.adopted_config = Arc::new(config);
         }
         // Before the reactor knows of it: `bytesTaken` answers at once.
-        self.link.gauges.open(slot, generation);
-        self.submit(Command::Adopt(Box::new(Adoption {
+        let (number, link) = self.home(slot)?;
+        link.gauges.open(slot, generation);
+        let adoption = Adoption {
             stream,
             id: Some(ConnectionId { slot, generation }),
             response: response.to_vec(),
             prefix: prefix.to_vec(),
             listener: NO_LISTENER,
             config: self.adopted_config.clone(),
-            deflate: None,
-        })))
+            deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
+        };
+        self.drive.submit(number, Command::Adopt(Box::new(adoption)))
     }
 
     /// Which handshakes of a listener need JavaScript: bit 0 those that pass the native checks, bit 1 refusals.
     #[napi(catch_unwind)]
     pub fn set_ask(&self, id: u32, ask: u32) {
-        self.link.set_ask(id, ask);
+        for link in &self.links {
+            link.set_ask(id, ask);
+        }
     }
 
     /// The function that flushes, and moves the oldest batch to JavaScript: its records to the array, and what became of its
@@ -189,7 +168,7 @@ impl JsReactor {
     pub fn copy_bytes(&self, mut into: Uint8ArraySlice<'_>, offset: u32) -> Result<()> {
         let crossing = self.crossing.borrow();
         let into = bytes_mut(&mut into).get_mut(offset as usize..).unwrap_or_default();
-        let bytes = crossing.current.as_ref().and_then(|batch| batch.bytes.get(..batch.used));
+        let bytes = crossing.current().and_then(|batch| batch.bytes.get(..batch.used));
         match bytes.and_then(|bytes| Some((bytes, into.get_mut(..bytes.len())?))) {
             Some((bytes, into)) => {
                 into.copy_from_slice(bytes);
@@ -209,7 +188,7 @@ impl JsReactor {
                 format!("lend: at least {BATCH_BYTES} bytes are needed"),
             ));
         }
-        self.link.inbox.lend(Box::new(LentMemory::new(id, &mut memory)));
+        self.crossing.borrow().lend(Box::new(LentMemory::new(id, &mut memory)));
         Ok(())
     }
 
@@ -224,7 +203,7 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn take_large(&self, index: u32, mut into: Uint8ArraySlice<'_>) -> Result<()> {
         let crossing = self.crossing.borrow();
-        let payload = crossing.current.as_ref().and_then(|batch| batch.large.get(index as usize));
+        let payload = crossing.current().and_then(|batch| batch.large.get(index as usize));
         let into = bytes_mut(&mut into);
         match payload {
             Some(payload) if payload.len() == into.len() => {
@@ -239,13 +218,15 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn prepare(&self, id: u32, is_text: bool, compress: bool, data: &[u8]) -> Result<()> {
         let kind = if is_text { MessageKind::Text } else { MessageKind::Binary };
-        self.submit(Command::Prepare(id, Box::new(Prepared::new(kind, data, compress))))
+        (0..self.drive.count()).try_for_each(|number| {
+            self.drive.submit(number, Command::Prepare(id, Box::new(Prepared::new(kind, data, compress))))
+        })
     }
 
     /// Frees the message; no record that names it may come after this.
     #[napi(catch_unwind)]
     pub fn forget(&self, id: u32) -> Result<()> {
-        self.submit(Command::Forget(id))
+        (0..self.drive.count()).try_for_each(|number| self.drive.submit(number, Command::Forget(id)))
     }
 
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.
@@ -260,49 +241,52 @@ impl JsReactor {
     /// Bytes of the connection's sends that wait no more, or -1 when the connection is gone.
     #[napi(catch_unwind)]
     pub fn bytes_taken(&self, slot: u32, generation: u32) -> f64 {
-        self.link.gauges.read(slot, generation).map_or(-1.0, |bytes| bytes as f64)
+        self.gauges().and_then(|gauges| gauges.read(slot, generation)).map_or(-1.0, |bytes| bytes as f64)
     }
 
     /// Bytes that were read from the connection, or -1 when it is gone.
     #[napi(catch_unwind)]
     pub fn bytes_given(&self, slot: u32, generation: u32) -> f64 {
-        self.link.gauges.read_given(slot, generation).map_or(-1.0, |bytes| bytes as f64)
+        self.gauges()
+            .and_then(|gauges| gauges.read_given(slot, generation))
+            .map_or(-1.0, |bytes| bytes as f64)
     }
 
-    /// Writes what is queued as far as the kernel takes it, closes all, and waits for the thread to end.
+    /// Writes what is queued as far as the kernel takes it, closes all, and waits for the threads to end.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) {
-        stop(&self.handle, &self.thread);
+        self.drive.stop();
     }
 
     /// Live figures.
     #[napi(catch_unwind)]
     pub fn stats(&self) -> HashMap<String, f64> {
-        HashMap::from([("inboundBytesQueued".to_owned(), self.link.inbox.weight() as f64)])
+        let bytes: usize = self.links.iter().map(|link| link.inbox.weight()).sum();
+        HashMap::from([("inboundBytesQueued".to_owned(), bytes as f64)])
     }
 
-    fn submit(&self, command: Command) -> Result<()> {
-        self.handle.submit(command).map_err(|error| system_error(&error))
+    /// How many reactors there are.
+    #[napi(getter, catch_unwind)]
+    pub fn count(&self) -> u32 {
+        self.drive.count() as u32
     }
-}
 
-/// The thread: whatever ends it, the environment is told.
-fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &dyn Fn()) {
-    let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
-    // All sockets close with it.
-    drop(reactor);
-    match ended {
-        Ok(Ok(())) => {}
-        Ok(Err(error)) => report_failure(link, &format!("waiting for events failed: {error}"), ring),
-        Err(_) => report_failure(link, "the reactor thread panicked", ring),
+    /// Which reactor has the listener.
+    fn owner(&self, id: u32) -> usize {
+        id as usize % self.drive.count()
     }
-}
 
-fn stop(handle: &Handle, thread: &Thread) {
-    let Some(thread) = thread.lock().unwrap_or_else(PoisonError::into_inner).take() else { return };
-    // Not woken means not running: then there is nothing to wait for either.
-    if handle.submit(Command::Stop).is_ok() || thread.is_finished() {
-        let _panicked_and_reported = thread.join();
+    /// Which reactor a slot is for.
+    fn home(&self, slot: u32) -> Result<(usize, &Link)> {
+        let number = self.drive.number(slot);
+        match self.links.get(number) {
+            Some(link) => Ok((number, link)),
+            None => Err(Error::new(Status::InvalidArg, "adopt: there is no reactor of this number")),
+        }
+    }
+
+    fn gauges(&self) -> Option<&Gauges> {
+        self.links.first().map(|link| &*link.gauges)
     }
 }
 
@@ -314,6 +298,7 @@ fn spin(micros: i32) -> Spin {
     }
 }
 
+/// The system's error as an exception.
 pub(super) fn system_error(error: &std::io::Error) -> Error {
     Error::new(Status::GenericFailure, error.to_string())
 }

@@ -44,6 +44,12 @@ pub fn protocol_errors() -> Vec<Option<ProtocolErrorRow>> {
     std::iter::once(None).chain(rows).collect()
 }
 
+/// Whether clients are to be asked not to refer to earlier messages: contexts for those have used the budget up.
+#[napi(catch_unwind)]
+pub fn deflate_budget_is_full() -> bool {
+    Budget::of_process().is_full()
+}
+
 /// Sets how many bytes the compression contexts of all connections of the process may take, in each direction.
 #[napi(catch_unwind)]
 pub fn set_deflate_budget(bytes: f64) {

@@ -102,6 +102,12 @@ impl OutRecord {
     pub const fn is_large(&self) -> bool {
         self.flags & OUT_FLAG_LARGE != 0
     }
+
+    /// Where the record is in the chunk's bytes, its header and what pads it included. The padding may be missing at the
+    /// very end.
+    pub fn whole(&self) -> Range<usize> {
+        self.range.start - OUT_HEADER_BYTES..self.range.end.next_multiple_of(OUT_ALIGN)
+    }
 }
 
 /// The records of a chunk's bytes, in order.

@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 use std::mem;
-use std::sync::PoisonError;
+use std::sync::{Arc, PoisonError};
 
 use super::batch::{Batch, Credit};
 use super::doorbell::Bell;
@@ -13,7 +13,7 @@ use super::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
 /// The way from one reactor thread to one JavaScript thread.
 pub struct Inbox {
     state: Mutex<State>,
-    bell: Bell,
+    bell: Arc<Bell>,
     /// Changed with the lock held only; read without it.
     weight: AtomicUsize,
 }
@@ -38,7 +38,12 @@ struct State {
 impl Inbox {
     /// Nothing published.
     pub fn new() -> Self {
-        Self { state: Mutex::new(State::default()), bell: Bell::new(), weight: AtomicUsize::new(0) }
+        Self::with_bell(Arc::new(Bell::new()))
+    }
+
+    /// As `new`, with a bell that stands for other inboxes too: who answers it looks into all of them.
+    pub fn with_bell(bell: Arc<Bell>) -> Self {
+        Self { state: Mutex::new(State::default()), bell, weight: AtomicUsize::new(0) }
     }
 
     /// Reactor: hands a filled batch over and gets an empty one back. True: the caller must ring the real bell now.
@@ -144,7 +149,7 @@ impl Inbox {
     }
 
     /// Rung by [`publish`](Self::publish), to be answered before [`take`](Self::take).
-    pub const fn bell(&self) -> &Bell {
+    pub fn bell(&self) -> &Bell {
         &self.bell
     }
 

@@ -19,12 +19,14 @@ impl<C: Consumer> Reactor<C> {
         // A socket that refuses this is dead and will say so on the first read.
         let _dead_anyway = stream.set_nonblocking(true);
         let stream = mio::net::TcpStream::from_std(stream);
+        self.seat.came();
         match id.and_then(|id| self.admit(id, stream, listener, config, Phase::Open)) {
             Some(slot) => {
                 let tell = chosen.is_none();
                 self.guarded(slot, |reactor| reactor.open_adopted(slot, deflate, tell, &response, &prefix));
             }
             None => {
+                self.seat.left();
                 if let Some(id) = chosen {
                     self.consumer.on_closed(id);
                 }

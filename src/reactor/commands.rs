@@ -35,7 +35,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Applies records in order; `large` are the payloads of those that say so.
-    fn on_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>) {
+    pub(super) fn on_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>) {
         let mut records = Records { records: OutRecords::new(bytes), bytes, large: large.into_iter() };
         // A panic in a record leaves the following ones where they are.
         while let Some(first) = records.next() {

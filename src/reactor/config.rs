@@ -6,6 +6,8 @@ use crate::engine;
 use crate::engine::deflate::Settings;
 use crate::engine::handshake::extensions::Acceptance;
 
+use super::spin::processors;
+
 /// What every connection of one listener (or one adopted socket) is served with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListenerConfig {
@@ -80,6 +82,22 @@ pub struct ReactorConfig {
 impl Default for ReactorConfig {
     fn default() -> Self {
         Self { spin: Spin::Automatic, connection_mark: 1 << 20, total_mark: 64 << 20, deflate_budget: None }
+    }
+}
+
+impl ReactorConfig {
+    /// What each of `count` reactors gets that may take no more memory together than one with this. `Automatic` spins only
+    /// where there is a CPU for each of them and one for their consumer.
+    #[must_use]
+    pub fn shared_by(self, count: usize) -> Self {
+        let count = count.max(1);
+        let crowded = self.spin == Spin::Automatic && processors() <= count;
+        Self {
+            spin: if crowded { Spin::Never } else { self.spin },
+            total_mark: self.total_mark / count,
+            deflate_budget: self.deflate_budget.map(|bytes| bytes / count),
+            ..self
+        }
     }
 }
 

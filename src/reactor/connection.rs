@@ -150,6 +150,11 @@ impl Connection {
         matches!(self.phase, Phase::Open)
     }
 
+    /// Whether what is read now may be compressed: messages that come behind the request too.
+    pub(super) fn may_inflate(&self) -> bool {
+        self.engine.has_deflate() || (self.config.deflate.is_some() && !self.is_open())
+    }
+
     /// Both sides have said what they had to say with close frames, or the peer can say nothing more.
     pub(super) fn close_complete(&self) -> bool {
         self.engine.close_sent() && (self.engine.close_received() || self.engine.failed())

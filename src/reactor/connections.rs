@@ -13,6 +13,32 @@ pub struct ConnectionId {
     pub generation: u32,
 }
 
+/// Which slots are those of one reactor: its number is in the lowest bits.
+#[derive(Debug, Clone, Copy)]
+pub(super) struct Share {
+    number: u32,
+    bits: u32,
+}
+
+impl Share {
+    /// There is one reactor.
+    pub(super) const ALL: Self = Self { number: 0, bits: 0 };
+
+    /// The share of reactor `number` of `count`.
+    pub(super) const fn new(number: u32, count: u32) -> Self {
+        Self { number, bits: count.next_power_of_two().trailing_zeros() }
+    }
+
+    /// Where in its table the reactor has the slot, if it is its own.
+    fn index(self, slot: u32) -> Option<usize> {
+        (slot & ((1 << self.bits) - 1) == self.number).then_some((slot >> self.bits) as usize)
+    }
+
+    fn slot(self, index: usize) -> u32 {
+        ((index as u32) << self.bits) | self.number
+    }
+}
+
 /// All connections of one reactor.
 pub(super) struct Connections {
     entries: Vec<Entry>,
@@ -23,8 +49,9 @@ pub(super) struct Connections {
     /// Slots numbered by the adopter of their sockets, who uses one again when he has heard that it is free.
     adopted: Vec<Entry>,
     live: usize,
-    /// How many slots there may be of each kind.
+    /// Slots of each kind are below this, counted from where the kind begins.
     limit: u32,
+    share: Share,
 }
 
 #[derive(Default)]
@@ -35,7 +62,7 @@ struct Entry {
 }
 
 impl Connections {
-    pub(super) fn new(limit: u32) -> Self {
+    pub(super) fn new(limit: u32, share: Share) -> Self {
         Self {
             entries: Vec::new(),
             free: Vec::new(),
@@ -43,6 +70,7 @@ impl Connections {
             adopted: Vec::new(),
             live: 0,
             limit,
+            share,
         }
     }
 
@@ -50,20 +78,22 @@ impl Connections {
     pub(super) fn next_id(&mut self) -> Option<ConnectionId> {
         let slot = match self.free.last() {
             Some(&slot) => slot,
-            None if self.entries.len() >= self.limit as usize => return None,
+            None if self.share.slot(self.entries.len()) >= self.limit => return None,
             None => {
-                let slot = self.entries.len() as u32;
+                let slot = self.share.slot(self.entries.len());
                 self.entries.push(Entry::default());
                 self.free.push(slot);
                 slot
             }
         };
-        Some(ConnectionId { slot, generation: self.entries[slot as usize].generation })
+        let generation = self.entries.get(self.share.index(slot)?)?.generation;
+        Some(ConnectionId { slot, generation })
     }
 
     /// Makes `id`, which the adopter of a socket has chosen, the id for the next `insert`; `None` when it cannot be.
     pub(super) fn reserve(&mut self, id: ConnectionId) -> Option<ConnectionId> {
-        let index = id.slot.checked_sub(ADOPTED_SLOTS).filter(|&index| index < self.limit)? as usize;
+        let adopted = id.slot.checked_sub(ADOPTED_SLOTS).filter(|&slot| slot < self.limit)?;
+        let index = self.share.index(adopted)?;
         if self.adopted.len() <= index {
             self.adopted.resize_with(index + 1, Entry::default);
         }
@@ -91,8 +121,8 @@ impl Connections {
     /// The id of the connection in `slot`.
     pub(super) fn id(&self, slot: u32) -> Option<ConnectionId> {
         let entry = match slot.checked_sub(ADOPTED_SLOTS) {
-            None => self.entries.get(slot as usize),
-            Some(index) => self.adopted.get(index as usize),
+            None => self.entries.get(self.share.index(slot)?),
+            Some(adopted) => self.adopted.get(self.share.index(adopted)?),
         }?;
         entry.connection.as_ref().map(|_| ConnectionId { slot, generation: entry.generation })
     }
@@ -127,15 +157,17 @@ impl Connections {
 
     /// Slots that hold a connection now.
     pub(super) fn slots(&self) -> Vec<u32> {
-        let own = (0u32..).zip(&self.entries);
-        let adopted = (ADOPTED_SLOTS..).zip(&self.adopted);
+        let share = self.share;
+        let numbered = |first: u32| (0..).map(move |index| first + share.slot(index));
+        let own = numbered(0).zip(&self.entries);
+        let adopted = numbered(ADOPTED_SLOTS).zip(&self.adopted);
         own.chain(adopted).filter(|(_, entry)| entry.connection.is_some()).map(|(slot, _)| slot).collect()
     }
 
     fn entry_mut(&mut self, slot: u32) -> Option<&mut Entry> {
         match slot.checked_sub(ADOPTED_SLOTS) {
-            None => self.entries.get_mut(slot as usize),
-            Some(index) => self.adopted.get_mut(index as usize),
+            None => self.entries.get_mut(self.share.index(slot)?),
+            Some(adopted) => self.adopted.get_mut(self.share.index(adopted)?),
         }
     }
 }

@@ -6,6 +6,7 @@ use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
 
 use crate::bridge::batch::{Batch, Credit, Record};
+use crate::bridge::doorbell::Bell;
 use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
@@ -22,7 +23,7 @@ use super::opening::{Opening, Verdict};
 use super::session::Session;
 
 /// From this size on an assembled message crosses as it is; a smaller one is copied to the others of its batch.
-const LARGE: usize = 16 << 10;
+const LARGE: usize = 64 << 10;
 
 /// Handshakes that pass the native checks need a decision (a hook is set).
 pub const ASK_ACCEPTED: u32 = 1;
@@ -34,14 +35,24 @@ pub struct Link {
     /// Batches.
     pub inbox: Inbox,
     /// Progress of sends, per connection.
-    pub gauges: Gauges,
+    pub gauges: Arc<Gauges>,
     asks: Mutex<HashMap<u32, u32>>,
 }
 
 impl Link {
     /// Nothing under way.
     pub fn new() -> Self {
-        Self { inbox: Inbox::new(), gauges: Gauges::new(), asks: Mutex::new(HashMap::new()) }
+        Self::with(Arc::new(Bell::new()), Arc::new(Gauges::new()))
+    }
+
+    /// Those of a group of reactors, whose slots differ: they have the bell and the gauges in common.
+    pub fn group(count: usize) -> Vec<Arc<Self>> {
+        let (bell, gauges) = (Arc::new(Bell::new()), Arc::new(Gauges::new()));
+        (0..count).map(|_| Arc::new(Self::with(bell.clone(), gauges.clone()))).collect()
+    }
+
+    fn with(bell: Arc<Bell>, gauges: Arc<Gauges>) -> Self {
+        Self { inbox: Inbox::with_bell(bell), gauges, asks: Mutex::new(HashMap::new()) }
     }
 
     /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED | ASK_REFUSED`.

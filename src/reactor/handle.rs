@@ -4,6 +4,7 @@ use std::io;
 use std::sync::Arc;
 
 use mio::Waker;
+use mio::net::TcpStream;
 
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
@@ -29,6 +30,20 @@ pub enum Command {
         listener: BoundListener,
         /// How its connections are served.
         config: Arc<ListenerConfig>,
+    },
+    /// Takes connections of the listener `id`, which another reactor of the group has.
+    Join {
+        /// The number it has there.
+        id: u32,
+        /// How its connections are served.
+        config: Arc<ListenerConfig>,
+    },
+    /// A connection that another reactor of the group has accepted for this one.
+    Take {
+        /// The listener's number.
+        listener: u32,
+        /// The connection.
+        stream: TcpStream,
     },
     /// Lets a listener accept.
     Accept(u32),

@@ -76,7 +76,8 @@ impl BoundListener {
 
 /// A listener of a reactor.
 pub(super) struct Listener {
-    pub(super) socket: TcpListener,
+    /// `None`: another reactor of the group has it.
+    pub(super) socket: Option<TcpListener>,
     pub(super) config: Arc<ListenerConfig>,
     pub(super) accepting: bool,
     /// Not before then; the process is out of descriptors.
@@ -95,7 +96,12 @@ pub(super) enum Accepted {
 
 impl Listener {
     pub(super) fn new(socket: TcpListener, config: Arc<ListenerConfig>) -> Self {
-        Self { socket, config, accepting: false, retry_at: None, backoff: FIRST_BACKOFF }
+        Self { socket: Some(socket), ..Self::elsewhere(config) }
+    }
+
+    /// Another reactor of the group accepts its connections.
+    pub(super) fn elsewhere(config: Arc<ListenerConfig>) -> Self {
+        Self { socket: None, config, accepting: false, retry_at: None, backoff: FIRST_BACKOFF }
     }
 
     pub(super) fn accept(&mut self, now: Instant) -> Accepted {
@@ -103,8 +109,9 @@ impl Listener {
         if self.retry_at.is_some_and(|at| at > now) {
             return Accepted::Exhausted;
         }
+        let Some(socket) = &self.socket else { return Accepted::Empty };
         loop {
-            match self.socket.accept() {
+            match socket.accept() {
                 Ok((stream, _)) => {
                     self.backoff = FIRST_BACKOFF;
                     self.retry_at = None;

@@ -10,6 +10,7 @@
 #![deny(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "the one layer that has a clock")]
 
+mod accepting;
 mod adoption;
 mod commands;
 mod config;
@@ -19,8 +20,10 @@ mod consumer;
 mod deferred;
 mod deflating;
 mod forward;
+mod group;
 mod handle;
 mod handler;
+mod inline;
 mod listener;
 mod opening;
 mod outgoing;
@@ -43,7 +46,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mio::event::Event;
-use mio::{Events, Interest, Poll, Token, Waker};
+use mio::{Events, Poll, Token, Waker};
 
 use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
@@ -54,17 +57,19 @@ pub use connection::HEADROOM;
 pub use connections::ConnectionId;
 pub use consumer::Consumer;
 pub use forward::{ASK_ACCEPTED, ASK_REFUSED, Forward, Link, report_failure};
+pub use group::reactors;
 pub use handle::{Adoption, Command, Handle};
 pub use handler::{Bytes, Handler, Local, Message};
+pub use inline::{Due, until};
 pub use listener::{BoundListener, ListenAddress};
 pub use opening::{Opening, Verdict};
 pub use session::Session;
 
-use connection::{Connection, Phase};
-use connections::Connections;
+use connections::{Connections, Share};
 use deflating::Compression;
+use group::Seat;
 use handle::Shared;
-use listener::{Accepted, Listener};
+use listener::Listener;
 use outgoing::Pool;
 use session::Work;
 use spin::Spinner;
@@ -81,6 +86,7 @@ pub struct Reactor<C: Consumer> {
     listeners: HashMap<u32, Listener>,
     /// Messages that may be sent to any connection, by the number that commands name them by.
     prepared: HashMap<u32, Box<Prepared>>,
+    seat: Seat,
     work: Work,
     spinner: Spinner,
     starving: bool,
@@ -132,9 +138,10 @@ impl<C: Consumer> Reactor<C> {
             shared: Arc::new(Shared { outbox: Outbox::new(), waker }),
             config,
             consumer,
-            connections: Connections::new(MAX_SLOTS),
+            connections: Connections::new(MAX_SLOTS, Share::ALL),
             listeners: HashMap::new(),
             prepared: HashMap::new(),
+            seat: Seat::alone(),
             work,
             spinner: Spinner::new(config.spin),
             starving: false,
@@ -191,6 +198,12 @@ impl<C: Consumer> Reactor<C> {
         self.on_ready();
         self.on_events();
         self.on_timers();
+        self.end_turn();
+        Ok(())
+    }
+
+    /// Writes what the turn has queued and hands over what it has read.
+    fn end_turn(&mut self) {
         self.release_contexts();
         if std::mem::take(&mut self.work.opened) {
             // A client in the consumer's own process must not see the 101 before the consumer sees the connection.
@@ -200,7 +213,6 @@ impl<C: Consumer> Reactor<C> {
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
         self.connections.end_turn();
-        Ok(())
     }
 
     /// Does what other threads have asked for and writes what they have sent. False: they have asked for nothing.
@@ -216,22 +228,30 @@ impl<C: Consumer> Reactor<C> {
 
     fn on_commands(&mut self) {
         for command in self.shared.outbox.commands.take_all() {
-            match command {
-                Command::Chunk(chunk) => self.on_chunk(chunk),
-                Command::Arena(arena) => self.on_arena(arena),
-                Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
-                Command::Accept(id) => {
-                    if let Some(listener) = self.listeners.get_mut(&id) {
-                        listener.accepting = true;
-                        self.accept(id);
-                    }
-                }
-                Command::CloseListener(id) => self.on_close_listener(id),
-                Command::Adopt(adoption) => self.on_adopt(*adoption),
-                Command::Prepare(id, prepared) => drop(self.prepared.insert(id, prepared)),
-                Command::Forget(id) => drop(self.prepared.remove(&id)),
-                Command::Stop => self.stopping = true,
+            self.on_command(command);
+        }
+    }
+
+    fn on_command(&mut self, command: Command) {
+        match command {
+            Command::Chunk(chunk) => self.on_chunk(chunk),
+            Command::Arena(arena) => self.on_arena(arena),
+            Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
+            Command::Join { id, config } => {
+                self.listeners.insert(id, Listener::elsewhere(config));
             }
+            Command::Take { listener, stream } => self.on_take(listener, stream),
+            Command::Accept(id) => {
+                if let Some(listener) = self.listeners.get_mut(&id) {
+                    listener.accepting = true;
+                    self.accept(id);
+                }
+            }
+            Command::CloseListener(id) => self.on_close_listener(id),
+            Command::Adopt(adoption) => self.on_adopt(*adoption),
+            Command::Prepare(id, prepared) => drop(self.prepared.insert(id, prepared)),
+            Command::Forget(id) => drop(self.prepared.remove(&id)),
+            Command::Stop => self.stopping = true,
         }
     }
 
@@ -285,6 +305,7 @@ impl<C: Consumer> Reactor<C> {
     /// Closes the socket and tells the consumer.
     fn destroy(&mut self, slot: u32) {
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
+        self.seat.left();
         self.work.unfinished = self.work.unfinished.saturating_sub(connection.engine.buffered());
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
@@ -292,85 +313,6 @@ impl<C: Consumer> Reactor<C> {
             // A panic must not go beyond the connection, and that is gone already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| self.consumer.on_closed(id)));
         }
-    }
-
-    fn on_listen(&mut self, id: u32, listener: BoundListener, config: Arc<ListenerConfig>) {
-        let mut socket = listener.socket;
-        let token = Token(LISTENERS + id as usize);
-        if self.poll.registry().register(&mut socket, token, Interest::READABLE).is_ok() {
-            self.listeners.insert(id, Listener::new(socket, config));
-        } else {
-            self.consumer.on_listener_closed(id);
-        }
-    }
-
-    fn on_close_listener(&mut self, id: u32) {
-        let Some(mut listener) = self.listeners.remove(&id) else { return };
-        let _closed_next = self.poll.registry().deregister(&mut listener.socket);
-        // Before it is told: whoever hears of it may want the port.
-        drop(listener);
-        for slot in self.connections.slots() {
-            if let Some(connection) = self.connections.get_mut(slot)
-                && connection.listener == id
-                && let Phase::Handshake(head) = &mut connection.phase
-            {
-                head.orphan = true;
-                // Nothing of a request has come, or one has been answered: nobody waits for a 503.
-                if head.bytes.is_empty() {
-                    self.destroy(slot);
-                }
-            }
-        }
-        self.consumer.on_listener_closed(id);
-    }
-
-    fn accept(&mut self, id: u32) {
-        // Connections that come and go leave records behind that no mark of their own limits.
-        let (budget, pause) = match self.consumer.is_pressed(self.work.unfinished) {
-            true => (0, config::PRESSED_ACCEPT),
-            false => (config::ACCEPT_BUDGET, Duration::ZERO),
-        };
-        for _ in 0..budget {
-            let Some(listener) = self.listeners.get_mut(&id).filter(|listener| listener.accepting) else {
-                return;
-            };
-            match listener.accept(self.work.now) {
-                Accepted::Connection(stream) => {
-                    let config = listener.config.clone();
-                    // Without a slot for it, the socket is closed.
-                    if let Some(new) = self.connections.next_id() {
-                        self.admit(new, stream, id, config, Phase::Handshake(Box::default()));
-                    }
-                }
-                Accepted::Empty | Accepted::Exhausted => return,
-            }
-        }
-        // The edge is used up but the queue is not.
-        if let Some(listener) = self.listeners.get_mut(&id) {
-            listener.retry_at = Some(self.work.now + pause);
-        }
-    }
-
-    /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.
-    fn admit(
-        &mut self,
-        id: ConnectionId,
-        mut stream: mio::net::TcpStream,
-        listener: u32,
-        config: Arc<ListenerConfig>,
-        phase: Phase,
-    ) -> Option<u32> {
-        // A socket that refuses this is dead and will say so on the first read.
-        let _dead_anyway = stream.set_nodelay(true);
-        let interest = Interest::READABLE.add(Interest::WRITABLE);
-        self.poll.registry().register(&mut stream, Token(id.slot as usize), interest).ok()?;
-        let mut connection = Connection::new(stream, listener, config, phase);
-        if let Phase::Handshake(_) = connection.phase {
-            let after = connection.config.handshake_timeout;
-            self.work.timers.arm(id, &mut connection.deadline, self.work.now, after);
-        }
-        self.connections.insert(id, connection);
-        Some(id.slot)
     }
 
     /// What is queued is tried to be written, then every socket is closed.

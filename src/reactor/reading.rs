@@ -35,7 +35,7 @@ impl<C: Consumer> Reactor<C> {
             if budget == 0 || self.turn_budget == 0 {
                 return self.read_later(slot);
             }
-            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.engine.has_deflate());
+            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.may_inflate());
             let most = if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE };
             let room = self.consumer.spare(most.min(budget).min(allowed));
             let asked = room.len();

@@ -14,6 +14,11 @@ const WINDOW: Duration = Duration::from_micros(50);
 const PATIENCE: u32 = 8;
 const SKIP: u32 = 64;
 
+/// CPUs that the process may use, affinity and cgroup quota included.
+pub(super) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
 pub(super) struct Spinner {
     window: Duration,
     until: Option<Instant>,
@@ -25,7 +30,7 @@ pub(super) struct Spinner {
 
 impl Spinner {
     pub(super) fn new(spin: Spin) -> Self {
-        let one_cpu = std::thread::available_parallelism().map_or(1, NonZero::get) < 2;
+        let one_cpu = processors() < 2;
         let window = match spin {
             Spin::Never => Duration::ZERO,
             _ if one_cpu => Duration::ZERO,

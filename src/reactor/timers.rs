@@ -64,13 +64,12 @@ impl Timers {
         }
     }
 
-    /// How long the reactor may sleep; `None` = for ever.
-    pub(super) fn timeout(&self, now: Instant) -> Option<Duration> {
+    /// Until when the reactor may sleep; `None` = for ever.
+    pub(super) fn next(&self) -> Option<Instant> {
         if self.entries == 0 {
             return None;
         }
-        let at = Duration::from_millis(self.earliest.saturating_mul(TICK.as_millis() as u64));
-        Some(at.saturating_sub(now.saturating_duration_since(self.start)))
+        self.start.checked_add(Duration::from_millis(self.earliest.saturating_mul(TICK.as_millis() as u64)))
     }
 
     /// Moves the entries whose tick has come to `out`.
@@ -151,13 +150,13 @@ mod tests {
         let t0 = Instant::now();
         let mut timers = Timers::new(t0);
         let mut deadline = Deadline::default();
-        assert_eq!(timers.timeout(t0), None);
+        assert_eq!(timers.next(), None);
         timers.arm(ID, &mut deadline, t0, Duration::from_millis(100));
-        let sleep = timers.timeout(t0).unwrap();
+        let sleep = timers.next().unwrap() - t0;
         assert!(sleep >= Duration::from_millis(100) && sleep <= Duration::from_millis(140), "{sleep:?}");
         assert_eq!(due(&mut timers, &mut deadline, t0 + Duration::from_millis(99)), 0);
         assert_eq!(due(&mut timers, &mut deadline, t0 + Duration::from_millis(140)), 1);
-        assert_eq!(timers.timeout(t0), None);
+        assert_eq!(timers.next(), None);
     }
 
     #[test]
@@ -175,7 +174,7 @@ mod tests {
         timers.arm(ID, &mut deadline, t0 + ms(400), ms(100));
         deadline.clear();
         assert_eq!(due(&mut timers, &mut deadline, t0 + ms(90_000)), 0);
-        assert_eq!(timers.timeout(t0), None);
+        assert_eq!(timers.next(), None);
     }
 
     #[test]

@@ -45,10 +45,14 @@ impl<C: Consumer> Reactor<C> {
         if self.spinner.is_on() && self.spinner.spinning(now) {
             return Some(Duration::ZERO);
         }
-        let timers = self.work.timers.timeout(now);
+        let deadline = self.deadline().map(|at| at.saturating_duration_since(now));
+        [timeout, deadline].into_iter().flatten().min()
+    }
+
+    /// When something is to be done, sockets or not.
+    pub(super) fn deadline(&self) -> Option<Instant> {
+        let timers = self.work.timers.next();
         let listeners = self.listeners.values().filter_map(|listener| listener.retry_at).min();
-        let listeners = listeners.map(|at| at.saturating_duration_since(now));
-        let releases = self.work.compression.release_at.map(|at| at.saturating_duration_since(now));
-        [timeout, timers, listeners, releases].into_iter().flatten().min()
+        [timers, listeners, self.work.compression.release_at].into_iter().flatten().min()
     }
 }

@@ -166,6 +166,26 @@ fn z10_bombs_leave_room_for_others() {
     assert_eq!(canary.receive(), b"canary");
 }
 
+/// Z10: also those that come together with the request.
+#[test]
+fn z10_bombs_behind_a_request_leave_room_for_others() {
+    let setup = Setup { listener: listener(Duration::ZERO), ..Setup::default() };
+    let (mut reactor, address, seen) = reactor(setup);
+    let mut peer = Peer::new(Client::connect(address), true);
+    let mut bytes = Peer::offer("; client_no_context_takeover; server_no_context_takeover").into_bytes();
+    let bomb = peer.message(&vec![0; 1 << 20]);
+    while bytes.len() + bomb.len() < 60_000 {
+        bytes.extend_from_slice(&bomb);
+    }
+    peer.client.write(&bytes);
+    let mut first = 0;
+    until(&mut reactor, |_| {
+        first = seen.try_iter().count();
+        first > 0
+    });
+    assert!(first < 5, "{first} bombs in the first turn");
+}
+
 #[test]
 fn contexts_are_freed_when_they_are_not_used() {
     for (after, freed) in [(Duration::from_millis(1), true), (Duration::ZERO, false)] {

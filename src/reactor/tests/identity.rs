@@ -4,7 +4,7 @@ use super::server::reactor;
 use super::turns::until;
 use super::*;
 use crate::engine::MessageKind;
-use crate::reactor::connections::{ConnectionId, Connections};
+use crate::reactor::connections::{ConnectionId, Connections, Share};
 
 #[test]
 fn o09_a_slot_that_is_used_again_has_another_generation_and_stale_commands_hit_nobody() {
@@ -66,7 +66,7 @@ fn o09_a_connection_that_comes_in_the_turn_in_which_another_goes_is_its_own() {
 #[test]
 fn there_are_no_more_connections_than_slots() {
     let (mut reactor, address, seen) = reactor(Setup::default());
-    reactor.connections = Connections::new(2);
+    reactor.connections = Connections::new(2, Share::ALL);
     let mut clients: Vec<Client> = (0..3).map(|_| Client::connect(address)).collect();
     clients.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
     let mut open = 0;

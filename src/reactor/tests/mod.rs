@@ -11,6 +11,7 @@ mod exhaustion;
 mod fairness;
 mod flow;
 mod frames;
+mod group;
 mod handshake;
 mod identity;
 mod listeners;

@@ -1,0 +1,68 @@
+// Compressed echoes for clients that others have written, whichever way their connections come in.
+import { execFile } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import test from 'ava';
+
+import { urlOf, wsClient } from './helpers/clients.mjs';
+import { SIZES, hash, payloads } from './helpers/payloads.mjs';
+import { pythonWithWebsockets } from './helpers/python.mjs';
+import { WAYS } from './helpers/ways.mjs';
+
+const run = promisify(execFile);
+const fixture = (name) => fileURLToPath(new URL(`fixtures/${name}`, import.meta.url));
+
+const EXPECTED = `${2 * SIZES.length} permessage-deflate 1000 done`;
+const MODES = {
+  'context takeover': { threshold: 0 },
+  'no context takeover': { threshold: 0, serverNoContextTakeover: true, clientNoContextTakeover: true },
+};
+
+/** Each takes the address of an echo server and says what came of it, or why it cannot be tried. */
+const CLIENTS = {
+  async ws(url) {
+    const client = new wsClient(url);
+    await once(client, 'open');
+    let count = 0;
+    for (const payload of payloads(SIZES)) {
+      const message = once(client, 'message');
+      client.send(payload);
+      const [data, isBinary] = await message;
+      if (hash(data) !== hash(payload) || isBinary !== (typeof payload !== 'string')) break;
+      count++;
+    }
+    client.close(1000, 'done');
+    const [code, reason] = await once(client, 'close');
+    return `${count} ${client.extensions} ${code} ${reason}`;
+  },
+
+  async node(url) {
+    const flags = globalThis.WebSocket === undefined ? ['--experimental-websocket'] : [];
+    return (await run(process.execPath, ['--no-warnings', ...flags, fixture('interop-node.mjs'), url])).stdout.trim();
+  },
+
+  async python(url) {
+    const { python, why } = await withPython;
+    return python === undefined ? { why } : (await run(python, [fixture('interop.py'), url])).stdout.trim();
+  },
+};
+
+const withPython = pythonWithWebsockets();
+
+for (const [mode, perMessageDeflate] of Object.entries(MODES)) {
+  for (const [way, start] of Object.entries(WAYS)) {
+    for (const [name, client] of Object.entries(CLIENTS)) {
+      test(`${name}, ${way}, ${mode}`, async (t) => {
+        const server = await start(t, { perMessageDeflate });
+        server.on('connection', (ws) => {
+          ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary }));
+        });
+        const outcome = await client(urlOf(server));
+        if (outcome.why !== undefined) t.log(`skipped: ${outcome.why}`);
+        t.is(outcome.why === undefined ? outcome : EXPECTED, EXPECTED);
+      });
+    }
+  }
+}

@@ -1,0 +1,144 @@
+//! What runs the reactors: threads of their own, or the event loop of their environment.
+
+use std::rc::Rc;
+use std::sync::Arc;
+
+use napi::bindgen_prelude::Function;
+use napi::{Env, Result};
+
+use crate::bridge::chunk::{Arena, Chunk, OutRecords};
+use crate::bridge::room::Lent;
+use crate::reactor::{Command, Link, ReactorConfig};
+
+use super::inline::Inline;
+use super::threads::Threads;
+
+/// The way to the reactors.
+pub(super) enum Drive {
+    /// Each runs in a thread.
+    Threads(Threads),
+    /// There is one, and it runs on the JavaScript thread.
+    Inline(Rc<Inline>),
+}
+
+/// What a flush leads to, however it goes.
+pub(super) struct Flushed {
+    /// The arena to be filled next, from its beginning on.
+    pub(super) next: Box<dyn Lent>,
+    /// There should be more arenas: the records had to be copied.
+    pub(super) wanting: bool,
+    pub(super) outcome: Result<()>,
+}
+
+impl Drive {
+    /// Starts `count` reactors in threads, or with 0 one that needs none, if that can be. They call `wake`, never
+    /// re-entrantly, when one of the links, one for each, has something.
+    pub(super) fn start(
+        env: &Env,
+        wake: &Function<'_, (), ()>,
+        config: ReactorConfig,
+        count: usize,
+    ) -> Result<(Self, Vec<Arc<Link>>)> {
+        let links = Link::group(count.max(1));
+        if let (0, [link]) = (count, links.as_slice())
+            && let Some(inline) = Inline::start(env, wake, link.clone(), config)?
+        {
+            return Ok((Self::Inline(inline), links));
+        }
+        Ok((Self::Threads(Threads::start(env, wake, &links, config)?), links))
+    }
+
+    /// How many reactors there are.
+    pub(super) fn count(&self) -> usize {
+        match self {
+            Self::Threads(threads) => threads.count(),
+            Self::Inline(_) => 1,
+        }
+    }
+
+    /// Which reactor a slot belongs to.
+    pub(super) fn number(&self, slot: u32) -> usize {
+        slot as usize & (self.count().next_power_of_two() - 1)
+    }
+
+    /// Asks something of a reactor.
+    pub(super) fn submit(&self, number: usize, command: Command) -> Result<()> {
+        match self {
+            Self::Threads(threads) => threads.submit(number, command),
+            Self::Inline(inline) => {
+                inline.serve(command);
+                Ok(())
+            }
+        }
+    }
+
+    /// Hands the records of an arena over.
+    pub(super) fn flush(&self, mut arena: Arena) -> Flushed {
+        match self {
+            Self::Threads(threads) if threads.count() == 1 => threads.flush(arena),
+            Self::Threads(threads) => {
+                let large = std::mem::take(&mut arena.large);
+                let outcome = self.split(threads, arena.bytes(), large);
+                Flushed { next: arena.memory, wanting: false, outcome }
+            }
+            Self::Inline(inline) => {
+                let large = std::mem::take(&mut arena.large);
+                inline.flush(arena.bytes(), large);
+                Flushed { next: arena.memory, wanting: false, outcome: Ok(()) }
+            }
+        }
+    }
+
+    /// Lends memory for arenas.
+    pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
+        // The other ways need no more than the one that is filled.
+        if let Self::Threads(threads) = self {
+            threads.lend_arena(memory);
+        }
+    }
+
+    /// Credit has been given back that a reactor waits for.
+    pub(super) fn wake(&self, number: usize) -> Result<()> {
+        match self {
+            Self::Threads(threads) => threads.wake(number),
+            Self::Inline(inline) => {
+                inline.reclaim();
+                Ok(())
+            }
+        }
+    }
+
+    /// Ends the reactors after what is queued has been tried to write.
+    pub(super) fn stop(&self) {
+        match self {
+            Self::Threads(threads) => threads.stop(),
+            Self::Inline(inline) => inline.stop(),
+        }
+    }
+
+    /// Gives each reactor the records of its own slots.
+    fn split(&self, threads: &Threads, bytes: &[u8], large: Vec<Vec<u8>>) -> Result<()> {
+        let mut chunks: Vec<Chunk> = Vec::new();
+        chunks.resize_with(threads.count(), Chunk::default);
+        let mut large = large.into_iter();
+        for record in OutRecords::new(bytes) {
+            let owned = if record.is_large() { large.next() } else { None };
+            let number = self.number(record.slot);
+            let Some(chunk) = chunks.get_mut(number) else { continue };
+            if chunk.bytes.capacity() == 0 {
+                chunk.bytes = threads.buffer(number);
+            }
+            let whole = record.whole();
+            chunk
+                .bytes
+                .extend_from_slice(bytes.get(whole.start..whole.end.min(bytes.len())).unwrap_or_default());
+            chunk.large.extend(owned);
+        }
+        for (number, chunk) in chunks.into_iter().enumerate() {
+            if !chunk.bytes.is_empty() {
+                threads.submit(number, Command::Chunk(chunk))?;
+            }
+        }
+        Ok(())
+    }
+}

@@ -1,0 +1,204 @@
+//! The reactor without a thread: the event loop of the environment runs its turns, on the JavaScript thread.
+//!
+//! The loop watches the reactor's descriptor. A turn that has something to tell ends with a call of `wake`, and whatever
+//! JavaScript then wants of the reactor is done at once, inside the call that wants it.
+
+use std::cell::{Cell, RefCell};
+use std::io;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
+use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
+use std::time::Duration;
+
+use napi::bindgen_prelude::Function;
+use napi::{Env, Result};
+
+use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, report_failure, until};
+
+use super::callback::{Callback, on_cleanup};
+use super::uv::{Reason, Watch};
+
+/// Turns with something to tell before others on the loop have theirs.
+const MOST_TURNS: u32 = 16;
+
+/// A reactor on the JavaScript thread.
+pub(super) struct Inline {
+    /// None when it has ended. Borrowed for a turn, in which no JavaScript runs.
+    reactor: RefCell<Option<Reactor<Forward>>>,
+    link: Arc<Link>,
+    /// Somebody has rung, and `wake` has not been called for it.
+    rung: Arc<AtomicBool>,
+    /// `wake` is on the stack.
+    waking: Cell<bool>,
+    /// What the timer has been started for.
+    armed: Cell<Due>,
+    wake: RefCell<Option<Callback>>,
+    watch: RefCell<Option<Watch>>,
+}
+
+impl Inline {
+    /// A reactor that the loop of `env` drives; `None` where that cannot be, and then it takes a thread.
+    pub(super) fn start(
+        env: &Env,
+        wake: &Function<'_, (), ()>,
+        link: Arc<Link>,
+        config: ReactorConfig,
+    ) -> Result<Option<Rc<Self>>> {
+        let rung = Arc::new(AtomicBool::new(false));
+        let ring = rung.clone();
+        let ring = Box::new(move || ring.store(true, Ordering::Relaxed));
+        let forward = Forward::new(link.clone(), config.total_mark, ring);
+        let reactor = Reactor::new(forward, config).map_err(|error| super::reactor::system_error(&error))?;
+        let Some(descriptor) = reactor.descriptor() else { return Ok(None) };
+        let inline = Rc::new(Self {
+            reactor: RefCell::new(Some(reactor)),
+            link,
+            rung,
+            waking: Cell::new(false),
+            armed: Cell::new(Due::Never),
+            wake: RefCell::new(None),
+            watch: RefCell::new(None),
+        });
+        let target = inline.clone();
+        let Some(watch) = Watch::start(env, descriptor, Box::new(move |why| target.on_loop(why))) else {
+            return Ok(None);
+        };
+        *inline.watch.borrow_mut() = Some(watch);
+        *inline.wake.borrow_mut() = Some(Callback::new(env, wake, "REACTOR_WS")?);
+        let target = inline.clone();
+        on_cleanup(env, move |cleanup| {
+            target.stop();
+            target.wake.take();
+            if let Some(watch) = target.watch.take() {
+                watch.close(Box::new(move || drop(cleanup)));
+            }
+        })?;
+        Ok(Some(inline))
+    }
+
+    /// Does what the command says before it returns.
+    pub(super) fn serve(&self, command: Command) {
+        self.run(|reactor| {
+            reactor.serve(command);
+            Ok(())
+        });
+        self.tell_later();
+    }
+
+    /// As a chunk of these bytes and large payloads.
+    pub(super) fn flush(&self, bytes: &[u8], large: Vec<Vec<u8>>) {
+        self.run(|reactor| {
+            reactor.serve_records(bytes, large);
+            Ok(())
+        });
+        self.tell_later();
+    }
+
+    /// Goes on with the sockets that waited for credit.
+    pub(super) fn reclaim(&self) {
+        self.run(|reactor| {
+            reactor.serve_credit();
+            Ok(())
+        });
+        self.tell_later();
+    }
+
+    /// Writes what is queued as far as the kernel takes it, and closes all.
+    pub(super) fn stop(&self) {
+        self.run(|reactor| {
+            reactor.close();
+            Ok(())
+        });
+        self.end();
+    }
+
+    fn on_loop(&self, why: Reason) {
+        if why == Reason::Time {
+            self.armed.set(Due::Never);
+        }
+        // Most of what a message costs when there is little traffic is the way into sleep and back.
+        let mut told = 0;
+        while told < MOST_TURNS {
+            told += u32::from(self.turn());
+            if !self.is_spinning() {
+                break;
+            }
+        }
+        self.tell_later();
+    }
+
+    /// A turn of the reactor, and of JavaScript if there is something to tell. True: there was.
+    fn turn(&self) -> bool {
+        self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
+        if !self.rung.swap(false, Ordering::Relaxed) {
+            return false;
+        }
+        self.waking.set(true);
+        if let Some(wake) = &*self.wake.borrow() {
+            wake.call();
+        }
+        self.waking.set(false);
+        true
+    }
+
+    /// Whether to look again before the loop does, which has nothing else to do at the moment.
+    fn is_spinning(&self) -> bool {
+        let spinning = self.reactor.borrow_mut().as_mut().is_some_and(Reactor::is_spinning);
+        spinning && self.watch.borrow().as_ref().is_some_and(|watch| !watch.is_loop_busy())
+    }
+
+    /// Somebody has rung outside of a turn of the loop: the next one tells.
+    fn tell_later(&self) {
+        if self.rung.load(Ordering::Relaxed) && !self.waking.get() {
+            self.arm(Due::Now);
+        }
+    }
+
+    fn run(&self, step: impl FnOnce(&mut Reactor<Forward>) -> io::Result<()>) {
+        let Ok(mut place) = self.reactor.try_borrow_mut() else { return };
+        let Some(reactor) = place.as_mut() else { return };
+        let ended = catch_unwind(AssertUnwindSafe(|| {
+            step(reactor)?;
+            Ok(reactor.rest())
+        }));
+        let why = match ended {
+            Ok(Ok(due)) => return self.arm(due),
+            Ok(Err(error)) => waiting_failed(&error),
+            Err(_) => "the reactor panicked".to_owned(),
+        };
+        drop(place);
+        self.end();
+        report_failure(&self.link, &why, &|| self.rung.store(true, Ordering::Relaxed));
+        self.arm(Due::Now);
+    }
+
+    /// All sockets close.
+    fn end(&self) {
+        if let Some(watch) = &*self.watch.borrow() {
+            watch.stop();
+        }
+        self.armed.set(Due::Never);
+        // After the watch, which needs the descriptor.
+        self.reactor.take();
+    }
+
+    /// Sees to it that the next turn comes in time; an earlier one does no harm.
+    fn arm(&self, due: Due) {
+        let after = match (due, self.armed.get()) {
+            (Due::Never, _) | (_, Due::Now) => return,
+            (Due::At(at), Due::At(armed)) if armed <= at => return,
+            (Due::At(at), _) => until(at),
+            (Due::Now, _) => Duration::ZERO,
+        };
+        if let Some(watch) = &*self.watch.borrow() {
+            watch.start_timer(after);
+            self.armed.set(due);
+        }
+    }
+}
+
+/// What an environment is told when its reactor cannot go on.
+pub(super) fn waiting_failed(error: &io::Error) -> String {
+    format!("waiting for events failed: {error}")
+}

@@ -1,0 +1,108 @@
+//! Listeners, and the connections that they accept.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::{Interest, Token};
+
+use super::config::{self, ListenerConfig};
+use super::connection::{Connection, Phase};
+use super::connections::ConnectionId;
+use super::consumer::Consumer;
+use super::listener::{Accepted, BoundListener, Listener};
+use super::{LISTENERS, Reactor};
+
+impl<C: Consumer> Reactor<C> {
+    pub(super) fn on_listen(&mut self, id: u32, listener: BoundListener, config: Arc<ListenerConfig>) {
+        let mut socket = listener.socket;
+        let token = Token(LISTENERS + id as usize);
+        if self.poll.registry().register(&mut socket, token, Interest::READABLE).is_ok() {
+            self.listeners.insert(id, Listener::new(socket, config));
+        } else {
+            self.consumer.on_listener_closed(id);
+        }
+    }
+
+    pub(super) fn on_close_listener(&mut self, id: u32) {
+        let Some(mut listener) = self.listeners.remove(&id) else { return };
+        if let Some(socket) = &mut listener.socket {
+            let _closed_next = self.poll.registry().deregister(socket);
+        }
+        // Before it is told: whoever hears of it may want the port.
+        drop(listener);
+        for slot in self.connections.slots() {
+            if let Some(connection) = self.connections.get_mut(slot)
+                && connection.listener == id
+                && let Phase::Handshake(head) = &mut connection.phase
+            {
+                head.orphan = true;
+                // Nothing of a request has come, or one has been answered: nobody waits for a 503.
+                if head.bytes.is_empty() {
+                    self.destroy(slot);
+                }
+            }
+        }
+        self.consumer.on_listener_closed(id);
+    }
+
+    pub(super) fn accept(&mut self, id: u32) {
+        // Connections that come and go leave records behind that no mark of their own limits.
+        let (budget, pause) = match self.consumer.is_pressed(self.work.unfinished) {
+            true => (0, config::PRESSED_ACCEPT),
+            false => (config::ACCEPT_BUDGET, Duration::ZERO),
+        };
+        for _ in 0..budget {
+            let Some(listener) = self.listeners.get_mut(&id).filter(|listener| listener.accepting) else {
+                return;
+            };
+            match listener.accept(self.work.now) {
+                Accepted::Connection(stream) => {
+                    // Another reactor of the group may have fewer.
+                    if let Some(stream) = self.seat.place(id, stream) {
+                        self.on_take(id, stream);
+                    }
+                }
+                Accepted::Empty | Accepted::Exhausted => return,
+            }
+        }
+        // The edge is used up but the queue is not.
+        if let Some(listener) = self.listeners.get_mut(&id) {
+            listener.retry_at = Some(self.work.now + pause);
+        }
+    }
+
+    /// A connection that was accepted for this reactor, and counts already.
+    pub(super) fn on_take(&mut self, listener: u32, stream: mio::net::TcpStream) {
+        // Without a slot for it, or when the listener has been closed meanwhile, the socket is closed.
+        let config = self.listeners.get(&listener).map(|listener| listener.config.clone());
+        let taken = config.and_then(|config| {
+            let id = self.connections.next_id()?;
+            self.admit(id, stream, listener, config, Phase::Handshake(Box::default()))
+        });
+        if taken.is_none() {
+            self.seat.left();
+        }
+    }
+
+    /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.
+    pub(super) fn admit(
+        &mut self,
+        id: ConnectionId,
+        mut stream: mio::net::TcpStream,
+        listener: u32,
+        config: Arc<ListenerConfig>,
+        phase: Phase,
+    ) -> Option<u32> {
+        // A socket that refuses this is dead and will say so on the first read.
+        let _dead_anyway = stream.set_nodelay(true);
+        let interest = Interest::READABLE.add(Interest::WRITABLE);
+        self.poll.registry().register(&mut stream, Token(id.slot as usize), interest).ok()?;
+        let mut connection = Connection::new(stream, listener, config, phase);
+        if let Phase::Handshake(_) = connection.phase {
+            let after = connection.config.handshake_timeout;
+            self.work.timers.arm(id, &mut connection.deadline, self.work.now, after);
+        }
+        self.connections.insert(id, connection);
+        Some(id.slot)
+    }
+}

@@ -1,0 +1,91 @@
+//! Several reactors that serve the same listeners, each in a thread of its own.
+//!
+//! A listener is with one of them, which hands each connection that it accepts to the one that has the fewest. There the
+//! connection stays. So the spread does not depend on what a kernel makes of several sockets on one port, the port is
+//! taken for everybody else, and no connection is lost with a socket that closes while others go on.
+
+use std::io;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, OnceLock};
+
+use mio::net::TcpStream;
+
+use crate::bridge::gauges::MAX_SLOTS;
+
+use super::Reactor;
+use super::config::ReactorConfig;
+use super::connections::{Connections, Share};
+use super::consumer::Consumer;
+use super::handle::{Command, Handle};
+
+/// As many reactors as there are consumers, in one group. The lowest bits of a slot, as many as it takes to number them
+/// all, are the number of its reactor. `config` is for each of them, see [`ReactorConfig::shared_by`].
+///
+/// # Errors
+/// The system's: out of descriptors.
+pub fn reactors<C: Consumer>(consumers: Vec<C>, config: ReactorConfig) -> io::Result<Vec<Reactor<C>>> {
+    let count = consumers.len();
+    let group: Arc<[Member]> = (0..count).map(|_| Member::default()).collect();
+    let mut reactors = Vec::with_capacity(count);
+    for (number, (consumer, member)) in consumers.into_iter().zip(&*group).enumerate() {
+        let mut reactor = Reactor::new(consumer, config)?;
+        let _first_time = member.handle.set(reactor.handle());
+        reactor.connections = Connections::new(MAX_SLOTS, Share::new(number as u32, count as u32));
+        reactor.seat = Seat { group: group.clone(), number };
+        reactors.push(reactor);
+    }
+    Ok(reactors)
+}
+
+/// What all know of one of them.
+#[derive(Default)]
+struct Member {
+    handle: OnceLock<Handle>,
+    /// Those on their way to it included.
+    connections: AtomicUsize,
+}
+
+/// A reactor's place among those of its group.
+pub(super) struct Seat {
+    group: Arc<[Member]>,
+    number: usize,
+}
+
+impl Seat {
+    /// There are no others.
+    pub(super) fn alone() -> Self {
+        Self { group: Arc::from([]), number: 0 }
+    }
+
+    /// Gives a connection to the reactor with the fewest. `Some`: that is this one.
+    pub(super) fn place(&self, listener: u32, stream: TcpStream) -> Option<TcpStream> {
+        let count = |number: &usize| {
+            self.group.get(*number).map_or(0, |member| member.connections.load(Ordering::Relaxed))
+        };
+        // Of equals the next one, so that this reactor, which accepts, is the last to be chosen.
+        let turn = (1..=self.group.len()).map(|step| (self.number + step) % self.group.len());
+        let Some(chosen) = turn.min_by_key(count) else { return Some(stream) };
+        let member = self.group.get(chosen)?;
+        member.connections.fetch_add(1, Ordering::Relaxed);
+        if chosen == self.number {
+            return Some(stream);
+        }
+        // Fails only when that reactor's waker is broken, and then so is the reactor.
+        let _broken_anyway = member.handle.get()?.submit(Command::Take { listener, stream });
+        None
+    }
+
+    /// A connection has come that nobody has counted.
+    pub(super) fn came(&self) {
+        if let Some(own) = self.group.get(self.number) {
+            own.connections.fetch_add(1, Ordering::Relaxed);
+        }
+    }
+
+    /// A connection is gone.
+    pub(super) fn left(&self) {
+        if let Some(own) = self.group.get(self.number) {
+            own.connections.fetch_sub(1, Ordering::Relaxed);
+        }
+    }
+}

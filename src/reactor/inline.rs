@@ -1,0 +1,84 @@
+//! A reactor without a thread of its own: the loop of another program runs its turns.
+//!
+//! That loop watches [`Reactor::descriptor`] and calls `run_once(Some(Duration::ZERO))` when it is readable or when
+//! [`Reactor::rest`] has said so; what it has to say to the reactor it says with [`Reactor::serve`], which acts at once.
+
+use std::time::{Duration, Instant};
+
+use super::consumer::Consumer;
+use super::handle::Command;
+use super::{Reactor, config};
+
+/// When a reactor wants its next turn, if no socket gives it one before.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Due {
+    /// As soon as others have had theirs.
+    Now,
+    /// At that time.
+    At(Instant),
+    /// Not at all.
+    Never,
+}
+
+/// How long it is until then.
+pub fn until(at: Instant) -> Duration {
+    at.saturating_duration_since(Instant::now())
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// The descriptor that is readable when a socket has something: the poll's own. `None` where the system has none.
+    #[cfg(unix)]
+    pub fn descriptor(&self) -> Option<i32> {
+        use std::os::fd::AsRawFd;
+        Some(self.poll.as_raw_fd())
+    }
+
+    /// The descriptor that is readable when a socket has something: the poll's own. `None` where the system has none.
+    #[cfg(not(unix))]
+    pub fn descriptor(&self) -> Option<i32> {
+        None
+    }
+
+    /// A command and what follows from it, without a look at the sockets.
+    pub fn serve(&mut self, command: Command) {
+        self.between_turns(|reactor| reactor.on_command(command));
+    }
+
+    /// As a chunk of these bytes and large payloads.
+    pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>) {
+        self.between_turns(|reactor| reactor.on_records(bytes, large));
+    }
+
+    /// The consumer has taken something: goes on with the sockets that waited for it.
+    pub fn serve_credit(&mut self) {
+        self.between_turns(Self::reclaim);
+    }
+
+    /// To be called before the loop turns to others: when the next turn is to be run at the latest.
+    pub fn rest(&mut self) -> Due {
+        self.wish_for_credit();
+        if !self.work.ready.is_empty() || !self.work.dirty.is_empty() || self.work.compression.is_waiting() {
+            return Due::Now;
+        }
+        self.deadline().map_or(Due::Never, Due::At)
+    }
+
+    /// Whether the loop should look again at once, instead of turning to others and maybe going to sleep.
+    pub fn is_spinning(&mut self) -> bool {
+        self.spinner.is_on() && self.spinner.spinning(Instant::now())
+    }
+
+    /// What is queued is tried to be written, then every socket is closed. The reactor is of no more use.
+    pub fn close(&mut self) {
+        self.close_all();
+    }
+
+    fn between_turns(&mut self, step: impl FnOnce(&mut Self)) {
+        self.work.now = Instant::now();
+        self.turn_budget = config::TURN_BUDGET;
+        self.work.compression.begin_turn();
+        step(self);
+        self.on_deferred();
+        self.end_turn();
+    }
+}
