@@ -1,7 +1,7 @@
 /// <reference types="node" />
 
 import { EventEmitter } from 'node:events';
-import { ClientRequest, IncomingMessage } from 'node:http';
+import { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Duplex, DuplexOptions } from 'node:stream';
 
 import * as client from './types/client';
@@ -243,7 +243,7 @@ declare namespace WebSocket {
   /** `code` is the HTTP status of a refusal (default 401), `message` its body, `headers` more header fields. */
   type VerifyClientAsync = (
     info: VerifyInfo,
-    callback: (verified: boolean, code?: number, message?: string, headers?: Record<string, string | number>) => void,
+    callback: (verified: boolean, code?: number, message?: string, headers?: OutgoingHttpHeaders) => void,
   ) => void;
 
   interface ServerOptions {
