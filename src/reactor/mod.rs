@@ -129,6 +129,7 @@ impl<C: Consumer> Reactor<C> {
             starved: Vec::new(),
             doomed: Vec::new(),
             unfinished: 0,
+            opened: false,
             compression: Compression::new(config.deflate_budget),
         };
         Ok(Self {
@@ -204,6 +205,10 @@ impl<C: Consumer> Reactor<C> {
     /// Writes what the turn has queued and hands over what it has read.
     fn end_turn(&mut self) {
         self.release_contexts();
+        if std::mem::take(&mut self.work.opened) {
+            // A client in the consumer's own process must not see the 101 before the consumer sees the connection.
+            self.consumer.on_turn_end();
+        }
         self.flush();
         self.work.compression.end_turn();
         self.consumer.on_turn_end();

@@ -36,6 +36,8 @@ pub(super) struct Work {
     pub(super) doomed: Vec<u32>,
     /// Bytes of unfinished frames and messages of all connections.
     pub(super) unfinished: usize,
+    /// Whether a connection has opened in this turn.
+    pub(super) opened: bool,
     /// What compression needs and connections share.
     pub(super) compression: Compression,
 }
