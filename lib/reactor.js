@@ -1,7 +1,15 @@
 'use strict';
 
 const { root } = require('./async-context');
-const { ADOPTED_SLOTS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FastBuffer } = require('./constants');
+const {
+  ADOPTED_SLOTS,
+  ASKED_GENERATION,
+  ASKED_SLOT,
+  DRAINED_BYTES,
+  DRAINED_HANDED,
+  DRAINED_LENT,
+  FastBuffer,
+} = require('./constants');
 const { setProtocolErrors } = require('./errors');
 const { allocate } = require('./memory');
 const outbox = require('./outbox');
@@ -71,6 +79,8 @@ let handed = null;
 let isWary = false;
 /** The native function of that name. @type {() => number} */
 let drainNative = () => 0;
+/** The native function of that name. @type {() => number} */
+let takenNative = () => -1;
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
@@ -99,6 +109,7 @@ function start({ reactors, spin }) {
   state.native = root.runInAsyncScope(() => new binding.Reactor(wake, { reactors: count, spin }, state.records));
   state.reactors = state.native.count;
   drainNative = state.native.drain();
+  takenNative = state.native.taken();
   outbox.attach(state.native, state.records);
   process.on('exit', stop);
   process.on('newListener', onNewListener);
@@ -212,6 +223,18 @@ function lendMore() {
 }
 
 /**
+ * How many bytes of a connection's sends wait no more.
+ *
+ * @param {any} ws
+ * @returns {number} -1 when the connection is gone
+ */
+function bytesTaken(ws) {
+  state.records[ASKED_SLOT] = ws._slot;
+  state.records[ASKED_GENERATION] = ws._generation;
+  return takenNative();
+}
+
+/**
  * A payload of the last drained batch that is too large for the slab.
  *
  * @param {number} index Its number in the batch
@@ -295,6 +318,7 @@ function release() {
 }
 
 module.exports = {
+  bytesTaken,
   claim,
   drain,
   forget,

@@ -140,7 +140,7 @@ class WebSocket extends EventEmitter {
     const stream = this._extra === null ? null : this._extra.stream;
     if (stream !== null) return stream.socket._writableState.length + late;
     if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
-    const taken = reactor.state.native.bytesTaken(this._slot, this._generation);
+    const taken = reactor.bytesTaken(this);
     return taken < 0 || taken > this._accepted ? late : this._accepted - taken + late;
   }
 
