@@ -1,7 +1,7 @@
 /// <reference types="node" />
 
 import { EventEmitter } from 'node:events';
-import { ClientRequest, IncomingMessage } from 'node:http';
+import { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 import { Duplex, DuplexOptions } from 'node:stream';
 
 import * as client from './types/client';
@@ -44,8 +44,8 @@ declare class WebSocket extends EventEmitter {
   /** The form of binary messages. Text is always a `Buffer`. Unknown values are ignored. Default: `'nodebuffer'` */
   binaryType: WebSocket.BinaryType;
   /**
-   * Bytes of frames, headers included, that were sent and are not in the kernel yet. After the connection left
-   * OPEN it grows by the bytes given to `send()`, `ping()` and `pong()`.
+   * Bytes of frames, headers included, that were sent and are not in the kernel yet; close frames do not count. After
+   * the connection left OPEN it grows by the bytes given to `send()`, `ping()` and `pong()`.
    */
   readonly bufferedAmount: number;
   /** Names of the negotiated extensions, comma-separated; `''` without one. */
@@ -106,13 +106,16 @@ declare class WebSocket extends EventEmitter {
    * waits for it. In CLOSING and CLOSED only the callback gets an error.
    *
    * @param callback Called when the message was handed to the kernel, or with an error when it never will be
+   * @returns Whether there is room for more: false when 1 MiB or more waits to be sent (over TLS or another stream, its
+   *   `writableHighWaterMark`), this message included. `'drain'` follows then; nothing is refused. Also false in CLOSING
+   *   and CLOSED, where no `'drain'` follows. In ws it is undefined
    * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither text nor bytes
    * @throws {Error} In CONNECTING
    */
-  send(data: WebSocket.Data, callback?: WebSocket.SendCallback): void;
-  send(data: WebSocket.Data, options: WebSocket.SendOptions | null | undefined, callback?: WebSocket.SendCallback): void;
+  send(data: WebSocket.Data, callback?: WebSocket.SendCallback): boolean;
+  send(data: WebSocket.Data, options: WebSocket.SendOptions | null | undefined, callback?: WebSocket.SendCallback): boolean;
   /** Sends a message that `prepare()` has made ready; `options` mean nothing for it. Not in ws. */
-  send(message: WebSocket.PreparedMessage, optionsOrCallback?: unknown, callback?: WebSocket.SendCallback): void;
+  send(message: WebSocket.PreparedMessage, optionsOrCallback?: unknown, callback?: WebSocket.SendCallback): boolean;
 
   /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
   setSocket(socket: Duplex, head: Buffer, options: WebSocket.ClientOptions | WebSocket.ServerOptions): void;
@@ -142,7 +145,8 @@ declare class WebSocket extends EventEmitter {
   /** The peer broke the protocol; `'close'` follows. `error.code` is one of the `WS_ERR_` codes of ws. */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
   /**
-   * More than 1 MiB was waiting to be sent, and now it is at most half of that: time to go on sending. Not in ws.
+   * 1 MiB or more was waiting to be sent, and now it is at most half of that: time to go on sending. Follows a `send()`
+   * that returned false, unless the connection closes first. Over a stream it is the stream's `'drain'`. Not in ws.
    */
   on(event: 'drain', listener: (this: this) => void): this;
   on(event: 'open', listener: (this: this) => void): this;
@@ -239,7 +243,7 @@ declare namespace WebSocket {
   /** `code` is the HTTP status of a refusal (default 401), `message` its body, `headers` more header fields. */
   type VerifyClientAsync = (
     info: VerifyInfo,
-    callback: (verified: boolean, code?: number, message?: string, headers?: Record<string, string | number>) => void,
+    callback: (verified: boolean, code?: number, message?: string, headers?: OutgoingHttpHeaders) => void,
   ) => void;
 
   interface ServerOptions {
@@ -353,7 +357,11 @@ declare namespace WebSocket {
     /** Whether the request is for this server: by default, whether its path is `options.path`. May be replaced. */
     shouldHandle(request: IncomingMessage): boolean;
 
-    /** A connection is open. The request is made only when a listener can see it: `(ws) => ...` costs none. */
+    /**
+     * A connection is open. The store of an AsyncLocalStorage in which this is called is that of all its events; without
+     * hooks it is the one in which the server was made. The request is made only when a listener can see it:
+     * `(ws) => ...` costs none.
+     */
     on(event: 'connection', listener: (this: this, ws: WebSocketAlias, request: IncomingMessage) => void): this;
     /** The lines of the 101 response before they are written; lines may be added. Costs a look at every handshake. */
     on(event: 'headers', listener: (this: this, headers: string[], request: IncomingMessage) => void): this;

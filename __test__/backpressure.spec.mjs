@@ -68,6 +68,61 @@ ownOnly("'drain' comes when at most half of the mark of 1 MiB is left, once", as
   t.is(drains, 1);
 });
 
+ownOnly('send() returns false from 1 MiB on, and true again after the drain', async (t) => {
+  const { ws, read } = await openDeaf(t);
+  t.true(ws.send(Buffer.alloc(1024 * 1024 - HEADER - 3)));
+  t.is(ws.bufferedAmount, 1024 * 1024 - 3);
+  t.false(ws.send('a'));
+  // More than the kernel takes of a peer that does not read.
+  ws.send(Buffer.alloc(EIGHT_MIB));
+  const drained = once(ws, 'drain');
+  read();
+  await drained;
+  t.true(ws.send('b'));
+});
+
+ownOnly("'drain' follows a false also when all of it leaves at once", async (t) => {
+  const { ws, client } = await openPair(t);
+  let received = 0;
+  client.on('message', (data) => {
+    received += data.length;
+  });
+  let drains = 0;
+  ws.on('drain', () => drains++);
+  for (let i = 1; i <= 40; i++) {
+    let sent = 0;
+    // Long after the first MiB: what was taken before does not count.
+    for (let more = true; more; sent++) more = ws.send(Buffer.alloc(100_000 * ((i % 3) + 1)));
+    t.true(sent <= 11);
+    await once(ws, 'drain');
+    t.true(ws.bufferedAmount <= 512 * 1024);
+    t.is(drains, i);
+  }
+  t.true(received > 0);
+});
+
+ownOnly('send() returns false when nothing can be sent', async (t) => {
+  const { ws } = await openPair(t);
+  t.true(ws.send('a'));
+  t.true(ws.send(new Blob(['a'])));
+  ws.close();
+  t.false(ws.send('b', () => {}));
+  await once(ws, 'close');
+  t.false(ws.send('c', () => {}));
+});
+
+ownOnly("a connection that closes before the 'drain': none follows", async (t) => {
+  const { ws } = await openDeaf(t);
+  ws.on('drain', () => t.fail());
+  t.false(ws.send(Buffer.alloc(EIGHT_MIB)));
+  await nextTurn();
+  const closed = once(ws, 'close');
+  ws.terminate();
+  await closed;
+  await nextTurn();
+  t.pass();
+});
+
 ownOnly("no 'drain' without a queue", async (t) => {
   const { ws } = await openPair(t);
   ws.on('drain', () => t.fail());

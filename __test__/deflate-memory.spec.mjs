@@ -44,6 +44,19 @@ test('budget: what it may be', (t) => {
   t.notThrows(() => options({ budget: 64 * MIB }));
 });
 
+test('z04: 64 MiB both ways, in fragments', async (t) => {
+  const server = await startServer(t, { perMessageDeflate: { threshold: 0 } });
+  server.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
+  const { client } = await connect(t, server);
+  const part = Buffer.from(JSON.stringify(Array.from({ length: 40_000 }, (_, n) => ({ id: n * 7919, value: Math.sin(n) }))));
+  const times = Math.ceil((64 * MIB) / part.length);
+  const received = once(client, 'message');
+  for (let n = times; n > 0; n--) client.send(part, { fin: n === 1 });
+  const [data] = await received;
+  t.is(data.length, times * part.length);
+  for (let n = 0; n < times; n++) t.true(data.subarray(n * part.length, (n + 1) * part.length).equals(part));
+});
+
 /** A server in a process of its own, with connections that have each had an echo of `bytes`. */
 async function used(t, perMessageDeflate, connections, bytes) {
   const child = new Child(t, 'compressing.mjs', [JSON.stringify(perMessageDeflate)], {
@@ -80,7 +93,8 @@ test('z07: contexts take what the formula says, and no more than the budget', as
   const deflate = { threshold: 0, budget: 256 * MIB };
   const { before, rss } = await used(t, deflate, CONNECTIONS, 3000);
   const each = ((await rss()) - before) / CONNECTIONS / 1024;
-  t.true(each < CONTEXTS * 1.1 + 8, `${each} KiB each`);
+  // Not all of a context is written to.
+  t.true(each > CONTEXTS / 2 && each < CONTEXTS * 1.1 + 8, `${each} KiB each`);
 
   const small = await used(t, { threshold: 0, budget: 4 * MIB }, CONNECTIONS, 3000);
   const grown = (await small.rss()) - small.before;
@@ -90,8 +104,6 @@ test('z07: contexts take what the formula says, and no more than the budget', as
 test('releaseAfter: the memory goes back', async (t) => {
   const { before, rss } = await used(t, { threshold: 0, budget: 256 * MIB, releaseAfter: 1500 }, CONNECTIONS, 3000);
   // The deadline is that of the test: what is not given back makes it wait for ever.
-  const taken = (await rss()) - before;
-  t.true(taken > (CONNECTIONS * CONTEXTS * 1024) / 2, `only ${taken} B`);
   while ((await rss()) - before > (CONNECTIONS * CONTEXTS * 1024) / 4);
   t.pass();
 });

@@ -35,6 +35,10 @@ ends('exit in a tick', {});
 ends('exit with listeners', {}, (t, received) => {
   for (const text of received) t.true(text.includes('from an exit listener'), JSON.stringify(text));
 });
+ends('exit after listeners came', {}, (t, received) => {
+  t.true(received.length > 0);
+  for (const text of received) t.true(text.includes('from an exit listener'), JSON.stringify(text));
+});
 ends('exit while behind', {});
 ends('last words', {}, (t, received) => {
   t.true(received.some((text) => text.includes('last words')), JSON.stringify(received));

@@ -27,6 +27,7 @@ export function candidates() {
     ws: { text: 'ws', command: server('ws') },
     reactor: { ...reactor, text: 'reactor-ws' },
     reactor_adopted: { ...reactor, text: 'reactor-ws behind node:http', command: server('adopted'), full: true },
+    reactor_prepared: { ...reactor, text: 'reactor-ws, prepare()', command: server('prepared'), tasks: ['fanout'], full: true },
     reactor_inline: {
       ...reactor,
       text: 'reactor-ws, no thread',

@@ -74,6 +74,7 @@ export const shapes = {
 
   'fanout-1000x20': fanout(20),
   'fanout-1000x1024': fanout(1024),
+  'fanout-1000x1024-deflate': deflated(fanout(1024)),
   'tls-100x20': tls(echo(100, 20)),
   'tls-10x1024': tls(echo(10, 1024)),
   'tls-10x16384': tls(echo(10, 16384)),
@@ -230,8 +231,16 @@ function fanout(payload) {
     view: 'cost',
     task: 'fanout',
     full: true,
-    candidates: NODE,
+    candidates: [...NODE, 'reactor_prepared'],
   };
+}
+
+/**
+ * @param {Shape} shape
+ * @returns {Shape}
+ */
+function deflated({ text, load: { binary: _, ...load }, task, ...shape }) {
+  return { ...shape, text: `${text}, compressed`, load: { ...load, deflate: true }, task: `${task} deflate` };
 }
 
 /**

@@ -33,6 +33,18 @@ export const targets = [
   { shape: '10x1024', ...CPU, against: 'ws', limit: 0.6 },
   { shape: '10x1024', ...CPU, against: 'uws', limit: 1 },
   { shape: '10x1024', ...JS, against: 'ws', limit: 1 / 8 },
+  ...['deflate-100x1024', 'deflate-100x16384'].flatMap((shape) => [
+    { shape, ...CPU, against: 'ws', limit: shape === 'deflate-100x1024' ? 1 / 4 : 1 / 2.5 },
+    { shape, ...CPU, against: 'uws', limit: 1 / 1.2 },
+    { shape, ...JS, against: 'ws', limit: 1 / 50 },
+  ]),
+  {
+    shape: 'deflate-idle-10000',
+    metric: 'rss_per_connection_bytes',
+    text: 'memory per connection',
+    against: 'ws',
+    limit: 1 / 3,
+  },
   ...['10x16384', '200x16384', '500x16384'].flatMap((shape) => [
     { shape, ...CPU, against: 'ws', limit: 0.5 },
     { shape, ...CPU, against: 'uws', limit: 1 },

@@ -89,6 +89,8 @@ function isBomb(ws, socket, head) {
  */
 function adopt(ws, socket, head, response, options) {
   const native = reactor.start(reactorOptions(options));
+  // Nobody would ever serve it.
+  if (reactor.state.failure !== null) return false;
   const prefix = [head];
   while (socket.readableLength !== 0) prefix.push(socket.read());
   const early = prefix.length === 1 ? head : Buffer.concat(prefix);

@@ -7,6 +7,7 @@ const https = require('node:https');
 const { complaint, credentialsOf, parseAddress, whereOf } = require('./client-address');
 const { checkResponse } = require('./client-response');
 const { CLOSING, CONNECTING } = require('./constants');
+const { catchUp } = require('./dispatch');
 const { CLIENT, ERROR_EMITTED } = require('./inbound');
 const { applyMemoryOptions } = require('./deflate-memory');
 const { check } = require('./deflate-options');
@@ -178,6 +179,8 @@ class Client {
     });
     request.on('response', (/** @type {any} */ response) => this.answered(request, response, url, settings));
     request.on('upgrade', (/** @type {any} */ response, /** @type {any} */ socket, /** @type {Buffer} */ head) => {
+      // A server of this process has the connection already, as in ws.
+      catchUp();
       ws.emit('upgrade', response);
       // The listener may have closed it.
       if (ws._readyState !== CONNECTING) return;

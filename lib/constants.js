@@ -41,6 +41,8 @@ module.exports = {
   DRAINED_HANDED: 65538,
   FLUSHED_BYTES: 65539,
   FLUSHED_NEXT: 65540,
+  ASKED_SLOT: 65541,
+  ASKED_GENERATION: 65542,
 
   IN_FLAG_BEFORE_SHOULD_HANDLE: 0x01,
   IN_FLAG_BAD_EXTENSIONS: 0x02,
@@ -80,6 +82,8 @@ module.exports = {
   OUT_FLAG_LARGE: 4,
   OUT_FLAG_COMPRESS: 8,
 
+  /** Bit of `ws._bits`: its events run in an async context of their own, `ws._extra.context`. One of `NOT_PLAIN`. */
+  CONTEXT: 0x40,
   /** Bit of `ws._bits`: the connection is a stream of Node, `ws._extra.stream`, and not the reactor's. */
   STREAM: 0x4000,
 

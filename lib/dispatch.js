@@ -2,12 +2,14 @@
 
 const EventEmitter = require('node:events');
 
+const { root } = require('./async-context');
 const {
   ADOPTED_SLOTS,
   EMPTY_BUFFER,
   IN_FLAG_OWNED,
   FastBuffer,
   IN_BINARY,
+  IN_CLOSE,
   IN_FAILURE,
   IN_LISTENER_CLOSED,
   IN_OPEN,
@@ -80,6 +82,24 @@ function continueLater() {
   setImmediate(continueTurn);
 }
 
+/**
+ * Delivers what waits now, in the middle of another callback: somebody in this process is about to hear of what the
+ * reactor has done, and its records come first. What a handler throws is thrown later.
+ */
+function catchUp() {
+  if (state.native === null || delivering) return;
+  try {
+    root.runInAsyncScope(turn);
+  } catch (error) {
+    process.nextTick(rethrow, error);
+  }
+}
+
+/** @param {unknown} error */
+function rethrow(error) {
+  throw error;
+}
+
 function turn() {
   const deadline = performance.now() + TURN_MILLISECONDS;
   let finished = false;
@@ -114,7 +134,8 @@ function turn() {
  * @returns {boolean} Whether all of it was delivered
  */
 function deliver(deadline) {
-  const { adopted, base, buffer, connections, records } = state;
+  const { adopted, connections, records } = state;
+  let { base, buffer, bytes } = state;
   let next = cursor;
   let previous = NO_RECORD;
   let changes = 0;
@@ -131,6 +152,14 @@ function deliver(deadline) {
         previous = slot;
       }
       next++;
+      if (bytes.length === 0) {
+        // A handler has detached them.
+        if (!reactor.restore()) {
+          lose(slot, records[word + 1], records[word + 2], records[word + 3]);
+          continue;
+        }
+        ({ base, buffer, bytes } = state);
+      }
       const tag = records[word + 1];
       const length = records[word + 3];
       const kind = tag & 0xff;
@@ -165,6 +194,30 @@ function deliver(deadline) {
 }
 
 /**
+ * A record whose batch is gone. A connection that misses something ends: no peer must believe that it was heard.
+ *
+ * @param {number} slot
+ * @param {number} tag
+ * @param {number} offset
+ * @param {number} length
+ */
+function lose(slot, tag, offset, length) {
+  const kind = tag & 0xff;
+  const isOfPayload = kind <= IN_CLOSE || kind === IN_REQUEST;
+  const isHere = length === 0 || (tag & (IN_FLAG_OWNED << 8)) !== 0;
+  if (!isOfPayload || isHere) deliverOther(slot, tag, offset, length);
+  else connectionOf(slot)?.terminate();
+}
+
+/**
+ * @param {number} slot
+ * @returns {any}
+ */
+function connectionOf(slot) {
+  return slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
+}
+
+/**
  * @param {Function} emit
  * @returns {boolean} Whether it is the one that Node comes with
  */
@@ -196,9 +249,7 @@ function deliverOther(slot, tag, offset, length) {
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
   } else {
-    const connection =
-      slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
-    if (connection !== undefined) connection._onRecord(tag, offset, length);
+    connectionOf(slot)?._onRecord(tag, offset, length);
   }
 }
 
@@ -234,6 +285,7 @@ function currentBatch() {
 function fail(reason) {
   const error = new Error(`The reactor failed: ${reason}`);
   state.native.shutdown();
+  state.failure = error;
   const connections = reactor.forgetAll();
   const servers = [...state.listeners.values()];
   state.listeners.clear();
@@ -241,4 +293,4 @@ function fail(reason) {
   for (const server of servers) process.nextTick(() => server._onFailed(error));
 }
 
-module.exports = { NOT_PLAIN, currentBatch, payload, wake };
+module.exports = { NOT_PLAIN, catchUp, currentBatch, payload, wake };

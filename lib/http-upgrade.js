@@ -1,5 +1,6 @@
 'use strict';
 
+const { capture, setContext } = require('./async-context');
 const { attach, kWebSocket } = require('./attach');
 const { Handshake } = require('./handshake');
 const { acceptOffers, headerOf } = require('./negotiation');
@@ -86,6 +87,7 @@ class HttpUpgrade extends Handshake {
     ws._protocol = protocol;
     if (this.extensions !== '') ws._extensions = this.accepted;
     ws._owner = server;
+    setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     attach(ws, socket, head, response, options);
     server.joined(ws);

@@ -1,5 +1,6 @@
 'use strict';
 
+const { inContext } = require('./async-context');
 const {
   CLOSING,
   EMPTY_BUFFER,
@@ -23,6 +24,7 @@ const {
 const { currentBatch, payload } = require('./dispatch');
 const { closeCodeOf, protocolError } = require('./errors');
 const { abandonSends, command, sent } = require('./outgoing');
+const { drained } = require('./pressure');
 const reactor = require('./reactor');
 
 // Bits of `ws._bits`. The low eight say that a message cannot be emitted just so (`NOT_PLAIN`).
@@ -60,14 +62,24 @@ const MOST_HELD = 2048;
  * @param {number} length
  */
 function record(ws, tag, offset, length) {
+  inContext(ws, onRecord, tag, offset, length);
+}
+
+/**
+ * @param {any} ws
+ * @param {number} tag
+ * @param {number} offset
+ * @param {number} length
+ */
+function onRecord(ws, tag, offset, length) {
   const kind = tag & 0xff;
   if (kind === IN_SENT) sent(ws, length);
-  else if (kind === IN_DRAIN) ws.emit('drain');
-  else if (kind === IN_CLOSED) closed(ws, tag);
+  else if (kind === IN_DRAIN) drained(ws);
+  else if (kind === IN_CLOSED) onClosed(ws, tag);
   // Told during the handshake and overtaken by its end: it is told again when everything before it has been read.
   else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) {
-    arrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length));
+    onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length));
   }
 }
 
@@ -79,6 +91,15 @@ function record(ws, tag, offset, length) {
  * @param {Buffer} data
  */
 function arrived(ws, tag, data) {
+  inContext(ws, onArrived, tag, data);
+}
+
+/**
+ * @param {any} ws
+ * @param {number} tag
+ * @param {Buffer} data
+ */
+function onArrived(ws, tag, data) {
   if (mustHold(ws)) hold(ws, tag, data);
   else deliver(ws, tag, data);
 }
@@ -117,6 +138,11 @@ function hold(ws, tag, data) {
  * @param {any} ws
  */
 function deliverHeld(ws) {
+  inContext(ws, onHeld);
+}
+
+/** @param {any} ws */
+function onHeld(ws) {
   const extra = ws._ensureExtra();
   const { held } = extra;
   extra.scheduled = false;
@@ -241,6 +267,7 @@ function closeReceived(ws, code, reason) {
   if ((ws._bits & STREAM) !== 0) ws._extra.stream.stopReading();
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);
+  extra.receiver?.emit('conclude', code, extra.closeMessage);
 }
 
 /**
@@ -280,6 +307,14 @@ function failed(ws, kind, detail) {
  * @param {number} tag
  */
 function closed(ws, tag) {
+  inContext(ws, onClosed, tag);
+}
+
+/**
+ * @param {any} ws
+ * @param {number} tag
+ */
+function onClosed(ws, tag) {
   if ((ws._bits & STREAM) === 0) reactor.forget(ws._slot);
   ws._bits |= GONE;
   const mayWait = (ws._bits & TERMINATED) === 0;

@@ -1,9 +1,8 @@
 'use strict';
 
-const EventEmitter = require('node:events');
-
-const { ABNORMAL, CONNECTING, EMPTY_BUFFER, STREAM } = require('./constants');
+const { ABNORMAL, CLOSING, CONNECTING, EMPTY_BUFFER, STREAM } = require('./constants');
 const inbound = require('./inbound');
+const { ReceiverView } = require('./receiver-view');
 const { sendFrame } = require('./sends');
 const { Socket } = require('./socket');
 
@@ -42,7 +41,10 @@ const fields = {
   },
 
   get _closeTimer() {
-    return this._extra?.stream?.closeTimer ?? null;
+    const stream = this._extra?.stream;
+    if (stream) return stream.closeTimer ?? null;
+    // The reactor keeps it: this only tells how long it is.
+    return this._readyState === CLOSING && this._owner !== null ? { _idleTimeout: this._closeTimeout } : null;
   },
 
   get _errorEmitted() {
@@ -75,7 +77,7 @@ const fields = {
   get _receiver() {
     if (!isConnected(this)) return null;
     const extra = this._ensureExtra();
-    if (extra.receiver === null) extra.receiver = new EventEmitter();
+    if (extra.receiver === null) extra.receiver = new ReceiverView(this);
     return extra.receiver;
   },
 

@@ -1,9 +1,17 @@
 'use strict';
 
-const { markAsUntransferable } = require('node:worker_threads');
-
-const { ADOPTED_SLOTS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FastBuffer } = require('./constants');
+const { root } = require('./async-context');
+const {
+  ADOPTED_SLOTS,
+  ASKED_GENERATION,
+  ASKED_SLOT,
+  DRAINED_BYTES,
+  DRAINED_HANDED,
+  DRAINED_LENT,
+  FastBuffer,
+} = require('./constants');
 const { setProtocolErrors } = require('./errors');
+const { allocate } = require('./memory');
 const outbox = require('./outbox');
 
 /**
@@ -28,6 +36,8 @@ const LONGEST_DELAY = 2 ** 31 - 1;
 const state = {
   /** @type {any} */
   native: null,
+  /** Why its thread has died. @type {Error | null} */
+  failure: null,
   /** Those that the reactor accepted, by its slots. @type {any[]} */
   connections: [],
   /** Those that it adopted, by their slots from ADOPTED_SLOTS on. @type {any[]} */
@@ -65,8 +75,12 @@ const lent = [];
 let lentBytes = 0;
 /** Memory that came back for good with the last batch. @type {Buffer | null} */
 let handed = null;
+/** Whether a handler has detached memory: large batches are copied from then on. */
+let isWary = false;
 /** The native function of that name. @type {() => number} */
 let drainNative = () => 0;
+/** The native function of that name. @type {() => number} */
+let takenNative = () => -1;
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
@@ -91,26 +105,36 @@ function start({ reactors, spin }) {
   state.records = new Uint32Array(layout.DRAINED_WORDS);
   lentBytes = layout.LENT_BYTES;
   const count = HAS_OWN_LOOP && reactors === 0 ? 1 : reactors;
-  state.native = new binding.Reactor(wake, { reactors: count, spin }, state.records);
+  // Not in the context of who happens to come first.
+  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, { reactors: count, spin }, state.records));
   state.reactors = state.native.count;
   drainNative = state.native.drain();
+  takenNative = state.native.taken();
   outbox.attach(state.native, state.records);
-  process.once('exit', stop);
+  process.on('exit', stop);
+  process.on('newListener', onNewListener);
   return state.native;
+}
+
+/**
+ * Other listeners of 'exit' may send something: ours comes behind those that were there a tick before.
+ *
+ * @param {string | symbol} event
+ * @param {Function} listener
+ */
+function onNewListener(event, listener) {
+  if (event === 'exit' && listener !== stop) queueMicrotask(comeLast);
+}
+
+function comeLast() {
+  process.removeListener('exit', stop);
+  process.on('exit', stop);
 }
 
 /** Nothing runs after 'exit': what was sent is written now, as far as the sockets take it. */
 function stop() {
   outbox.flush();
   state.native.shutdown();
-}
-
-/** @param {number} bytes @returns {Buffer} Memory that is not zeroed and whose ArrayBuffer is its own */
-function allocate(bytes) {
-  const memory = Buffer.allocUnsafeSlow(bytes);
-  // A message handler must not be able to detach memory that other messages live in.
-  markAsUntransferable(memory.buffer);
-  return memory;
 }
 
 /** @param {number} least Bytes that must fit */
@@ -133,32 +157,56 @@ function drain() {
   const count = outbox.cross(drainNative);
   if (handed !== null) {
     // Memory that nobody has seen can be used again.
-    lend(viewed ? allocate(lentBytes) : handed);
-    state.bytes = slab;
-    state.buffer = slab.buffer;
+    lend(viewed && state.bytes === handed ? allocate(lentBytes) : handed);
+    show(slab, slabStart);
     handed = null;
   }
   if (count === 0) return 0;
-  const bytes = records[DRAINED_BYTES];
   const id = records[DRAINED_LENT] - 1;
   if (records[DRAINED_HANDED] !== 0) {
-    state.bytes = handed = /** @type {Buffer} */ (lent[id]);
-    state.base = 0;
+    handed = /** @type {Buffer} */ (lent[id]);
     lent[id] = undefined;
     // The slab has nothing of this batch.
     slabEnd = slabStart;
-  } else {
-    if (bytes > slab.length - slabStart) newSlab(bytes);
-    if (id === -1) state.native.copyBytes(slab, slabStart);
-    else if (bytes !== 0) slab.set(new FastBuffer(/** @type {Buffer} */ (lent[id]).buffer, 0, bytes), slabStart);
-    state.bytes = slab;
-    state.base = slabStart;
-    // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
-    slabEnd = Math.min((slabStart + bytes + 7) & ~7, slab.length);
-    if (id === -1) lendMore();
+    if (!isWary) show(handed, 0);
   }
-  state.buffer = state.bytes.buffer;
+  if (handed === null || isWary) intoSlab();
+  if (handed === null && id === -1) lendMore();
   return count;
+}
+
+/** Copies the bytes of the last drained batch into the slab. */
+function intoSlab() {
+  const bytes = state.records[DRAINED_BYTES];
+  const id = state.records[DRAINED_LENT] - 1;
+  const from = handed === null ? lent[id] : handed;
+  if (bytes > slab.length - slabStart) newSlab(bytes);
+  if (from === undefined) state.native.copyBytes(slab, slabStart);
+  else if (bytes !== 0) slab.set(new FastBuffer(from.buffer, 0, bytes), slabStart);
+  // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
+  slabEnd = Math.min((slabStart + bytes + 7) & ~7, slab.length);
+  show(slab, slabStart);
+}
+
+/** @param {Buffer} memory @param {number} base Where in it the payloads begin */
+function show(memory, base) {
+  state.bytes = memory;
+  state.base = base;
+  state.buffer = memory.buffer;
+}
+
+/**
+ * A handler has detached the memory of the batch being delivered, which Node before 24 lets it do: its bytes are copied
+ * again.
+ *
+ * @returns {boolean} False: they came without a copy and are gone
+ */
+function restore() {
+  isWary = true;
+  if (state.bytes === handed) return false;
+  newSlab(0);
+  intoSlab();
+  return true;
 }
 
 /** @param {Buffer} memory That nobody else refers to */
@@ -172,6 +220,18 @@ function lend(memory) {
 /** Lends memory, unless enough is lent. */
 function lendMore() {
   if (lent.length < LENT_BUFFERS * state.reactors || lent.includes(undefined)) lend(allocate(lentBytes));
+}
+
+/**
+ * How many bytes of a connection's sends wait no more.
+ *
+ * @param {any} ws
+ * @returns {number} -1 when the connection is gone
+ */
+function bytesTaken(ws) {
+  state.records[ASKED_SLOT] = ws._slot;
+  state.records[ASKED_GENERATION] = ws._generation;
+  return takenNative();
 }
 
 /**
@@ -258,6 +318,7 @@ function release() {
 }
 
 module.exports = {
+  bytesTaken,
   claim,
   drain,
   forget,
@@ -265,6 +326,7 @@ module.exports = {
   hold,
   place,
   release,
+  restore,
   start,
   state,
   takeLarge,

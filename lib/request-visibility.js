@@ -13,9 +13,14 @@ const ONE_PARAMETER =
 /** Ways to the other arguments, and the escapes that these names could be written with. */
 const BACK_DOOR = /\b(?:arguments|eval)\b|\\u/;
 
-/** What `once()` of Node's emitters registers; it hands every argument to its `listener`. */
-const ONCE_NAME = 'bound onceWrapper';
-const BOUND = 'function () { [native code] }';
+/**
+ * What `once()` of Node's emitters registers: a bound function or, since Node 24, a closure. It hands every argument to its
+ * `listener`. Only Node's own counts: what it looks like elsewhere is not known.
+ */
+const wrapper = /** @type {any} */ (new EventEmitter().once('connection', () => {}).rawListeners('connection')[0]);
+const wrapperSource = sourceOf(wrapper);
+const isWrapperKnown =
+  wrapper.name === 'bound onceWrapper' || (wrapper.name === 'wrapper' && wrapperSource.includes('ReflectApply(listener, target, args)'));
 
 /**
  * `emit` of Node, which shows the arguments to nobody but the listeners; null when somebody replaced it before this
@@ -61,10 +66,22 @@ function seesSecond(listener) {
 function judge(listener) {
   if (isProxy(listener)) return true;
   const source = sourceOf(listener);
-  if (source === BOUND && listener.name === ONCE_NAME && typeof listener.listener === 'function') {
-    return seesSecond(listener.listener);
-  }
+  if (isWrapper(listener, source)) return seesSecond(listener.listener);
   return !ONE_PARAMETER.test(source) || BACK_DOOR.test(source);
+}
+
+/**
+ * @param {any} listener
+ * @param {string} source
+ * @returns {boolean} Whether `once()` has made it
+ */
+function isWrapper(listener, source) {
+  return (
+    isWrapperKnown &&
+    source === wrapperSource &&
+    listener.name === wrapper.name &&
+    typeof listener.listener === 'function'
+  );
 }
 
 /**

@@ -16,6 +16,7 @@ const { streamDestroyed } = require('./errors');
 const { CLIENT, CLOSE_SENT, ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
 const outbox = require('./outbox');
 const outgoing = require('./outgoing');
+const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
 const { PreparedMessage } = require('./prepared');
 
 const { MASK_FLIPPED, command, post } = outgoing;
@@ -45,6 +46,8 @@ function sendControl(ws, tag, data, mask, callback) {
   if (mask !== undefined) tag |= masking(ws, mask);
   if ((ws._bits & SENDS_WAIT) !== 0 || outgoing.isBlob(data)) sendInTurn(ws, tag, data, callback, true);
   else post(ws, tag, outgoing.controlPayload(data), callback);
+  // Nobody is told, but 'drain' follows.
+  if (ws._accepted >= HIGH_WATER_MARK) hasRoom(ws);
 }
 
 /**
@@ -154,8 +157,8 @@ function closeNow(ws, code, reason) {
   }
   ws._bits |= CLOSE_SENT;
   const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
+  // Not counted in bufferedAmount: nothing can be sent behind it, and ws has handed it to the kernel by now.
   outbox.pushBytes(ws._slot, ws._generation, tag, reason);
-  ws._accepted += outgoing.frameBytes(code === undefined ? 0 : 2 + reason.length);
 }
 
 /**

@@ -90,7 +90,7 @@ function bytesRead(owner) {
  * @returns {number} Bytes of what was sent that the kernel took since the reactor has the socket; -1 when it is gone
  */
 function bytesWritten(owner) {
-  return reactor.state.native.bytesTaken(owner._slot, owner._generation);
+  return reactor.bytesTaken(owner);
 }
 
 /** `setTimeout()` of a socket: 'timeout' after so long without a byte in either direction. */

@@ -156,6 +156,11 @@ class Socket extends EventEmitter {
     return this.writableLength;
   }
 
+  /** Where `writableLength` was looked for before Node had it. */
+  get _writableState() {
+    return { ended: this._ended, length: this.writableLength };
+  }
+
   get bytesRead() {
     this._given = Math.max(this._given, control.bytesRead(this._owner));
     return this._given;

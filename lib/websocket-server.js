@@ -5,8 +5,10 @@ const EventEmitter = require('node:events');
 const { isIP } = require('node:net');
 
 const { ASK_ALWAYS, ASK_REFUSED, IN_REQUEST } = require('./constants');
+const { capture, setContext } = require('./async-context');
 const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
+const { ListenerServer } = require('./listener-server');
 const { listenOptions, merge, reactorOptions, watch } = require('./options');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./request');
@@ -57,13 +59,20 @@ class WebSocketServer extends EventEmitter {
     this._ask = -1;
     if (this.options.clientTracking) this.clients = new Set();
     this._shouldEmitClose = false;
+    /** Where the events of its own listener and connections run, unless a hook answers somewhere else. */
+    this._context = this.options.port == null ? null : capture();
     /** @type {(() => void) | null} */
     this._removeListeners = null;
     // Whether it listens by itself.
     this._listens = this.options.port != null;
+    /** What stands for that listener. @type {any} */
+    this._listener = null;
+    /** @type {any} */
+    this._server = undefined;
     watch(this.options, () => this._updateAsk());
     if (this._listens) {
       if (typeof callback === 'function') this.once('listening', callback);
+      this._server = this._listener = new ListenerServer(this);
       this._start();
     } else if (this.options.server) {
       this._server = this.options.server;
@@ -91,8 +100,9 @@ class WebSocketServer extends EventEmitter {
     if (callback) this.once('close', callback);
     if (this._state === CLOSING) return;
     this._state = CLOSING;
-    if (!this._listens) this._leave();
-    else if (this._listenerId === -1) process.nextTick(emitClose, this);
+    if (!this._listens) return this._leave();
+    this._server = null;
+    if (this._listenerId === -1) process.nextTick(emitClose, this);
     else reactor.state.native.closeListener(this._listenerId);
   }
 
@@ -191,6 +201,7 @@ class WebSocketServer extends EventEmitter {
     const ws = this._makeWebSocket(peer);
     ws._protocol = protocol;
     ws._extensionsHeader = extensions;
+    setContext(ws, request === null ? this._context : capture());
     if (request !== null) ws._adopt(peer.socket);
     if (!this.isRunning()) {
       ws.terminate();
@@ -239,6 +250,17 @@ class WebSocketServer extends EventEmitter {
   _onOpened(slot, tag, bytes, start) {
     this._connections++;
     reactor.hold();
+    if (this._context === null) this._show(slot, tag, bytes, start);
+    else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
+  }
+
+  /**
+   * @param {number} slot
+   * @param {number} tag
+   * @param {Buffer} bytes
+   * @param {number} start
+   */
+  _show(slot, tag, bytes, start) {
     if ((tag & 0xff) === IN_REQUEST) {
       new Upgrade(this, slot, bytes, start).handle(tag);
     } else {
@@ -251,7 +273,7 @@ class WebSocketServer extends EventEmitter {
   /** The listener is closed. */
   _onReleased() {
     this._listenerId = -1;
-    reactor.release();
+    this._listener?._onReleased();
     this._closeIfDone();
   }
 
@@ -314,6 +336,7 @@ class WebSocketServer extends EventEmitter {
     const native = reactor.start(reactorOptions(this.options));
     this._ask = this._wantedAsk();
     try {
+      if (reactor.state.failure !== null) throw reactor.state.failure;
       const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));
       this._listenerId = id;
       this._reactors = reactor.state.reactors;
@@ -323,12 +346,13 @@ class WebSocketServer extends EventEmitter {
       return;
     }
     reactor.state.listeners.set(this._listenerId, this);
-    reactor.hold();
+    this._listener?._onBound();
     // Accepting starts when the listeners that this turn attaches are known.
     process.nextTick(() => {
       if (this._state !== RUNNING) return;
       native.accept(this._listenerId);
       this.emit('listening');
+      this._listener?.emit('listening');
     });
   }
 

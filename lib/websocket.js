@@ -2,6 +2,7 @@
 
 const EventEmitter = require('node:events');
 
+const { inContext } = require('./async-context');
 const {
   ABNORMAL,
   BINARY_TYPES,
@@ -24,6 +25,7 @@ const { currentBatch } = require('./dispatch');
 const eventTarget = require('./event-target');
 const inbound = require('./inbound');
 const outgoing = require('./outgoing');
+const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
 const reactor = require('./reactor');
 const { DEFLATE } = require('./negotiation');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
@@ -67,6 +69,14 @@ class Extra {
     this.waiting = null;
     /** Bytes given to send() after the connection left OPEN, and those of a Blob being read. */
     this.lateBytes = 0;
+    /** What the kernel had taken when somebody looked last. */
+    this.takenBefore = 0;
+    /** The AsyncResource in which its events run. @type {any} */
+    this.context = null;
+    /** Whether send() has returned false and 'drain' has not come since. */
+    this.isDrainDue = false;
+    /** Whether a record is under way that tells when it has left. */
+    this.isMarked = false;
   }
 }
 
@@ -130,7 +140,7 @@ class WebSocket extends EventEmitter {
     const stream = this._extra === null ? null : this._extra.stream;
     if (stream !== null) return stream.socket._writableState.length + late;
     if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
-    const taken = reactor.state.native.bytesTaken(this._slot, this._generation);
+    const taken = reactor.bytesTaken(this);
     return taken < 0 || taken > this._accepted ? late : this._accepted - taken + late;
   }
 
@@ -226,6 +236,7 @@ class WebSocket extends EventEmitter {
    * @param {any} data
    * @param {any} [options]
    * @param {any} [callback]
+   * @returns {boolean} Whether there is room for more; if not, 'drain' follows
    */
   send(data, options, callback) {
     if (typeof options === 'function') {
@@ -235,7 +246,7 @@ class WebSocket extends EventEmitter {
     if (typeof data === 'number') data = data.toString();
     if (this._readyState !== OPEN) {
       sendClosed(this, data, callback);
-      return;
+      return false;
     }
     const isText = typeof data === 'string';
     let tag =
@@ -246,6 +257,7 @@ class WebSocket extends EventEmitter {
     } else {
       sendInTurn(this, tag, data, callback);
     }
+    return (this._accepted < HIGH_WATER_MARK && (this._bits & (SENDS_WAIT | STREAM)) === 0) || hasRoom(this);
   }
 
   /**
@@ -330,7 +342,7 @@ class WebSocket extends EventEmitter {
   /** The reactor died. */
   _onFailed() {
     this._bits |= GONE | TERMINATED;
-    if (this._readyState !== CLOSED) inbound.finish(this);
+    if (this._readyState !== CLOSED) inContext(this, inbound.finish);
   }
 }
 

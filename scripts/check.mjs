@@ -13,6 +13,7 @@ const CHECKS = [
   ['clippy: reactor', () => clippy(['--no-default-features', '--features', 'reactor,tokio'])],
   ['clippy: binding', () => clippy([])],
   ['types', () => tool('typescript/bin/tsc', ['--noEmit', '--project', 'tsconfig.json'])],
+  ['types: a program for @types/ws', () => tool('typescript/bin/tsc', ['--noEmit', '--project', '__test__/types/tsconfig.json'])],
   ['eslint', () => tool('eslint/bin/eslint.js', ['--max-warnings', '0', '.'])],
   ['layers', () => report(layerViolations())],
   ['file sizes', () => report(ceilingViolations())],

@@ -47,7 +47,6 @@ export const differences = [
     ways: ['port'],
     reason: 'the reactor is told how to serve connections when it starts to listen; hooks and path may be changed',
   },
-  { scenario: 'options: _server and _state', ways: ['port'], reason: NO_HTTP },
   { scenario: 'options: _server is an HTTP server that can be asked', reason: NO_HTTP },
   { scenario: 'server closing: clients stay open, and close comes behind the last of them', ways: ['port'], reason: LAST },
   { scenario: 'server closing: without tracking close does wait with a port', reason: LAST },

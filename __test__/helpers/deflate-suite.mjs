@@ -170,6 +170,18 @@ function turns(start) {
     t.deepEqual(callbacks, [1, 2, 3]);
   });
 
+  test('z04: 64 MiB both ways, in fragments', async (t) => {
+    const server = await start(t, { perMessageDeflate: { threshold: 0 } });
+    echo(server);
+    const { client } = await connect(t, server);
+    const part = Buffer.from(json(4 << 20));
+    const received = once(client, 'message');
+    for (let n = 15; n >= 0; n--) client.send(part, { fin: n === 0 });
+    const [data] = await received;
+    t.is(data.length, 16 * part.length);
+    t.is(hash(data), hash(Buffer.concat(Array(16).fill(part))));
+  });
+
   test('a long message does not hold the others up', async (t) => {
     const server = await start(t, { perMessageDeflate: { zlibDeflateOptions: { level: 9 } } });
     echo(server);

@@ -15,7 +15,7 @@ const [task = 'echo', ...words] = process.argv.slice(2);
 export const asked = { task, numbers: words.map(Number) };
 
 /** Whether messages are compressed, each by itself. */
-export const deflate = task === 'deflate';
+export const deflate = process.argv.includes('deflate');
 
 /** Milliseconds of silence that every connection is watched for; 0 = it is not. */
 export const silence = task === 'timeouts' ? 30_000 : 0;
@@ -33,10 +33,11 @@ export function listening(port) {
  * The program of the servers with the API of ws; only the import and the way in differ.
  *
  * @param {new (options: any) => import('node:events').EventEmitter & { address(): any, clients?: Set<any> }} WebSocketServer
- * @param {{ http?: import('node:http').Server, own?: Record<string, unknown> }} [differences] `http`: where upgrades come in,
- *   its own port without it; `own`: options that ws does not have
+ * @param {{ http?: import('node:http').Server, own?: Record<string, unknown>, prepare?: import('./tasks.mjs').Prepare }} [differences]
+ *   `http`: where upgrades come in, its own port without it; `own`: options that ws does not have; `prepare`: makes a
+ *   message ready for many connections
  */
-export function serve(WebSocketServer, { http, own } = {}) {
+export function serve(WebSocketServer, { http, own, prepare } = {}) {
   const alone = { serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: 0 };
   const behind = http ?? (task === 'tls' ? createServer({ cert, key }).listen(0, '127.0.0.1') : undefined);
   const wayIn = behind ? { server: behind } : { host: '127.0.0.1', port: 0 };
@@ -46,7 +47,7 @@ export function serve(WebSocketServer, { http, own } = {}) {
   });
   const perform = tasks[asked.task];
   if (!perform) throw new Error(`no task ${asked.task}`);
-  const serveOne = perform({ all: () => server.clients ?? [], numbers: asked.numbers });
+  const serveOne = perform({ all: () => server.clients ?? [], prepare, numbers: asked.numbers });
   server.on('connection', (ws) => ws.on('message', serveOne(ws)));
   process.on('SIGTERM', () => process.exit(0));
 }

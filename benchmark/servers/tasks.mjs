@@ -2,7 +2,9 @@
 
 /**
  * @typedef {{ send(data: any, options?: any): void }} Peer A connection
- * @typedef {{ all(): Iterable<Peer>, numbers: number[] }} Place All connections of the server, and the numbers after the task's name
+ * @typedef {(data: Buffer, options: { binary: boolean }) => unknown} Prepare
+ * @typedef {{ all(): Iterable<Peer>, numbers: number[], prepare?: Prepare }} Place All connections of the server, the numbers after
+ *   the task's name, and what makes a message ready for many connections
  * @typedef {(data: Buffer, isBinary: boolean) => void} Take Takes a message of one connection
  */
 
@@ -47,9 +49,10 @@ export const tasks = {
     };
   },
   /** Sends every message to everybody. */
-  fanout: ({ all }) => {
+  fanout: ({ all, prepare = (data) => data }) => {
     return () => (data, isBinary) => {
-      for (const ws of all()) ws.send(data, { binary: isBinary });
+      const message = prepare(data, { binary: isBinary });
+      for (const ws of all()) ws.send(message, { binary: isBinary });
     };
   },
   /** Parses every message and sends what it makes of the result. */

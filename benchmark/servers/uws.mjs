@@ -26,7 +26,7 @@ function others() {
     open: (ws) => {
       /** @type {Peer} */
       const peer = {
-        send: (data, options) => ws.send(data, options ? options.binary : typeof data !== 'string'),
+        send: (data, options) => ws.send(data, options ? options.binary : typeof data !== 'string', deflate),
       };
       const data = ws.getUserData();
       data.peer = peer;

@@ -109,7 +109,8 @@ impl JsReactor {
 
     /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own: writes `response`, and takes
     /// `prefix` for the first bytes that were read. `slot`, from `ADOPTED_SLOTS` on, is free until a CLOSED record names
-    /// it again; its lowest bits are those of a reactor's number. Throws when the descriptor cannot be duplicated; nothing has changed then.
+    /// it again; its lowest bits are those of a reactor's number. Throws when the descriptor cannot be duplicated; nothing
+    /// has changed then.
     #[napi(catch_unwind)]
     pub fn adopt(
         &mut self,
@@ -125,7 +126,7 @@ impl JsReactor {
         if *self.adopted_config != config {
             self.adopted_config = Arc::new(config);
         }
-        // Before the reactor knows of it: `bytesTaken` answers at once.
+        // Before the reactor knows of it: `taken` answers at once.
         let (number, link) = self.home(slot)?;
         link.gauges.open(slot, generation);
         let adoption = Adoption {
@@ -243,10 +244,11 @@ impl JsReactor {
         self.crossing.borrow_mut().large.push(payload);
     }
 
-    /// Bytes of the connection's sends that wait no more, or -1 when the connection is gone.
+    /// The function that returns how many bytes of the sends of the connection in the `ASKED_` words wait no more, or -1
+    /// when that connection is gone.
     #[napi(catch_unwind)]
-    pub fn bytes_taken(&self, slot: u32, generation: u32) -> f64 {
-        self.gauges().and_then(|gauges| gauges.read(slot, generation)).map_or(-1.0, |bytes| bytes as f64)
+    pub fn taken<'env>(&self, env: &'env Env) -> Result<Function<'env, (), f64>> {
+        function(env, "taken", &self.crossing, Crossing::taken)
     }
 
     /// Bytes that were read from the connection, or -1 when it is gone.

@@ -48,6 +48,10 @@ layout! {
     /// Word behind it, written by the flush: 1 + the number of the arena to be filled next; 0 for the same one again,
     /// because the reactor has all others.
     FLUSHED_NEXT: usize = MAX_RECORDS * RECORD_WORDS + 4;
+    /// Word behind it, written by JavaScript: the slot of the connection whose sent bytes are asked for.
+    ASKED_SLOT: usize = MAX_RECORDS * RECORD_WORDS + 5;
+    /// Word behind it: its generation.
+    ASKED_GENERATION: usize = MAX_RECORDS * RECORD_WORDS + 6;
     /// Length of the array of records in words.
     DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
     /// Least bytes of memory to be lent.

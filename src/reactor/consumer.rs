@@ -55,7 +55,7 @@ pub trait Consumer {
     /// The listener accepts no more.
     fn on_listener_closed(&mut self, listener: u32);
 
-    /// The end of a turn.
+    /// The end of a turn; and before that, in a turn in which a connection opened, the moment before its peer is told.
     fn on_turn_end(&mut self);
     /// What has been taken since the last call (flow control).
     fn reclaim(&mut self, release: &mut dyn FnMut(Credit));

@@ -84,9 +84,9 @@ pub struct Reactor<C: Consumer> {
     consumer: C,
     connections: Connections,
     listeners: HashMap<u32, Listener>,
-    seat: Seat,
     /// Messages that may be sent to any connection, by the number that commands name them by.
     prepared: HashMap<u32, Box<Prepared>>,
+    seat: Seat,
     work: Work,
     spinner: Spinner,
     starving: bool,
@@ -129,6 +129,7 @@ impl<C: Consumer> Reactor<C> {
             starved: Vec::new(),
             doomed: Vec::new(),
             unfinished: 0,
+            opened: false,
             compression: Compression::new(config.deflate_budget),
         };
         Ok(Self {
@@ -139,8 +140,8 @@ impl<C: Consumer> Reactor<C> {
             consumer,
             connections: Connections::new(MAX_SLOTS, Share::ALL),
             listeners: HashMap::new(),
-            seat: Seat::alone(),
             prepared: HashMap::new(),
+            seat: Seat::alone(),
             work,
             spinner: Spinner::new(config.spin),
             starving: false,
@@ -204,6 +205,10 @@ impl<C: Consumer> Reactor<C> {
     /// Writes what the turn has queued and hands over what it has read.
     fn end_turn(&mut self) {
         self.release_contexts();
+        if std::mem::take(&mut self.work.opened) {
+            // A client in the consumer's own process must not see the 101 before the consumer sees the connection.
+            self.consumer.on_turn_end();
+        }
         self.flush();
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
@@ -289,12 +294,18 @@ impl<C: Consumer> Reactor<C> {
 
     /// Runs one connection's step; a panic in it closes that connection and nothing else.
     fn guarded(&mut self, slot: u32, step: impl FnOnce(&mut Self)) {
-        if catch_unwind(AssertUnwindSafe(|| step(self))).is_err() {
+        let panicked = catch_unwind(AssertUnwindSafe(|| step(self))).is_err();
+        if panicked && !catch_unwind(AssertUnwindSafe(|| self.give_up(slot))).unwrap_or(false) {
             self.work.doomed.push(slot);
         }
         while let Some(slot) = self.work.doomed.pop() {
             self.destroy(slot);
         }
+    }
+
+    /// Closes with 1011 what has panicked; nobody is told of anything but its end. False: it has said its last word.
+    fn give_up(&mut self, slot: u32) -> bool {
+        self.session(slot).is_some_and(|(mut session, _)| session.give_up())
     }
 
     /// Closes the socket and tells the consumer.

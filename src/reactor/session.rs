@@ -36,6 +36,8 @@ pub(super) struct Work {
     pub(super) doomed: Vec<u32>,
     /// Bytes of unfinished frames and messages of all connections.
     pub(super) unfinished: usize,
+    /// Whether a connection has opened in this turn.
+    pub(super) opened: bool,
     /// What compression needs and connections share.
     pub(super) compression: Compression,
 }
@@ -222,6 +224,22 @@ impl Session<'_> {
         let after = super::config::LINGER_TIMEOUT;
         self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
         self.want_read();
+    }
+
+    /// After a panic: 1011 behind what is queued, which is whole frames, then what the peer still sends is thrown away.
+    /// False if no frame may be sent any more.
+    pub(super) fn give_up(&mut self) -> bool {
+        let connection = &mut *self.connection;
+        if connection.doomed || !connection.takes_frames() {
+            return false;
+        }
+        let code = CloseCode::INTERNAL_ERROR.to_bytes();
+        let mut frame = connection.engine.encode(FrameKind::Close, true, code.len(), None).to_vec();
+        frame.extend_from_slice(&code);
+        connection.deferred = None;
+        connection.paused = false;
+        self.respond(&frame);
+        true
     }
 
     /// Puts the connection on the list of those to flush.

@@ -136,6 +136,7 @@ fn on_upgrade<C: Consumer>(
             session.write(&response);
             open(session, upgrade.deflate.as_ref().map(|accepted| accepted.params));
             session.connection.announced = true;
+            session.work.opened = true;
             consumer.on_open(session, &opening);
             Step::Opened(rest())
         }

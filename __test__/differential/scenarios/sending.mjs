@@ -1,4 +1,5 @@
 // What send(), ping() and pong() of a server put on the wire, and what their callbacks say.
+// What send() returns is ours alone.
 import { frame } from '../../helpers/clients.mjs';
 import { section } from '../scenario.mjs';
 import { outcome } from '../show.mjs';
@@ -62,7 +63,7 @@ const VALUES = {
 };
 
 for (const [name, value] of Object.entries(VALUES)) {
-  sending(`send(): ${name}`, (ws, c) => c.log('server', outcome(() => ws.send(value)), ws.readyState));
+  sending(`send(): ${name}`, (ws, c) => c.log('server', outcome(() => void ws.send(value)), ws.readyState));
 }
 sending('ping() and pong(): all kinds of data', (ws, c) => {
   for (const [name, value] of Object.entries(VALUES)) {
@@ -84,13 +85,13 @@ const OPTIONS = {
 };
 for (const [name, options] of Object.entries(OPTIONS)) {
   sending(`options of send(): ${name}`, (ws, c) => {
-    c.log('server', outcome(() => ws.send('text', options)), outcome(() => ws.send(Buffer.from('bytes'), options)));
+    c.log('server', outcome(() => void ws.send('text', options)), outcome(() => void ws.send(Buffer.from('bytes'), options)));
   });
 }
 sending('options of send() that are no object', (ws, c) => {
   for (const options of [null, undefined, 7, 'abc', true, []]) {
-    c.log('server', outcome(() => ws.send('text', options)));
-    c.log('server', outcome(() => ws.send(Buffer.from('bytes'), options)));
+    c.log('server', outcome(() => void ws.send('text', options)));
+    c.log('server', outcome(() => void ws.send(Buffer.from('bytes'), options)));
   }
 });
 
@@ -156,7 +157,7 @@ sending('callbacks of send(): order, arguments, place', async (ws, c) => {
 });
 
 sending('what is no callback', (ws, c) => {
-  c.log('server', outcome(() => ws.send('a', {}, undefined)), outcome(() => ws.send('b', {}, null)));
+  c.log('server', outcome(() => void ws.send('a', {}, undefined)), outcome(() => void ws.send('b', {}, null)));
 });
 
 sending('bufferedAmount is 0 once everything has left', async (ws, c) => {
@@ -176,12 +177,12 @@ s.all('after close(): callbacks, bufferedAmount, no exception', (c) =>
     ws.close(1000);
     await peer.frames(1);
     for (const value of ['text', 'é', Buffer.from('buffer'), new ArrayBuffer(3), [1, 2], undefined, null, 0, 12, '']) {
-      c.log('server', outcome(() => ws.send(value, (error) => c.log('callbacks', error))), ws.bufferedAmount);
+      c.log('server', outcome(() => void ws.send(value, (error) => c.log('callbacks', error))), ws.bufferedAmount);
     }
     c.log('server', outcome(() => ws.ping('ping', (error) => c.log('callbacks', error))), ws.bufferedAmount);
     c.log('server', outcome(() => ws.pong(123, false, (error) => c.log('callbacks', error))), ws.bufferedAmount);
-    c.log('server', outcome(() => ws.send(new Blob(['blob']))), ws.bufferedAmount);
-    c.log('server', outcome(() => ws.send({})), outcome(() => ws.send(true)), outcome(() => ws.send(10n)));
+    c.log('server', outcome(() => void ws.send(new Blob(['blob']))), ws.bufferedAmount);
+    c.log('server', outcome(() => void ws.send({})), outcome(() => void ws.send(true)), outcome(() => void ws.send(10n)));
     c.log('callbacks', 'none yet');
     await peer.send(frame(8, Buffer.from([3, 232])));
     ws.on('close', () => {
@@ -231,7 +232,7 @@ s.all('a Blob that is being read when the connection ends', async (c) => {
 
 s.all('a detached ArrayBuffer', (c) =>
   c.session({}, async ({ ws, peer }) => {
-    c.log('server', outcome(() => ws.send(detached())));
+    c.log('server', outcome(() => void ws.send(detached())));
     ws.close();
     await peer.send(frame(8));
   }),

@@ -194,8 +194,8 @@ impl Args {
         if self.connections >= 1 << 24 {
             return Err("--connections must be below 2^24: a message carries 24 bits of it".into());
         }
-        if self.deflate && matches!(self.mode, Mode::Ingest | Mode::Push | Mode::Fanout) {
-            return Err("--deflate is for echo, idle and latency".into());
+        if self.deflate && matches!(self.mode, Mode::Ingest | Mode::Push) {
+            return Err("--deflate is for echo, fanout, idle and latency".into());
         }
         if self.json && (self.binary || self.deflate || self.payload < MIN_JSON) {
             return Err(format!("--json is text, not compressed, of at least {MIN_JSON} bytes").into());

@@ -71,7 +71,7 @@ impl<'a> Fanout<'a> {
             poll.registry().register(&mut stream, Token(number), Interest::READABLE)?;
             subscribers.push((stream, Matcher::default()));
         }
-        let messages = Messages::new(args.payload, args.binary, args.seed);
+        let messages = Messages::of(args);
         Ok(Self { args, poll, subscribers, messages, published: 0, input: vec![0; INPUT].into_boxed_slice() })
     }
 

@@ -1,0 +1,95 @@
+// Handlers that detach the memory of a message, which before Node 24 byte streams do: the other messages come all the same.
+import { once } from 'node:events';
+import { ReadableStream } from 'node:stream/web';
+
+import test from 'ava';
+
+import { frame, openRaw } from './helpers/clients.mjs';
+import { isReference } from './helpers/impl.mjs';
+
+const ownOnly = isReference ? test.serial.skip : test.serial;
+
+/** Gives the memory of `data` away, where Node lets it. */
+function detach(data) {
+  const start = (controller) => controller.enqueue(data);
+  try {
+    return new ReadableStream({ type: 'bytes', start });
+  } catch {
+    return null;
+  }
+}
+
+/** Binary messages of these lengths, the first full of 1, the second full of 2 and so on. */
+function messagesOf(lengths) {
+  const parts = lengths.flatMap((length, i) => {
+    const payload = Buffer.alloc(length, i + 1);
+    if (length < 126) return [frame(2, payload)];
+    return [Buffer.from([0x82, 0xfe, length >> 8, length & 0xff, 0, 0, 0, 0]), payload];
+  });
+  return Buffer.concat(parts);
+}
+
+/** Sends messages of these lengths, all read at once; `onFirst` gets the first. Resolves with the others. */
+async function others(t, { ws, raw }, lengths, onFirst) {
+  const messages = [];
+  const closed = once(ws, 'close').then(([code]) => code);
+  const all = new Promise((resolve) => {
+    ws.on('message', (data) => {
+      if (messages.push(data) === 1) onFirst(data);
+      if (messages.length === lengths.length) resolve('all');
+    });
+  });
+  await raw.send(messagesOf(lengths));
+  const end = await Promise.race([all, closed]);
+  return { end, wrong: messages.slice(1).filter((data, i) => !data.equals(Buffer.alloc(lengths[i + 1], i + 2))).length };
+}
+
+ownOnly('a byte stream takes a small message', async (t) => {
+  t.deepEqual(await others(t, await openRaw(t), [5, 6, 7, 0, 8], detach), { end: 'all', wrong: 0 });
+});
+
+ownOnly('every message is taken', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  const sent = Array.from({ length: 500 }, (_, i) => i % 200);
+  const lengths = [];
+  const all = new Promise((resolve) => {
+    ws.on('message', (data) => {
+      lengths.push(data.length);
+      detach(data);
+      if (lengths.length === 500) resolve();
+    });
+  });
+  await raw.send(messagesOf(sent));
+  await all;
+  t.deepEqual(lengths, sent);
+});
+
+ownOnly('connections and messages behind it come', async (t) => {
+  const first = await openRaw(t);
+  first.ws.on('message', detach);
+  for (let i = 0; i < 5; i++) {
+    await first.raw.send(frame(2, 'abc'));
+    const { ws, raw } = await openRaw(t);
+    const message = once(ws, 'message');
+    await raw.send(frame(1, 'hello'));
+    t.is(String((await message)[0]), 'hello');
+  }
+});
+
+ownOnly('a large batch is whole, or its connection ends; from the second on it is whole', async (t) => {
+  for (let i = 0; i < 3; i++) {
+    const { end, wrong } = await others(t, await openRaw(t), [10_000, 9_000, 9_500, 9_900, 9_800, 9_700, 9_600, 9_500], detach);
+    t.is(wrong, 0);
+    if (i === 0) t.true(end === 'all' || end === 1006);
+    else t.is(end, 'all');
+  }
+});
+
+ownOnly('transfer() is refused, or not there', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  const message = once(ws, 'message');
+  await raw.send(frame(2, 'abc'));
+  const [data] = await message;
+  t.throws(() => data.buffer.transfer(), { instanceOf: TypeError });
+  t.is(String(data), 'abc');
+});

@@ -1,0 +1,22 @@
+// What is declared for @types/ws takes what is made here.
+import type * as Theirs from 'ws';
+
+import Ours = require('../../index.js');
+
+/** Fails to compile unless `From` can be used where `To` is wanted. */
+type Assert<To, From extends To> = [To, From];
+
+export type Checked = [
+  Assert<Ours.ServerOptions['verifyClient'], Theirs.VerifyClientCallbackSync<any>>,
+  Assert<Ours.ServerOptions['verifyClient'], Theirs.VerifyClientCallbackAsync<any>>,
+  Assert<Ours.CloseEvent['code'], Theirs.CloseEvent['code']>,
+  Assert<Theirs.CloseEvent['reason'], Ours.CloseEvent['reason']>,
+  Assert<Theirs.ErrorEvent['message'], Ours.ErrorEvent['message']>,
+  Assert<Ours.RawData, Theirs.RawData>,
+  Assert<Theirs.WebSocket['readyState'], Ours.WebSocket['readyState']>,
+  Assert<Theirs.WebSocket['extensions'], Ours.WebSocket['extensions']>,
+  // Everything that their classes have, ours have; `path` of a server is declared there and is not in ws.
+  Assert<keyof Ours.WebSocket, keyof Theirs.WebSocket>,
+  Assert<keyof Ours.WebSocketServer, Exclude<keyof Theirs.WebSocketServer, 'path'>>,
+  Assert<keyof Ours.ServerOptions, keyof Theirs.ServerOptions>,
+];
