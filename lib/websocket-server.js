@@ -52,8 +52,7 @@ class WebSocketServer extends EventEmitter {
     // The path that the reactor checks by itself.
     this._nativePath = this.options.path;
     this._listenerId = -1;
-    // Those that take connections of the listener.
-    this._reactors = 0;
+    this._reactors = 0; // that take connections of the listener
     this._address = null;
     this._connections = 0;
     this._ask = -1;
