@@ -22,7 +22,7 @@ function hasRoom(ws) {
   const extra = ws._ensureExtra();
   if ((ws._bits & STREAM) !== 0) return !extra.stream.socket.writableNeedDrain;
   if (ws._accepted - extra.takenBefore + extra.lateBytes < HIGH_WATER_MARK) return true;
-  extra.takenBefore = Math.max(reactor.state.native.bytesTaken(ws._slot, ws._generation), 0);
+  extra.takenBefore = Math.max(reactor.bytesTaken(ws), 0);
   if (ws.bufferedAmount < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
   if (!extra.isMarked) mark(ws, extra);

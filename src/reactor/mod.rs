@@ -294,12 +294,18 @@ impl<C: Consumer> Reactor<C> {
 
     /// Runs one connection's step; a panic in it closes that connection and nothing else.
     fn guarded(&mut self, slot: u32, step: impl FnOnce(&mut Self)) {
-        if catch_unwind(AssertUnwindSafe(|| step(self))).is_err() {
+        let panicked = catch_unwind(AssertUnwindSafe(|| step(self))).is_err();
+        if panicked && !catch_unwind(AssertUnwindSafe(|| self.give_up(slot))).unwrap_or(false) {
             self.work.doomed.push(slot);
         }
         while let Some(slot) = self.work.doomed.pop() {
             self.destroy(slot);
         }
+    }
+
+    /// Closes with 1011 what has panicked; nobody is told of anything but its end. False: it has said its last word.
+    fn give_up(&mut self, slot: u32) -> bool {
+        self.session(slot).is_some_and(|(mut session, _)| session.give_up())
     }
 
     /// Closes the socket and tells the consumer.

@@ -234,6 +234,22 @@ impl Session<'_> {
         self.want_read();
     }
 
+    /// After a panic: 1011 behind what is queued, which is whole frames, then what the peer still sends is thrown away.
+    /// False if no frame may be sent any more.
+    pub(super) fn give_up(&mut self) -> bool {
+        let connection = &mut *self.connection;
+        if connection.doomed || !connection.takes_frames() {
+            return false;
+        }
+        let code = CloseCode::INTERNAL_ERROR.to_bytes();
+        let mut frame = connection.engine.encode(FrameKind::Close, true, code.len(), None).to_vec();
+        frame.extend_from_slice(&code);
+        connection.deferred = None;
+        connection.paused = false;
+        self.respond(&frame);
+        true
+    }
+
     /// Puts the connection on the list of those to flush.
     pub(super) fn touch(&mut self) {
         if !self.connection.dirty {
