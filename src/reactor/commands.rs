@@ -201,6 +201,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
             session.account(wire_len(if code.is_some() { bytes.len() + 2 } else { 0 }, false));
             session.close(code, bytes);
         }
+        OUT_TERMINATE if fin => session.reset(),
         OUT_TERMINATE => session.terminate(),
         OUT_PAUSE => session.pause(),
         OUT_RESUME => session.resume(),
