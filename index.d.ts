@@ -6,7 +6,7 @@ import { Duplex, DuplexOptions } from 'node:stream';
 
 import * as client from './types/client';
 import * as deflate from './types/deflate';
-import * as prepared from './types/prepared';
+import * as sending from './types/sending';
 import * as tools from './types/tools';
 import * as verify from './types/verify';
 
@@ -175,31 +175,9 @@ declare namespace WebSocket {
   type BinaryType = 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
   /** Data of a 'message' event, by binaryType. */
   type RawData = Buffer | ArrayBuffer | Buffer[] | Blob;
-  /** What can be sent. Text becomes a text message, everything else a binary one. */
-  type Data =
-    | string
-    | number
-    | ArrayBuffer
-    | ArrayBufferView
-    | Blob
-    | readonly number[]
-    | { valueOf(): string }
-    | { type: 'Buffer'; data: readonly number[] }
-    | null
-    | undefined
-    | false;
+  type Data = sending.Data;
   type SendCallback = (error?: Error) => void;
-
-  interface SendOptions {
-    /** Default: true unless the data is text. */
-    binary?: boolean;
-    /** Compress if permessage-deflate was negotiated. Default: true */
-    compress?: boolean;
-    /** Whether this is the last fragment of the message. Default: true */
-    fin?: boolean;
-    /** Default: as the role demands. The reactor's connections ignore it. */
-    mask?: boolean;
-  }
+  type SendOptions = sending.SendOptions;
 
   type ClientOptions = client.ClientOptions<WebSocketAlias>;
 
@@ -386,8 +364,8 @@ declare namespace WebSocket {
   const extension: typeof tools.extension;
 
   /** A stream over a WebSocket: each chunk that is written is a message; what comes can be read. */
-  type PreparedMessage = prepared.PreparedMessage;
-  export import prepare = prepared.prepare;
+  type PreparedMessage = sending.PreparedMessage;
+  export import prepare = sending.prepare;
 
   function createWebSocketStream(ws: WebSocketAlias, options?: DuplexOptions): Duplex;
 

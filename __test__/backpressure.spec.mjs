@@ -4,7 +4,7 @@ import { once } from 'node:events';
 import test from 'ava';
 
 import { openPair, openRaw } from './helpers/clients.mjs';
-import { isReference } from './helpers/impl.mjs';
+import { isInline, isReference } from './helpers/impl.mjs';
 
 const ownOnly = isReference ? test.skip : test;
 
@@ -18,6 +18,12 @@ async function openDeaf(t) {
   return { ws, client, read: () => client._socket.resume() };
 }
 
+/** Right after a send; without a thread, as in ws, the kernel has taken its part by then. */
+function isBuffered(t, ws, bytes) {
+  if (isInline || isReference) t.true(ws.bufferedAmount > 0 && ws.bufferedAmount <= bytes);
+  else t.is(ws.bufferedAmount, bytes);
+}
+
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
 test('bufferedAmount: the whole frame at once, less as it leaves, 0 when all has', async (t) => {
@@ -29,7 +35,7 @@ test('bufferedAmount: the whole frame at once, less as it leaves, 0 when all has
       resolve();
     });
   });
-  t.is(ws.bufferedAmount, EIGHT_MIB + HEADER);
+  isBuffered(t, ws, EIGHT_MIB + HEADER);
   // What the kernel takes without a reader is less than that.
   for (let i = 0; i < 100; i++) {
     await nextTurn();
@@ -49,7 +55,7 @@ ownOnly("'drain' comes when at most half of the mark of 1 MiB is left, once", as
   ws.on('drain', () => drains++);
   ws.send(Buffer.alloc(EIGHT_MIB));
   ws.send('a');
-  t.is(ws.bufferedAmount, EIGHT_MIB + HEADER + 3);
+  isBuffered(t, ws, EIGHT_MIB + HEADER + 3);
   for (let i = 0; i < 100; i++) await nextTurn();
   t.is(drains, 0);
   const drained = once(ws, 'drain');
