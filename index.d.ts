@@ -1,13 +1,14 @@
 /// <reference types="node" />
 
 import { EventEmitter } from 'node:events';
-import { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { ClientRequest, IncomingMessage } from 'node:http';
 import { Duplex, DuplexOptions } from 'node:stream';
 
 import * as client from './types/client';
 import * as deflate from './types/deflate';
 import * as sending from './types/sending';
 import * as tools from './types/tools';
+import * as verify from './types/verify';
 
 /**
  * A connection: one that the server makes, or a client.
@@ -209,20 +210,9 @@ declare namespace WebSocket {
     error: ErrorEvent;
   }
 
-  interface VerifyInfo {
-    /** The `Origin` header (`Sec-WebSocket-Origin` for version 8). */
-    origin: string;
-    /** Whether the connection is encrypted. */
-    secure: boolean;
-    req: IncomingMessage;
-  }
-
-  type VerifyClientSync = (info: VerifyInfo) => boolean;
-  /** `code` is the HTTP status of a refusal (default 401), `message` its body, `headers` more header fields. */
-  type VerifyClientAsync = (
-    info: VerifyInfo,
-    callback: (verified: boolean, code?: number, message?: string, headers?: OutgoingHttpHeaders) => void,
-  ) => void;
+  type VerifyInfo = verify.VerifyInfo;
+  type VerifyClientSync = verify.VerifyClientSync;
+  type VerifyClientAsync = verify.VerifyClientAsync;
 
   interface ServerOptions {
     /** Port to listen on; 0 for any free one. */
@@ -379,14 +369,7 @@ declare namespace WebSocket {
 
   function createWebSocketStream(ws: WebSocketAlias, options?: DuplexOptions): Duplex;
 
-  namespace subprotocol {
-    /**
-     * The names in a `Sec-WebSocket-Protocol` header.
-     *
-     * @throws {SyntaxError} When it is no list of tokens, or names one twice
-     */
-    function parse(header: string): Set<string>;
-  }
+  const subprotocol: typeof tools.subprotocol;
 }
 
 export = WebSocket;

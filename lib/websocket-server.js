@@ -66,8 +66,7 @@ class WebSocketServer extends EventEmitter {
     this._listens = this.options.port != null;
     /** What stands for that listener. @type {any} */
     this._listener = null;
-    /** @type {any} */
-    this._server = undefined;
+    this._server = /** @type {any} */ (undefined);
     watch(this.options, () => this._updateAsk());
     if (this._listens) {
       if (typeof callback === 'function') this.once('listening', callback);
