@@ -20,6 +20,7 @@ async function openDeaf(t) {
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
+// R01.
 test('bufferedAmount: the whole frame at once, less as it leaves, 0 when all has', async (t) => {
   const { ws, client, read } = await openDeaf(t);
   let isSent = false;

@@ -24,6 +24,7 @@ async function startMany(t) {
   return { server, pairs };
 }
 
+// R10.
 linuxOnly('each has a thread', async (t) => {
   await startServer(t, { reactors: REACTORS });
   const names = readdirSync('/proc/self/task').map((id) => readFileSync(`/proc/self/task/${id}/comm`, 'utf8').trim());
@@ -89,6 +90,7 @@ ownOnly('a server closes on all of them, and its port is free then', async (t) =
   await closed;
 });
 
+// J17.
 ownOnly('a port that is taken is taken', async (t) => {
   const server = await startServer(t, { reactors: REACTORS });
   const again = new WebSocketServer({ port: server.address().port, host: '127.0.0.1' });
@@ -126,6 +128,7 @@ ownOnly('adopted sockets are spread too', async (t) => {
   }
 });
 
+// H21.
 ownOnly('connections that come and go all the time are served to the last', async (t) => {
   const server = await startServer(t, { reactors: REACTORS });
   server.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
