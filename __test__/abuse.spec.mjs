@@ -24,6 +24,7 @@ async function openSome(t, count) {
   return { server, all };
 }
 
+// J02.
 ownOnly('every handler throws: each error is uncaught, nothing else is lost', async (t) => {
   const child = new Child(t, 'throwing.mjs');
   const port = await child.line(0);
@@ -43,6 +44,7 @@ ownOnly('every handler throws: each error is uncaught, nothing else is lost', as
   t.deepEqual(stdout.trim().split('\n').slice(1).map((line) => line.split(' Invalid')[0]).sort(), expected);
 });
 
+// J06.
 test('a handler terminates and closes others whose messages came in the same batch', async (t) => {
   const { all: [first, terminated, closing, deaf] } = await openSome(t, 4);
   const log = [];
@@ -62,6 +64,7 @@ test('a handler terminates and closes others whose messages came in the same bat
   if (!isReference) t.false(log.includes('terminated x') || log.includes('deaf x'), log.join());
 });
 
+// J06.
 test('the server is closed in a handler: its connections go on', async (t) => {
   const { server, all: [a, b] } = await openSome(t, 2);
   a.ws.on('message', () => server.close());
@@ -75,6 +78,7 @@ test('the server is closed in a handler: its connections go on', async (t) => {
   await closed;
 });
 
+// J07.
 test('clients are added and removed while server.clients is iterated', async (t) => {
   const { server, all } = await openSome(t, 5);
   for (const ws of server.clients) {
@@ -85,6 +89,7 @@ test('clients are added and removed while server.clients is iterated', async (t)
   t.is(server.clients.size, 0);
 });
 
+// J08.
 test('send within the callback of send, a thousand times', async (t) => {
   const { ws, client } = await openPair(t);
   const received = nextEvents(client, 'message', 1000);
@@ -101,6 +106,7 @@ test('send within the callback of send, a thousand times', async (t) => {
 });
 
 for (const size of [10, 3000, 5000, 200_000]) {
+  // J09, J10.
   ownOnly(`${size} bytes are changed, detached, shrunk or shared right after send()`, async (t) => {
     const { ws, client } = await openPair(t);
     const received = nextEvents(client, 'message', 4);
@@ -131,6 +137,7 @@ for (const size of [10, 3000, 5000, 200_000]) {
   });
 }
 
+// J10.
 ownOnly('another thread writes to shared memory while it is sent: the frames are whole', async (t) => {
   const { ws, client } = await openPair(t);
   const shared = new Uint8Array(new SharedArrayBuffer(100_000));
@@ -146,6 +153,7 @@ ownOnly('another thread writes to shared memory while it is sent: the frames are
   await worker.terminate();
 });
 
+// J12.
 test('what send() cannot use throws, and the connection lives on', async (t) => {
   const { ws, client } = await openPair(t);
   const evil = {
@@ -171,6 +179,7 @@ test('what send() cannot use throws, and the connection lives on', async (t) => 
   t.is(String((await once(client, 'message'))[0]), 'alive');
 });
 
+// J11.
 ownOnly('received Buffers stay as they are for as long as they are kept, whatever is done to others', async (t) => {
   const { ws, raw } = await openRaw(t);
   const kept = [];
@@ -219,6 +228,7 @@ test('blocked between two messages of one chunk: both come', async (t) => {
 });
 
 for (const when of ['before', 'after']) {
+  // J15.
   ownOnly(`Object.prototype is polluted ${when} the package is loaded: options and messages are as ever`, async (t) => {
     const child = new Child(t, 'polluted.mjs', [when]);
     const raw = await RawClient.connect(t, await child.line(0));

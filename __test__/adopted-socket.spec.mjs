@@ -47,6 +47,7 @@ for (const [title, act] of [
   ['resetAndDestroy()', (socket) => socket.resetAndDestroy()],
   ['destroySoon()', (socket) => socket.destroySoon()],
 ]) {
+  // J18.
   test(`${title} of the socket ends the connection with 1006, and 'close' comes once`, async (t) => {
     const { client, request, ws } = await openPair(t);
     let closes = 0;

@@ -64,6 +64,7 @@ async function seenBy(t, server) {
   return ended;
 }
 
+// J20.
 ownOnly('a port: the store in which the server was made', async (t) => {
   const one = await listening(t, 'one');
   const none = await listening(t);

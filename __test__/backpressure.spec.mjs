@@ -26,6 +26,7 @@ function isBuffered(t, ws, bytes) {
 
 const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
 
+// R01.
 test('bufferedAmount: the whole frame at once, less as it leaves, 0 when all has', async (t) => {
   const { ws, client, read } = await openDeaf(t);
   let isSent = false;

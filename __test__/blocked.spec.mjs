@@ -35,6 +35,7 @@ async function endBlockable(t, server, line, received) {
 
 /** Floods a blocked server. */
 function blocked(title, { connections, messages, bytes }) {
+  // R11.
   ownOnly(`blocked while ${title}: pings are answered, memory is bounded, all arrives`, async (t) => {
     const { server, port } = await startBlockable(t);
     const pingers = await Promise.all([false, false, true, true].map((busy) => Pinger.connect(t, port, busy)));
@@ -67,6 +68,7 @@ blocked('large messages come in', { connections: 400, messages: 1, bytes: MIB })
 blocked('middling messages come in', { connections: 100, messages: 20, bytes: 200_000 });
 blocked('tiny messages flood', { connections: 50, messages: 20_000, bytes: 8 });
 
+// R11.
 ownOnly('blocked while connections come and go: memory is bounded', async (t) => {
   const { server, port } = await startBlockable(t);
   const request = upgradeRequest({ extra: `X: ${'x'.repeat(12_000)}\r\n` });
@@ -93,6 +95,7 @@ ownOnly('blocked while connections come and go: memory is bounded', async (t) =>
   await endBlockable(t, server, 2, 0);
 });
 
+// R13.
 ownOnly('paused connections: their peers are held back, and everything comes after resume()', async (t) => {
   const { server, port } = await startBlockable(t);
   const pinger = await Pinger.connect(t, port, true);
@@ -102,6 +105,7 @@ ownOnly('paused connections: their peers are held back, and everything comes aft
   await endBlockable(t, server, 1, 80_000);
 });
 
+// R15.
 test.serial('a loop of sends that does not yield: all arrives in order', async (t) => {
   const { ws, client } = await openPair(t);
   const total = 100_000;

@@ -76,6 +76,7 @@ ownOnly('connections and messages behind it come', async (t) => {
   }
 });
 
+// J11.
 ownOnly('a large batch is whole, or its connection ends; from the second on it is whole', async (t) => {
   for (let i = 0; i < 3; i++) {
     const { end, wrong } = await others(t, await openRaw(t), [10_000, 9_000, 9_500, 9_900, 9_800, 9_700, 9_600, 9_500], detach);
@@ -85,6 +86,7 @@ ownOnly('a large batch is whole, or its connection ends; from the second on it i
   }
 });
 
+// J11.
 ownOnly('transfer() is refused, or not there', async (t) => {
   const { ws, raw } = await openRaw(t);
   const message = once(ws, 'message');

@@ -33,6 +33,7 @@ async function run(source) {
   return { code, lines: Buffer.concat(output).toString().trimEnd().split('\n') };
 }
 
+// J02.
 test('a handler that throws is an uncaught exception', async (t) => {
   const { code, lines } = await run(`
     const start = (socket) => socket.write(frame(1, 'a'));
@@ -42,6 +43,7 @@ test('a handler that throws is an uncaught exception', async (t) => {
   t.true(lines.some((line) => line.includes('from the handler')));
 });
 
+// J16.
 test('whoever has replaced emit sees every message, and one listener or many get the same', async (t) => {
   const { code, lines } = await run(`
     const EventEmitter = require('node:events');
@@ -80,6 +82,7 @@ test('whoever has replaced emit sees every message, and one listener or many get
   t.deepEqual(lines, ['once a false 2 true', 'first a false 2 true', 'own message c', 'every message d', 'e']);
 });
 
+// J03.
 test('captureRejections of node:events is heeded', async (t) => {
   const { lines } = await run(`
     require('node:events').captureRejections = true;
@@ -95,6 +98,7 @@ test('captureRejections of node:events is heeded', async (t) => {
   t.deepEqual(lines, ['error rejected']);
 });
 
+// J02.
 ownOnly('a handler that throws does not lose the rest, nor the order', async (t) => {
   const { code, lines } = await run(`
     process.on('uncaughtException', (error) => console.log(error.message));
@@ -126,6 +130,7 @@ ownOnly('a handler that throws does not lose the rest, nor the order', async (t)
   ]);
 });
 
+// J02.
 ownOnly("what was sent before a handler threw leaves, and what a 'close' handler throws is not lost", async (t) => {
   const { code, lines } = await run(`
     process.on('uncaughtException', (error) => console.log(error.message));
@@ -203,6 +208,7 @@ test('sends from a promise job and from a timer leave', async (t) => {
   t.is(await frames(raw, 10), '820161' + '81056c61746572');
 });
 
+// F22.
 test('timers run while messages keep coming', async (t) => {
   const { ws, client } = await openPair(t);
   let isRunning = true;
@@ -216,6 +222,7 @@ test('timers run while messages keep coming', async (t) => {
   t.pass();
 });
 
+// J11.
 ownOnly('the memory of messages cannot be transferred away', async (t) => {
   const { ws, client } = await openPair(t);
   const message = once(ws, 'message');

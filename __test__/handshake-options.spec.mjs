@@ -120,6 +120,7 @@ test('shouldHandle can be replaced', async (t) => {
   t.is(await answerTo(t, server, upgradeRequest({ line: 'GET /a HTTP/1.1' }), accepted()), accepted());
 });
 
+// H20.
 test('503 when the server closes while verifyClient decides', async (t) => {
   const expected = abort('503 Service Unavailable', 'Service Unavailable');
   const server = await startServer(t, {
@@ -131,6 +132,7 @@ test('503 when the server closes while verifyClient decides', async (t) => {
   t.is(await answerTo(t, server, upgradeRequest(), expected), expected);
 });
 
+// H19.
 test('no answer when the client has gone while verifyClient decides', async (t) => {
   t.timeout(5000);
   const server = await startServer(t, {
@@ -146,6 +148,7 @@ test('no answer when the client has gone while verifyClient decides', async (t) 
   t.is(await client.closed(), '');
 });
 
+// O05.
 test('a client that has sent all it has to say before it is accepted is heard', async (t) => {
   const server = await startServer(t, { verifyClient: () => true });
   const heard = new Promise((resolve) => {
@@ -162,6 +165,7 @@ test('a client that has sent all it has to say before it is accepted is heard', 
   t.true((await client.closed()).startsWith('HTTP/1.1 101 '));
 });
 
+// H19.
 test('a reset while verifyClient decides closes the socket', async (t) => {
   const server = await startServer(t, {
     verifyClient: ({ req }, _decide) => {
@@ -179,6 +183,7 @@ test('a reset while verifyClient decides closes the socket', async (t) => {
   t.pass();
 });
 
+// J17.
 test('noServer: handleUpgrade answers the same, and only once', async (t) => {
   const server = new WebSocketServer({ noServer: true });
   const origin = http.createServer().listen(0, '127.0.0.1');

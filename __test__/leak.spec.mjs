@@ -62,6 +62,7 @@ async function cycle(port, number) {
   await closed;
 }
 
+// R08.
 test.serial(`${CYCLES} connections come and go and leave nothing`, async (t) => {
   const child = startMortal(t);
   const port = await child.line(0);
@@ -85,6 +86,7 @@ test.serial(`${CYCLES} connections come and go and leave nothing`, async (t) => 
   t.like(await child.ended(), { code: 0, stderr: '' });
 });
 
+// J14.
 test.serial('open connections and a listening server live on without references', async (t) => {
   const child = startMortal(t);
   const port = await child.line(0);

@@ -8,6 +8,7 @@ const AT_ONCE = 4;
 
 /** Ends a busy server 50 times; `check` looks at each end and at what the clients got. */
 function ends(way, { code = 7, signal = null, stderr = '' }, check = () => {}) {
+  // P03, P04, P05.
   test.serial(`a busy server's process ends: ${way}`, async (t) => {
     await repeat(TIMES, AT_ONCE, async () => {
       const child = new Child(t, 'ending.mjs', [way]);
@@ -50,6 +51,7 @@ ends('wait to be killed', { code: null, signal: 'SIGTERM' });
 /** Ends busy servers in workers; the process that had them must be as it was before. */
 function endsWorkers(way, times, atOnce, mainToo) {
   const where = mainToo === 'yes' ? 'the main thread has a server too' : 'only workers have the addon';
+  // P07, P08, P09, P10.
   test.serial(`${times} busy workers, ${atOnce} at once, end by ${way}; ${where}`, async (t) => {
     const child = new Child(t, 'workers.mjs', [way, times / 2, atOnce, mainToo], { nodeArgs: ['--expose-gc'] });
     const { code, signal, stdout, stderr } = await child.ended();

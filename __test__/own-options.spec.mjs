@@ -59,6 +59,7 @@ test.serial('REACTOR_WS_REACTORS: out of its range throws', (t) => {
   });
 });
 
+// H02.
 test('handshakeTimeout: a request that does not end is answered with 408', async (t) => {
   const server = await startServer(t, { handshakeTimeout: 700 });
   const raw = await RawClient.connect(t, server.address().port);
@@ -66,6 +67,7 @@ test('handshakeTimeout: a request that does not end is answered with 408', async
   t.true((await raw.closed()).startsWith('HTTP/1.1 408 Request Timeout\r\n'));
 });
 
+// H01.
 test('handshakeTimeout: silence is ended without an answer', async (t) => {
   const server = await startServer(t, { handshakeTimeout: 40 });
   const raw = await RawClient.connect(t, server.address().port);
@@ -103,12 +105,14 @@ async function silentPeer(t, options) {
   return [await raw.closed(), await code];
 }
 
+// O04.
 test('pingInterval: a peer that does not answer is dropped', async (t) => {
   const [text, code] = await silentPeer(t, { pingInterval: 20 });
   t.is(Buffer.from(text.slice(text.indexOf('\r\n\r\n') + 4), 'latin1').toString('hex'), '8900');
   t.is(code, 1006);
 });
 
+// R04, O04.
 test('idleTimeout: a silent peer is dropped, without a ping', async (t) => {
   const [text, code] = await silentPeer(t, { idleTimeout: 20 });
   t.true(text.endsWith('\r\n\r\n'));

@@ -32,6 +32,7 @@ const PAYLOADS = [
 ];
 
 for (const [name, [serverOptions, clientOptions]] of Object.entries(MODES)) {
+  // R03.
   test(`${name}: every connection gets it, in its place`, async (t) => {
     const server = await startServer(t, { perMessageDeflate: serverOptions });
     const pairs = [];
@@ -122,6 +123,7 @@ test('what cannot be prepared', (t) => {
   t.throws(() => prepare('x', { fin: false }), { instanceOf: TypeError });
 });
 
+// R03.
 test('one that is not sent any more is forgotten, those on their way are not', async (t) => {
   const server = await startServer(t);
   const clients = [];

@@ -1,17 +1,19 @@
-// After the reactor thread has died, nothing is given to it any more.
+// P11: the reactor thread dies. Connections and servers are told, and nothing is given to it any more.
 import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
 
 import test from 'ava';
 
-import { wsClient } from './helpers/clients.mjs';
+import { Child } from './helpers/child.mjs';
+import { frame, wsClient } from './helpers/clients.mjs';
 import { implementation, isReference } from './helpers/impl.mjs';
+import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 const ownOnly = isReference ? test.serial.skip : test.serial;
 const { WebSocketServer } = implementation;
 
-/** The thread cannot be made to die from outside; this is what the report of its death leaves behind. */
+/** Only in a process of its own can the thread be made to die; this is what the report of its death leaves behind. */
 function pretendFailure(t) {
   const { state } = createRequire(import.meta.url)('../lib/reactor.js');
   state.failure = new Error('The reactor thread failed: as pretended');
@@ -43,4 +45,24 @@ ownOnly('a port: an error', async (t) => {
   t.is((await once(wss, 'error'))[0].message, 'The reactor thread failed: as pretended');
   wss.close();
   await once(wss, 'close');
+});
+
+const linuxOnly = process.platform === 'linux' ? ownOnly : test.serial.skip;
+
+linuxOnly("its connections close with 1006, its server has an 'error', and the process ends by itself", async (t) => {
+  const child = new Child(t, 'failing.mjs');
+  const raw = await RawClient.connect(t, await child.line(0));
+  await raw.send(upgradeRequest());
+  await raw.until((text) => text.includes('\r\n\r\n'));
+  await raw.send(frame(1, 'a'));
+  // The flush that echoes wakes the reactor from its last wait.
+  await raw.closed();
+  const { code, signal, stdout, stderr } = await child.ended();
+  t.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
+  t.deepEqual(stdout.trim().split('\n').slice(1).sort(), [
+    'send: WebSocket is not open: readyState 3 (CLOSED)',
+    'server close',
+    'server error: The reactor failed: waiting for events failed: Bad file descriptor (os error 9)',
+    'ws close 1006',
+  ]);
 });

@@ -24,6 +24,7 @@ async function startMany(t) {
   return { server, pairs };
 }
 
+// R10.
 linuxOnly('each has a thread', async (t) => {
   // One that serves has begun to run, and has its name.
   await startMany(t);
@@ -90,6 +91,7 @@ ownOnly('a server closes on all of them, and its port is free then', async (t) =
   await closed;
 });
 
+// J17.
 ownOnly('a port that is taken is taken', async (t) => {
   const server = await startServer(t, { reactors: REACTORS });
   const again = new WebSocketServer({ port: server.address().port, host: '127.0.0.1' });
@@ -127,6 +129,7 @@ ownOnly('adopted sockets are spread too', async (t) => {
   }
 });
 
+// H21.
 ownOnly('connections that come and go all the time are served to the last', async (t) => {
   const server = await startServer(t, { reactors: REACTORS });
   server.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));

@@ -74,6 +74,7 @@ test('what comes in one chunk is emitted in one tick, in order', async (t) => {
   t.deepEqual(seen, [['text', 'a'], ['binary', 'b'], ['ping', 'p'], ['pong', 'q'], ['text', 'c'], ...ticks]);
 });
 
+// F01.
 test('fragments and frames that come byte by byte', async (t) => {
   const { ws, far } = rawPair();
   const seen = eventsOf(ws);
@@ -132,6 +133,7 @@ test('autoPong: false leaves pings alone', async (t) => {
   t.deepEqual(near.written, []);
 });
 
+// F17.
 test('more unsent pongs than maxPendingAutoPongs terminate', async (t) => {
   const { ws, far } = rawPair({ maxPendingAutoPongs: 2 });
   far.write(Buffer.concat([frame(9), frame(9), frame(9)]));
@@ -195,6 +197,7 @@ test('the end of the stream without a close frame: 1006 and no error', async (t)
   t.deepEqual(seen, [['text', 'last'], ['close', 1006, '']]);
 });
 
+// O01.
 test('an error of the stream is not one of the WebSocket', async (t) => {
   const { ws, near } = rawPair();
   const seen = eventsOf(ws);
@@ -214,6 +217,7 @@ test('a broken rule: what came before, a close frame, `error`, `close`', async (
   t.is(Buffer.concat(near.written).toString('hex'), '880203ea');
 });
 
+// F12, F20.
 test('maxPayload and maxFragments', async (t) => {
   const large = rawPair({ maxPayload: 3 });
   large.far.write(frame(1, 'four'));
@@ -250,6 +254,7 @@ test('what a paused stream holds when it is destroyed is emitted before `close`'
   t.deepEqual(seen, [['text', 'a'], ['close', 1001, '']]);
 });
 
+// R01.
 test('bufferedAmount and callbacks wait for a peer that does not read', async (t) => {
   const [near, far] = pipe();
   const ws = attach(near);
@@ -312,6 +317,7 @@ test('_sender.sendFrame writes what Sender.frame made', async (t) => {
   t.deepEqual(await message, [Buffer.from('x'), false]);
 });
 
+// J02.
 ownOnly('a handler that throws loses nothing', async (t) => {
   const { ws, near } = rawPair();
   const seen = eventsOf(ws);
@@ -334,6 +340,7 @@ test('handlers that answer at once, over streams that deliver at once', async (t
   t.deepEqual(all, [...all.keys()]);
 });
 
+// J18.
 test('TLS: messages of all sizes, and a clean end', async (t) => {
   const { ws, client, near } = await tlsPair(t);
   t.is(ws._socket, near);
@@ -348,6 +355,7 @@ test('TLS: messages of all sizes, and a clean end', async (t) => {
   t.deepEqual(await closeOf(ws), [1000, Buffer.from('done')]);
 });
 
+// P11, P12.
 ownOnly('an engine that fails ends its connection and nothing else', async (t) => {
   const { ws, near } = rawPair();
   const seen = eventsOf(ws);

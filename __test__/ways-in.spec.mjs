@@ -75,6 +75,7 @@ test('the noServer way, after an await, loses no byte: a message of 1 MiB sent w
   t.is(await frames(raw, 2), '8800');
 });
 
+// J18.
 test('a head of any length given to handleUpgrade comes before what the socket has', async (t) => {
   const server = await startHttp(t);
   const wss = new WebSocketServer({ noServer: true });
@@ -175,6 +176,7 @@ test('options are read at the upgrade', async (t) => {
   }
 });
 
+// J17.
 test('a second handleUpgrade of a socket throws', async (t) => {
   const server = await startHttp(t);
   const wss = new WebSocketServer({ noServer: true });
@@ -194,6 +196,7 @@ test('a second handleUpgrade of a socket throws', async (t) => {
   t.is((await thrown).message, TWICE);
 });
 
+// J18.
 test('a socket that is ended or destroyed before the end of the handshake is destroyed', async (t) => {
   const server = await startHttp(t);
   const wss = new WebSocketServer({ noServer: true });
@@ -299,6 +302,7 @@ test('pause() in the connection handler holds messages and the head back', async
   t.is((await once(ws, 'message'))[0].toString(), 'early');
 });
 
+// J18.
 test('sockets that are in use otherwise: somebody reads them, or has written what has not left', async (t) => {
   const { server, wss } = await start(t);
   let bytes = 0;
@@ -319,6 +323,7 @@ test('sockets that are in use otherwise: somebody reads them, or has written wha
 });
 
 if (process.platform !== 'win32') {
+  // J17.
   test('a socket of the file system', async (t) => {
     const server = await startHttp(t, join(tmpdir(), `ways-in-${process.pid}-${isReference}.sock`));
     const wss = new WebSocketServer({ server });
@@ -334,6 +339,7 @@ if (process.platform !== 'win32') {
 }
 
 if (process.platform === 'linux') {
+  // R08.
   test.serial('all descriptors are closed in the end', async (t) => {
     const { server, wss } = await start(t);
     const descriptors = () => readdirSync('/proc/self/fd').length;

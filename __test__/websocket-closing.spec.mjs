@@ -8,6 +8,7 @@ import { isReference } from './helpers/impl.mjs';
 
 const ownOnly = isReference ? test.skip : test;
 
+// J12.
 test('close: checks its arguments before it closes anything', async (t) => {
   const { ws } = await openPair(t);
   const badCode = { instanceOf: TypeError, message: 'First argument must be a valid error code number' };
@@ -65,6 +66,7 @@ test('the peer closes with an empty frame: 1005 and an empty frame back', async 
   t.is(reason.length, 0);
 });
 
+// J05.
 test('messages are received until the close frame comes, also after close()', async (t) => {
   const { ws, raw } = await openRaw(t);
   const events = [];
@@ -76,6 +78,7 @@ test('messages are received until the close frame comes, also after close()', as
   t.deepEqual(events, ['a', 'b']);
 });
 
+// O03.
 test('the connection ends without a close frame: 1006 and no error', async (t) => {
   const { ws, raw } = await openRaw(t);
   ws.on('error', () => t.fail());
@@ -95,6 +98,7 @@ const violations = [
 ];
 
 for (const [title, hex, type, code, message, sent] of violations) {
+  // F02, F03, F04, F11, F19.
   test(`a broken rule (${title}): earlier messages, close frame, 'error', 'close' 1006`, async (t) => {
     const { ws, raw } = await openRaw(t);
     const events = [];
@@ -117,6 +121,7 @@ for (const [title, hex, type, code, message, sent] of violations) {
   });
 }
 
+// F20.
 test('maxPayload: 1009', async (t) => {
   const { ws, client } = await openPair(t, { maxPayload: 10 });
   const [failed, closed] = [once(ws, 'error'), once(client, 'close')];
@@ -145,6 +150,7 @@ test("terminate: 'close' 1006 later, no message any more", async (t) => {
   await raw.closed();
 });
 
+// J05.
 ownOnly('terminate: what was received with it is dropped', async (t) => {
   const { ws, raw } = await openRaw(t);
   const events = [];
@@ -158,6 +164,7 @@ ownOnly('terminate: what was received with it is dropped', async (t) => {
   t.deepEqual(events, ['a']);
 });
 
+// F19.
 test('closeTimeout ends a connection whose peer does not answer', async (t) => {
   const { ws } = await openRaw(t, { closeTimeout: 20 });
   const closed = once(ws, 'close');

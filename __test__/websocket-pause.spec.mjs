@@ -5,6 +5,7 @@ import test from 'ava';
 
 import { frame, frames, openPair, openRaw } from './helpers/clients.mjs';
 
+// R13.
 test('pause: what came together is delivered, the rest on resume, in order', async (t) => {
   const { ws, raw } = await openRaw(t);
   const events = [];
@@ -33,6 +34,7 @@ test('pause: what came together is delivered, the rest on resume, in order', asy
   t.deepEqual(events, ['a', 'b', 'c', 'd', 'ping e']);
 });
 
+// R13.
 test('pause: the end of the connection is learnt on resume', async (t) => {
   const { ws, raw } = await openRaw(t);
   ws.pause();

@@ -35,6 +35,7 @@ test('a hostname is looked up', async (t) => {
   t.true(['127.0.0.1', '::1'].includes(server.address().address));
 });
 
+// J17.
 test('a port that is in use: the error of Node, later', async (t) => {
   const first = await startServer(t);
   const { port } = first.address();
@@ -62,6 +63,7 @@ test("'connection' comes with the request", async (t) => {
   t.true(server.clients.has(ws));
 });
 
+// J07.
 test('clients: gone before the close event is seen; undefined without clientTracking', async (t) => {
   const { server, ws, client } = await openPair(t);
   t.is(server.clients.size, 1);
@@ -231,6 +233,7 @@ test("'wsClientError': takes the answer over, for as long as somebody listens", 
   t.regex(await post(), /^HTTP\/1\.1 405 Method Not Allowed\r\n.*Invalid HTTP method$/s);
 });
 
+// H19.
 test('a client that leaves while verifyClient decides is not shown', async (t) => {
   let decide;
   const asked = new Promise((resolve) => {
@@ -259,6 +262,7 @@ async function run(source) {
   return { code, output: Buffer.concat(output).toString() };
 }
 
+// H20.
 ownOnly('a line break in a header line is refused, and an uncaught error', async (t) => {
   const { code, output } = await run(`
     process.on('uncaughtException', (error) => console.log(error.name));
@@ -273,6 +277,7 @@ ownOnly('a line break in a header line is refused, and an uncaught error', async
   t.deepEqual({ code, output }, { code: 0, output: 'TypeError\nHTTP/1.1 500 Internal Server Error false\n' });
 });
 
+// P01.
 test('a listening server keeps the process alive, a closed one does not', async (t) => {
   const { code, output } = await run(`
     const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
@@ -281,6 +286,7 @@ test('a listening server keeps the process alive, a closed one does not', async 
   t.deepEqual({ code, output }, { code: 0, output: 'closed\n' });
 });
 
+// P03.
 test('what was sent leaves before process.exit()', async (t) => {
   const from = isReference ? 'ws' : fileURLToPath(new URL('../lib/index.js', import.meta.url));
   const child = spawn(process.execPath, [
@@ -322,6 +328,7 @@ test('works in a worker', async (t) => {
   t.deepEqual(await exit, [0]);
 });
 
+// J17.
 test('two servers are independent', async (t) => {
   const [one, two] = [await openRaw(t), await openRaw(t)];
   one.ws.send('1');

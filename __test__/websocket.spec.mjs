@@ -16,6 +16,7 @@ test('the constants are on the class and the prototype, enumerable and read-only
   }
 });
 
+// J01.
 test('a detached WebSocket is CONNECTING', (t) => {
   const ws = new WebSocket(null, undefined, {});
   t.is(ws.readyState, WebSocket.CONNECTING);
@@ -85,6 +86,7 @@ for (const [title, args, expected] of matrix) {
 }
 
 for (const value of [true, {}, 1n, Symbol('s')]) {
+  // J12.
   test(`send: throws for ${typeof value} ${String(value)}`, async (t) => {
     const { ws } = await openRaw(t);
     t.throws(() => ws.send(value), { instanceOf: TypeError });
@@ -108,6 +110,7 @@ test('send: headers of all three sizes, in order with large payloads between sma
   });
 });
 
+// J09.
 test('send: a Buffer may be reused at once', async (t) => {
   const { ws, client } = await openPair(t);
   // ws keeps the Buffer until the kernel has taken it, which for these sizes is at once.
@@ -153,6 +156,7 @@ test('send: what is sent behind a Blob waits for it', async (t) => {
   t.is(await frames(raw, 13), '820161' + '810162' + '890163' + '880203e8');
 });
 
+// J01.
 test('after close(): send does not throw, its callback gets an error and bufferedAmount grows', async (t) => {
   const { ws } = await openRaw(t);
   ws.close();
@@ -176,6 +180,7 @@ test('after close(): send does not throw, its callback gets an error and buffere
   t.is(late.message, 'WebSocket is not open: readyState 3 (CLOSED)');
 });
 
+// J12.
 test('ping and pong: data, numbers, and at most 125 bytes', async (t) => {
   const { ws, raw } = await openRaw(t);
   ws.ping();
@@ -270,6 +275,7 @@ test('binaryType: changes at any time, only for binary messages', async (t) => {
   t.is(ws.binaryType, 'nodebuffer');
 });
 
+// J01.
 test('the socket: raw writes, end and destroy', async (t) => {
   const { ws, raw } = await openRaw(t);
   const socket = ws._socket;
@@ -287,6 +293,7 @@ test('the socket: raw writes, end and destroy', async (t) => {
   t.is((await otherClosed)[0], 1006);
 });
 
+// J16.
 test('a subclass is instantiated and may override emit', async (t) => {
   class Own extends implementation {
     emit(event, ...args) {

@@ -211,6 +211,7 @@ impl Segment {
 mod tests {
     use super::*;
 
+    /// O07.
     #[test]
     fn order_is_kept_across_gathered_and_owned_pieces_and_partial_writes() {
         let mut pool = Pool::default();
@@ -238,6 +239,7 @@ mod tests {
         assert_eq!(seen, b"abcdefghij");
     }
 
+    /// O07.
     #[test]
     fn a_partly_written_gathering_buffer_is_sealed_with_its_place() {
         let mut pool = Pool::default();

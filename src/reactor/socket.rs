@@ -20,7 +20,7 @@ pub(super) fn receive(socket: &TcpStream, room: &mut [u8]) -> io::Result<usize> 
 ///
 /// # Errors
 /// The socket's; `WouldBlock` when it takes nothing. A peer that is gone is an error, never a signal that ends the
-/// embedding process (faults O02).
+/// embedding process (O02).
 pub(super) fn send(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     system::send(socket, bytes)
 }

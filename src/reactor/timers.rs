@@ -144,6 +144,7 @@ mod tests {
         out.into_iter().filter(|&id| matches!(timers.fire(id, deadline), Fired::Due)).count()
     }
 
+    /// P06.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
     fn fires_once_never_early_and_sleeps_for_ever_afterwards() {
@@ -177,6 +178,7 @@ mod tests {
         assert_eq!(timers.next(), None);
     }
 
+    /// P06.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
     fn a_deadline_beyond_the_wheel_and_a_long_stop_of_the_process_are_survived() {

@@ -49,6 +49,7 @@ fn a_batch_without_records_is_not_handed_over() {
     assert!(inbox.take().is_none());
 }
 
+/// R11.
 #[test]
 fn the_bell_rings_once_until_it_is_answered() {
     let inbox = Inbox::new();
@@ -96,6 +97,7 @@ fn long_batches_are_appended_only_when_javascript_is_behind() {
     assert_eq!(counts, [1, 4]);
 }
 
+/// R11.
 #[test]
 fn nothing_is_appended_beyond_bytes_or_records() {
     let inbox = Inbox::new();

@@ -112,6 +112,7 @@ fn arena_is_written_and_read_by_its_owner_only() {
     });
 }
 
+/// R11, O10.
 #[test]
 fn bell_loses_no_ring_and_has_one_outstanding_at_most() {
     model(|| {
@@ -172,6 +173,7 @@ fn sleep_model(turns: usize) {
     });
 }
 
+/// R15, O10.
 #[test]
 fn sleep_loses_no_command_when_the_reactor_goes_to_sleep() {
     sleep_model(1);
@@ -269,6 +271,7 @@ fn inbox_delivers_in_order_and_calls_again_for_what_was_appended() {
     });
 }
 
+/// R11.
 #[test]
 fn inbox_wakes_a_reactor_that_starves() {
     model(|| {

@@ -13,6 +13,7 @@ use super::Memory;
 
 const COUNT: u32 = if cfg!(miri) { 60 } else { 50_000 };
 
+/// R15, O10.
 #[test]
 fn a_reactor_that_sleeps_whenever_it_can_gets_every_command() {
     const PRODUCERS: usize = 3;
@@ -111,6 +112,7 @@ fn reactor(inbox: &Inbox, bell: &mpsc::SyncSender<()>, wakes: &mpsc::Receiver<()
     }
 }
 
+/// R11.
 #[test]
 fn batches_flow_through_an_inbox_with_back_pressure() {
     let inbox = Inbox::new();
@@ -142,6 +144,7 @@ fn batches_flow_through_an_inbox_with_back_pressure() {
     assert!(inbox.take().is_none());
 }
 
+/// O09.
 #[test]
 fn gauges_belong_to_one_generation() {
     let gauges = Gauges::new();

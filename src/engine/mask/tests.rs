@@ -59,7 +59,7 @@ fn hello() {
     assert_eq!(&bytes, b"Hello");
 }
 
-/// RFC 6455, section 5.3: the key goes on where an earlier piece of the payload ended, whatever its length.
+/// F05: RFC 6455, section 5.3: the key goes on where an earlier piece of the payload ended, whatever its length.
 #[test]
 fn phase_goes_on() {
     let mut bytes = [0x7f, 0x9f, 0x4d, 0x51, 0x58];
@@ -71,7 +71,7 @@ fn phase_goes_on() {
     assert_eq!(bytes[0], b'H' ^ 0x3d);
 }
 
-/// All lengths around the vector widths at all alignments, with bytes on either side that must stay as they
+/// F05: all lengths around the vector widths at all alignments, with bytes on either side that must stay as they
 /// are.
 #[test]
 fn lengths_and_offsets() {
@@ -84,7 +84,7 @@ fn lengths_and_offsets() {
     }
 }
 
-/// A key of zeros, which ws sends when it is told not to mask, leaves the payload as it is.
+/// F05: a key of zeros, which ws sends when it is told not to mask, leaves the payload as it is.
 #[test]
 fn zero_key() {
     let bytes: Vec<u8> = (0..200).collect();
@@ -98,6 +98,7 @@ proptest! {
         cases: if cfg!(miri) { 4 } else { 512 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
+    /// F05.
     #[test]
     fn equals_the_scalar_loop(
         key: [u8; 4],

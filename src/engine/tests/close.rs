@@ -17,7 +17,7 @@ fn code_and_reason() {
     assert_eq!(client(&format!("887d 0fa0 {reason}")), [Seen::Close(Some(4000), vec![b'a'; 123])]);
 }
 
-/// RFC 6455, section 7.4: which codes may be sent. All 65536 are tried.
+/// F19: RFC 6455, section 7.4: which codes may be sent. All 65536 are tried.
 #[test]
 fn valid_codes() {
     let valid = |code| matches!(code, 1000..=1003 | 1007..=1014 | 3000..=4999);
@@ -34,7 +34,7 @@ fn valid_codes() {
     }
 }
 
-/// RFC 6455, section 5.5.1: the reason is UTF-8, and the code is looked at before it.
+/// F11: RFC 6455, section 5.5.1: the reason is UTF-8, and the code is looked at before it.
 #[test]
 fn reason_is_text() {
     decides(&Config::default(), "8884 00000000 03e8c328", ErrorKind::InvalidUtf8, 0);
@@ -44,7 +44,7 @@ fn reason_is_text() {
     assert_eq!(with(&config, "8883 00000000 03e8ff"), [Seen::Close(Some(1000), vec![0xff])]);
 }
 
-/// RFC 6455, section 5.5.1: after a close frame the peer sends nothing that matters.
+/// F19: RFC 6455, section 5.5.1: after a close frame the peer sends nothing that matters.
 #[test]
 fn input_after_close() {
     assert_eq!(server("8880 00000000 8181 00000000 61 ffff"), [Seen::Close(None, vec![])]);

@@ -14,7 +14,7 @@ fn each_fragment_has_its_key() {
     assert_eq!(server("0183 37fa213d 7f9f4d 8082 01020304 6d6d"), [text("Hello")]);
 }
 
-/// RFC 6455, section 5.4: control frames come in between and are delivered at once.
+/// F06: RFC 6455, section 5.4: control frames come in between and are delivered at once.
 #[test]
 fn control_frames_in_between() {
     let seen =

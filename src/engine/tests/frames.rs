@@ -47,7 +47,7 @@ fn empty_frames() {
     assert_eq!(seen, [text(""), Seen::Binary(vec![]), Seen::Ping(vec![]), Seen::Pong(vec![])]);
 }
 
-/// RFC 6455, section 5.2 wants the shortest length; ws takes any, and so do we.
+/// F09: RFC 6455, section 5.2 wants the shortest length; ws takes any, and so do we.
 #[test]
 fn lengths_that_are_not_minimal() {
     assert_eq!(server("81fe 0002 00000000 6869"), [text("hi")]);
@@ -55,14 +55,14 @@ fn lengths_that_are_not_minimal() {
     assert_eq!(server("81ff 0000000000000000 00000000"), [text("")]);
 }
 
-/// RFC 6455, section 5.5: a control frame may have 125 bytes.
+/// F06: RFC 6455, section 5.5: a control frame may have 125 bytes.
 #[test]
 fn longest_control_frame() {
     let payload = "61".repeat(125);
     assert_eq!(server(&format!("89fd 00000000 {payload}")), [Seen::Ping(vec![b'a'; 125])]);
 }
 
-/// Many frames in one input come out in order.
+/// F01: many frames in one input come out in order.
 #[test]
 fn coalesced_frames() {
     let seen = server(&"8181 00000000 61 8982 00000000 6262 8280 00000000".repeat(20));

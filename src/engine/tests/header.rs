@@ -8,7 +8,7 @@ fn refused(frames: &str, kind: ErrorKind, detail: u16) {
     assert_eq!(server(frames).last(), Some(&Seen::Error(kind, detail)), "{frames}");
 }
 
-/// RFC 6455, section 5.2: RSV2 and RSV3 are for extensions that we do not have.
+/// F02: RFC 6455, section 5.2: RSV2 and RSV3 are for extensions that we do not have.
 #[test]
 fn rsv2_and_rsv3() {
     for first in ["a1", "91", "b1", "a8", "90"] {
@@ -16,7 +16,7 @@ fn rsv2_and_rsv3() {
     }
 }
 
-/// RFC 6455, section 5.2: RSV1 means something only once an extension was agreed on.
+/// F02: RFC 6455, section 5.2: RSV1 means something only once an extension was agreed on.
 #[test]
 fn rsv1() {
     for first in ["c1", "c2", "c9", "c0"] {
@@ -24,7 +24,7 @@ fn rsv1() {
     }
 }
 
-/// RFC 6455, section 5.2: opcodes 3 to 7 and 0xb to 0xf are reserved.
+/// F04: RFC 6455, section 5.2: opcodes 3 to 7 and 0xb to 0xf are reserved.
 #[test]
 fn reserved_opcodes() {
     for opcode in [3, 4, 5, 6, 7, 0xb, 0xc, 0xd, 0xe, 0xf] {
@@ -33,7 +33,7 @@ fn reserved_opcodes() {
     }
 }
 
-/// RFC 6455, section 5.4: a continuation frame continues something.
+/// F10: RFC 6455, section 5.4: a continuation frame continues something.
 #[test]
 fn continuation_of_nothing() {
     decides(&Config::default(), "8080", ErrorKind::InvalidOpcode, 0);
@@ -42,14 +42,14 @@ fn continuation_of_nothing() {
     refused("8181 00000000 61 8080", ErrorKind::InvalidOpcode, 0);
 }
 
-/// RFC 6455, section 5.4: the fragments of one message are not interleaved with another.
+/// F10: RFC 6455, section 5.4: the fragments of one message are not interleaved with another.
 #[test]
 fn new_message_inside_a_message() {
     decides(&Config::default(), "0181 00000000 61 8180", ErrorKind::InvalidOpcode, 1);
     decides(&Config::default(), "0180 00000000 0280", ErrorKind::InvalidOpcode, 2);
 }
 
-/// RFC 6455, section 5.5: control frames are not fragmented.
+/// F06: RFC 6455, section 5.5: control frames are not fragmented.
 #[test]
 fn control_without_fin() {
     for first in ["08", "09", "0a"] {
@@ -57,7 +57,7 @@ fn control_without_fin() {
     }
 }
 
-/// RFC 6455, section 5.5: control frames have at most 125 bytes. The detail is the 7-bit length, as in ws.
+/// F06: RFC 6455, section 5.5: control frames have at most 125 bytes. The detail is the 7-bit length, as in ws.
 #[test]
 fn long_control() {
     for first in ["88", "89", "8a"] {
@@ -66,14 +66,14 @@ fn long_control() {
     }
 }
 
-/// RFC 6455, section 5.5.1: a close frame has no body or a whole status code.
+/// F19: RFC 6455, section 5.5.1: a close frame has no body or a whole status code.
 #[test]
 fn close_of_one_byte() {
     decides(&Config::default(), "8881", ErrorKind::InvalidControlPayloadLength, 1);
     assert_eq!(server("8981 00000000 61"), [Seen::Ping(b"a".into())]);
 }
 
-/// RFC 6455, section 5.1: a client masks.
+/// F03: RFC 6455, section 5.1: a client masks.
 #[test]
 fn unmasked_to_server() {
     for header in ["8105", "8900", "8800", "827e", "827f"] {

@@ -10,7 +10,7 @@ fn max_fragments(max_fragments: u32) -> Config {
     Config { max_fragments, ..Config::default() }
 }
 
-/// A message of exactly maxPayload passes; for one byte more the header is enough, before its mask.
+/// F20: a message of exactly maxPayload passes; for one byte more the header is enough, before its mask.
 #[test]
 fn payload() {
     assert_eq!(with(&max_payload(3), "8183 00000000 616263"), [text("abc")]);
@@ -19,7 +19,7 @@ fn payload() {
     decides(&max_payload(0xffff), "82ff 0000000000010000", ErrorKind::UnsupportedMessageLength, 0);
 }
 
-/// The fragments of a message count together.
+/// F20: the fragments of a message count together.
 #[test]
 fn payload_of_fragments() {
     let seen = with(&max_payload(3), "0182 00000000 6162 8081 00000000 63");
@@ -57,7 +57,7 @@ fn no_payload_limit() {
     assert!(!engine.failed());
 }
 
-/// 2^53 - 1 is the longest frame, whatever maxPayload says; the highest bit is no sign (RFC 6455, section
+/// F08: 2^53 - 1 is the longest frame, whatever maxPayload says; the highest bit is no sign (RFC 6455, section
 /// 5.2).
 #[test]
 fn safe_integer() {
@@ -69,7 +69,7 @@ fn safe_integer() {
     decides(&Config::default(), "82ff 001fffffffffffff", ErrorKind::UnsupportedMessageLength, 0);
 }
 
-/// A message of exactly maxFragments passes; one more is refused when it is complete, as in ws.
+/// F12: a message of exactly maxFragments passes; one more is refused when it is complete, as in ws.
 #[test]
 fn fragments() {
     let two = "0181 00000000 61 8081 00000000 62";
@@ -79,7 +79,7 @@ fn fragments() {
     assert_eq!(with(&max_fragments(1), "8181 00000000 61"), [text("a")]);
 }
 
-/// Empty fragments count.
+/// F14: empty fragments count.
 #[test]
 fn empty_fragments() {
     decides(&max_fragments(2), "0180 00000000 0080 00000000 0080 00000000", ErrorKind::TooManyFragments, 0);

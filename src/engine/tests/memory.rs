@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::splits::{config, frame, pieces, sizes};
 use super::*;
 
-/// A header may promise 99 MiB: the first byte of them costs a byte.
+/// F07: a header may promise 99 MiB: the first byte of them costs a byte.
 #[test]
 fn declared_length_is_not_allocated() {
     let mut engine = Engine::new();
@@ -15,7 +15,7 @@ fn declared_length_is_not_allocated() {
     assert!(engine.buffered() <= 2, "{}", engine.buffered());
 }
 
-/// A message in many inputs is one buffer, which is handed out without slack.
+/// F15: a message in many inputs is one buffer, which is handed out without slack.
 #[test]
 fn one_buffer_of_the_right_size() {
     let config = Config::default();
@@ -35,7 +35,7 @@ fn one_buffer_of_the_right_size() {
     assert_eq!(engine.buffered(), 0);
 }
 
-/// Empty fragments occupy nothing.
+/// F14: empty fragments occupy nothing.
 #[test]
 fn empty_fragments() {
     let mut engine = Engine::new();
@@ -43,7 +43,7 @@ fn empty_fragments() {
     assert_eq!(engine.buffered(), 0);
 }
 
-/// An error releases what was kept of the message.
+/// F12: an error releases what was kept of the message.
 #[test]
 fn error_releases() {
     let mut engine = Engine::new();
@@ -59,7 +59,7 @@ proptest! {
         cases: if cfg!(miri) { 4 } else { 1024 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// Never more than twice what came in (and the eight bytes of the smallest control buffer), and nothing
+    /// F07, F12: never more than twice what came in (and the eight bytes of the smallest control buffer), and nothing
     /// between messages.
     #[test]
     fn bounded_by_what_came_in(

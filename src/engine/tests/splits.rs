@@ -81,6 +81,7 @@ proptest! {
         cases: if cfg!(miri) { 4 } else { 2048 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
+    /// F01.
     #[test]
     fn cuts_do_not_matter(
         frames in prop::collection::vec(frame(), 0..12),
@@ -110,6 +111,7 @@ proptest! {
         prop_assert_eq!(seen, receive(&config, [&stream[..]]));
     }
 
+    /// F01.
     #[test]
     fn any_bytes(stream in prop::collection::vec(any::<u8>(), 0..600), config in config(), sizes in sizes()) {
         let whole = receive(&config, [&stream[..]]);

@@ -13,7 +13,7 @@ const NOT_UTF8: [&str; 14] = [
     "80", "ff", "c3", "e282",
 ];
 
-/// One frame of invalid text.
+/// F11: one frame of invalid text.
 #[test]
 fn invalid_text() {
     for bytes in NOT_UTF8 {
@@ -37,7 +37,7 @@ fn validation_can_be_skipped() {
     assert_eq!(with(&config, "0181 00000000 c3 8080 00000000"), [Seen::Text(vec![0xc3])]);
 }
 
-/// RFC 6455, section 5.6: a fragment may end inside a character, the message may not.
+/// F11: RFC 6455, section 5.6: a fragment may end inside a character, the message may not.
 #[test]
 fn character_across_fragments() {
     assert_eq!(server("0182 00000000 61e2 0081 00000000 82 8081 00000000 ac"), [text("a\u{20ac}")]);
@@ -47,7 +47,7 @@ fn character_across_fragments() {
     assert_eq!(server("0182 00000000 e282 8081 00000000 61"), [INVALID]);
 }
 
-/// RFC 6455, section 8.1: text fails with the first byte that nothing could follow, not with the end of the
+/// F11: RFC 6455, section 8.1: text fails with the first byte that nothing could follow, not with the end of the
 /// frame.
 #[test]
 fn fails_fast() {
@@ -91,7 +91,7 @@ proptest! {
         cases: if cfg!(miri) { 8 } else { 2048 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// Pieces of any size give the verdict of the standard library on the whole, and never refuse the
+    /// F11: pieces of any size give the verdict of the standard library on the whole, and never refuse the
     /// beginning of valid text.
     #[test]
     fn pieces_agree_with_the_whole(

@@ -143,6 +143,7 @@ fn a_consumer_that_answers_neither_end_nor_close_frame_keeps_no_dead_connection(
     }
 }
 
+/// O03.
 #[test]
 fn an_end_without_a_close_frame_is_told_and_answered() {
     let server = Server::echo();
@@ -213,6 +214,7 @@ fn o01_a_reset_after_both_close_frames_closes() {
     server.expect(&[Seen::Close(None, vec![]), Seen::Closed]);
 }
 
+/// J05.
 #[test]
 fn terminate_writes_what_is_queued_and_reports_no_more_of_what_was_read() {
     let script = Script::on_message(|session, message| {
@@ -239,6 +241,7 @@ fn terminate_on_opening_reports_nothing_that_came_behind_the_head() {
     server.expect_silence();
 }
 
+/// R01.
 #[test]
 fn terminate_by_handle_closes_although_the_peer_does_not_read() {
     let server = Server::with(Setup { send_buffer: Some(8 << 10), ..Setup::default() });

@@ -12,6 +12,7 @@ fn on_cpu() -> Duration {
     Duration::from_nanos(nanos)
 }
 
+/// O10.
 #[test]
 fn an_idle_reactor_leaves_the_processor_alone_even_if_it_may_spin() {
     use crate::reactor::{ReactorConfig, Spin};

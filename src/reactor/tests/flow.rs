@@ -9,6 +9,7 @@ use super::*;
 use crate::bridge::layout::{OUT_PAUSE, OUT_RESUME};
 use crate::reactor::ListenerConfig;
 
+/// R13.
 #[test]
 fn pause_holds_the_peer_back_and_resume_loses_nothing() {
     let server = Server::script(Script::on_message(|_, _| {}));

@@ -150,6 +150,7 @@ fn other_threads_send_by_handle() {
     client.expect("88 05 0fa0 'bye'");
 }
 
+/// J01.
 #[test]
 fn frames_for_a_connection_that_is_not_open_are_dropped() {
     let (mut reactor, address, _seen) = server::reactor(Setup::default());

@@ -115,6 +115,7 @@ fn a_request_that_asks_for_close_or_has_a_body_of_unknown_length_is_the_last() {
     }
 }
 
+/// R01.
 #[test]
 fn a_client_that_asks_on_and_on_and_reads_no_answer_is_not_answered_for_ever() {
     let (mut reactor, address, _seen) = reactor(Setup::default());

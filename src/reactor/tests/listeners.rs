@@ -9,6 +9,7 @@ use super::turns::{idle_for, until};
 use super::*;
 use crate::reactor::{BoundListener, Command, ListenAddress, ListenerConfig};
 
+/// J17.
 #[test]
 fn an_address_in_use_is_an_error() {
     let first = bind();
@@ -25,6 +26,7 @@ fn an_address_of_others_is_an_error() {
     assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::AddrNotAvailable));
 }
 
+/// J17.
 #[test]
 fn ipv6_is_served() {
     let server = Server::echo();
@@ -51,6 +53,7 @@ fn without_a_host_both_families_are_served() {
     Client::open((IpAddr::from([127, 0, 0, 1]), port).into());
 }
 
+/// J06.
 #[test]
 fn a_closed_listener_refuses_and_its_connections_live_on() {
     let server = Server::echo();

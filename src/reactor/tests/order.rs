@@ -64,6 +64,7 @@ fn r02_small_and_large_sends_keep_their_order_under_partial_writes() {
     assert_eq!(marks, expected_marks);
 }
 
+/// R02.
 #[test]
 fn a_pong_between_partly_written_messages_lies_between_frames() {
     let server = narrow(no_mark(), Script::default());

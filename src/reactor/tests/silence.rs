@@ -8,6 +8,7 @@ use crate::reactor::ListenerConfig;
 
 const SOON: Duration = Duration::from_millis(60);
 
+/// O04.
 #[test]
 fn after_the_ping_interval_a_ping_is_sent_and_after_another_the_connection_ended() {
     let server = Server::serve(ListenerConfig { ping_interval: SOON, ..ListenerConfig::default() });
@@ -34,6 +35,7 @@ fn a_peer_that_answers_pings_stays() {
     }
 }
 
+/// O04, R04.
 #[test]
 fn after_the_idle_timeout_the_connection_is_ended_without_a_ping() {
     let server = Server::serve(ListenerConfig { idle_timeout: SOON, ..ListenerConfig::default() });
@@ -80,6 +82,7 @@ fn r13_whoever_is_not_read_is_not_called_silent() {
     assert_eq!(server.next_of(), (id, Seen::Text(b"x".to_vec())));
 }
 
+/// O11.
 #[test]
 fn times_beyond_the_clock_are_for_ever() {
     let server = Server::serve(ListenerConfig {
