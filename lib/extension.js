@@ -74,8 +74,8 @@ function format(extensions) {
  * @returns {string[]}
  */
 function formatParams(params) {
-  return Object.entries(params).flatMap(([name, values]) =>
-    [values].flat().map((one) => (one === true ? name : `${name}=${one}`)),
+  return Object.entries(params).map(([name, values]) =>
+    [values].flat().map((one) => (one === true ? name : `${name}=${one}`)).join('; '),
   );
 }
 

@@ -14,12 +14,14 @@ let next = POOL_BYTES;
  * A key that nobody can foresee, for one frame (RFC 6455, 5.3).
  *
  * @param {((key: Buffer) => void) | undefined} generate Fills the key in the place of the random bytes
+ * @param {Buffer} [target] Where the caller wants to find it
  * @returns {number} Its four bytes as a little-endian number
  */
-function maskKey(generate) {
+function maskKey(generate, target) {
   if (generate) {
-    generate(key);
-    return key.readUInt32LE(0);
+    const bytes = target || key;
+    generate(bytes);
+    return bytes.readUInt32LE(0);
   }
   if (next === POOL_BYTES) {
     if (pool === null) pool = Buffer.allocUnsafeSlow(POOL_BYTES);
@@ -28,6 +30,7 @@ function maskKey(generate) {
   }
   const number = /** @type {Buffer} */ (pool).readUInt32LE(next);
   next += KEY_BYTES;
+  if (target) target.writeUInt32LE(number);
   return number;
 }
 

@@ -259,7 +259,7 @@ class Sender {
  * @returns {Array<string | Uint8Array>} Text stays text where its bytes need not change
  */
 function makeFrame(data, options) {
-  const key = options.mask ? maskKey(options.generateMask) : 0;
+  const key = options.mask ? maskKey(options.generateMask, options.maskBuffer) : 0;
   const isText = typeof data === 'string';
   const bytes = isText && key !== 0 ? Buffer.from(data) : data;
   const length = sizeOf(bytes);

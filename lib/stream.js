@@ -82,7 +82,8 @@ class WebSocketStream extends Duplex {
       this.once('finish', () => {
         if (this.readableEnded) this.destroy();
       });
-      ws.once('close', () => callback());
+      // Before its other listeners: 'finish' comes before 'end'.
+      ws.prependOnceListener('close', () => callback());
     }
     ws.close();
   }

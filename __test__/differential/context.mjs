@@ -59,6 +59,17 @@ export class Context {
     for (const event of events) emitter.on(event, (...args) => this.log(lane, event, ...args));
   }
 
+  /** The next uncaught exception, which is logged in the lane `process`. */
+  uncaught() {
+    this.teardown(() => process.setUncaughtExceptionCaptureCallback(null));
+    return new Promise((resolve) => {
+      process.setUncaughtExceptionCaptureCallback((error) => {
+        this.log('process', 'uncaught', error);
+        resolve(error);
+      });
+    });
+  }
+
   /** A server over the way of the scenario. `wss` is the WebSocketServer, `http` the HTTP server if there is one. */
   async listen(options = {}) {
     const { WebSocketServer } = this;

@@ -81,7 +81,7 @@ s.once('a host that does not exist', async (c) => {
 s.once('an address that is not here', async (c) => {
   const wss = new c.WebSocketServer({ port: 0, host: '192.0.2.1' });
   const [error] = await once(wss, 'error');
-  c.log('server', error, error.syscall, error.address);
+  c.log('server', error, error.syscall, error.address, Object.keys(error));
 });
 
 s.once('hosts: a name, IPv6, none', async (c) => {

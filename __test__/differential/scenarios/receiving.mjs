@@ -148,37 +148,6 @@ s.all('skipUTF8Validation: invalid text and an invalid reason are delivered', (c
   ),
 );
 
-s.all('an exception in a message handler is uncaught', async (c) => {
-  const caught = new Promise((resolve) => {
-    process.setUncaughtExceptionCaptureCallback((error) => {
-      c.log('process', error);
-      resolve();
-    });
-  });
-  c.teardown(() => process.setUncaughtExceptionCaptureCallback(null));
-  const { ws, peer } = await c.open({}, { events: ['message'] });
-  ws.on('message', () => {
-    throw new Error('mine');
-  });
-  peer.send(frame(1, 'a'));
-  await caught;
-  c.log('server', 'readyState', ws.readyState);
-});
-
-s.all('an error without a listener is uncaught', async (c) => {
-  const caught = new Promise((resolve) => {
-    process.setUncaughtExceptionCaptureCallback((error) => {
-      c.log('process', error);
-      resolve();
-    });
-  });
-  c.teardown(() => process.setUncaughtExceptionCaptureCallback(null));
-  const { ws, peer } = await c.open({}, { events: ['message'] });
-  ws.removeAllListeners('error');
-  peer.send(frame(3));
-  await caught;
-});
-
 s.all('close() and send() inside a message handler: what follows in the chunk', async (c) => {
   const messages = Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(10, 'p'), frame(1, 'c'), CLOSE]);
   await c.session({}, ({ ws, peer }) => {

@@ -1,0 +1,252 @@
+// The client: its arguments, its request, and what it makes of the answers.
+import { createHash } from 'node:crypto';
+import http from 'node:http';
+
+import { frame } from '../../helpers/clients.mjs';
+import { next } from '../context.mjs';
+import { section } from '../scenario.mjs';
+import { outcome, unmaskedList } from '../show.mjs';
+
+const s = section('client');
+export default s;
+
+const GUID = '258EAFA5-E914-47DA-95CA-C5AB0DC85B11';
+export const KEY = /(?<=sec-websocket-key: )[+/\w]{22}==/i;
+const EVENTS = ['open', 'upgrade', 'message', 'ping', 'pong', 'error', 'close'];
+
+export function accept(head, ...lines) {
+  const digest = createHash('sha1').update(head.match(KEY)[0] + GUID).digest('base64');
+  const fields = ['Upgrade: websocket', 'Connection: Upgrade', `Sec-WebSocket-Accept: ${digest}`, ...lines];
+  return `HTTP/1.1 101 Switching Protocols\r\n${fields.join('\r\n')}\r\n\r\n`;
+}
+
+export const cleanHead = (head) => head.replace(KEY, '<key>').split('\r\n');
+
+/** A client with its events in the lane `client`, and the promise of its 'close'. */
+export function connect(c, address, ...args) {
+  const ws = new c.WebSocket(address, ...args);
+  c.watch('client', ws, EVENTS);
+  c.teardown(() => ws.terminate());
+  return { ws, closed: next(ws, 'close') };
+}
+
+/** A client of an origin that answers with these lines behind the accepted key; both ends then close. */
+async function session(c, args, lines, act = () => {}, frames = Buffer.alloc(0)) {
+  const port = await c.origin((head, peer) => {
+    c.log('origin', 'request', cleanHead(head));
+    peer.send(Buffer.concat([Buffer.from(accept(head, ...lines)), frames]));
+    act(peer);
+  });
+  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, ...args);
+  await closed;
+  return ws;
+}
+
+const NO_DEFLATE = { perMessageDeflate: false };
+const CLOSE = frame(8, Buffer.from([3, 232]));
+const unmasked = (opcode, text) => Buffer.concat([Buffer.from([0x80 | opcode, text.length]), Buffer.from(text, 'latin1')]);
+const BYE = unmasked(8, '\x03\xe8');
+
+s.once('addresses that are none', (c) => {
+  for (const address of ['', 'foo', 'ws://', 'ws://a b', undefined, {}, 7, 'ftp://a', 'ws://a#b', 'ws+unix:', 'ws+unix:#', 'mailto:a']) {
+    c.log('thrown', outcome(() => new c.WebSocket(address)));
+  }
+});
+
+s.once('protocol versions and subprotocols that are none', (c) => {
+  for (const protocolVersion of [0, 12, '13', null]) {
+    c.log('thrown', outcome(() => new c.WebSocket('ws://127.0.0.1', { protocolVersion })));
+  }
+  for (const protocols of [[''], ['a', 'a'], ['a b'], 'a,b', ['a', ''], [7], ['a;'], ['é'], null]) {
+    c.log('thrown', outcome(() => new c.WebSocket('ws://127.0.0.1', protocols)));
+  }
+});
+
+s.once('new without arguments, and without new', (c) => {
+  c.log('thrown', outcome(() => new c.WebSocket()), outcome(() => c.WebSocket('ws://a')).replace(/'?WebSocket'?/, ''));
+});
+
+s.once('the request', (c) => session(c, [NO_DEFLATE], [], () => {}, BYE));
+s.once('the request: path, query and credentials', async (c) => {
+  const port = await c.origin((head, peer) => {
+    c.log('origin', 'request', cleanHead(head));
+    peer.send(Buffer.concat([Buffer.from(accept(head)), BYE]));
+  });
+  const { ws, closed } = connect(c, `ws://us%65r:p%40ss@127.0.0.1:${port}/path/x?a=b&c=%20`, NO_DEFLATE);
+  c.log('client', ws.url);
+  await closed;
+});
+s.once('the request: subprotocols, origin, headers, version 8', (c) =>
+  session(
+    c,
+    [['one', 'two'], { ...NO_DEFLATE, origin: 'https://o', headers: { 'X-Mine': '1', Cookie: 'a=b', Host: 'other' }, protocolVersion: 8 }],
+    ['Sec-WebSocket-Protocol: two'],
+    () => {},
+    BYE,
+  ),
+);
+s.once('the request: origin and auth', (c) =>
+  session(c, [undefined, { ...NO_DEFLATE, origin: 'https://o', auth: 'a:b', protocols: 'p' }], ['Sec-WebSocket-Protocol: p'], () => {}, BYE),
+);
+s.once('the request: headers that are the handshake', (c) =>
+  session(c, [{ ...NO_DEFLATE, headers: { Upgrade: 'mine', connection: 'x', 'Sec-WebSocket-Version': 1 } }], [], () => {}, BYE),
+);
+s.once('the request: an offer of compression', (c) => session(c, [], [], () => {}, BYE));
+s.once('the request: offers with parameters', (c) =>
+  session(
+    c,
+    [{ perMessageDeflate: { serverNoContextTakeover: true, clientNoContextTakeover: true, serverMaxWindowBits: 10, clientMaxWindowBits: 11 } }],
+    [],
+    () => {},
+    BYE,
+  ),
+);
+s.once('a URL object, an http: URL', async (c) => {
+  const port = await c.origin((head, peer) => peer.send(Buffer.concat([Buffer.from(accept(head)), BYE])));
+  for (const address of [new URL(`ws://127.0.0.1:${port}/a`), `http://127.0.0.1:${port}/b`, new URL(`http://127.0.0.1:${port}`)]) {
+    const { ws, closed } = connect(c, address, NO_DEFLATE);
+    c.log('client', ws.url, String(address));
+    await closed;
+  }
+});
+
+s.once('finishRequest', async (c) => {
+  const finishRequest = (request, ws) => {
+    c.log('finish', request instanceof http.ClientRequest, ws.readyState, request.getHeader('upgrade'));
+    request.setHeader('X-Late', 'yes');
+    setImmediate(() => request.end());
+  };
+  await session(c, [{ ...NO_DEFLATE, finishRequest }], [], () => {}, BYE);
+});
+
+s.once('fields and states from CONNECTING to CLOSED', async (c) => {
+  const port = await c.origin((head, peer) =>
+    peer.send(Buffer.concat([Buffer.from(accept(head, 'Sec-WebSocket-Protocol: p')), BYE])),
+  );
+  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}/x`, 'p', NO_DEFLATE);
+  const look = (where) =>
+    c.log('client', where, ws.readyState, ws.protocol, ws.extensions, ws.url, ws.bufferedAmount, ws._socket === null, ws._isServer);
+  look('new');
+  for (const event of ['upgrade', 'open', 'close']) ws.on(event, () => look(`in ${event}`));
+  c.log('client', ws.binaryType, ws.isPaused, ws.onopen);
+  await closed;
+});
+
+s.once('data before the connection is open', async (c) => {
+  const port = await c.origin((head, peer) => peer.send(Buffer.concat([Buffer.from(accept(head)), BYE])));
+  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
+  for (const method of ['send', 'ping', 'pong']) c.log('client', outcome(() => ws[method]('x')));
+  c.log('client', outcome(() => ws.pause()), outcome(() => ws.resume()), ws.isPaused, ws.bufferedAmount);
+  await closed;
+});
+
+s.once('messages of both directions', async (c) => {
+  const port = await c.origin(async (head, peer) => {
+    await peer.send(accept(head));
+    await peer.send(Buffer.concat([unmasked(1, 'text'), unmasked(2, 'bytes'), unmasked(9, 'ping'), unmasked(10, 'pong')]));
+    await peer.frames(5);
+    c.log('origin', 'frames', unmaskedList(peer.body));
+    await peer.send(BYE);
+  });
+  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
+  ws.on('open', () => {
+    ws.send('from the client');
+    ws.send(Buffer.from([1, 2, 3]), { fin: false });
+    ws.ping('p');
+    ws.send('end');
+  });
+  await closed;
+});
+
+s.once('the masks: generateMask, mask false, and data that stays as it is', async (c) => {
+  const port = await c.origin(async (head, peer) => {
+    await peer.send(accept(head));
+    await peer.frames(4);
+    c.log('origin', 'frames', peer.body);
+    await peer.send(BYE);
+  });
+  let calls = 0;
+  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, {
+    ...NO_DEFLATE,
+    generateMask: (key) => { key.fill(++calls); },
+  });
+  const data = Buffer.from('data of the user');
+  ws.on('open', () => {
+    ws.send(data);
+    ws.send('text');
+    ws.send('unmasked', { mask: false });
+    ws.ping('ping', true);
+  });
+  await closed;
+  c.log('client', data, calls);
+});
+
+s.once('close() by the client', async (c) => {
+  const port = await c.origin(async (head, peer) => {
+    await peer.send(accept(head));
+    await peer.frames(1);
+    c.log('origin', 'frames', unmaskedList(peer.body));
+    await peer.send(unmasked(8, '\x0f\xa0bye'));
+  });
+  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
+  ws.on('open', () => ws.close(4000, 'bye'));
+  await closed;
+});
+
+s.once('a client waits for the server to end the connection', async (c) => {
+  const port = await c.origin(async (head, peer) => {
+    await peer.send(accept(head));
+    await peer.send(BYE);
+    await peer.frames(1);
+    await peer.ended();
+    c.log('origin', 'the client has ended');
+  });
+  const { closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
+  await closed;
+});
+
+s.once('closeTimeout of a client', async (c) => {
+  const port = await c.origin((head, peer) => peer.send(accept(head)));
+  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, { ...NO_DEFLATE, closeTimeout: 30 });
+  ws.on('open', () => ws.close());
+  await closed;
+});
+
+s.once('masked frames, a reserved bit and others errors of a server', async (c) => {
+  for (const bytes of [frame(1, 'masked'), Buffer.from('9100', 'hex'), Buffer.from('8300', 'hex'), CLOSE, Buffer.from('8101ff', 'hex')]) {
+    await session(c, [NO_DEFLATE], [], () => {}, bytes);
+  }
+});
+
+s.once('maxPayload of a client', (c) => session(c, [{ ...NO_DEFLATE, maxPayload: 3 }], [], () => {}, unmasked(1, 'four')));
+
+s.once('allowSynchronousEvents false of a client', (c) =>
+  session(c, [{ ...NO_DEFLATE, allowSynchronousEvents: false }], [], () => {}, Buffer.concat([unmasked(1, 'a'), unmasked(1, 'b'), BYE])),
+);
+
+s.once('the server just ends', (c) => session(c, [NO_DEFLATE], [], (peer) => peer.end()));
+s.once('the server resets', (c) => session(c, [NO_DEFLATE], [], (peer) => peer.bytes(1).then(() => {}) && setImmediate(() => peer.reset())));
+
+s.once('terminate() of an open client', async (c) => {
+  const port = await c.origin((head, peer) => peer.send(accept(head)));
+  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
+  ws.on('open', () => {
+    ws.terminate();
+    c.log('client', ws.readyState);
+  });
+  await closed;
+});
+
+s.once('a client and a server of the same implementation', async (c) => {
+  const { wss, port } = await c.listen();
+  wss.on('connection', (ws, request) => {
+    c.watch('server', ws);
+    c.log('server', request.url, ws.protocol);
+    ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary }));
+  });
+  const { ws, closed } = connect(c, `ws://127.0.0.1:${port}/echo`, ['p'], NO_DEFLATE);
+  ws.on('open', () => ws.send('echo'));
+  ws.on('message', () => ws.close(1000, 'done'));
+  const [[server]] = await Promise.all([next(wss, 'connection'), closed]);
+  if (server.readyState !== server.CLOSED) await next(server, 'close');
+});

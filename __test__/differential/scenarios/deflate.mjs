@@ -1,0 +1,187 @@
+// permessage-deflate: what is agreed on, and compressed messages of both directions.
+import zlib from 'node:zlib';
+
+import { frame } from '../../helpers/clients.mjs';
+import { section } from '../scenario.mjs';
+import { outcome } from '../show.mjs';
+
+const s = section('deflate');
+export default s;
+
+/** The ways in over which there is compression. */
+const scenario = s.over('port');
+
+const OFFER = 'permessage-deflate; client_max_window_bits';
+const CLOSE = frame(8, Buffer.from([3, 232]));
+
+const raw = (text, options) => zlib.deflateRawSync(text, { finishFlush: zlib.constants.Z_SYNC_FLUSH, ...options }).subarray(0, -4);
+
+/** A compressed frame of a client. */
+const compressed = (opcode, data, fin = true) => {
+  const bytes = frame(opcode, data, fin);
+  bytes[0] |= 0x40;
+  return bytes;
+};
+
+const offering = (header) => ({ request: { 'Sec-WebSocket-Extensions': header } });
+const ALL = { threshold: 0 };
+
+/** The answers to offers. */
+async function negotiate(c, perMessageDeflate, ...offers) {
+  const { wss, port } = await c.listen({ perMessageDeflate });
+  wss.on('connection', (ws) => {
+    c.log('server', 'extensions', ws.extensions);
+    ws.terminate();
+  });
+  for (const offer of offers) {
+    const peer = await c.peer(port);
+    await peer.upgrade({ 'Sec-WebSocket-Extensions': offer });
+    await peer.closed();
+    c.log('peer', offer, peer.head);
+  }
+}
+
+scenario('offers and answers', (c) =>
+  negotiate(
+    c,
+    true,
+    'permessage-deflate',
+    OFFER,
+    'permessage-deflate; client_max_window_bits=10',
+    'permessage-deflate; server_max_window_bits=10; client_no_context_takeover',
+    'permessage-deflate; server_no_context_takeover',
+    'foo, permessage-deflate; server_max_window_bits=12, permessage-deflate',
+    'foo',
+  ),
+);
+scenario('offers that are refused', (c) =>
+  negotiate(
+    c,
+    true,
+    'permessage-deflate; foo',
+    'permessage-deflate; server_max_window_bits=7',
+    'permessage-deflate; server_max_window_bits',
+    'permessage-deflate; server_max_window_bits=10; server_max_window_bits=11',
+    'permessage-deflate; server_no_context_takeover=1',
+    'permessage-deflate;',
+    '',
+    ',',
+  ),
+);
+scenario('the server asks for no context takeover and smaller windows', (c) =>
+  negotiate(c, { serverNoContextTakeover: true, clientNoContextTakeover: true, serverMaxWindowBits: 10, clientMaxWindowBits: 11 }, 'permessage-deflate', OFFER),
+);
+scenario('the server refuses parameters', (c) =>
+  negotiate(
+    c,
+    { serverNoContextTakeover: false, serverMaxWindowBits: false, clientMaxWindowBits: false },
+    'permessage-deflate; server_no_context_takeover',
+    'permessage-deflate; server_max_window_bits=10',
+    'permessage-deflate; server_max_window_bits=10, permessage-deflate',
+  ),
+);
+scenario('no answer without an offer', (c) => negotiate(c, true, 'x-webkit-deflate-frame'));
+scenario("'wsClientError' for an extension header", async (c) => {
+  const { wss, port } = await c.listen({ perMessageDeflate: true });
+  wss.on('wsClientError', (error, socket) => {
+    c.log('server', error);
+    socket.end('HTTP/1.1 400 Mine\r\n\r\n');
+  });
+  const peer = await c.peer(port);
+  await peer.upgrade({ 'Sec-WebSocket-Extensions': 'permessage-deflate; foo' });
+  await peer.closed();
+});
+
+/** A session with compression. */
+const session = (title, options, act, offer = OFFER) =>
+  scenario(title, (c) => c.session({ perMessageDeflate: options }, (one) => act(one, c), offering(offer)));
+
+session('compressed messages come in plain', ALL, ({ peer }) =>
+  peer.send(Buffer.concat([compressed(1, raw('hello')), compressed(2, raw('')), frame(1, 'plain'), CLOSE])),
+);
+session('a compressed message in fragments', ALL, ({ peer }) => {
+  const data = raw('a message in three fragments');
+  return peer.send(
+    Buffer.concat([compressed(1, data.subarray(0, 5), false), frame(9, 'p'), frame(0, data.subarray(5, 9), false), frame(0, data.subarray(9)), CLOSE]),
+  );
+});
+session('the peer uses its context', ALL, ({ peer }) => {
+  const deflate = zlib.deflateRawSync(Buffer.from('hello hello'), { finishFlush: zlib.constants.Z_SYNC_FLUSH });
+  return peer.send(Buffer.concat([compressed(1, deflate.subarray(0, -4)), compressed(1, raw('again', { dictionary: Buffer.from('hello hello') })), CLOSE]));
+});
+session('messages leave compressed, small ones too with context takeover', true, async ({ ws, peer }) => {
+  ws.send('hello');
+  ws.send('hello');
+  ws.send(Buffer.from('bytes'));
+  ws.send('');
+  ws.close(1000);
+  await peer.frames(5);
+  await peer.send(CLOSE);
+});
+session('the threshold, where the server has no context takeover', { threshold: 5, serverNoContextTakeover: true }, async ({ ws, peer }) => {
+  ws.send('four');
+  ws.send('fives');
+  ws.send('fi', { fin: false });
+  ws.send('x'.repeat(20));
+  ws.close(1000);
+  await peer.frames(5);
+  await peer.send(CLOSE);
+});
+session('compress false, and fragments', ALL, async ({ ws, peer }) => {
+  ws.send('plain', { compress: false });
+  ws.send('a', { fin: false });
+  ws.send('b', { fin: false, compress: false });
+  ws.send('c');
+  ws.send('a', { fin: false, compress: false });
+  ws.send('b', { compress: true });
+  ws.close(1000);
+  await peer.frames(7);
+  await peer.send(CLOSE);
+});
+session('order: compressed messages, pings, callbacks, close', ALL, async ({ ws, peer }, c) => {
+  ws.send('first', (error) => c.log('callbacks', 'first', error));
+  ws.ping('ping', undefined, (error) => c.log('callbacks', 'ping', error));
+  ws.send('second', { compress: false }, (error) => c.log('callbacks', 'second', error));
+  ws.close(1000, 'last');
+  await peer.frames(4);
+  await peer.send(CLOSE);
+});
+session('what is not deflate', ALL, ({ peer }) => peer.send(compressed(1, Buffer.from('ffffff', 'hex'))));
+session('RSV1 of a continuation', ALL, ({ peer }) => peer.send(Buffer.concat([frame(1, 'a', false), compressed(0, 'b')])));
+session('RSV1 of a control frame', ALL, ({ peer }) => peer.send(compressed(9, 'p')));
+session('invalid UTF-8 that was compressed', ALL, ({ peer }) => peer.send(compressed(1, raw(Buffer.from('c328', 'hex')))));
+
+scenario('inflated above maxPayload', (c) =>
+  c.session({ perMessageDeflate: true, maxPayload: 50 }, ({ peer }) => peer.send(compressed(1, raw('x'.repeat(51)))), offering(OFFER)),
+);
+scenario('compression off: RSV1 is refused', (c) =>
+  c.session({}, ({ ws, peer }) => {
+    c.log('server', ws.extensions);
+    return peer.send(compressed(1, raw('x')));
+  }, offering(OFFER)),
+);
+scenario('allowSynchronousEvents false with compression', (c) =>
+  c.session(
+    { perMessageDeflate: ALL, allowSynchronousEvents: false },
+    ({ peer }) => peer.send(Buffer.concat([compressed(1, raw('a')), frame(1, 'b'), compressed(2, raw('c')), CLOSE])),
+    offering(`${OFFER}; client_no_context_takeover`),
+  ),
+);
+scenario('terminate() while a message is being compressed', async (c) => {
+  const { ws, closed } = await c.open({ perMessageDeflate: ALL }, offering(OFFER));
+  const called = new Promise((resolve) => {
+    ws.send('x'.repeat(2_000_000), (error) => c.log('callbacks', 'first', error instanceof Error));
+    ws.send('y', (error) => {
+      c.log('callbacks', 'second', error instanceof Error);
+      resolve();
+    });
+  });
+  ws.terminate();
+  await Promise.all([closed, called]);
+});
+
+s.once('options that zlib does not take', (c) => {
+  for (const perMessageDeflate of [{ serverMaxWindowBits: 10 }, {}, { zlibDeflateOptions: { level: 9 } }, { concurrencyLimit: 3 }]) {
+    c.log('made', outcome(() => new c.WebSocketServer({ noServer: true, perMessageDeflate }).options.perMessageDeflate));
+  }
+});
