@@ -98,6 +98,33 @@ test('captureRejections of node:events is heeded', async (t) => {
   t.deepEqual(lines, ['error rejected']);
 });
 
+// J03.
+test('an async handler that rejects is an unhandled rejection, and the next message comes', async (t) => {
+  const { code, lines } = await run(`
+    process.on('unhandledRejection', (error) => console.log(error.message));
+    const start = (socket) => socket.write(Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
+    server.on('connection', (ws) => {
+      ws.on('message', async (data) => {
+        if (String(data) === 'a') throw new Error('rejected');
+        console.log('message ' + data);
+        setImmediate(() => process.exit(0));
+      });
+    });
+  `);
+  t.is(code, 0);
+  t.deepEqual(lines.sort(), ['message b', 'rejected']);
+});
+
+// J04.
+test("what a peer does wrong is an uncaught exception where nobody listens to 'error'", async (t) => {
+  const { code, lines } = await run(`
+    const start = (socket) => socket.write(frame(3, ''));
+    server.on('connection', () => {});
+  `);
+  t.is(code, 1);
+  t.true(lines.some((line) => line.includes('Invalid WebSocket frame: invalid opcode 3')), lines.join('\n'));
+});
+
 // J02.
 ownOnly('a handler that throws does not lose the rest, nor the order', async (t) => {
   const { code, lines } = await run(`
