@@ -287,7 +287,8 @@ impl<C: Consumer> Reactor<C> {
             connection.dead |= event.is_error();
             // Those on the list have had their share of this turn.
             if !connection.queued {
-                self.guarded(slot, |reactor| reactor.read_and_tell(slot, closed));
+                let to_end = closed || event.is_priority();
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
             }
         }
     }

@@ -18,6 +18,7 @@ mod listeners;
 mod order;
 mod panics;
 mod pressure;
+mod rows;
 mod server;
 mod silence;
 mod turns;
