@@ -1,13 +1,14 @@
 /// <reference types="node" />
 
 import { EventEmitter } from 'node:events';
-import { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http';
+import { ClientRequest, IncomingMessage } from 'node:http';
 import { Duplex, DuplexOptions } from 'node:stream';
 
 import * as client from './types/client';
 import * as deflate from './types/deflate';
-import * as prepared from './types/prepared';
+import * as sending from './types/sending';
 import * as tools from './types/tools';
+import * as verify from './types/verify';
 
 /**
  * A connection: one that the server makes, or a client.
@@ -174,31 +175,9 @@ declare namespace WebSocket {
   type BinaryType = 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
   /** Data of a 'message' event, by binaryType. */
   type RawData = Buffer | ArrayBuffer | Buffer[] | Blob;
-  /** What can be sent. Text becomes a text message, everything else a binary one. */
-  type Data =
-    | string
-    | number
-    | ArrayBuffer
-    | ArrayBufferView
-    | Blob
-    | readonly number[]
-    | { valueOf(): string }
-    | { type: 'Buffer'; data: readonly number[] }
-    | null
-    | undefined
-    | false;
+  type Data = sending.Data;
   type SendCallback = (error?: Error) => void;
-
-  interface SendOptions {
-    /** Default: true unless the data is text. */
-    binary?: boolean;
-    /** Compress if permessage-deflate was negotiated. Default: true */
-    compress?: boolean;
-    /** Whether this is the last fragment of the message. Default: true */
-    fin?: boolean;
-    /** Default: as the role demands. The reactor's connections ignore it. */
-    mask?: boolean;
-  }
+  type SendOptions = sending.SendOptions;
 
   type ClientOptions = client.ClientOptions<WebSocketAlias>;
 
@@ -231,20 +210,9 @@ declare namespace WebSocket {
     error: ErrorEvent;
   }
 
-  interface VerifyInfo {
-    /** The `Origin` header (`Sec-WebSocket-Origin` for version 8). */
-    origin: string;
-    /** Whether the connection is encrypted. */
-    secure: boolean;
-    req: IncomingMessage;
-  }
-
-  type VerifyClientSync = (info: VerifyInfo) => boolean;
-  /** `code` is the HTTP status of a refusal (default 401), `message` its body, `headers` more header fields. */
-  type VerifyClientAsync = (
-    info: VerifyInfo,
-    callback: (verified: boolean, code?: number, message?: string, headers?: OutgoingHttpHeaders) => void,
-  ) => void;
+  type VerifyInfo = verify.VerifyInfo;
+  type VerifyClientSync = verify.VerifyClientSync;
+  type VerifyClientAsync = verify.VerifyClientAsync;
 
   interface ServerOptions {
     /** Port to listen on; 0 for any free one. */
@@ -396,19 +364,12 @@ declare namespace WebSocket {
   const extension: typeof tools.extension;
 
   /** A stream over a WebSocket: each chunk that is written is a message; what comes can be read. */
-  type PreparedMessage = prepared.PreparedMessage;
-  export import prepare = prepared.prepare;
+  type PreparedMessage = sending.PreparedMessage;
+  export import prepare = sending.prepare;
 
   function createWebSocketStream(ws: WebSocketAlias, options?: DuplexOptions): Duplex;
 
-  namespace subprotocol {
-    /**
-     * The names in a `Sec-WebSocket-Protocol` header.
-     *
-     * @throws {SyntaxError} When it is no list of tokens, or names one twice
-     */
-    function parse(header: string): Set<string>;
-  }
+  const subprotocol: typeof tools.subprotocol;
 }
 
 export = WebSocket;

@@ -154,3 +154,12 @@ test('the _final of a stream may be called without its object', async (t) => {
   await once(stream, 'close');
   t.true(isCalled);
 });
+
+test('_socket.resetAndDestroy() resets the connection', async (t) => {
+  const { client, ws } = await pair(t);
+  const failed = once(client._socket, 'error');
+  const closed = once(ws, 'close');
+  ws._socket.resetAndDestroy();
+  t.is((await failed)[0].code, 'ECONNRESET');
+  t.is((await closed)[0], 1006);
+});

@@ -159,7 +159,9 @@ class AdoptedSocket extends /** @type {any} */ (net.Socket) {
     return this;
   }
 
+  /** Closes the connection with a reset. */
   resetAndDestroy() {
+    if (!this.destroyed) control.reset(this[kState].ws);
     return this.destroy();
   }
 

@@ -9,6 +9,7 @@ const {
   OUT_FLAG_WANT_SENT,
   OUT_KEEP_ALIVE,
   OUT_NO_DELAY,
+  OUT_TERMINATE,
   OUT_WRITE,
 } = require('./constants');
 const outbox = require('./outbox');
@@ -42,6 +43,15 @@ function write(owner, data, encoding, callback) {
  */
 function end(owner, callback) {
   outbox.pushEmpty(owner._slot, owner._generation, OUT_END | wantSent(owner, callback));
+}
+
+/**
+ * Closes the connection with a reset.
+ *
+ * @param {any} owner
+ */
+function reset(owner) {
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_TERMINATE | (OUT_FLAG_FIN << 8));
 }
 
 /**
@@ -179,6 +189,7 @@ module.exports = {
   bytesRead,
   bytesWritten,
   end,
+  reset,
   setKeepAlive,
   setNoDelay,
   setReferenced,

@@ -236,7 +236,9 @@ class Socket extends EventEmitter {
     this.end();
   }
 
+  /** Closes the connection with a reset. */
   resetAndDestroy() {
+    if (!this.destroyed) control.reset(this._owner);
     return this.destroy();
   }
 

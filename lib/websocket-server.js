@@ -52,8 +52,7 @@ class WebSocketServer extends EventEmitter {
     // The path that the reactor checks by itself.
     this._nativePath = this.options.path;
     this._listenerId = -1;
-    // Those that take connections of the listener.
-    this._reactors = 0;
+    this._reactors = 0; // that take connections of the listener
     this._address = null;
     this._connections = 0;
     this._ask = -1;
@@ -67,8 +66,7 @@ class WebSocketServer extends EventEmitter {
     this._listens = this.options.port != null;
     /** What stands for that listener. @type {any} */
     this._listener = null;
-    /** @type {any} */
-    this._server = undefined;
+    this._server = /** @type {any} */ (undefined);
     watch(this.options, () => this._updateAsk());
     if (this._listens) {
       if (typeof callback === 'function') this.once('listening', callback);

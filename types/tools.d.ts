@@ -96,3 +96,12 @@ export namespace extension {
   function parse(header: string): Record<string, Array<Record<string, Array<string | true>>>>;
   function format(extensions: Record<string, any>): string;
 }
+
+export namespace subprotocol {
+  /**
+   * The names in a `Sec-WebSocket-Protocol` header.
+   *
+   * @throws {SyntaxError} When it is no list of tokens, or names one twice
+   */
+  function parse(header: string): Set<string>;
+}

@@ -7,7 +7,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use napi::bindgen_prelude::Function;
+use napi::bindgen_prelude::{Function, Uint8ArraySlice};
 use napi::{Env, Result};
 
 use crate::bridge::batch::Batch;
@@ -67,6 +67,11 @@ impl Crossing {
 
     /// Hands what the arena holds, and the large payloads, to the reactor.
     pub(super) fn flush(&mut self) -> Result<()> {
+        self.flush_with(None)
+    }
+
+    /// As `flush`; `last` is the payload of the arena's last record. Only for a reactor without a thread.
+    fn flush_with(&mut self, last: Option<&[u8]>) -> Result<()> {
         let used = self.words.replace(FLUSHED_BYTES, 0) as usize;
         self.words.replace(FLUSHED_NEXT, 0);
         if used == 0 {
@@ -74,7 +79,7 @@ impl Crossing {
         }
         let large = std::mem::take(&mut self.large);
         let Some(arena) = self.arena.take() else { return Ok(()) };
-        let Flushed { next, wanting, outcome } = self.drive.flush(Arena { memory: arena, used, large });
+        let Flushed { next, wanting, outcome } = self.drive.flush(Arena { memory: arena, used, large }, last);
         self.words.replace(FLUSHED_NEXT, if wanting { 0 } else { next.id() + 1 });
         self.arena = Some(next);
         outcome
@@ -147,4 +152,16 @@ pub(super) fn function<'env, T: napi::bindgen_prelude::ToNapiValue + 'static>(
 ) -> Result<Function<'env, (), T>> {
     let crossing = crossing.clone();
     env.create_function_from_closure(name, move |_| step(&mut crossing.borrow_mut()))
+}
+
+/// The function that flushes, with its argument as the payload of the last record.
+pub(super) fn flush_with<'env>(
+    env: &'env Env,
+    crossing: &Rc<RefCell<Crossing>>,
+) -> Result<Function<'env, (), ()>> {
+    let crossing = crossing.clone();
+    env.create_function_from_closure("flushWith", move |context| {
+        let last: Uint8ArraySlice<'_> = context.get(0)?;
+        crossing.borrow_mut().flush_with(Some(&last))
+    })
 }

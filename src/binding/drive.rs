@@ -72,8 +72,13 @@ impl Drive {
         }
     }
 
-    /// Hands the records of an arena over.
-    pub(super) fn flush(&self, mut arena: Arena) -> Flushed {
+    /// Whether there is no thread.
+    pub(super) fn is_inline(&self) -> bool {
+        matches!(self, Self::Inline(_))
+    }
+
+    /// Hands the records of an arena over. Without a thread `last` may be the payload of its last record.
+    pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Flushed {
         match self {
             Self::Threads(threads) if threads.count() == 1 => threads.flush(arena),
             Self::Threads(threads) => {
@@ -83,7 +88,7 @@ impl Drive {
             }
             Self::Inline(inline) => {
                 let large = std::mem::take(&mut arena.large);
-                inline.flush(arena.bytes(), large);
+                inline.flush(arena.bytes(), large, last);
                 Flushed { next: arena.memory, wanting: false, outcome: Ok(()) }
             }
         }

@@ -86,10 +86,10 @@ impl Inline {
         self.tell_later();
     }
 
-    /// As a chunk of these bytes and large payloads.
-    pub(super) fn flush(&self, bytes: &[u8], large: Vec<Vec<u8>>) {
+    /// As a chunk of these bytes and large payloads, of which `last` is the last.
+    pub(super) fn flush(&self, bytes: &[u8], large: Vec<Vec<u8>>, last: Option<&[u8]>) {
         self.run(|reactor| {
-            reactor.serve_records(bytes, large);
+            reactor.serve_records(bytes, large, last);
             Ok(())
         });
         self.tell_later();

@@ -133,14 +133,18 @@ fn listen_error(env: &Env, error: &io::Error, host: Option<&str>, port: u16) -> 
     };
     let host = host.unwrap_or("::");
     let errno = -error.raw_os_error().unwrap_or(0);
-    let message = format!("listen {code}: {sentence} {host}:{port}");
+    // As in Node, a port that was left to the system is not told.
+    let place = if port == 0 { host.to_owned() } else { format!("{host}:{port}") };
+    let message = format!("listen {code}: {sentence} {place}");
     let throw = || {
         let mut object = env.create_error(Error::new(Status::GenericFailure, message.clone()))?;
         object.set("code", code)?;
         object.set("errno", errno)?;
         object.set("syscall", "listen")?;
         object.set("address", host)?;
-        object.set("port", u32::from(port))?;
+        if port != 0 {
+            object.set("port", u32::from(port))?;
+        }
         env.throw(object.to_unknown())
     };
     match throw() {

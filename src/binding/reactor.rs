@@ -16,7 +16,7 @@ use crate::engine::{MessageKind, Prepared};
 use crate::reactor::{Adoption, Command, ConnectionId, HEADROOM, Link, ListenerConfig, ReactorConfig, Spin};
 
 use super::adopt;
-use super::crossing::{Crossing, function};
+use super::crossing::{Crossing, flush_with, function};
 use super::deflate::NegotiatedDeflate;
 use super::drive::Drive;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
@@ -104,7 +104,7 @@ impl JsReactor {
     /// Closes a listener; a record of each reactor says when it is done there.
     #[napi(catch_unwind)]
     pub fn close_listener(&self, id: u32) -> Result<()> {
-        (0..self.drive.count()).try_for_each(|number| self.drive.submit(number, Command::CloseListener(id)))
+        self.submit_all(|| Command::CloseListener(id))
     }
 
     /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own: writes `response`, and takes
@@ -163,6 +163,13 @@ impl JsReactor {
         function(env, "flush", &self.crossing, Crossing::flush)
     }
 
+    /// The function that does the same, and takes its argument for the payload of the last record, which is a large one: from
+    /// where it is, without a copy. Null where that cannot be.
+    #[napi(catch_unwind)]
+    pub fn flush_with<'env>(&self, env: &'env Env) -> Result<Option<Function<'env, (), ()>>> {
+        self.drive.is_inline().then(|| flush_with(env, &self.crossing)).transpose()
+    }
+
     /// Copies the bytes of the batch that was drained last, which are in no lent memory.
     #[napi(catch_unwind)]
     pub fn copy_bytes(&self, mut into: Uint8ArraySlice<'_>, offset: u32) -> Result<()> {
@@ -218,15 +225,14 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn prepare(&self, id: u32, is_text: bool, compress: bool, data: &[u8]) -> Result<()> {
         let kind = if is_text { MessageKind::Text } else { MessageKind::Binary };
-        (0..self.drive.count()).try_for_each(|number| {
-            self.drive.submit(number, Command::Prepare(id, Box::new(Prepared::new(kind, data, compress))))
-        })
+        let prepared = Prepared::new(kind, data, compress);
+        self.submit_all(|| Command::Prepare(id, Box::new(prepared.clone())))
     }
 
     /// Frees the message; no record that names it may come after this.
     #[napi(catch_unwind)]
     pub fn forget(&self, id: u32) -> Result<()> {
-        (0..self.drive.count()).try_for_each(|number| self.drive.submit(number, Command::Forget(id)))
+        self.submit_all(|| Command::Forget(id))
     }
 
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.
@@ -270,6 +276,10 @@ impl JsReactor {
     #[napi(getter, catch_unwind)]
     pub fn count(&self) -> u32 {
         self.drive.count() as u32
+    }
+
+    fn submit_all(&self, command: impl Fn() -> Command) -> Result<()> {
+        (0..self.drive.count()).try_for_each(|number| self.drive.submit(number, command()))
     }
 
     /// Which reactor has the listener.

@@ -160,7 +160,7 @@ layout! {
     OUT_PONG: u8 = 4;
     /// Send a close frame. aux: status code, 0 for an empty frame. Payload: the reason.
     OUT_CLOSE: u8 = 5;
-    /// Destroy the socket.
+    /// Destroy the socket. [`OUT_FLAG_FIN`]: the peer gets a reset, and nothing that waits.
     OUT_TERMINATE: u8 = 6;
     /// Stop reading.
     OUT_PAUSE: u8 = 7;

@@ -10,7 +10,7 @@ use super::{EncodedHeader, Engine, MessageKind};
 const MOST_COMPRESSED: usize = 16;
 
 /// A whole message, as a server sends it.
-#[derive(Debug)]
+#[derive(Clone, Debug)]
 pub struct Prepared {
     kind: MessageKind,
     /// Where permessage-deflate is on.

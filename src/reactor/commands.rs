@@ -23,20 +23,20 @@ use super::{Reactor, upgrade};
 impl<C: Consumer> Reactor<C> {
     /// Applies the records of a chunk in order and gives its buffer back.
     pub(super) fn on_chunk(&mut self, chunk: Chunk) {
-        self.on_records(&chunk.bytes, chunk.large);
+        self.on_records(&chunk.bytes, chunk.large, None);
         self.shared.outbox.recycle(chunk.bytes);
     }
 
     /// Applies the records of an arena in order and gives its memory back.
     pub(super) fn on_arena(&mut self, mut arena: Arena) {
         let large = std::mem::take(&mut arena.large);
-        self.on_records(arena.bytes(), large);
+        self.on_records(arena.bytes(), large, None);
         self.shared.outbox.give_back(arena.memory);
     }
 
-    /// Applies records in order; `large` are the payloads of those that say so.
-    pub(super) fn on_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>) {
-        let mut records = Records { records: OutRecords::new(bytes), bytes, large: large.into_iter() };
+    /// Applies records in order; `large` are the payloads of those that say so, `last` is that of one behind them.
+    pub(super) fn on_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>, last: Option<&[u8]>) {
+        let mut records = Records { records: OutRecords::new(bytes), bytes, large: large.into_iter(), last };
         // A panic in a record leaves the following ones where they are.
         while let Some(first) = records.next() {
             self.guarded(first.0.slot, |reactor| reactor.on_run(first, &mut records));
@@ -87,6 +87,7 @@ struct Records<'a> {
     records: OutRecords<'a>,
     bytes: &'a [u8],
     large: std::vec::IntoIter<Vec<u8>>,
+    last: Option<&'a [u8]>,
 }
 
 impl<'a> Records<'a> {
@@ -94,8 +95,12 @@ impl<'a> Records<'a> {
     fn next(&mut self) -> Option<(OutRecord, Outbound<'a>)> {
         let record = self.records.next()?;
         // Taken even when the connection is gone, or the next record would get this one's payload.
-        let owned = if record.is_large() { Some(self.large.next().unwrap_or_default()) } else { None };
-        let bytes = self.bytes.get(record.range.clone()).unwrap_or_default();
+        let owned = if record.is_large() { self.large.next() } else { None };
+        let bytes = match record.is_large() && owned.is_none() {
+            true => self.last.take(),
+            false => self.bytes.get(record.range.clone()),
+        };
+        let bytes = bytes.unwrap_or_default();
         let more = self.records.peek_slot() == Some(record.slot);
         Some((record, Outbound { bytes, owned, more }))
     }
@@ -103,7 +108,7 @@ impl<'a> Records<'a> {
 
 /// What a record brings along.
 struct Outbound<'a> {
-    /// The payload in the chunk.
+    /// The payload in the chunk, or wherever its sender has it.
     bytes: &'a [u8],
     /// The payload if it is a large one.
     owned: Option<Vec<u8>>,
@@ -196,6 +201,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
             session.account(wire_len(if code.is_some() { bytes.len() + 2 } else { 0 }, false));
             session.close(code, bytes);
         }
+        OUT_TERMINATE if fin => session.reset(),
         OUT_TERMINATE => session.terminate(),
         OUT_PAUSE => session.pause(),
         OUT_RESUME => session.resume(),

@@ -44,9 +44,10 @@ impl<C: Consumer> Reactor<C> {
         self.between_turns(|reactor| reactor.on_command(command));
     }
 
-    /// As a chunk of these bytes and large payloads.
-    pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>) {
-        self.between_turns(|reactor| reactor.on_records(bytes, large));
+    /// As a chunk of these bytes and large payloads. `last` is the payload of the last large record; what the kernel does not
+    /// take of it at once is copied.
+    pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>, last: Option<&[u8]>) {
+        self.between_turns(|reactor| reactor.on_records(bytes, large, last));
     }
 
     /// The consumer has taken something: goes on with the sockets that waited for it.

@@ -152,6 +152,14 @@ impl Session<'_> {
         self.work.doomed.push(self.id.slot);
     }
 
+    /// Destroys the connection with a reset: what waits is lost, and the peer sees an error.
+    pub fn reset(&mut self) {
+        let _gone_anyway = SockRef::from(&self.connection.stream).set_linger(Some(Duration::ZERO));
+        if !std::mem::replace(&mut self.connection.doomed, true) {
+            self.work.doomed.push(self.id.slot);
+        }
+    }
+
     /// Stops reading the socket; TCP then holds the peer back. What has been read already is still reported.
     pub fn pause(&mut self) {
         self.connection.paused = true;

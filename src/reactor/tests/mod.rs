@@ -14,6 +14,7 @@ mod frames;
 mod group;
 mod handshake;
 mod identity;
+mod inline;
 mod listeners;
 mod order;
 mod panics;

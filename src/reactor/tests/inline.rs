@@ -1,0 +1,106 @@
+//! A reactor that the loop of another program drives.
+
+use std::time::Duration;
+
+use super::server::reactor;
+use super::turns::until;
+use super::*;
+use crate::bridge::chunk::Chunk;
+use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_FIN, OUT_TEXT};
+use crate::reactor::{Command, Due, ListenerConfig};
+
+#[test]
+fn what_is_sent_between_turns_is_written_at_once() {
+    let (mut reactor, address, seen) = reactor(Setup::default());
+    let mut client = Client::connect(address);
+    client.write(UPGRADE.as_bytes());
+    let mut opened = None;
+    until(&mut reactor, |_| {
+        opened = opened.or_else(|| seen.try_recv().ok().map(|(id, _)| id));
+        opened.is_some()
+    });
+    client.expect_text(client::SWITCHED);
+    let to = opened.map(|id| (id.slot, id.generation)).unwrap();
+
+    let mut chunk = Chunk::default();
+    chunk.push_record(to, OUT_TEXT, OUT_FLAG_FIN, 0, b"hi");
+    reactor.serve_records(&chunk.bytes, Vec::new(), None);
+    client.expect("81 02 'hi'");
+
+    // Large payloads in the order of their records, the borrowed one last.
+    let mut chunk = Chunk::default();
+    chunk.push_large(
+        to,
+        OUT_TEXT,
+        OUT_FLAG_FIN,
+        0,
+        [vec![0; crate::reactor::HEADROOM], b"first".to_vec()].concat(),
+    );
+    chunk.push_large(to, OUT_BINARY, OUT_FLAG_FIN, 0, Vec::new());
+    let large = vec![std::mem::take(&mut chunk.large).remove(0)];
+    reactor.serve_records(&chunk.bytes, large, Some(&[7; 20_000]));
+    client.expect("81 05 'first' 82 7e 4e20");
+    assert_eq!(client.read(20_000), [7; 20_000]);
+
+    // What the kernel does not take at once is copied.
+    let mut chunk = Chunk::default();
+    chunk.push_large(to, OUT_BINARY, OUT_FLAG_FIN, 0, Vec::new());
+    let payload = vec![9; 16 << 20];
+    reactor.serve_records(&chunk.bytes, Vec::new(), Some(&payload));
+    drop(payload);
+    let reader = std::thread::spawn(move || client.read(10 + (16 << 20)));
+    until(&mut reactor, |_| reader.is_finished());
+    assert!(reader.join().unwrap()[10..].iter().all(|&byte| byte == 9));
+}
+
+#[test]
+fn it_says_when_it_wants_its_next_turn() {
+    let config = ListenerConfig { handshake_timeout: Duration::from_secs(5), ..ListenerConfig::default() };
+    let (mut reactor, address, _seen) = reactor(Setup { listener: config, ..Setup::default() });
+    reactor.run_once(Some(Duration::ZERO)).unwrap();
+    assert_eq!(reactor.rest(), Due::Never);
+    let _silent = Client::connect(address);
+    until(&mut reactor, |reactor| reactor.connections() == 1);
+    let Due::At(at) = reactor.rest() else { panic!("{:?}", reactor.rest()) };
+    let after = crate::reactor::until(at);
+    assert!(after > Duration::ZERO && after <= Duration::from_millis(5040), "{after:?}");
+}
+
+#[test]
+fn a_turn_whose_budget_is_used_up_wants_another_at_once() {
+    let (mut reactor, address, seen) = reactor(Setup::default());
+    let mut client = Client::connect(address);
+    client.write(UPGRADE.as_bytes());
+    until(&mut reactor, |_| seen.try_recv().is_ok());
+    client.expect_text(client::SWITCHED);
+    let flood = frame(0x82, Some([0; 4]), &vec![1; 2 << 20]);
+    let writer = std::thread::spawn(move || {
+        client.write(&flood);
+        client
+    });
+    let mut at_once = false;
+    until(&mut reactor, |reactor| {
+        at_once |= reactor.rest() == Due::Now;
+        seen.try_recv().is_ok()
+    });
+    assert!(at_once);
+    reactor.serve(Command::CloseListener(0));
+    drop(writer.join().unwrap());
+    until(&mut reactor, |reactor| reactor.connections() == 0);
+}
+
+#[cfg(unix)]
+#[test]
+fn its_descriptor_tells_when_a_socket_has_something() {
+    let (mut reactor, address, _seen) = reactor(Setup::default());
+    let descriptor = reactor.descriptor().unwrap();
+    // It listens after this.
+    reactor.run_once(Some(Duration::ZERO)).unwrap();
+    let _client = Client::connect(address);
+    let mut polled = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };
+    // SAFETY: one descriptor, which the reactor keeps open.
+    #[expect(unsafe_code, reason = "the standard library has no poll")]
+    let ready = unsafe { libc::poll(&raw mut polled, 1, 20_000) };
+    assert_eq!(ready, 1);
+    until(&mut reactor, |reactor| reactor.connections() == 1);
+}

@@ -1,0 +1,44 @@
+// What can be sent, and messages for many connections.
+
+/** What can be sent. Text becomes a text message, everything else a binary one. */
+export type Data =
+  | string
+  | number
+  | ArrayBuffer
+  | ArrayBufferView
+  | Blob
+  | readonly number[]
+  | { valueOf(): string }
+  | { type: 'Buffer'; data: readonly number[] }
+  | null
+  | undefined
+  | false;
+
+export interface SendOptions {
+  /** Default: true unless the data is text. */
+  binary?: boolean;
+  /** Compress if permessage-deflate was negotiated. Default: true */
+  compress?: boolean;
+  /** Whether this is the last fragment of the message. Default: true */
+  fin?: boolean;
+  /** Default: as the role demands. The reactor's connections ignore it. */
+  mask?: boolean;
+}
+
+/** A message that was made ready to be sent to many connections. Not in ws. */
+export interface PreparedMessage {
+  /** Bytes, before compression. */
+  readonly length: number;
+}
+
+/** Of a message that is sent whole. */
+export type PrepareOptions = Pick<SendOptions, 'binary' | 'compress'>;
+
+/**
+ * Makes a message ready to be sent to many connections. It is copied and framed once, and compressed once for all
+ * connections without context takeover that have the same parameters, if it has at most 262144 bytes; sending it does not copy
+ * it again, however many connections wait to write it. Not in ws.
+ *
+ * @throws {TypeError} For a Blob, with `fin: false`, and ERR_INVALID_ARG_TYPE for what is neither text nor bytes
+ */
+export function prepare(data: Exclude<Data, Blob>, options?: PrepareOptions | null): PreparedMessage;
