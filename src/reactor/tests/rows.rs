@@ -72,6 +72,13 @@ fn o08_an_urgent_byte_changes_nothing() {
     client.expect_text(client::SWITCHED);
     client.expect("81 05 'hello'");
     turns::until(&mut reactor, |reactor| turns::idle_for(reactor, Duration::from_millis(30)));
+    // Also where reading goes on in a later turn, which sees no event.
+    let large = frame(0x82, Some([0; 4]), &[7; 300 << 10]);
+    let (first, last) = large.split_at(200 << 10);
+    client.write(first);
+    socket2::SockRef::from(&client.0).send_out_of_band(b"!").unwrap();
+    client.write(last);
+    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
 }
 
 /// What came while the process stood still is read before anybody is called silent.
