@@ -249,6 +249,28 @@ test('timers run while messages keep coming', async (t) => {
   t.pass();
 });
 
+// R12.
+test('a handler that is slow all the time: another connection is served in between', async (t) => {
+  const server = await startServer(t);
+  const [slow, canary] = [await connect(t, server), await connect(t, server)];
+  // More than may wait for JavaScript of one connection.
+  const total = 4000;
+  let handled = 0;
+  const done = new Promise((resolve) => {
+    slow.ws.on('message', () => {
+      const until = performance.now() + 0.25;
+      while (performance.now() < until);
+      if (++handled === total) resolve();
+    });
+  });
+  canary.ws.on('message', (data) => canary.ws.send(data));
+  for (let i = 0; i < total; i++) slow.client.send(Buffer.alloc(1024));
+  canary.client.send('still there');
+  t.is(String((await once(canary.client, 'message'))[0]), 'still there');
+  t.true(handled < total, `${handled} of ${total}`);
+  await done;
+});
+
 // J11.
 ownOnly('the memory of messages cannot be transferred away', async (t) => {
   const { ws, client } = await openPair(t);
