@@ -98,6 +98,33 @@ test('captureRejections of node:events is heeded', async (t) => {
   t.deepEqual(lines, ['error rejected']);
 });
 
+// J03.
+test('an async handler that rejects is an unhandled rejection, and the next message comes', async (t) => {
+  const { code, lines } = await run(`
+    process.on('unhandledRejection', (error) => console.log(error.message));
+    const start = (socket) => socket.write(Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
+    server.on('connection', (ws) => {
+      ws.on('message', async (data) => {
+        if (String(data) === 'a') throw new Error('rejected');
+        console.log('message ' + data);
+        setImmediate(() => process.exit(0));
+      });
+    });
+  `);
+  t.is(code, 0);
+  t.deepEqual(lines.sort(), ['message b', 'rejected']);
+});
+
+// J04.
+test("what a peer does wrong is an uncaught exception where nobody listens to 'error'", async (t) => {
+  const { code, lines } = await run(`
+    const start = (socket) => socket.write(frame(3, ''));
+    server.on('connection', () => {});
+  `);
+  t.is(code, 1);
+  t.true(lines.some((line) => line.includes('Invalid WebSocket frame: invalid opcode 3')), lines.join('\n'));
+});
+
 // J02.
 ownOnly('a handler that throws does not lose the rest, nor the order', async (t) => {
   const { code, lines } = await run(`
@@ -220,6 +247,28 @@ test('timers run while messages keep coming', async (t) => {
   await new Promise((resolve) => setTimeout(resolve, 20));
   isRunning = false;
   t.pass();
+});
+
+// R12.
+test('a handler that is slow all the time: another connection is served in between', async (t) => {
+  const server = await startServer(t);
+  const [slow, canary] = [await connect(t, server), await connect(t, server)];
+  // More than may wait for JavaScript of one connection.
+  const total = 4000;
+  let handled = 0;
+  const done = new Promise((resolve) => {
+    slow.ws.on('message', () => {
+      const until = performance.now() + 0.25;
+      while (performance.now() < until);
+      if (++handled === total) resolve();
+    });
+  });
+  canary.ws.on('message', (data) => canary.ws.send(data));
+  for (let i = 0; i < total; i++) slow.client.send(Buffer.alloc(1024));
+  canary.client.send('still there');
+  t.is(String((await once(canary.client, 'message'))[0]), 'still there');
+  t.true(handled < total, `${handled} of ${total}`);
+  await done;
 });
 
 // J11.

@@ -1,5 +1,5 @@
 // The server: listening, connections, hooks, closing. Run with WS_IMPL=ws, the same holds for ws.
-import { spawn } from 'node:child_process';
+import { execFileSync, spawn } from 'node:child_process';
 import { once } from 'node:events';
 import http from 'node:http';
 import { fileURLToPath } from 'node:url';
@@ -335,4 +335,11 @@ test('two servers are independent', async (t) => {
   two.ws.send('2');
   t.is(await frames(one.raw, 3), '810131');
   t.is(await frames(two.raw, 3), '810132');
+});
+
+// J19.
+(process.platform === 'linux' ? test : test.skip)('a process that is started inherits no socket', async (t) => {
+  await openPair(t);
+  const list = execFileSync('ls', ['-l', '/proc/self/fd'], { stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' });
+  t.deepEqual(list.split('\n').filter((line) => / ([3-9]|\d\d+) -> (socket|anon_inode)/.test(line)), []);
 });

@@ -180,6 +180,21 @@ test('after close(): send does not throw, its callback gets an error and buffere
   t.is(late.message, 'WebSocket is not open: readyState 3 (CLOSED)');
 });
 
+// J13.
+test('send: lone surrogates become U+FFFD, and the lengths are those of the bytes', async (t) => {
+  const { ws, client } = await openPair(t);
+  // Short and long, one byte or two per character inside of V8, flat, sliced and concatenated.
+  const texts = [
+    ...['\ud800', 'a\udc00b', '\udbff\udfff', 'é'.repeat(3000), `${'x'.repeat(70_000)}\ud83d`],
+    'sliced \u20ac and more of it'.slice(3),
+    `${['a', 'b'.repeat(20)].join('€')}${'c'.repeat(5000)}`,
+  ];
+  const received = nextEvents(client, 'message', texts.length);
+  for (const text of texts) ws.send(text);
+  t.deepEqual((await received).map(([data]) => data), texts.map((text) => Buffer.from(text)));
+  t.is(ws.bufferedAmount, 0);
+});
+
 // J12.
 test('ping and pong: data, numbers, and at most 125 bytes', async (t) => {
   const { ws, raw } = await openRaw(t);

@@ -14,6 +14,8 @@ const RULES = [
   { layer: 'src/bridge', words: /\b(Tcp\w+|UdpSocket|socket2|mio|napi|crate::(reactor|binding))\b/ },
   { layer: 'src/reactor', words: /\b(napi|crate::binding)\b/ },
   { layer: 'src/binding', words: /\b(mio|crate::engine::(frame|mask|message|utf8))\b/ },
+  // P12: a panic in a method becomes an exception; unwinding into Node would end the process.
+  { layer: 'src/binding', words: /^\s+#\[napi\b(?!.*\bcatch_unwind\b).*/ },
   // Sender and Receiver are classes of the ws API that are defined in the words of the wire.
   {
     layer: 'lib',

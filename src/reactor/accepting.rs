@@ -10,7 +10,7 @@ use super::connection::{Connection, Phase};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::listener::{Accepted, BoundListener, Listener};
-use super::{LISTENERS, Reactor};
+use super::{LISTENERS, Reactor, socket};
 
 impl<C: Consumer> Reactor<C> {
     pub(super) fn on_listen(&mut self, id: u32, listener: BoundListener, config: Arc<ListenerConfig>) {
@@ -95,8 +95,7 @@ impl<C: Consumer> Reactor<C> {
     ) -> Option<u32> {
         // A socket that refuses this is dead and will say so on the first read.
         let _dead_anyway = stream.set_nodelay(true);
-        let interest = Interest::READABLE.add(Interest::WRITABLE);
-        self.poll.registry().register(&mut stream, Token(id.slot as usize), interest).ok()?;
+        self.poll.registry().register(&mut stream, Token(id.slot as usize), socket::interest()).ok()?;
         let mut connection = Connection::new(stream, listener, config, phase);
         if let Phase::Handshake(_) = connection.phase {
             let after = connection.config.handshake_timeout;

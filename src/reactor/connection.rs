@@ -45,6 +45,8 @@ pub(super) struct Connection {
     pub(super) ended: bool,
     /// An event said that the peer has ended its side; what was received before may not have been read.
     pub(super) hung_up: bool,
+    /// The peer has sent urgent bytes: a short read may have stopped before one, from then on.
+    pub(super) urgent: bool,
     /// An event said that the socket is dead.
     pub(super) dead: bool,
     /// End our side once all is written.
@@ -130,6 +132,7 @@ impl Connection {
             starved: false,
             ended: false,
             hung_up: false,
+            urgent: false,
             dead: false,
             finishing: false,
             shut: false,

@@ -137,3 +137,19 @@ impl Listener {
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R07: what concerns one connection goes on with the next, what concerns the process waits; nothing ends accepting.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn r07_errors_of_accept() {
+        let transient = |code| is_transient(&io::Error::from_raw_os_error(code));
+        let (eintr, econnaborted, econnreset) = (4, 103, 104);
+        assert!([eintr, econnaborted, econnreset].into_iter().all(transient));
+        let (eperm, enomem, enfile, emfile, enobufs) = (1, 12, 23, 24, 105);
+        assert!(![eperm, enomem, enfile, emfile, enobufs].into_iter().any(transient));
+    }
+}

@@ -286,8 +286,10 @@ impl<C: Consumer> Reactor<C> {
             connection.hung_up |= closed;
             connection.dead |= event.is_error();
             // Those on the list have had their share of this turn.
+            connection.urgent |= event.is_priority();
             if !connection.queued {
-                self.guarded(slot, |reactor| reactor.read_and_tell(slot, closed));
+                let to_end = closed || connection.urgent;
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
             }
         }
     }

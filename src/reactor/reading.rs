@@ -80,7 +80,7 @@ impl<C: Consumer> Reactor<C> {
             if let Some(connection) = self.connections.get_mut(slot) {
                 connection.queued = false;
                 // An end that came while it waited has had its event; one that comes from now on will have its own.
-                let to_end = connection.hung_up;
+                let to_end = connection.hung_up || connection.urgent;
                 self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
             }
         }

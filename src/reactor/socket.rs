@@ -2,11 +2,21 @@
 
 use std::io::{self, IoSlice};
 
+use mio::Interest;
 use mio::net::TcpStream;
 
 /// Whether a read that brought less than was asked for has used the edge up: the next bytes make a new one. On Windows mio
 /// arms it only when a read is refused.
 pub(super) const SHORT_READ_IS_LAST: bool = cfg!(unix);
+
+/// What a connection wants to hear of. Urgent bytes (RFC 9293, section 3.8.5) too: a read stops before them, which makes it
+/// short although there may be more.
+pub(super) fn interest() -> Interest {
+    let both = Interest::READABLE.add(Interest::WRITABLE);
+    #[cfg(target_os = "linux")]
+    let both = both.add(Interest::PRIORITY);
+    both
+}
 
 /// Reads what has arrived, at most `room`.
 ///

@@ -1,0 +1,109 @@
+//! Faults that concern no other file: endless messages, floods of what needs no answer, urgent bytes, a process that
+//! stood still.
+
+use std::io::Write;
+use std::time::Duration;
+
+use super::bridge::Js;
+use super::*;
+use crate::bridge::layout::{IN_OPEN, IN_PONG};
+use crate::bridge::limits::BATCH_BYTES;
+use crate::reactor::config::READ_BUDGET;
+use crate::reactor::{ListenerConfig, ReactorConfig};
+
+/// The fragments of a message that never ends, empty or not, are counted; the peer is told and nothing is delivered.
+#[test]
+fn f12_f14_a_message_without_end_is_ended() {
+    let mut listener = ListenerConfig::default();
+    listener.engine.max_fragments = 100;
+    let server = Server::serve(listener);
+    for fragment in ["00 80 00000000", "00 81 00000000 'x'"] {
+        let mut client = Client::open(server.address);
+        server.opened();
+        client.send("01 80 00000000");
+        client.write(&bytes(fragment).repeat(99));
+        client.send("89 80 00000000");
+        client.expect("8a 00");
+        assert_eq!(server.next(), Seen::Ping(vec![]));
+        client.send(fragment);
+        client.expect("88 02 03f0");
+        client.end();
+        server.expect(&[Seen::Error(crate::engine::ErrorKind::TooManyFragments), Seen::Closed]);
+    }
+}
+
+/// Pongs that nobody asked for are events like others: above the mark their peer is not read, and none is lost.
+#[test]
+fn f18_a_flood_of_pongs_waits_for_who_takes_them() {
+    let mark = 100_000;
+    let js = Js::start(ReactorConfig { connection_mark: mark, ..ReactorConfig::default() });
+    let client = Client::open(js.address);
+    js.opened(IN_OPEN);
+    let total = 200_000;
+    let mut writer = client.0.try_clone().unwrap();
+    let writing = std::thread::spawn(move || {
+        let pongs = frame(0x8a, Some([0; 4]), &[b'p'; 125]).repeat(1000);
+        (0..total / 1000).for_each(|_| writer.write_all(&pongs).expect("the server reads again"));
+    });
+    let mut seen = 0;
+    while seen < total {
+        let weight = js.link.inbox.weight();
+        assert!(weight < mark + READ_BUDGET + 2 * BATCH_BYTES, "{weight} bytes wait");
+        let pongs = js.drain();
+        assert!(pongs.iter().all(|record| record.kind == IN_PONG && record.payload == [b'p'; 125]));
+        seen += pongs.len();
+    }
+    assert_eq!(seen, total);
+    writing.join().unwrap();
+}
+
+/// An urgent byte is no part of the stream, a read stops before it, and its event is used up.
+#[test]
+#[cfg(target_os = "linux")]
+fn o08_an_urgent_byte_changes_nothing() {
+    let (mut reactor, address, seen) = server::reactor(Setup::default());
+    let mut client = Client::connect(address);
+    client.write(UPGRADE.as_bytes());
+    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
+    client.send("81 85 00000000 'he'");
+    socket2::SockRef::from(&client.0).send_out_of_band(b"!").unwrap();
+    client.send("'llo'");
+    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
+    client.expect_text(client::SWITCHED);
+    client.expect("81 05 'hello'");
+    turns::until(&mut reactor, |reactor| turns::idle_for(reactor, Duration::from_millis(30)));
+    // Also where reading goes on in a later turn, which sees no event.
+    let large = frame(0x82, Some([0; 4]), &[7; 300 << 10]);
+    let (first, last) = large.split_at(200 << 10);
+    client.write(first);
+    socket2::SockRef::from(&client.0).send_out_of_band(b"!").unwrap();
+    client.write(last);
+    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
+}
+
+/// What came while the process stood still is read before anybody is called silent.
+#[test]
+fn p06_a_process_that_stood_still_drops_nobody_who_was_there() {
+    let ping_interval = Duration::from_millis(60);
+    let listener = ListenerConfig { ping_interval, ..ListenerConfig::default() };
+    let (mut reactor, address, seen) = server::reactor(Setup { listener, ..Setup::default() });
+    let mut client = Client::connect(address);
+    client.write(UPGRADE.as_bytes());
+    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
+    client.expect_text(client::SWITCHED);
+    for _ in 0..3 {
+        let waiting = client.0.try_clone().unwrap();
+        waiting.set_nonblocking(true).unwrap();
+        let mut byte = [0; 2];
+        turns::until(&mut reactor, |_| waiting.peek(&mut byte).is_ok_and(|len| len == 2));
+        waiting.set_nonblocking(false).unwrap();
+        client.expect("89 00");
+        client.send("8a 80 00000000");
+        // This is the fault: several intervals in which nothing turns.
+        std::thread::sleep(ping_interval * 4);
+        turns::until(&mut reactor, |reactor| {
+            assert_eq!(reactor.connections(), 1, "its answer had come");
+            seen.try_recv().is_ok_and(|(_, seen)| seen == Seen::Pong(vec![]))
+        });
+    }
+}
