@@ -214,7 +214,7 @@ test('close() in a listener of `upgrade`', async (t) => {
 });
 
 test('a listener of `unexpected-response` has the answer', async (t) => {
-  const { url } = await httpServer(t, () => ['HTTP/1.1 403 Forbidden', 'Content-Length: 2', '', 'no']);
+  const { url } = await httpServer(t, () => ['HTTP/1.1 403 Forbidden', 'Content-Length: 3', '', 'no']);
   const ws = client(t, url);
   const [request, response] = await once(ws, 'unexpected-response');
   t.is(response.statusCode, 403);

@@ -8,9 +8,6 @@ import { outcome } from '../show.mjs';
 const s = section('deflate');
 export default s;
 
-/** The ways in over which there is compression. */
-const scenario = s.over('port');
-
 const OFFER = 'permessage-deflate; client_max_window_bits';
 const CLOSE = frame(8, Buffer.from([3, 232]));
 
@@ -41,7 +38,7 @@ async function negotiate(c, perMessageDeflate, ...offers) {
   }
 }
 
-scenario('offers and answers', (c) =>
+s.all('offers and answers', (c) =>
   negotiate(
     c,
     true,
@@ -54,7 +51,7 @@ scenario('offers and answers', (c) =>
     'foo',
   ),
 );
-scenario('offers that are refused', (c) =>
+s.all('offers that are refused', (c) =>
   negotiate(
     c,
     true,
@@ -68,10 +65,10 @@ scenario('offers that are refused', (c) =>
     ',',
   ),
 );
-scenario('the server asks for no context takeover and smaller windows', (c) =>
+s.all('the server asks for no context takeover and smaller windows', (c) =>
   negotiate(c, { serverNoContextTakeover: true, clientNoContextTakeover: true, serverMaxWindowBits: 10, clientMaxWindowBits: 11 }, 'permessage-deflate', OFFER),
 );
-scenario('the server refuses parameters', (c) =>
+s.all('the server refuses parameters', (c) =>
   negotiate(
     c,
     { serverNoContextTakeover: false, serverMaxWindowBits: false, clientMaxWindowBits: false },
@@ -80,7 +77,7 @@ scenario('the server refuses parameters', (c) =>
     'permessage-deflate; server_max_window_bits=10, permessage-deflate',
   ),
 );
-scenario('no answer without an offer', (c) => negotiate(c, true, 'x-webkit-deflate-frame'));
+s.all('no answer without an offer', (c) => negotiate(c, true, 'x-webkit-deflate-frame'));
 scenario("'wsClientError' for an extension header", async (c) => {
   const { wss, port } = await c.listen({ perMessageDeflate: true });
   wss.on('wsClientError', (error, socket) => {
@@ -151,23 +148,23 @@ session('RSV1 of a continuation', ALL, ({ peer }) => peer.send(Buffer.concat([fr
 session('RSV1 of a control frame', ALL, ({ peer }) => peer.send(compressed(9, 'p')));
 session('invalid UTF-8 that was compressed', ALL, ({ peer }) => peer.send(compressed(1, raw(Buffer.from('c328', 'hex')))));
 
-scenario('inflated above maxPayload', (c) =>
+s.all('inflated above maxPayload', (c) =>
   c.session({ perMessageDeflate: true, maxPayload: 50 }, ({ peer }) => peer.send(compressed(1, raw('x'.repeat(51)))), offering(OFFER)),
 );
-scenario('compression off: RSV1 is refused', (c) =>
+s.all('compression off: RSV1 is refused', (c) =>
   c.session({}, ({ ws, peer }) => {
     c.log('server', ws.extensions);
     return peer.send(compressed(1, raw('x')));
   }, offering(OFFER)),
 );
-scenario('allowSynchronousEvents false with compression', (c) =>
+s.all('allowSynchronousEvents false with compression', (c) =>
   c.session(
     { perMessageDeflate: ALL, allowSynchronousEvents: false },
     ({ peer }) => peer.send(Buffer.concat([compressed(1, raw('a')), frame(1, 'b'), compressed(2, raw('c')), CLOSE])),
     offering(`${OFFER}; client_no_context_takeover`),
   ),
 );
-scenario('terminate() while a message is being compressed', async (c) => {
+s.all('terminate() while a message is being compressed', async (c) => {
   const { ws, closed } = await c.open({ perMessageDeflate: ALL }, offering(OFFER));
   const called = new Promise((resolve) => {
     ws.send('x'.repeat(2_000_000), (error) => c.log('callbacks', 'first', error instanceof Error));
