@@ -134,13 +134,20 @@ test('idleTimeout: every byte of the peer counts', async (t) => {
 
 const hasIPv6 = Object.values(networkInterfaces()).some((all) => all.some(({ address }) => address === '::1'));
 (hasIPv6 ? test : test.skip)('ipv6Only', async (t) => {
-  for (const ipv6Only of [false, true]) {
+  const isReached = async (ipv6Only) => {
     const server = await startServer(t, { host: '::', ipv6Only });
-    const { port } = server.address();
-    const connected = RawClient.connect(t, port);
-    if (ipv6Only) await t.throwsAsync(connected, { code: 'ECONNREFUSED' });
-    else await t.notThrowsAsync(connected);
-  }
+    const connected = RawClient.connect(t, server.address().port);
+    return connected.then(
+      () => true,
+      ({ code }) => code !== 'ECONNREFUSED',
+    );
+  };
+  t.true(await isReached(false));
+  // The same port of IPv4 is free for others, such as a test that runs beside this one.
+  const reached = [];
+  do reached.push(await isReached(true));
+  while (reached.at(-1) && reached.length < 10);
+  t.false(reached.at(-1));
 });
 
 test('spin: the first server decides, later ones may say what they like', async (t) => {

@@ -5,7 +5,10 @@ import { createRequire } from 'node:module';
 const require = createRequire(import.meta.url);
 
 export const isReference = process.env.WS_IMPL === 'ws';
-/** Whether the reactor runs on the JavaScript thread. */
+/** Whether connections are spread over several reactors, with no order between them. */
+export const isSpread = !isReference && Number(process.env.REACTOR_WS_REACTORS ?? 1) > 1;
+
+/** Whether there is no reactor thread. */
 export const isInline = process.env.REACTOR_WS_REACTORS === '0' && process.platform !== 'win32';
 export const implementation = require(isReference ? 'ws' : '../../lib/index.js');
 export const { WebSocketServer } = implementation;
