@@ -218,9 +218,10 @@ test('a listener of `unexpected-response` has the answer', async (t) => {
   const ws = client(t, url);
   const [request, response] = await once(ws, 'unexpected-response');
   t.is(response.statusCode, 403);
+  t.is(response.req, request);
   const failing = failure(ws);
-  request.destroy(new Error('mine'));
-  t.deepEqual(await failing, failed('mine'));
+  ws.terminate();
+  t.deepEqual(await failing, failed('WebSocket was closed before the connection was established'));
 });
 
 test('finishRequest sends the request', async (t) => {
