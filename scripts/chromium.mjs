@@ -1,7 +1,8 @@
 // Where Chromium is, or a browser made of it, if there is one: CHROMIUM_PATH, then PATH, then the places of its installers.
 
-import { accessSync, constants } from 'node:fs';
 import { delimiter, join } from 'node:path';
+
+import { isExecutable } from './run.mjs';
 
 export const CHROMIUM_HINT = 'Chromium was not found: put it on PATH or name it in CHROMIUM_PATH';
 
@@ -18,13 +19,4 @@ export function findChromium() {
   const folders = (process.env.PATH || '').split(delimiter);
   const onPath = NAMES.flatMap((name) => folders.map((folder) => join(folder, name)));
   return [process.env.CHROMIUM_PATH, ...onPath, ...PLACES].find((file) => file && isExecutable(file)) ?? null;
-}
-
-function isExecutable(file) {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }

@@ -1,6 +1,7 @@
 // Running a command so that its output is seen at once and can still be read afterwards.
 
 import { spawn } from 'node:child_process';
+import { accessSync, constants } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
 /** The repository's root: every command runs there. */
@@ -40,6 +41,16 @@ export function npm(args, options) {
 /** Runs the program of an installed development dependency: `bin` is a path inside node_modules. */
 export function tool(bin, args, options) {
   return run(process.execPath, [`node_modules/${bin}`, ...args], options);
+}
+
+/** Whether there is a program at that path that we may run. */
+export function isExecutable(file) {
+  try {
+    accessSync(file, constants.X_OK);
+    return true;
+  } catch {
+    return false;
+  }
 }
 
 function collect(child, limit) {

@@ -1,9 +1,10 @@
 // Where the Autobahn|Testsuite fuzzing client is, if it can be had: WSTEST, then PATH, then the place its installer uses.
 
 import { execFileSync } from 'node:child_process';
-import { accessSync, constants } from 'node:fs';
 import { homedir } from 'node:os';
 import { delimiter, join } from 'node:path';
+
+import { isExecutable } from './run.mjs';
 
 export const WSTEST_HINT = 'wstest (Autobahn|Testsuite, Python 2) was not found: put it on PATH or name it in WSTEST';
 
@@ -17,15 +18,6 @@ export function findWstest() {
     join(cache, 'wstest', 'bin', 'wstest'),
   ];
   return candidates.find((file) => file && isExecutable(file) && answers(file)) ?? null;
-}
-
-function isExecutable(file) {
-  try {
-    accessSync(file, constants.X_OK);
-    return true;
-  } catch {
-    return false;
-  }
 }
 
 function answers(file) {

@@ -168,12 +168,8 @@ s.once('handleUpgrade twice for one socket', async (c) => {
   await Promise.all([once(ws, 'close'), peer.closed()]);
 });
 
-s.once('two servers on one HTTP server, each for its path', async (c) => {
-  const server = await c.httpServer();
-  const one = new c.WebSocketServer({ server, path: '/one' });
-  const two = new c.WebSocketServer({ server, path: '/two' });
-  one.on('connection', (ws) => ws.on('error', () => {}).close(4001));
-  two.on('connection', (ws) => ws.on('error', () => {}).close(4002));
+/** Asks for one path after the other, two of which are served. */
+async function askForPaths(c, server) {
   for (const path of ['/one', '/two', '/three']) {
     const peer = await c.peer(server.address().port, path);
     await peer.upgrade({ line: `GET ${path} HTTP/1.1` });
@@ -184,6 +180,15 @@ s.once('two servers on one HTTP server, each for its path', async (c) => {
     }
     await peer.closed();
   }
+}
+
+s.once('two servers on one HTTP server, each for its path', async (c) => {
+  const server = await c.httpServer();
+  const one = new c.WebSocketServer({ server, path: '/one' });
+  const two = new c.WebSocketServer({ server, path: '/two' });
+  one.on('connection', (ws) => ws.on('error', () => {}).close(4001));
+  two.on('connection', (ws) => ws.on('error', () => {}).close(4002));
+  await askForPaths(c, server);
 });
 
 s.once('two noServer servers that share an HTTP server by path', async (c) => {
@@ -197,14 +202,5 @@ s.once('two noServer servers that share an HTTP server by path', async (c) => {
     if (wss === undefined) socket.destroy();
     else wss.handleUpgrade(request, socket, head, (ws) => wss.emit('connection', ws, request));
   });
-  for (const path of ['/one', '/two', '/three']) {
-    const peer = await c.peer(server.address().port, path);
-    await peer.upgrade({ line: `GET ${path} HTTP/1.1` });
-    await peer.upgraded();
-    if (peer.head.includes(' 101 ')) {
-      await peer.frames(1);
-      await peer.send(frame(8, Buffer.from([15, 161])));
-    }
-    await peer.closed();
-  }
+  await askForPaths(c, server);
 });

@@ -156,6 +156,8 @@ fn four(piece: &[u8], at: usize) -> Option<u32> {
     piece.get(at..)?.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
+/// A table that was never on the stack, which may be small. Nothing that was received decides how long it is: the slice has `N`
+/// elements because its first line says so.
 fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let slice = vec![T::default(); N].into_boxed_slice();
     slice.try_into().unwrap_or_else(|_| unreachable!("it has N elements"))
