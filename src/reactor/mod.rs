@@ -40,7 +40,7 @@ mod upgrade;
 mod waiting;
 mod writing;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -125,6 +125,7 @@ impl<C: Consumer> Reactor<C> {
         let work = Work {
             now,
             timers: Timers::new(now),
+            expired: VecDeque::new(),
             pool: Pool::default(),
             dirty: Vec::new(),
             ready: Vec::new(),

@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 
 use crate::engine::{Event, FrameKind, Payload};
 
-use super::config::{COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ};
+use super::config::{
+    COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ, TIMER_BUDGET,
+};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -160,9 +162,9 @@ impl<C: Consumer> Reactor<C> {
 
     /// What the timer wheel has to say.
     pub(super) fn on_timers(&mut self) {
-        let mut expired = Vec::new();
-        self.work.timers.expire(self.work.now, &mut expired);
-        for id in expired {
+        self.work.timers.expire(self.work.now, &mut self.work.expired);
+        for _ in 0..TIMER_BUDGET {
+            let Some(id) = self.work.expired.pop_front() else { return };
             let Some(connection) = self.connections.get(id) else { continue };
             if let Fired::Due = self.work.timers.fire(id, &mut connection.deadline) {
                 self.guarded(id.slot, |reactor| reactor.on_deadline(id));
