@@ -66,6 +66,7 @@ pub use listener::{BoundListener, ListenAddress};
 pub use opening::{Opening, Verdict};
 pub use session::Session;
 
+use config::FIRST_READ;
 use connections::{Connections, Share};
 use deflating::Compression;
 use group::Seat;
@@ -293,7 +294,7 @@ impl<C: Consumer> Reactor<C> {
             connection.urgent |= event.is_priority();
             if !connection.queued {
                 let to_end = closed || connection.urgent;
-                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end, FIRST_READ));
             }
         }
     }
