@@ -301,11 +301,9 @@ fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
 
 /// Hands the events of the bytes in `range` of the consumer's buffer over.
 fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: std::ops::Range<usize>) {
-    let config = session.connection.config.clone();
     let mut pos = range.start;
     while !session.connection.doomed {
-        let input = consumer.buffer(0..range.end);
-        let Some(event) = session.connection.engine.poll(&config.engine, input, &mut pos) else { return };
+        let Some(event) = consumer.next_event(session, range.end, &mut pos) else { return };
         match event {
             Event::Message { kind, payload } => consumer.on_message(session, kind, payload),
             Event::Ping(payload) => {

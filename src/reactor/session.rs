@@ -19,7 +19,7 @@ use super::timers::Timers;
 
 /// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
 /// gathering many frames into one write is cheaper than the copy it costs.
-const IN_PLACE: usize = 2 << 10;
+pub(super) const IN_PLACE: usize = 2 << 10;
 
 /// Lists and pools that belong to no single connection.
 pub(super) struct Work {
@@ -212,7 +212,7 @@ impl Session<'_> {
     /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket itself).
     pub(super) fn write(&mut self, bytes: &[u8]) {
         if !self.connection.shut {
-            self.connection.outgoing.push(bytes, &[], &mut self.work.pool);
+            self.connection.outgoing.push(bytes, &mut self.work.pool);
             self.touch();
         }
     }
@@ -280,7 +280,7 @@ impl Session<'_> {
     pub(super) fn shared(&mut self, frame: PreparedFrame) {
         self.work.compression.spend(frame.compressed);
         if frame.bytes.len() < IN_PLACE {
-            self.connection.outgoing.push(&frame.bytes, &[], &mut self.work.pool);
+            self.connection.outgoing.push(&frame.bytes, &mut self.work.pool);
         } else {
             self.connection.outgoing.push_shared(frame.bytes);
         }
@@ -300,7 +300,7 @@ impl Session<'_> {
             let taken = sent.min(part.len());
             sent -= taken;
             if let Some(rest) = part.get(taken..).filter(|rest| !rest.is_empty()) {
-                self.connection.outgoing.push(rest, &[], &mut self.work.pool);
+                self.connection.outgoing.push(rest, &mut self.work.pool);
             }
         }
         // Also when all is written: its consumer is told at the end of the turn.
