@@ -104,9 +104,9 @@ function start({ reactors, spin }) {
   setProtocolErrors(binding.protocolErrors());
   state.records = new Uint32Array(layout.DRAINED_WORDS);
   lentBytes = layout.LENT_BYTES;
-  const count = HAS_OWN_LOOP && reactors === 0 ? 1 : reactors;
   // Not in the context of who happens to come first.
-  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, { reactors: count, spin }, state.records));
+  const options = { reactors, spin, libuv: !HAS_OWN_LOOP };
+  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, options, state.records));
   state.reactors = state.native.count;
   drainNative = state.native.drain();
   takenNative = state.native.taken();

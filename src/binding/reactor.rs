@@ -29,6 +29,8 @@ pub struct ReactorOptions {
     pub spin: i32,
     /// How many there are, each in a thread; 0: one, on the JavaScript thread where that can be.
     pub reactors: u32,
+    /// Whether the event loop is libuv's: others may have functions of its names.
+    pub libuv: bool,
 }
 
 /// The reactors of this environment. Make one only.
@@ -62,7 +64,7 @@ impl JsReactor {
         }
         let words = LentWords::new(&mut words);
         let config = ReactorConfig { spin: spin(options.spin), ..ReactorConfig::default() };
-        let (drive, links) = Drive::start(&env, &wake, config, options.reactors as usize)?;
+        let (drive, links) = Drive::start(&env, &wake, config, &options)?;
         let drive = Rc::new(drive);
         let crossing = Crossing::new(links.clone(), drive.clone(), words);
         Ok(Self {
