@@ -152,7 +152,8 @@ impl JsReactor {
     }
 
     /// The function that flushes, and moves the oldest batch to JavaScript: its records to the array, and what became of its
-    /// bytes to the `DRAINED_` words behind them. It returns how many records; 0 when nothing waits.
+    /// bytes to the `DRAINED_` words behind them. `FLUSHED_NEXT` then says which arena is filled next, with nothing to flush
+    /// too. It returns how many records; 0 when nothing waits.
     #[napi(catch_unwind)]
     pub fn drain<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
         function(env, "drain", &self.crossing, Crossing::drain)
