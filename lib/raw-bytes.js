@@ -81,11 +81,11 @@ function withBytes(Base) {
     /** @param {string | symbol} event */
     _listenersChanged(event) {
       if (event !== 'data') return this;
-      const isWatched = this.listenerCount('data') !== 0;
-      if (isWatched !== !!this._isWatched) {
-        /** @type {boolean} */
-        this._isWatched = isWatched;
-        control.watch(this._owner, isWatched);
+      const socket = /** @type {any} */ (this);
+      const isWatched = socket.listenerCount('data') !== 0;
+      if (isWatched !== !!socket._isWatched) {
+        socket._isWatched = isWatched;
+        control.watch(socket._owner, isWatched);
       }
       return this;
     }

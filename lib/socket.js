@@ -91,8 +91,10 @@ class Socket extends withBytes(EventEmitter) {
     this._given = 0;
     this._taken = 0;
     this.connecting = false;
-    this.encrypted = /** @type {undefined} */ (undefined);
-    this.authorized = /** @type {undefined} */ (undefined);
+    /** @type {any} */
+    this.encrypted = undefined;
+    /** @type {any} */
+    this.authorized = undefined;
   }
 
   get destroyed() {
