@@ -97,7 +97,7 @@ let adoptedGeneration = 0;
  *   `unfinishedBudget`: bytes for unfinished messages, 0 = no limit
  * @returns {any}
  */
-function start({ reactors, ...settings }) {
+function start(settings) {
   if (state.native !== null) return state.native;
   const binding = /** @type {any} */ (require('./native/binding.js'));
   const layout = binding.layout();
@@ -105,9 +105,9 @@ function start({ reactors, ...settings }) {
   setProtocolErrors(binding.protocolErrors());
   state.records = new Uint32Array(layout.DRAINED_WORDS);
   lentBytes = layout.LENT_BYTES;
-  const count = HAS_OWN_LOOP && reactors === 0 ? 1 : reactors;
   // Not in the context of who happens to come first.
-  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, { reactors: count, ...settings }, state.records));
+  const options = { ...settings, libuv: !HAS_OWN_LOOP };
+  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, options, state.records));
   state.reactors = state.native.count;
   drainNative = state.native.drain();
   takenNative = state.native.taken();

@@ -21,7 +21,7 @@ use super::unfinished::Unfinished;
 
 /// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
 /// gathering many frames into one write is cheaper than the copy it costs.
-const IN_PLACE: usize = 2 << 10;
+pub(super) const IN_PLACE: usize = 2 << 10;
 
 /// Lists and pools that belong to no single connection.
 pub(super) struct Work {
@@ -216,7 +216,7 @@ impl Session<'_> {
     /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket itself).
     pub(super) fn write(&mut self, bytes: &[u8]) {
         if !self.connection.shut {
-            self.connection.outgoing.push(bytes, &[], &mut self.work.pool);
+            self.connection.outgoing.push(bytes, &mut self.work.pool);
             self.touch();
         }
     }
@@ -264,7 +264,7 @@ impl Session<'_> {
 
     /// Puts the connection on the list of those to read, if there may be something.
     pub(super) fn want_read(&mut self) {
-        if self.connection.readable && !self.connection.queued {
+        if (self.connection.readable || self.connection.is_fed()) && !self.connection.queued {
             self.connection.queued = true;
             self.work.ready.push(self.id.slot);
         }
@@ -284,7 +284,7 @@ impl Session<'_> {
     pub(super) fn shared(&mut self, frame: PreparedFrame) {
         self.work.compression.spend(frame.compressed);
         if frame.bytes.len() < IN_PLACE {
-            self.connection.outgoing.push(&frame.bytes, &[], &mut self.work.pool);
+            self.connection.outgoing.push(&frame.bytes, &mut self.work.pool);
         } else {
             self.connection.outgoing.push_shared(frame.bytes);
         }
@@ -304,7 +304,7 @@ impl Session<'_> {
             let taken = sent.min(part.len());
             sent -= taken;
             if let Some(rest) = part.get(taken..).filter(|rest| !rest.is_empty()) {
-                self.connection.outgoing.push(rest, &[], &mut self.work.pool);
+                self.connection.outgoing.push(rest, &mut self.work.pool);
             }
         }
         // Also when all is written: its consumer is told at the end of the turn.
