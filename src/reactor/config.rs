@@ -132,9 +132,6 @@ pub const SMALL_ALLOWANCE: usize = 16 << 10;
 
 /// Bytes read from one connection before the others get their turn.
 pub(super) const READ_BUDGET: usize = 128 << 10;
-/// Bytes read from a connection of which there was nothing to read before, also when those of the turn are used up: who says
-/// little does not wait for all who flood. 4 KiB.
-pub(super) const FIRST_READ: usize = 4 << 10;
 /// Bytes read from all connections before commands, timers and the consumer get theirs: what stays in a core's L2 cache.
 pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
 /// What is left of an allowance is not read when it is less than this: a read that brings little costs as much. 1 KiB.

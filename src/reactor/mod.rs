@@ -67,7 +67,6 @@ pub use listener::{BoundListener, ListenAddress};
 pub use opening::{Opening, Verdict};
 pub use session::Session;
 
-use config::FIRST_READ;
 use connections::{Connections, Share};
 use deflating::Compression;
 use group::Seat;
@@ -295,7 +294,7 @@ impl<C: Consumer> Reactor<C> {
             connection.urgent |= event.is_priority();
             if !connection.queued {
                 let to_end = closed || connection.urgent;
-                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end, FIRST_READ));
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
             }
         }
     }

@@ -32,15 +32,14 @@ enum ReadEnd {
 
 impl<C: Consumer> Reactor<C> {
     /// Reads one connection until it is empty, its budget is used up, or it may not be read. `to_end`: a short read
-    /// does not prove that the socket is empty, because the peer's end may be behind it. `extra`: bytes that may be read also
-    /// when those of the turn are used up, unless they may have to be inflated.
-    pub(super) fn read(&mut self, slot: u32, to_end: bool, extra: usize) {
-        let mut budget = if self.turn_budget == 0 { extra } else { READ_BUDGET };
+    /// does not prove that the socket is empty, because the peer's end may be behind it.
+    pub(super) fn read(&mut self, slot: u32, to_end: bool) {
+        let mut budget = READ_BUDGET;
         while let Some(allowed) = self.allowance(slot) {
-            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.may_inflate());
-            if budget == 0 || (self.turn_budget == 0 && (budget > extra || compressed)) {
+            if budget == 0 || self.turn_budget == 0 {
                 return self.read_later(slot);
             }
+            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.may_inflate());
             let most = if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE };
             let room = self.consumer.spare(most.min(budget).min(allowed));
             let asked = room.len();
@@ -90,7 +89,7 @@ impl<C: Consumer> Reactor<C> {
                 connection.queued = false;
                 // An end that came while it waited has had its event; one that comes from now on will have its own.
                 let to_end = connection.hung_up || connection.urgent;
-                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end, 0));
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
             }
         }
         // Whom the turn's budget did not reach is first in the next, before those that it did reach: a few floods
@@ -100,8 +99,8 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// As `read`. While the consumer decides about the handshake nothing is read: then it is told here of the peer's end.
-    pub(super) fn read_and_tell(&mut self, slot: u32, to_end: bool, extra: usize) {
-        self.read(slot, to_end, extra);
+    pub(super) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
+        self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };
         let (hung_up, dead) = (session.connection.hung_up, session.connection.dead);
         let Phase::Asked(head) = &mut session.connection.phase else { return };
