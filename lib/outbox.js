@@ -103,12 +103,10 @@ function cross(call, data) {
   try {
     return call(data);
   } finally {
-    // Also when it threw: the arena may be the reactor's by now.
-    if (collected !== 0) {
-      const next = said[FLUSHED_NEXT];
-      if (next !== 0) fill(next - 1);
-      else if (arenas.length < ARENAS) lendArena();
-    }
+    // Also when it threw: the arena may be the reactor's by now. With nothing to flush another one may have come back.
+    const next = said[FLUSHED_NEXT];
+    if (next !== 0) fill(next - 1);
+    else if (collected !== 0 && arenas.length < ARENAS) lendArena();
   }
 }
 

@@ -95,6 +95,14 @@ impl Drive {
         }
     }
 
+    /// The arena to be filled next instead of one that is empty.
+    pub(super) fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
+        match self {
+            Self::Threads(threads) => threads.exchange(arena),
+            Self::Inline(_) => arena,
+        }
+    }
+
     /// Lends memory for arenas.
     pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
         // The other ways need no more than the one that is filled.

@@ -96,6 +96,14 @@ impl Threads {
         Flushed { next, wanting, outcome: self.submit(0, command) }
     }
 
+    /// The arena to be filled next instead of one that is empty.
+    pub(super) fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
+        match self.handle(0) {
+            Ok(handle) => handle.exchange(arena),
+            Err(_) => arena,
+        }
+    }
+
     /// Lends memory for arenas.
     pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
         if let Ok(handle) = self.handle(0) {

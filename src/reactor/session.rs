@@ -16,6 +16,7 @@ use super::handler::{Bytes, Message, frame_kind};
 use super::outgoing::Pool;
 use super::socket;
 use super::timers::Timers;
+use super::unfinished::Unfinished;
 
 /// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
 /// gathering many frames into one write is cheaper than the copy it costs.
@@ -34,8 +35,8 @@ pub(super) struct Work {
     pub(super) starved: Vec<u32>,
     /// Connections to be closed at the end of this step.
     pub(super) doomed: Vec<u32>,
-    /// Bytes of unfinished frames and messages of all connections.
-    pub(super) unfinished: usize,
+    /// Unfinished frames and messages of all connections.
+    pub(super) unfinished: Unfinished,
     /// Whether a connection has opened in this turn.
     pub(super) opened: bool,
     /// What compression needs and connections share.
