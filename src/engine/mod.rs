@@ -168,6 +168,14 @@ impl Engine {
         self.extension.is_some()
     }
 
+    /// Whether a compressed message begins at `input[pos]`. Only known behind an event.
+    pub fn begins_compressed(&self, input: &[u8], pos: usize) -> bool {
+        self.has_deflate()
+            && matches!(self.stage, Stage::Header)
+            && self.header_len == 0
+            && input.get(pos).is_some_and(|&byte| frame::is_compressed(byte))
+    }
+
     /// Whether the payload of the next data frame, of `len` bytes, has to go through [`compress`](Self::compress)
     /// before [`encode`](Self::encode). `wanted` is the sender's wish; as in ws it is decided for a whole message by its first
     /// frame, whose length is compared with the threshold. To be called once for each data frame.

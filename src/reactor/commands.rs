@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords};
 use crate::bridge::layout::{
-    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT,
-    OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED, OUT_RESPOND, OUT_RESUME,
-    OUT_TERMINATE, OUT_TEXT, OUT_WRITE,
+    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FEED, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
+    OUT_FLAG_WANT_SENT, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED,
+    OUT_RESPOND, OUT_RESUME, OUT_TERMINATE, OUT_TEXT, OUT_WATCH, OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, Prepared};
@@ -179,7 +179,7 @@ struct Head {
 
 /// Applies a record, unless it has to wait for a message that is being compressed.
 fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
-    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME);
+    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WATCH | OUT_FEED);
     if session.connection.deferred.is_none() && !session.connection.engine.has_deflate() {
         return apply(session, head, payload);
     }
@@ -258,6 +258,11 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
         OUT_END if matches!(session.connection.phase, Phase::Asked(_)) => session.respond(&[]),
         OUT_END => session.end(),
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
+        OUT_WATCH => session.watch(head.aux != 0),
+        OUT_FEED => {
+            let start = if payload.owned.is_some() { HEADROOM } else { 0 };
+            session.feed(payload.owned.unwrap_or_else(|| bytes.to_vec()), start, fin);
+        }
         OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(head.aux.into())),
         _ => {}
     }

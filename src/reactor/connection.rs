@@ -13,6 +13,7 @@ use crate::engine::{Engine, FrameKind};
 use super::config::ListenerConfig;
 use super::deferred::Deferred;
 use super::outgoing::{Flushed, Outgoing, Pool};
+use super::raw::Raw;
 use super::timers::Deadline;
 
 /// Bytes before the payload of a [`Payload::Owned`]-style send that the frame header is written into.
@@ -71,6 +72,8 @@ pub(super) struct Connection {
     pub(super) marks: Option<Box<Vec<u64>>>,
     /// Sends that wait for a message that is being compressed.
     pub(super) deferred: Option<Box<Deferred>>,
+    /// What the consumer does with the bytes themselves; `None` where it does nothing.
+    pub(super) raw: Option<Box<Raw>>,
     /// When compression contexts were used last; `None` when there are none to release.
     pub(super) contexts_used: Option<Instant>,
 }
@@ -145,6 +148,7 @@ impl Connection {
             accepted: 0,
             marks: None,
             deferred: None,
+            raw: None,
             contexts_used: None,
         }
     }

@@ -36,6 +36,8 @@ pub trait Consumer {
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, verdict: Verdict);
     /// The connection is open.
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
+    /// Bytes of a connection whose session was told to `watch`, before what they say; they will be unmasked in place.
+    fn on_raw(&mut self, session: &mut Session<'_>, range: Range<usize>);
     /// A complete message.
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload);
     /// A ping; the automatic pong is queued already.

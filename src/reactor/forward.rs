@@ -11,7 +11,7 @@ use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
     IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_BAD_EXTENSIONS,
-    IN_FLAG_BEFORE_SHOULD_HANDLE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REQUEST, IN_SENT,
+    IN_FLAG_BEFORE_SHOULD_HANDLE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_RAW, IN_REQUEST, IN_SENT,
     IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
@@ -152,6 +152,7 @@ impl Forward {
         let mut payload = Vec::new();
         opened.encode(&mut payload);
         self.link.gauges.open(slot, generation);
+        self.link.gauges.set_given(slot, session.connection.received);
         // Adopted sockets open without a read, which would have seen to it.
         self.make_room();
         self.batch.push_copy(slot, kind, flags, aux, &payload);
@@ -236,6 +237,11 @@ impl Consumer for Forward {
 
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
         self.opening(session, IN_OPEN, 0, 0, opening);
+    }
+
+    fn on_raw(&mut self, session: &mut Session<'_>, range: Range<usize>) {
+        let bytes = self.buffer(range).to_vec();
+        self.carry(session, IN_RAW, 0, Payload::Owned(bytes));
     }
 
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {

@@ -27,6 +27,7 @@ mod inline;
 mod listener;
 mod opening;
 mod outgoing;
+mod raw;
 mod reading;
 mod session;
 mod silence;

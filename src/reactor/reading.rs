@@ -18,6 +18,8 @@ use super::{Reactor, upgrade};
 enum ReadEnd {
     /// So many bytes came.
     Bytes(usize),
+    /// So many of the consumer's own were before them.
+    Fed(usize),
     /// The peer has ended its side.
     Eof,
     /// Nothing more for now; an edge will come.
@@ -45,13 +47,17 @@ impl<C: Consumer> Reactor<C> {
             }
             let Some(connection) = self.connections.get_mut(slot) else { return };
             match read_once(connection, room) {
-                ReadEnd::Bytes(len) => {
-                    connection.pinged = false;
+                end @ (ReadEnd::Bytes(len) | ReadEnd::Fed(len)) => {
+                    let received = matches!(end, ReadEnd::Bytes(_));
+                    if received {
+                        connection.pinged = false;
+                        self.count(slot, len);
+                    }
                     self.on_bytes(slot, len);
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
-                    if len < asked && !to_end && socket::SHORT_READ_IS_LAST {
+                    if received && len < asked && !to_end && socket::SHORT_READ_IS_LAST {
                         return self.drained(slot);
                     }
                 }
@@ -103,7 +109,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Bytes that were read behind a request: they go the way of bytes from the socket.
+    /// Bytes that were read behind a request: they go the way of bytes from the socket, where they were counted.
     pub(super) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
         while !bytes.is_empty() && self.connections.get_mut(slot).is_some_and(|connection| !connection.doomed)
         {
@@ -238,16 +244,24 @@ impl<C: Consumer> Reactor<C> {
         Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
     }
 
+    /// So many bytes have come from the peer.
+    pub(super) fn count(&mut self, slot: u32, len: usize) {
+        let Some((session, consumer)) = self.session(slot) else { return };
+        session.connection.received += len as u64;
+        consumer.on_received(session.id, session.connection.received);
+    }
+
     /// `len` bytes lie at the consumer's position.
     fn on_bytes(&mut self, slot: u32, len: usize) {
         let range = self.consumer.claim(len);
         let Some((mut session, consumer)) = self.session(slot) else { return };
-        session.connection.received += len as u64;
-        consumer.on_received(session.id, session.connection.received);
         match session.connection.phase {
             _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {
                 touch_silence(&mut session);
+                if session.connection.is_watched() {
+                    consumer.on_raw(&mut session, range.clone());
+                }
                 let before = session.connection.engine.buffered();
                 let whole = on_frames(consumer, &mut session, range.clone());
                 let after = session.connection.engine.buffered();
@@ -291,6 +305,11 @@ impl<C: Consumer> Reactor<C> {
 }
 
 fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
+    match connection.take_fed(room) {
+        Some(0) => return ReadEnd::Eof,
+        Some(len) => return ReadEnd::Fed(len),
+        None => {}
+    }
     loop {
         return match socket::receive(&connection.stream, room) {
             Ok(0) => ReadEnd::Eof,

@@ -261,7 +261,7 @@ impl Session<'_> {
 
     /// Puts the connection on the list of those to read, if there may be something.
     pub(super) fn want_read(&mut self) {
-        if self.connection.readable && !self.connection.queued {
+        if (self.connection.readable || self.connection.is_fed()) && !self.connection.queued {
             self.connection.queued = true;
             self.work.ready.push(self.id.slot);
         }

@@ -19,6 +19,7 @@ mod listeners;
 mod order;
 mod panics;
 mod pressure;
+mod raw;
 mod rows;
 mod server;
 mod silence;
