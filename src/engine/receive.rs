@@ -73,6 +73,7 @@ impl Engine {
     }
 
     /// A control frame or a fragment is all in the input.
+    #[inline(never)]
     pub(super) fn whole_frame(
         &mut self,
         config: &Config,
@@ -97,7 +98,8 @@ impl Engine {
         }
     }
 
-    /// A frame begins whose payload is not all in this input.
+    /// A frame begins whose payload is not all in this input. Not inlined, as the loop over whole messages fits registers.
+    #[inline(never)]
     pub(super) fn begin_frame(&mut self, header: &Header) {
         if !header.opcode.is_control() {
             self.message.begin_frame(header);
@@ -107,6 +109,7 @@ impl Engine {
     }
 
     /// Takes what the input has of an unfinished frame.
+    #[inline(never)]
     pub(super) fn continue_frame(
         &mut self,
         config: &Config,
