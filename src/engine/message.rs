@@ -7,18 +7,22 @@ use super::event::{Event, MessageKind, Payload};
 use super::frame::Header;
 use super::utf8::Validator;
 
-/// The data message that is under way: the frames of it that are complete and what is there of the next one.
+/// The data message that is under way, if one is. A message that is a single frame within one input never gets here.
 ///
-/// A message that is a single frame within one input never gets here.
+/// Boxed: between messages a connection has the pointer only.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Message {
+pub(in crate::engine) struct Message(Option<Box<Parts>>);
+
+/// The frames of it that are complete and what is there of the next one.
+#[derive(Debug)]
+struct Parts {
     /// Invariant: capacity <= 2 * len, or what the length of the last frame says if that is less.
     data: Vec<u8>,
     /// Sum of the declared lengths of its frames. Invariant: <= max_payload, if that is set.
     declared: u64,
     /// Frames that are complete.
     fragments: u32,
-    kind: Option<MessageKind>,
+    kind: MessageKind,
     compressed: bool,
     utf8: Validator,
 }
@@ -27,26 +31,73 @@ impl Message {
     /// Whether a data frame that begins now has to be a continuation.
     #[inline]
     pub(in crate::engine) fn is_under_way(&self) -> bool {
-        self.kind.is_some()
+        self.0.is_some()
     }
 
     /// How many bytes of data a frame that begins now may bring.
     #[inline]
     pub(in crate::engine) fn room(&self, config: &Config) -> u64 {
-        if config.max_payload == 0 { u64::MAX } else { config.max_payload.saturating_sub(self.declared) }
+        let declared = self.0.as_ref().map_or(0, |parts| parts.declared);
+        if config.max_payload == 0 { u64::MAX } else { config.max_payload.saturating_sub(declared) }
     }
 
     /// A data frame begins.
     pub(in crate::engine) fn begin_frame(&mut self, header: &Header) {
         if let Some(kind) = header.opcode.message_kind() {
-            self.kind = Some(kind);
-            self.compressed = header.compressed;
+            self.0 = Some(Box::new(Parts::new(kind, header.compressed)));
         }
-        self.declared = self.declared.saturating_add(header.payload_len);
+        if let Some(parts) = &mut self.0 {
+            parts.declared = parts.declared.saturating_add(header.payload_len);
+        }
     }
 
     /// Takes the next bytes of the frame, of which `remaining` are still to come after them.
     pub(in crate::engine) fn append(
+        &mut self,
+        config: &Config,
+        extension: Option<&mut Extension>,
+        bytes: &[u8],
+        fin: bool,
+        remaining: u64,
+    ) -> Result<(), ProtocolError> {
+        // A header has been decoded, which is no continuation unless a message is under way.
+        let Some(parts) = &mut self.0 else { return Ok(()) };
+        parts.append(config, extension, bytes, fin, remaining)
+    }
+
+    /// The frame is complete. Returns the message if it was the last one, and is empty again.
+    pub(in crate::engine) fn end_frame(
+        &mut self,
+        config: &Config,
+        fin: bool,
+    ) -> Result<Option<Event>, ProtocolError> {
+        let Some(parts) = &mut self.0 else { return Ok(None) };
+        parts.fragments = parts.fragments.saturating_add(1);
+        if config.max_fragments > 0 && parts.fragments > config.max_fragments {
+            return Err(ErrorKind::TooManyFragments.into());
+        }
+        if !fin {
+            return Ok(None);
+        }
+        if parts.validates(config) && !parts.utf8.is_complete() {
+            return Err(ErrorKind::InvalidUtf8.into());
+        }
+        let Some(parts) = self.0.take() else { return Ok(None) };
+        Ok(Some(Event::Message { kind: parts.kind, payload: Payload::Owned(parts.data) }))
+    }
+
+    /// Bytes of data held on the heap.
+    pub(in crate::engine) fn buffered(&self) -> usize {
+        self.0.as_ref().map_or(0, |parts| parts.data.capacity())
+    }
+}
+
+impl Parts {
+    fn new(kind: MessageKind, compressed: bool) -> Self {
+        Self { data: Vec::new(), declared: 0, fragments: 0, kind, compressed, utf8: Validator::default() }
+    }
+
+    fn append(
         &mut self,
         config: &Config,
         extension: Option<&mut Extension>,
@@ -71,33 +122,8 @@ impl Message {
         Ok(())
     }
 
-    /// The frame is complete. Returns the message if it was the last one, and is empty again.
-    pub(in crate::engine) fn end_frame(
-        &mut self,
-        config: &Config,
-        fin: bool,
-    ) -> Result<Option<Event>, ProtocolError> {
-        self.fragments = self.fragments.saturating_add(1);
-        if config.max_fragments > 0 && self.fragments > config.max_fragments {
-            return Err(ErrorKind::TooManyFragments.into());
-        }
-        if !fin {
-            return Ok(None);
-        }
-        if self.validates(config) && !self.utf8.is_complete() {
-            return Err(ErrorKind::InvalidUtf8.into());
-        }
-        let Self { kind, data, .. } = std::mem::take(self);
-        Ok(kind.map(|kind| Event::Message { kind, payload: Payload::Owned(data) }))
-    }
-
-    /// Bytes held on the heap.
-    pub(in crate::engine) fn buffered(&self) -> usize {
-        self.data.capacity()
-    }
-
     fn validates(&self, config: &Config) -> bool {
-        self.kind == Some(MessageKind::Text) && !config.skip_utf8_validation
+        self.kind == MessageKind::Text && !config.skip_utf8_validation
     }
 
     /// Makes room for `more` bytes. Memory follows what came in, never what was declared: it doubles, and
