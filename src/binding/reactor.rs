@@ -29,6 +29,10 @@ pub struct ReactorOptions {
     pub spin: i32,
     /// How many there are, each in a thread; 0: one, on the JavaScript thread where that can be.
     pub reactors: u32,
+    /// Whether the event loop is libuv's: others may have functions of its names.
+    pub libuv: bool,
+    /// Bytes that unfinished messages of all connections may take together, an integer; 0 = no limit.
+    pub unfinished_budget: f64,
 }
 
 /// The reactors of this environment. Make one only.
@@ -61,8 +65,15 @@ impl JsReactor {
             return Err(Error::new(Status::InvalidArg, format!("{DRAINED_WORDS} words are needed")));
         }
         let words = LentWords::new(&mut words);
-        let config = ReactorConfig { spin: spin(options.spin), ..ReactorConfig::default() };
-        let (drive, links) = Drive::start(&env, &wake, config, options.reactors as usize)?;
+        let config = ReactorConfig {
+            spin: spin(options.spin),
+            unfinished_mark: match options.unfinished_budget as usize {
+                0 => usize::MAX,
+                bytes => bytes,
+            },
+            ..ReactorConfig::default()
+        };
+        let (drive, links) = Drive::start(&env, &wake, config, &options)?;
         let drive = Rc::new(drive);
         let crossing = Crossing::new(links.clone(), drive.clone(), words);
         Ok(Self {

@@ -105,6 +105,8 @@ layout! {
     /// The peer ended its side of the socket without a close frame; JavaScript answers with [`OUT_END`]. Length: 1 while
     /// JavaScript decides about the handshake; if it accepts, the end is told again after what came before it. Else 0.
     IN_END: u8 = 14;
+    /// Bytes as they came, for a connection that [`OUT_WATCH`] was told of; what they say follows.
+    IN_RAW: u8 = 15;
 
     /// Inbound flag: the payload is one of the batch's large payloads and `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;
@@ -182,6 +184,10 @@ layout! {
 
     /// Send a prepared message. Payload: its number, `u32` in the byte order of the machine.
     OUT_PREPARED: u8 = 15;
+    /// Whether [`IN_RAW`] tells of all bytes that are read from now on: aux 1 yes, 0 no.
+    OUT_WATCH: u8 = 16;
+    /// Read the payload before what the socket has. [`OUT_FLAG_FIN`]: and then the peer's end.
+    OUT_FEED: u8 = 17;
 
     /// Outbound flag: last fragment of its message.
     OUT_FLAG_FIN: u8 = 0x01;
