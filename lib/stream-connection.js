@@ -3,7 +3,9 @@
 const {
   CLOSING,
   EMPTY_BUFFER,
+  IN_BINARY,
   IN_CLOSED,
+  IN_TEXT,
   OPEN,
   OUT_CLOSE,
   OUT_END,
@@ -13,28 +15,19 @@ const {
   OUT_TERMINATE,
   STREAM,
 } = require('./constants');
+const { negotiatedDeflate } = require('./deflate-options');
+const { NOT_PLAIN } = require('./dispatch');
 const inbound = require('./inbound');
 const { maskKey } = require('./mask-key');
-const { negotiatedDeflate } = require('./deflate-options');
 const { limit } = require('./limits');
 const outgoing = require('./outgoing');
 const { Releaser, isData, postCompressed } = require('./stream-deflate');
-const { createEngine, parse } = require('./stream-engine');
+const { StreamEngine } = require('./stream-engine');
+const { StreamWriter } = require('./stream-writer');
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, ONE_BY_ONE, TERMINATED } = inbound;
 
-/** Bytes that a frame may need before its payload. */
-const HEADROOM = 14;
-
-const TAG_OF_FRAME = 0xffff;
-
 const kConnection = Symbol('connection');
-
-/** Connections that have written in this tick. */
-let corked = /** @type {StreamConnection[]} */ ([]);
-
-/** Whether there has been any connection over a stream. */
-let isAttached = false;
 
 /**
  * A connection over a stream of Node: TLS, a pipe, any Duplex. It runs the engine on this thread and hands on the same
@@ -50,15 +43,15 @@ class StreamConnection {
     this.ws = ws;
     this.socket = socket;
     const deflate = ws.extensions === '' ? undefined : negotiatedDeflate(ws);
-    this.engine = createEngine((ws._bits & CLIENT) === 0, options, deflate);
+    this.engine = new StreamEngine((ws._bits & CLIENT) === 0, options, deflate);
     this.isDeflating = deflate !== undefined;
     this.releaser = deflate && new Releaser(this.engine, deflate.settings.releaseAfter);
+    this.writer = new StreamWriter(socket);
     this.generateMask = options.generateMask;
     this.closeTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Whether the peer broke the protocol. */
     this.failed = false;
     this.pendingPongs = 0;
-    this.isCorked = false;
     this.isParsing = false;
     /** Chunks that wait: handlers of an earlier one run, or it inflates to much, and others are first. @type {Buffer[]} */
     this.chunks = [];
@@ -83,12 +76,14 @@ class StreamConnection {
 
   parseAll() {
     this.isParsing = true;
+    this.writer.hold();
     try {
       while (!this.isLagging && this.chunks.length !== 0) {
-        parse(this.engine, /** @type {Buffer} */ (this.chunks.shift()), this);
+        this.engine.parse(/** @type {Buffer} */ (this.chunks.shift()), this);
       }
     } finally {
       this.isParsing = false;
+      this.writer.release();
       this.releaser?.used();
       const { _bits: bits, _extra: extra } = this.ws;
       if ((bits & HOLDING) !== 0 && (bits & GONE) === 0 && !extra.throttled) {
@@ -146,7 +141,13 @@ class StreamConnection {
 
   /** @param {number} tag @param {Buffer} data */
   take(tag, data) {
-    inbound.arrived(this.ws, tag, data);
+    const { ws } = this;
+    const kind = tag & 0xff;
+    if ((kind === IN_TEXT || kind === IN_BINARY) && (ws._bits & NOT_PLAIN) === 0) {
+      ws.emit('message', data, kind === IN_BINARY);
+      return;
+    }
+    inbound.arrived(ws, tag, data);
   }
 
   /** @param {number} tag @param {Buffer} data */
@@ -173,7 +174,7 @@ class StreamConnection {
     } else if (kind === OUT_END) {
       this.socket.end();
     } else if (kind === OUT_TERMINATE) {
-      this.uncork();
+      this.writer.uncork();
       this.socket.destroy();
     }
   }
@@ -188,11 +189,8 @@ class StreamConnection {
   post(tag, data, callback) {
     if (this.isDeflating && isData(tag) && postCompressed(this, tag, data, callback)) return;
     const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
-    const buffer = /** @type {any} */ (Buffer.allocUnsafe(HEADROOM + length));
-    if (typeof data === 'string') buffer.utf8Write(data, HEADROOM);
-    else buffer.set(data, HEADROOM);
-    const start = this.engine.frame(tag & TAG_OF_FRAME, buffer, HEADROOM, length, this.key(tag));
-    this.write(buffer.subarray(start), callback);
+    const block = this.writer.borrow(length);
+    this.writer.write(this.engine.frame(tag, data, length, this.key(tag), block), callback, block);
   }
 
   /**
@@ -203,10 +201,9 @@ class StreamConnection {
    * @param {any} callback
    */
   postPayload(tag, length, callback) {
-    const buffer = Buffer.allocUnsafe(HEADROOM + length);
-    const start = this.engine.frameCompressed(tag & TAG_OF_FRAME, buffer, HEADROOM, this.key(tag));
+    const frame = this.engine.compressedFrame(tag, length, this.key(tag));
     this.releaser?.used();
-    this.write(buffer.subarray(start), callback);
+    this.writer.write(frame, callback);
   }
 
   /**
@@ -273,33 +270,6 @@ class StreamConnection {
     this.pendingPongs++;
     ws.pong(data, undefined, () => this.pendingPongs--);
   }
-
-  /**
-   * Writes bytes as they are. All writes of a tick leave together.
-   *
-   * @param {string | Uint8Array} data
-   * @param {any} [callback]
-   */
-  write(data, callback) {
-    if (!this.isCorked) {
-      this.isCorked = true;
-      this.socket.cork();
-      if (corked.push(this) === 1) process.nextTick(uncorkAll);
-    }
-    this.socket.write(data, callback);
-  }
-
-  uncork() {
-    if (!this.isCorked) return;
-    this.isCorked = false;
-    this.socket.uncork();
-  }
-}
-
-function uncorkAll() {
-  const connections = corked;
-  corked = [];
-  for (const connection of connections) connection.uncork();
 }
 
 /** @param {StreamConnection} connection */
@@ -375,8 +345,6 @@ function onClose() {
  * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
  */
 function attachStream(ws, socket, head, options) {
-  if (!isAttached) process.once('exit', uncorkAll);
-  isAttached = true;
   const connection = new StreamConnection(ws, socket, options);
   const { allowSynchronousEvents = true } = options;
   ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | STREAM;

@@ -1,5 +1,7 @@
 //! Fragments to one message (RFC 6455, section 5.4), and its limits.
 
+use std::ops::Range;
+
 use super::Config;
 use super::deflate::{Extension, Incomplete};
 use super::error::{ErrorKind, ProtocolError};
@@ -66,29 +68,41 @@ impl Message {
         if self.validates(config) && !self.utf8.feed(bytes) {
             return Err(ErrorKind::InvalidUtf8.into());
         }
+        if config.parts {
+            return Ok(());
+        }
         self.grow(bytes.len(), fin, remaining);
         self.data.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// The frame is complete. Returns the message if it was the last one, and is empty again.
+    /// What to tell of the bytes at `range` of the input, which were appended.
+    pub(in crate::engine) fn part(&self, config: &Config, range: Range<usize>, last: bool) -> Option<Event> {
+        let told = config.parts && !self.compressed && (last || !range.is_empty());
+        self.kind.filter(|_| told).map(|kind| Event::Part { kind, range, last })
+    }
+
+    /// The frame is complete, with the bytes at `range` of the input. Returns the message, or the last part of it, if this was
+    /// the last frame, and is empty again.
     pub(in crate::engine) fn end_frame(
         &mut self,
         config: &Config,
         fin: bool,
+        range: Range<usize>,
     ) -> Result<Option<Event>, ProtocolError> {
         self.fragments = self.fragments.saturating_add(1);
         if config.max_fragments > 0 && self.fragments > config.max_fragments {
             return Err(ErrorKind::TooManyFragments.into());
         }
         if !fin {
-            return Ok(None);
+            return Ok(self.part(config, range, false));
         }
         if self.validates(config) && !self.utf8.is_complete() {
             return Err(ErrorKind::InvalidUtf8.into());
         }
+        let part = self.part(config, range, true);
         let Self { kind, data, .. } = std::mem::take(self);
-        Ok(kind.map(|kind| Event::Message { kind, payload: Payload::Owned(data) }))
+        Ok(part.or_else(|| kind.map(|kind| Event::Message { kind, payload: Payload::Owned(data) })))
     }
 
     /// Bytes held on the heap.

@@ -308,6 +308,8 @@ fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: st
         let Some(event) = session.connection.engine.poll(&config.engine, input, &mut pos) else { return };
         match event {
             Event::Message { kind, payload } => consumer.on_message(session, kind, payload),
+            // Its settings ask for none.
+            Event::Part { .. } => {}
             Event::Ping(payload) => {
                 auto_pong(consumer, session, &payload);
                 if !session.connection.doomed {
