@@ -33,7 +33,8 @@ module.exports = {
   IN_LISTENER_CLOSED: 12,
   IN_FAILURE: 13,
   IN_END: 14,
-  IN_PART: 15,
+  IN_RAW: 15,
+  IN_PART: 16,
   IN_FLAG_OWNED: 0x80,
   IN_FLAG_LAST_PART: 0x40,
 
@@ -84,6 +85,8 @@ module.exports = {
   OUT_NO_DELAY: 13,
   OUT_KEEP_ALIVE: 14,
   OUT_PREPARED: 15,
+  OUT_WATCH: 16,
+  OUT_FEED: 17,
   OUT_FLAG_FIN: 1,
   OUT_FLAG_WANT_SENT: 2,
   OUT_FLAG_LARGE: 4,

@@ -21,13 +21,16 @@ const inbound = require('./inbound');
 const { maskKey } = require('./mask-key');
 const { limit } = require('./limits');
 const outgoing = require('./outgoing');
-const { Releaser, isData, postCompressed } = require('./stream-deflate');
+const { Cork, pullAll } = require('./stream-cork');
+const { Releaser, finishAll, isData, postCompressed } = require('./stream-deflate');
 const { StreamEngine } = require('./stream-engine');
-const { StreamWriter } = require('./stream-writer');
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, ONE_BY_ONE, TERMINATED } = inbound;
 
 const kConnection = Symbol('connection');
+
+/** Whether there has been any connection over a stream. */
+let isAttached = false;
 
 /**
  * A connection over a stream of Node: TLS, a pipe, any Duplex. It runs the engine on this thread and hands on the same
@@ -46,12 +49,16 @@ class StreamConnection {
     this.engine = new StreamEngine((ws._bits & CLIENT) === 0, options, deflate);
     this.isDeflating = deflate !== undefined;
     this.releaser = deflate && new Releaser(this.engine, deflate.settings.releaseAfter);
-    this.writer = new StreamWriter(socket);
+    /** The message that is being compressed. @type {any} */
+    this.job = null;
+    /** Whether it is done, and those that waited for it have their turn. */
+    this.isCompressing = false;
     this.generateMask = options.generateMask;
     this.closeTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Whether the peer broke the protocol. */
     this.failed = false;
     this.pendingPongs = 0;
+    this.cork = new Cork(socket);
     this.isParsing = false;
     /** Chunks that wait: handlers of an earlier one run, or it inflates to much, and others are first. @type {Buffer[]} */
     this.chunks = [];
@@ -76,14 +83,14 @@ class StreamConnection {
 
   parseAll() {
     this.isParsing = true;
-    this.writer.hold();
+    this.cork.hold();
     try {
       while (!this.isLagging && this.chunks.length !== 0) {
         this.engine.parse(/** @type {Buffer} */ (this.chunks.shift()), this);
       }
     } finally {
       this.isParsing = false;
-      this.writer.release();
+      this.cork.release();
       this.releaser?.used();
       const { _bits: bits, _extra: extra } = this.ws;
       if ((bits & HOLDING) !== 0 && (bits & GONE) === 0 && !extra.throttled) {
@@ -120,6 +127,7 @@ class StreamConnection {
     } else if (this.isThrottled) {
       this.isThrottled = false;
       this.command(OUT_RESUME);
+      this.ws._extra.receiver?.emit('drain');
     }
   }
 
@@ -174,7 +182,7 @@ class StreamConnection {
     } else if (kind === OUT_END) {
       this.socket.end();
     } else if (kind === OUT_TERMINATE) {
-      this.writer.uncork();
+      this.cork.pull();
       this.socket.destroy();
     }
   }
@@ -189,8 +197,8 @@ class StreamConnection {
   post(tag, data, callback) {
     if (this.isDeflating && isData(tag) && postCompressed(this, tag, data, callback)) return;
     const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
-    const block = this.writer.borrow(length);
-    this.writer.write(this.engine.frame(tag, data, length, this.key(tag), block), callback, block);
+    const block = this.cork.borrow(length);
+    this.cork.write(this.engine.frame(tag, data, length, this.key(tag), block), callback, block);
   }
 
   /**
@@ -203,7 +211,7 @@ class StreamConnection {
   postPayload(tag, length, callback) {
     const frame = this.engine.compressedFrame(tag, length, this.key(tag));
     this.releaser?.used();
-    this.writer.write(frame, callback);
+    this.cork.write(frame, callback);
   }
 
   /**
@@ -333,7 +341,17 @@ function onClose() {
   clearTimeout(connection.closeTimer);
   ws._readyState = CLOSING;
   ws._bits |= GONE;
-  connection.onClosed();
+  try {
+    connection.job?.abandon();
+  } finally {
+    connection.onClosed();
+  }
+}
+
+/** Nothing runs after 'exit'. */
+function writeAll() {
+  finishAll();
+  pullAll();
 }
 
 /**
@@ -345,6 +363,8 @@ function onClose() {
  * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
  */
 function attachStream(ws, socket, head, options) {
+  if (!isAttached) process.once('exit', writeAll);
+  isAttached = true;
   const connection = new StreamConnection(ws, socket, options);
   const { allowSynchronousEvents = true } = options;
   ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | STREAM;

@@ -101,6 +101,7 @@ class StreamEngine {
       // An engine that has given all records of a chunk would read it as a new one.
       const isMore = progress.next < progress.count || !progress.isAtEnd;
       if (!isDone && isMore) parseOn(this, chunk, sink, progress, true);
+      else if (!isDone && progress.isPaused) sink.pause(chunk);
       active = outer;
     }
   }

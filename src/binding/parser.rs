@@ -42,6 +42,9 @@ pub(super) struct Parser {
     pool: Arc<Pool>,
     /// Bytes inflated since the last pause.
     work: usize,
+    /// Whether something of the chunk has been told, and whether there has been a pause since.
+    told: bool,
+    paused: bool,
 }
 
 impl Parser {
@@ -66,6 +69,8 @@ impl Parser {
             compressed: Vec::new(),
             pool: pool.clone(),
             work: 0,
+            told: false,
+            paused: false,
         }
     }
 
@@ -80,6 +85,8 @@ impl Parser {
                 Next::Event(event) => room.copy_from_slice(&self.record(event).0),
                 Next::End => {
                     self.position = 0;
+                    self.told = false;
+                    self.paused = false;
                     return count;
                 }
                 Next::Pause => return -count - 1,
@@ -164,8 +171,11 @@ impl Parser {
             return self.engine.poll(&self.config, chunk, &mut self.position).map_or(Next::End, Next::Event);
         }
         while self.position < chunk.len() {
-            if self.work >= INFLATE_BUDGET {
+            // As where inflating takes time: what the handlers before it do comes first, once for each chunk.
+            let again = self.told && !self.paused && self.engine.begins_compressed(chunk, self.position);
+            if again || self.work >= INFLATE_BUDGET {
                 self.work = 0;
+                self.paused = true;
                 return Next::Pause;
             }
             let end = self.position.saturating_add(COMPRESSED_PIECE).min(chunk.len());
@@ -173,6 +183,7 @@ impl Parser {
             let event = self.engine.poll(&self.config, piece, &mut self.position);
             self.work += self.pool.take_work();
             if let Some(event) = event {
+                self.told = true;
                 return Next::Event(event);
             }
         }

@@ -18,6 +18,8 @@ use super::{Reactor, upgrade};
 enum ReadEnd {
     /// So many bytes came.
     Bytes(usize),
+    /// So many of the consumer's own were before them.
+    Fed(usize),
     /// The peer has ended its side.
     Eof,
     /// Nothing more for now; an edge will come.
@@ -45,13 +47,17 @@ impl<C: Consumer> Reactor<C> {
             }
             let Some(connection) = self.connections.get_mut(slot) else { return };
             match read_once(connection, room) {
-                ReadEnd::Bytes(len) => {
-                    connection.pinged = false;
+                end @ (ReadEnd::Bytes(len) | ReadEnd::Fed(len)) => {
+                    let received = matches!(end, ReadEnd::Bytes(_));
+                    if received {
+                        connection.pinged = false;
+                        self.count(slot, len);
+                    }
                     self.on_bytes(slot, len);
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
-                    if len < asked && !to_end && socket::SHORT_READ_IS_LAST {
+                    if received && len < asked && !to_end && socket::SHORT_READ_IS_LAST {
                         return self.drained(slot);
                     }
                 }
@@ -103,7 +109,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Bytes that were read behind a request: they go the way of bytes from the socket.
+    /// Bytes that were read behind a request: they go the way of bytes from the socket, where they were counted.
     pub(super) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
         while !bytes.is_empty() && self.connections.get_mut(slot).is_some_and(|connection| !connection.doomed)
         {
@@ -191,7 +197,8 @@ impl<C: Consumer> Reactor<C> {
     /// How many bytes may be read from the connection now, at most; if none for want of credit, it is put on the list of
     /// those.
     fn allowance(&mut self, slot: u32) -> Option<usize> {
-        let pressed = self.consumer.is_pressed(self.work.unfinished);
+        let pressed = self.consumer.is_pressed(self.work.unfinished.bytes());
+        let crowded = self.work.unfinished.restricts(slot);
         let connection = self.connections.get_mut(slot)?;
         if connection.paused
             || connection.ended
@@ -200,12 +207,13 @@ impl<C: Consumer> Reactor<C> {
         {
             return None;
         }
-        if pressed {
+        if pressed || crowded {
             // What a read brings is not known before: it may not be more than what is left. An unfinished message counts
             // too, for all of them together are why memory runs out when each is large.
-            let kept = connection.held + connection.engine.buffered();
+            let held = if pressed { connection.held } else { 0 };
+            let kept = held + connection.engine.buffered();
             let left = SMALL_ALLOWANCE.saturating_sub(kept);
-            if left >= SMALLEST_READ {
+            if left >= SMALLEST_READ && (pressed || connection.held < self.config.connection_mark) {
                 return Some(left);
             }
         } else if connection.held < self.config.connection_mark {
@@ -236,20 +244,29 @@ impl<C: Consumer> Reactor<C> {
         Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
     }
 
+    /// So many bytes have come from the peer.
+    pub(super) fn count(&mut self, slot: u32, len: usize) {
+        let Some((session, consumer)) = self.session(slot) else { return };
+        session.connection.received += len as u64;
+        consumer.on_received(session.id, session.connection.received);
+    }
+
     /// `len` bytes lie at the consumer's position.
     fn on_bytes(&mut self, slot: u32, len: usize) {
         let range = self.consumer.claim(len);
         let Some((mut session, consumer)) = self.session(slot) else { return };
-        session.connection.received += len as u64;
-        consumer.on_received(session.id, session.connection.received);
         match session.connection.phase {
             _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {
                 touch_silence(&mut session);
+                if session.connection.is_watched() {
+                    consumer.on_raw(&mut session, range.clone());
+                }
                 let before = session.connection.engine.buffered();
-                on_frames(consumer, &mut session, range.clone());
+                let whole = on_frames(consumer, &mut session, range.clone());
                 let after = session.connection.engine.buffered();
-                session.work.unfinished = (session.work.unfinished + after).saturating_sub(before);
+                let seen = (session.work.now, session.connection.received);
+                session.work.unfinished.change(session.id, (before, after), whole, seen);
                 consumer.release(range);
             }
             Phase::Handshake(_) | Phase::Asked(_) => {
@@ -288,6 +305,11 @@ impl<C: Consumer> Reactor<C> {
 }
 
 fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
+    match connection.take_fed(room) {
+        Some(0) => return ReadEnd::Eof,
+        Some(len) => return ReadEnd::Fed(len),
+        None => {}
+    }
     loop {
         return match socket::receive(&connection.stream, room) {
             Ok(0) => ReadEnd::Eof,
@@ -299,15 +321,21 @@ fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
     }
 }
 
-/// Hands the events of the bytes in `range` of the consumer's buffer over.
-fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: std::ops::Range<usize>) {
-    let config = session.connection.config.clone();
+/// Hands the events of the bytes in `range` of the consumer's buffer over. True: one of the messages may have begun before them.
+fn on_frames<C: Consumer>(
+    consumer: &mut C,
+    session: &mut Session<'_>,
+    range: std::ops::Range<usize>,
+) -> bool {
     let mut pos = range.start;
+    let mut whole = false;
     while !session.connection.doomed {
-        let input = consumer.buffer(0..range.end);
-        let Some(event) = session.connection.engine.poll(&config.engine, input, &mut pos) else { return };
+        let Some(event) = consumer.next_event(session, range.end, &mut pos) else { break };
         match event {
-            Event::Message { kind, payload } => consumer.on_message(session, kind, payload),
+            Event::Message { kind, payload } => {
+                whole = true;
+                consumer.on_message(session, kind, payload);
+            }
             // Its settings ask for none.
             Event::Part { .. } => {}
             Event::Ping(payload) => {
@@ -327,10 +355,11 @@ fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: st
             }
         }
     }
+    whole
 }
 
 /// The answer to our close frame may have come when all is written: then nothing else would end the connection.
-fn finish_if_complete(session: &mut Session<'_>) {
+pub(super) fn finish_if_complete(session: &mut Session<'_>) {
     if session.connection.close_complete() {
         session.touch();
     }
