@@ -2,17 +2,20 @@
 
 const { TLSSocket } = require('node:tls');
 
-/** Shorter frames are as cheap in new memory, longer ones are rare. */
-const LEAST_BYTES = 2 * 1024;
-const BLOCK_BYTES = 64 * 1024 + 16;
-const MOST_BLOCKS = 32;
+/** Shorter frames are as cheap in new memory, longer ones than the longest block are rare. */
+const LEAST_BYTES = 512;
+
+/** With the bytes of a header. */
+const BLOCKS = [
+  { bytes: 4 * 1024 + 16, most: 64 },
+  { bytes: 64 * 1024 + 16, most: 32 },
+];
 
 /** What `write()` of a stream may go through. */
 const METHODS = ['write', '_write', '_writev', 'cork', 'uncork'];
 
-/** Those that nobody uses; the last one is still in the cache. */
-const free = /** @type {Buffer[]} */ ([]);
-let count = 0;
+/** Of each length those that nobody uses, the last one is still in the cache; and how many there are. */
+const kinds = BLOCKS.map((block) => ({ ...block, free: /** @type {Buffer[]} */ ([]), count: 0 }));
 
 /**
  * Whether a stream has no use for the memory of a chunk any more once it says that it was written: one for TLS encrypts it.
@@ -36,17 +39,21 @@ function isDone(socket) {
  * @returns {Buffer | null} None for short frames and long ones, and when too many are lent
  */
 function borrow(bytes) {
-  if (bytes < LEAST_BYTES || bytes > BLOCK_BYTES) return null;
-  const block = free.pop();
-  if (block !== undefined) return block;
-  if (count === MOST_BLOCKS) return null;
-  count++;
-  return Buffer.allocUnsafeSlow(BLOCK_BYTES);
+  if (bytes < LEAST_BYTES) return null;
+  for (const kind of kinds) {
+    if (bytes > kind.bytes) continue;
+    const block = kind.free.pop();
+    if (block !== undefined) return block;
+    if (kind.count === kind.most) return null;
+    kind.count++;
+    return Buffer.allocUnsafeSlow(kind.bytes);
+  }
+  return null;
 }
 
 /** @param {Buffer} block */
 function giveBack(block) {
-  free.push(block);
+  kinds.find((kind) => kind.bytes === block.length)?.free.push(block);
 }
 
 module.exports = { borrow, giveBack, isDone };
