@@ -336,6 +336,8 @@ fn on_frames<C: Consumer>(
                 whole = true;
                 consumer.on_message(session, kind, payload);
             }
+            // Its settings ask for none.
+            Event::Part { .. } => {}
             Event::Ping(payload) => {
                 auto_pong(consumer, session, &payload);
                 if !session.connection.doomed {
