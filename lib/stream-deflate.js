@@ -93,7 +93,7 @@ class Job {
     const slice = bytes.subarray(this.next, this.next + SLICE_BYTES);
     this.next += slice.length;
     const isLast = this.next === bytes.length;
-    let length = 0;
+    let length;
     try {
       length = compress(connection.engine, tag, slice, isLast);
     } catch {
