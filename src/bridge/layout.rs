@@ -45,8 +45,8 @@ layout! {
     DRAINED_HANDED: usize = MAX_RECORDS * RECORD_WORDS + 2;
     /// Word behind it, written by JavaScript: bytes of the arena to be flushed.
     FLUSHED_BYTES: usize = MAX_RECORDS * RECORD_WORDS + 3;
-    /// Word behind it, written by the flush: 1 + the number of the arena to be filled next; 0 for the same one again,
-    /// because the reactor has all others.
+    /// Word behind it, written by the flush and the drain: 1 + the number of the arena to be filled next; 0 for the same one
+    /// again, after a flush because the reactor has all others.
     FLUSHED_NEXT: usize = MAX_RECORDS * RECORD_WORDS + 4;
     /// Word behind it, written by JavaScript: the slot of the connection whose sent bytes are asked for.
     ASKED_SLOT: usize = MAX_RECORDS * RECORD_WORDS + 5;

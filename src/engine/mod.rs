@@ -83,7 +83,7 @@ impl Engine {
     /// order, does not depend on how the stream is cut into inputs; only where their payload is does.
     ///
     /// After [`Event::Close`] and [`Event::Error`] all input is swallowed.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, config: &Config, input: &mut [u8], pos: &mut usize) -> Option<Event> {
         while *pos < input.len() {
             let step = match self.stage {
@@ -127,6 +127,7 @@ impl Engine {
     /// frame, whatever its kind. Control frames are never fragmented and may come in between (RFC 6455,
     /// section 5.4), so `fin` does not matter to them. The length of a control frame and the body of a close
     /// frame are the caller's to check.
+    #[inline(always)]
     pub fn encode(&mut self, kind: FrameKind, fin: bool, len: usize, mask: Option<[u8; 4]>) -> EncodedHeader {
         let opcode = match kind {
             FrameKind::Text | FrameKind::Binary if self.sending_message => OpCode::Continuation,

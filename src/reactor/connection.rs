@@ -179,7 +179,15 @@ impl Connection {
             return;
         }
         let header = self.engine.encode(kind, fin, payload.len(), None);
-        self.outgoing.push(&header, payload, pool);
+        self.outgoing.push_frame(&header, payload, pool);
+    }
+
+    /// As `queue_frame` for a consumer's message that is not compressed, on a connection that takes frames.
+    #[inline(always)]
+    pub(super) fn queue_message(&mut self, kind: FrameKind, payload: &[u8], pool: &mut Pool) {
+        let header = self.engine.encode(kind, true, payload.len(), None);
+        self.outgoing.push_frame(&header, payload, pool);
+        self.accepted += (header.len() + payload.len()) as u64;
     }
 
     /// As `queue_frame` for a payload that begins at `HEADROOM` of `bytes`, without copying it.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::bridge::batch::Credit;
-use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
+use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
 use super::connections::ConnectionId;
 use super::opening::{Opening, Verdict};
@@ -20,6 +20,13 @@ pub trait Consumer {
     fn claim(&mut self, len: usize) -> Range<usize>;
     /// A part of the buffer.
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
+    /// The next event of the bytes from `pos` to `end` of the buffer that the reactor is to see to. A consumer for which that
+    /// is no more than a note may keep messages to itself.
+    #[inline]
+    fn next_event(&mut self, session: &mut Session<'_>, end: usize, pos: &mut usize) -> Option<Event> {
+        let connection = &mut *session.connection;
+        connection.engine.poll(&connection.config.engine, self.buffer(0..end), pos)
+    }
     /// All events of what was claimed last have been handed over.
     fn release(&mut self, range: Range<usize>);
 

@@ -15,8 +15,9 @@ use crate::bridge::layout::{
     IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
-use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
+use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
+use super::connection::Connection;
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::opening::{Opening, Verdict};
@@ -115,9 +116,7 @@ impl Forward {
         let len = match payload {
             Payload::Input { range, .. } => {
                 self.retained |= !range.is_empty();
-                // The place of nothing may be given to the next read.
-                let offset = if range.is_empty() { 0 } else { range.start as u32 };
-                self.batch.push(Record::new(slot, kind, 0, aux, offset, range.len() as u32));
+                self.batch.push(in_place(slot, kind, aux, &range));
                 range.len()
             }
             Payload::Owned(bytes) => {
@@ -180,6 +179,33 @@ impl Consumer for Forward {
         self.batch.bytes.get_mut(range).unwrap_or_default()
     }
 
+    /// Notes the messages that are whole where they were read. Whose they are, and who is charged, is said once for all.
+    fn next_event(&mut self, session: &mut Session<'_>, end: usize, pos: &mut usize) -> Option<Event> {
+        let ConnectionId { slot, generation } = session.id();
+        let Connection { engine, config, .. } = &mut *session.connection;
+        let Batch { bytes, records, .. } = &mut *self.batch;
+        let input = bytes.get_mut(..end).unwrap_or_default();
+        let before = records.len();
+        let mut weight = 0;
+        let other = loop {
+            match engine.poll(&config.engine, input, pos) {
+                Some(Event::Message { kind, payload: Payload::Input { range, .. } }) => {
+                    self.retained |= !range.is_empty();
+                    weight += range.len() + size_of::<Record>();
+                    records.push(in_place(slot, message_kind(kind), 0, &range));
+                }
+                other => break other,
+            }
+        };
+        let count = records.len() - before;
+        if count > 0 {
+            session.hold(weight);
+            let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+            self.batch.charge(slot, generation, weight, count as u32);
+        }
+        other
+    }
+
     fn release(&mut self, range: Range<usize>) {
         // Nothing refers to these bytes, and nothing was put behind them: the next read may have their place.
         if !self.retained && self.batch.used == range.end {
@@ -218,13 +244,8 @@ impl Consumer for Forward {
         self.carry(session, IN_RAW, 0, Payload::Owned(bytes));
     }
 
-    #[inline]
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {
-        let kind = match kind {
-            MessageKind::Text => IN_TEXT,
-            MessageKind::Binary => IN_BINARY,
-        };
-        self.carry(session, kind, 0, payload);
+        self.carry(session, message_kind(kind), 0, payload);
     }
 
     fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload) {
@@ -290,6 +311,20 @@ impl Consumer for Forward {
 
     fn set_starving(&mut self, starving: bool) {
         self.link.inbox.set_starving(starving);
+    }
+}
+
+/// The record of a payload that stays where it was read.
+fn in_place(slot: u32, kind: u8, aux: u16, range: &Range<usize>) -> Record {
+    // The place of nothing may be given to the next read.
+    let offset = if range.is_empty() { 0 } else { range.start as u32 };
+    Record::new(slot, kind, 0, aux, offset, range.len() as u32)
+}
+
+fn message_kind(kind: MessageKind) -> u8 {
+    match kind {
+        MessageKind::Text => IN_TEXT,
+        MessageKind::Binary => IN_BINARY,
     }
 }
 

@@ -197,7 +197,8 @@ impl<C: Consumer> Reactor<C> {
     /// How many bytes may be read from the connection now, at most; if none for want of credit, it is put on the list of
     /// those.
     fn allowance(&mut self, slot: u32) -> Option<usize> {
-        let pressed = self.consumer.is_pressed(self.work.unfinished);
+        let pressed = self.consumer.is_pressed(self.work.unfinished.bytes());
+        let crowded = self.work.unfinished.restricts(slot);
         let connection = self.connections.get_mut(slot)?;
         if connection.paused
             || connection.ended
@@ -206,12 +207,13 @@ impl<C: Consumer> Reactor<C> {
         {
             return None;
         }
-        if pressed {
+        if pressed || crowded {
             // What a read brings is not known before: it may not be more than what is left. An unfinished message counts
             // too, for all of them together are why memory runs out when each is large.
-            let kept = connection.held + connection.engine.buffered();
+            let held = if pressed { connection.held } else { 0 };
+            let kept = held + connection.engine.buffered();
             let left = SMALL_ALLOWANCE.saturating_sub(kept);
-            if left >= SMALLEST_READ {
+            if left >= SMALLEST_READ && (pressed || connection.held < self.config.connection_mark) {
                 return Some(left);
             }
         } else if connection.held < self.config.connection_mark {
@@ -261,9 +263,10 @@ impl<C: Consumer> Reactor<C> {
                     consumer.on_raw(&mut session, range.clone());
                 }
                 let before = session.connection.engine.buffered();
-                on_frames(consumer, &mut session, range.clone());
+                let whole = on_frames(consumer, &mut session, range.clone());
                 let after = session.connection.engine.buffered();
-                session.work.unfinished = (session.work.unfinished + after).saturating_sub(before);
+                let seen = (session.work.now, session.connection.received);
+                session.work.unfinished.change(session.id, (before, after), whole, seen);
                 consumer.release(range);
             }
             Phase::Handshake(_) | Phase::Asked(_) => {
@@ -318,15 +321,21 @@ fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
     }
 }
 
-/// Hands the events of the bytes in `range` of the consumer's buffer over.
-fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: std::ops::Range<usize>) {
-    let config = session.connection.config.clone();
+/// Hands the events of the bytes in `range` of the consumer's buffer over. True: one of the messages may have begun before them.
+fn on_frames<C: Consumer>(
+    consumer: &mut C,
+    session: &mut Session<'_>,
+    range: std::ops::Range<usize>,
+) -> bool {
     let mut pos = range.start;
+    let mut whole = false;
     while !session.connection.doomed {
-        let input = consumer.buffer(0..range.end);
-        let Some(event) = session.connection.engine.poll(&config.engine, input, &mut pos) else { return };
+        let Some(event) = consumer.next_event(session, range.end, &mut pos) else { break };
         match event {
-            Event::Message { kind, payload } => consumer.on_message(session, kind, payload),
+            Event::Message { kind, payload } => {
+                whole = true;
+                consumer.on_message(session, kind, payload);
+            }
             Event::Ping(payload) => {
                 auto_pong(consumer, session, &payload);
                 if !session.connection.doomed {
@@ -344,10 +353,11 @@ fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: st
             }
         }
     }
+    whole
 }
 
 /// The answer to our close frame may have come when all is written: then nothing else would end the connection.
-fn finish_if_complete(session: &mut Session<'_>) {
+pub(super) fn finish_if_complete(session: &mut Session<'_>) {
     if session.connection.close_complete() {
         session.touch();
     }

@@ -106,6 +106,7 @@ pub struct EncodedHeader {
 impl EncodedHeader {
     /// The shortest header for `len` bytes of payload (RFC 6455, section 5.2: the length is encoded
     /// minimally).
+    #[inline(always)]
     pub(in crate::engine) fn encode(
         opcode: OpCode,
         (fin, compressed): (bool, bool),

@@ -24,6 +24,7 @@ mod rows;
 mod server;
 mod silence;
 mod turns;
+mod unfinished;
 
 use std::time::Duration;
 
