@@ -34,6 +34,7 @@ module.exports = {
   IN_FAILURE: 13,
   IN_END: 14,
   IN_RAW: 15,
+  IN_CONNECTION: 16,
   IN_FLAG_OWNED: 0x80,
 
   // Words behind the last record: what a drain and a flush say beside it.
@@ -90,9 +91,10 @@ module.exports = {
   /** Bit of `ws._bits`: the connection is a stream of Node, `ws._extra.stream`, and not the reactor's. */
   STREAM: 0x4000,
 
-  // Which handshakes JavaScript wants to see.
+  // Which handshakes, and whether connections before them, JavaScript wants to see.
   ASK_ALWAYS: 1,
   ASK_REFUSED: 2,
+  ASK_CONNECTIONS: 4,
 
   // Close code of a frame without one, and of a connection that ended without a close frame.
   NO_STATUS: 1005,

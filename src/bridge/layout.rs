@@ -107,6 +107,8 @@ layout! {
     IN_END: u8 = 14;
     /// Bytes as they came, for a connection that [`OUT_WATCH`] was told of; what they say follows.
     IN_RAW: u8 = 15;
+    /// A connection was accepted; its request has not come. Payload: [`Opened`], without it.
+    IN_CONNECTION: u8 = 16;
 
     /// Inbound flag: the payload is one of the batch's large payloads and `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;
