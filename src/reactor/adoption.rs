@@ -52,7 +52,8 @@ impl<C: Consumer> Reactor<C> {
             let opening = session.opening();
             consumer.on_open(&mut session, &opening);
         }
-        self.count(slot, prefix.len());
+        session.connection.received += prefix.len() as u64;
+        consumer.on_received(session.id, session.connection.received);
         self.feed(slot, prefix);
     }
 }
