@@ -58,7 +58,7 @@ pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, 
 pub use connection::HEADROOM;
 pub use connections::ConnectionId;
 pub use consumer::Consumer;
-pub use forward::{ASK_ACCEPTED, ASK_REFUSED, Forward, Link, report_failure};
+pub use forward::{ASK_ACCEPTED, ASK_CONNECTIONS, ASK_REFUSED, Forward, Link, report_failure};
 pub use group::reactors;
 pub use handle::{Adoption, Command, Handle};
 pub use handler::{Bytes, Handler, Local, Message};

@@ -51,11 +51,8 @@ impl<C: Consumer> Reactor<C> {
             match read_once(connection, room) {
                 end @ (ReadEnd::Bytes(len) | ReadEnd::Fed(len)) => {
                     let received = matches!(end, ReadEnd::Bytes(_));
-                    if received {
-                        connection.pinged = false;
-                        self.count(slot, len);
-                    }
-                    self.on_bytes(slot, len);
+                    connection.pinged &= !received;
+                    self.on_bytes(slot, len, received);
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
@@ -127,7 +124,7 @@ impl<C: Consumer> Reactor<C> {
                 // Dropping them silently would tear the stream.
                 return self.work.doomed.push(slot);
             }
-            self.on_bytes(slot, len);
+            self.on_bytes(slot, len, false);
         }
     }
 
@@ -246,17 +243,14 @@ impl<C: Consumer> Reactor<C> {
         Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
     }
 
-    /// So many bytes have come from the peer.
-    pub(super) fn count(&mut self, slot: u32, len: usize) {
-        let Some((session, consumer)) = self.session(slot) else { return };
-        session.connection.received += len as u64;
-        consumer.on_received(session.id, session.connection.received);
-    }
-
-    /// `len` bytes lie at the consumer's position.
-    fn on_bytes(&mut self, slot: u32, len: usize) {
+    /// `len` bytes lie at the consumer's position. `received`: they have just come from the peer.
+    fn on_bytes(&mut self, slot: u32, len: usize, received: bool) {
         let range = self.consumer.claim(len);
         let Some((mut session, consumer)) = self.session(slot) else { return };
+        if received {
+            session.connection.received += len as u64;
+            consumer.on_received(session.id, session.connection.received);
+        }
         match session.connection.phase {
             _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {
@@ -338,6 +332,8 @@ fn on_frames<C: Consumer>(
                 whole = true;
                 consumer.on_message(session, kind, payload);
             }
+            // Its settings ask for none.
+            Event::Part { .. } => {}
             Event::Ping(payload) => {
                 auto_pong(consumer, session, &payload);
                 if !session.connection.doomed {

@@ -14,6 +14,7 @@ use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::deflating::Compression;
 use super::handler::{Bytes, Message, frame_kind};
+use super::opening::Opening;
 use super::outgoing::Pool;
 use super::socket;
 use super::timers::Timers;
@@ -72,6 +73,19 @@ impl Session<'_> {
     /// The peer's end of the socket.
     pub fn remote_address(&self) -> Option<SocketAddr> {
         self.connection.stream.peer_addr().ok()
+    }
+
+    /// What is known of the connection without its request.
+    pub(super) fn opening(&self) -> Opening<'static> {
+        Opening {
+            listener: self.connection.listener,
+            local: self.local_address(),
+            remote: self.remote_address(),
+            request: None,
+            protocol: None,
+            extensions: None,
+            extensions_refused: false,
+        }
     }
 
     /// Bytes that wait to be written.
