@@ -35,6 +35,7 @@ module.exports = {
   IN_END: 14,
   IN_RAW: 15,
   IN_PART: 16,
+  IN_CONNECTION: 17,
   IN_FLAG_OWNED: 0x80,
   IN_FLAG_LAST_PART: 0x40,
 
@@ -97,9 +98,10 @@ module.exports = {
   /** Bit of `ws._bits`: the connection is a stream of Node, `ws._extra.stream`, and not the reactor's. */
   STREAM: 0x4000,
 
-  // Which handshakes JavaScript wants to see.
+  // Which handshakes, and whether connections before them, JavaScript wants to see.
   ASK_ALWAYS: 1,
   ASK_REFUSED: 2,
+  ASK_CONNECTIONS: 4,
 
   // Close code of a frame without one, and of a connection that ended without a close frame.
   NO_STATUS: 1005,

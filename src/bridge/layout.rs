@@ -115,6 +115,8 @@ layout! {
     IN_RAW: u8 = 15;
     /// Streams only. Bytes of a message that is not all in one chunk; more follow.
     IN_PART: u8 = 16;
+    /// A connection was accepted; its request has not come. Payload: [`Opened`], without it.
+    IN_CONNECTION: u8 = 17;
 
     /// Inbound flag: the payload is one of the batch's large payloads and `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;
