@@ -281,7 +281,7 @@ class StreamConnection {
   }
 }
 
-/** @param {any} _ws @param {Cork} cork */
+/** @param {any} _ws @param {any} cork */
 function release(_ws, cork) {
   cork.release();
 }
