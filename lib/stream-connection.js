@@ -1,5 +1,6 @@
 'use strict';
 
+const { inContext } = require('./async-context');
 const {
   CLOSING,
   EMPTY_BUFFER,
@@ -90,7 +91,7 @@ class StreamConnection {
       }
     } finally {
       this.isParsing = false;
-      this.cork.release();
+      inContext(this.ws, release, this.cork);
       this.releaser?.used();
       const { _bits: bits, _extra: extra } = this.ws;
       if ((bits & HOLDING) !== 0 && (bits & GONE) === 0 && !extra.throttled) {
@@ -278,6 +279,11 @@ class StreamConnection {
     this.pendingPongs++;
     ws.pong(data, undefined, () => this.pendingPongs--);
   }
+}
+
+/** @param {any} _ws @param {any} cork */
+function release(_ws, cork) {
+  cork.release();
 }
 
 /** @param {StreamConnection} connection */

@@ -16,6 +16,8 @@ class Cork {
     this.socket = socket;
     this.isIn = false;
     this.isHolding = false;
+    /** Whether it is pulled in the next tick. */
+    this.isQueued = false;
     this.lendsMemory = isDone(socket);
   }
 
@@ -29,7 +31,7 @@ class Cork {
   release() {
     this.isHolding = false;
     holding.pop();
-    this.pull();
+    if (!this.isQueued) this.pull();
   }
 
   /**
@@ -49,7 +51,11 @@ class Cork {
     if (!this.isIn) {
       this.isIn = true;
       this.socket.cork();
-      if (!this.isHolding && corked.push(this) === 1) process.nextTick(pullWritten);
+    }
+    // A callback has the async context of its send: that of the tick.
+    if (!this.isQueued && (!this.isHolding || callback !== undefined)) {
+      this.isQueued = true;
+      if (corked.push(this) === 1) process.nextTick(pullWritten);
     }
     if (!block) {
       this.socket.write(data, callback);
@@ -65,6 +71,7 @@ class Cork {
   pull() {
     if (!this.isIn) return;
     this.isIn = false;
+    this.isQueued = false;
     this.socket.uncork();
   }
 }
