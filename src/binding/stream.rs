@@ -214,6 +214,12 @@ impl StreamEngine {
         frame.map(|frame| frame.start as u32).ok_or_else(no_room)
     }
 
+    /// Bytes that the data frames of the message under way have declared, 0 between messages.
+    #[napi(catch_unwind)]
+    pub fn declared(&self) -> f64 {
+        self.engine.declared() as f64
+    }
+
     /// Gives back the compression contexts that no message under way needs.
     #[napi(catch_unwind)]
     pub fn release_contexts(&mut self) {

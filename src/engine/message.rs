@@ -36,6 +36,11 @@ impl Message {
         if config.max_payload == 0 { u64::MAX } else { config.max_payload.saturating_sub(self.declared) }
     }
 
+    /// Sum of the declared lengths of its frames so far.
+    pub(in crate::engine) fn declared(&self) -> u64 {
+        self.declared
+    }
+
     /// A data frame begins.
     pub(in crate::engine) fn begin_frame(&mut self, header: &Header) {
         if let Some(kind) = header.opcode.message_kind() {
