@@ -25,6 +25,18 @@ test('the attributes are null, take functions and are enumerable', (t) => {
   }
 });
 
+test('an event whose listeners are gone is gone', (t) => {
+  const ws = detached();
+  const removed = [];
+  ws.on('removeListener', (event) => removed.push(event));
+  ws.on('message', () => {});
+  ws.once('close', () => {});
+  ws.removeListener('message', ws.listeners('message')[0]);
+  ws.emit('close');
+  t.deepEqual(ws.eventNames(), ['removeListener']);
+  t.deepEqual(removed, ['message', 'close']);
+});
+
 test('an attribute does not count as the same handler in addEventListener', (t) => {
   const ws = detached();
   const handler = () => {};

@@ -34,8 +34,10 @@ module.exports = {
   IN_FAILURE: 13,
   IN_END: 14,
   IN_RAW: 15,
-  IN_CONNECTION: 16,
+  IN_PART: 16,
+  IN_CONNECTION: 17,
   IN_FLAG_OWNED: 0x80,
+  IN_FLAG_LAST_PART: 0x40,
 
   // Words behind the last record: what a drain and a flush say beside it.
   DRAINED_BYTES: 65536,
@@ -45,6 +47,11 @@ module.exports = {
   FLUSHED_NEXT: 65540,
   ASKED_SLOT: 65541,
   ASKED_GENERATION: 65542,
+
+  // The array of a stream's records, and where the header of a frame is in it.
+  STREAM_RECORDS: 256,
+  STREAM_HEADER: 1024,
+  STREAM_WORDS: 1028,
 
   IN_FLAG_BEFORE_SHOULD_HANDLE: 0x01,
   IN_FLAG_BAD_EXTENSIONS: 0x02,

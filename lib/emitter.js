@@ -11,7 +11,7 @@ Listeners.prototype = Object.freeze(Object.create(null));
 
 /** Where Node keeps whether an object that it has found there stays for good, so that it may hold `undefined`. */
 const kShapeMode = /** @type {any} */ (
-  Object.getOwnPropertySymbols(new EventEmitter()).find(({ description }) => description === 'kShapeMode')
+  Object.getOwnPropertySymbols(new EventEmitter()).find(({ description }) => description === 'shapeMode')
 );
 
 /**

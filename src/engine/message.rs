@@ -1,5 +1,7 @@
 //! Fragments to one message (RFC 6455, section 5.4), and its limits.
 
+use std::ops::Range;
+
 use super::Config;
 use super::deflate::{Extension, Incomplete};
 use super::error::{ErrorKind, ProtocolError};
@@ -7,18 +9,22 @@ use super::event::{Event, MessageKind, Payload};
 use super::frame::Header;
 use super::utf8::Validator;
 
-/// The data message that is under way: the frames of it that are complete and what is there of the next one.
+/// The data message that is under way, if one is. A message that is a single frame within one input never gets here.
 ///
-/// A message that is a single frame within one input never gets here.
+/// Boxed: between messages a connection has the pointer only.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Message {
+pub(in crate::engine) struct Message(Option<Box<Unfinished>>);
+
+/// The frames of it that are complete and what is there of the next one.
+#[derive(Debug)]
+struct Unfinished {
     /// Invariant: capacity <= 2 * len, or what the length of the last frame says if that is less.
     data: Vec<u8>,
     /// Sum of the declared lengths of its frames. Invariant: <= max_payload, if that is set.
     declared: u64,
     /// Frames that are complete.
     fragments: u32,
-    kind: Option<MessageKind>,
+    kind: MessageKind,
     compressed: bool,
     utf8: Validator,
 }
@@ -27,13 +33,14 @@ impl Message {
     /// Whether a data frame that begins now has to be a continuation.
     #[inline]
     pub(in crate::engine) fn is_under_way(&self) -> bool {
-        self.kind.is_some()
+        self.0.is_some()
     }
 
     /// How many bytes of data a frame that begins now may bring.
     #[inline]
     pub(in crate::engine) fn room(&self, config: &Config) -> u64 {
-        if config.max_payload == 0 { u64::MAX } else { config.max_payload.saturating_sub(self.declared) }
+        let declared = self.0.as_ref().map_or(0, |unfinished| unfinished.declared);
+        if config.max_payload == 0 { u64::MAX } else { config.max_payload.saturating_sub(declared) }
     }
 
     /// Sum of the declared lengths of its frames so far.
@@ -44,14 +51,68 @@ impl Message {
     /// A data frame begins.
     pub(in crate::engine) fn begin_frame(&mut self, header: &Header) {
         if let Some(kind) = header.opcode.message_kind() {
-            self.kind = Some(kind);
-            self.compressed = header.compressed;
+            self.0 = Some(Box::new(Unfinished::new(kind, header.compressed)));
         }
-        self.declared = self.declared.saturating_add(header.payload_len);
+        if let Some(unfinished) = &mut self.0 {
+            unfinished.declared = unfinished.declared.saturating_add(header.payload_len);
+        }
     }
 
     /// Takes the next bytes of the frame, of which `remaining` are still to come after them.
     pub(in crate::engine) fn append(
+        &mut self,
+        config: &Config,
+        extension: Option<&mut Extension>,
+        bytes: &[u8],
+        fin: bool,
+        remaining: u64,
+    ) -> Result<(), ProtocolError> {
+        // A header has been decoded, which is no continuation unless a message is under way.
+        let Some(unfinished) = &mut self.0 else { return Ok(()) };
+        unfinished.append(config, extension, bytes, fin, remaining)
+    }
+
+    /// What to tell of the bytes at `range` of the input, which were appended; the frame goes on.
+    pub(in crate::engine) fn part(&self, config: &Config, range: Range<usize>) -> Option<Event> {
+        self.0.as_ref().and_then(|unfinished| unfinished.part(config, range, false))
+    }
+
+    /// The frame is complete, with the bytes at `range` of the input. Returns the message, or the last part of it, if this was
+    /// the last frame, and is empty again.
+    pub(in crate::engine) fn end_frame(
+        &mut self,
+        config: &Config,
+        fin: bool,
+        range: Range<usize>,
+    ) -> Result<Option<Event>, ProtocolError> {
+        let Some(unfinished) = &mut self.0 else { return Ok(None) };
+        unfinished.fragments = unfinished.fragments.saturating_add(1);
+        if config.max_fragments > 0 && unfinished.fragments > config.max_fragments {
+            return Err(ErrorKind::TooManyFragments.into());
+        }
+        if !fin {
+            return Ok(unfinished.part(config, range, false));
+        }
+        if unfinished.validates(config) && !unfinished.utf8.is_complete() {
+            return Err(ErrorKind::InvalidUtf8.into());
+        }
+        let part = unfinished.part(config, range, true);
+        let Some(whole) = self.0.take() else { return Ok(None) };
+        Ok(Some(part.unwrap_or(Event::Message { kind: whole.kind, payload: Payload::Owned(whole.data) })))
+    }
+
+    /// Bytes of data held on the heap.
+    pub(in crate::engine) fn buffered(&self) -> usize {
+        self.0.as_ref().map_or(0, |unfinished| unfinished.data.capacity())
+    }
+}
+
+impl Unfinished {
+    fn new(kind: MessageKind, compressed: bool) -> Self {
+        Self { data: Vec::new(), declared: 0, fragments: 0, kind, compressed, utf8: Validator::default() }
+    }
+
+    fn append(
         &mut self,
         config: &Config,
         extension: Option<&mut Extension>,
@@ -71,38 +132,22 @@ impl Message {
         if self.validates(config) && !self.utf8.feed(bytes) {
             return Err(ErrorKind::InvalidUtf8.into());
         }
+        if config.parts {
+            return Ok(());
+        }
         self.grow(bytes.len(), fin, remaining);
         self.data.extend_from_slice(bytes);
         Ok(())
     }
 
-    /// The frame is complete. Returns the message if it was the last one, and is empty again.
-    pub(in crate::engine) fn end_frame(
-        &mut self,
-        config: &Config,
-        fin: bool,
-    ) -> Result<Option<Event>, ProtocolError> {
-        self.fragments = self.fragments.saturating_add(1);
-        if config.max_fragments > 0 && self.fragments > config.max_fragments {
-            return Err(ErrorKind::TooManyFragments.into());
-        }
-        if !fin {
-            return Ok(None);
-        }
-        if self.validates(config) && !self.utf8.is_complete() {
-            return Err(ErrorKind::InvalidUtf8.into());
-        }
-        let Self { kind, data, .. } = std::mem::take(self);
-        Ok(kind.map(|kind| Event::Message { kind, payload: Payload::Owned(data) }))
-    }
-
-    /// Bytes held on the heap.
-    pub(in crate::engine) fn buffered(&self) -> usize {
-        self.data.capacity()
+    /// What to tell of the bytes at `range` of the input, which were appended.
+    fn part(&self, config: &Config, range: Range<usize>, last: bool) -> Option<Event> {
+        let told = config.parts && !self.compressed && (last || !range.is_empty());
+        told.then_some(Event::Part { kind: self.kind, range, last })
     }
 
     fn validates(&self, config: &Config) -> bool {
-        self.kind == Some(MessageKind::Text) && !config.skip_utf8_validation
+        self.kind == MessageKind::Text && !config.skip_utf8_validation
     }
 
     /// Makes room for `more` bytes. Memory follows what came in, never what was declared: it doubles, and

@@ -17,6 +17,7 @@ pub mod frame;
 pub mod handshake;
 pub mod mask;
 
+mod kept;
 mod message;
 mod prepared;
 mod receive;
@@ -35,7 +36,8 @@ pub use prepared::{Prepared, PreparedFrame};
 use std::sync::Arc;
 
 use deflate::Extension;
-use frame::{MAX_HEADER_LEN, OpCode};
+use frame::OpCode;
+use kept::Kept;
 use message::Message;
 use receive::Whole;
 
@@ -47,13 +49,8 @@ use receive::Whole;
 pub struct Engine {
     stage: Stage,
     message: Message,
-    /// The body of a control frame that is coming in. Boxed: hardly ever is one cut in two, and every connection has this.
-    #[expect(clippy::box_collection, reason = "16 bytes less for each connection")]
-    control: Option<Box<Vec<u8>>>,
-    /// A header of which no payload byte has come: the first `header_len` bytes.
-    header: [u8; MAX_HEADER_LEN],
-    /// Invariant: <= MAX_HEADER_LEN, and 0 while a payload is coming in.
-    header_len: u8,
+    /// In `Stage::Header` a header of which no payload byte has come, in `Stage::Payload` the body of a control frame.
+    kept: Option<Box<Kept>>,
     close_sent: bool,
     /// Whether the last data frame that was encoded left its message unfinished.
     sending_message: bool,
@@ -67,9 +64,7 @@ impl Engine {
         Self {
             stage: Stage::Header,
             message: Message::default(),
-            control: None,
-            header: [0; MAX_HEADER_LEN],
-            header_len: 0,
+            kept: None,
             close_sent: false,
             sending_message: false,
             extension: None,
@@ -79,7 +74,7 @@ impl Engine {
     /// Parses `input[*pos..]`, unmasking in place, until one event is complete, and moves `pos` behind it.
     ///
     /// `None` means that the input is used up (`*pos == input.len()`): what it holds of an unfinished frame
-    /// has been copied. Call again until then before giving the next input. Which events come, and in which
+    /// has been copied, or told in parts. Call again until then before giving the next input. Which events come, and in which
     /// order, does not depend on how the stream is cut into inputs; only where their payload is does.
     ///
     /// After [`Event::Close`] and [`Event::Error`] all input is swallowed.
@@ -177,7 +172,7 @@ impl Engine {
     pub fn begins_compressed(&self, input: &[u8], pos: usize) -> bool {
         self.has_deflate()
             && matches!(self.stage, Stage::Header)
-            && self.header_len == 0
+            && self.kept.is_none()
             && input.get(pos).is_some_and(|&byte| frame::is_compressed(byte))
     }
 
@@ -231,10 +226,10 @@ impl Engine {
         matches!(self.stage, Stage::Failed)
     }
 
-    /// Bytes of heap that unfinished frames and messages occupy: at most about twice what came in of them, and at
-    /// most the limit of compressed ones.
+    /// Bytes of heap that unfinished messages occupy: at most about twice what came in of them, and at most the limit of
+    /// compressed ones. A frame that is cut in two takes up to 256 more, whatever is in it.
     pub fn buffered(&self) -> usize {
-        self.message.buffered() + self.control.as_ref().map_or(0, |body| body.capacity())
+        self.message.buffered()
     }
 }
 

@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use super::frame::{self, Expected, Header, OpCode};
+use super::frame::{self, Expected, Header, MAX_HEADER_LEN, OpCode};
 use super::message::Message;
 use super::{
     CloseCode, Config, Engine, ErrorKind, Event, MessageKind, Payload, ProtocolError, Role, Stage,
@@ -30,7 +30,7 @@ impl Engine {
             compression: self.extension.is_some(),
             room: self.message.room(config),
         };
-        if self.header_len > 0 {
+        if self.kept.is_some() {
             return self.take_split_header(&expected, rest, pos);
         }
         if let Some(header) = Header::decode(rest, &expected)?
@@ -52,33 +52,28 @@ impl Engine {
         rest: &[u8],
         pos: &mut usize,
     ) -> Result<Option<Header>, ProtocolError> {
-        let kept = usize::from(self.header_len);
-        self.keep_header(rest);
-        let bytes = self.header.get(..usize::from(self.header_len)).unwrap_or_default();
-        if let Some(header) = Header::decode(bytes, expected)? {
-            let used = header.size.saturating_sub(kept);
+        let mut kept = self.kept.take().unwrap_or_default();
+        let before = kept.bytes().len();
+        kept.push(rest, MAX_HEADER_LEN);
+        if let Some(header) = Header::decode(kept.bytes(), expected)? {
+            let used = header.size.saturating_sub(before);
             if used < rest.len() || header.payload_len == 0 {
-                self.header_len = 0;
                 *pos += used;
                 return Ok(Some(header));
             }
         }
         *pos += rest.len();
+        self.kept = Some(kept);
         Ok(None)
     }
 
-    /// Appends as much of `bytes` to the kept header as a header can have.
     #[cold]
     fn keep_header(&mut self, bytes: &[u8]) {
-        let free = self.header.get_mut(usize::from(self.header_len)..).unwrap_or_default();
-        let len = free.len().min(bytes.len());
-        for (to, byte) in free.iter_mut().zip(bytes) {
-            *to = *byte;
-        }
-        self.header_len += len as u8;
+        self.kept.get_or_insert_default().push(bytes, MAX_HEADER_LEN);
     }
 
     /// A control frame or a fragment is all in the input.
+    #[inline(never)]
     pub(super) fn whole_frame(
         &mut self,
         config: &Config,
@@ -91,7 +86,7 @@ impl Engine {
             OpCode::Continuation | OpCode::Text | OpCode::Binary => {
                 self.message.begin_frame(header);
                 self.message.append(config, self.extension.as_deref_mut(), bytes, header.fin, 0)?;
-                self.message.end_frame(config, header.fin)
+                self.message.end_frame(config, header.fin, payload.range)
             }
             OpCode::Ping => Ok(Some(Event::Ping(payload.into()))),
             OpCode::Pong => Ok(Some(Event::Pong(payload.into()))),
@@ -103,7 +98,8 @@ impl Engine {
         }
     }
 
-    /// A frame begins whose payload is not all in this input.
+    /// A frame begins whose payload is not all in this input. Not inlined, as the loop over whole messages fits registers.
+    #[inline(never)]
     pub(super) fn begin_frame(&mut self, header: &Header) {
         if !header.opcode.is_control() {
             self.message.begin_frame(header);
@@ -113,6 +109,7 @@ impl Engine {
     }
 
     /// Takes what the input has of an unfinished frame.
+    #[inline(never)]
     pub(super) fn continue_frame(
         &mut self,
         config: &Config,
@@ -123,13 +120,14 @@ impl Engine {
         let rest = input.get_mut(*pos..).unwrap_or_default();
         let len = usize::try_from(frame.remaining).map_or(rest.len(), |remaining| remaining.min(rest.len()));
         let (bytes, _) = rest.split_at_mut(len);
-        *pos += len;
+        let range = *pos..*pos + len;
+        *pos = range.end;
 
         mask::unmask(frame.key, 0, bytes);
         frame.key.rotate_left(len % 4);
         frame.remaining -= len as u64;
         if frame.opcode.is_control() {
-            self.control.get_or_insert_default().extend_from_slice(bytes);
+            self.kept.get_or_insert_default().push(bytes, usize::MAX);
         } else {
             let extension = self.extension.as_deref_mut();
             self.message.append(config, extension, bytes, frame.fin, frame.remaining)?;
@@ -137,12 +135,15 @@ impl Engine {
 
         if frame.remaining > 0 {
             self.stage = Stage::Payload(frame);
-            return Ok(None);
+            let tells = !frame.opcode.is_control();
+            return Ok(if tells { self.message.part(config, range) } else { None });
         }
         self.stage = Stage::Header;
-        let body = self.control.take().map_or_else(Vec::new, |body| *body);
+        let body = self.kept.take().map_or_else(Vec::new, |kept| kept.bytes().to_vec());
         match frame.opcode {
-            OpCode::Continuation | OpCode::Text | OpCode::Binary => self.message.end_frame(config, frame.fin),
+            OpCode::Continuation | OpCode::Text | OpCode::Binary => {
+                self.message.end_frame(config, frame.fin, range)
+            }
             OpCode::Ping => Ok(Some(Event::Ping(Payload::Owned(body)))),
             OpCode::Pong => Ok(Some(Event::Pong(Payload::Owned(body)))),
             OpCode::Close => {
@@ -177,7 +178,7 @@ impl Engine {
     pub fn refuse(&mut self, reason: impl Into<ProtocolError>) -> ProtocolError {
         self.stage = Stage::Failed;
         self.end_incoming();
-        self.control = None;
+        self.kept = None;
         reason.into()
     }
 

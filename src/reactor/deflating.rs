@@ -125,8 +125,8 @@ impl<C: Consumer> Reactor<C> {
         self.work.compression.holders.retain(|&id| {
             let Some(connection) = connections.get(id) else { return false };
             let after = connection.config.deflate.map(|deflate| deflate.release_after);
-            let (Some(used), Some(after)) = (connection.contexts_used, after) else { return false };
-            let due = used + after;
+            let (Some(used), Some(after)) = (&connection.contexts_used, after) else { return false };
+            let due = **used + after;
             if due <= now {
                 connection.engine.release_contexts();
                 connection.contexts_used = None;
@@ -253,7 +253,10 @@ impl Session<'_> {
         if after.is_zero() || !connection.engine.holds_contexts() {
             return;
         }
-        if connection.contexts_used.replace(self.work.now).is_none() {
+        if let Some(used) = &mut connection.contexts_used {
+            **used = self.work.now;
+        } else {
+            connection.contexts_used = Some(Box::new(self.work.now));
             self.work.compression.holders.push(self.id);
             let due = self.work.now + after;
             self.work.compression.release_at =

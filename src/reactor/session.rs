@@ -1,5 +1,6 @@
 //! What may be done with a connection while the reactor has it in hand.
 
+use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -27,6 +28,8 @@ pub(super) const IN_PLACE: usize = 2 << 10;
 pub(super) struct Work {
     pub(super) now: Instant,
     pub(super) timers: Timers,
+    /// Connections whose deadline may have come, not looked at yet.
+    pub(super) expired: VecDeque<ConnectionId>,
     pub(super) pool: Pool,
     /// Connections with something to write at the end of the turn.
     pub(super) dirty: Vec<u32>,

@@ -44,7 +44,7 @@ fn header_of_an_earlier_input() {
     for cut in 1..=6 {
         let mut engine = Engine::new();
         assert_eq!(feed(&mut engine, &Config::default(), &stream[..cut]), []);
-        assert_eq!(engine.buffered(), 0, "a header is kept inline");
+        assert_eq!(engine.buffered(), 0, "a header is not counted");
         let payload = next(&mut engine, &mut stream[cut..].to_vec(), 0);
         assert_eq!(payload, Payload::Input { range: 6 - cut..8 - cut, headroom: 0 }, "cut at {cut}");
     }

@@ -1,0 +1,44 @@
+// What an open connection takes while nothing happens. That of the reactor is a test in src/reactor/connection.rs.
+import { once } from 'node:events';
+import net from 'node:net';
+
+import test from 'ava';
+
+import { Child, repeat } from './helpers/child.mjs';
+import { upgradeRequest } from './helpers/raw-client.mjs';
+
+/** Opened first, for what is made once: compiled code, tables. */
+const FIRST = 500;
+const CONNECTIONS = 1000;
+
+/**
+ * 200 bytes are the WebSocket and its listeners, 30 its places in `clients` and in the reactor's table, which double. The
+ * rest is for what V8 learns meanwhile.
+ */
+const MOST = 340;
+
+async function open(t, port) {
+  const socket = net.connect({ port, host: '127.0.0.1' });
+  t.teardown(() => socket.destroy());
+  socket.write(upgradeRequest());
+  await once(socket, 'data');
+}
+
+// R09.
+test.serial(`an idle connection takes at most ${MOST} bytes of the heap`, async (t) => {
+  const child = new Child(t, 'idle.mjs', [], { nodeArgs: ['--expose-gc'], stdio: ['pipe', 'pipe', 'pipe'] });
+  const port = await child.line(0);
+  let line = 0;
+  const heapOf = async (connections) => {
+    child.process.stdin.write('\n');
+    const { heap, open: found } = JSON.parse(await child.line(++line));
+    t.is(found, connections);
+    return heap;
+  };
+  await repeat(FIRST, 20, () => open(t, port));
+  const before = await heapOf(FIRST);
+  await repeat(CONNECTIONS, 20, () => open(t, port));
+  const each = ((await heapOf(FIRST + CONNECTIONS)) - before) / CONNECTIONS;
+  t.log(`${each} bytes`);
+  t.true(each <= MOST, `${each}`);
+});

@@ -1,0 +1,36 @@
+//! What is kept of a frame that an input ends in, if it is not part of a message.
+
+/// The beginning of a header, or of the body of a control frame (RFC 6455, section 5.5): at most 125 bytes.
+///
+/// Boxed where it is used: hardly ever is one of them cut in two, and every connection has the place for it.
+#[derive(Debug)]
+pub(in crate::engine) struct Kept {
+    bytes: [u8; Self::CAPACITY],
+    /// Invariant: <= CAPACITY.
+    len: u8,
+}
+
+impl Kept {
+    const CAPACITY: usize = 125;
+
+    /// What has been kept.
+    pub(in crate::engine) fn bytes(&self) -> &[u8] {
+        self.bytes.get(..usize::from(self.len)).unwrap_or_default()
+    }
+
+    /// Keeps what of `bytes` makes it at most `limit` long.
+    pub(in crate::engine) fn push(&mut self, bytes: &[u8], limit: usize) {
+        let free = self.bytes.get_mut(usize::from(self.len)..limit.min(Self::CAPACITY)).unwrap_or_default();
+        let len = free.len().min(bytes.len());
+        for (to, byte) in free.iter_mut().zip(bytes) {
+            *to = *byte;
+        }
+        self.len += len as u8;
+    }
+}
+
+impl Default for Kept {
+    fn default() -> Self {
+        Self { bytes: [0; Self::CAPACITY], len: 0 }
+    }
+}
