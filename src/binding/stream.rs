@@ -95,7 +95,7 @@ impl StreamEngine {
     /// Bytes that the data frames of the message under way have declared, 0 between messages.
     #[napi(catch_unwind)]
     pub fn declared(&self) -> f64 {
-        self.engine.declared() as f64
+        self.parser.borrow().declared() as f64
     }
 
     /// Gives back the compression contexts that no message under way needs.
