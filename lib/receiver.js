@@ -31,7 +31,7 @@ class Receiver extends Writable {
 
   /** @returns {number} Bytes that the frames of the message under way have declared */
   get _totalPayloadLength() {
-    return this._engine.declared();
+    return this._engine.native.declared();
   }
 
   /**
