@@ -37,6 +37,18 @@ test('of a client: unmasked in place', async (t) => {
   t.deepEqual(await receive(['8182 01020304 696b'], { isServer: true }), [['text', 'hi']]);
 });
 
+test('_totalPayloadLength is what the frames of a message under way have declared', (t) => {
+  const receiver = new Receiver();
+  const lengths = [receiver._totalPayloadLength];
+  receiver.on('message', () => lengths.push(receiver._totalPayloadLength));
+  receiver.on('ping', () => lengths.push(receiver._totalPayloadLength));
+  for (const chunk of ['8105 48656c6c6f', '0202 4865', '8900', '0003 6c', '6c6f', '8000']) {
+    receiver.write(hex(chunk));
+    lengths.push(receiver._totalPayloadLength);
+  }
+  t.deepEqual(lengths, [0, 0, 0, 2, 2, 2, 5, 5, 0, 0]);
+});
+
 test('errors', async (t) => {
   const range = (code, message) => [['error', 'RangeError', code, message]];
   t.deepEqual(await receive(['9100']), range('WS_ERR_UNEXPECTED_RSV_2_3', 'Invalid WebSocket frame: RSV2 and RSV3 must be clear'));

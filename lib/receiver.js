@@ -29,6 +29,11 @@ class Receiver extends Writable {
     this._isConcluded = false;
   }
 
+  /** @returns {number} Bytes that the frames of the message under way have declared */
+  get _totalPayloadLength() {
+    return this._engine.native.declared();
+  }
+
   /**
    * @param {Buffer} chunk Unmasked in place
    * @param {BufferEncoding} _encoding

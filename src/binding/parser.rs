@@ -96,6 +96,11 @@ impl Parser {
         count
     }
 
+    /// Bytes that the data frames of the message under way have declared.
+    pub(super) fn declared(&self) -> u64 {
+        self.engine.declared()
+    }
+
     /// A payload of the last call that is not in the chunk.
     pub(super) fn owned(&self, index: usize) -> Option<&[u8]> {
         self.owned.get(index).map(Vec::as_slice)

@@ -92,6 +92,12 @@ impl StreamEngine {
         self.parser.borrow_mut().frame_compressed(tag, bytes_mut(&mut buffer), start as usize, key)
     }
 
+    /// Bytes that the data frames of the message under way have declared, 0 between messages.
+    #[napi(catch_unwind)]
+    pub fn declared(&self) -> f64 {
+        self.parser.borrow().declared() as f64
+    }
+
     /// Gives back the compression contexts that no message under way needs.
     #[napi(catch_unwind)]
     pub fn release_contexts(&self) {

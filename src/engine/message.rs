@@ -39,8 +39,12 @@ impl Message {
     /// How many bytes of data a frame that begins now may bring.
     #[inline]
     pub(in crate::engine) fn room(&self, config: &Config) -> u64 {
-        let declared = self.0.as_ref().map_or(0, |unfinished| unfinished.declared);
-        if config.max_payload == 0 { u64::MAX } else { config.max_payload.saturating_sub(declared) }
+        if config.max_payload == 0 { u64::MAX } else { config.max_payload.saturating_sub(self.declared()) }
+    }
+
+    /// Sum of the declared lengths of its frames so far.
+    pub(in crate::engine) fn declared(&self) -> u64 {
+        self.0.as_ref().map_or(0, |unfinished| unfinished.declared)
     }
 
     /// A data frame begins.

@@ -163,6 +163,11 @@ impl Engine {
         self.extension.is_some()
     }
 
+    /// Sum of the declared lengths of the data frames of the message under way, 0 between messages.
+    pub fn declared(&self) -> u64 {
+        self.message.declared()
+    }
+
     /// Whether a compressed message begins at `input[pos]`. Only known behind an event.
     pub fn begins_compressed(&self, input: &[u8], pos: usize) -> bool {
         self.has_deflate()

@@ -43,6 +43,24 @@ s.all('a frame byte by byte', (c) =>
   }),
 );
 
+s.all("'data' of the socket has the bytes, push() adds some", (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    ws._socket.on('data', (chunk) => c.log('bytes', chunk.toString('hex')));
+    const pushed = once(ws, 'message');
+    ws._socket.push(frame(1, 'pushed'));
+    await pushed;
+    await peer.send(Buffer.concat([frame(2, 'sent'), CLOSE]));
+  }),
+);
+
+s.all('push(null) is the end of the peer', (c) =>
+  c.session({}, ({ ws, peer }) => {
+    peer.answersEnd = true;
+    ws._socket.push(frame(1, 'pushed'));
+    ws._socket.push(null);
+  }),
+);
+
 s.all('a message sent together with the upgrade request', (c) =>
   c.session({}, () => {}, { early: Buffer.concat([frame(1, 'early'), frame(2, 'bird'), CLOSE]) }),
 );
