@@ -24,7 +24,6 @@ async function open(t, port) {
   await once(socket, 'data');
 }
 
-// R09.
 test.serial(`an idle connection takes at most ${MOST} bytes of the heap`, async (t) => {
   const child = new Child(t, 'idle.mjs', [], { nodeArgs: ['--expose-gc'], stdio: ['pipe', 'pipe', 'pipe'] });
   const port = await child.line(0);

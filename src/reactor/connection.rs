@@ -252,7 +252,7 @@ impl Connection {
 mod tests {
     use super::*;
 
-    /// R09. What only few connections have at a time is boxed.
+    /// What only few connections have at a time is boxed.
     #[test]
     #[cfg(target_pointer_width = "64")]
     fn an_idle_connection_is_small() {
