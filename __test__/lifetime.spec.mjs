@@ -1,17 +1,20 @@
 // How a process or a worker with a busy server ends: by itself, by exit(), by an exception, by a signal.
+import { fileURLToPath } from 'node:url';
+
 import test from 'ava';
 
 import { Child, repeat, traffic } from './helpers/child.mjs';
 
 const TIMES = 50;
 const AT_ONCE = 4;
+const FOREIGN_LOOP = ['--require', fileURLToPath(new URL('./fixtures/foreign-loop.cjs', import.meta.url))];
 
 /** Ends a busy server 50 times; `check` looks at each end and at what the clients got. */
-function ends(way, { code = 7, signal = null, stderr = '' }, check = () => {}) {
+function ends(way, { code = 7, signal = null, stderr = '', nodeArgs = [] }, check = () => {}) {
   // P03, P04, P05.
-  test.serial(`a busy server's process ends: ${way}`, async (t) => {
-    await repeat(TIMES, AT_ONCE, async () => {
-      const child = new Child(t, 'ending.mjs', [way]);
+  test.serial(`a busy server's process ends: ${[way, ...nodeArgs.slice(0, 1)].join(' ')}`, async (t) => {
+    await repeat(nodeArgs.length === 0 ? TIMES : AT_ONCE, AT_ONCE, async () => {
+      const child = new Child(t, 'ending.mjs', [way], { nodeArgs });
       const received = traffic(t, await child.line());
       if (signal !== null) {
         await child.line(1);
@@ -47,6 +50,10 @@ ends('last words', {}, (t, received) => {
 ends('throw in a handler', { code: 1, stderr: 'thrown on purpose' });
 ends('throw in a job', { code: 1, stderr: 'thrown on purpose' });
 ends('wait to be killed', { code: null, signal: 'SIGTERM' });
+
+// Where the event loop is not libuv's, Node-API wakes it.
+ends('close', { code: 0, nodeArgs: FOREIGN_LOOP });
+ends('exit in a handler', { nodeArgs: FOREIGN_LOOP });
 
 /** Ends busy servers in workers; the process that had them must be as it was before. */
 function endsWorkers(way, times, atOnce, mainToo) {

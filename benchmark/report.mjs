@@ -43,6 +43,13 @@ const COLUMNS = {
     ['cpu_ns_per_connection', 'CPU ns to open', 1],
     ['idle_cpu_us_per_s', 'idle CPU us/s', 1],
   ],
+  blocked: [
+    P50,
+    ['p99_us', 'p99', 1],
+    ['max_us', 'max', 1],
+    ['rss_growth_kib', 'KiB more', 1],
+    ['pongs', 'pongs', 1],
+  ],
   rate: [
     ['cpu_ns_per_handshake', 'CPU ns/handshake', 1],
     ['js_cpu_ns_per_handshake', 'main thread', 1],

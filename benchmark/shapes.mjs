@@ -12,7 +12,7 @@
  * @property {string[]} [candidates] Who takes part unless chosen on the command line; everybody without it
  * @property {boolean} [quiet] Whether the first round also checks that the server uses no CPU afterwards
  */
-/** @typedef {'cost' | 'throughput' | 'distribution' | 'oneWay' | 'idle' | 'rate'} View */
+/** @typedef {'cost' | 'throughput' | 'distribution' | 'oneWay' | 'idle' | 'rate' | 'blocked'} View */
 
 const NODE = ['ws', 'reactor', 'uws'];
 const NODE_AND_INLINE = [...NODE, 'reactor_inline', 'reactors_2'];
@@ -91,6 +91,16 @@ export const shapes = {
     view: 'distribution',
   },
 
+  // More than may wait for JavaScript: 100 MB are under way.
+  blocked: {
+    text: '100 connections, 1 KiB, 1000 in flight, the event loop blocked for 5 s',
+    load: { mode: 'blocked', connections: 100, payload: 1024, binary: true, 'in-flight': 1000, hold: 5, timeout: 30 },
+    view: 'blocked',
+    task: 'blocked',
+    full: true,
+    rounds: 3,
+    candidates: ['ws', 'reactor'],
+  },
   'idle-1000': full(idle(1000)),
   // As many as a limit of 20,000 open files allows; one round is enough to compare with the others.
   'idle-19000': { ...full(idle(19_000), NODE), rounds: 1 },

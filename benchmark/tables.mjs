@@ -13,6 +13,7 @@ const HEADINGS = {
   oneWay: 'CPU ns per message, one way: all threads (main thread), x of ws',
   throughput: '1000 echoes per second on all CPUs (CPU ns per echo), x of ws',
   distribution: 'round trip, us: mean (p50, p90, p99, p99.9, p99.99)',
+  blocked: 'ping while the event loop is blocked, us: median (p99, max; KiB of memory more)',
   rate: 'CPU ns per handshake: all threads (main thread), x of ws',
   idle: 'bytes of memory per idle connection (CPU us per s of the idle server), x of ws',
 };
@@ -76,6 +77,7 @@ function cell(byCandidate, candidate, view) {
   });
   if (figures.length === 0) return '-';
   if (view === 'distribution') return `${figures[0]} (${figures.slice(1, 6).join(', ')})`;
+  if (view === 'blocked') return `${figures[0]} (${figures.slice(1, 3).join(', ')}; ${figures[3]})`;
   const second = view === 'idle' ? figures[2] : figures[1];
   const alone = candidates()[candidate]?.withoutJs && ['cost', 'oneWay', 'rate'].includes(view);
   const ratio = candidate === 'ws' ? undefined : ratios(byCandidate[candidate], byCandidate.ws, columns[0][0]);

@@ -34,7 +34,10 @@ module.exports = {
   IN_FAILURE: 13,
   IN_END: 14,
   IN_RAW: 15,
+  IN_PART: 16,
+  IN_CONNECTION: 17,
   IN_FLAG_OWNED: 0x80,
+  IN_FLAG_LAST_PART: 0x40,
 
   // Words behind the last record: what a drain and a flush say beside it.
   DRAINED_BYTES: 65536,
@@ -44,6 +47,11 @@ module.exports = {
   FLUSHED_NEXT: 65540,
   ASKED_SLOT: 65541,
   ASKED_GENERATION: 65542,
+
+  // The array of a stream's records, and where the header of a frame is in it.
+  STREAM_RECORDS: 256,
+  STREAM_HEADER: 1024,
+  STREAM_WORDS: 1028,
 
   IN_FLAG_BEFORE_SHOULD_HANDLE: 0x01,
   IN_FLAG_BAD_EXTENSIONS: 0x02,
@@ -90,9 +98,10 @@ module.exports = {
   /** Bit of `ws._bits`: the connection is a stream of Node, `ws._extra.stream`, and not the reactor's. */
   STREAM: 0x4000,
 
-  // Which handshakes JavaScript wants to see.
+  // Which handshakes, and whether connections before them, JavaScript wants to see.
   ASK_ALWAYS: 1,
   ASK_REFUSED: 2,
+  ASK_CONNECTIONS: 4,
 
   // Close code of a frame without one, and of a connection that ended without a close frame.
   NO_STATUS: 1005,

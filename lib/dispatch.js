@@ -10,9 +10,11 @@ const {
   FastBuffer,
   IN_BINARY,
   IN_CLOSE,
+  IN_CONNECTION,
   IN_FAILURE,
   IN_LISTENER_CLOSED,
   IN_OPEN,
+  IN_RAW,
   IN_REQUEST,
   IN_TEXT,
   OPENED_LISTENER,
@@ -203,7 +205,7 @@ function deliver(deadline) {
  */
 function lose(slot, tag, offset, length) {
   const kind = tag & 0xff;
-  const isOfPayload = kind <= IN_CLOSE || kind === IN_REQUEST;
+  const isOfPayload = kind <= IN_CLOSE || kind === IN_REQUEST || kind === IN_RAW || kind === IN_CONNECTION;
   const isHere = length === 0 || (tag & (IN_FLAG_OWNED << 8)) !== 0;
   if (!isOfPayload || isHere) deliverOther(slot, tag, offset, length);
   else connectionOf(slot)?.terminate();
@@ -233,13 +235,14 @@ function isOwn(emit) {
  */
 function deliverOther(slot, tag, offset, length) {
   const kind = tag & 0xff;
-  if (kind === IN_OPEN || kind === IN_REQUEST) {
+  if (kind === IN_OPEN || kind === IN_REQUEST || kind === IN_CONNECTION) {
     // Read in place: a Buffer of its own would be garbage at once.
     const isOwned = (tag & (IN_FLAG_OWNED << 8)) !== 0;
     const bytes = isOwned ? reactor.takeLarge(offset, length) : state.bytes;
     const start = isOwned ? 0 : state.base + offset;
     const server = state.listeners.get(bytes.readUInt32LE(start + OPENED_LISTENER));
-    if (server !== undefined) server._onOpened(slot, tag, bytes, start);
+    if (kind === IN_CONNECTION) server?._listener.accepted(slot, bytes, start);
+    else server?._onOpened(slot, tag, bytes, start);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = state.listeners.get(slot);
     // Each reactor says so, and nothing opens there any more.

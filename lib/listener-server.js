@@ -2,11 +2,12 @@
 
 const EventEmitter = require('node:events');
 
+const { RawConnection } = require('./raw-connection');
 const reactor = require('./reactor');
 
 /**
  * Stands for the HTTP server that ws has on a port of its own: `wss._server`. The reactor listens and answers, so there
- * is no 'request', no 'upgrade' and no 'connection'.
+ * is no 'request' and no 'upgrade'.
  */
 class ListenerServer extends EventEmitter {
   /** @param {any} wss */
@@ -14,6 +15,86 @@ class ListenerServer extends EventEmitter {
     super();
     this._wss = wss;
     this._unreferenced = false;
+    /** Connections that were shown and whose request has not come, by slot. @type {Map<number, any>} */
+    this._early = new Map();
+  }
+
+  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
+  on(event, listener) {
+    super.on(event, listener);
+    this._wss._updateAsk();
+    return this;
+  }
+
+  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
+  addListener(event, listener) {
+    return this.on(event, listener);
+  }
+
+  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
+  prependListener(event, listener) {
+    super.prependListener(event, listener);
+    this._wss._updateAsk();
+    return this;
+  }
+
+  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
+  removeListener(event, listener) {
+    super.removeListener(event, listener);
+    this._wss._updateAsk();
+    return this;
+  }
+
+  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
+  off(event, listener) {
+    return this.removeListener(event, listener);
+  }
+
+  /** @param {string | symbol} [event] */
+  removeAllListeners(event) {
+    if (arguments.length === 0) super.removeAllListeners();
+    else super.removeAllListeners(event);
+    this._wss._updateAsk();
+    return this;
+  }
+
+  /**
+   * A connection whose request has not come. Called by the dispatch.
+   *
+   * @param {number} slot
+   * @param {Buffer} bytes
+   * @param {number} start Where in it the payload of the CONNECTION record begins
+   */
+  accepted(slot, bytes, start) {
+    this._count();
+    const connection = new RawConnection(this._wss, slot, bytes, start);
+    this._early.set(slot, connection);
+    const { _context: context } = this._wss;
+    if (context === null) this.emit('connection', connection.socket);
+    else context.runInAsyncScope(this.emit, this, 'connection', connection.socket);
+  }
+
+  /**
+   * The request of a connection has come.
+   *
+   * @param {number} slot
+   * @returns {any} The connection, if it was shown before
+   */
+  take(slot) {
+    const connection = this._early.get(slot);
+    if (connection === undefined) this._count();
+    else this._early.delete(slot);
+    return connection;
+  }
+
+  /** @param {any} connection That has gone before its request came */
+  forget(connection) {
+    this._early.delete(connection._slot);
+  }
+
+  _count() {
+    this._wss._connections++;
+    reactor.hold();
   }
 
   get listening() {

@@ -92,7 +92,7 @@ let adoptedGeneration = 0;
 /**
  * The native reactors; started on first use.
  *
- * @param {{ reactors: number, spin: number, unfinishedBudget: number }} options Only the first call decides. `reactors`: its
+ * @param {{ reactors: number, spin: number, unfinishedBudget: number }} settings Only the first call decides. `reactors`: its
  *   threads, 0 = it runs on this one; `spin`: microseconds for which it polls before it sleeps, -1 is automatic;
  *   `unfinishedBudget`: bytes for unfinished messages, 0 = no limit
  * @returns {any}

@@ -6,7 +6,7 @@ const { IN_BINARY, IN_CLOSE, IN_ERROR, IN_PING, IN_PONG, IN_TEXT } = require('./
 const { negotiatedDeflate } = require('./deflate-options');
 const { protocolError } = require('./errors');
 const { convert } = require('./inbound');
-const { createEngine, parse } = require('./stream-engine');
+const { StreamEngine } = require('./stream-engine');
 
 /**
  * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude'; what breaks the protocol is an
@@ -25,7 +25,7 @@ class Receiver extends Writable {
     this._extensions = options.extensions || {};
     const deflate = negotiatedDeflate(this);
     this._isDeflating = deflate !== undefined;
-    this._engine = createEngine(!!options.isServer, options, deflate);
+    this._engine = new StreamEngine(!!options.isServer, options, deflate);
     this._isConcluded = false;
   }
 
@@ -59,7 +59,7 @@ class Receiver extends Writable {
     const pause = () => {
       isPaused = true;
     };
-    parse(this._engine, chunk, { take, takeLater: take, broke, pause });
+    this._engine.parse(chunk, { take, takeLater: take, broke, pause });
     const goOn = () => this._parse(chunk, callback);
     if (failure !== undefined) callback(failure);
     else if (!isPaused) this._emitAll(records, 0, callback);

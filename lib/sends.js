@@ -254,7 +254,7 @@ function unreadable(ws, callback, error) {
 function sendFrame(ws, list, callback) {
   const last = list.length - 1;
   if ((ws._bits & STREAM) !== 0) {
-    for (const [index, part] of list.entries()) ws._extra.stream.write(part, index === last ? callback : undefined);
+    for (const [index, part] of list.entries()) ws._extra.stream.cork.write(part, index === last ? callback : undefined);
     return;
   }
   if ((ws._bits & GONE) !== 0) {

@@ -3,7 +3,9 @@
 const {
   CLOSING,
   EMPTY_BUFFER,
+  IN_BINARY,
   IN_CLOSED,
+  IN_TEXT,
   OPEN,
   OUT_CLOSE,
   OUT_END,
@@ -13,21 +15,17 @@ const {
   OUT_TERMINATE,
   STREAM,
 } = require('./constants');
+const { negotiatedDeflate } = require('./deflate-options');
+const { NOT_PLAIN } = require('./dispatch');
 const inbound = require('./inbound');
 const { maskKey } = require('./mask-key');
-const { negotiatedDeflate } = require('./deflate-options');
 const { limit } = require('./limits');
 const outgoing = require('./outgoing');
 const { Cork, pullAll } = require('./stream-cork');
 const { Releaser, finishAll, isData, postCompressed } = require('./stream-deflate');
-const { createEngine, parse } = require('./stream-engine');
+const { StreamEngine } = require('./stream-engine');
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, ONE_BY_ONE, TERMINATED } = inbound;
-
-/** Bytes that a frame may need before its payload. */
-const HEADROOM = 14;
-
-const TAG_OF_FRAME = 0xffff;
 
 const kConnection = Symbol('connection');
 
@@ -48,7 +46,7 @@ class StreamConnection {
     this.ws = ws;
     this.socket = socket;
     const deflate = ws.extensions === '' ? undefined : negotiatedDeflate(ws);
-    this.engine = createEngine((ws._bits & CLIENT) === 0, options, deflate);
+    this.engine = new StreamEngine((ws._bits & CLIENT) === 0, options, deflate);
     this.isDeflating = deflate !== undefined;
     this.releaser = deflate && new Releaser(this.engine, deflate.settings.releaseAfter);
     /** The message that is being compressed. @type {any} */
@@ -85,12 +83,14 @@ class StreamConnection {
 
   parseAll() {
     this.isParsing = true;
+    this.cork.hold();
     try {
       while (!this.isLagging && this.chunks.length !== 0) {
-        parse(this.engine, /** @type {Buffer} */ (this.chunks.shift()), this);
+        this.engine.parse(/** @type {Buffer} */ (this.chunks.shift()), this);
       }
     } finally {
       this.isParsing = false;
+      this.cork.release();
       this.releaser?.used();
       const { _bits: bits, _extra: extra } = this.ws;
       if ((bits & HOLDING) !== 0 && (bits & GONE) === 0 && !extra.throttled) {
@@ -149,7 +149,13 @@ class StreamConnection {
 
   /** @param {number} tag @param {Buffer} data */
   take(tag, data) {
-    inbound.arrived(this.ws, tag, data);
+    const { ws } = this;
+    const kind = tag & 0xff;
+    if ((kind === IN_TEXT || kind === IN_BINARY) && (ws._bits & NOT_PLAIN) === 0) {
+      ws.emit('message', data, kind === IN_BINARY);
+      return;
+    }
+    inbound.arrived(ws, tag, data);
   }
 
   /** @param {number} tag @param {Buffer} data */
@@ -191,11 +197,8 @@ class StreamConnection {
   post(tag, data, callback) {
     if (this.isDeflating && isData(tag) && postCompressed(this, tag, data, callback)) return;
     const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
-    const buffer = /** @type {any} */ (Buffer.allocUnsafe(HEADROOM + length));
-    if (typeof data === 'string') buffer.utf8Write(data, HEADROOM);
-    else buffer.set(data, HEADROOM);
-    const start = this.engine.frame(tag & TAG_OF_FRAME, buffer, HEADROOM, length, this.key(tag));
-    this.write(buffer.subarray(start), callback);
+    const block = this.cork.borrow(length);
+    this.cork.write(this.engine.frame(tag, data, length, this.key(tag), block), callback, block);
   }
 
   /**
@@ -206,10 +209,9 @@ class StreamConnection {
    * @param {any} callback
    */
   postPayload(tag, length, callback) {
-    const buffer = Buffer.allocUnsafe(HEADROOM + length);
-    const start = this.engine.frameCompressed(tag & TAG_OF_FRAME, buffer, HEADROOM, this.key(tag));
+    const frame = this.engine.compressedFrame(tag, length, this.key(tag));
     this.releaser?.used();
-    this.write(buffer.subarray(start), callback);
+    this.cork.write(frame, callback);
   }
 
   /**
@@ -275,16 +277,6 @@ class StreamConnection {
     }
     this.pendingPongs++;
     ws.pong(data, undefined, () => this.pendingPongs--);
-  }
-
-  /**
-   * Writes bytes as they are. All writes of a tick leave together.
-   *
-   * @param {string | Uint8Array} data
-   * @param {any} [callback]
-   */
-  write(data, callback) {
-    this.cork.write(data, callback);
   }
 }
 

@@ -39,7 +39,7 @@ function isData(tag) {
 function postCompressed(connection, tag, data, callback) {
   const { engine } = connection;
   const bytes = typeof data === 'string' ? Buffer.from(data) : data;
-  if (!engine.willCompress(tag & TAG_OF_FRAME, bytes.length)) return false;
+  if (!engine.native.willCompress(tag & TAG_OF_FRAME, bytes.length)) return false;
   if (connection.isCompressing && bytes.length <= Math.min(budget, SLICE_BYTES)) {
     connection.postPayload(tag, compress(engine, tag, bytes, true), callback);
   } else {
@@ -59,7 +59,7 @@ function postCompressed(connection, tag, data, callback) {
 function compress(engine, tag, bytes, isLast) {
   if (budget === TURN_BYTES) setImmediate(beginTurn);
   budget = Math.max(budget - bytes.length - 1, 0);
-  return engine.compress(tag & TAG_OF_FRAME, bytes, isLast);
+  return engine.native.compress(tag & TAG_OF_FRAME, bytes, isLast);
 }
 
 function beginTurn() {
@@ -93,7 +93,7 @@ class Job {
     const slice = bytes.subarray(this.next, this.next + SLICE_BYTES);
     this.next += slice.length;
     const isLast = this.next === bytes.length;
-    let length = 0;
+    let length;
     try {
       length = compress(connection.engine, tag, slice, isLast);
     } catch {
@@ -160,7 +160,7 @@ class Releaser {
   used() {
     if (this.delay === 0) return;
     if (this.timer === undefined) {
-      this.timer = setTimeout(() => this.engine.releaseContexts(), this.delay);
+      this.timer = setTimeout(() => this.engine.native.releaseContexts(), this.delay);
       this.timer.unref();
     } else {
       this.timer.refresh();

@@ -41,8 +41,9 @@ class Upgrade extends Handshake {
    * @param {number} slot
    * @param {Buffer} bytes
    * @param {number} start Where in it the payload of the REQUEST record begins
+   * @param {any} early The connection, if it was shown before its request came
    */
-  constructor(server, slot, bytes, start) {
+  constructor(server, slot, bytes, start, early) {
     super(server, null, null);
     this._slot = 0;
     this._generation = 0;
@@ -54,7 +55,7 @@ class Upgrade extends Handshake {
     this._bits = 0x80;
     this._extra = { callbacks: /** @type {Function[] | null} */ (null) };
     readPeer(this, slot, bytes, start);
-    this.socket = /** @type {any} */ (new Socket(this));
+    this.socket = /** @type {any} */ (early === undefined ? new Socket(this) : early.handOver(this));
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.extensions = extensionsText(bytes, start);
     this.badExtensions = false;

@@ -4,7 +4,7 @@ const dns = require('node:dns');
 const EventEmitter = require('node:events');
 const { isIP } = require('node:net');
 
-const { ASK_ALWAYS, ASK_REFUSED, IN_REQUEST } = require('./constants');
+const { ASK_ALWAYS, ASK_CONNECTIONS, ASK_REFUSED, IN_REQUEST } = require('./constants');
 const { capture, setContext } = require('./async-context');
 const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
@@ -25,7 +25,7 @@ const CLOSED = 2;
 const ASKING_EVENTS = new Set(['headers', 'wsClientError']);
 
 /** Slot, generation and addresses of the connection that is opening, until its WebSocket has them. */
-const opening = { _slot: 0, _generation: 0, _ports: 0, _local: 0, _remote: 0 };
+const opening = { _slot: 0, _generation: 0, _ports: 0, _local: 0, _remote: 0, socket: /** @type {any} */ (null) };
 
 /**
  * @this {any}
@@ -49,8 +49,7 @@ class WebSocketServer extends EventEmitter {
     super();
     this._state = RUNNING;
     this.options = merge(options);
-    // The path that the reactor checks by itself.
-    this._nativePath = this.options.path;
+    this._nativePath = this.options.path; // which the reactor checks by itself
     this._listenerId = -1;
     this._reactors = 0; // that take connections of the listener
     this._address = null;
@@ -62,8 +61,7 @@ class WebSocketServer extends EventEmitter {
     this._context = this.options.port == null ? null : capture();
     /** @type {(() => void) | null} */
     this._removeListeners = null;
-    // Whether it listens by itself.
-    this._listens = this.options.port != null;
+    this._listens = this.options.port != null; // by itself
     /** What stands for that listener. @type {any} */
     this._listener = null;
     this._server = /** @type {any} */ (undefined);
@@ -200,7 +198,7 @@ class WebSocketServer extends EventEmitter {
     ws._protocol = protocol;
     ws._extensionsHeader = extensions;
     setContext(ws, request === null ? this._context : capture());
-    if (request !== null) ws._adopt(peer.socket);
+    if (peer.socket !== null) ws._adopt(peer.socket);
     if (!this.isRunning()) {
       ws.terminate();
       return;
@@ -246,10 +244,9 @@ class WebSocketServer extends EventEmitter {
    * @param {number} start Where in it the payload begins
    */
   _onOpened(slot, tag, bytes, start) {
-    this._connections++;
-    reactor.hold();
-    if (this._context === null) this._show(slot, tag, bytes, start);
-    else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
+    const early = this._listener.take(slot);
+    if (this._context === null) this._show(slot, tag, bytes, start, early);
+    else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start, early);
   }
 
   /**
@@ -257,12 +254,14 @@ class WebSocketServer extends EventEmitter {
    * @param {number} tag
    * @param {Buffer} bytes
    * @param {number} start
+   * @param {any} early The connection, if it was shown before its request came
    */
-  _show(slot, tag, bytes, start) {
+  _show(slot, tag, bytes, start, early) {
     if ((tag & 0xff) === IN_REQUEST) {
-      new Upgrade(this, slot, bytes, start).handle(tag);
+      new Upgrade(this, slot, bytes, start, early).handle(tag);
     } else {
       readPeer(opening, slot, bytes, start);
+      opening.socket = early === undefined ? null : early.socket;
       const protocol = protocolText(bytes, start);
       this.opened(opening, protocol, extensionsText(bytes, start), null, bytes, start);
     }
@@ -368,6 +367,7 @@ class WebSocketServer extends EventEmitter {
       ask |= ASK_ALWAYS;
     }
     if (this.listenerCount('wsClientError') !== 0) ask |= ASK_REFUSED;
+    if (this._listener?.listenerCount('connection')) ask |= ASK_CONNECTIONS;
     return ask;
   }
 

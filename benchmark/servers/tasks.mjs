@@ -11,6 +11,9 @@
 /** First bytes of the message that asks for the count of all before it. */
 export const MARKER = Buffer.from('#count ');
 
+/** First bytes of the message that asks for a block. */
+const BLOCK = Buffer.from('#block ');
+
 /** @type {Record<string, (place: Place) => (ws: Peer) => Take>} */
 export const tasks = {
   echo: () => echo,
@@ -57,6 +60,15 @@ export const tasks = {
   },
   /** Parses every message and sends what it makes of the result. */
   json: () => (ws) => (data) => ws.send(JSON.stringify(JSON.parse(data.toString()))),
+  /** An echo that blocks for so many milliseconds where a message asks for it, and then sends that back too. */
+  blocked: () => (ws) => (data, isBinary) => {
+    // The first byte alone rules out nearly all messages.
+    if (data[0] === BLOCK[0] && data.subarray(0, BLOCK.length).equals(BLOCK)) {
+      const end = Date.now() + Number(data.subarray(BLOCK.length).toString());
+      while (Date.now() < end);
+    }
+    ws.send(data, { binary: isBinary });
+  },
   /** An echo in a program that computes for 2 of every 10 ms. */
   busy: () => {
     setInterval(() => {

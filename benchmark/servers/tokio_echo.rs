@@ -50,7 +50,7 @@ async fn serve(mut stream: TcpStream, config: Arc<Config>) -> io::Result<()> {
                 Event::Message { kind: MessageKind::Text, payload } => (FrameKind::Text, payload),
                 Event::Message { kind: MessageKind::Binary, payload } => (FrameKind::Binary, payload),
                 Event::Ping(payload) => (FrameKind::Pong, payload),
-                Event::Pong(_) => continue,
+                Event::Pong(_) | Event::Part { .. } => continue,
                 Event::Close { code, .. } => {
                     let body = code.map(|code| code.to_bytes());
                     out.extend_from_slice(&engine.encode(

@@ -11,14 +11,17 @@ mod deflate;
 mod drive;
 mod inline;
 mod listen;
+mod parser;
 mod payload;
 mod reactor;
 mod stream;
+mod streams;
 mod tables;
 mod threads;
 mod uv;
 
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
-pub use stream::{DeflatePool, StreamEngine, StreamOptions};
+pub use stream::{StreamEngine, StreamOptions};
+pub use streams::Streams;
 pub use tables::{ProtocolErrorRow, deflate_budget_is_full, layout, protocol_errors, set_deflate_budget};

@@ -134,8 +134,8 @@ impl Threads {
 /// Has the event loop call `wake`.
 type Ring = Arc<dyn Fn() + Send + Sync>;
 
-/// A bell of libuv's own: a third of what a threadsafe function costs the loop, and without the lock that both would take. `None`
-/// where there is no libuv.
+/// A bell of libuv's own. It takes no lock that the loop takes, as a threadsafe function does: on one CPU the loop would run into
+/// it at once. `None` where there is no libuv.
 fn signal(env: &Env, wake: &Function<'_, (), ()>, running: &Running) -> Result<Option<Ring>> {
     let wake = Rc::new(RefCell::new(Some(Callback::new(env, wake, "REACTOR_WS")?)));
     let target = wake.clone();

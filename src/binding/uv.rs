@@ -1,4 +1,5 @@
-//! libuv as Node exports it: a watch on a descriptor and a timer, and a signal from other threads, on the event loop of an environment.
+//! libuv as Node exports it: a watch on a descriptor and a timer, and a signal from other threads, on the event loop of an
+//! environment.
 //!
 //! The functions are looked up when they are first wanted: a program that embeds us without libuv, as `cargo test`, has
 //! none. None of this needs the layout of libuv's structures, only functions that libuv has had since 1.19.

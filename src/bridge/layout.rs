@@ -54,6 +54,12 @@ layout! {
     ASKED_GENERATION: usize = MAX_RECORDS * RECORD_WORDS + 6;
     /// Length of the array of records in words.
     DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
+    /// Most records of one call for a stream.
+    STREAM_RECORDS: usize = 256;
+    /// Word of the array of a stream's records, behind the last record: the bytes of a frame's header, in their order.
+    STREAM_HEADER: usize = STREAM_RECORDS * RECORD_WORDS;
+    /// Length of that array in words.
+    STREAM_WORDS: usize = STREAM_HEADER + 4;
     /// Least bytes of memory to be lent.
     LENT_BYTES: usize = super::limits::BATCH_BYTES;
 
@@ -107,9 +113,15 @@ layout! {
     IN_END: u8 = 14;
     /// Bytes as they came, for a connection that [`OUT_WATCH`] was told of; what they say follows.
     IN_RAW: u8 = 15;
+    /// Streams only. Bytes of a message that is not all in one chunk; more follow.
+    IN_PART: u8 = 16;
+    /// A connection was accepted; its request has not come. Payload: [`Opened`], without it.
+    IN_CONNECTION: u8 = 17;
 
     /// Inbound flag: the payload is one of the batch's large payloads and `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;
+    /// Flag of a message of a stream: these are its last bytes, the others came with [`IN_PART`].
+    IN_FLAG_LAST_PART: u8 = 0x40;
     /// Flag of [`IN_REQUEST`]: the refusal in aux comes before `shouldHandle` in the order of ws.
     IN_FLAG_BEFORE_SHOULD_HANDLE: u8 = 0x01;
     /// Flag of [`IN_REQUEST`]: `Sec-WebSocket-Extensions` is to be refused, whatever aux says.

@@ -24,6 +24,9 @@ pub struct Config {
     pub max_fragments: u32,
     /// Hand out text messages and close reasons without checking that they are UTF-8. Default: false.
     pub skip_utf8_validation: bool,
+    /// Tell of the bytes of a message that is not whole in one input with [`Event::Part`](super::Event::Part), and leave them
+    /// in the input, instead of collecting them. Compressed messages are collected all the same. Default: false.
+    pub parts: bool,
 }
 
 impl Default for Config {
@@ -33,6 +36,7 @@ impl Default for Config {
             max_payload: 100 * 1024 * 1024,
             max_fragments: 16 * 1024,
             skip_utf8_validation: false,
+            parts: false,
         }
     }
 }

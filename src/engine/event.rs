@@ -65,6 +65,15 @@ pub enum Event {
         /// The message.
         payload: Payload,
     },
+    /// Bytes of a message that is not whole in one input; only where [`Config::parts`](super::Config::parts) asks for them.
+    Part {
+        /// Text or binary.
+        kind: MessageKind,
+        /// Where the bytes are in the whole input, unmasked. Not empty, unless it is the last part.
+        range: Range<usize>,
+        /// Whether they end the message.
+        last: bool,
+    },
     /// A ping frame, at most 125 bytes (RFC 6455, section 5.5.2).
     Ping(Payload),
     /// A pong frame, at most 125 bytes (RFC 6455, section 5.5.3).

@@ -1,5 +1,7 @@
 //! Fragments to one message (RFC 6455, section 5.4), and its limits.
 
+use std::ops::Range;
+
 use super::Config;
 use super::deflate::{Extension, Incomplete};
 use super::error::{ErrorKind, ProtocolError};
@@ -11,11 +13,11 @@ use super::utf8::Validator;
 ///
 /// Boxed: between messages a connection has the pointer only.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Message(Option<Box<Parts>>);
+pub(in crate::engine) struct Message(Option<Box<Unfinished>>);
 
 /// The frames of it that are complete and what is there of the next one.
 #[derive(Debug)]
-struct Parts {
+struct Unfinished {
     /// Invariant: capacity <= 2 * len, or what the length of the last frame says if that is less.
     data: Vec<u8>,
     /// Sum of the declared lengths of its frames. Invariant: <= max_payload, if that is set.
@@ -37,17 +39,17 @@ impl Message {
     /// How many bytes of data a frame that begins now may bring.
     #[inline]
     pub(in crate::engine) fn room(&self, config: &Config) -> u64 {
-        let declared = self.0.as_ref().map_or(0, |parts| parts.declared);
+        let declared = self.0.as_ref().map_or(0, |unfinished| unfinished.declared);
         if config.max_payload == 0 { u64::MAX } else { config.max_payload.saturating_sub(declared) }
     }
 
     /// A data frame begins.
     pub(in crate::engine) fn begin_frame(&mut self, header: &Header) {
         if let Some(kind) = header.opcode.message_kind() {
-            self.0 = Some(Box::new(Parts::new(kind, header.compressed)));
+            self.0 = Some(Box::new(Unfinished::new(kind, header.compressed)));
         }
-        if let Some(parts) = &mut self.0 {
-            parts.declared = parts.declared.saturating_add(header.payload_len);
+        if let Some(unfinished) = &mut self.0 {
+            unfinished.declared = unfinished.declared.saturating_add(header.payload_len);
         }
     }
 
@@ -61,38 +63,46 @@ impl Message {
         remaining: u64,
     ) -> Result<(), ProtocolError> {
         // A header has been decoded, which is no continuation unless a message is under way.
-        let Some(parts) = &mut self.0 else { return Ok(()) };
-        parts.append(config, extension, bytes, fin, remaining)
+        let Some(unfinished) = &mut self.0 else { return Ok(()) };
+        unfinished.append(config, extension, bytes, fin, remaining)
     }
 
-    /// The frame is complete. Returns the message if it was the last one, and is empty again.
+    /// What to tell of the bytes at `range` of the input, which were appended; the frame goes on.
+    pub(in crate::engine) fn part(&self, config: &Config, range: Range<usize>) -> Option<Event> {
+        self.0.as_ref().and_then(|unfinished| unfinished.part(config, range, false))
+    }
+
+    /// The frame is complete, with the bytes at `range` of the input. Returns the message, or the last part of it, if this was
+    /// the last frame, and is empty again.
     pub(in crate::engine) fn end_frame(
         &mut self,
         config: &Config,
         fin: bool,
+        range: Range<usize>,
     ) -> Result<Option<Event>, ProtocolError> {
-        let Some(parts) = &mut self.0 else { return Ok(None) };
-        parts.fragments = parts.fragments.saturating_add(1);
-        if config.max_fragments > 0 && parts.fragments > config.max_fragments {
+        let Some(unfinished) = &mut self.0 else { return Ok(None) };
+        unfinished.fragments = unfinished.fragments.saturating_add(1);
+        if config.max_fragments > 0 && unfinished.fragments > config.max_fragments {
             return Err(ErrorKind::TooManyFragments.into());
         }
         if !fin {
-            return Ok(None);
+            return Ok(unfinished.part(config, range, false));
         }
-        if parts.validates(config) && !parts.utf8.is_complete() {
+        if unfinished.validates(config) && !unfinished.utf8.is_complete() {
             return Err(ErrorKind::InvalidUtf8.into());
         }
-        let Some(parts) = self.0.take() else { return Ok(None) };
-        Ok(Some(Event::Message { kind: parts.kind, payload: Payload::Owned(parts.data) }))
+        let part = unfinished.part(config, range, true);
+        let Some(whole) = self.0.take() else { return Ok(None) };
+        Ok(Some(part.unwrap_or(Event::Message { kind: whole.kind, payload: Payload::Owned(whole.data) })))
     }
 
     /// Bytes of data held on the heap.
     pub(in crate::engine) fn buffered(&self) -> usize {
-        self.0.as_ref().map_or(0, |parts| parts.data.capacity())
+        self.0.as_ref().map_or(0, |unfinished| unfinished.data.capacity())
     }
 }
 
-impl Parts {
+impl Unfinished {
     fn new(kind: MessageKind, compressed: bool) -> Self {
         Self { data: Vec::new(), declared: 0, fragments: 0, kind, compressed, utf8: Validator::default() }
     }
@@ -117,9 +127,18 @@ impl Parts {
         if self.validates(config) && !self.utf8.feed(bytes) {
             return Err(ErrorKind::InvalidUtf8.into());
         }
+        if config.parts {
+            return Ok(());
+        }
         self.grow(bytes.len(), fin, remaining);
         self.data.extend_from_slice(bytes);
         Ok(())
+    }
+
+    /// What to tell of the bytes at `range` of the input, which were appended.
+    fn part(&self, config: &Config, range: Range<usize>, last: bool) -> Option<Event> {
+        let told = config.parts && !self.compressed && (last || !range.is_empty());
+        told.then_some(Event::Part { kind: self.kind, range, last })
     }
 
     fn validates(&self, config: &Config) -> bool {

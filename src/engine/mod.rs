@@ -74,7 +74,7 @@ impl Engine {
     /// Parses `input[*pos..]`, unmasking in place, until one event is complete, and moves `pos` behind it.
     ///
     /// `None` means that the input is used up (`*pos == input.len()`): what it holds of an unfinished frame
-    /// has been copied. Call again until then before giving the next input. Which events come, and in which
+    /// has been copied, or told in parts. Call again until then before giving the next input. Which events come, and in which
     /// order, does not depend on how the stream is cut into inputs; only where their payload is does.
     ///
     /// After [`Event::Close`] and [`Event::Error`] all input is swallowed.

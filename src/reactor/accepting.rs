@@ -79,9 +79,19 @@ impl<C: Consumer> Reactor<C> {
             let id = self.connections.next_id()?;
             self.admit(id, stream, listener, config, Phase::Handshake(Box::default()))
         });
-        if taken.is_none() {
-            self.seat.left();
+        match taken {
+            Some(slot) if self.consumer.shows(listener) => self.show(slot),
+            Some(_) => {}
+            None => self.seat.left(),
         }
+    }
+
+    /// Tells the consumer of a connection whose request has not come.
+    fn show(&mut self, slot: u32) {
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        session.connection.announced = true;
+        let opening = session.opening();
+        consumer.on_connection(&mut session, &opening);
     }
 
     /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.

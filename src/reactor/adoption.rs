@@ -5,7 +5,6 @@ use crate::engine::deflate::Params;
 use super::connection::Phase;
 use super::consumer::Consumer;
 use super::handle::Adoption;
-use super::opening::Opening;
 use super::{Reactor, upgrade};
 
 impl<C: Consumer> Reactor<C> {
@@ -50,18 +49,11 @@ impl<C: Consumer> Reactor<C> {
             session.write(response);
         }
         if tell {
-            let opening = Opening {
-                listener: session.connection.listener,
-                local: session.local_address(),
-                remote: session.remote_address(),
-                request: None,
-                protocol: None,
-                extensions: None,
-                extensions_refused: false,
-            };
+            let opening = session.opening();
             consumer.on_open(&mut session, &opening);
         }
-        self.count(slot, prefix.len());
+        session.connection.received += prefix.len() as u64;
+        consumer.on_received(session.id, session.connection.received);
         self.feed(slot, prefix);
     }
 }

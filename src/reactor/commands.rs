@@ -254,8 +254,10 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
             session.account(bytes.len());
             session.write(bytes);
         }
-        // A refusal that the consumer has written itself: whatever the peer still says is no request.
-        OUT_END if matches!(session.connection.phase, Phase::Asked(_)) => session.respond(&[]),
+        // What the consumer had to say it has written itself: whatever the peer still says is no request.
+        OUT_END if matches!(session.connection.phase, Phase::Asked(_) | Phase::Handshake(_)) => {
+            session.respond(&[])
+        }
         OUT_END => session.end(),
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
         OUT_WATCH => session.watch(head.aux != 0),

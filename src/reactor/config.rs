@@ -132,6 +132,9 @@ pub const SMALL_ALLOWANCE: usize = 16 << 10;
 
 /// Bytes read from one connection before the others get their turn.
 pub(super) const READ_BUDGET: usize = 128 << 10;
+/// Bytes read from a connection of which there was nothing to read before, also when those of the turn are used up: who says
+/// little does not wait for all who flood. 4 KiB.
+pub(super) const FIRST_READ: usize = 4 << 10;
 /// Bytes read from all connections before commands, timers and the consumer get theirs: what stays in a core's L2 cache.
 pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
 /// What is left of an allowance is not read when it is less than this: a read that brings little costs as much. 1 KiB.
@@ -154,6 +157,8 @@ pub(super) const COMPRESS_SLICE: usize = 64 << 10;
 pub(super) const WRITE_BUDGET: usize = 1 << 20;
 /// Connections accepted by one listener per turn.
 pub(super) const ACCEPT_BUDGET: usize = 256;
+/// Deadlines that are acted on in a turn. Each may mean a ping or a closed socket, some 5 us.
+pub(super) const TIMER_BUDGET: usize = 1024;
 /// How long a refused connection may take to read the refusal and close.
 pub(super) const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Bytes of answers to requests that are no upgrades that may wait to be read; the one beyond them is the last.

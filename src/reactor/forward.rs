@@ -10,9 +10,9 @@ use crate::bridge::doorbell::Bell;
 use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
-    IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_BAD_EXTENSIONS,
-    IN_FLAG_BEFORE_SHOULD_HANDLE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_RAW, IN_REQUEST, IN_SENT,
-    IN_TEXT, MAX_RECORDS, Opened,
+    IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CONNECTION, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE,
+    IN_FLAG_BAD_EXTENSIONS, IN_FLAG_BEFORE_SHOULD_HANDLE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG,
+    IN_RAW, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
@@ -30,6 +30,10 @@ const LARGE: usize = 64 << 10;
 pub const ASK_ACCEPTED: u32 = 1;
 /// Refusals are to be reported (there is a `wsClientError` listener).
 pub const ASK_REFUSED: u32 = 2;
+/// Connections are to be told of before their handshake.
+pub const ASK_CONNECTIONS: u32 = 4;
+/// Those of the above that are about handshakes.
+const ASK_HANDSHAKES: u32 = ASK_ACCEPTED | ASK_REFUSED;
 
 /// What the reactor's thread and the consumer's thread share.
 pub struct Link {
@@ -56,7 +60,8 @@ impl Link {
         Self { inbox: Inbox::with_bell(bell), gauges, asks: Mutex::new(HashMap::new()) }
     }
 
-    /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED | ASK_REFUSED`.
+    /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED | ASK_REFUSED`, and
+    /// whether connections are told of before: `ASK_CONNECTIONS`.
     pub fn set_ask(&self, listener: u32, ask: u32) {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).insert(listener, ask);
     }
@@ -218,9 +223,17 @@ impl Consumer for Forward {
         match verdict {
             Err(refusal) if refusal.before_should_handle() => ask & ASK_REFUSED != 0,
             // `shouldHandle` may be the program's own, so it may overrule the path.
-            Err(_) => ask != 0,
+            Err(_) => ask & ASK_HANDSHAKES != 0,
             Ok(()) => ask & ASK_ACCEPTED != 0,
         }
+    }
+
+    fn shows(&mut self, listener: u32) -> bool {
+        self.link.ask(listener) & ASK_CONNECTIONS != 0
+    }
+
+    fn on_connection(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+        self.opening(session, IN_CONNECTION, 0, 0, opening);
     }
 
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, verdict: Verdict) {

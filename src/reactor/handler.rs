@@ -127,6 +127,12 @@ impl<H: Handler> Consumer for Local<H> {
         false
     }
 
+    fn shows(&mut self, _listener: u32) -> bool {
+        false
+    }
+
+    fn on_connection(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
+
     fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>, _verdict: Verdict) {}
 
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {

@@ -58,7 +58,7 @@ impl<C: Consumer> Reactor<C> {
     /// To be called before the loop turns to others: when the next turn is to be run at the latest.
     pub fn rest(&mut self) -> Due {
         self.wish_for_credit();
-        if !self.work.ready.is_empty() || !self.work.dirty.is_empty() || self.work.compression.is_waiting() {
+        if self.is_behind() {
             return Due::Now;
         }
         self.deadline().map_or(Due::Never, Due::At)

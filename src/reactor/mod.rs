@@ -41,7 +41,7 @@ mod upgrade;
 mod waiting;
 mod writing;
 
-use std::collections::HashMap;
+use std::collections::{HashMap, VecDeque};
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -58,7 +58,7 @@ pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, 
 pub use connection::HEADROOM;
 pub use connections::ConnectionId;
 pub use consumer::Consumer;
-pub use forward::{ASK_ACCEPTED, ASK_REFUSED, Forward, Link, report_failure};
+pub use forward::{ASK_ACCEPTED, ASK_CONNECTIONS, ASK_REFUSED, Forward, Link, report_failure};
 pub use group::reactors;
 pub use handle::{Adoption, Command, Handle};
 pub use handler::{Bytes, Handler, Local, Message};
@@ -67,6 +67,7 @@ pub use listener::{BoundListener, ListenAddress};
 pub use opening::{Opening, Verdict};
 pub use session::Session;
 
+use config::FIRST_READ;
 use connections::{Connections, Share};
 use deflating::Compression;
 use group::Seat;
@@ -126,6 +127,7 @@ impl<C: Consumer> Reactor<C> {
         let work = Work {
             now,
             timers: Timers::new(now),
+            expired: VecDeque::new(),
             pool: Pool::default(),
             dirty: Vec::new(),
             ready: Vec::new(),
@@ -293,7 +295,7 @@ impl<C: Consumer> Reactor<C> {
             connection.urgent |= event.is_priority();
             if !connection.queued {
                 let to_end = closed || connection.urgent;
-                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end, FIRST_READ));
             }
         }
     }

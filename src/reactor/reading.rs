@@ -4,7 +4,9 @@ use std::io::ErrorKind;
 
 use crate::engine::{Event, FrameKind, Payload};
 
-use super::config::{COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ};
+use super::config::{
+    COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ, TIMER_BUDGET,
+};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -30,14 +32,15 @@ enum ReadEnd {
 
 impl<C: Consumer> Reactor<C> {
     /// Reads one connection until it is empty, its budget is used up, or it may not be read. `to_end`: a short read
-    /// does not prove that the socket is empty, because the peer's end may be behind it.
-    pub(super) fn read(&mut self, slot: u32, to_end: bool) {
-        let mut budget = READ_BUDGET;
+    /// does not prove that the socket is empty, because the peer's end may be behind it. `extra`: bytes that may be read also
+    /// when those of the turn are used up, unless they may have to be inflated.
+    pub(super) fn read(&mut self, slot: u32, to_end: bool, extra: usize) {
+        let mut budget = if self.turn_budget == 0 { extra } else { READ_BUDGET };
         while let Some(allowed) = self.allowance(slot) {
-            if budget == 0 || self.turn_budget == 0 {
+            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.may_inflate());
+            if budget == 0 || (self.turn_budget == 0 && (budget > extra || compressed)) {
                 return self.read_later(slot);
             }
-            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.may_inflate());
             let most = if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE };
             let room = self.consumer.spare(most.min(budget).min(allowed));
             let asked = room.len();
@@ -49,11 +52,8 @@ impl<C: Consumer> Reactor<C> {
             match read_once(connection, room) {
                 end @ (ReadEnd::Bytes(len) | ReadEnd::Fed(len)) => {
                     let received = matches!(end, ReadEnd::Bytes(_));
-                    if received {
-                        connection.pinged = false;
-                        self.count(slot, len);
-                    }
-                    self.on_bytes(slot, len);
+                    connection.pinged &= !received;
+                    self.on_bytes(slot, len, received);
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
@@ -87,7 +87,7 @@ impl<C: Consumer> Reactor<C> {
                 connection.queued = false;
                 // An end that came while it waited has had its event; one that comes from now on will have its own.
                 let to_end = connection.hung_up || connection.urgent;
-                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
+                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end, 0));
             }
         }
         // Whom the turn's budget did not reach is first in the next, before those that it did reach: a few floods
@@ -97,8 +97,8 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// As `read`. While the consumer decides about the handshake nothing is read: then it is told here of the peer's end.
-    pub(super) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
-        self.read(slot, to_end);
+    pub(super) fn read_and_tell(&mut self, slot: u32, to_end: bool, extra: usize) {
+        self.read(slot, to_end, extra);
         let Some((mut session, consumer)) = self.session(slot) else { return };
         let (hung_up, dead) = (session.connection.hung_up, session.connection.dead);
         let Phase::Asked(head) = &mut session.connection.phase else { return };
@@ -125,7 +125,7 @@ impl<C: Consumer> Reactor<C> {
                 // Dropping them silently would tear the stream.
                 return self.work.doomed.push(slot);
             }
-            self.on_bytes(slot, len);
+            self.on_bytes(slot, len, false);
         }
     }
 
@@ -166,9 +166,9 @@ impl<C: Consumer> Reactor<C> {
 
     /// What the timer wheel has to say.
     pub(super) fn on_timers(&mut self) {
-        let mut expired = Vec::new();
-        self.work.timers.expire(self.work.now, &mut expired);
-        for id in expired {
+        self.work.timers.expire(self.work.now, &mut self.work.expired);
+        for _ in 0..TIMER_BUDGET {
+            let Some(id) = self.work.expired.pop_front() else { return };
             let Some(connection) = self.connections.get(id) else { continue };
             if let Fired::Due = self.work.timers.fire(id, &mut connection.deadline) {
                 self.guarded(id.slot, |reactor| reactor.on_deadline(id));
@@ -244,17 +244,14 @@ impl<C: Consumer> Reactor<C> {
         Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
     }
 
-    /// So many bytes have come from the peer.
-    pub(super) fn count(&mut self, slot: u32, len: usize) {
-        let Some((session, consumer)) = self.session(slot) else { return };
-        session.connection.received += len as u64;
-        consumer.on_received(session.id, session.connection.received);
-    }
-
-    /// `len` bytes lie at the consumer's position.
-    fn on_bytes(&mut self, slot: u32, len: usize) {
+    /// `len` bytes lie at the consumer's position. `received`: they have just come from the peer.
+    fn on_bytes(&mut self, slot: u32, len: usize, received: bool) {
         let range = self.consumer.claim(len);
         let Some((mut session, consumer)) = self.session(slot) else { return };
+        if received {
+            session.connection.received += len as u64;
+            consumer.on_received(session.id, session.connection.received);
+        }
         match session.connection.phase {
             _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {
@@ -336,6 +333,8 @@ fn on_frames<C: Consumer>(
                 whole = true;
                 consumer.on_message(session, kind, payload);
             }
+            // Its settings ask for none.
+            Event::Part { .. } => {}
             Event::Ping(payload) => {
                 auto_pong(consumer, session, &payload);
                 if !session.connection.doomed {

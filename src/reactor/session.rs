@@ -1,5 +1,6 @@
 //! What may be done with a connection while the reactor has it in hand.
 
+use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::time::{Duration, Instant};
@@ -13,6 +14,7 @@ use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::deflating::Compression;
 use super::handler::{Bytes, Message, frame_kind};
+use super::opening::Opening;
 use super::outgoing::Pool;
 use super::socket;
 use super::timers::Timers;
@@ -26,6 +28,8 @@ pub(super) const IN_PLACE: usize = 2 << 10;
 pub(super) struct Work {
     pub(super) now: Instant,
     pub(super) timers: Timers,
+    /// Connections whose deadline may have come, not looked at yet.
+    pub(super) expired: VecDeque<ConnectionId>,
     pub(super) pool: Pool,
     /// Connections with something to write at the end of the turn.
     pub(super) dirty: Vec<u32>,
@@ -69,6 +73,19 @@ impl Session<'_> {
     /// The peer's end of the socket.
     pub fn remote_address(&self) -> Option<SocketAddr> {
         self.connection.stream.peer_addr().ok()
+    }
+
+    /// What is known of the connection without its request.
+    pub(super) fn opening(&self) -> Opening<'static> {
+        Opening {
+            listener: self.connection.listener,
+            local: self.local_address(),
+            remote: self.remote_address(),
+            request: None,
+            protocol: None,
+            extensions: None,
+            extensions_refused: false,
+        }
     }
 
     /// Bytes that wait to be written.

@@ -3,6 +3,7 @@
 //! A connection has at most one live entry in the wheel. Moving its deadline later costs nothing: the entry fires at the
 //! old time, sees the new deadline and is put back. Moving it earlier adds an entry; the old one is then stale.
 
+use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
 use super::connections::ConnectionId;
@@ -72,8 +73,8 @@ impl Timers {
         self.start.checked_add(Duration::from_millis(self.earliest.saturating_mul(TICK.as_millis() as u64)))
     }
 
-    /// Moves the entries whose tick has come to `out`.
-    pub(super) fn expire(&mut self, now: Instant, out: &mut Vec<ConnectionId>) {
+    /// Moves the entries whose tick has come to the end of `out`.
+    pub(super) fn expire(&mut self, now: Instant, out: &mut VecDeque<ConnectionId>) {
         if self.entries == 0 {
             return;
         }
@@ -86,7 +87,7 @@ impl Timers {
         for tick in from + 1..=to {
             let bucket = &mut self.buckets[(tick % BUCKETS as u64) as usize];
             self.entries -= bucket.len();
-            out.append(bucket);
+            out.extend(bucket.drain(..));
         }
         self.tick = reached;
         self.earliest = self.next_occupied();
@@ -139,7 +140,7 @@ mod tests {
     const ID: ConnectionId = ConnectionId { slot: 7, generation: 1 };
 
     fn due(timers: &mut Timers, deadline: &mut Deadline, now: Instant) -> usize {
-        let mut out = Vec::new();
+        let mut out = VecDeque::new();
         timers.expire(now, &mut out);
         out.into_iter().filter(|&id| matches!(timers.fire(id, deadline), Fired::Due)).count()
     }
@@ -192,5 +193,24 @@ mod tests {
         }
         assert_eq!(fired, 0);
         assert_eq!(due(&mut timers, &mut deadline, t0 + Duration::from_secs(3600)), 1);
+    }
+
+    /// R16: as many as there may be cost a moment each, and each is told once.
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
+    fn a_hundred_thousand_deadlines_in_one_tick() {
+        let t0 = Instant::now();
+        let mut timers = Timers::new(t0);
+        let mut deadlines: Vec<_> = (0..100_000).map(|_| Deadline::default()).collect();
+        for (slot, deadline) in (0..).zip(&mut deadlines) {
+            timers.arm(ConnectionId { slot, generation: 1 }, deadline, t0, Duration::from_secs(1));
+        }
+        let mut out = VecDeque::new();
+        timers.expire(t0 + Duration::from_secs(2), &mut out);
+        for (slot, id) in (0..).zip(&out) {
+            assert_eq!(id.slot, slot);
+            assert!(matches!(timers.fire(*id, &mut deadlines[slot as usize]), Fired::Due));
+        }
+        assert_eq!((out.len(), timers.next()), (100_000, None));
     }
 }

@@ -37,7 +37,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// How long to sleep at most.
     fn patience(&mut self, timeout: Option<Duration>) -> Option<Duration> {
-        if !self.work.ready.is_empty() || !self.work.dirty.is_empty() || self.work.compression.is_waiting() {
+        if self.is_behind() {
             return Some(Duration::ZERO);
         }
         // Not the time of the last turn: that turn, and whatever the caller did since, have taken some.
@@ -47,6 +47,15 @@ impl<C: Consumer> Reactor<C> {
         }
         let deadline = self.deadline().map(|at| at.saturating_duration_since(now));
         [timeout, deadline].into_iter().flatten().min()
+    }
+
+    /// Whether the last turn has left something over.
+    pub(super) fn is_behind(&self) -> bool {
+        let work = &self.work;
+        !work.ready.is_empty()
+            || !work.dirty.is_empty()
+            || !work.expired.is_empty()
+            || work.compression.is_waiting()
     }
 
     /// When something is to be done, sockets or not.

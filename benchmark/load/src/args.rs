@@ -20,6 +20,8 @@ pub(crate) enum Mode {
     Idle,
     /// Handshakes per second: connect, upgrade, drop.
     Rate,
+    /// Echo while the server's JavaScript thread is blocked, and pings.
+    Blocked,
 }
 
 impl Mode {
@@ -32,6 +34,7 @@ impl Mode {
             Self::Fanout => "fanout",
             Self::Idle => "idle",
             Self::Rate => "rate",
+            Self::Blocked => "blocked",
         }
     }
 }
@@ -68,7 +71,7 @@ pub(crate) struct Args {
     pub(crate) pace: Duration,
     /// CPU to run on.
     pub(crate) pin: Option<usize>,
-    /// How long idle mode holds its connections.
+    /// How long idle mode holds its connections, and blocked mode has the server block.
     pub(crate) hold: Duration,
     /// Idle mode: each connection first echoes this many messages.
     pub(crate) touch: u64,
@@ -87,7 +90,7 @@ pub(crate) struct Args {
 pub(crate) const USAGE: &str = "\
 usage: load --port N [options]
 
-  --mode echo|ingest|push|fanout|idle|rate|latency   default echo; latency = echo with 1 connection, 1 in flight
+  --mode echo|ingest|push|fanout|idle|rate|blocked|latency   default echo; latency = echo with 1 connection, 1 in flight
   --host ADDRESS        IP address, default 127.0.0.1
   --path PATH           request target of the handshake, default /
   --pid N               server process to read CPU time and memory of
@@ -104,7 +107,7 @@ usage: load --port N [options]
   --warmup S            before the window, default 0.3
   --pace-ms MS          least time between requests (ingest: between writes), default 0
   --pin CPU             run on this CPU
-  --hold S              idle: how long to hold, default 2
+  --hold S              idle: how long to hold, blocked: how long the server is to block, default 2
   --touch N             idle: messages each connection echoes first, default 0
   --quiet S             check afterwards that the idle server uses no CPU, over S seconds, default 0 = off
   --timeout S           fail after S seconds without progress, default 10
@@ -179,6 +182,7 @@ impl Args {
             "fanout" => Mode::Fanout,
             "idle" => Mode::Idle,
             "rate" => Mode::Rate,
+            "blocked" => Mode::Blocked,
             _ => return Err("unknown mode".into()),
         };
         Ok(())

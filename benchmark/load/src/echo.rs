@@ -136,6 +136,11 @@ impl<'a> ClosedLoop<'a> {
         Ok(())
     }
 
+    /// Responses that have been counted.
+    pub(crate) fn received(&self) -> u64 {
+        self.received
+    }
+
     /// Begins to count from zero.
     pub(crate) fn begin_window(&mut self) {
         self.look_at_clock();

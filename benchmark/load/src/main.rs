@@ -4,6 +4,7 @@
 //! It is not a client library: it sends what the benchmarks need and fails on whatever they do not expect.
 
 mod args;
+mod blocked;
 mod connection;
 mod echo;
 mod fanout;
@@ -49,6 +50,7 @@ fn run(args: &Args) -> Result<String, Box<dyn Error>> {
         Mode::Fanout => fanout::run(args),
         Mode::Idle => idle::run(args),
         Mode::Rate => rate::run(args),
+        Mode::Blocked => blocked::run(args),
     }
 }
 

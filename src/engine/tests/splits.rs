@@ -52,6 +52,7 @@ pub(super) fn config() -> impl Strategy<Value = Config> {
             max_payload,
             max_fragments,
             skip_utf8_validation,
+            parts: false,
         },
     )
 }

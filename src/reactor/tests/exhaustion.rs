@@ -30,16 +30,22 @@ fn an_idle_reactor_leaves_the_processor_alone_even_if_it_may_spin() {
     assert!(used < Duration::from_millis(30), "{used:?} of 300 ms");
 }
 
+/// Runs a test that is ignored otherwise in a process with a limit.
+fn limited(limit: &str, test: &str) -> std::process::Output {
+    let this = std::env::current_exe().expect("a test has a file");
+    let name = format!("reactor::tests::exhaustion::{test}");
+    std::process::Command::new("sh")
+        .args(["-c", &format!("ulimit -c 0 && ulimit {limit} && exec \"$0\" \"$@\"")])
+        .arg(this)
+        .args(["--exact", &name, "--ignored", "--nocapture"])
+        .output()
+        .expect("a shell")
+}
+
 /// Runs the test of the same name behind it in a process of its own, which may have 40 descriptors.
 #[test]
 fn r06_without_descriptors_accept_waits_and_resumes() {
-    let this = std::env::current_exe().expect("a test has a file");
-    let child = std::process::Command::new("sh")
-        .args(["-c", "ulimit -n 40 && exec \"$0\" \"$@\""])
-        .arg(this)
-        .args(["--exact", "reactor::tests::exhaustion::r06_with_40_descriptors", "--ignored", "--nocapture"])
-        .output()
-        .expect("a shell");
+    let child = limited("-n 40", "r06_with_40_descriptors");
     let said = String::from_utf8_lossy(&child.stdout);
     assert!(
         child.status.success() && said.contains("1 passed"),
@@ -72,4 +78,29 @@ fn r06_with_40_descriptors() {
         served += seen.try_iter().filter(|(_, seen)| matches!(seen, Seen::Open(_))).count();
         served == waiting.len()
     });
+}
+
+/// Where memory ends, so does the process, at once and saying why: nothing is left half done.
+#[test]
+fn r18_without_memory_the_process_ends() {
+    use std::os::unix::process::ExitStatusExt;
+
+    let child = limited("-v 600000", "r18_with_600_megabytes");
+    let said = String::from_utf8_lossy(&child.stderr);
+    assert_eq!(child.status.signal(), Some(libc::SIGABRT), "{said}");
+    assert!(said.contains("memory allocation of"), "{said}");
+}
+
+#[test]
+#[ignore = "for r18_without_memory_the_process_ends, in a process with little memory"]
+fn r18_with_600_megabytes() {
+    let mut listener = crate::reactor::ListenerConfig::default();
+    listener.engine.max_payload = 0;
+    let server = Server::serve(listener);
+    let mut client = Client::open(server.address);
+    client.send("82 ff 00000000ffffffff 00000000");
+    let piece = vec![7; 1 << 20];
+    for _ in 0..4096 {
+        client.write(&piece);
+    }
 }

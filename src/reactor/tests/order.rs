@@ -2,7 +2,9 @@
 
 use super::*;
 use crate::bridge::chunk::Chunk;
-use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT};
+use crate::bridge::layout::{
+    OUT_BINARY, OUT_CLOSE, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PING, OUT_TEXT,
+};
 use crate::engine::MessageKind;
 use crate::reactor::connection::HEADROOM;
 use crate::reactor::{Command, ListenerConfig};
@@ -62,6 +64,45 @@ fn r02_small_and_large_sends_keep_their_order_under_partial_writes() {
         }
     }
     assert_eq!(marks, expected_marks);
+}
+
+#[test]
+fn a_run_of_messages_leaves_in_order_whatever_comes_between_them() {
+    let server = Server::serve(no_mark());
+    let mut client = Client::open(server.address);
+    let id = server.opened();
+    let (whole, part) = (OUT_FLAG_FIN, 0);
+    let middle = vec![b'm'; 126];
+    let long = vec![b'l'; 5000];
+    let mut chunk = Chunk::default();
+    let own = (id.slot, id.generation);
+    chunk.push_record(own, OUT_TEXT, whole, 0, b"one");
+    chunk.push_record(own, OUT_BINARY, whole | OUT_FLAG_COMPRESS, 0, &middle);
+    chunk.push_record((id.slot, id.generation + 1), OUT_TEXT, whole, 0, b"another's");
+    chunk.push_record(own, OUT_TEXT, part, 0, b"a");
+    chunk.push_record(own, OUT_PING, whole, 0, b"p");
+    chunk.push_record(own, OUT_TEXT, whole, 0, b"b");
+    chunk.push_record(own, OUT_TEXT, whole | OUT_FLAG_WANT_SENT, 0, b"");
+    chunk.push_record(own, OUT_BINARY, whole, 0, &long);
+    chunk.push_record(own, OUT_CLOSE, 0, 1000, b"");
+    chunk.push_record(own, OUT_TEXT, whole, 0, b"too late");
+    server.submit(Command::Chunk(chunk));
+    let mut expected = Vec::new();
+    for (first, payload) in [
+        (0x81, &b"one"[..]),
+        (0x82, &middle),
+        (0x01, b"a"),
+        (0x89, b"p"),
+        (0x80, b"b"),
+        (0x81, b""),
+        (0x82, &long),
+        (0x88, &[3, 232]),
+    ] {
+        expected.extend(frame(first, None, payload));
+    }
+    assert_eq!(client.read(expected.len()), expected);
+    client.write(&frame(0x88, Some([0; 4]), &[3, 232]));
+    client.expect_end();
 }
 
 /// R02.

@@ -3,7 +3,7 @@
 use super::bridge::{Js, Record};
 use super::*;
 use crate::bridge::layout::*;
-use crate::reactor::ReactorConfig;
+use crate::reactor::{ASK_CONNECTIONS, ReactorConfig};
 
 fn told(records: Vec<Record>) -> Vec<(u8, Vec<u8>)> {
     records.into_iter().map(|record| (record.kind, record.payload)).collect()
@@ -56,5 +56,28 @@ fn the_end_can_be_fed() {
     assert_eq!(told(js.records(2)), [(IN_TEXT, b"f".to_vec()), (IN_END, vec![])]);
     js.send(id, OUT_END, 0, 0, b"");
     client.expect_end();
+    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+}
+
+#[test]
+fn a_connection_can_be_told_of_before_its_request() {
+    let js = Js::start(ReactorConfig::default());
+    js.link.set_ask(0, ASK_CONNECTIONS);
+    let mut client = Client::connect(js.address);
+    let id = js.opened(IN_CONNECTION);
+    client.write(UPGRADE.as_bytes());
+    assert_eq!(js.opened(IN_OPEN), id);
+    client.expect_text(client::SWITCHED);
+    drop(client);
+    js.records(1);
+
+    let mut client = Client::connect(js.address);
+    let id = js.opened(IN_CONNECTION);
+    js.send(id, OUT_WRITE, 0, 0, b"no");
+    js.send(id, OUT_END, 0, 0, b"");
+    client.write(UPGRADE.as_bytes());
+    client.expect_text("no");
+    client.expect_end();
+    client.end();
     assert_eq!(js.records(1)[0].kind, IN_CLOSED);
 }

@@ -1,7 +1,8 @@
 //! Faults that concern no other file: endless messages, floods of what needs no answer, urgent bytes, a process that
-//! stood still.
+//! stood still, a thread that hangs.
 
 use std::io::Write;
+use std::sync::mpsc::channel;
 use std::time::Duration;
 
 use super::bridge::Js;
@@ -106,4 +107,31 @@ fn p06_a_process_that_stood_still_drops_nobody_who_was_there() {
             seen.try_recv().is_ok_and(|(_, seen)| seen == Seen::Pong(vec![]))
         });
     }
+}
+
+/// Nobody waits for a reactor that does nothing, and what was asked for meanwhile is done in order when it does.
+#[test]
+fn p13_a_reactor_that_hangs_holds_nobody_up() {
+    let (hung, hanging) = channel();
+    let (release, released) = channel::<()>();
+    let script = Script::on_message(move |_, _| {
+        hung.send(()).unwrap();
+        released.recv().unwrap();
+    });
+    let server = Server::script(script);
+    let mut client = Client::open(server.address);
+    let id = server.opened();
+    client.send("81 81 00000000 'x'");
+    hanging.recv_timeout(PATIENCE).unwrap();
+    for n in 0..10_000_u32 {
+        server.handle.send(id, crate::engine::MessageKind::Binary, &n.to_be_bytes()).unwrap();
+    }
+    server.handle.close(id, None, b"").unwrap();
+    release.send(()).unwrap();
+    for n in 0..10_000_u32 {
+        assert_eq!(client.read(6), [&[0x82, 4], &n.to_be_bytes()[..]].concat());
+    }
+    client.expect("88 00");
+    client.send("88 80 00000000");
+    client.expect_end();
 }

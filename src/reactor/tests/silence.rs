@@ -5,6 +5,7 @@ use std::time::{Duration, Instant};
 use super::*;
 use crate::bridge::layout::OUT_RESUME;
 use crate::reactor::ListenerConfig;
+use crate::reactor::config::TIMER_BUDGET;
 
 const SOON: Duration = Duration::from_millis(60);
 
@@ -97,4 +98,27 @@ fn times_beyond_the_clock_are_for_ever() {
     client.expect_end();
     client.end();
     server.expect(&[Seen::Open("/".into()), Seen::Close(None, vec![]), Seen::Closed]);
+}
+
+/// R16: deadlines of many connections in one tick are met a turn's worth at a time, so that others have their turns in
+/// between, and all of them are met.
+#[test]
+fn r16_a_thousand_deadlines_a_turn() {
+    let (mut reactor, address, _seen) = server::reactor(Setup::default());
+    let total = TIMER_BUDGET + 100;
+    let mut silent = Vec::new();
+    while silent.len() < total {
+        // No more than the backlog at a time.
+        let more = (total - silent.len()).min(256);
+        silent.extend((0..more).map(|_| Client::connect(address)));
+        turns::until(&mut reactor, |reactor| reactor.connections() == silent.len());
+    }
+    // Now it is too late for all of them.
+    reactor.work.now += ListenerConfig::default().handshake_timeout * 2;
+    reactor.on_timers();
+    assert_eq!(reactor.connections(), total - TIMER_BUDGET);
+    let begun = Instant::now();
+    reactor.run_once(Some(PATIENCE)).unwrap();
+    assert_eq!(reactor.connections(), 0);
+    assert!(begun.elapsed() < PATIENCE, "it slept");
 }
