@@ -20,6 +20,9 @@ pub trait Consumer {
     fn claim(&mut self, len: usize) -> Range<usize>;
     /// A part of the buffer.
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
+    /// Whether the bytes in `range`, the last of what was claimed last, stay directly before what `spare` and `claim` give next,
+    /// and `more` bytes can be read there. Until then nothing is handed over.
+    fn keep(&mut self, range: Range<usize>, more: usize) -> bool;
     /// All events of what was claimed last have been handed over.
     fn release(&mut self, range: Range<usize>);
 

@@ -179,6 +179,10 @@ impl Consumer for Forward {
         self.batch.bytes.get_mut(range).unwrap_or_default()
     }
 
+    fn keep(&mut self, range: Range<usize>, more: usize) -> bool {
+        self.batch.keep(range, more)
+    }
+
     fn release(&mut self, range: Range<usize>) {
         // Nothing refers to these bytes, and nothing was put behind them: the next read may have their place.
         if !self.retained && self.batch.used == range.end {

@@ -1,6 +1,7 @@
 //! From readable sockets to events.
 
 use std::io::ErrorKind;
+use std::ops::Range;
 
 use crate::engine::{Event, FrameKind, Payload};
 
@@ -26,28 +27,47 @@ enum ReadEnd {
     Dead,
 }
 
+/// The beginning of a frame that stays where it was read to, for its rest to be read behind it.
+#[derive(Clone, Copy, Default)]
+struct Begun {
+    /// Bytes that are there.
+    len: usize,
+    /// Bytes that are not; 0 without such a frame.
+    missing: usize,
+}
+
 impl<C: Consumer> Reactor<C> {
     /// Reads one connection until it is empty, its budget is used up, or it may not be read. `to_end`: a short read
     /// does not prove that the socket is empty, because the peer's end may be behind it.
     pub(super) fn read(&mut self, slot: u32, to_end: bool) {
         let mut budget = READ_BUDGET;
+        let mut begun = Begun::default();
         while let Some(allowed) = self.allowance(slot) {
-            if budget == 0 || self.turn_budget == 0 {
+            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.may_inflate());
+            let most = if budget == 0 || self.turn_budget == 0 {
+                // A short read more costs less than to assemble the frame, now and from what the next turn brings.
+                begun.missing
+            } else {
+                budget.min(if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE })
+            };
+            if most == 0 {
+                self.assemble(slot, begun);
                 return self.read_later(slot);
             }
-            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.may_inflate());
-            let most = if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE };
-            let room = self.consumer.spare(most.min(budget).min(allowed));
+            let room = self.consumer.spare(most.min(allowed));
             let asked = room.len();
             if asked == 0 {
                 // Reading nothing would look like the peer's end.
+                self.assemble(slot, begun);
                 return self.read_later(slot);
             }
             let Some(connection) = self.connections.get_mut(slot) else { return };
             match read_once(connection, room) {
                 ReadEnd::Bytes(len) => {
                     connection.pinged = false;
-                    self.on_bytes(slot, len);
+                    // Less than was asked for is mostly all there is.
+                    let more = len == asked && !compressed && allowed == usize::MAX;
+                    begun = self.on_bytes(slot, begun.len, len, more);
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
@@ -57,17 +77,26 @@ impl<C: Consumer> Reactor<C> {
                 }
                 ReadEnd::Eof => {
                     connection.readable = false;
+                    self.assemble(slot, begun);
                     return self.on_eof(slot);
                 }
                 ReadEnd::Empty => {
                     connection.readable = false;
-                    return;
+                    break;
                 }
                 ReadEnd::Dead => {
                     self.work.doomed.push(slot);
                     return;
                 }
             }
+        }
+        self.assemble(slot, begun);
+    }
+
+    /// Nothing is read behind what is there of a frame: the engine keeps it.
+    fn assemble(&mut self, slot: u32, begun: Begun) {
+        if begun.len > 0 {
+            self.on_bytes(slot, begun.len, 0, false);
         }
     }
 
@@ -119,7 +148,7 @@ impl<C: Consumer> Reactor<C> {
                 // Dropping them silently would tear the stream.
                 return self.work.doomed.push(slot);
             }
-            self.on_bytes(slot, len);
+            self.on_bytes(slot, 0, len, false);
         }
     }
 
@@ -236,10 +265,13 @@ impl<C: Consumer> Reactor<C> {
         Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
     }
 
-    /// `len` bytes lie at the consumer's position.
-    fn on_bytes(&mut self, slot: u32, len: usize) {
-        let range = self.consumer.claim(len);
-        let Some((mut session, consumer)) = self.session(slot) else { return };
+    /// `len` bytes lie at the consumer's position, and before it `kept` of a frame that begins there. With `more` to come, what
+    /// there is of the last frame may stay where it is.
+    fn on_bytes(&mut self, slot: u32, kept: usize, len: usize, more: bool) -> Begun {
+        let claimed = self.consumer.claim(len);
+        let range = claimed.start.saturating_sub(kept)..claimed.end;
+        let mut begun = Begun::default();
+        let Some((mut session, consumer)) = self.session(slot) else { return begun };
         session.connection.received += len as u64;
         consumer.on_received(session.id, session.connection.received);
         match session.connection.phase {
@@ -247,10 +279,12 @@ impl<C: Consumer> Reactor<C> {
             Phase::Open => {
                 touch_silence(&mut session);
                 let before = session.connection.engine.buffered();
-                on_frames(consumer, &mut session, range.clone());
+                begun = on_frames(consumer, &mut session, range.clone(), more);
                 let after = session.connection.engine.buffered();
                 session.work.unfinished = (session.work.unfinished + after).saturating_sub(before);
-                consumer.release(range);
+                if begun.len == 0 {
+                    consumer.release(range);
+                }
             }
             Phase::Handshake(_) | Phase::Asked(_) => {
                 let bytes = consumer.buffer(range.clone()).to_vec();
@@ -261,6 +295,7 @@ impl<C: Consumer> Reactor<C> {
             }
             Phase::Linger => consumer.release(range),
         }
+        begun
     }
 
     fn on_eof(&mut self, slot: u32) {
@@ -299,13 +334,36 @@ fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
     }
 }
 
-/// Hands the events of the bytes in `range` of the consumer's buffer over.
-fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: std::ops::Range<usize>) {
+/// Hands the events of the bytes in `range` of the consumer's buffer over. With `more` to come, the last frame may stay there
+/// until it is whole.
+fn on_frames<C: Consumer>(
+    consumer: &mut C,
+    session: &mut Session<'_>,
+    range: Range<usize>,
+    mut more: bool,
+) -> Begun {
     let config = session.connection.config.clone();
     let mut pos = range.start;
     while !session.connection.doomed {
         let input = consumer.buffer(0..range.end);
-        let Some(event) = session.connection.engine.poll(&config.engine, input, &mut pos) else { return };
+        let engine = &mut session.connection.engine;
+        let event = if more {
+            engine.poll_whole(&config.engine, input, &mut pos)
+        } else {
+            Ok(engine.poll(&config.engine, input, &mut pos))
+        };
+        let event = match event {
+            Ok(Some(event)) => event,
+            Ok(None) => break,
+            Err(missing) => {
+                let missing = usize::try_from(missing).unwrap_or(usize::MAX);
+                if missing <= READ_SIZE && consumer.keep(pos..range.end, missing) {
+                    return Begun { len: range.end - pos, missing };
+                }
+                more = false;
+                continue;
+            }
+        };
         match event {
             Event::Message { kind, payload } => consumer.on_message(session, kind, payload),
             Event::Ping(payload) => {
@@ -325,6 +383,7 @@ fn on_frames<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, range: st
             }
         }
     }
+    Begun::default()
 }
 
 /// The answer to our close frame may have come when all is written: then nothing else would end the connection.

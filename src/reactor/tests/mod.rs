@@ -23,6 +23,7 @@ mod rows;
 mod server;
 mod silence;
 mod turns;
+mod whole;
 
 use std::time::Duration;
 
