@@ -174,12 +174,7 @@ pub(super) fn flush_with<'env>(
 }
 
 /// The function that lends its argument.
-pub(super) fn lend<'env>(
-    env: &'env Env,
-    crossing: &Rc<RefCell<Crossing>>,
-) -> Result<Function<'env, (), ()>> {
+pub(super) fn lend<'env>(env: &'env Env, crossing: &Rc<RefCell<Crossing>>) -> Result<Function<'env, (), ()>> {
     let crossing = crossing.clone();
-    env.create_function_from_closure("lend", move |context| {
-        crossing.borrow_mut().lend(&mut context.get(0)?)
-    })
+    env.create_function_from_closure("lend", move |context| crossing.borrow_mut().lend(&mut context.get(0)?))
 }

@@ -1,14 +1,12 @@
 //! From readable sockets to events.
 
 use std::io::ErrorKind;
-use std::ops::Range;
-
-use crate::engine::{Event, FrameKind, Payload};
 
 use super::config::{COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
+use super::frames::{Begun, on_frames};
 use super::session::Session;
 use super::silence::{on_silence, touch_silence};
 use super::socket;
@@ -25,15 +23,6 @@ enum ReadEnd {
     Empty,
     /// The socket is dead.
     Dead,
-}
-
-/// The beginning of a frame that stays where it was read to, for its rest to be read behind it.
-#[derive(Clone, Copy, Default)]
-struct Begun {
-    /// Bytes that are there.
-    len: usize,
-    /// Bytes that are not; 0 without such a frame.
-    missing: usize,
 }
 
 impl<C: Consumer> Reactor<C> {
@@ -331,84 +320,5 @@ fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(_) => ReadEnd::Dead,
         };
-    }
-}
-
-/// Hands the events of the bytes in `range` of the consumer's buffer over. With `more` to come, the last frame may stay there
-/// until it is whole.
-fn on_frames<C: Consumer>(
-    consumer: &mut C,
-    session: &mut Session<'_>,
-    range: Range<usize>,
-    mut more: bool,
-) -> Begun {
-    let config = session.connection.config.clone();
-    let mut pos = range.start;
-    while !session.connection.doomed {
-        let input = consumer.buffer(0..range.end);
-        let engine = &mut session.connection.engine;
-        let event = if more {
-            engine.poll_whole(&config.engine, input, &mut pos)
-        } else {
-            Ok(engine.poll(&config.engine, input, &mut pos))
-        };
-        let event = match event {
-            Ok(Some(event)) => event,
-            Ok(None) => break,
-            Err(missing) => {
-                let missing = usize::try_from(missing).unwrap_or(usize::MAX);
-                if missing <= READ_SIZE && consumer.keep(pos..range.end, missing) {
-                    return Begun { len: range.end - pos, missing };
-                }
-                more = false;
-                continue;
-            }
-        };
-        match event {
-            Event::Message { kind, payload } => consumer.on_message(session, kind, payload),
-            Event::Ping(payload) => {
-                auto_pong(consumer, session, &payload);
-                if !session.connection.doomed {
-                    consumer.on_ping(session, payload);
-                }
-            }
-            Event::Pong(payload) => consumer.on_pong(session, payload),
-            Event::Close { code, reason } => {
-                consumer.on_close(session, code, reason);
-                finish_if_complete(session);
-            }
-            Event::Error(error) => {
-                consumer.on_error(session, error);
-                finish_if_complete(session);
-            }
-        }
-    }
-    Begun::default()
-}
-
-/// The answer to our close frame may have come when all is written: then nothing else would end the connection.
-fn finish_if_complete(session: &mut Session<'_>) {
-    if session.connection.close_complete() {
-        session.touch();
-    }
-}
-
-/// Answers a ping before anybody is told of it; a peer that pings and does not read is cut off.
-fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: &Payload) {
-    let config = &session.connection.config;
-    if !config.auto_pong || session.connection.engine.close_sent() {
-        return;
-    }
-    let most = config.max_pending_auto_pongs;
-    if most > 0 && session.connection.blocked && session.connection.pending_pongs >= most {
-        return session.terminate();
-    }
-    session.connection.pending_pongs += 1;
-    match payload {
-        Payload::Input { range, .. } => {
-            let bytes = consumer.buffer(range.clone());
-            session.frame(FrameKind::Pong, true, bytes);
-        }
-        Payload::Owned(bytes) => session.frame(FrameKind::Pong, true, bytes),
     }
 }
