@@ -143,7 +143,10 @@ declare class WebSocket extends EventEmitter {
    * there was no close frame.
    */
   on(event: 'close', listener: (this: this, code: number, reason: Buffer) => void): this;
-  /** The peer broke the protocol; `'close'` follows. `error.code` is one of the `WS_ERR_` codes of ws. */
+  /**
+   * The peer broke the protocol; `'close'` follows. `error.code` is one of the `WS_ERR_` codes of ws, or
+   * `WS_ERR_UNFINISHED_MESSAGE`: a message was given up, see `unfinishedBudget`.
+   */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
   /**
    * 1 MiB or more was waiting to be sent, and now it is at most half of that: time to go on sending. Follows a `send()`
@@ -267,6 +270,12 @@ declare namespace WebSocket {
      * first one counts. Not in ws. Default: the environment variable `REACTOR_WS_REACTORS`, or 1
      */
     reactors?: number;
+    /**
+     * Bytes that unfinished messages of all connections of the reactors may take together, up to 2^53 - 1; 0 is no limit. Above
+     * it connections with 16 KiB of one take turns; peers that leave theirs lying meanwhile are closed with 1013. The value of a
+     * thread's first server counts. Connections over TLS and other streams do not count. Not in ws. Default: 256 MiB
+     */
+    unfinishedBudget?: number;
     /** Emit what was received together in one turn; false: one message, ping or pong per turn. Default: true */
     allowSynchronousEvents?: boolean;
     /** Keep the `clients` set. Default: true */
@@ -293,7 +302,7 @@ declare namespace WebSocket {
      *
      * @param callback A listener for `'listening'`
      * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a wrong type of
-     *   `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only`, `spin` and `reactors`
+     *   `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only`, `spin`, `reactors` and `unfinishedBudget`
      * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these out of its range
      */
     constructor(options: ServerOptions, callback?: () => void);

@@ -196,6 +196,74 @@ test('the socket closes while a message is compressed: its callback and those be
   t.deepEqual(errors, [CLOSED, CLOSED]);
 });
 
+test('what waits for its compression counts as what it was, and _sender tells of it', async (t) => {
+  const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
+  const messages = nextEvents(client, 'message', 2);
+  const { _sender: sender } = ws;
+  t.is(sender._state, 0);
+  ws.send('foo');
+  t.is(ws.bufferedAmount, 3);
+  t.is(sender._state, 1);
+  const left = await new Promise((resolve) => {
+    ws.send('bar', () => resolve(ws.bufferedAmount));
+    t.is(ws.bufferedAmount, 6);
+    t.is(sender._bufferedBytes, 6);
+  });
+  t.is(left, 0);
+  t.is(sender._state, 0);
+  t.deepEqual((await messages).map(([data]) => String(data)), ['foo', 'bar']);
+});
+
+test('terminate() while a short message is compressed: its callback gets an error before `close`', async (t) => {
+  const { ws } = pipePair({ deflate: {} }, { deflate: {} });
+  const told = new Promise((resolve) => ws.send('hi', (error) => resolve([error?.message, ws.readyState])));
+  const closed = closeOf(ws);
+  ws.terminate();
+  t.deepEqual(await told, [CLOSED, 2]);
+  await closed;
+});
+
+ownOnly('memory that was sent may be used again at once', async (t) => {
+  const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
+  const messages = nextEvents(client, 'message', 3);
+  const bytes = Buffer.from('abc');
+  ws.send(bytes);
+  ws.send(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + 3));
+  ws.send(bytes);
+  bytes.fill(0);
+  t.deepEqual((await messages).map(([data]) => String(data)), ['abc', 'abc', 'abc']);
+});
+
+test('many short messages of a tick are compressed in order', async (t) => {
+  const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
+  const count = 20_000;
+  const messages = nextEvents(client, 'message', count);
+  for (let number = 0; number < count; number++) ws.send(String(number));
+  t.deepEqual((await messages).map(([data]) => Number(data)), [...Array(count).keys()]);
+});
+
+test('what a chunk has behind a message waits to be inflated, and _receiver tells of it', async (t) => {
+  const { ws, near, far } = rawPair({ deflate: {} });
+  const seen = [];
+  const all = nextEvents(ws, 'message', 3);
+  const { _receiver: receiver } = ws;
+  receiver.on('drain', () => seen.push(['drain', near.isPaused()]));
+  ws.on('message', (data) => seen.push(data.length));
+  ws.once('message', () => {
+    setImmediate(() => process.nextTick(() => seen.push([receiver._state, receiver._writableState.needDrain])));
+  });
+  // More than a stream takes without a 'drain'.
+  const first = Buffer.alloc(8 + 6 + 100_000);
+  first.set([0x82, 0xff, 0, 0, 0, 0, 0, 1, 0x86, 0xa0]);
+  far.write(Buffer.concat([first, bombs(2, 5)]));
+  await all;
+  await new Promise(setImmediate);
+  t.deepEqual(seen.slice(0, 2), [100_000, [5, true]]);
+  t.deepEqual(seen.filter(Number.isInteger), [100_000, 5, 5]);
+  t.deepEqual(seen.at(-1), ['drain', false]);
+  t.false(receiver._writableState.needDrain);
+});
+
 test('a message for many connections', async (t) => {
   const ends = Array.from({ length: 20 }, () => pipe());
   const servers = ends.map(([near]) => attach(near, { deflate: NO_TAKEOVER }));

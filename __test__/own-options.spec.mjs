@@ -14,6 +14,7 @@ for (const [name, value, type] of [
   ['idleTimeout', true, 'number'],
   ['spin', 1n, 'number'],
   ['reactors', '1', 'number'],
+  ['unfinishedBudget', '1', 'number'],
   ['ipv6Only', 1, 'boolean'],
 ]) {
   test(`${name}: ${typeof value} throws`, (t) => {
@@ -28,6 +29,7 @@ for (const [name, least, wrong, most = 2147483647] of [
   ['idleTimeout', 0, [-1, 0.5, NaN, 2 ** 31]],
   ['spin', -1, [-2, 0.5, NaN, 2 ** 31]],
   ['reactors', 0, [-1, 1.5, NaN, 65], 64],
+  ['unfinishedBudget', 0, [-1, 1.5, Infinity, 2 ** 53], Number.MAX_SAFE_INTEGER],
 ]) {
   test(`${name}: out of its range throws`, (t) => {
     for (const value of wrong) {

@@ -155,6 +155,21 @@ test('the _final of a stream may be called without its object', async (t) => {
   t.true(isCalled);
 });
 
+test('the _read of a stream may be called without its object', async (t) => {
+  const { client, ws } = await pair(t);
+  const stream = createWebSocketStream(client);
+  const { _read: read } = stream;
+  const called = new Promise((resolve) => {
+    stream._read = () => {
+      read();
+      resolve(true);
+    };
+  });
+  stream.resume();
+  ws.send('a');
+  t.true(await called);
+});
+
 test('_socket.resetAndDestroy() resets the connection', async (t) => {
   const { client, ws } = await pair(t);
   const failed = once(client._socket, 'error');

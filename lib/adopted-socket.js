@@ -3,6 +3,7 @@
 const net = require('node:net');
 
 const { GONE, TERMINATED } = require('./inbound');
+const { withBytes } = require('./raw-bytes');
 const control = require('./socket-control');
 
 const kState = /** @type {any} */ (Symbol('kState'));
@@ -36,9 +37,13 @@ class State {
 /**
  * A net.Socket whose connection the reactor has adopted. It is the very object that the user has had since the HTTP
  * request, with its listeners, its place in the server's count of connections, and its streams: only what a net.Socket
- * does to its handle is done to the connection instead, and there is no 'data'.
+ * does to its handle is done to the connection instead.
  */
-class AdoptedSocket extends /** @type {any} */ (net.Socket) {
+class AdoptedSocket extends withBytes(net.Socket) {
+  get _owner() {
+    return this[kState].ws;
+  }
+
   get destroyed() {
     return super.destroyed || (this[kState].ws._bits & (GONE | TERMINATED)) !== 0;
   }
@@ -216,7 +221,7 @@ class AdoptedSocket extends /** @type {any} */ (net.Socket) {
   /** The peer sends no more. Called by its owner. */
   _onEnd() {
     if (this.readableEnded || this._readableState?.ended) return;
-    this.push(null);
+    net.Socket.prototype.push.call(this, null);
     this.read();
   }
 
@@ -255,6 +260,7 @@ function become(socket, ws, readBefore, writtenBefore) {
   socket.setTimeout(0);
   socket[kState] = new State(ws, socket, readBefore, writtenBefore);
   socket._unreferenced = false;
+  forgetParser(socket);
   Object.setPrototypeOf(socket, AdoptedSocket.prototype);
   if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
   // The reactor has a descriptor of its own. net.Socket would tell everybody that the connection is gone.
@@ -262,6 +268,18 @@ function become(socket, ws, readBefore, writtenBefore) {
   handle.close();
   // destroy(error) is no matter of the WebSocket: it is closed, as without an error.
   socket.on('error', ignore);
+}
+
+/**
+ * The HTTP server has put methods of its own on the socket, which take the parser away when somebody listens.
+ *
+ * @param {any} socket
+ */
+function forgetParser(socket) {
+  for (const name of ['on', 'addListener', 'prependListener']) {
+    const own = Object.hasOwn(socket, name) ? socket[name] : null;
+    if (own?.name === 'socketListenerWrap' || own === /** @type {any} */ (net.Socket.prototype)[name]) delete socket[name];
+  }
 }
 
 function ignore() {}

@@ -33,6 +33,7 @@ module.exports = {
   IN_LISTENER_CLOSED: 12,
   IN_FAILURE: 13,
   IN_END: 14,
+  IN_RAW: 15,
   IN_FLAG_OWNED: 0x80,
 
   // Words behind the last record: what a drain and a flush say beside it.
@@ -78,6 +79,8 @@ module.exports = {
   OUT_NO_DELAY: 13,
   OUT_KEEP_ALIVE: 14,
   OUT_PREPARED: 15,
+  OUT_WATCH: 16,
+  OUT_FEED: 17,
   OUT_FLAG_FIN: 1,
   OUT_FLAG_WANT_SENT: 2,
   OUT_FLAG_LARGE: 4,

@@ -12,6 +12,7 @@ const {
   IN_ERROR,
   IN_PING,
   IN_PONG,
+  IN_RAW,
   IN_SENT,
   IN_TEXT,
   NO_STATUS,
@@ -210,6 +211,7 @@ function deliver(ws, tag, data) {
   else if (kind === IN_BINARY) ws.emit('message', convert(ws.binaryType, data), true);
   else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
+  else if (kind === IN_RAW) ws._extra?.socket?._onBytes(data);
   else if (kind === IN_END) ended(ws);
   else if (kind === IN_CLOSE) closeReceived(ws, tag >>> 16, data);
   else if (kind === IN_ERROR) failed(ws, (tag >>> 8) & 0xff, tag >>> 16);

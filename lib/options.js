@@ -51,6 +51,7 @@ const OWN = {
   idleTimeout: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
   ipv6Only: { type: 'boolean', initial: false },
   spin: { type: 'number', initial: -1, least: -1, most: LONGEST_DELAY },
+  unfinishedBudget: { type: 'number', initial: 256 * 2 ** 20, least: 0, most: Number.MAX_SAFE_INTEGER },
   // Without a value, that of the process counts: see `reactorsOf`.
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
@@ -216,10 +217,14 @@ function connectionOptions(options) {
  * What the reactors of an environment are started with.
  *
  * @param {any} options The options of its first server
- * @returns {{ reactors: number, spin: number }}
+ * @returns {{ reactors: number, spin: number, unfinishedBudget: number }}
  */
 function reactorOptions(options) {
-  return { reactors: reactorsOf(options), spin: own(options, 'spin') };
+  return {
+    reactors: reactorsOf(options),
+    spin: own(options, 'spin'),
+    unfinishedBudget: own(options, 'unfinishedBudget'),
+  };
 }
 
 module.exports = { connectionOptions, listenOptions, merge, reactorOptions, watch };

@@ -30,6 +30,9 @@ const lengthOf = /** @type {{ get: () => number }} */ (
   Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')
 ).get;
 
+/** Looked up once: V8 has no short way to a method through the prototype of Buffers. @type {(data: Uint8Array, start: number) => void} */
+const setBytes = Uint8Array.prototype.set;
+
 /**
  * All arenas, by number, and their words. Nobody but this list refers to them, so nobody can look at one or detach it
  * while the reactor reads it.
@@ -100,12 +103,10 @@ function cross(call, data) {
   try {
     return call(data);
   } finally {
-    // Also when it threw: the arena may be the reactor's by now.
-    if (collected !== 0) {
-      const next = said[FLUSHED_NEXT];
-      if (next !== 0) fill(next - 1);
-      else if (arenas.length < ARENAS) lendArena();
-    }
+    // Also when it threw: the arena may be the reactor's by now. With nothing to flush another one may have come back.
+    const next = said[FLUSHED_NEXT];
+    if (next !== 0) fill(next - 1);
+    else if (collected !== 0 && arenas.length < ARENAS) lendArena();
   }
 }
 
@@ -181,11 +182,13 @@ function pushEmpty(slot, generation, tag) {
  * @returns {number} Bytes of payload
  */
 function pushBytes(slot, generation, tag, data) {
-  const length = lengthOf.call(data);
+  let { length } = data;
+  // V8 knows by now what `data` is, and spares itself this call.
+  if (length !== lengthOf.call(data)) length = lengthOf.call(data);
   if (length >= largeBytes) return pushLarge(slot, generation, tag, data);
   const start = begin(slot, generation, tag, length);
   // Bytes whose ArrayBuffer was detached are none, and `set` throws for them.
-  if (length !== 0) arena.set(data, start);
+  if (length !== 0) Reflect.apply(setBytes, arena, [data, start]);
   finish(start, length);
   return length;
 }

@@ -21,8 +21,8 @@ const MARKER = OUT_WRITE | (OUT_FLAG_WANT_SENT << 8);
 function hasRoom(ws) {
   const extra = ws._ensureExtra();
   if ((ws._bits & STREAM) !== 0) return !extra.stream.socket.writableNeedDrain;
-  if (ws._accepted - extra.takenBefore + extra.lateBytes < HIGH_WATER_MARK) return true;
-  extra.takenBefore = Math.max(reactor.bytesTaken(ws), 0);
+  if (ws._accepted + extra.lateBytes < extra.roomUntil) return true;
+  extra.roomUntil = Math.max(reactor.bytesTaken(ws), 0) + HIGH_WATER_MARK;
   if (ws.bufferedAmount < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
   if (!extra.isMarked) mark(ws, extra);

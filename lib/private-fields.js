@@ -3,7 +3,7 @@
 const { ABNORMAL, CLOSING, CONNECTING, EMPTY_BUFFER, STREAM } = require('./constants');
 const inbound = require('./inbound');
 const { ReceiverView } = require('./receiver-view');
-const { sendFrame } = require('./sends');
+const { SenderView } = require('./sender-view');
 const { Socket } = require('./socket');
 
 /**
@@ -84,15 +84,7 @@ const fields = {
   get _sender() {
     if (!isConnected(this)) return null;
     const extra = this._ensureExtra();
-    if (extra.sender === null) {
-      extra.sender = {
-        _socket: this._socket,
-        _bufferedBytes: 0,
-        /** @type {(list: Array<string | Uint8Array>, callback?: Function) => void} */
-        sendFrame: (list, callback) => sendFrame(this, list, callback),
-      };
-    }
-    extra.sender._bufferedBytes = extra.lateBytes;
+    if (extra.sender === null) extra.sender = new SenderView(this);
     return extra.sender;
   },
 

@@ -95,11 +95,12 @@ let adoptedGeneration = 0;
 /**
  * The native reactors; started on first use.
  *
- * @param {{ reactors: number, spin: number }} options Only the first call decides. `reactors`: its threads, 0 = it runs on
- *   this one; `spin`: microseconds for which it polls before it sleeps, -1 is automatic
+ * @param {{ reactors: number, spin: number, unfinishedBudget: number }} options Only the first call decides. `reactors`: its
+ *   threads, 0 = it runs on this one; `spin`: microseconds for which it polls before it sleeps, -1 is automatic;
+ *   `unfinishedBudget`: bytes for unfinished messages, 0 = no limit
  * @returns {any}
  */
-function start({ reactors, spin }) {
+function start(settings) {
   if (state.native !== null) return state.native;
   const binding = /** @type {any} */ (require('./native/binding.js'));
   const layout = binding.layout();
@@ -107,9 +108,9 @@ function start({ reactors, spin }) {
   setProtocolErrors(binding.protocolErrors());
   state.records = new Uint32Array(layout.DRAINED_WORDS);
   lentBytes = layout.LENT_BYTES;
-  const count = HAS_OWN_LOOP && reactors === 0 ? 1 : reactors;
   // Not in the context of who happens to come first.
-  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, { reactors: count, spin }, state.records));
+  const options = { ...settings, libuv: !HAS_OWN_LOOP };
+  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, options, state.records));
   state.reactors = state.native.count;
   drainNative = state.native.drain();
   takenNative = state.native.taken();

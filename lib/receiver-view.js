@@ -4,9 +4,13 @@ const EventEmitter = require('node:events');
 
 const { limit } = require('./limits');
 
+/** In the numbers of ws. */
+const INFLATING = 5;
+
 /**
- * What `ws._receiver` shows: the settings that a connection is read with, and 'conclude' when the peer's close frame
- * has been answered. The reading itself is done elsewhere.
+ * What `ws._receiver` shows: the settings that a connection is read with, whether something read waits to be inflated,
+ * 'drain' when nothing does any more, and 'conclude' when the peer's close frame has been answered. The reading itself is
+ * done elsewhere.
  */
 class ReceiverView extends EventEmitter {
   /** @param {any} ws */
@@ -45,8 +49,23 @@ class ReceiverView extends EventEmitter {
     return limit(this._ws._options?.maxPayload);
   }
 
+  /** @returns {number | undefined} */
+  get _state() {
+    return this._isBehind() ? INFLATING : undefined;
+  }
+
+  get _writableState() {
+    return { needDrain: this._isBehind() };
+  }
+
   get _skipUTF8Validation() {
     return !!this._ws._options?.skipUTF8Validation;
+  }
+
+  /** @returns {boolean} Of the reactor's connections: no, it reads what it can hand on */
+  _isBehind() {
+    const { stream } = this._ws._extra;
+    return stream !== null && stream.isLagging;
   }
 }
 

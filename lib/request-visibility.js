@@ -93,7 +93,21 @@ function isWrapper(listener, source) {
  */
 function isSecondSeen(emitter, event) {
   if (emitter.emit !== plainEmit || emitter[kCapture] !== false) return true;
-  return emitter.rawListeners(event).some(seesSecond);
+  // Not `rawListeners()`: its array would be garbage of every connection that opens.
+  const listeners = emitter._events[event];
+  if (listeners === undefined) return false;
+  return typeof listeners === 'function' ? seesSecond(listeners) : listeners.some(seesSecond);
 }
 
-module.exports = { isSecondSeen, seesSecond };
+/**
+ * Whether anybody could notice an event.
+ *
+ * @param {any} emitter
+ * @param {string} event
+ * @returns {boolean}
+ */
+function isHeard(emitter, event) {
+  return emitter.emit !== plainEmit || emitter._events[event] !== undefined;
+}
+
+module.exports = { isHeard, isSecondSeen, seesSecond };

@@ -78,7 +78,7 @@ function sendInTurn(ws, tag, data, callback, isControl) {
   }
   const blob = outgoing.isBlob(data);
   if (blob && isControl && data.size > 125) outgoing.controlPayload(Buffer.alloc(126));
-  const bytes = blob ? null : isControl ? outgoing.controlPayload(data) : outgoing.toBytes(data);
+  let bytes = blob ? null : isControl ? outgoing.controlPayload(data) : outgoing.toBytes(data);
   const send = (/** @type {Error | undefined} */ error) => {
     if (error !== undefined) {
       if (typeof callback === 'function') callback(error);
@@ -94,6 +94,8 @@ function sendInTurn(ws, tag, data, callback, isControl) {
   }
   const extra = ws._ensureExtra();
   const size = bytes === null ? data.size : bytes.length;
+  // The caller may use its memory again.
+  if (bytes !== null && bytes.buffer === (data?.buffer ?? data)) bytes = Buffer.from(bytes);
   extra.lateBytes += size;
   sendLater(ws, (error) => {
     if (error === undefined) extra.lateBytes -= size;
@@ -203,7 +205,13 @@ function sendLater(ws, send) {
 /** @param {any} ws */
 function sendWaiting(ws) {
   const { waiting } = ws._ensureExtra();
-  while (waiting !== null && waiting.length !== 0 && (ws._bits & SENDS_WAIT) === 0) waiting.shift()();
+  if (waiting === null) return;
+  let next = 0;
+  try {
+    while (next < waiting.length && (ws._bits & SENDS_WAIT) === 0) waiting[next++]();
+  } finally {
+    waiting.splice(0, next);
+  }
 }
 
 /**

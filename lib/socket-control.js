@@ -3,13 +3,17 @@
 // What both kinds of socket do to a connection whose real socket the reactor owns: the stand-in for a socket that the
 // reactor accepted, and the net.Socket that it adopted. `owner` is the WebSocket, or the handshake before it.
 
+const { isUint8Array } = require('node:util').types;
+
 const {
   OUT_END,
+  OUT_FEED,
   OUT_FLAG_FIN,
   OUT_FLAG_WANT_SENT,
   OUT_KEEP_ALIVE,
   OUT_NO_DELAY,
   OUT_TERMINATE,
+  OUT_WATCH,
   OUT_WRITE,
 } = require('./constants');
 const outbox = require('./outbox');
@@ -30,9 +34,44 @@ const LONGEST_KEEP_ALIVE = 0xffff;
  * @param {any} callback Called when the bytes were handed to the kernel, or with an error when they never will be
  */
 function write(owner, data, encoding, callback) {
-  const bytes = typeof data === 'string' ? Buffer.from(data, encoding) : data;
+  const bytes = toBytes(data, encoding);
   outbox.pushBytes(owner._slot, owner._generation, OUT_WRITE | wantSent(owner, callback), bytes);
   owner._accepted += bytes.length;
+}
+
+/**
+ * @param {any} data
+ * @param {any} encoding
+ * @returns {Uint8Array}
+ * @throws {TypeError} ERR_INVALID_ARG_TYPE, as of a stream of Node
+ */
+function toBytes(data, encoding) {
+  if (typeof data === 'string') return Buffer.from(data, encoding);
+  if (isUint8Array(data)) return data;
+  if (ArrayBuffer.isView(data)) return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  const error = new TypeError('The "chunk" argument must be of type string or an instance of Buffer, TypedArray, or DataView.');
+  throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });
+}
+
+/**
+ * Whether 'data' is to tell of the bytes that are read from now on.
+ *
+ * @param {any} owner
+ * @param {boolean} isWatched
+ */
+function watch(owner, isWatched) {
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_WATCH | ((isWatched ? 1 : 0) << 16));
+}
+
+/**
+ * Has bytes read before what the peer sends from now on.
+ *
+ * @param {any} owner
+ * @param {Uint8Array} bytes
+ * @param {boolean} isLast Whether the peer's end is behind them
+ */
+function feed(owner, bytes, isLast) {
+  outbox.pushBytes(owner._slot, owner._generation, OUT_FEED | ((isLast ? OUT_FLAG_FIN : 0) << 8), bytes);
 }
 
 /**
@@ -189,10 +228,13 @@ module.exports = {
   bytesRead,
   bytesWritten,
   end,
+  feed,
   reset,
   setKeepAlive,
   setNoDelay,
   setReferenced,
   setTimeout,
+  toBytes,
+  watch,
   write,
 };

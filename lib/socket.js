@@ -12,6 +12,7 @@ const {
   OPENED_REMOTE_PORT,
 } = require('./constants');
 const { GONE, TERMINATED } = require('./inbound');
+const { withBytes } = require('./raw-bytes');
 const control = require('./socket-control');
 
 const IPV6_BYTES = 16;
@@ -70,10 +71,10 @@ function familyOf(address) {
 }
 
 /**
- * Stands for the `net.Socket` of a connection whose socket the reactor owns: `ws._socket` and
- * `req.socket`. It has no 'data': what arrives is read by the reactor.
+ * Stands for the `net.Socket` of a connection whose socket the reactor owns: `ws._socket` and `req.socket`. What
+ * arrives is read by the reactor: 'data' shows copies.
  */
-class Socket extends EventEmitter {
+class Socket extends withBytes(EventEmitter) {
   /** @param {any} owner The WebSocket or the handshake that the connection belongs to */
   constructor(owner) {
     super();
@@ -90,7 +91,9 @@ class Socket extends EventEmitter {
     this._given = 0;
     this._taken = 0;
     this.connecting = false;
+    /** @type {any} */
     this.encrypted = undefined;
+    /** @type {any} */
     this.authorized = undefined;
   }
 

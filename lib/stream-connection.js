@@ -18,7 +18,8 @@ const { maskKey } = require('./mask-key');
 const { negotiatedDeflate } = require('./deflate-options');
 const { limit } = require('./limits');
 const outgoing = require('./outgoing');
-const { Releaser, isData, postCompressed } = require('./stream-deflate');
+const { Cork, pullAll } = require('./stream-cork');
+const { Releaser, finishAll, isData, postCompressed } = require('./stream-deflate');
 const { createEngine, parse } = require('./stream-engine');
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, ONE_BY_ONE, TERMINATED } = inbound;
@@ -29,9 +30,6 @@ const HEADROOM = 14;
 const TAG_OF_FRAME = 0xffff;
 
 const kConnection = Symbol('connection');
-
-/** Connections that have written in this tick. */
-let corked = /** @type {StreamConnection[]} */ ([]);
 
 /** Whether there has been any connection over a stream. */
 let isAttached = false;
@@ -53,12 +51,16 @@ class StreamConnection {
     this.engine = createEngine((ws._bits & CLIENT) === 0, options, deflate);
     this.isDeflating = deflate !== undefined;
     this.releaser = deflate && new Releaser(this.engine, deflate.settings.releaseAfter);
+    /** The message that is being compressed. @type {any} */
+    this.job = null;
+    /** Whether it is done, and those that waited for it have their turn. */
+    this.isCompressing = false;
     this.generateMask = options.generateMask;
     this.closeTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Whether the peer broke the protocol. */
     this.failed = false;
     this.pendingPongs = 0;
-    this.isCorked = false;
+    this.cork = new Cork(socket);
     this.isParsing = false;
     /** Chunks that wait: handlers of an earlier one run, or it inflates to much, and others are first. @type {Buffer[]} */
     this.chunks = [];
@@ -125,6 +127,7 @@ class StreamConnection {
     } else if (this.isThrottled) {
       this.isThrottled = false;
       this.command(OUT_RESUME);
+      this.ws._extra.receiver?.emit('drain');
     }
   }
 
@@ -173,7 +176,7 @@ class StreamConnection {
     } else if (kind === OUT_END) {
       this.socket.end();
     } else if (kind === OUT_TERMINATE) {
-      this.uncork();
+      this.cork.pull();
       this.socket.destroy();
     }
   }
@@ -281,25 +284,8 @@ class StreamConnection {
    * @param {any} [callback]
    */
   write(data, callback) {
-    if (!this.isCorked) {
-      this.isCorked = true;
-      this.socket.cork();
-      if (corked.push(this) === 1) process.nextTick(uncorkAll);
-    }
-    this.socket.write(data, callback);
+    this.cork.write(data, callback);
   }
-
-  uncork() {
-    if (!this.isCorked) return;
-    this.isCorked = false;
-    this.socket.uncork();
-  }
-}
-
-function uncorkAll() {
-  const connections = corked;
-  corked = [];
-  for (const connection of connections) connection.uncork();
 }
 
 /** @param {StreamConnection} connection */
@@ -363,7 +349,17 @@ function onClose() {
   clearTimeout(connection.closeTimer);
   ws._readyState = CLOSING;
   ws._bits |= GONE;
-  connection.onClosed();
+  try {
+    connection.job?.abandon();
+  } finally {
+    connection.onClosed();
+  }
+}
+
+/** Nothing runs after 'exit'. */
+function writeAll() {
+  finishAll();
+  pullAll();
 }
 
 /**
@@ -375,7 +371,7 @@ function onClose() {
  * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
  */
 function attachStream(ws, socket, head, options) {
-  if (!isAttached) process.once('exit', uncorkAll);
+  if (!isAttached) process.once('exit', writeAll);
   isAttached = true;
   const connection = new StreamConnection(ws, socket, options);
   const { allowSynchronousEvents = true } = options;

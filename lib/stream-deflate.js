@@ -1,7 +1,7 @@
 'use strict';
 
 const { OUT_BINARY, OUT_TEXT } = require('./constants');
-const { GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
+const { SENDS_WAIT } = require('./inbound');
 const { abandon, sendWaiting } = require('./sends');
 const { endTurn } = require('./stream-engine');
 
@@ -14,6 +14,9 @@ const TAG_OF_FRAME = 0xffff;
 /** Bytes that may still be compressed in this turn. */
 let budget = TURN_BYTES;
 
+/** Messages that are being compressed, one of each connection. @type {Set<Job>} */
+const jobs = new Set();
+
 /**
  * @param {number} tag
  * @returns {boolean} Whether it is that of a data frame
@@ -24,8 +27,8 @@ function isData(tag) {
 }
 
 /**
- * Compresses a data frame and writes it: at once, or, when it is long or much has been compressed in this turn, in slices.
- * What is sent behind it waits for it then.
+ * Compresses a data frame and writes it when the handlers of this tick are done; a long one in slices, in several turns
+ * of the event loop. What is sent behind it waits for it.
  *
  * @param {any} connection A StreamConnection with permessage-deflate
  * @param {number} tag
@@ -37,11 +40,11 @@ function postCompressed(connection, tag, data, callback) {
   const { engine } = connection;
   const bytes = typeof data === 'string' ? Buffer.from(data) : data;
   if (!engine.willCompress(tag & TAG_OF_FRAME, bytes.length)) return false;
-  if (bytes.length > Math.min(budget, SLICE_BYTES)) {
-    // A copy: the caller may use its memory again.
-    compressLater(connection, tag, bytes === data ? Buffer.from(bytes) : bytes, callback);
-  } else {
+  if (connection.isCompressing && bytes.length <= Math.min(budget, SLICE_BYTES)) {
     connection.postPayload(tag, compress(engine, tag, bytes, true), callback);
+  } else {
+    // A copy: the caller may use its memory again.
+    connection.job = new Job(connection, tag, bytes === data ? Buffer.from(bytes) : bytes, callback);
   }
   return true;
 }
@@ -64,41 +67,81 @@ function beginTurn() {
   endTurn();
 }
 
-/**
- * @param {any} connection
- * @param {number} tag
- * @param {Uint8Array} bytes
- * @param {any} callback
- */
-function compressLater(connection, tag, bytes, callback) {
-  const { engine, socket, ws } = connection;
-  const extra = ws._ensureExtra();
-  let next = 0;
-  const advance = () => {
-    if (socket.destroyed || (ws._bits & (GONE | TERMINATED)) !== 0) {
-      abandon(extra, callback, new Error('The socket was closed while data was being compressed'));
+/** A message that is being compressed. */
+class Job {
+  /**
+   * @param {any} connection
+   * @param {number} tag
+   * @param {Uint8Array} bytes
+   * @param {any} callback
+   */
+  constructor(connection, tag, bytes, callback) {
+    this.connection = connection;
+    this.tag = tag;
+    this.bytes = bytes;
+    this.callback = callback;
+    this.next = 0;
+    connection.ws._ensureExtra().lateBytes += bytes.length;
+    connection.ws._bits |= SENDS_WAIT;
+    jobs.add(this);
+    process.nextTick(advance, this);
+  }
+
+  /** The next slice; with the last one, the frame and what waits for it. */
+  advance() {
+    const { bytes, callback, connection, tag } = this;
+    const slice = bytes.subarray(this.next, this.next + SLICE_BYTES);
+    this.next += slice.length;
+    const isLast = this.next === bytes.length;
+    let length = 0;
+    try {
+      length = compress(connection.engine, tag, slice, isLast);
+    } catch {
+      this.abandon();
+      connection.broke();
       return;
     }
-    if (budget === 0) {
-      setImmediate(advance);
-      return;
-    }
-    const slice = bytes.subarray(next, next + SLICE_BYTES);
-    next += slice.length;
-    const isLast = next === bytes.length;
-    const length = compress(engine, tag, slice, isLast);
-    if (!isLast) {
-      setImmediate(advance);
-      return;
-    }
-    extra.lateBytes -= bytes.length;
+    if (!isLast) return;
+    const { ws } = connection;
+    this.end();
+    ws._extra.lateBytes -= bytes.length;
     ws._bits &= ~SENDS_WAIT;
-    connection.postPayload(tag, length, callback);
-    sendWaiting(ws);
-  };
-  extra.lateBytes += bytes.length;
-  ws._bits |= SENDS_WAIT;
-  setImmediate(advance);
+    connection.isCompressing = true;
+    try {
+      connection.postPayload(tag, length, callback);
+      sendWaiting(ws);
+    } finally {
+      connection.isCompressing = false;
+    }
+  }
+
+  /** Nobody will read it: its sender is told, and those of what waits for it. */
+  abandon() {
+    this.end();
+    const error = new Error('The socket was closed while data was being compressed');
+    abandon(this.connection.ws._extra, this.callback, error);
+  }
+
+  end() {
+    jobs.delete(this);
+    this.connection.job = null;
+  }
+}
+
+/** @param {Job} job */
+function advance(job) {
+  if (!jobs.has(job)) return;
+  if (job.connection.socket.destroyed) {
+    job.abandon();
+    return;
+  }
+  if (budget !== 0) job.advance();
+  if (jobs.has(job)) setImmediate(advance, job);
+}
+
+/** Compresses and writes all that waits for it, at once. */
+function finishAll() {
+  for (const job of jobs) while (jobs.has(job)) job.advance();
 }
 
 /** Frees the compression contexts of a connection that has not used them for so long. */
@@ -131,4 +174,4 @@ class Releaser {
   }
 }
 
-module.exports = { Releaser, isData, postCompressed };
+module.exports = { Releaser, finishAll, isData, postCompressed };

@@ -72,6 +72,7 @@ function parse(engine, chunk, sink) {
     // An engine that has given all records of a chunk would read it as a new one.
     const isMore = progress.next < progress.count || progress.count === MOST_RECORDS;
     if (!isDone && isMore) parseOn(engine, chunk, sink, progress, (tag, data) => sink.takeLater(tag, data));
+    else if (!isDone && progress.isPaused) sink.pause(chunk);
     depth--;
   }
 }

@@ -25,8 +25,9 @@ class WebSocketStream extends Duplex {
     this._ws = ws;
     /** Whether destroying the stream terminates the connection; after an error of the peer's it closes by itself. */
     this._terminates = true;
-    // Those who replace it call the old one without its object, as they can in ws.
+    // Those who replace them call the old ones without their object, as they can in ws.
     this._final = this._final.bind(this);
+    this._read = this._read.bind(this);
     ws.on('message', (/** @type {any} */ data, /** @type {boolean} */ isBinary) => {
       const chunk = !isBinary && this.readableObjectMode ? data.toString() : data;
       if (!this.push(chunk)) ws.pause();

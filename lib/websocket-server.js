@@ -12,7 +12,7 @@ const { ListenerServer } = require('./listener-server');
 const { listenOptions, merge, reactorOptions, watch } = require('./options');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./request');
-const { isSecondSeen } = require('./request-visibility');
+const { isHeard, isSecondSeen } = require('./request-visibility');
 const { readPeer } = require('./socket');
 const { Upgrade } = require('./upgrade');
 const { WebSocket } = require('./websocket');
@@ -205,7 +205,7 @@ class WebSocketServer extends EventEmitter {
       ws.terminate();
       return;
     }
-    ws.emit('open');
+    if (isHeard(ws, 'open')) ws.emit('open');
     if (this.clients !== undefined) this.clients.add(ws);
     if (request === null && isSecondSeen(this, 'connection')) {
       request = new UpgradeRequest(requestText(bytes, start), ws);

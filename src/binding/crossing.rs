@@ -23,6 +23,9 @@ use crate::reactor::Link;
 use super::drive::{Drive, Flushed};
 use super::payload::{LentMemory, LentWords};
 
+/// Bytes of an arena for which the cache matters: 64 KiB.
+const WORTH_EXCHANGE: usize = 64 << 10;
+
 /// What waits on JavaScript's side, in both directions.
 pub(super) struct Crossing {
     /// One of each reactor.
@@ -32,6 +35,8 @@ pub(super) struct Crossing {
     words: LentWords,
     /// What JavaScript fills.
     arena: Option<Box<dyn Lent>>,
+    /// Bytes of the arena that was flushed last, until it has been asked for again.
+    flushed: usize,
     /// Large payloads of the records in it.
     pub(super) large: Vec<Vec<u8>>,
     /// What JavaScript has drained last, until it drains the next.
@@ -42,7 +47,7 @@ pub(super) struct Crossing {
 
 impl Crossing {
     pub(super) fn new(links: Vec<Arc<Link>>, drive: Rc<Drive>, words: LentWords) -> Self {
-        Self { links, drive, words, arena: None, large: Vec::new(), current: None, turn: 0 }
+        Self { links, drive, words, arena: None, flushed: 0, large: Vec::new(), current: None, turn: 0 }
     }
 
     /// What JavaScript has drained last.
@@ -82,14 +87,29 @@ impl Crossing {
         let used = self.words.replace(FLUSHED_BYTES, 0) as usize;
         self.words.replace(FLUSHED_NEXT, 0);
         if used == 0 {
+            self.exchange();
             return Ok(());
         }
+        self.flushed = used;
         let large = std::mem::take(&mut self.large);
         let Some(arena) = self.arena.take() else { return Ok(()) };
         let Flushed { next, wanting, outcome } = self.drive.flush(Arena { memory: arena, used, large }, last);
         self.words.replace(FLUSHED_NEXT, if wanting { 0 } else { next.id() + 1 });
         self.arena = Some(next);
         outcome
+    }
+
+    /// Fills the arena that was flushed last again, if the reactor is done with it: two that take turns need twice as much of
+    /// the cache. A short one needs little.
+    fn exchange(&mut self) {
+        if std::mem::take(&mut self.flushed) < WORTH_EXCHANGE {
+            return;
+        }
+        if let Some(arena) = self.arena.take() {
+            let next = self.drive.exchange(arena);
+            self.words.replace(FLUSHED_NEXT, next.id() + 1);
+            self.arena = Some(next);
+        }
     }
 
     /// Flushes, gives the last batch back and takes the next: its records to the words, and what became of its bytes to

@@ -11,6 +11,7 @@ use crate::bridge::room::Lent;
 use crate::reactor::{Command, Link, ReactorConfig};
 
 use super::inline::Inline;
+use super::reactor::ReactorOptions;
 use super::threads::Threads;
 
 /// The way to the reactors.
@@ -31,21 +32,21 @@ pub(super) struct Flushed {
 }
 
 impl Drive {
-    /// Starts `count` reactors in threads, or with 0 one that needs none, if that can be. They call `wake`, never
-    /// re-entrantly, when one of the links, one for each, has something.
+    /// Starts reactors in threads, or one that needs none, if that can be. They call `wake`, never re-entrantly, when one of the
+    /// links, one for each, has something.
     pub(super) fn start(
         env: &Env,
         wake: &Function<'_, (), ()>,
         config: ReactorConfig,
-        count: usize,
+        options: &ReactorOptions,
     ) -> Result<(Self, Vec<Arc<Link>>)> {
-        let links = Link::group(count.max(1));
-        if let (0, [link]) = (count, links.as_slice())
+        let links = Link::group((options.reactors as usize).max(1));
+        if let (0, true, [link]) = (options.reactors, options.libuv, links.as_slice())
             && let Some(inline) = Inline::start(env, wake, link.clone(), config)?
         {
             return Ok((Self::Inline(inline), links));
         }
-        Ok((Self::Threads(Threads::start(env, wake, &links, config)?), links))
+        Ok((Self::Threads(Threads::start(env, wake, &links, config, options.libuv)?), links))
     }
 
     /// How many reactors there are.
@@ -91,6 +92,14 @@ impl Drive {
                 inline.flush(arena.bytes(), large, last);
                 Flushed { next: arena.memory, wanting: false, outcome: Ok(()) }
             }
+        }
+    }
+
+    /// The arena to be filled next instead of one that is empty.
+    pub(super) fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
+        match self {
+            Self::Threads(threads) => threads.exchange(arena),
+            Self::Inline(_) => arena,
         }
     }
 

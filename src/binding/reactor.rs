@@ -28,6 +28,10 @@ pub struct ReactorOptions {
     pub spin: i32,
     /// How many there are, each in a thread; 0: one, on the JavaScript thread where that can be.
     pub reactors: u32,
+    /// Whether the event loop is libuv's: others may have functions of its names.
+    pub libuv: bool,
+    /// Bytes that unfinished messages of all connections may take together, an integer; 0 = no limit.
+    pub unfinished_budget: f64,
 }
 
 /// The reactors of this environment. Make one only.
@@ -60,8 +64,15 @@ impl JsReactor {
             return Err(Error::new(Status::InvalidArg, format!("{DRAINED_WORDS} words are needed")));
         }
         let words = LentWords::new(&mut words);
-        let config = ReactorConfig { spin: spin(options.spin), ..ReactorConfig::default() };
-        let (drive, links) = Drive::start(&env, &wake, config, options.reactors as usize)?;
+        let config = ReactorConfig {
+            spin: spin(options.spin),
+            unfinished_mark: match options.unfinished_budget as usize {
+                0 => usize::MAX,
+                bytes => bytes,
+            },
+            ..ReactorConfig::default()
+        };
+        let (drive, links) = Drive::start(&env, &wake, config, &options)?;
         let drive = Rc::new(drive);
         let crossing = Crossing::new(links.clone(), drive.clone(), words);
         Ok(Self {
@@ -149,7 +160,8 @@ impl JsReactor {
     }
 
     /// The function that flushes, and moves the oldest batch to JavaScript: its records to the array, and what became of its
-    /// bytes to the `DRAINED_` words behind them. It returns how many records; 0 when nothing waits.
+    /// bytes to the `DRAINED_` words behind them. `FLUSHED_NEXT` then says which arena is filled next, with nothing to flush
+    /// too. It returns how many records; 0 when nothing waits.
     #[napi(catch_unwind)]
     pub fn drain<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
         function(env, "drain", &self.crossing, Crossing::drain)

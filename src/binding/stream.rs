@@ -72,6 +72,9 @@ pub struct StreamEngine {
     pool: Arc<Pool>,
     /// Bytes inflated since the last pause.
     work: usize,
+    /// Whether something of the chunk has been told, and whether there has been a pause since.
+    told: bool,
+    paused: bool,
 }
 
 /// What parsing came to.
@@ -107,6 +110,8 @@ impl StreamEngine {
             compressed: Vec::new(),
             pool: pool.pool.clone(),
             work: 0,
+            told: false,
+            paused: false,
         }
     }
 
@@ -123,6 +128,8 @@ impl StreamEngine {
                 Next::Event(event) => room.copy_from_slice(&self.record(event).0),
                 Next::End => {
                     self.position = 0;
+                    self.told = false;
+                    self.paused = false;
                     return count;
                 }
                 Next::Pause => return -count - 1,
@@ -226,8 +233,11 @@ impl StreamEngine {
             return self.engine.poll(&self.config, chunk, &mut self.position).map_or(Next::End, Next::Event);
         }
         while self.position < chunk.len() {
-            if self.work >= INFLATE_BUDGET {
+            // As where inflating takes time: what the handlers before it do comes first, once for each chunk.
+            let again = self.told && !self.paused && self.engine.begins_compressed(chunk, self.position);
+            if again || self.work >= INFLATE_BUDGET {
                 self.work = 0;
+                self.paused = true;
                 return Next::Pause;
             }
             let end = self.position.saturating_add(COMPRESSED_PIECE).min(chunk.len());
@@ -235,6 +245,7 @@ impl StreamEngine {
             let event = self.engine.poll(&self.config, piece, &mut self.position);
             self.work += self.pool.take_work();
             if let Some(event) = event {
+                self.told = true;
                 return Next::Event(event);
             }
         }

@@ -1,6 +1,8 @@
 //! Reactors in threads of their own.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::rc::Rc;
 use std::sync::{Arc, Mutex, PoisonError};
 use std::thread::JoinHandle;
 
@@ -12,9 +14,11 @@ use crate::bridge::chunk::{Arena, Chunk};
 use crate::bridge::room::Lent;
 use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
 
+use super::callback::{Callback, on_cleanup};
 use super::drive::Flushed;
 use super::inline::waiting_failed;
 use super::reactor::system_error;
+use super::uv::Signal;
 
 /// The threads of one environment and the ways to their reactors.
 pub(super) struct Threads {
@@ -32,16 +36,18 @@ impl Threads {
         wake: &Function<'_, (), ()>,
         links: &[Arc<Link>],
         config: ReactorConfig,
+        has_libuv: bool,
     ) -> Result<Self> {
         let config = config.shared_by(links.len());
         let running: Running = Arc::default();
-        // Before the threadsafe function, whose own hook then runs first: it refuses calls when this one joins.
-        env.add_env_cleanup_hook(running.clone(), |running| stop(&running))?;
-        let bell = wake.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
-        let ring: Arc<dyn Fn() + Send + Sync> = Arc::new(move || {
-            // Refused only when the environment is going away, and then nobody is left to be told.
-            let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
-        });
+        let ring = match has_libuv {
+            true => signal(env, wake, &running)?,
+            false => None,
+        };
+        let ring = match ring {
+            Some(ring) => ring,
+            None => threadsafe_function(env, wake, &running)?,
+        };
         let forwards = links.iter().map(|link| {
             let rung = ring.clone();
             Forward::new(link.clone(), config.total_mark, Box::new(move || rung())).in_thread()
@@ -90,6 +96,14 @@ impl Threads {
         Flushed { next, wanting, outcome: self.submit(0, command) }
     }
 
+    /// The arena to be filled next instead of one that is empty.
+    pub(super) fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
+        match self.handle(0) {
+            Ok(handle) => handle.exchange(arena),
+            Err(_) => arena,
+        }
+    }
+
     /// Lends memory for arenas.
     pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
         if let Ok(handle) = self.handle(0) {
@@ -115,6 +129,40 @@ impl Threads {
     fn handle(&self, number: usize) -> Result<&Handle> {
         self.handles.get(number).ok_or_else(|| Error::new(Status::InvalidArg, "no reactor of this number"))
     }
+}
+
+/// Has the event loop call `wake`.
+type Ring = Arc<dyn Fn() + Send + Sync>;
+
+/// A bell of libuv's own: a third of what a threadsafe function costs the loop, and without the lock that both would take. `None`
+/// where there is no libuv.
+fn signal(env: &Env, wake: &Function<'_, (), ()>, running: &Running) -> Result<Option<Ring>> {
+    let wake = Rc::new(RefCell::new(Some(Callback::new(env, wake, "REACTOR_WS")?)));
+    let target = wake.clone();
+    let called = move || {
+        if let Some(wake) = &*target.borrow() {
+            wake.call();
+        }
+    };
+    let Some(signal) = Signal::start(env, Box::new(called)) else { return Ok(None) };
+    let (ringer, running) = (signal.ringer(), running.clone());
+    on_cleanup(env, move |cleanup| {
+        stop(&running);
+        wake.take();
+        signal.close(Box::new(move || drop(cleanup)));
+    })?;
+    Ok(Some(Arc::new(move || ringer.ring())))
+}
+
+/// The bell of Node-API, which is there everywhere.
+fn threadsafe_function(env: &Env, wake: &Function<'_, (), ()>, running: &Running) -> Result<Ring> {
+    // Before the threadsafe function, whose own hook then runs first: it refuses calls when this one joins.
+    env.add_env_cleanup_hook(running.clone(), |running| stop(&running))?;
+    let bell = wake.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
+    Ok(Arc::new(move || {
+        // Refused only when the environment is going away, and then nobody is left to be told.
+        let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+    }))
 }
 
 /// The thread: whatever ends it, the environment is told.

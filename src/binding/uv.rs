@@ -1,4 +1,4 @@
-//! libuv as Node exports it: a watch on a descriptor and a timer, on the event loop of an environment.
+//! libuv as Node exports it: a watch on a descriptor and a timer, and a signal from other threads, on the event loop of an environment.
 //!
 //! The functions are looked up when they are first wanted: a program that embeds us without libuv, as `cargo test`, has
 //! none. None of this needs the layout of libuv's structures, only functions that libuv has had since 1.19.
@@ -8,7 +8,7 @@ use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::ptr::NonNull;
-use std::sync::OnceLock;
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::time::Duration;
 
 use napi::Env;
@@ -20,7 +20,8 @@ type Handle = *mut c_void;
 type Callback = extern "C" fn(Handle);
 type PollCallback = extern "C" fn(Handle, c_int, c_int);
 
-/// `UV_POLL` and `UV_TIMER` of `uv_handle_type`, `UV_READABLE` of `uv_poll_event`: part of libuv's ABI.
+/// `UV_ASYNC`, `UV_POLL` and `UV_TIMER` of `uv_handle_type`, `UV_READABLE` of `uv_poll_event`: part of libuv's ABI.
+const ASYNC: c_int = 1;
 const POLL: c_int = 8;
 const TIMER: c_int = 13;
 const READABLE: c_int = 1;
@@ -31,6 +32,8 @@ struct Api {
     handle_get_data: unsafe extern "C" fn(Handle) -> *mut c_void,
     unref: unsafe extern "C" fn(Handle),
     close: unsafe extern "C" fn(Handle, Option<Callback>),
+    async_init: unsafe extern "C" fn(Loop, Handle, Callback) -> c_int,
+    async_send: unsafe extern "C" fn(Handle) -> c_int,
     poll_init: unsafe extern "C" fn(Loop, Handle, c_int) -> c_int,
     poll_start: unsafe extern "C" fn(Handle, c_int, PollCallback) -> c_int,
     poll_stop: unsafe extern "C" fn(Handle) -> c_int,
@@ -56,6 +59,8 @@ impl Api {
                 handle_get_data: function(c"uv_handle_get_data")?,
                 unref: function(c"uv_unref")?,
                 close: function(c"uv_close")?,
+                async_init: function(c"uv_async_init")?,
+                async_send: function(c"uv_async_send")?,
                 poll_init: function(c"uv_poll_init")?,
                 poll_start: function(c"uv_poll_start")?,
                 poll_stop: function(c"uv_poll_stop")?,
@@ -228,7 +233,7 @@ extern "C" fn on_time(handle: Handle) {
 }
 
 fn called(handle: Handle, reason: Reason) {
-    let Some(shared) = shared_of(handle) else { return };
+    let Some(shared) = data_of::<Shared>(handle) else { return };
     // SAFETY: it is freed when the loop has closed the handle, and the loop does not do so while it calls.
     let shared = unsafe { shared.as_ref() };
     // Unwinding into C would abort.
@@ -236,7 +241,7 @@ fn called(handle: Handle, reason: Reason) {
 }
 
 extern "C" fn on_handle_closed(handle: Handle) {
-    let Some(shared) = shared_of(handle) else { return };
+    let Some(shared) = data_of::<Shared>(handle) else { return };
     // SAFETY: still there, for this handle was not closed until now.
     let open = unsafe { &shared.as_ref().open };
     open.set(open.get() - 1);
@@ -254,8 +259,116 @@ extern "C" fn on_handle_closed(handle: Handle) {
     }));
 }
 
-/// What the watch has left with its handle.
-fn shared_of(handle: Handle) -> Option<NonNull<Shared>> {
+/// What other threads can have the loop call. It does not keep the loop alive.
+///
+/// Must be closed: the loop refers to it until then, so dropping it frees nothing.
+pub(super) struct Signal {
+    ringer: Ringer,
+}
+
+/// The other threads' end of a [`Signal`].
+#[derive(Clone)]
+pub(super) struct Ringer(Arc<Mutex<Option<Open>>>);
+
+/// What a signal's handle belongs to, until it is closed.
+struct Open {
+    shared: NonNull<Called>,
+}
+
+// SAFETY: other threads use it for `uv_async_send` alone, which libuv allows them, and for what that needs, which nobody changes.
+unsafe impl Send for Open {}
+
+/// What the loop's callback finds.
+struct Called {
+    api: &'static Api,
+    memory: Memory,
+    on_call: Box<dyn Fn()>,
+    on_closed: Cell<Option<Box<dyn FnOnce()>>>,
+}
+
+impl Signal {
+    /// Calls `on_call`, on the loop's thread, some time after each ring; once for several. `None`: this process has no
+    /// libuv.
+    pub(super) fn start(env: &Env, on_call: Box<dyn Fn()>) -> Option<Self> {
+        let api = Api::get()?;
+        let event_loop: Loop = env.get_uv_event_loop().ok()?.cast();
+        // SAFETY: any type may be asked for.
+        let memory = Memory::new(unsafe { (api.handle_size)(ASYNC) });
+        let called = Called { api, memory, on_call, on_closed: Cell::new(None) };
+        let shared = NonNull::from(Box::leak(Box::new(called)));
+        // SAFETY: just made. The loop is that of the thread that the environment runs on and outlives the handle, whose memory is
+        // as large as it should be and stays where it is until it is closed.
+        unsafe {
+            let handle = shared.as_ref().memory.handle();
+            if (api.async_init)(event_loop, handle, on_signal) != 0 {
+                drop(Box::from_raw(shared.as_ptr()));
+                return None;
+            }
+            (api.handle_set_data)(handle, shared.as_ptr().cast());
+            (api.unref)(handle);
+        }
+        Some(Self { ringer: Ringer(Arc::new(Mutex::new(Some(Open { shared })))) })
+    }
+
+    /// What rings it.
+    pub(super) fn ringer(&self) -> Ringer {
+        self.ringer.clone()
+    }
+
+    /// Calls no more; `on_closed` is called by the loop when the handle is given back.
+    pub(super) fn close(self, on_closed: Box<dyn FnOnce()>) {
+        let Some(Open { shared }) = self.ringer.lock().take() else { return };
+        // SAFETY: it is freed when the handle is closed, which happens here only. Who rings from now on finds nothing.
+        unsafe {
+            let called = shared.as_ref();
+            called.on_closed.set(Some(on_closed));
+            (called.api.close)(called.memory.handle(), Some(on_signal_closed));
+        }
+    }
+}
+
+impl Ringer {
+    /// Has the loop call, unless the signal is closed.
+    pub(super) fn ring(&self) {
+        if let Some(Open { shared }) = &*self.lock() {
+            // SAFETY: not closed, nor can it be before the lock is free.
+            unsafe {
+                let called = shared.as_ref();
+                // Fails only for a handle that is no signal.
+                let _rung = (called.api.async_send)(called.memory.handle());
+            }
+        }
+    }
+
+    /// The loop takes it to close the signal, never when it calls: on a single CPU a ring lets the loop run at once.
+    fn lock(&self) -> MutexGuard<'_, Option<Open>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+extern "C" fn on_signal(handle: Handle) {
+    let Some(called) = data_of::<Called>(handle) else { return };
+    // SAFETY: it is freed when the loop has closed the handle, and the loop does not do so while it calls.
+    let called = unsafe { called.as_ref() };
+    // Unwinding into C would abort.
+    let _contained = catch_unwind(AssertUnwindSafe(|| (called.on_call)()));
+}
+
+extern "C" fn on_signal_closed(handle: Handle) {
+    let Some(called) = data_of::<Called>(handle) else { return };
+    // SAFETY: it came from a Box, and since `close` nobody but this handle refers to it.
+    let called = unsafe { Box::from_raw(called.as_ptr()) };
+    let _contained = catch_unwind(AssertUnwindSafe(|| {
+        let on_closed = called.on_closed.take();
+        drop(called);
+        if let Some(on_closed) = on_closed {
+            on_closed();
+        }
+    }));
+}
+
+/// What was left with the handle.
+fn data_of<T>(handle: Handle) -> Option<NonNull<T>> {
     // SAFETY: libuv passes handles that it was given, and does so before their memory is freed.
     NonNull::new(unsafe { (Api::get()?.handle_get_data)(handle) }.cast())
 }

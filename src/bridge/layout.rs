@@ -45,8 +45,8 @@ layout! {
     DRAINED_HANDED: usize = MAX_RECORDS * RECORD_WORDS + 2;
     /// Word behind it, written by JavaScript: bytes of the arena to be flushed.
     FLUSHED_BYTES: usize = MAX_RECORDS * RECORD_WORDS + 3;
-    /// Word behind it, written by the flush: 1 + the number of the arena to be filled next; 0 for the same one again,
-    /// because the reactor has all others.
+    /// Word behind it, written by the flush and the drain: 1 + the number of the arena to be filled next; 0 for the same one
+    /// again, after a flush because the reactor has all others.
     FLUSHED_NEXT: usize = MAX_RECORDS * RECORD_WORDS + 4;
     /// Word behind it, written by JavaScript: the slot of the connection whose sent bytes are asked for.
     ASKED_SLOT: usize = MAX_RECORDS * RECORD_WORDS + 5;
@@ -107,6 +107,8 @@ layout! {
     /// The peer ended its side of the socket without a close frame; JavaScript answers with [`OUT_END`]. Length: 1 while
     /// JavaScript decides about the handshake; if it accepts, the end is told again after what came before it. Else 0.
     IN_END: u8 = 14;
+    /// Bytes as they came, for a connection that [`OUT_WATCH`] was told of; what they say follows.
+    IN_RAW: u8 = 15;
 
     /// Inbound flag: the payload is one of the batch's large payloads and `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;
@@ -184,6 +186,10 @@ layout! {
 
     /// Send a prepared message. Payload: its number, `u32` in the byte order of the machine.
     OUT_PREPARED: u8 = 15;
+    /// Whether [`IN_RAW`] tells of all bytes that are read from now on: aux 1 yes, 0 no.
+    OUT_WATCH: u8 = 16;
+    /// Read the payload before what the socket has. [`OUT_FLAG_FIN`]: and then the peer's end.
+    OUT_FEED: u8 = 17;
 
     /// Outbound flag: last fragment of its message.
     OUT_FLAG_FIN: u8 = 0x01;

@@ -57,6 +57,8 @@ pub enum ErrorKind {
     DeflateDistanceTooFar = 23,
     /// A compressed message that ends inside a block (RFC 7692, section 7.2.2).
     DeflateUnexpectedEnd = 24,
+    /// No rule was broken: a message is given up whose peer leaves it unfinished, for memory is needed for others.
+    Unfinished = 25,
 }
 
 /// The JavaScript class of an error.
@@ -169,7 +171,7 @@ const fn zlib(kind: ErrorKind, code: &'static str, sentence: &'static str) -> Er
 }
 
 #[rustfmt::skip]
-static TABLE: [ErrorRow; 24] = [
+static TABLE: [ErrorRow; 25] = [
     row(ErrorKind::UnexpectedRsv23, CloseCode::PROTOCOL_ERROR, "WS_ERR_UNEXPECTED_RSV_2_3",
         "Invalid WebSocket frame: RSV2 and RSV3 must be clear", false),
     row(ErrorKind::UnexpectedRsv1, CloseCode::PROTOCOL_ERROR, "WS_ERR_UNEXPECTED_RSV_1",
@@ -206,4 +208,6 @@ static TABLE: [ErrorRow; 24] = [
     zlib(ErrorKind::DeflateInvalidDistance, "Z_DATA_ERROR", "invalid distance code"),
     zlib(ErrorKind::DeflateDistanceTooFar, "Z_DATA_ERROR", "invalid distance too far back"),
     zlib(ErrorKind::DeflateUnexpectedEnd, "Z_BUF_ERROR", "unexpected end of file"),
+    row(ErrorKind::Unfinished, CloseCode::TRY_AGAIN_LATER, "WS_ERR_UNFINISHED_MESSAGE",
+        "Unfinished message given up to make room for others", false),
 ];

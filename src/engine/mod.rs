@@ -83,7 +83,7 @@ impl Engine {
     /// order, does not depend on how the stream is cut into inputs; only where their payload is does.
     ///
     /// After [`Event::Close`] and [`Event::Error`] all input is swallowed.
-    #[inline]
+    #[inline(always)]
     pub fn poll(&mut self, config: &Config, input: &mut [u8], pos: &mut usize) -> Option<Event> {
         self.advance::<false>(config, input, pos).ok().flatten()
     }
@@ -156,6 +156,7 @@ impl Engine {
     /// frame, whatever its kind. Control frames are never fragmented and may come in between (RFC 6455,
     /// section 5.4), so `fin` does not matter to them. The length of a control frame and the body of a close
     /// frame are the caller's to check.
+    #[inline(always)]
     pub fn encode(&mut self, kind: FrameKind, fin: bool, len: usize, mask: Option<[u8; 4]>) -> EncodedHeader {
         let opcode = match kind {
             FrameKind::Text | FrameKind::Binary if self.sending_message => OpCode::Continuation,
@@ -194,6 +195,14 @@ impl Engine {
     #[inline]
     pub fn has_deflate(&self) -> bool {
         self.extension.is_some()
+    }
+
+    /// Whether a compressed message begins at `input[pos]`. Only known behind an event.
+    pub fn begins_compressed(&self, input: &[u8], pos: usize) -> bool {
+        self.has_deflate()
+            && matches!(self.stage, Stage::Header)
+            && self.header_len == 0
+            && input.get(pos).is_some_and(|&byte| frame::is_compressed(byte))
     }
 
     /// Whether the payload of the next data frame, of `len` bytes, has to go through [`compress`](Self::compress)

@@ -169,10 +169,16 @@ impl Engine {
     #[cold]
     pub(super) fn fail(&mut self, error: ProtocolError, input: &[u8], pos: &mut usize) -> Event {
         *pos = input.len();
+        Event::Error(self.refuse(error))
+    }
+
+    /// Takes in nothing more, for a reason that may lie outside of the input: an unfinished message is freed, what comes is
+    /// swallowed, as after [`Event::Error`].
+    pub fn refuse(&mut self, reason: impl Into<ProtocolError>) -> ProtocolError {
         self.stage = Stage::Failed;
         self.end_incoming();
         self.control = None;
-        Event::Error(error)
+        reason.into()
     }
 
     /// Frees what only a further frame could need.

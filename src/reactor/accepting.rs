@@ -47,7 +47,7 @@ impl<C: Consumer> Reactor<C> {
 
     pub(super) fn accept(&mut self, id: u32) {
         // Connections that come and go leave records behind that no mark of their own limits.
-        let (budget, pause) = match self.consumer.is_pressed(self.work.unfinished) {
+        let (budget, pause) = match self.consumer.is_pressed(self.work.unfinished.bytes()) {
             true => (0, config::PRESSED_ACCEPT),
             false => (config::ACCEPT_BUDGET, Duration::ZERO),
         };

@@ -61,6 +61,7 @@ impl<C: Consumer> Reactor<C> {
             };
             consumer.on_open(&mut session, &opening);
         }
+        self.count(slot, prefix.len());
         self.feed(slot, prefix);
     }
 }

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords};
 use crate::bridge::layout::{
-    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT,
-    OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED, OUT_RESPOND, OUT_RESUME,
-    OUT_TERMINATE, OUT_TEXT, OUT_WRITE,
+    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FEED, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
+    OUT_FLAG_WANT_SENT, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED,
+    OUT_RESPOND, OUT_RESUME, OUT_TERMINATE, OUT_TEXT, OUT_WATCH, OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, Prepared};
@@ -17,7 +17,7 @@ use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::deferred::Pending;
 use super::deflating::is_data;
-use super::session::Session;
+use super::session::{IN_PLACE, Session};
 use super::{Reactor, upgrade};
 
 impl<C: Consumer> Reactor<C> {
@@ -45,15 +45,59 @@ impl<C: Consumer> Reactor<C> {
 
     /// Applies a record and those behind it that are for the same connection.
     fn on_run<'a>(&mut self, first: (OutRecord, Outbound<'a>), records: &mut Records<'a>) {
-        let slot = first.0.slot;
         let mut next = Some(first);
-        while let Some((record, payload)) = next {
+        while let Some(first) = next {
+            let Some((record, payload)) = self.on_plain(first, records) else { return };
+            let more = payload.more;
             self.on_record(&record, payload);
             if !self.work.doomed.is_empty() {
                 return;
             }
-            next = if records.records.peek_slot() == Some(slot) { records.next() } else { None };
+            next = if more { records.next() } else { None };
         }
+    }
+
+    /// Queues messages as long as nothing but messages comes, and nothing but their frames is to be made of them. Returns the
+    /// first record of the run that asks for more than that.
+    #[inline]
+    fn on_plain<'a>(
+        &mut self,
+        first: (OutRecord, Outbound<'a>),
+        records: &mut Records<'a>,
+    ) -> Option<(OutRecord, Outbound<'a>)> {
+        let id = ConnectionId { slot: first.0.slot, generation: first.0.generation };
+        let Some(connection) = self.connections.get(id) else { return Some(first) };
+        if connection.deferred.is_some() || connection.engine.has_deflate() || !connection.takes_frames() {
+            return Some(first);
+        }
+        let (mut next, mut queued) = (first, false);
+        let rest = loop {
+            let (record, Outbound { bytes, more, .. }) = &next;
+            let kind = match record.kind {
+                OUT_TEXT => FrameKind::Text,
+                OUT_BINARY => FrameKind::Binary,
+                _ => break Some(next),
+            };
+            // Alone, a long one may be written from where it is.
+            let is_short = *more || bytes.len() < IN_PLACE;
+            let is_plain = record.flags & !OUT_FLAG_COMPRESS == OUT_FLAG_FIN;
+            if !is_short || !is_plain || record.generation != id.generation {
+                break Some(next);
+            }
+            connection.queue_message(kind, bytes, &mut self.work.pool);
+            queued = true;
+            if !more {
+                break None;
+            }
+            match records.next() {
+                Some(record) => next = record,
+                None => break None,
+            }
+        };
+        if queued {
+            Session { id, connection, work: &mut self.work }.touch();
+        }
+        rest
     }
 
     #[inline]
@@ -135,7 +179,7 @@ struct Head {
 
 /// Applies a record, unless it has to wait for a message that is being compressed.
 fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
-    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME);
+    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WATCH | OUT_FEED);
     if session.connection.deferred.is_none() && !session.connection.engine.has_deflate() {
         return apply(session, head, payload);
     }
@@ -214,6 +258,11 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
         OUT_END if matches!(session.connection.phase, Phase::Asked(_)) => session.respond(&[]),
         OUT_END => session.end(),
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
+        OUT_WATCH => session.watch(head.aux != 0),
+        OUT_FEED => {
+            let start = if payload.owned.is_some() { HEADROOM } else { 0 };
+            session.feed(payload.owned.unwrap_or_else(|| bytes.to_vec()), start, fin);
+        }
         OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(head.aux.into())),
         _ => {}
     }

@@ -74,6 +74,12 @@ pub struct ReactorConfig {
     /// accepted. Unfinished messages count only while the consumer has something to take, which is what lifts the
     /// pressure. Default: 64 MiB.
     pub total_mark: usize,
+    /// Bytes that unfinished messages of all connections may take together; above it those who keep [`SMALL_ALLOWANCE`] of
+    /// one wait for each other, see `unfinished.rs`. Default: 256 MiB.
+    pub unfinished_mark: usize,
+    /// How long a peer may leave its message lying above that mark, or bring little in its turn, while others wait.
+    /// Default: 2 s.
+    pub unfinished_patience: Duration,
     /// Bytes that compression contexts may take that are kept between messages, all connections together, see
     /// [`crate::engine::deflate::Budget`]; `None`: together with those of all reactors of the process. Default: `None`.
     pub deflate_budget: Option<usize>,
@@ -81,7 +87,14 @@ pub struct ReactorConfig {
 
 impl Default for ReactorConfig {
     fn default() -> Self {
-        Self { spin: Spin::Automatic, connection_mark: 1 << 20, total_mark: 64 << 20, deflate_budget: None }
+        Self {
+            spin: Spin::Automatic,
+            connection_mark: 1 << 20,
+            total_mark: 64 << 20,
+            unfinished_mark: 256 << 20,
+            unfinished_patience: Duration::from_secs(2),
+            deflate_budget: None,
+        }
     }
 }
 
@@ -95,6 +108,7 @@ impl ReactorConfig {
         Self {
             spin: if crowded { Spin::Never } else { self.spin },
             total_mark: self.total_mark / count,
+            unfinished_mark: self.unfinished_mark / count,
             deflate_budget: self.deflate_budget.map(|bytes| bytes / count),
             ..self
         }
@@ -124,6 +138,10 @@ pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
 pub(super) const SMALLEST_READ: usize = 1 << 10;
 /// How long accepting pauses when the consumer has too much undrained.
 pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
+/// What prolongs the turn of an unfinished message above the mark by a second: 64 KiB.
+pub(super) const TURN_RATE: u64 = 64 << 10;
+/// How long it is at most while others wait.
+pub(super) const TURN_LIMIT: Duration = Duration::from_secs(10);
 /// The largest single read.
 pub(super) const READ_SIZE: usize = 64 << 10;
 /// The largest single read of a connection whose messages may be compressed: a byte can become a thousand, and what has

@@ -13,6 +13,7 @@ use crate::engine::{Engine, FrameKind};
 use super::config::ListenerConfig;
 use super::deferred::Deferred;
 use super::outgoing::{Flushed, Outgoing, Pool};
+use super::raw::Raw;
 use super::timers::Deadline;
 
 /// Bytes before the payload of a [`Payload::Owned`]-style send that the frame header is written into.
@@ -71,6 +72,8 @@ pub(super) struct Connection {
     pub(super) marks: Option<Box<Vec<u64>>>,
     /// Sends that wait for a message that is being compressed.
     pub(super) deferred: Option<Box<Deferred>>,
+    /// What the consumer does with the bytes themselves; `None` where it does nothing.
+    pub(super) raw: Option<Box<Raw>>,
     /// When compression contexts were used last; `None` when there are none to release.
     pub(super) contexts_used: Option<Instant>,
 }
@@ -145,6 +148,7 @@ impl Connection {
             accepted: 0,
             marks: None,
             deferred: None,
+            raw: None,
             contexts_used: None,
         }
     }
@@ -175,7 +179,15 @@ impl Connection {
             return;
         }
         let header = self.engine.encode(kind, fin, payload.len(), None);
-        self.outgoing.push(&header, payload, pool);
+        self.outgoing.push_frame(&header, payload, pool);
+    }
+
+    /// As `queue_frame` for a consumer's message that is not compressed, on a connection that takes frames.
+    #[inline(always)]
+    pub(super) fn queue_message(&mut self, kind: FrameKind, payload: &[u8], pool: &mut Pool) {
+        let header = self.engine.encode(kind, true, payload.len(), None);
+        self.outgoing.push_frame(&header, payload, pool);
+        self.accepted += (header.len() + payload.len()) as u64;
     }
 
     /// As `queue_frame` for a payload that begins at `HEADROOM` of `bytes`, without copying it.

@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::bridge::batch::Credit;
-use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
+use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
 use super::connections::ConnectionId;
 use super::opening::{Opening, Verdict};
@@ -20,6 +20,21 @@ pub trait Consumer {
     fn claim(&mut self, len: usize) -> Range<usize>;
     /// A part of the buffer.
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
+    /// The next event of the bytes from `pos` to `end` of the buffer that the reactor is to see to. A consumer for which that
+    /// is no more than a note may keep messages to itself.
+    ///
+    /// # Errors
+    /// As of [`Engine::poll_whole`](crate::engine::Engine::poll_whole).
+    #[inline]
+    fn next_event(
+        &mut self,
+        session: &mut Session<'_>,
+        end: usize,
+        pos: &mut usize,
+    ) -> Result<Option<Event>, u64> {
+        let connection = &mut *session.connection;
+        connection.engine.poll_whole(&connection.config.engine, self.buffer(0..end), pos)
+    }
     /// Whether the bytes in `range`, the last of what was claimed last, stay directly before what `spare` and `claim` give next,
     /// and `more` bytes can be read there. Until then nothing is handed over.
     fn keep(&mut self, range: Range<usize>, more: usize) -> bool;
@@ -32,6 +47,8 @@ pub trait Consumer {
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, verdict: Verdict);
     /// The connection is open.
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
+    /// Bytes of a connection whose session was told to `watch`, before what they say; they will be unmasked in place.
+    fn on_raw(&mut self, session: &mut Session<'_>, range: Range<usize>);
     /// A complete message.
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload);
     /// A ping; the automatic pong is queued already.

@@ -11,12 +11,13 @@ use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
     IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_BAD_EXTENSIONS,
-    IN_FLAG_BEFORE_SHOULD_HANDLE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REQUEST, IN_SENT,
+    IN_FLAG_BEFORE_SHOULD_HANDLE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_RAW, IN_REQUEST, IN_SENT,
     IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
-use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
+use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
+use super::connection::Connection;
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::opening::{Opening, Verdict};
@@ -131,9 +132,7 @@ impl Forward {
         let len = match payload {
             Payload::Input { range, .. } => {
                 self.retained |= !range.is_empty();
-                // The place of nothing may be given to the next read.
-                let offset = if range.is_empty() { 0 } else { range.start as u32 };
-                self.batch.push(Record::new(slot, kind, 0, aux, offset, range.len() as u32));
+                self.batch.push(in_place(slot, kind, aux, &range));
                 range.len()
             }
             Payload::Owned(bytes) => {
@@ -169,6 +168,7 @@ impl Forward {
         let mut payload = Vec::new();
         opened.encode(&mut payload);
         self.link.gauges.open(slot, generation);
+        self.link.gauges.set_given(slot, session.connection.received);
         // Adopted sockets open without a read, which would have seen to it.
         self.make_room();
         self.batch.push_copy(slot, kind, flags, aux, &payload);
@@ -193,6 +193,38 @@ impl Consumer for Forward {
 
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8] {
         self.batch.bytes.get_mut(range).unwrap_or_default()
+    }
+
+    /// Notes the messages that are whole where they were read. Whose they are, and who is charged, is said once for all.
+    fn next_event(
+        &mut self,
+        session: &mut Session<'_>,
+        end: usize,
+        pos: &mut usize,
+    ) -> Result<Option<Event>, u64> {
+        let ConnectionId { slot, generation } = session.id();
+        let Connection { engine, config, .. } = &mut *session.connection;
+        let Batch { bytes, records, .. } = &mut *self.batch;
+        let input = bytes.get_mut(..end).unwrap_or_default();
+        let before = records.len();
+        let mut weight = 0;
+        let other = loop {
+            match engine.poll_whole(&config.engine, input, pos) {
+                Ok(Some(Event::Message { kind, payload: Payload::Input { range, .. } })) => {
+                    self.retained |= !range.is_empty();
+                    weight += range.len() + size_of::<Record>();
+                    records.push(in_place(slot, message_kind(kind), 0, &range));
+                }
+                other => break other,
+            }
+        };
+        let count = records.len() - before;
+        if count > 0 {
+            session.hold(weight);
+            let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+            self.batch.charge(slot, generation, weight, count as u32);
+        }
+        other
     }
 
     fn keep(&mut self, range: Range<usize>, more: usize) -> bool {
@@ -232,13 +264,13 @@ impl Consumer for Forward {
         self.opening(session, IN_OPEN, 0, 0, opening);
     }
 
-    #[inline]
+    fn on_raw(&mut self, session: &mut Session<'_>, range: Range<usize>) {
+        let bytes = self.buffer(range).to_vec();
+        self.carry(session, IN_RAW, 0, Payload::Owned(bytes));
+    }
+
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {
-        let kind = match kind {
-            MessageKind::Text => IN_TEXT,
-            MessageKind::Binary => IN_BINARY,
-        };
-        self.carry(session, kind, 0, payload);
+        self.carry(session, message_kind(kind), 0, payload);
     }
 
     fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload) {
@@ -304,6 +336,20 @@ impl Consumer for Forward {
 
     fn set_starving(&mut self, starving: bool) {
         self.link.inbox.set_starving(starving);
+    }
+}
+
+/// The record of a payload that stays where it was read.
+fn in_place(slot: u32, kind: u8, aux: u16, range: &Range<usize>) -> Record {
+    // The place of nothing may be given to the next read.
+    let offset = if range.is_empty() { 0 } else { range.start as u32 };
+    Record::new(slot, kind, 0, aux, offset, range.len() as u32)
+}
+
+fn message_kind(kind: MessageKind) -> u8 {
+    match kind {
+        MessageKind::Text => IN_TEXT,
+        MessageKind::Binary => IN_BINARY,
     }
 }
 

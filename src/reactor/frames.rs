@@ -18,37 +18,34 @@ pub(super) struct Begun {
 }
 
 /// Hands the events of the bytes in `range` of the consumer's buffer over. With `more` to come, the last frame may stay there
-/// until it is whole.
+/// until it is whole. True: one of the messages may have begun before them.
 pub(super) fn on_frames<C: Consumer>(
     consumer: &mut C,
     session: &mut Session<'_>,
     range: Range<usize>,
-    mut more: bool,
-) -> Begun {
-    let config = session.connection.config.clone();
+    more: bool,
+) -> (Begun, bool) {
     let mut pos = range.start;
+    let mut whole = false;
     while !session.connection.doomed {
-        let input = consumer.buffer(0..range.end);
-        let engine = &mut session.connection.engine;
-        let event = if more {
-            engine.poll_whole(&config.engine, input, &mut pos)
-        } else {
-            Ok(engine.poll(&config.engine, input, &mut pos))
-        };
-        let event = match event {
-            Ok(Some(event)) => event,
-            Ok(None) => break,
+        let event = match consumer.next_event(session, range.end, &mut pos) {
+            Ok(event) => event,
             Err(missing) => {
                 let missing = usize::try_from(missing).unwrap_or(usize::MAX);
-                if missing <= READ_SIZE && consumer.keep(pos..range.end, missing) {
-                    return Begun { len: range.end - pos, missing };
+                if more && missing <= READ_SIZE && consumer.keep(pos..range.end, missing) {
+                    return (Begun { len: range.end - pos, missing }, whole);
                 }
-                more = false;
-                continue;
+                let connection = &mut *session.connection;
+                let input = consumer.buffer(0..range.end);
+                connection.engine.poll(&connection.config.engine, input, &mut pos)
             }
         };
+        let Some(event) = event else { break };
         match event {
-            Event::Message { kind, payload } => consumer.on_message(session, kind, payload),
+            Event::Message { kind, payload } => {
+                whole = true;
+                consumer.on_message(session, kind, payload);
+            }
             Event::Ping(payload) => {
                 auto_pong(consumer, session, &payload);
                 if !session.connection.doomed {
@@ -66,11 +63,11 @@ pub(super) fn on_frames<C: Consumer>(
             }
         }
     }
-    Begun::default()
+    (Begun::default(), whole)
 }
 
 /// The answer to our close frame may have come when all is written: then nothing else would end the connection.
-fn finish_if_complete(session: &mut Session<'_>) {
+pub(super) fn finish_if_complete(session: &mut Session<'_>) {
     if session.connection.close_complete() {
         session.touch();
     }

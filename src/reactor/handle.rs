@@ -118,6 +118,11 @@ impl Handle {
         self.shared.outbox.arena()
     }
 
+    /// Instead of memory that was not filled, that which the reactor has given back last.
+    pub fn exchange(&self, memory: Box<dyn Lent>) -> Box<dyn Lent> {
+        self.shared.outbox.exchange(memory)
+    }
+
     /// Lends memory for arenas.
     pub fn lend_arena(&self, memory: Box<dyn Lent>) {
         self.shared.outbox.give_back(memory);

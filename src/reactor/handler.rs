@@ -137,6 +137,8 @@ impl<H: Handler> Consumer for Local<H> {
         self.handler.on_open(session, opening);
     }
 
+    fn on_raw(&mut self, _session: &mut Session<'_>, _range: Range<usize>) {}
+
     #[inline]
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {
         let payload = bytes(&mut self.buffer, payload);

@@ -28,6 +28,7 @@ mod inline;
 mod listener;
 mod opening;
 mod outgoing;
+mod raw;
 mod reading;
 mod session;
 mod silence;
@@ -36,6 +37,7 @@ mod spin;
 #[cfg(test)]
 mod tests;
 mod timers;
+mod unfinished;
 mod upgrade;
 mod waiting;
 mod writing;
@@ -75,6 +77,7 @@ use outgoing::Pool;
 use session::Work;
 use spin::Spinner;
 use timers::Timers;
+use unfinished::Unfinished;
 
 /// All sockets of one thread. Make it, keep a [`Handle`], and let a thread `run` it.
 pub struct Reactor<C: Consumer> {
@@ -129,7 +132,7 @@ impl<C: Consumer> Reactor<C> {
             ready: Vec::new(),
             starved: Vec::new(),
             doomed: Vec::new(),
-            unfinished: 0,
+            unfinished: Unfinished::new(config.unfinished_mark, config.unfinished_patience),
             opened: false,
             compression: Compression::new(config.deflate_budget),
         };
@@ -206,6 +209,7 @@ impl<C: Consumer> Reactor<C> {
     /// Writes what the turn has queued and hands over what it has read.
     fn end_turn(&mut self) {
         self.release_contexts();
+        self.on_crowd();
         if std::mem::take(&mut self.work.opened) {
             // A client in the consumer's own process must not see the 101 before the consumer sees the connection.
             self.consumer.on_turn_end();
@@ -315,7 +319,7 @@ impl<C: Consumer> Reactor<C> {
     fn destroy(&mut self, slot: u32) {
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
         self.seat.left();
-        self.work.unfinished = self.work.unfinished.saturating_sub(connection.engine.buffered());
+        self.work.unfinished.forget(id, connection.engine.buffered());
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
         if connection.announced {

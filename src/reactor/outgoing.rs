@@ -4,6 +4,8 @@ use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
 use std::sync::Arc;
 
+use crate::engine::EncodedHeader;
+
 use super::socket;
 use mio::net::TcpStream;
 
@@ -85,16 +87,35 @@ impl Outgoing {
         self.pushed.saturating_sub(self.len as u64)
     }
 
-    /// Queues `head` and `body` as one piece, copying both.
-    pub(super) fn push(&mut self, head: &[u8], body: &[u8], pool: &mut Pool) {
+    /// Queues a copy of `bytes`.
+    pub(super) fn push(&mut self, bytes: &[u8], pool: &mut Pool) {
+        self.begin(pool);
+        self.gathered.extend_from_slice(bytes);
+        self.count(bytes.len());
+    }
+
+    /// Queues a frame, copying its payload.
+    #[inline(always)]
+    pub(super) fn push_frame(&mut self, header: &EncodedHeader, payload: &[u8], pool: &mut Pool) {
+        self.begin(pool);
+        self.gathered.reserve(header.len() + payload.len());
+        match header.as_bytes() {
+            // Most are as short as that, and to copy so many bytes takes no call.
+            &[first, second] => self.gathered.extend_from_slice(&[first, second]),
+            header => self.gathered.extend_from_slice(header),
+        }
+        self.gathered.extend_from_slice(payload);
+        self.count(header.len() + payload.len());
+    }
+
+    /// Sees to a buffer that has room.
+    #[inline]
+    fn begin(&mut self, pool: &mut Pool) {
         if self.gathered.capacity() == 0 {
             self.gathered = pool.take();
         } else if self.gathered.len() > GATHER {
             self.seal();
         }
-        self.gathered.extend_from_slice(head);
-        self.gathered.extend_from_slice(body);
-        self.count(head.len() + body.len());
     }
 
     /// Queues `bytes[start..]` without copying.
@@ -216,11 +237,11 @@ mod tests {
     fn order_is_kept_across_gathered_and_owned_pieces_and_partial_writes() {
         let mut pool = Pool::default();
         let mut out = Outgoing::default();
-        out.push(b"a", b"bc", &mut pool);
+        out.push(b"abc", &mut pool);
         out.push_owned(b"xxdef".to_vec(), 2);
-        out.push(b"g", b"", &mut pool);
+        out.push(b"g", &mut pool);
         out.push_shared(b"h".as_slice().into());
-        out.push(b"", b"ij", &mut pool);
+        out.push(b"ij", &mut pool);
         assert_eq!(out.len(), 10);
         let mut seen = Vec::new();
         while !out.is_empty() {
@@ -244,7 +265,7 @@ mod tests {
     fn a_partly_written_gathering_buffer_is_sealed_with_its_place() {
         let mut pool = Pool::default();
         let mut out = Outgoing::default();
-        out.push(b"abc", b"", &mut pool);
+        out.push(b"abc", &mut pool);
         out.consume(2);
         out.push_owned(b"d".to_vec(), 0);
         assert_eq!(out.len(), 2);

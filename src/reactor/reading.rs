@@ -17,6 +17,8 @@ use super::{Reactor, upgrade};
 enum ReadEnd {
     /// So many bytes came.
     Bytes(usize),
+    /// So many of the consumer's own were before them.
+    Fed(usize),
     /// The peer has ended its side.
     Eof,
     /// Nothing more for now; an edge will come.
@@ -52,15 +54,19 @@ impl<C: Consumer> Reactor<C> {
             }
             let Some(connection) = self.connections.get_mut(slot) else { return };
             match read_once(connection, room) {
-                ReadEnd::Bytes(len) => {
-                    connection.pinged = false;
+                end @ (ReadEnd::Bytes(len) | ReadEnd::Fed(len)) => {
+                    let received = matches!(end, ReadEnd::Bytes(_));
+                    if received {
+                        connection.pinged = false;
+                        self.count(slot, len);
+                    }
                     // Less than was asked for is mostly all there is.
-                    let more = len == asked && !compressed && allowed == usize::MAX;
+                    let more = received && len == asked && !compressed && allowed == usize::MAX;
                     begun = self.on_bytes(slot, begun.len, len, more);
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
-                    if len < asked && !to_end && socket::SHORT_READ_IS_LAST {
+                    if received && len < asked && !to_end && socket::SHORT_READ_IS_LAST {
                         return self.drained(slot);
                     }
                 }
@@ -121,7 +127,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Bytes that were read behind a request: they go the way of bytes from the socket.
+    /// Bytes that were read behind a request: they go the way of bytes from the socket, where they were counted.
     pub(super) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
         while !bytes.is_empty() && self.connections.get_mut(slot).is_some_and(|connection| !connection.doomed)
         {
@@ -209,7 +215,8 @@ impl<C: Consumer> Reactor<C> {
     /// How many bytes may be read from the connection now, at most; if none for want of credit, it is put on the list of
     /// those.
     fn allowance(&mut self, slot: u32) -> Option<usize> {
-        let pressed = self.consumer.is_pressed(self.work.unfinished);
+        let pressed = self.consumer.is_pressed(self.work.unfinished.bytes());
+        let crowded = self.work.unfinished.restricts(slot);
         let connection = self.connections.get_mut(slot)?;
         if connection.paused
             || connection.ended
@@ -218,12 +225,13 @@ impl<C: Consumer> Reactor<C> {
         {
             return None;
         }
-        if pressed {
+        if pressed || crowded {
             // What a read brings is not known before: it may not be more than what is left. An unfinished message counts
             // too, for all of them together are why memory runs out when each is large.
-            let kept = connection.held + connection.engine.buffered();
+            let held = if pressed { connection.held } else { 0 };
+            let kept = held + connection.engine.buffered();
             let left = SMALL_ALLOWANCE.saturating_sub(kept);
-            if left >= SMALLEST_READ {
+            if left >= SMALLEST_READ && (pressed || connection.held < self.config.connection_mark) {
                 return Some(left);
             }
         } else if connection.held < self.config.connection_mark {
@@ -254,6 +262,13 @@ impl<C: Consumer> Reactor<C> {
         Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
     }
 
+    /// So many bytes have come from the peer.
+    pub(super) fn count(&mut self, slot: u32, len: usize) {
+        let Some((session, consumer)) = self.session(slot) else { return };
+        session.connection.received += len as u64;
+        consumer.on_received(session.id, session.connection.received);
+    }
+
     /// `len` bytes lie at the consumer's position, and before it `kept` of a frame that begins there. With `more` to come, what
     /// there is of the last frame may stay where it is.
     fn on_bytes(&mut self, slot: u32, kept: usize, len: usize, more: bool) -> Begun {
@@ -261,19 +276,22 @@ impl<C: Consumer> Reactor<C> {
         let range = claimed.start.saturating_sub(kept)..claimed.end;
         let mut begun = Begun::default();
         let Some((mut session, consumer)) = self.session(slot) else { return begun };
-        session.connection.received += len as u64;
-        consumer.on_received(session.id, session.connection.received);
         match session.connection.phase {
             _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {
                 touch_silence(&mut session);
+                if session.connection.is_watched() && len > 0 {
+                    consumer.on_raw(&mut session, claimed);
+                }
                 let before = session.connection.engine.buffered();
-                begun = on_frames(consumer, &mut session, range.clone(), more);
+                let (kept, whole) = on_frames(consumer, &mut session, range.clone(), more);
                 let after = session.connection.engine.buffered();
-                session.work.unfinished = (session.work.unfinished + after).saturating_sub(before);
-                if begun.len == 0 {
+                let seen = (session.work.now, session.connection.received);
+                session.work.unfinished.change(session.id, (before, after), whole, seen);
+                if kept.len == 0 {
                     consumer.release(range);
                 }
+                begun = kept;
             }
             Phase::Handshake(_) | Phase::Asked(_) => {
                 let bytes = consumer.buffer(range.clone()).to_vec();
@@ -312,6 +330,11 @@ impl<C: Consumer> Reactor<C> {
 }
 
 fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
+    match connection.take_fed(room) {
+        Some(0) => return ReadEnd::Eof,
+        Some(len) => return ReadEnd::Fed(len),
+        None => {}
+    }
     loop {
         return match socket::receive(&connection.stream, room) {
             Ok(0) => ReadEnd::Eof,

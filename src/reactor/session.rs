@@ -16,10 +16,11 @@ use super::handler::{Bytes, Message, frame_kind};
 use super::outgoing::Pool;
 use super::socket;
 use super::timers::Timers;
+use super::unfinished::Unfinished;
 
 /// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
 /// gathering many frames into one write is cheaper than the copy it costs.
-const IN_PLACE: usize = 2 << 10;
+pub(super) const IN_PLACE: usize = 2 << 10;
 
 /// Lists and pools that belong to no single connection.
 pub(super) struct Work {
@@ -34,8 +35,8 @@ pub(super) struct Work {
     pub(super) starved: Vec<u32>,
     /// Connections to be closed at the end of this step.
     pub(super) doomed: Vec<u32>,
-    /// Bytes of unfinished frames and messages of all connections.
-    pub(super) unfinished: usize,
+    /// Unfinished frames and messages of all connections.
+    pub(super) unfinished: Unfinished,
     /// Whether a connection has opened in this turn.
     pub(super) opened: bool,
     /// What compression needs and connections share.
@@ -212,7 +213,7 @@ impl Session<'_> {
     /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket itself).
     pub(super) fn write(&mut self, bytes: &[u8]) {
         if !self.connection.shut {
-            self.connection.outgoing.push(bytes, &[], &mut self.work.pool);
+            self.connection.outgoing.push(bytes, &mut self.work.pool);
             self.touch();
         }
     }
@@ -260,7 +261,7 @@ impl Session<'_> {
 
     /// Puts the connection on the list of those to read, if there may be something.
     pub(super) fn want_read(&mut self) {
-        if self.connection.readable && !self.connection.queued {
+        if (self.connection.readable || self.connection.is_fed()) && !self.connection.queued {
             self.connection.queued = true;
             self.work.ready.push(self.id.slot);
         }
@@ -280,7 +281,7 @@ impl Session<'_> {
     pub(super) fn shared(&mut self, frame: PreparedFrame) {
         self.work.compression.spend(frame.compressed);
         if frame.bytes.len() < IN_PLACE {
-            self.connection.outgoing.push(&frame.bytes, &[], &mut self.work.pool);
+            self.connection.outgoing.push(&frame.bytes, &mut self.work.pool);
         } else {
             self.connection.outgoing.push_shared(frame.bytes);
         }
@@ -300,7 +301,7 @@ impl Session<'_> {
             let taken = sent.min(part.len());
             sent -= taken;
             if let Some(rest) = part.get(taken..).filter(|rest| !rest.is_empty()) {
-                self.connection.outgoing.push(rest, &[], &mut self.work.pool);
+                self.connection.outgoing.push(rest, &mut self.work.pool);
             }
         }
         // Also when all is written: its consumer is told at the end of the turn.

@@ -53,6 +53,7 @@ impl<C: Consumer> Reactor<C> {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let timers = self.work.timers.next();
         let listeners = self.listeners.values().filter_map(|listener| listener.retry_at).min();
-        [timers, listeners, self.work.compression.release_at].into_iter().flatten().min()
+        let others = [self.work.compression.release_at, self.work.unfinished.deadline()];
+        [timers, listeners].into_iter().chain(others).flatten().min()
     }
 }

@@ -141,3 +141,14 @@ fn an_arena_comes_back_and_the_last_one_is_used_first() {
     arena.used = 101;
     assert_eq!(arena.bytes(), b"", "more than there is");
 }
+
+#[test]
+fn memory_that_was_not_filled_is_exchanged_for_what_came_back_last() {
+    let outbox: Outbox<Arena> = Outbox::new();
+    let memory = |id| Box::new(Memory(id, Vec::new()));
+    assert_eq!(outbox.exchange(memory(1)).id(), 1, "nothing has come back");
+    (2..=3).for_each(|id| outbox.give_back(memory(id)));
+    assert_eq!(outbox.exchange(memory(1)).id(), 3);
+    let left: Vec<_> = std::iter::from_fn(|| outbox.arena()).map(|memory| memory.id()).collect();
+    assert_eq!(left, [1, 2]);
+}

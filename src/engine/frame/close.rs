@@ -23,6 +23,8 @@ impl CloseCode {
     pub const MESSAGE_TOO_BIG: Self = Self(1009);
     /// The server met a condition that it did not expect.
     pub const INTERNAL_ERROR: Self = Self(1011);
+    /// The server has too much to do; the client may come again later.
+    pub const TRY_AGAIN_LATER: Self = Self(1013);
 
     /// The number that APIs report for a close frame without a status code. It is no `CloseCode`: it is never
     /// sent.

@@ -41,6 +41,11 @@ pub(in crate::engine) struct Header {
     pub(in crate::engine) payload_len: u64,
 }
 
+/// Whether the first byte of a header says that the message is compressed.
+pub(in crate::engine) fn is_compressed(first: u8) -> bool {
+    first & RSV1 != 0
+}
+
 impl Header {
     /// Decodes the header that `bytes` begin with; `None` if they end before it does.
     ///
@@ -101,6 +106,7 @@ pub struct EncodedHeader {
 impl EncodedHeader {
     /// The shortest header for `len` bytes of payload (RFC 6455, section 5.2: the length is encoded
     /// minimally).
+    #[inline(always)]
     pub(in crate::engine) fn encode(
         opcode: OpCode,
         (fin, compressed): (bool, bool),

@@ -124,7 +124,7 @@ fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
     let (offset, length) = (words[IN_WORD_OFFSET] as usize, words[IN_WORD_LENGTH] as usize);
     let carries = matches!(
         kind,
-        IN_OPEN | IN_REQUEST | IN_TEXT | IN_BINARY | IN_PING | IN_PONG | IN_CLOSE | IN_FAILURE
+        IN_OPEN | IN_REQUEST | IN_RAW | IN_TEXT | IN_BINARY | IN_PING | IN_PONG | IN_CLOSE | IN_FAILURE
     );
     let payload = match (carries, flags & IN_FLAG_OWNED != 0) {
         (false, _) => Vec::new(),

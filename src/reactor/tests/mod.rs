@@ -19,10 +19,12 @@ mod listeners;
 mod order;
 mod panics;
 mod pressure;
+mod raw;
 mod rows;
 mod server;
 mod silence;
 mod turns;
+mod unfinished;
 mod whole;
 
 use std::time::Duration;
