@@ -27,7 +27,7 @@ test('every protocol error has its code, sentence and close code', (t) => {
   for (const { code, message, closeCode, range } of rows) {
     t.regex(code, /^(?:WS_ERR|Z)_[A-Z0-9_]+$/);
     t.true(message.length > 0);
-    t.true([1002, 1007, 1008, 1009].includes(closeCode));
+    t.true([1002, 1007, 1008, 1009, 1013].includes(closeCode));
     t.is(typeof range, 'boolean');
   }
 });
