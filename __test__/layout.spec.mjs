@@ -7,7 +7,7 @@ const require = createRequire(import.meta.url);
 const binding = require('../lib/native/binding.js');
 const constants = require('../lib/constants.js');
 
-const LAYOUT_NAME = /^(?:ADOPTED|ASKED|DRAINED|FLUSHED|IN|OUT|OPENED|RECORD|STREAM|ASK)_/;
+const LAYOUT_NAME = /^(?:ADOPTED|ASKED|DRAINED|FLUSHED|IN|LENT|OUT|OPENED|RECORD|STREAM|ASK)_/;
 
 test('every number of the layout in lib/constants.js is the one in Rust', (t) => {
   const layout = binding.layout();

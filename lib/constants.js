@@ -47,6 +47,7 @@ module.exports = {
   FLUSHED_NEXT: 65540,
   ASKED_SLOT: 65541,
   ASKED_GENERATION: 65542,
+  LENT_ID: 65543,
 
   // The array of a stream's records, and where the header of a frame is in it.
   STREAM_RECORDS: 256,

@@ -9,6 +9,7 @@ const {
   DRAINED_HANDED,
   DRAINED_LENT,
   FastBuffer,
+  LENT_ID,
 } = require('./constants');
 const { setProtocolErrors } = require('./errors');
 const { allocate } = require('./memory');
@@ -21,7 +22,7 @@ const outbox = require('./outbox');
 const SLAB_BYTES = 128 * 1024;
 
 /** Batches of one reactor that may be on their way in memory that is lent; one that is further ahead has its own. */
-const LENT_BUFFERS = 4;
+const LENT_BUFFERS = 8;
 
 /** These have functions of libuv, but no loop behind them. */
 const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
@@ -81,6 +82,8 @@ let isWary = false;
 let drainNative = () => 0;
 /** The native function of that name. @type {() => number} */
 let takenNative = () => -1;
+/** The native function of that name. @type {(memory: Buffer) => void} */
+let lendNative = () => {};
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
@@ -111,6 +114,7 @@ function start(settings) {
   state.reactors = state.native.count;
   drainNative = state.native.drain();
   takenNative = state.native.taken();
+  lendNative = state.native.lend();
   outbox.attach(state.native, state.records);
   process.on('exit', stop);
   process.on('newListener', onNewListener);
@@ -151,17 +155,16 @@ function newSlab(least) {
  * @returns {number} How many records; 0 when nothing waits
  */
 function drain() {
-  const { records } = state;
-  const { viewed } = state;
+  const { records, viewed } = state;
   if (viewed) slabStart = slabEnd;
   state.viewed = false;
-  const count = outbox.cross(drainNative);
   if (handed !== null) {
     // Memory that nobody has seen can be used again.
     lend(viewed && state.bytes === handed ? allocate(lentBytes) : handed);
     show(slab, slabStart);
     handed = null;
   }
+  const count = outbox.cross(drainNative);
   if (count === 0) return 0;
   const id = records[DRAINED_LENT] - 1;
   if (records[DRAINED_HANDED] !== 0) {
@@ -215,12 +218,13 @@ function lend(memory) {
   const free = lent.indexOf(undefined);
   const id = free === -1 ? lent.length : free;
   lent[id] = memory;
-  state.native.lend(id, memory);
+  state.records[LENT_ID] = id;
+  lendNative(memory);
 }
 
 /** Lends memory, unless enough is lent. */
 function lendMore() {
-  if (lent.length < LENT_BUFFERS * state.reactors || lent.includes(undefined)) lend(allocate(lentBytes));
+  if (lent.length < LENT_BUFFERS * state.reactors) lend(allocate(lentBytes));
 }
 
 /**

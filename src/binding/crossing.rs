@@ -8,19 +8,20 @@ use std::rc::Rc;
 use std::sync::Arc;
 
 use napi::bindgen_prelude::{Function, Uint8ArraySlice};
-use napi::{Env, Result};
+use napi::{Env, Error, Result, Status};
 
 use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Arena;
 use crate::bridge::layout::{
     ASKED_GENERATION, ASKED_SLOT, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FLUSHED_BYTES, FLUSHED_NEXT,
+    LENT_ID,
 };
-use crate::bridge::limits::HAND_OVER_BYTES;
+use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::bridge::room::Lent;
 use crate::reactor::Link;
 
 use super::drive::{Drive, Flushed};
-use super::payload::LentWords;
+use super::payload::{LentMemory, LentWords};
 
 /// Bytes of an arena for which the cache matters: 64 KiB.
 const WORTH_EXCHANGE: usize = 64 << 10;
@@ -54,11 +55,17 @@ impl Crossing {
         self.current.as_deref()
     }
 
-    /// Lends memory for batches to the reactor whose batch was drained last.
-    pub(super) fn lend(&self, memory: Box<dyn Lent>) {
-        if let Some(link) = self.links.get(self.turn) {
-            link.inbox.lend(memory);
+    /// Lends memory for batches, under the number in its word, to the reactor whose batch was drained last.
+    fn lend(&mut self, memory: &mut Uint8ArraySlice<'_>) -> Result<()> {
+        if memory.len() < BATCH_BYTES {
+            let why = format!("lend: at least {BATCH_BYTES} bytes are needed");
+            return Err(Error::new(Status::InvalidArg, why));
         }
+        let id = self.words.replace(LENT_ID, 0);
+        if let Some(link) = self.links.get(self.turn) {
+            link.inbox.lend(Box::new(LentMemory::new(id, memory)));
+        }
+        Ok(())
     }
 
     /// Lends memory to be filled; the first is filled first.
@@ -184,4 +191,10 @@ pub(super) fn flush_with<'env>(
         let last: Uint8ArraySlice<'_> = context.get(0)?;
         crossing.borrow_mut().flush_with(Some(&last))
     })
+}
+
+/// The function that lends its argument.
+pub(super) fn lend<'env>(env: &'env Env, crossing: &Rc<RefCell<Crossing>>) -> Result<Function<'env, (), ()>> {
+    let crossing = crossing.clone();
+    env.create_function_from_closure("lend", move |context| crossing.borrow_mut().lend(&mut context.get(0)?))
 }

@@ -11,12 +11,11 @@ use napi_derive::napi;
 
 use crate::bridge::gauges::Gauges;
 use crate::bridge::layout::DRAINED_WORDS;
-use crate::bridge::limits::BATCH_BYTES;
 use crate::engine::{MessageKind, Prepared};
 use crate::reactor::{Adoption, Command, ConnectionId, HEADROOM, Link, ListenerConfig, ReactorConfig, Spin};
 
 use super::adopt;
-use super::crossing::{Crossing, flush_with, function};
+use super::crossing::{Crossing, flush_with, function, lend};
 use super::deflate::NegotiatedDeflate;
 use super::drive::Drive;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
@@ -197,18 +196,11 @@ impl JsReactor {
         }
     }
 
-    /// Lends memory for batches: a whole ArrayBuffer of `LENT_BYTES` that nobody touches before a drain hands it over
-    /// under `id`.
+    /// The function that lends its argument for batches: a whole ArrayBuffer of `LENT_BYTES` or more that nobody touches
+    /// before a drain hands it over under the number in the word `LENT_ID`.
     #[napi(catch_unwind)]
-    pub fn lend(&self, id: u32, mut memory: Uint8ArraySlice<'_>) -> Result<()> {
-        if memory.len() < BATCH_BYTES {
-            return Err(Error::new(
-                Status::InvalidArg,
-                format!("lend: at least {BATCH_BYTES} bytes are needed"),
-            ));
-        }
-        self.crossing.borrow().lend(Box::new(LentMemory::new(id, &mut memory)));
-        Ok(())
+    pub fn lend<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
+        lend(env, &self.crossing)
     }
 
     /// Lends an arena: a whole ArrayBuffer. The caller fills the first at once, the others when `FLUSHED_NEXT` names them by

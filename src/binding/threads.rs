@@ -50,7 +50,7 @@ impl Threads {
         };
         let forwards = links.iter().map(|link| {
             let rung = ring.clone();
-            Forward::new(link.clone(), config.total_mark, Box::new(move || rung()))
+            Forward::new(link.clone(), config.total_mark, Box::new(move || rung())).in_thread()
         });
         let reactors = reactors(forwards.collect(), config).map_err(|error| system_error(&error))?;
         let handles: Vec<_> = reactors.iter().map(Reactor::handle).collect();

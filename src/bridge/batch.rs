@@ -1,6 +1,7 @@
 //! Reactor to JavaScript: what one crossing carries.
 
 use std::mem;
+use std::ops::Range;
 
 use super::layout::{
     IN_FLAG_OWNED, IN_WORD_KIND, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT, MAX_RECORDS, RECORD_WORDS,
@@ -108,6 +109,21 @@ impl Batch {
     /// Whether to publish before reading on: less than [`MIN_READ`] may be read, or the turn's bytes are reached.
     pub fn is_full(&self) -> bool {
         self.read_room(SHORTEST_MASKED_FRAME) < MIN_READ || self.large_bytes >= TURN_BYTES
+    }
+
+    /// Whether `more` bytes can be read behind those in `range`, the beginning of a frame, before this is full. Payloads that
+    /// were copied lie behind it then no more.
+    pub fn keep(&mut self, range: Range<usize>, more: usize) -> bool {
+        let (end, moved) = (range.end, range.len());
+        let behind = if end == self.used { 0 } else { moved };
+        if self.is_full() || self.read_room(SHORTEST_MASKED_FRAME) < more.saturating_add(behind + MIN_READ) {
+            return false;
+        }
+        if behind > 0 {
+            self.bytes.copy_within(range, self.used);
+            self.used += behind;
+        }
+        true
     }
 
     /// Whether publishing it would tell nobody anything.

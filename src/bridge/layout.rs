@@ -52,6 +52,8 @@ layout! {
     ASKED_SLOT: usize = MAX_RECORDS * RECORD_WORDS + 5;
     /// Word behind it: its generation.
     ASKED_GENERATION: usize = MAX_RECORDS * RECORD_WORDS + 6;
+    /// Word behind it, written by JavaScript: the number of the memory to be lent.
+    LENT_ID: usize = MAX_RECORDS * RECORD_WORDS + 7;
     /// Length of the array of records in words.
     DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
     /// Most records of one call for a stream.

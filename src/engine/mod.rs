@@ -80,16 +80,45 @@ impl Engine {
     /// After [`Event::Close`] and [`Event::Error`] all input is swallowed.
     #[inline(always)]
     pub fn poll(&mut self, config: &Config, input: &mut [u8], pos: &mut usize) -> Option<Event> {
+        self.advance::<false>(config, input, pos).ok().flatten()
+    }
+
+    /// As `poll`, but a frame of which a part is not yet there may stay where it is.
+    ///
+    /// # Errors
+    /// How many bytes the frame that begins at `*pos` lacks. Call again with them behind the others, or call `poll`.
+    #[inline]
+    pub fn poll_whole(
+        &mut self,
+        config: &Config,
+        input: &mut [u8],
+        pos: &mut usize,
+    ) -> Result<Option<Event>, u64> {
+        self.advance::<true>(config, input, pos)
+    }
+
+    #[inline(always)]
+    fn advance<const WHOLE: bool>(
+        &mut self,
+        config: &Config,
+        input: &mut [u8],
+        pos: &mut usize,
+    ) -> Result<Option<Event>, u64> {
         while *pos < input.len() {
             let step = match self.stage {
                 Stage::Header => {
                     let begin = *pos;
                     let header = match self.take_header(config, input, pos) {
                         Ok(Some(header)) => header,
-                        Ok(None) => return None,
-                        Err(error) => return Some(self.fail(error, input, pos)),
+                        Ok(None) => return Ok(None),
+                        Err(error) => return Ok(Some(self.fail(error, input, pos))),
                     };
                     let Some(payload) = Whole::new(&header, begin, *pos, input) else {
+                        if WHOLE && *pos - begin == header.size {
+                            let there = (input.len() - *pos) as u64;
+                            *pos = begin;
+                            return Err(header.payload_len.saturating_sub(there));
+                        }
                         self.begin_frame(&header);
                         continue;
                     };
@@ -97,7 +126,7 @@ impl Engine {
                     // Most frames are whole messages. Their event is made here, where it need not be moved.
                     match header.whole_message() {
                         Some(kind) if payload.is_valid(kind, config, input) => {
-                            return Some(Event::Message { kind, payload: payload.into() });
+                            return Ok(Some(Event::Message { kind, payload: payload.into() }));
                         }
                         Some(_) => Err(ErrorKind::InvalidUtf8.into()),
                         None => self.whole_frame(config, &header, payload, input),
@@ -108,12 +137,12 @@ impl Engine {
             };
             match step {
                 Ok(None) => {}
-                Ok(event) => return event,
-                Err(error) => return Some(self.fail(error, input, pos)),
+                Ok(event) => return Ok(event),
+                Err(error) => return Ok(Some(self.fail(error, input, pos))),
             }
         }
         *pos = input.len();
-        None
+        Ok(None)
     }
 
     /// The header of the next frame to send, with `len` bytes of payload; a client gives the key in `mask`.

@@ -22,11 +22,22 @@ pub trait Consumer {
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
     /// The next event of the bytes from `pos` to `end` of the buffer that the reactor is to see to. A consumer for which that
     /// is no more than a note may keep messages to itself.
+    ///
+    /// # Errors
+    /// As of [`Engine::poll_whole`](crate::engine::Engine::poll_whole).
     #[inline]
-    fn next_event(&mut self, session: &mut Session<'_>, end: usize, pos: &mut usize) -> Option<Event> {
+    fn next_event(
+        &mut self,
+        session: &mut Session<'_>,
+        end: usize,
+        pos: &mut usize,
+    ) -> Result<Option<Event>, u64> {
         let connection = &mut *session.connection;
-        connection.engine.poll(&connection.config.engine, self.buffer(0..end), pos)
+        connection.engine.poll_whole(&connection.config.engine, self.buffer(0..end), pos)
     }
+    /// Whether the bytes in `range`, the last of what was claimed last, stay directly before what `spare` and `claim` give next,
+    /// and `more` bytes can be read there. Until then nothing is handed over.
+    fn keep(&mut self, range: Range<usize>, more: usize) -> bool;
     /// All events of what was claimed last have been handed over.
     fn release(&mut self, range: Range<usize>);
 

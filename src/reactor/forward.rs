@@ -22,9 +22,14 @@ use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::opening::{Opening, Verdict};
 use super::session::Session;
+use super::spin::processors;
 
 /// From this size on an assembled message crosses as it is; a smaller one is copied to the others of its batch.
 const LARGE: usize = 64 << 10;
+
+/// A thread that shares its only CPU with the consumer's gives way to it after this many bytes, while they are in the cache. Left
+/// to itself the scheduler lets it go on for milliseconds.
+const WORTH_GIVING_WAY: usize = 16 << 10;
 
 /// Handshakes that pass the native checks need a decision (a hook is set).
 pub const ASK_ACCEPTED: u32 = 1;
@@ -85,21 +90,32 @@ pub struct Forward {
     total_mark: usize,
     /// Some record refers to bytes of the read under way.
     retained: bool,
+    gives_way: bool,
 }
 
 impl Forward {
     /// `ring` is called when the other thread must be told that batches wait: at most once until it has answered.
     /// `total_mark`: bytes not yet taken, of all connections, above which reading is cut down.
     pub fn new(link: Arc<Link>, total_mark: usize, ring: Box<dyn FnMut() + Send>) -> Self {
-        Self { link, batch: Box::new(Batch::new()), ring, total_mark, retained: false }
+        Self { link, batch: Box::new(Batch::new()), ring, total_mark, retained: false, gives_way: false }
+    }
+
+    /// The same in a thread of its own, which gives way to the consumer's where both have but one CPU.
+    #[must_use]
+    pub fn in_thread(self) -> Self {
+        Self { gives_way: processors() == 1, ..self }
     }
 
     fn publish(&mut self) {
+        let gives_way = self.gives_way && self.batch.used >= WORTH_GIVING_WAY;
         let full = std::mem::replace(&mut self.batch, Box::new(Batch::hollow()));
         let (empty, ring) = self.link.inbox.publish(full);
         self.batch = empty;
         if ring {
             (self.ring)();
+        }
+        if gives_way {
+            std::thread::yield_now();
         }
     }
 
@@ -185,7 +201,12 @@ impl Consumer for Forward {
     }
 
     /// Notes the messages that are whole where they were read. Whose they are, and who is charged, is said once for all.
-    fn next_event(&mut self, session: &mut Session<'_>, end: usize, pos: &mut usize) -> Option<Event> {
+    fn next_event(
+        &mut self,
+        session: &mut Session<'_>,
+        end: usize,
+        pos: &mut usize,
+    ) -> Result<Option<Event>, u64> {
         let ConnectionId { slot, generation } = session.id();
         let Connection { engine, config, .. } = &mut *session.connection;
         let Batch { bytes, records, .. } = &mut *self.batch;
@@ -193,8 +214,8 @@ impl Consumer for Forward {
         let before = records.len();
         let mut weight = 0;
         let other = loop {
-            match engine.poll(&config.engine, input, pos) {
-                Some(Event::Message { kind, payload: Payload::Input { range, .. } }) => {
+            match engine.poll_whole(&config.engine, input, pos) {
+                Ok(Some(Event::Message { kind, payload: Payload::Input { range, .. } })) => {
                     self.retained |= !range.is_empty();
                     weight += range.len() + size_of::<Record>();
                     records.push(in_place(slot, message_kind(kind), 0, &range));
@@ -209,6 +230,10 @@ impl Consumer for Forward {
             self.batch.charge(slot, generation, weight, count as u32);
         }
         other
+    }
+
+    fn keep(&mut self, range: Range<usize>, more: usize) -> bool {
+        self.batch.keep(range, more)
     }
 
     fn release(&mut self, range: Range<usize>) {

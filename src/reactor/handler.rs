@@ -121,6 +121,10 @@ impl<H: Handler> Consumer for Local<H> {
         self.buffer.get_mut(range).unwrap_or_default()
     }
 
+    fn keep(&mut self, _range: Range<usize>, _more: usize) -> bool {
+        false
+    }
+
     fn release(&mut self, _range: Range<usize>) {}
 
     fn asks(&mut self, _listener: u32, _verdict: Verdict) -> bool {

@@ -20,6 +20,7 @@ mod consumer;
 mod deferred;
 mod deflating;
 mod forward;
+mod frames;
 mod group;
 mod handle;
 mod handler;

@@ -2,14 +2,13 @@
 
 use std::io::ErrorKind;
 
-use crate::engine::{Event, FrameKind, Payload};
-
 use super::config::{
     COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ, TIMER_BUDGET,
 };
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
+use super::frames::{Begun, on_frames};
 use super::session::Session;
 use super::silence::{on_silence, touch_silence};
 use super::socket;
@@ -35,24 +34,37 @@ impl<C: Consumer> Reactor<C> {
     /// does not prove that the socket is empty, because the peer's end may be behind it.
     pub(super) fn read(&mut self, slot: u32, to_end: bool) {
         let mut budget = READ_BUDGET;
+        let mut begun = Begun::default();
         while let Some(allowed) = self.allowance(slot) {
-            if budget == 0 || self.turn_budget == 0 {
+            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.may_inflate());
+            let most = if budget == 0 || self.turn_budget == 0 {
+                // A short read more costs less than to assemble the frame, now and from what the next turn brings.
+                begun.missing
+            } else {
+                budget.min(if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE })
+            };
+            if most == 0 {
+                self.assemble(slot, begun);
                 return self.read_later(slot);
             }
-            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.may_inflate());
-            let most = if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE };
-            let room = self.consumer.spare(most.min(budget).min(allowed));
+            let room = self.consumer.spare(most.min(allowed));
             let asked = room.len();
             if asked == 0 {
                 // Reading nothing would look like the peer's end.
+                self.assemble(slot, begun);
                 return self.read_later(slot);
             }
             let Some(connection) = self.connections.get_mut(slot) else { return };
             match read_once(connection, room) {
                 end @ (ReadEnd::Bytes(len) | ReadEnd::Fed(len)) => {
                     let received = matches!(end, ReadEnd::Bytes(_));
-                    connection.pinged &= !received;
-                    self.on_bytes(slot, len, received);
+                    if received {
+                        connection.pinged = false;
+                        self.count(slot, len);
+                    }
+                    // Less than was asked for is mostly all there is.
+                    let more = received && len == asked && !compressed && allowed == usize::MAX;
+                    begun = self.on_bytes(slot, begun.len, len, more);
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
@@ -62,17 +74,26 @@ impl<C: Consumer> Reactor<C> {
                 }
                 ReadEnd::Eof => {
                     connection.readable = false;
+                    self.assemble(slot, begun);
                     return self.on_eof(slot);
                 }
                 ReadEnd::Empty => {
                     connection.readable = false;
-                    return;
+                    break;
                 }
                 ReadEnd::Dead => {
                     self.work.doomed.push(slot);
                     return;
                 }
             }
+        }
+        self.assemble(slot, begun);
+    }
+
+    /// Nothing is read behind what is there of a frame: the engine keeps it.
+    fn assemble(&mut self, slot: u32, begun: Begun) {
+        if begun.len > 0 {
+            self.on_bytes(slot, begun.len, 0, false);
         }
     }
 
@@ -124,7 +145,7 @@ impl<C: Consumer> Reactor<C> {
                 // Dropping them silently would tear the stream.
                 return self.work.doomed.push(slot);
             }
-            self.on_bytes(slot, len, false);
+            self.on_bytes(slot, 0, len, false);
         }
     }
 
@@ -243,27 +264,36 @@ impl<C: Consumer> Reactor<C> {
         Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
     }
 
-    /// `len` bytes lie at the consumer's position. `received`: they have just come from the peer.
-    fn on_bytes(&mut self, slot: u32, len: usize, received: bool) {
-        let range = self.consumer.claim(len);
-        let Some((mut session, consumer)) = self.session(slot) else { return };
-        if received {
-            session.connection.received += len as u64;
-            consumer.on_received(session.id, session.connection.received);
-        }
+    /// So many bytes have come from the peer.
+    fn count(&mut self, slot: u32, len: usize) {
+        let Some((session, consumer)) = self.session(slot) else { return };
+        session.connection.received += len as u64;
+        consumer.on_received(session.id, session.connection.received);
+    }
+
+    /// `len` bytes lie at the consumer's position, and before it `kept` of a frame that begins there. With `more` to come, what
+    /// there is of the last frame may stay where it is.
+    fn on_bytes(&mut self, slot: u32, kept: usize, len: usize, more: bool) -> Begun {
+        let claimed = self.consumer.claim(len);
+        let range = claimed.start.saturating_sub(kept)..claimed.end;
+        let mut begun = Begun::default();
+        let Some((mut session, consumer)) = self.session(slot) else { return begun };
         match session.connection.phase {
             _ if session.connection.doomed => consumer.release(range),
             Phase::Open => {
                 touch_silence(&mut session);
-                if session.connection.is_watched() {
-                    consumer.on_raw(&mut session, range.clone());
+                if session.connection.is_watched() && len > 0 {
+                    consumer.on_raw(&mut session, claimed);
                 }
                 let before = session.connection.engine.buffered();
-                let whole = on_frames(consumer, &mut session, range.clone());
+                let (kept, whole) = on_frames(consumer, &mut session, range.clone(), more);
                 let after = session.connection.engine.buffered();
                 let seen = (session.work.now, session.connection.received);
                 session.work.unfinished.change(session.id, (before, after), whole, seen);
-                consumer.release(range);
+                if kept.len == 0 {
+                    consumer.release(range);
+                }
+                begun = kept;
             }
             Phase::Handshake(_) | Phase::Asked(_) => {
                 let bytes = consumer.buffer(range.clone()).to_vec();
@@ -274,6 +304,7 @@ impl<C: Consumer> Reactor<C> {
             }
             Phase::Linger => consumer.release(range),
         }
+        begun
     }
 
     fn on_eof(&mut self, slot: u32) {
@@ -314,69 +345,5 @@ fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
             Err(error) if error.kind() == ErrorKind::Interrupted => continue,
             Err(_) => ReadEnd::Dead,
         };
-    }
-}
-
-/// Hands the events of the bytes in `range` of the consumer's buffer over. True: one of the messages may have begun before them.
-fn on_frames<C: Consumer>(
-    consumer: &mut C,
-    session: &mut Session<'_>,
-    range: std::ops::Range<usize>,
-) -> bool {
-    let mut pos = range.start;
-    let mut whole = false;
-    while !session.connection.doomed {
-        let Some(event) = consumer.next_event(session, range.end, &mut pos) else { break };
-        match event {
-            Event::Message { kind, payload } => {
-                whole = true;
-                consumer.on_message(session, kind, payload);
-            }
-            // Its settings ask for none.
-            Event::Part { .. } => {}
-            Event::Ping(payload) => {
-                auto_pong(consumer, session, &payload);
-                if !session.connection.doomed {
-                    consumer.on_ping(session, payload);
-                }
-            }
-            Event::Pong(payload) => consumer.on_pong(session, payload),
-            Event::Close { code, reason } => {
-                consumer.on_close(session, code, reason);
-                finish_if_complete(session);
-            }
-            Event::Error(error) => {
-                consumer.on_error(session, error);
-                finish_if_complete(session);
-            }
-        }
-    }
-    whole
-}
-
-/// The answer to our close frame may have come when all is written: then nothing else would end the connection.
-pub(super) fn finish_if_complete(session: &mut Session<'_>) {
-    if session.connection.close_complete() {
-        session.touch();
-    }
-}
-
-/// Answers a ping before anybody is told of it; a peer that pings and does not read is cut off.
-fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: &Payload) {
-    let config = &session.connection.config;
-    if !config.auto_pong || session.connection.engine.close_sent() {
-        return;
-    }
-    let most = config.max_pending_auto_pongs;
-    if most > 0 && session.connection.blocked && session.connection.pending_pongs >= most {
-        return session.terminate();
-    }
-    session.connection.pending_pongs += 1;
-    match payload {
-        Payload::Input { range, .. } => {
-            let bytes = consumer.buffer(range.clone());
-            session.frame(FrameKind::Pong, true, bytes);
-        }
-        Payload::Owned(bytes) => session.frame(FrameKind::Pong, true, bytes),
     }
 }

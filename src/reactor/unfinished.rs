@@ -14,7 +14,7 @@ use super::config::{SMALL_ALLOWANCE, SMALLEST_READ, TURN_LIMIT, TURN_RATE};
 use super::connection::Connection;
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
-use super::reading::finish_if_complete;
+use super::frames::finish_if_complete;
 
 /// Turns at a time: they end one by one, so one that comes to nothing must not hold all others up.
 const TURNS: usize = 64;

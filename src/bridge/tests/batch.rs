@@ -46,6 +46,41 @@ fn a_batch_is_full_when_the_next_read_might_not_fit() {
     assert!(batch.is_full());
 }
 
+/// The next read goes behind the beginning of a frame, wherever that was.
+#[test]
+fn the_beginning_of_a_frame_is_kept_before_the_next_read() {
+    let mut batch = Batch::new();
+    batch.spare()[..8].copy_from_slice(b"messagef");
+    batch.used = 8;
+    assert!(batch.keep(7..8, 10));
+    assert_eq!(batch.used, 8);
+    batch.push_copy(1, IN_TEXT, 0, 0, b"copied");
+    assert!(batch.keep(7..8, 10));
+    assert_eq!(&batch.bytes[..batch.used], b"messagefcopiedf");
+}
+
+/// R11.
+#[test]
+fn what_would_fill_the_batch_is_not_kept() {
+    let mut batch = Batch::new();
+    batch.used = BATCH_BYTES - MIN_READ - 100;
+    let used = batch.used;
+    assert!(!batch.keep(used - 10..used, 101));
+    assert!(!batch.keep(used - 10..used, usize::MAX));
+    assert!(batch.keep(used - 10..used, 100));
+    // It would have to be moved.
+    assert!(!batch.keep(used - 11..used - 1, 91));
+    assert_eq!(batch.used, used);
+    assert!(batch.keep(used - 11..used - 1, 90));
+    assert_eq!(batch.used, used + 10);
+    assert!(!batch.is_full(), "it is not handed over before the next read");
+    let most = MAX_RECORDS - 64 - (MIN_READ + 100) / SHORTEST_MASKED_FRAME;
+    let mut batch = Batch::new();
+    (0..most).for_each(|_| batch.push_copy(0, IN_TEXT, 0, 0, b""));
+    assert!(batch.keep(0..0, 90));
+    assert!(!batch.keep(0..0, 101), "records are bounded too");
+}
+
 #[test]
 fn a_read_of_the_shortest_frames_never_exceeds_the_records() {
     let mut batch = Batch::new();

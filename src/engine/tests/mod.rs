@@ -62,13 +62,48 @@ fn receive<'a>(config: &Config, pieces: impl IntoIterator<Item = &'a [u8]>) -> V
     pieces.into_iter().flat_map(|piece| feed(&mut engine, config, piece)).collect()
 }
 
+/// All events of a stream that comes in pieces, of which each is read behind what is there of a frame that lacks no more
+/// than `most` bytes.
+fn receive_whole<'a>(config: &Config, most: u64, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Seen> {
+    let (mut engine, mut seen) = (Engine::new(), Vec::new());
+    let mut input = Vec::new();
+    for piece in pieces {
+        input.extend_from_slice(piece);
+        let (mut pos, mut end) = (0, input.len());
+        loop {
+            let begin = pos;
+            match engine.poll_whole(config, &mut input, &mut pos) {
+                Ok(Some(event)) => seen.push(see(event, &input)),
+                Ok(None) => break,
+                Err(missing) => {
+                    assert!(pos >= begin && missing > 0);
+                    if missing <= most {
+                        end = pos;
+                        break;
+                    }
+                    assert_eq!(engine.poll(config, &mut input, &mut pos), None);
+                    break;
+                }
+            }
+        }
+        assert!(end == pos || pos == input.len(), "what is not kept is used up");
+        input.drain(..end);
+    }
+    seen.extend(feed(&mut engine, config, &input));
+    seen
+}
+
 /// All events of a stream, which have to be the same in one input, byte by byte, and cut once anywhere.
 fn with(config: &Config, frames: &str) -> Vec<Seen> {
     let stream = hex(frames);
     let seen = receive(config, [&stream[..]]);
     assert_eq!(receive(config, stream.chunks(1)), seen, "byte by byte");
+    assert_eq!(receive_whole(config, u64::MAX, stream.chunks(1)), seen, "byte by byte, in place");
+    assert_eq!(receive_whole(config, 2, stream.chunks(1)), seen, "byte by byte, the last two in place");
     for cut in 0..stream.len() {
         assert_eq!(receive(config, [&stream[..cut], &stream[cut..]]), seen, "cut at {cut}");
+        let pieces = [&stream[..cut], &stream[cut..]];
+        assert_eq!(receive_whole(config, u64::MAX, pieces), seen, "cut at {cut}, in place");
     }
     seen
 }

@@ -25,6 +25,7 @@ mod server;
 mod silence;
 mod turns;
 mod unfinished;
+mod whole;
 
 use std::time::Duration;
 
