@@ -10,6 +10,7 @@ use crate::bridge::chunk::{Arena, Chunk, OutRecords};
 use crate::bridge::room::Lent;
 use crate::reactor::{Command, Link, ReactorConfig};
 
+use super::crossing::Delivered;
 use super::inline::Inline;
 use super::reactor::ReactorOptions;
 use super::threads::Threads;
@@ -38,6 +39,7 @@ impl Drive {
         env: &Env,
         wake: &Function<'_, (), ()>,
         config: ReactorConfig,
+        delivered: &Rc<Delivered>,
         options: &ReactorOptions,
     ) -> Result<(Self, Vec<Arc<Link>>)> {
         let links = Link::group((options.reactors as usize).max(1));
@@ -46,7 +48,7 @@ impl Drive {
         {
             return Ok((Self::Inline(inline), links));
         }
-        Ok((Self::Threads(Threads::start(env, wake, &links, config, options.libuv)?), links))
+        Ok((Self::Threads(Threads::start(env, wake, &links, config, delivered, options.libuv)?), links))
     }
 
     /// How many reactors there are.

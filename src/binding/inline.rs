@@ -145,7 +145,7 @@ impl Inline {
     /// Whether to look again before the loop does, which has nothing else to do at the moment.
     fn is_spinning(&self) -> bool {
         let spinning = self.reactor.borrow_mut().as_mut().is_some_and(Reactor::is_spinning);
-        spinning && self.watch.borrow().as_ref().is_some_and(|watch| !watch.is_loop_busy())
+        spinning && self.watch.borrow().as_ref().is_some_and(|watch| !watch.event_loop().is_busy())
     }
 
     /// Somebody has rung outside of a turn of the loop: the next one tells.

@@ -10,6 +10,7 @@ mod crossing;
 mod deflate;
 mod drive;
 mod inline;
+mod lingering;
 mod listen;
 mod parser;
 mod payload;

@@ -72,9 +72,10 @@ impl JsReactor {
             },
             ..ReactorConfig::default()
         };
-        let (drive, links) = Drive::start(&env, &wake, config, &options)?;
+        let delivered = Rc::default();
+        let (drive, links) = Drive::start(&env, &wake, config, &delivered, &options)?;
         let drive = Rc::new(drive);
-        let crossing = Crossing::new(links.clone(), drive.clone(), words);
+        let crossing = Crossing::new(links.clone(), drive.clone(), words, delivered);
         Ok(Self {
             links,
             drive,

@@ -15,10 +15,12 @@ use crate::bridge::room::Lent;
 use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
 
 use super::callback::{Callback, on_cleanup};
+use super::crossing::Delivered;
 use super::drive::Flushed;
 use super::inline::waiting_failed;
+use super::lingering::Lingering;
 use super::reactor::system_error;
-use super::uv::Signal;
+use super::uv::{EventLoop, Signal};
 
 /// The threads of one environment and the ways to their reactors.
 pub(super) struct Threads {
@@ -36,12 +38,14 @@ impl Threads {
         wake: &Function<'_, (), ()>,
         links: &[Arc<Link>],
         config: ReactorConfig,
+        delivered: &Rc<Delivered>,
         has_libuv: bool,
     ) -> Result<Self> {
         let config = config.shared_by(links.len());
+        let lingering = Lingering::new(links.to_vec(), delivered.clone(), config.spin);
         let running: Running = Arc::default();
         let ring = match has_libuv {
-            true => signal(env, wake, &running)?,
+            true => signal(env, wake, &running, lingering)?,
             false => None,
         };
         let ring = match ring {
@@ -136,12 +140,17 @@ type Ring = Arc<dyn Fn() + Send + Sync>;
 
 /// A bell of libuv's own. It takes no lock that the loop takes, as a threadsafe function does: on one CPU the loop would run into
 /// it at once. `None` where there is no libuv.
-fn signal(env: &Env, wake: &Function<'_, (), ()>, running: &Running) -> Result<Option<Ring>> {
+fn signal(
+    env: &Env,
+    wake: &Function<'_, (), ()>,
+    running: &Running,
+    lingering: Lingering,
+) -> Result<Option<Ring>> {
     let wake = Rc::new(RefCell::new(Some(Callback::new(env, wake, "REACTOR_WS")?)));
     let target = wake.clone();
-    let called = move || {
+    let called = move |event_loop: EventLoop| {
         if let Some(wake) = &*target.borrow() {
-            wake.call();
+            lingering.deliver(|| wake.call(), || event_loop.is_busy());
         }
     };
     let Some(signal) = Signal::start(env, Box::new(called)) else { return Ok(None) };

@@ -97,6 +97,22 @@ fn symbol(_name: &CStr) -> Option<NonNull<c_void>> {
     None
 }
 
+/// The event loop of an environment.
+#[derive(Clone, Copy)]
+pub(super) struct EventLoop {
+    api: &'static Api,
+    raw: Loop,
+}
+
+impl EventLoop {
+    /// Whether it has something to do that it need not wait for, as `setImmediate`. What comes in on other handles is not known
+    /// before it looks.
+    pub(super) fn is_busy(self) -> bool {
+        // SAFETY: whoever gets this is called by the loop, or has a handle of it.
+        unsafe { (self.api.backend_timeout)(self.raw) == 0 }
+    }
+}
+
 /// Why the loop calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(super) enum Reason {
@@ -190,12 +206,10 @@ impl Watch {
         unsafe { (api.timer_start)(timer.handle(), on_time, millis, 0) };
     }
 
-    /// Whether the loop has something to do that it need not wait for, as `setImmediate`. What comes in on other handles is
-    /// not known before it looks.
-    pub(super) fn is_loop_busy(&self) -> bool {
+    /// The loop that watches.
+    pub(super) fn event_loop(&self) -> EventLoop {
         let Shared { api, event_loop, .. } = self.get();
-        // SAFETY: the loop lives as long as its handles.
-        unsafe { (api.backend_timeout)(*event_loop) == 0 }
+        EventLoop { api, raw: *event_loop }
     }
 
     /// Calls no more; the descriptor may be closed.
@@ -282,20 +296,21 @@ unsafe impl Send for Open {}
 /// What the loop's callback finds.
 struct Called {
     api: &'static Api,
+    event_loop: Loop,
     memory: Memory,
-    on_call: Box<dyn Fn()>,
+    on_call: Box<dyn Fn(EventLoop)>,
     on_closed: Cell<Option<Box<dyn FnOnce()>>>,
 }
 
 impl Signal {
     /// Calls `on_call`, on the loop's thread, some time after each ring; once for several. `None`: this process has no
     /// libuv.
-    pub(super) fn start(env: &Env, on_call: Box<dyn Fn()>) -> Option<Self> {
+    pub(super) fn start(env: &Env, on_call: Box<dyn Fn(EventLoop)>) -> Option<Self> {
         let api = Api::get()?;
         let event_loop: Loop = env.get_uv_event_loop().ok()?.cast();
         // SAFETY: any type may be asked for.
         let memory = Memory::new(unsafe { (api.handle_size)(ASYNC) });
-        let called = Called { api, memory, on_call, on_closed: Cell::new(None) };
+        let called = Called { api, event_loop, memory, on_call, on_closed: Cell::new(None) };
         let shared = NonNull::from(Box::leak(Box::new(called)));
         // SAFETY: just made. The loop is that of the thread that the environment runs on and outlives the handle, whose memory is
         // as large as it should be and stays where it is until it is closed.
@@ -351,8 +366,9 @@ extern "C" fn on_signal(handle: Handle) {
     let Some(called) = data_of::<Called>(handle) else { return };
     // SAFETY: it is freed when the loop has closed the handle, and the loop does not do so while it calls.
     let called = unsafe { called.as_ref() };
+    let event_loop = EventLoop { api: called.api, raw: called.event_loop };
     // Unwinding into C would abort.
-    let _contained = catch_unwind(AssertUnwindSafe(|| (called.on_call)()));
+    let _contained = catch_unwind(AssertUnwindSafe(|| (called.on_call)(event_loop)));
 }
 
 extern "C" fn on_signal_closed(handle: Handle) {

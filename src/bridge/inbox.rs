@@ -100,6 +100,11 @@ impl Inbox {
         self.lock().ready.pop_front()
     }
 
+    /// JavaScript thread: whether [`take`](Self::take) has something to give.
+    pub fn is_waiting(&self) -> bool {
+        !self.lock().ready.is_empty()
+    }
+
     /// JavaScript thread: gives a batch back whose bytes have been copied. True: the reactor asked to be woken, and
     /// this call is the only one to be told.
     ///

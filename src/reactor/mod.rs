@@ -75,7 +75,7 @@ use handle::Shared;
 use listener::Listener;
 use outgoing::Pool;
 use session::Work;
-use spin::Spinner;
+pub use spin::Spinner;
 use timers::Timers;
 use unfinished::Unfinished;
 

@@ -1,7 +1,8 @@
 //! Whether to poll a little longer without blocking before the thread sleeps.
 //!
 //! With few connections the way into sleep and back costs more than the work. A short spin after traffic spares it, but
-//! it must not burn a core on an idle server, nor take the core from the JS thread when both share one.
+//! it must not burn a core on an idle server, nor take the core from the JS thread when both share one. Where there is little to do
+//! it gives way to others between its looks: who is woken by what it has sent may need this very core.
 
 use std::num::NonZero;
 use std::time::{Duration, Instant};
@@ -13,23 +14,29 @@ const WINDOW: Duration = Duration::from_micros(50);
 /// After so many spins in vain, spin only on every `SKIP`th occasion.
 const PATIENCE: u32 = 8;
 const SKIP: u32 = 64;
+/// So many things at a time are little to do: their answers are waited for. With more, giving way would cost more than it brings.
+const LITTLE: usize = 4;
 
 /// CPUs that the process may use, affinity and cgroup quota included.
 pub(super) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-pub(super) struct Spinner {
+/// Says whether to look once more before sleeping; each thread that spins has its own.
+pub struct Spinner {
     window: Duration,
     until: Option<Instant>,
     /// Spins in a row that ended in sleep all the same.
     vain: u32,
     /// Occasions let pass since the last spin.
     skipped: u32,
+    /// The last turn had little to do.
+    little: bool,
 }
 
 impl Spinner {
-    pub(super) fn new(spin: Spin) -> Self {
+    /// Never spins on one CPU.
+    pub fn new(spin: Spin) -> Self {
         let one_cpu = processors() < 2;
         let window = match spin {
             Spin::Never => Duration::ZERO,
@@ -37,11 +44,12 @@ impl Spinner {
             Spin::Automatic => WINDOW,
             Spin::Micros(micros) => Duration::from_micros(micros.into()),
         };
-        Self { window, until: None, vain: 0, skipped: 0 }
+        Self { window, until: None, vain: 0, skipped: 0, little: false }
     }
 
-    /// A turn had work.
-    pub(super) fn worked(&mut self, now: Instant) {
+    /// A turn had work: so many things.
+    pub(super) fn worked(&mut self, now: Instant, things: usize) {
+        self.little = things <= LITTLE;
         if self.window.is_zero() {
             return;
         }
@@ -70,6 +78,25 @@ impl Spinner {
         }
     }
 
+    /// A consumer's turn had so many things: looks for more, for as long as it may be worth it. `begin` is called before the
+    /// first look; if it says false, there is none.
+    pub fn look_for(&mut self, things: usize, begin: impl Fn() -> bool, found: impl Fn() -> bool) {
+        let now = Instant::now();
+        self.worked(now, things);
+        if !self.spinning(now) || !begin() {
+            return;
+        }
+        while !found() && self.spinning(Instant::now()) {
+            // The peer may need this CPU, or the reactor.
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether to let others run between two looks.
+    pub(super) fn gives_way(&self) -> bool {
+        self.little && self.until.is_some()
+    }
+
     /// Whether the clock must be asked at all.
     pub(super) fn is_on(&self) -> bool {
         !self.window.is_zero()
@@ -81,7 +108,7 @@ mod tests {
     use super::*;
 
     fn spinner() -> Spinner {
-        Spinner { window: Duration::from_micros(50), until: None, vain: 0, skipped: 0 }
+        Spinner { window: Duration::from_micros(50), until: None, vain: 0, skipped: 0, little: false }
     }
 
     #[test]
@@ -90,7 +117,8 @@ mod tests {
         let t0 = Instant::now();
         let mut spinner = spinner();
         assert!(!spinner.spinning(t0));
-        spinner.worked(t0);
+        spinner.worked(t0, 1);
+        assert!(spinner.gives_way());
         assert!(spinner.spinning(t0 + Duration::from_micros(49)));
         assert!(!spinner.spinning(t0 + Duration::from_micros(50)));
         assert!(!spinner.spinning(t0 + Duration::from_micros(51)));
@@ -103,7 +131,8 @@ mod tests {
         let mut spinner = spinner();
         let mut spins = 0;
         for _ in 0..1000 {
-            spinner.worked(now);
+            spinner.worked(now, LITTLE + 1);
+            assert!(!spinner.gives_way());
             spins += u32::from(spinner.spinning(now));
             now += Duration::from_millis(1);
             spinner.spinning(now);

@@ -29,7 +29,9 @@ impl<C: Consumer> Reactor<C> {
         }
         let idle = self.events.is_empty() && self.shared.outbox.commands.is_empty();
         if !idle && self.spinner.is_on() {
-            self.spinner.worked(self.work.now);
+            self.spinner.worked(self.work.now, self.events.iter().count());
+        } else if idle && self.spinner.gives_way() {
+            std::thread::yield_now();
         }
         self.reclaim();
         Ok(())

@@ -140,6 +140,33 @@ fn bell_loses_no_ring_and_has_one_outstanding_at_most() {
     });
 }
 
+/// A consumer that looks for more before it sleeps counts as rung meanwhile.
+#[test]
+fn bell_of_a_consumer_that_lingers_loses_no_ring() {
+    model(|| {
+        let shared = Arc::new((Bell::new(), AtomicUsize::new(0), AtomicUsize::new(0)));
+        let producers = [1, 1].map(|work| {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (bell, real, visible) = &*shared;
+                visible.fetch_add(work, Relaxed);
+                if bell.ring() {
+                    assert_eq!(real.fetch_add(1, Relaxed), 0, "one ring at most is outstanding");
+                }
+            })
+        });
+        let (bell, real, visible) = &*shared;
+        let mut seen = 0;
+        if bell.ring() {
+            seen = visible.load(Relaxed);
+            bell.answer();
+            seen = seen.max(visible.load(Relaxed));
+        }
+        producers.into_iter().for_each(|producer| producer.join().unwrap());
+        assert!(seen == 2 || real.load(Relaxed) == 1, "what was not seen has a ring outstanding");
+    });
+}
+
 /// Two producers against `turns` turns of a reactor whose queue is a counter, relaxed like nothing in the real one.
 fn sleep_model(turns: usize) {
     bounded(4, move || {

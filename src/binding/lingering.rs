@@ -1,0 +1,67 @@
+//! What JavaScript's thread does between a delivery and its sleep: where there was little to deliver it looks for more, for as
+//! long as the reactor does.
+//!
+//! A peer that has its answer often asks again at once. To wake a thread on an idle CPU costs more than all the rest of such a
+//! message, and a thread that looks need not be woken.
+
+use std::cell::{Cell, RefCell};
+use std::rc::Rc;
+use std::sync::Arc;
+
+use crate::reactor::{Link, Spin, Spinner};
+
+use super::crossing::Delivered;
+
+/// Deliveries in a row before others on the loop have their turn.
+const MOST_DELIVERIES: u32 = 16;
+/// Records of a delivery that is worth it. With more of them, the next come whether anybody looks or not.
+const LITTLE: usize = 4;
+
+/// Waits for more, awake.
+pub(super) struct Lingering {
+    /// One of each reactor; they have one bell.
+    links: Vec<Arc<Link>>,
+    delivered: Rc<Delivered>,
+    spinner: RefCell<Spinner>,
+}
+
+impl Lingering {
+    pub(super) fn new(links: Vec<Arc<Link>>, delivered: Rc<Delivered>, spin: Spin) -> Self {
+        Self { links, delivered, spinner: RefCell::new(Spinner::new(spin)) }
+    }
+
+    /// The bell was rung: calls `deliver`, which takes what there is, and again for what comes soon after, unless the loop has
+    /// something else to do.
+    pub(super) fn deliver(&self, deliver: impl Fn(), is_loop_busy: impl Fn() -> bool) {
+        for deliveries in 1.. {
+            self.delivered.records.set(0);
+            deliver();
+            let little = self.delivered.all.get() && (1..=LITTLE).contains(&self.delivered.records.get());
+            if !little || deliveries == MOST_DELIVERIES || is_loop_busy() || !self.comes_soon() {
+                return;
+            }
+        }
+    }
+
+    /// Looks until something comes or it takes too long. What comes meanwhile does not ring: the bell counts as rung.
+    fn comes_soon(&self) -> bool {
+        let Some(bell) = self.links.first().map(|link| link.inbox.bell()) else { return false };
+        let looked = Cell::new(false);
+        let begin = || {
+            // If somebody has rung since the last look, the loop is about to call.
+            looked.set(bell.ring());
+            looked.get()
+        };
+        self.spinner.borrow_mut().look_for(self.delivered.records.get(), begin, || self.is_waiting());
+        if !looked.get() {
+            return false;
+        }
+        bell.answer();
+        // Behind the answer: what comes from now on rings.
+        self.is_waiting()
+    }
+
+    fn is_waiting(&self) -> bool {
+        self.links.iter().any(|link| link.inbox.is_waiting())
+    }
+}
