@@ -259,8 +259,10 @@ declare namespace WebSocket {
     /** Milliseconds of silence after which the connection ends with 1006, up to 2147483647. 0 is never. Not in ws. Default: 0 */
     idleTimeout?: number;
     /**
-     * Microseconds for which the reactor polls before it sleeps, after traffic, and the JavaScript thread after a delivery of up
-     * to four messages, unless it has something else to do: -1 is automatic, 0 never, at most 2147483647. Never on one processor. All servers of a thread share one reactor: the value of the first one counts. Not in ws. Default: -1
+     * Microseconds for which the reactor polls before it sleeps, after traffic, and, for 50 at most, the JavaScript thread
+     * after a delivery of up to four messages, unless it has something else to do: -1 is automatic, 0 never, at most
+     * 2147483647. Never on one processor. All servers of a thread share one reactor: the value of the first one counts.
+     * Not in ws. Default: -1
      */
     spin?: number;
     /**

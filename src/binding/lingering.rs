@@ -16,6 +16,8 @@ use super::crossing::Delivered;
 const MOST_DELIVERIES: u32 = 16;
 /// Records of a delivery that is worth it. With more of them, the next come whether anybody looks or not.
 const LITTLE: usize = 4;
+/// Longest look, in microseconds, whatever the reactor is allowed: whoever else the loop serves waits meanwhile.
+const LONGEST_LOOK: u32 = 50;
 
 /// Waits for more, awake.
 pub(super) struct Lingering {
@@ -27,6 +29,10 @@ pub(super) struct Lingering {
 
 impl Lingering {
     pub(super) fn new(links: Vec<Arc<Link>>, delivered: Rc<Delivered>, spin: Spin) -> Self {
+        let spin = match spin {
+            Spin::Micros(micros) => Spin::Micros(micros.min(LONGEST_LOOK)),
+            spin => spin,
+        };
         Self { links, delivered, spinner: RefCell::new(Spinner::new(spin)) }
     }
 
