@@ -1,15 +1,16 @@
 //! Listeners, and the connections that they accept.
 
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::Duration;
 
 use mio::{Interest, Token};
 
 use super::config::{self, ListenerConfig};
-use super::connection::{Connection, Phase};
+use super::connection::{Connection, Head, Phase};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
-use super::listener::{Accepted, BoundListener, Listener};
+use super::listener::{Accepted, BoundListener, INHERITS_NODELAY, Listener};
 use super::{LISTENERS, Reactor, socket};
 
 impl<C: Consumer> Reactor<C> {
@@ -56,10 +57,10 @@ impl<C: Consumer> Reactor<C> {
                 return;
             };
             match listener.accept(self.work.now) {
-                Accepted::Connection(stream) => {
+                Accepted::Connection(stream, peer) => {
                     // Another reactor of the group may have fewer.
                     if let Some(stream) = self.seat.place(id, stream) {
-                        self.on_take(id, stream);
+                        self.on_take(id, stream, Some(peer));
                     }
                 }
                 Accepted::Empty | Accepted::Exhausted => return,
@@ -71,13 +72,14 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// A connection that was accepted for this reactor, and counts already.
-    pub(super) fn on_take(&mut self, listener: u32, stream: mio::net::TcpStream) {
+    /// A connection that was accepted for this reactor, and counts already. `peer`: its address, where it is known.
+    pub(super) fn on_take(&mut self, listener: u32, stream: mio::net::TcpStream, peer: Option<SocketAddr>) {
         // Without a slot for it, or when the listener has been closed meanwhile, the socket is closed.
         let config = self.listeners.get(&listener).map(|listener| listener.config.clone());
         let taken = config.and_then(|config| {
             let id = self.connections.next_id()?;
-            self.admit(id, stream, listener, config, Phase::Handshake(Box::default()))
+            let head = Head { peer, ..Head::default() };
+            self.admit(id, stream, listener, config, Phase::Handshake(Box::new(head)))
         });
         match taken {
             Some(slot) if self.consumer.shows(listener) => self.show(slot),
@@ -103,8 +105,10 @@ impl<C: Consumer> Reactor<C> {
         config: Arc<ListenerConfig>,
         phase: Phase,
     ) -> Option<u32> {
-        // A socket that refuses this is dead and will say so on the first read.
-        let _dead_anyway = stream.set_nodelay(true);
+        if !INHERITS_NODELAY || !matches!(phase, Phase::Handshake(_)) {
+            // A socket that refuses this is dead and will say so on the first read.
+            let _dead_anyway = stream.set_nodelay(true);
+        }
         self.poll.registry().register(&mut stream, Token(id.slot as usize), socket::interest()).ok()?;
         let mut connection = Connection::new(stream, listener, config, phase);
         if let Phase::Handshake(_) = connection.phase {

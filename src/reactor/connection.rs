@@ -1,6 +1,7 @@
 //! One socket, its engine, and what it has yet to write.
 
 use std::io;
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -93,6 +94,8 @@ pub(super) enum Phase {
 /// The head of the request as far as it has come.
 #[derive(Default)]
 pub(super) struct Head {
+    /// The peer's address, where accepting has told it.
+    pub(super) peer: Option<SocketAddr>,
     pub(super) bytes: Vec<u8>,
     pub(super) scanner: HeadScanner,
     /// Bytes of a request body to skip before the next request (keep-alive after a 426).

@@ -14,6 +14,9 @@ use super::config::ListenerConfig;
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
+/// Whether an accepted socket has the TCP_NODELAY of its listener, so that nobody has to set it.
+pub(super) const INHERITS_NODELAY: bool = cfg!(target_os = "linux");
+
 /// Where to listen.
 #[derive(Debug, Clone, Copy)]
 pub struct ListenAddress {
@@ -66,6 +69,9 @@ impl BoundListener {
         #[cfg(not(windows))]
         socket.set_reuse_address(true)?;
         socket.set_nonblocking(true)?;
+        if INHERITS_NODELAY {
+            socket.set_tcp_nodelay(true)?;
+        }
         socket.bind(&at.into())?;
         socket.listen(address.backlog)?;
         let socket = TcpListener::from_std(socket.into());
@@ -87,7 +93,7 @@ pub(super) struct Listener {
 
 /// What one call of accept gave.
 pub(super) enum Accepted {
-    Connection(TcpStream),
+    Connection(TcpStream, SocketAddr),
     /// The queue is empty; an event will come.
     Empty,
     /// Out of descriptors or memory; no event will come, try again later.
@@ -112,10 +118,10 @@ impl Listener {
         let Some(socket) = &self.socket else { return Accepted::Empty };
         loop {
             match socket.accept() {
-                Ok((stream, _)) => {
+                Ok((stream, peer)) => {
                     self.backoff = FIRST_BACKOFF;
                     self.retry_at = None;
-                    return Accepted::Connection(stream);
+                    return Accepted::Connection(stream, peer);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.backoff = FIRST_BACKOFF;

@@ -246,7 +246,7 @@ impl<C: Consumer> Reactor<C> {
             Command::Join { id, config } => {
                 self.listeners.insert(id, Listener::elsewhere(config));
             }
-            Command::Take { listener, stream } => self.on_take(listener, stream),
+            Command::Take { listener, stream } => self.on_take(listener, stream, None),
             Command::Accept(id) => {
                 if let Some(listener) = self.listeners.get_mut(&id) {
                     listener.accepting = true;

@@ -108,7 +108,7 @@ fn on_upgrade<C: Consumer>(
     let mut opening = Opening {
         listener: session.connection.listener,
         local: session.local_address(),
-        remote: session.remote_address(),
+        remote: head.peer.or_else(|| session.remote_address()),
         request: Some(request),
         protocol: checked.as_ref().ok().and_then(|upgrade| upgrade.protocol),
         extensions: None,
