@@ -87,7 +87,7 @@ impl Engine {
     ///
     /// # Errors
     /// How many bytes the frame that begins at `*pos` lacks. Call again with them behind the others, or call `poll`.
-    #[inline]
+    #[inline(always)]
     pub fn poll_whole(
         &mut self,
         config: &Config,
