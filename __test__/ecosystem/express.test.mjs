@@ -33,7 +33,7 @@ test('express: pages and sockets of one port', async (t) => {
   assert.equal(await ask(client, 'text'), 'text');
   const bytes = Buffer.alloc(1 << 20, 'bytes');
   assert.deepEqual(await ask(client, bytes), bytes);
-  assertOnReactor(1);
+  await assertOnReactor(1);
 
   const closed = once([...wss.clients][0], 'close');
   client.close(3001, 'enough');
@@ -65,5 +65,5 @@ test('express: a middleware of express decides about the upgrade', async (t) => 
   const url = `ws://127.0.0.1:${port}/`;
   assert.equal(await refusal(t, url), 401);
   assert.equal(await firstMessage(t, url, { headers: { cookie: 'user=ada' } }), 'welcome ada');
-  assertOnReactor(1);
+  await assertOnReactor(1);
 });

@@ -35,7 +35,7 @@ test('@fastify/websocket: a websocket route echoes text and bytes, beside ordina
     const bytes = Buffer.alloc(size, 'x');
     assert.deepEqual(await ask(client, bytes), bytes);
   }
-  assertOnReactor(1);
+  await assertOnReactor(1);
   assert.equal(await (await fetch(`${address}/both`)).text(), 'page');
   assert.equal(await firstMessage(t, `${url}/both`), 'socket');
 });
@@ -52,7 +52,7 @@ test('@fastify/websocket: hooks see the request and may refuse it', async (t) =>
   assert.equal(await refusal(t, `${url}/?token=guess`), 401);
   const client = await open(t, `${url}/?token=secret`, [], { headers: { 'X-Name': 'ada' } });
   assert.equal(await ask(client, 'who?'), 'secret ada');
-  assertOnReactor(1);
+  await assertOnReactor(1);
 });
 
 test('@fastify/websocket: close codes go both ways, an upgrade without a route is closed', async (t) => {
@@ -77,7 +77,7 @@ test('@fastify/websocket: app.close() closes the sockets', async (t) => {
   });
   const client = await open(t, url);
   assert.equal(await ask(client, 'there?'), 'there?');
-  assertOnReactor(1);
+  await assertOnReactor(1);
   const closed = once(client, 'close');
   await app.close();
   assert.equal((await closed)[0], 1005);

@@ -73,7 +73,7 @@ async function exercise(t, url) {
   const client = connect(t, url, { lazy: false });
   await new Promise((resolve) => client.on('connected', resolve));
   assert.deepEqual(await values(client, 'subscription { count(to: 3) }'), [1, 2, 3]);
-  assertOnReactor(1);
+  await assertOnReactor(1);
   const sums = await Promise.all([10, 20, 30].map((to) => values(client, `subscription { count(to: ${to}) }`)));
   assert.deepEqual(
     sums.map((seen) => seen.length),
@@ -84,7 +84,7 @@ async function exercise(t, url) {
   assert.deepEqual(await values(client, 'subscription { forever }', 3), [1, 2, 3]);
   while (ended === before) await new Promise((resolve) => setImmediate(resolve));
   await assert.rejects(values(client, 'subscription { unknown }'), (errors) => /unknown/.test(errors[0].message));
-  assertOnReactor(1);
+  await assertOnReactor(1);
 }
 
 test('graphql-ws/use/ws on an HTTP server', async (t) => {
@@ -117,7 +117,7 @@ test('graphql-ws: keep-alive: pings, and the end of a client that does not answe
   const [[code]] = await Promise.all([once(dead, 'close'), nextEvents(alive, 'ping', 3)]);
   assert.equal(code, 1006);
   assert.equal(alive.readyState, RealWebSocket.OPEN);
-  assertOnReactor(1);
+  await assertOnReactor(1);
 });
 
 test('graphql-ws: close codes: another subprotocol, no connection_init, dispose', async (t) => {

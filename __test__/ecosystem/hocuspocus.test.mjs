@@ -37,7 +37,7 @@ test('Hocuspocus: two documents converge, and hear what the server says', async 
   await Promise.all(providers.map((provider) => until(provider, 'synced', () => provider.isSynced)));
   await converge(first, second);
   assert.deepEqual(names, ['essay', 'essay']);
-  assertOnReactor(2);
+  await assertOnReactor(2);
 
   const stateless = new Promise((resolve) => providers[1].on('stateless', resolve));
   server.hocuspocus.documents.get('essay').broadcastStateless('news');

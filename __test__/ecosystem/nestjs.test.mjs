@@ -87,13 +87,13 @@ test('NestJS: a gateway answers, streams and broadcasts', async (t) => {
   const told = once(second, 'message');
   assert.equal(await ask(first, message('all')), 'to all');
   assert.equal((await told)[0].toString(), 'to all');
-  assertOnReactor(gateway.server.clients.size);
+  await assertOnReactor(gateway.server.clients.size);
 });
 
 test('NestJS: a gateway hears of clients that leave, and app.close() ends them all', async (t) => {
   const { gateway, url } = await start(t);
   const leaving = await open(t, url);
-  assertOnReactor(1);
+  await assertOnReactor(1);
   const left = once([...gateway.server.clients][0], 'close');
   seen.length = 0;
   leaving.close(1000);

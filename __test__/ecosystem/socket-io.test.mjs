@@ -52,7 +52,7 @@ test('socket.io: polling is upgraded to websocket, messages and answers go on', 
   const [socket] = await server.fetchSockets();
   assert.equal(server.sockets.sockets.get(socket.id).conn.transport.name, 'websocket');
   assert.equal(server.sockets.sockets.get(socket.id).conn.remoteAddress, '127.0.0.1');
-  assertOnReactor(1);
+  await assertOnReactor(1);
 });
 
 test('socket.io: text and binary, short and of 1 MiB, in one message and many', async (t) => {
@@ -65,7 +65,7 @@ test('socket.io: text and binary, short and of 1 MiB, in one message and many', 
   }
   const numbers = Array.from({ length: 1000 }, (_, index) => index);
   assert.deepEqual(await Promise.all(numbers.map((number) => client.emitWithAck('echo', number))), numbers);
-  assertOnReactor(1);
+  await assertOnReactor(1);
 });
 
 test('socket.io: a broadcast reaches the room, and nobody else, in order', async (t) => {
@@ -84,7 +84,7 @@ test('socket.io: a broadcast reaches the room, and nobody else, in order', async
   const expected = [...Array(100).keys(), blob];
   for (const seen of await Promise.all(said)) assert.deepEqual(seen, expected);
   assert.equal(await outsider.emitWithAck('echo', 'still here'), 'still here');
-  assertOnReactor(5);
+  await assertOnReactor(5);
 });
 
 test('socket.io: either side disconnects, and both know why', async (t) => {
@@ -96,7 +96,7 @@ test('socket.io: either side disconnects, and both know why', async (t) => {
   const connected = once(server, 'connection');
   const leaving = await connect(t, url);
   const [socket] = await connected;
-  assertOnReactor(1);
+  await assertOnReactor(1);
   leaving.disconnect();
   assert.equal((await once(socket, 'disconnect'))[0], 'client namespace disconnect');
 
@@ -113,7 +113,7 @@ test('socket.io: a message above maxHttpBufferSize ends its connection only', as
   greedy.emit('echo', 'x'.repeat(2000), () => {});
   await once(greedy, 'disconnect');
   assert.equal(await modest.emitWithAck('echo', 'hello'), 'hello');
-  assertOnReactor(1);
+  await assertOnReactor(1);
 });
 
 test('socket.io: compression asked for, by both or one side', async (t) => {
@@ -124,7 +124,7 @@ test('socket.io: compression asked for, by both or one side', async (t) => {
     assert.equal(await client.emitWithAck('echo', text), text);
     assert.equal(await client.compress(false).emitWithAck('echo', text), text);
   }
-  assertOnReactor(2);
+  await assertOnReactor(2);
 });
 
 test('socket.io: the client of reactor-ws below socket.io-client', async (t) => {
@@ -139,5 +139,5 @@ test('socket.io: the client of reactor-ws below socket.io-client', async (t) => 
   const bytes = Buffer.alloc(MEGABYTE, 'abc');
   assert.deepEqual(await client.emitWithAck('echo', bytes), bytes);
   assert.equal(await client.emitWithAck('echo', 'text'), 'text');
-  assertOnReactor(1);
+  await assertOnReactor(1);
 });

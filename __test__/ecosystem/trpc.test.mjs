@@ -68,7 +68,7 @@ test('tRPC: queries, mutations with 1 MiB, and the request in the context', asyn
     await Promise.all(names.map((name) => client.hello.query(name))),
     names.map((name) => `hello ${name}`),
   );
-  assertOnReactor(1);
+  await assertOnReactor(1);
 });
 
 test('tRPC: subscriptions: to the end, left in the middle, several at once', async (t) => {
@@ -81,7 +81,7 @@ test('tRPC: subscriptions: to the end, left in the middle, several at once', asy
     all.map((seen) => seen.length),
     [100, 200, 300],
   );
-  assertOnReactor(1);
+  await assertOnReactor(1);
 });
 
 test('tRPC: keep-alive, and clients that are told to connect again', async (t) => {
@@ -96,5 +96,5 @@ test('tRPC: keep-alive, and clients that are told to connect again', async (t) =
   await again;
   assert.equal(await client.hello.query('second'), 'hello second');
   if (first.readyState !== first.CLOSED) await once(first, 'close');
-  assertOnReactor(1);
+  await assertOnReactor(1);
 });

@@ -88,7 +88,7 @@ for (const [name, webSocketServer] of Object.entries({
     const { entry, server } = await start(t, webSocketServer);
     const page = await openPage(t, server);
     await once(page.socket, 'message');
-    assertOnReactor(1);
+    await assertOnReactor(1);
     const reloaded = once(page, 'reload');
     writeFileSync(entry, 'document.title = "changed";');
     await reloaded;
@@ -101,7 +101,7 @@ test('webpack-dev-server: its heartbeat leaves a living client alone, and stoppi
   const { socket } = await openPage(t, server);
   for (let pings = 0; pings < 3; pings++) await once(socket, 'ping');
   assert.equal(socket.readyState, RealWebSocket.OPEN);
-  assertOnReactor(1);
+  await assertOnReactor(1);
   const closed = once(socket, 'close');
   await server.stop();
   assert.equal((await closed)[0], 1006);

@@ -34,7 +34,7 @@ test('y-websocket: two documents converge, and see each other come and go', asyn
   });
   await Promise.all(providers.map((provider) => until(provider, 'sync', () => provider.synced)));
   await converge(first, second);
-  assertOnReactor(2);
+  await assertOnReactor(2);
 
   const [{ awareness: here }, { awareness: there }] = providers;
   here.setLocalStateField('name', 'ada');
@@ -43,5 +43,5 @@ test('y-websocket: two documents converge, and see each other come and go', asyn
   await until(there, 'change', () => !there.getStates().has(first.clientID));
   providers[0].connect();
   await until(providers[0], 'sync', () => providers[0].synced);
-  assertOnReactor(2);
+  await assertOnReactor(2);
 });

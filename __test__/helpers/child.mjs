@@ -13,9 +13,12 @@ export class Child {
   #stderr = '';
   #ended;
 
-  constructor(t, fixture, args = [], { nodeArgs = [], stdio = ['ignore', 'pipe', 'pipe'] } = {}) {
+  constructor(t, fixture, args = [], { nodeArgs = [], stdio = ['ignore', 'pipe', 'pipe'], env = {} } = {}) {
     const path = fileURLToPath(new URL(`../fixtures/${fixture}`, import.meta.url));
-    this.process = spawn(process.execPath, [...nodeArgs, path, ...args.map(String)], { stdio });
+    this.process = spawn(process.execPath, [...nodeArgs, path, ...args.map(String)], {
+      stdio,
+      env: { ...process.env, ...env },
+    });
     this.process.stdout.on('data', (chunk) => {
       this.#stdout += chunk;
     });
