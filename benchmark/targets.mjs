@@ -66,7 +66,7 @@ export const targets = [
     .filter((shape) => shapes[shape].task === 'tls')
     .map((shape) => ({ shape, ...CPU, against: 'ws', limit: 1 })),
   { shape: 'blocked', metric: 'max_us', text: 'ping while blocked, slowest, us', limit: 50_000 },
-  // 64 MiB, 16 KiB of each connection, and 32 MiB for sockets and what the allocator keeps.
+  // 64 MiB, 16 KiB of each connection, and 32 MiB for sockets, what the allocator keeps, and 4 MiB of pings.
   { shape: 'blocked', metric: 'rss_growth_kib', text: 'memory while blocked, KiB more', limit: (64 + 32) * 1024 + 100 * 16 },
   { shape: '100x20', ...IDLE },
   { shape: 'idle-10000', ...IDLE },
