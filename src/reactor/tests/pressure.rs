@@ -13,9 +13,10 @@ use crate::reactor::ReactorConfig;
 use crate::reactor::config::{CONTROL_ALLOWANCE, CONTROL_RESERVE, READ_BUDGET, SMALLEST_READ};
 use crate::reactor::{Forward, Reactor, SMALL_ALLOWANCE};
 
-/// Writes numbered messages of 1000 bytes until the server takes no more for a while; returns how many, and what is
-/// missing of the last.
-fn fill(client: &mut Client) -> (u32, Vec<u8>) {
+/// Writes numbered messages of 1000 bytes until more than `least` bytes wait and the server takes no more for a while;
+/// returns how many, and what is missing of the last.
+fn fill(client: &mut Client, js: &Js, least: usize) -> (u32, Vec<u8>) {
+    let begun = Instant::now();
     client.0.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
     for n in 0_u32.. {
         assert!(n < 64_000, "nothing holds the peer back");
@@ -24,6 +25,10 @@ fn fill(client: &mut Client) -> (u32, Vec<u8>) {
         while at < message.len() {
             match client.0.write(&message[at..]) {
                 Ok(len) => at += len,
+                // It may not have had its turn.
+                Err(_stuck) if js.link.inbox.weight() <= least => {
+                    assert!(begun.elapsed() < PATIENCE, "it reads no more")
+                }
                 Err(_stuck) => {
                     client.0.set_write_timeout(Some(PATIENCE)).unwrap();
                     return (n + 1, message[at..].to_vec());
@@ -41,7 +46,7 @@ fn r11_above_the_connection_mark_nothing_is_read_and_nothing_is_lost() {
     let mut client = Client::open(js.address);
     js.opened(IN_OPEN);
     for _ in 0..3 {
-        let (count, rest) = fill(&mut client);
+        let (count, rest) = fill(&mut client, &js, mark / 2);
         let weight = js.link.inbox.weight();
         // Whole rooms are counted: one that is full, and one that has begun.
         assert!(weight > mark / 2 && weight < mark + READ_BUDGET + 2 * BATCH_BYTES, "{weight} bytes wait");
@@ -61,7 +66,7 @@ fn r11_above_the_total_mark_quiet_connections_are_still_read() {
     js.opened(IN_OPEN);
     let mut floods: Vec<Client> = (0..2).map(|_| Client::open(js.address)).collect();
     js.records(2);
-    let filled: Vec<_> = floods.iter_mut().map(fill).collect();
+    let filled: Vec<_> = floods.iter_mut().map(|flood| fill(flood, &js, 1_000_000)).collect();
     assert!(js.link.inbox.weight() > 1_000_000);
     assert!(js.link.inbox.weight() < 1_000_000 + 3 * READ_BUDGET + 200_000);
     // Nobody drains, and yet the ping of the quiet one is answered.
