@@ -8,7 +8,7 @@ use socket2::SockRef;
 use super::server::{Reporter, reactor};
 use super::turns::until;
 use super::*;
-use crate::reactor::config::{MODEST, READ_BUDGET, TURN_BUDGET};
+use crate::reactor::config::{MODEST, READ_BUDGET, READ_SIZE, TURN_BUDGET};
 use crate::reactor::{ConnectionId, Local, Reactor};
 
 /// A peer that always has more to say than one turn reads.
@@ -130,6 +130,7 @@ fn r17_commands_and_other_sockets_have_their_turn_between_the_reads_of_one() {
     for _ in 0..10 {
         flood.top_up();
         reactor.run_once(Some(PATIENCE)).unwrap();
-        assert!(TURN_BUDGET - reactor.turn_budget <= READ_BUDGET, "one socket, one share");
+        // And what is missing of a frame that has begun, if one read brings it.
+        assert!(TURN_BUDGET - reactor.turn_budget <= READ_BUDGET + READ_SIZE, "one socket, one share");
     }
 }

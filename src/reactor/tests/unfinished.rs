@@ -16,6 +16,8 @@ const MARK: usize = 1 << 20;
 const MESSAGE: usize = 800_000;
 /// What one read brings.
 const BEGINNING: usize = 60_000;
+/// A patience that ends. Whoever goes on must not stand still for so long, here between two turns of the test.
+const NOT_LONG: Duration = Duration::from_secs(1);
 
 /// A reactor with a low mark, and who has connected to it.
 struct Crowd {
@@ -152,10 +154,9 @@ fn f13_r14_who_goes_on_does_not_wait_for_who_does_not() {
 
 #[test]
 fn f13_r14_a_message_left_lying_is_given_up_when_others_need_the_room_and_not_before() {
-    let patience = Duration::from_millis(40);
-    let mut crowd = crowd(patience);
+    let mut crowd = crowd(NOT_LONG);
     let silent = crowd.fill();
-    until(&mut crowd.reactor, |reactor| turns::idle_for(reactor, 3 * patience));
+    until(&mut crowd.reactor, |reactor| turns::idle_for(reactor, NOT_LONG * 3 / 2));
     assert_eq!(crowd.seen.try_iter().count(), 0, "nobody needs the room");
     let honest = [crowd.join(message().len()), crowd.join(message().len())];
     let mut given_up = Vec::new();
@@ -175,7 +176,7 @@ fn f13_r14_a_message_left_lying_is_given_up_when_others_need_the_room_and_not_be
 
 #[test]
 fn f13_r14_whose_turn_brings_little_loses_it_to_who_waits() {
-    let mut crowd = crowd(Duration::from_millis(40));
+    let mut crowd = crowd(NOT_LONG);
     let slow = crowd.fill();
     // Nobody is silent now: all wait for their turn, and the first makes nothing of it.
     for peer in &mut crowd.peers {
