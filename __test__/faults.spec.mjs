@@ -9,7 +9,7 @@ import { promisify } from 'node:util';
 
 import test from 'ava';
 
-import { Child } from './helpers/child.mjs';
+import { Child, MEASURED } from './helpers/child.mjs';
 import { frame, frames, nextEvents, openPair, wsClient } from './helpers/clients.mjs';
 import { isReference } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
@@ -66,7 +66,7 @@ ownOnly('a text that is longer than a string can be is a Buffer like any other',
 
 // R09.
 onLinux('2000 connections that do nothing take little, no threads, and no more with time', async (t) => {
-  const server = new Child(t, 'crowded.mjs', [0], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const server = new Child(t, 'crowded.mjs', [0], MEASURED);
   const port = await server.line(0);
   const canary = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: false });
   await once(canary, 'open');

@@ -18,14 +18,16 @@ impl Kept {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// Keeps what of `bytes` makes it at most `limit` long.
-    pub(in crate::engine) fn push(&mut self, bytes: &[u8], limit: usize) {
+    /// Keeps what of `bytes` makes it at most `limit` long. Returns all that is kept.
+    #[cold]
+    pub(in crate::engine) fn push(&mut self, bytes: &[u8], limit: usize) -> &[u8] {
         let free = self.bytes.get_mut(usize::from(self.len)..limit.min(Self::CAPACITY)).unwrap_or_default();
         let len = free.len().min(bytes.len());
         for (to, byte) in free.iter_mut().zip(bytes) {
             *to = *byte;
         }
         self.len += len as u8;
+        self.bytes()
     }
 }
 

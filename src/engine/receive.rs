@@ -30,40 +30,23 @@ impl Engine {
             compression: self.extension.is_some(),
             room: self.message.room(config),
         };
-        if self.kept.is_some() {
-            return self.take_split_header(&expected, rest, pos);
-        }
-        if let Some(header) = Header::decode(rest, &expected)?
-            && (header.size < rest.len() || header.payload_len == 0)
-        {
-            *pos += header.size;
-            return Ok(Some(header));
-        }
-        self.keep_header(rest);
-        *pos += rest.len();
-        Ok(None)
-    }
-
-    /// As `take_header`, for a header that began in an earlier input.
-    #[cold]
-    fn take_split_header(
-        &mut self,
-        expected: &Expected,
-        rest: &[u8],
-        pos: &mut usize,
-    ) -> Result<Option<Header>, ProtocolError> {
-        let mut kept = self.kept.take().unwrap_or_default();
-        let before = kept.bytes().len();
-        kept.push(rest, MAX_HEADER_LEN);
-        if let Some(header) = Header::decode(kept.bytes(), expected)? {
+        // One decoding for both, as a header that comes from two places in the code is moved through memory.
+        let before = self.kept.as_ref().map_or(0, |kept| kept.bytes().len());
+        let bytes = self.kept.as_deref_mut().map_or(rest, |kept| kept.push(rest, MAX_HEADER_LEN));
+        if let Some(header) = Header::decode(bytes, &expected)? {
             let used = header.size.saturating_sub(before);
             if used < rest.len() || header.payload_len == 0 {
                 *pos += used;
+                if before > 0 {
+                    self.kept = None;
+                }
                 return Ok(Some(header));
             }
         }
+        if before == 0 {
+            self.keep_header(rest);
+        }
         *pos += rest.len();
-        self.kept = Some(kept);
         Ok(None)
     }
 
