@@ -5,6 +5,7 @@ import { once } from 'node:events';
 import test from 'ava';
 
 import { implementation, isInline, isReference, startServer } from './helpers/impl.mjs';
+import { OWN_HOST } from './helpers/own-host.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 const { WebSocket, createWebSocketStream } = implementation;
@@ -46,12 +47,12 @@ test("_server: 'listening' comes after the server's", async (t) => {
 });
 
 test('_server.close() closes the listener', async (t) => {
-  const server = await startServer(t);
+  const server = await startServer(t, { host: OWN_HOST });
   const { port } = server.address();
   const closed = once(server._server, 'close');
   server._server.close();
   await closed;
-  const client = new WebSocket(`ws://127.0.0.1:${port}`);
+  const client = new WebSocket(`ws://${OWN_HOST}:${port}`);
   const [error] = await once(client, 'error');
   t.is(error.code, 'ECONNREFUSED');
 });
