@@ -70,34 +70,19 @@ impl<C: Consumer> Reactor<C> {
         if connection.deferred.is_some() || connection.engine.has_deflate() || !connection.takes_frames() {
             return Some(first);
         }
-        let (mut next, mut queued) = (first, false);
-        let rest = loop {
-            let (record, Outbound { bytes, more, .. }) = &next;
-            let kind = match record.kind {
-                OUT_TEXT => FrameKind::Text,
-                OUT_BINARY => FrameKind::Binary,
-                _ => break Some(next),
-            };
-            // Alone, a long one may be written from where it is.
-            let is_short = *more || bytes.len() < IN_PLACE;
-            let is_plain = record.flags & !OUT_FLAG_COMPRESS == OUT_FLAG_FIN;
-            if !is_short || !is_plain || record.generation != id.generation {
-                break Some(next);
-            }
-            connection.queue_message(kind, bytes, &mut self.work.pool);
-            queued = true;
-            if !more {
-                break None;
-            }
-            match records.next() {
-                Some(record) => next = record,
-                None => break None,
-            }
-        };
-        if queued {
-            Session { id, connection, work: &mut self.work }.touch();
+        let (record, payload) = &first;
+        // Alone, a long one may be written from where it is.
+        let is_short = payload.more || payload.bytes.len() < IN_PLACE;
+        let is_message = matches!(record.kind, OUT_TEXT | OUT_BINARY);
+        if !is_message || !is_short || record.flags & !OUT_FLAG_COMPRESS != OUT_FLAG_FIN {
+            return Some(first);
         }
-        rest
+        connection
+            .queue_messages(std::iter::once((record.kind == OUT_TEXT, payload.bytes)), &mut self.work.pool);
+        let others = std::iter::from_fn(|| records.records.next_message(id.slot, id.generation, IN_PLACE));
+        connection.queue_messages(others, &mut self.work.pool);
+        Session { id, connection, work: &mut self.work }.touch();
+        if records.records.peek_slot() == Some(id.slot) { records.next() } else { None }
     }
 
     #[inline]

@@ -191,12 +191,24 @@ impl Connection {
         self.outgoing.push_frame(&header, payload, pool);
     }
 
-    /// As `queue_frame` for a consumer's message that is not compressed, on a connection that takes frames.
+    /// As `queue_frame` for a consumer's messages that are not compressed, on a connection that takes frames. Each is told as
+    /// whether it is text, and its payload.
     #[inline(always)]
-    pub(super) fn queue_message(&mut self, kind: FrameKind, payload: &[u8], pool: &mut Pool) {
-        let header = self.engine.encode(kind, true, payload.len(), None);
-        self.outgoing.push_frame(&header, payload, pool);
-        self.accepted += (header.len() + payload.len()) as u64;
+    pub(super) fn queue_messages<'a>(
+        &mut self,
+        messages: impl Iterator<Item = (bool, &'a [u8])>,
+        pool: &mut Pool,
+    ) {
+        let Self { engine, outgoing, accepted, .. } = self;
+        let frames = messages.map(|(is_text, payload)| {
+            // Twice, so that neither has to ask what else it might be.
+            let header = match is_text {
+                true => engine.encode(FrameKind::Text, true, payload.len(), None),
+                false => engine.encode(FrameKind::Binary, true, payload.len(), None),
+            };
+            (header, payload)
+        });
+        *accepted += outgoing.push_frames(frames, pool) as u64;
     }
 
     /// As `queue_frame` for a payload that begins at `HEADROOM` of `bytes`, without copying it.

@@ -95,17 +95,28 @@ impl Outgoing {
     }
 
     /// Queues a frame, copying its payload.
-    #[inline(always)]
+    #[inline]
     pub(super) fn push_frame(&mut self, header: &EncodedHeader, payload: &[u8], pool: &mut Pool) {
         self.begin(pool);
-        self.gathered.reserve(header.len() + payload.len());
-        match header.as_bytes() {
-            // Most are as short as that, and to copy so many bytes takes no call.
-            &[first, second] => self.gathered.extend_from_slice(&[first, second]),
-            header => self.gathered.extend_from_slice(header),
-        }
-        self.gathered.extend_from_slice(payload);
+        append(&mut self.gathered, header, payload);
         self.count(header.len() + payload.len());
+    }
+
+    /// Queues frames, copying their payloads. Returns how many bytes that are.
+    #[inline(always)]
+    pub(super) fn push_frames<'a>(
+        &mut self,
+        frames: impl Iterator<Item = (EncodedHeader, &'a [u8])>,
+        pool: &mut Pool,
+    ) -> usize {
+        let mut bytes = 0;
+        for (header, payload) in frames {
+            self.begin(pool);
+            append(&mut self.gathered, &header, payload);
+            bytes += header.len() + payload.len();
+        }
+        self.count(bytes);
+        bytes
     }
 
     /// Sees to a buffer that has room.
@@ -216,6 +227,18 @@ impl Outgoing {
             self.gathered_start = 0;
         }
     }
+}
+
+/// Appends a frame.
+#[inline(always)]
+fn append(gathered: &mut Vec<u8>, header: &EncodedHeader, payload: &[u8]) {
+    gathered.reserve(header.len() + payload.len());
+    match header.as_bytes() {
+        // Most are as short as that, and to copy so many bytes takes no call.
+        &[first, second] => gathered.extend_from_slice(&[first, second]),
+        header => gathered.extend_from_slice(header),
+    }
+    gathered.extend_from_slice(payload);
 }
 
 impl Segment {

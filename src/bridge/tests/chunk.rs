@@ -1,7 +1,9 @@
 use proptest::prelude::*;
 
 use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords, Outbox};
-use crate::bridge::layout::{OUT_CLOSE, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_TERMINATE, OUT_TEXT};
+use crate::bridge::layout::{
+    OUT_BINARY, OUT_CLOSE, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_TERMINATE, OUT_TEXT,
+};
 use crate::bridge::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 
 use super::Memory;
@@ -89,6 +91,41 @@ proptest! {
         let pushed: Vec<_> = pushed.into_iter().map(|record| (record.0, record.1, record.2,
             record.3 & !OUT_FLAG_LARGE, record.4, record.5, record.6)).collect();
         prop_assert_eq!(popped, pushed);
+    }
+
+    #[test]
+    fn the_short_way_to_a_message_is_the_long_one(
+        pushed in prop::collection::vec((0..2_u32, 0..2_u32, 1..4_u8, 0..16_u8, 0..2_u16, 0..70_usize), 0..20),
+        cut in 0..40_usize,
+    ) {
+        const LIMIT: usize = 60;
+        let mut chunk = Chunk::default();
+        for (index, &(slot, generation, kind, flags, aux, length)) in pushed.iter().enumerate() {
+            let payload = vec![index as u8; length];
+            if flags & OUT_FLAG_LARGE != 0 {
+                chunk.push_large((slot, generation), kind, flags, aux, payload);
+            } else {
+                chunk.push_record((slot, generation), kind, flags, aux, &payload);
+            }
+        }
+        let bytes = &chunk.bytes[..chunk.bytes.len().saturating_sub(cut)];
+        let mut records = OutRecords::new(bytes);
+        loop {
+            let mut short = records.clone();
+            let message = short.next_message(1, 1, LIMIT);
+            let Some(OutRecord { slot, generation, kind, flags, aux, range }) = records.next() else {
+                prop_assert_eq!(message, None);
+                break;
+            };
+            let is_one = (slot, generation, aux) == (1, 1, 0)
+                && (kind == OUT_TEXT || kind == OUT_BINARY)
+                && flags & !OUT_FLAG_COMPRESS == OUT_FLAG_FIN
+                && range.len() < LIMIT;
+            prop_assert_eq!(message, is_one.then(|| (kind == OUT_TEXT, &bytes[range])));
+            // Behind the same record, or where it was.
+            prop_assert!(message.is_none() || short.peek_slot() == records.peek_slot());
+            prop_assert!(message.is_none() || short.eq(records.clone()));
+        }
     }
 }
 
