@@ -15,6 +15,7 @@ const { UpgradeRequest, extensionsText, protocolText, requestText } = require('.
 const { isHeard, isSecondSeen } = require('./request-visibility');
 const { readPeer } = require('./socket');
 const { Upgrade } = require('./upgrade');
+const { watchListeners } = require('./watched-listeners');
 const { WebSocket } = require('./websocket');
 
 const RUNNING = 0;
@@ -140,42 +141,6 @@ class WebSocketServer extends EventEmitter {
   set shouldHandle(check) {
     this._shouldHandle = check;
     if (this.options !== undefined) this._updateAsk();
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  on(event, listener) {
-    super.on(event, listener);
-    return this._changed(event);
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  addListener(event, listener) {
-    return this.on(event, listener);
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  prependListener(event, listener) {
-    super.prependListener(event, listener);
-    return this._changed(event);
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  removeListener(event, listener) {
-    super.removeListener(event, listener);
-    return this._changed(event);
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  off(event, listener) {
-    return this.removeListener(event, listener);
-  }
-
-  /** @param {string | symbol} [event] */
-  removeAllListeners(event) {
-    if (arguments.length === 0) super.removeAllListeners();
-    else super.removeAllListeners(event);
-    this._updateAsk();
-    return this;
   }
 
   /** @returns {boolean} Whether new connections are taken */
@@ -371,15 +336,6 @@ class WebSocketServer extends EventEmitter {
     return ask;
   }
 
-  /**
-   * @param {string | symbol} event
-   * @returns {this}
-   */
-  _changed(event) {
-    if (ASKING_EVENTS.has(/** @type {string} */ (event))) this._updateAsk();
-    return this;
-  }
-
   _updateAsk() {
     const ask = this._wantedAsk();
     if (ask === this._ask) return;
@@ -389,6 +345,9 @@ class WebSocketServer extends EventEmitter {
 }
 
 /** @type {any} */ (WebSocketServer.prototype)._shouldHandle = shouldHandle;
+watchListeners(WebSocketServer.prototype, function (event) {
+  if (event === undefined || ASKING_EVENTS.has(/** @type {string} */ (event))) this._updateAsk();
+});
 
 /** @param {WebSocketServer} server */
 function emitClose(server) {
