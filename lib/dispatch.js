@@ -120,10 +120,13 @@ function turn() {
         }
         if (batches++ !== 0 && performance.now() > deadline) break;
       }
+      delivering = true;
       if (!deliver(deadline)) break;
+      delivering = false;
     }
   } finally {
     // Also when a handler threw: the error goes on to 'uncaughtException', the rest comes next.
+    delivering = false;
     outbox.endBatching();
     if (!finished) continueLater();
   }
@@ -138,60 +141,54 @@ function turn() {
 function deliver(deadline) {
   const { adopted, connections, records } = state;
   let { base, buffer, bytes } = state;
-  let next = cursor;
   let previous = NO_RECORD;
   let changes = 0;
-  delivering = true;
-  try {
-    while (next < count) {
-      const word = next << 2;
-      const slot = records[word];
-      if (slot !== previous) {
-        if (previous !== NO_RECORD) {
-          checkpoint();
-          if ((++changes & (CLOCK_INTERVAL - 1)) === 0 && performance.now() > deadline) return false;
-        }
-        previous = slot;
+  while (cursor < count) {
+    const word = cursor << 2;
+    const slot = records[word];
+    if (slot !== previous) {
+      if (previous !== NO_RECORD) {
+        checkpoint();
+        if ((++changes & (CLOCK_INTERVAL - 1)) === 0 && performance.now() > deadline) return false;
       }
-      next++;
-      if (bytes.length === 0) {
-        // A handler has detached them.
-        if (!reactor.restore()) {
-          lose(slot, records[word + 1], records[word + 2], records[word + 3]);
-          continue;
-        }
-        ({ base, buffer, bytes } = state);
-      }
-      const tag = records[word + 1];
-      const length = records[word + 3];
-      const kind = tag & 0xff;
-      const connection = slot < ADOPTED_SLOTS ? connections[slot] : adopted[slot - ADOPTED_SLOTS];
-      if (
-        (kind === IN_TEXT || kind === IN_BINARY) &&
-        (tag & (IN_FLAG_OWNED << 8)) === 0 &&
-        connection !== undefined &&
-        (connection._bits & NOT_PLAIN) === 0
-      ) {
-        state.viewed = true;
-        const data = length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length);
-        const listener = connection._events.message;
-        if (typeof listener === 'function' && connection.emit === ownEmit) {
-          Reflect.apply(listener, connection, [data, kind === IN_BINARY]);
-        } else {
-          connection.emit('message', data, kind === IN_BINARY);
-        }
-      } else {
-        deliverOther(slot, tag, records[word + 2], length);
-        // Jobs of a 'connection' handler run before its first message, as they do when Node reads the socket.
-        if (kind === IN_OPEN) previous = OPENED_JUST_NOW;
-      }
+      previous = slot;
     }
-    // The last connection's jobs run before the flush too, so that what they send goes with it.
-    checkpoint();
-  } finally {
-    delivering = false;
-    cursor = next;
+    // Before a handler may throw: the next delivery goes on behind it.
+    cursor++;
+    if (bytes.length === 0) {
+      // A handler has detached them.
+      if (!reactor.restore()) {
+        lose(slot, records[word + 1], records[word + 2], records[word + 3]);
+        continue;
+      }
+      ({ base, buffer, bytes } = state);
+    }
+    const tag = records[word + 1];
+    const length = records[word + 3];
+    const kind = tag & 0xff;
+    const connection = slot < ADOPTED_SLOTS ? connections[slot] : adopted[slot - ADOPTED_SLOTS];
+    if (
+      (kind === IN_TEXT || kind === IN_BINARY) &&
+      (tag & (IN_FLAG_OWNED << 8)) === 0 &&
+      connection !== undefined &&
+      (connection._bits & NOT_PLAIN) === 0
+    ) {
+      state.viewed = true;
+      const data = length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length);
+      const listener = connection._events.message;
+      if (typeof listener === 'function' && connection.emit === ownEmit) {
+        Reflect.apply(listener, connection, [data, kind === IN_BINARY]);
+      } else {
+        connection.emit('message', data, kind === IN_BINARY);
+      }
+    } else {
+      deliverOther(slot, tag, records[word + 2], length);
+      // Jobs of a 'connection' handler run before its first message, as they do when Node reads the socket.
+      if (kind === IN_OPEN) previous = OPENED_JUST_NOW;
+    }
   }
+  // The last connection's jobs run before the flush too, so that what they send goes with it.
+  checkpoint();
   return true;
 }
 
