@@ -286,8 +286,9 @@ function fail(reason) {
   const error = new Error(`The reactor failed: ${reason}`);
   state.native.shutdown();
   state.failure = error;
-  const connections = reactor.forgetAll();
   const servers = [...state.listeners.values()];
+  for (const server of servers) server._listClients();
+  const connections = reactor.forgetAll();
   state.listeners.clear();
   for (const connection of connections) process.nextTick(() => connection._onFailed());
   for (const server of servers) process.nextTick(() => server._onFailed(error));
