@@ -28,7 +28,6 @@ mod inline;
 mod listener;
 mod opening;
 mod outgoing;
-mod raw;
 mod reading;
 mod session;
 mod silence;
@@ -40,6 +39,7 @@ mod timers;
 mod unfinished;
 mod upgrade;
 mod waiting;
+mod wishes;
 mod writing;
 
 use std::collections::{HashMap, VecDeque};
