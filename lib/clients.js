@@ -17,15 +17,44 @@ function track(server, ws) {
 }
 
 /**
- * The `clients` of a server that listens by itself, put together when somebody asks for them first: 70 bytes of each that nobody
- * asks for.
+ * Has a server keep a list of its clients, because somebody asks or because the table of connections will not tell them any more.
  *
  * @param {any} server
- * @returns {Set<any>} In the order in which they opened
+ * @returns {Set<any> | undefined} undefined without clientTracking
  */
-function clientsOf(server) {
-  const clients = reactor.state.connections.filter((connection) => connection?._order > 0 && connection._owner === server);
-  return new Set(clients.sort((a, b) => a._order - b._order));
+function list(server) {
+  if (server._clients === null) {
+    const clients = reactor.state.connections.filter((one) => one?._order > 0 && one._owner === server);
+    server._clients = new Set(clients.sort((one, other) => one._order - other._order));
+  }
+  return server._clients;
 }
 
-module.exports = { clientsOf, track };
+/** A list for each connection that opens is 70 bytes that most servers never look at. */
+const property = {
+  configurable: true,
+  enumerable: true,
+
+  /** @this {any} */
+  get() {
+    return list(this);
+  },
+
+  /** @this {any} @param {any} clients */
+  set(clients) {
+    this._clients = clients;
+  },
+};
+
+/**
+ * Gives a server its `clients`.
+ *
+ * @param {any} server
+ * @param {Set<any> | null} clients null: its connections are in the table
+ */
+function trackClients(server, clients) {
+  server._clients = clients;
+  Object.defineProperty(server, 'clients', property);
+}
+
+module.exports = { list, track, trackClients };

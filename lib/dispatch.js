@@ -19,6 +19,7 @@ const {
   IN_TEXT,
   OPENED_LISTENER,
 } = require('./constants');
+const { list } = require('./clients');
 const outbox = require('./outbox');
 const reactor = require('./reactor');
 
@@ -287,7 +288,7 @@ function fail(reason) {
   state.native.shutdown();
   state.failure = error;
   const servers = [...state.listeners.values()];
-  for (const server of servers) server._listClients();
+  for (const server of servers) list(server);
   const connections = reactor.forgetAll();
   state.listeners.clear();
   for (const connection of connections) process.nextTick(() => connection._onFailed());

@@ -1,6 +1,7 @@
 'use strict';
 
 const { inContext } = require('./async-context');
+const { list } = require('./clients');
 const {
   CLOSING,
   EMPTY_BUFFER,
@@ -318,8 +319,8 @@ function closed(ws, tag) {
  */
 function onClosed(ws, tag) {
   const mayWait = (ws._bits & TERMINATED) === 0;
-  // It is a client of its server until 'close', and the table of connections will not tell.
-  if (mayWait && (ws._bits & (PAUSED | HOLDING)) !== 0) ws._owner?._listClients();
+  // It is a client of its server until 'close'.
+  if (mayWait && ws._owner !== null && (ws._bits & (PAUSED | HOLDING)) !== 0) list(ws._owner);
   if ((ws._bits & STREAM) === 0) reactor.forget(ws._slot);
   ws._bits |= GONE;
   if (mayWait && (ws._bits & PAUSED) !== 0 && ws._readyState === OPEN) {

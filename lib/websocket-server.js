@@ -6,7 +6,7 @@ const { isIP } = require('node:net');
 
 const { ASK_ALWAYS, ASK_CONNECTIONS, ASK_REFUSED, IN_REQUEST } = require('./constants');
 const { capture, setContext } = require('./async-context');
-const { clientsOf, track } = require('./clients');
+const { list, track, trackClients } = require('./clients');
 const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
 const { ListenerServer } = require('./listener-server');
@@ -64,8 +64,8 @@ class WebSocketServer extends EventEmitter {
     this._removeListeners = null;
     this._listens = this.options.port != null; // by itself
     /** null until somebody looks, undefined if clients are not tracked. @type {Set<any> | null | undefined} */
-    this._clients = this._listens ? null : new Set();
-    if (!this.options.clientTracking) this._clients = undefined;
+    this._clients = undefined;
+    if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
     /** What stands for that listener. @type {any} */
     this._listener = null;
     this._server = /** @type {any} */ (undefined);
@@ -135,15 +135,6 @@ class WebSocketServer extends EventEmitter {
     new HttpUpgrade(this, request, socket, head, callback).finish(extensions, protocols, key);
   }
 
-  /** @returns {Set<any> | undefined} */
-  get clients() {
-    return this._clients === null ? (this._clients = clientsOf(this)) : this._clients;
-  }
-
-  set clients(clients) {
-    this._clients = clients;
-  }
-
   /** @returns {(req: any) => boolean} */
   get shouldHandle() {
     return /** @type {any} */ (this)._shouldHandle;
@@ -195,12 +186,7 @@ class WebSocketServer extends EventEmitter {
    */
   joined(ws) {
     this._connections++;
-    this.clients?.add(ws);
-  }
-
-  /** The table of connections will not tell them any more. */
-  _listClients() {
-    this._clients = this.clients;
+    list(this)?.add(ws);
   }
 
   /**
