@@ -3,7 +3,7 @@ import { once } from 'node:events';
 
 import test from 'ava';
 
-import { Child } from './helpers/child.mjs';
+import { Child, MEASURED } from './helpers/child.mjs';
 import { connect, wsClient } from './helpers/clients.mjs';
 import { WebSocketServer, startServer } from './helpers/impl.mjs';
 
@@ -57,19 +57,9 @@ test('z04: 64 MiB both ways, in fragments', async (t) => {
   for (let n = 0; n < times; n++) t.true(data.subarray(n * part.length, (n + 1) * part.length).equals(part));
 });
 
-/**
- * glibc learns from the first large block that is freed to take such blocks from its heaps, one for each thread, and a heap
- * shrinks from its top only: what it holds back then is its own. With a threshold that stays, memory is what is in use.
- */
-const WHAT_IS_IN_USE = { GLIBC_TUNABLES: 'glibc.malloc.mmap_threshold=131072' };
-
 /** A server in a process of its own, with connections that have each had an echo of `bytes`. */
 async function used(t, perMessageDeflate, connections, bytes) {
-  const child = new Child(t, 'compressing.mjs', [JSON.stringify(perMessageDeflate)], {
-    nodeArgs: ['--expose-gc'],
-    stdio: ['pipe', 'pipe', 'pipe'],
-    env: WHAT_IS_IN_USE,
-  });
+  const child = new Child(t, 'compressing.mjs', [JSON.stringify(perMessageDeflate)], MEASURED);
   const port = Number(await child.line(0));
   let line = 0;
   const rss = async () => {

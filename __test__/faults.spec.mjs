@@ -9,9 +9,10 @@ import { promisify } from 'node:util';
 
 import test from 'ava';
 
-import { Child } from './helpers/child.mjs';
+import { Child, MEASURED } from './helpers/child.mjs';
 import { frame, frames, nextEvents, openPair, wsClient } from './helpers/clients.mjs';
 import { isReference } from './helpers/impl.mjs';
+import { OWN_HOST } from './helpers/own-host.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
@@ -66,7 +67,7 @@ ownOnly('a text that is longer than a string can be is a Buffer like any other',
 
 // R09.
 onLinux('2000 connections that do nothing take little, no threads, and no more with time', async (t) => {
-  const server = new Child(t, 'crowded.mjs', [0], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const server = new Child(t, 'crowded.mjs', [0], MEASURED);
   const port = await server.line(0);
   const canary = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: false });
   await once(canary, 'open');
@@ -111,7 +112,7 @@ ownOnly('a listener that is not to keep the process alive does not', async (t) =
     const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
     server.on('listening', () => server._server.unref());
     process.on('exit', () => console.log('by itself'));`;
-  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-e', source], { timeout: 20_000 });
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-e', source], { timeout: 60_000 });
   t.deepEqual([stdout, stderr], ['by itself\n', '']);
 });
 
@@ -160,7 +161,7 @@ onLinux('the network goes down and comes back: connections and the listener go o
   }
   const fixture = fileURLToPath(new URL('fixtures/squeezed.mjs', import.meta.url));
   const words = [...namespace.slice(1), process.execPath, fixture];
-  const { stdout, stderr } = await promisify(execFile)(namespace[0], words, { timeout: 50_000 });
+  const { stdout, stderr } = await promisify(execFile)(namespace[0], words, { timeout: 60_000 });
   t.deepEqual([stdout, stderr], ['while it is down\na new one comes in\n', '']);
 });
 
@@ -168,7 +169,7 @@ onLinux('the network goes down and comes back: connections and the listener go o
 ownOnly('a port is served again as soon as its server has closed, whoever still is on it', async (t) => {
   let port = 0;
   for (let i = 0; i < 20; i++) {
-    const { server, ws, client } = await openPair(t, { port });
+    const { server, ws, client } = await openPair(t, { port, host: OWN_HOST });
     port = server.address().port;
     const closed = once(server, 'close');
     server.close();

@@ -134,7 +134,6 @@ test('503 when the server closes while verifyClient decides', async (t) => {
 
 // H19.
 test('no answer when the client has gone while verifyClient decides', async (t) => {
-  t.timeout(5000);
   const server = await startServer(t, {
     verifyClient: ({ req }, done) => {
       // Whichever of the two the implementation tells first.

@@ -43,9 +43,10 @@ ownOnly('a reply leaves with the turn of its message, other sends with their own
 });
 
 ownOnly('timers of the protocol run while nothing else does', async (t) => {
-  const server = await startServer(t, { reactors: 0, pingInterval: 20, handshakeTimeout: 40 });
-  const silent = await RawClient.connect(t, server.address().port);
+  const impatient = await startServer(t, { reactors: 0, handshakeTimeout: 40 });
+  const silent = await RawClient.connect(t, impatient.address().port);
   t.is(await silent.closed(), '');
+  const server = await startServer(t, { reactors: 0, pingInterval: 20 });
   const deaf = await RawClient.connect(t, server.address().port);
   const connected = once(server, 'connection');
   deaf.send(upgradeRequest());

@@ -9,6 +9,7 @@ import test from 'ava';
 import { connect, nextEvents, urlOf, wsClient } from './helpers/clients.mjs';
 import { open, start } from './helpers/http.mjs';
 import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
+import { OWN_HOST } from './helpers/own-host.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 const REACTORS = 3;
@@ -17,8 +18,8 @@ const CONNECTIONS = 2 * REACTORS + 1;
 const ownOnly = isReference ? test.skip : test;
 const linuxOnly = isReference || process.platform !== 'linux' ? test.skip : test;
 
-async function startMany(t) {
-  const server = await startServer(t, { reactors: REACTORS });
+async function startMany(t, options) {
+  const server = await startServer(t, { reactors: REACTORS, ...options });
   const pairs = [];
   while (pairs.length < CONNECTIONS) pairs.push(await connect(t, server));
   return { server, pairs };
@@ -70,9 +71,9 @@ ownOnly('what one turn sends to all arrives once at each, large payloads and cal
 });
 
 ownOnly('a server closes on all of them, and its port is free then', async (t) => {
-  const { server, pairs } = await startMany(t);
+  const { server, pairs } = await startMany(t, { host: OWN_HOST });
   const { port } = server.address();
-  const silent = await RawClient.connect(t, port);
+  const silent = await RawClient.connect(t, port, OWN_HOST);
   const closed = once(server, 'close');
   let done = false;
   closed.then(() => (done = true));
@@ -82,7 +83,7 @@ ownOnly('a server closes on all of them, and its port is free then', async (t) =
   client.send('open as before');
   t.is(String((await once(ws, 'message'))[0]), 'open as before');
   t.false(done);
-  const next = new WebSocketServer({ port, host: '127.0.0.1' });
+  const next = new WebSocketServer({ port, host: OWN_HOST });
   t.teardown(() => next.close());
   await once(next, 'listening');
   const ends = pairs.map((pair) => once(pair.client, 'close'));

@@ -4,7 +4,7 @@ import net from 'node:net';
 
 import test from 'ava';
 
-import { Child } from './helpers/child.mjs';
+import { Child, MEASURED } from './helpers/child.mjs';
 import { wsClient } from './helpers/clients.mjs';
 import { isReference } from './helpers/impl.mjs';
 import { upgradeRequest } from './helpers/raw-client.mjs';
@@ -16,7 +16,7 @@ const HEAD = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 1, 2, 3, 4]);
 const BODY = Buffer.alloc(MIB - 1);
 
 async function startCrowded(t, budget) {
-  const server = new Child(t, 'crowded.mjs', [budget], { stdio: ['pipe', 'pipe', 'pipe'] });
+  const server = new Child(t, 'crowded.mjs', [budget], MEASURED);
   const port = await server.line(0);
   let asked = 0;
   const report = async () => {

@@ -8,6 +8,7 @@ import test from 'ava';
 
 import { WebSocket, connect, frame, frames, openPair, openRaw, urlOf, wsClient } from './helpers/clients.mjs';
 import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
+import { OWN_HOST } from './helpers/own-host.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 const ownOnly = isReference ? test.skip : test;
@@ -157,7 +158,7 @@ test('close: waits for the clients, and tells once', async (t) => {
 });
 
 test('close: nobody can connect afterwards', async (t) => {
-  const server = await startServer(t);
+  const server = await startServer(t, { host: OWN_HOST });
   const url = urlOf(server);
   await new Promise((resolve) => {
     server.close(resolve);

@@ -91,16 +91,8 @@ export const shapes = {
     view: 'distribution',
   },
 
-  // More than may wait for JavaScript: 100 MB are under way.
-  blocked: {
-    text: '100 connections, 1 KiB, 1000 in flight, the event loop blocked for 5 s',
-    load: { mode: 'blocked', connections: 100, payload: 1024, binary: true, 'in-flight': 1000, hold: 5, timeout: 30 },
-    view: 'blocked',
-    task: 'blocked',
-    full: true,
-    rounds: 3,
-    candidates: ['ws', 'reactor'],
-  },
+  blocked: blocked(),
+  'blocked-unpinned': { ...blocked(), text: `${blocked().text}, all CPUs`, unpinned: true },
   'idle-1000': full(idle(1000)),
   // As many as a limit of 20,000 open files allows; one round is enough to compare with the others.
   'idle-19000': { ...full(idle(19_000), NODE), rounds: 1 },
@@ -171,6 +163,24 @@ function full(shape, candidates = shape.candidates) {
 function unpinned(connections, payload, inFlight) {
   const shape = full(echo(connections, payload, inFlight), NODE_AND_INLINE);
   return { ...shape, text: `${shape.text}, all CPUs`, unpinned: true, view: 'throughput' };
+}
+
+/**
+ * More than may wait for JavaScript: 100 MB are under way. Pinned, the reactor has one CPU, and shares it with a thread that
+ * never rests.
+ *
+ * @returns {Shape}
+ */
+function blocked() {
+  return {
+    text: '100 connections, 1 KiB, 1000 in flight, the event loop blocked for 5 s',
+    load: { mode: 'blocked', connections: 100, payload: 1024, binary: true, 'in-flight': 1000, hold: 5, timeout: 30 },
+    view: 'blocked',
+    task: 'blocked',
+    full: true,
+    rounds: 3,
+    candidates: ['ws', 'reactor'],
+  };
 }
 
 /**

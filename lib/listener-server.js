@@ -2,6 +2,7 @@
 
 const EventEmitter = require('node:events');
 
+const { IN_REQUEST } = require('./constants');
 const { RawConnection } = require('./raw-connection');
 const reactor = require('./reactor');
 const { watchListeners } = require('./watched-listeners');
@@ -37,16 +38,24 @@ class ListenerServer extends EventEmitter {
   }
 
   /**
-   * The request of a connection has come.
+   * The request of a connection has come: OPEN or REQUEST.
    *
    * @param {number} slot
-   * @returns {any} The connection, if it was shown before
+   * @param {number} tag
+   * @returns {any} The connection, if it was shown before; null if whoever was shown it does not want it
    */
-  take(slot) {
+  take(slot, tag) {
     const connection = this._early.get(slot);
-    if (connection === undefined) this._count();
-    else this._early.delete(slot);
-    return connection;
+    if (connection === undefined) {
+      this._count();
+      return connection;
+    }
+    this._early.delete(slot);
+    const { socket } = connection;
+    // The reactor may have read the request before it knew. As in ws, one that is only ended may still be asked about.
+    if ((tag & 0xff) === IN_REQUEST ? !socket.destroyed : socket.writable) return connection;
+    socket.destroy();
+    return null;
   }
 
   /** @param {any} connection That has gone before its request came */

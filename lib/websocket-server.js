@@ -210,7 +210,8 @@ class WebSocketServer extends EventEmitter {
    * @param {number} start Where in it the payload begins
    */
   _onOpened(slot, tag, bytes, start) {
-    const early = this._listener.take(slot);
+    const early = this._listener.take(slot, tag);
+    if (early === null) return;
     if (this._context === null) this._show(slot, tag, bytes, start, early);
     else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start, early);
   }

@@ -1,12 +1,22 @@
-// Reads what a test runner printed and adds it up.
+// Reads what a test runner printed: adds it up, and finds the names of what failed.
 
 import { stripVTControlCharacters } from 'node:util';
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
+/**
+ * `failures`: what the runner said of each failed or unfinished test, its title first. One fault can have several of them,
+ * such as a test and its file.
+ * @typedef {Counts & { failures: string[] }} Result
+ */
 
 /** The one format in which every step and the whole run report. */
 export function formatCounts({ passed, failed, skipped }) {
   return `${passed} passed, ${failed} failed, ${skipped} skipped`;
+}
+
+/** The lines that name the failures of a step; `parseOwn` reads them. */
+export function formatFailures({ failures }, step) {
+  return failures.map((text) => `failed: ${step === undefined ? '' : `${step} › `}${text}`);
 }
 
 /** @param {Counts[]} list @returns {Counts} */
@@ -17,22 +27,29 @@ export function sum(list) {
 }
 
 /**
- * The counts of one step. A step that ended badly without a failed test, or ended without any count, is one failure.
- * @param {(output: string) => Counts | null} parse
- * @param {{ code: number, output: string }} result
- * @returns {Counts}
+ * The result of one step. A step that ended badly without a failed test, or ended without any count, is one failure.
+ * @param {(output: string) => Result | null} parse
+ * @param {{ code: number, output: string }} ended
+ * @returns {Result}
  */
-export function countsOf(parse, { code, output }) {
-  const counts = parse(withoutColors(output)) ?? { passed: 0, failed: 1, skipped: 0 };
-  if (code !== 0 && counts.failed === 0) counts.failed = 1;
-  return counts;
+export function resultOf(parse, { code, output }) {
+  const result = parse(withoutColors(output)) ?? { passed: 0, failed: 1, skipped: 0, failures: [] };
+  if (code !== 0 && result.failed === 0) result.failed = 1;
+  if (result.failed > 0 && result.failures.length === 0) result.failures.push(`no test named, exit code ${code}`);
+  return result;
 }
 
 /** `test result: ok. 5 passed; 0 failed; 1 ignored; ...`, once per test binary. */
 export function parseCargo(output) {
   const results = [...output.matchAll(/^test result: .*?(\d+) passed; (\d+) failed; (\d+) ignored;/gm)];
-  if (results.length === 0) return null;
-  return sum(results.map(([, passed, failed, skipped]) => ({ passed: +passed, failed: +failed, skipped: +skipped })));
+  const failures = titles(output, /^test (.+) \.\.\. FAILED$/gm);
+  const ended = new Set(titles(output, /^test (.+) \.\.\. /gm));
+  for (const title of titles(output, /^test (.+) has been running for over 60 seconds$/gm)) {
+    if (!ended.has(title)) failures.push(`${title} (did not end)`);
+  }
+  if (results.length === 0) return failures.length === 0 ? null : { passed: 0, failed: 1, skipped: 0, failures };
+  const counts = sum(results.map(([, passed, failed, skipped]) => ({ passed: +passed, failed: +failed, skipped: +skipped })));
+  return { ...counts, failures };
 }
 
 /**
@@ -40,16 +57,19 @@ export function parseCargo(output) {
  * test that hangs.
  */
 export function parseAva(output) {
-  const count = (pattern) => [...output.matchAll(pattern)].length;
-  const pending = /^\s*(\d+) tests? remained pending after a timeout/m.exec(output);
+  // A cross without brackets is about a whole file: it crashed, or has no tests.
+  const failures = [
+    ...titles(output, /^\s*[✘×] (?:\[fail\]: )?(.+)/gm),
+    ...titles(output, /^\s*((?:Uncaught exception|Unhandled rejection) in .+)/gm),
+  ];
+  const pending = titles(output, /^\s*(?:◌|\( \)) (.+)/gm);
   const counts = {
-    passed: count(/^\s*[✔√] /gm),
-    // A cross without brackets is about a whole file: it crashed, or has no tests.
-    failed:
-      count(/^\s*[✘×] /gm) + count(/^\s*(Uncaught exception|Unhandled rejection) in /gm) + Number(pending?.[1] ?? 0),
-    skipped: count(/^\s*- \[(skip|todo)\] /gm),
+    passed: titles(output, /^\s*[✔√] (.+)/gm).length,
+    failed: failures.length + pending.length,
+    skipped: titles(output, /^\s*- \[(?:skip|todo)\] (.+)/gm).length,
   };
-  return counts.passed + counts.failed + counts.skipped === 0 ? null : counts;
+  if (counts.passed + counts.failed + counts.skipped === 0) return null;
+  return { ...counts, failures: [...failures, ...pending.map((title) => `${title} (did not end)`)] };
 }
 
 /** The summary of `node --test` with its reporter `spec`. */
@@ -57,15 +77,21 @@ export function parseNodeTest(output) {
   const lines = [...output.matchAll(/^ℹ (pass|fail|cancelled|skipped|todo) (\d+)$/gm)];
   if (lines.length === 0) return null;
   const { pass, fail, cancelled, skipped, todo } = Object.fromEntries(lines.map(([, name, count]) => [name, +count]));
-  return { passed: pass, failed: fail + cancelled, skipped: skipped + todo };
+  // The names come once more below this title, each after the place of its test.
+  const failures = titles(output.split(/^✖ failing tests:$/m).at(1) ?? '', /^✖ (.+)/gm);
+  return { passed: pass, failed: fail + cancelled, skipped: skipped + todo, failures };
 }
 
-/** A last line in our own format, from the runners of this repository. */
+/** A last line in our own format, from the runners of this repository, and `failed:` lines before it. */
 export function parseOwn(output) {
   const lines = [...output.matchAll(/^(\d+) passed, (\d+) failed, (\d+) skipped$/gm)];
   if (lines.length === 0) return null;
   const [, passed, failed, skipped] = lines.at(-1);
-  return { passed: +passed, failed: +failed, skipped: +skipped };
+  return { passed: +passed, failed: +failed, skipped: +skipped, failures: titles(output, /^failed: (.+)/gm) };
+}
+
+function titles(output, pattern) {
+  return [...output.matchAll(pattern)].map(([, title]) => title.trimEnd());
 }
 
 function withoutColors(text) {

@@ -1,7 +1,7 @@
 // npm run test:miri: the two places with unsafe code below the binding, under Miri. Needs a nightly toolchain with Miri;
 // without one it says so and counts as skipped.
 
-import { countsOf, formatCounts, parseCargo } from './counts.mjs';
+import { formatCounts, formatFailures, parseCargo, resultOf, sum } from './counts.mjs';
 import { run } from './run.mjs';
 
 const SUITES = [
@@ -14,18 +14,17 @@ if (missing !== 0) {
   console.log('no nightly toolchain with Miri: rustup toolchain install nightly --component miri');
   console.log('0 passed, 0 failed, 1 skipped');
 } else {
-  const counts = { passed: 0, failed: 0, skipped: 0 };
+  const results = [];
   for (const suite of SUITES) {
-    const result = await run('cargo', ['+nightly', 'miri', 'test', '--lib', ...suite], {
+    const ended = await run('cargo', ['+nightly', 'miri', 'test', '--lib', ...suite], {
       capture: true,
       // The tests may read the clock and files; Miri forbids both by default.
       env: { MIRIFLAGS: '-Zmiri-disable-isolation' },
     });
-    const { passed, failed, skipped } = countsOf(parseCargo, result);
-    counts.passed += passed;
-    counts.failed += failed;
-    counts.skipped += skipped;
+    results.push(resultOf(parseCargo, ended));
   }
-  console.log(formatCounts(counts));
-  process.exitCode = counts.failed > 0 ? 1 : 0;
+  for (const result of results) for (const line of formatFailures(result)) console.log(line);
+  const total = sum(results);
+  console.log(formatCounts(total));
+  process.exitCode = total.failed > 0 ? 1 : 0;
 }

@@ -9,7 +9,7 @@ import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
 import { delimiter, dirname, join } from 'node:path';
 
-import { countsOf, formatCounts, parseAva, sum } from './counts.mjs';
+import { formatCounts, formatFailures, parseAva, resultOf, sum } from './counts.mjs';
 import { npm, root, run } from './run.mjs';
 import { setup } from './setup.mjs';
 
@@ -22,17 +22,18 @@ for (const version of wanted.length > 0 ? wanted : VERSIONS) results.push(await 
 
 console.log('');
 for (const { name, ...counts } of results) console.log(`${name.padEnd(14)} ${formatCounts(counts)}`);
+for (const result of results) for (const line of formatFailures(result, result.name)) console.log(line);
 const total = sum(results);
 console.log(formatCounts(total));
 process.exitCode = total.failed > 0 ? 1 : 0;
 
 async function testOn(version) {
   const node = await install(version);
-  if (node === null) return { name: `node ${version}`, passed: 0, failed: 1, skipped: 0 };
+  if (node === null) return { name: `node ${version}`, passed: 0, failed: 1, skipped: 0, failures: ['not installed'] };
   const name = `node ${execFileSync(node, ['--version'], { encoding: 'utf8' }).trim()}`;
   const env = { PATH: `${dirname(node)}${delimiter}${process.env.PATH}` };
-  const result = await run(node, ['node_modules/ava/entrypoints/cli.mjs'], { env, capture: true });
-  return { name, ...countsOf(parseAva, result) };
+  const ended = await run(node, ['node_modules/ava/entrypoints/cli.mjs'], { env, capture: true });
+  return { name, ...resultOf(parseAva, ended) };
 }
 
 /** The path of a Node of that version, installed on first use; null when npm has none for this platform. */

@@ -1,4 +1,5 @@
-// npm test: every layer from the bottom up, then what stands on all of them. The last line has the counts.
+// npm test: every layer from the bottom up, then what stands on all of them. The last lines name what failed; the very last
+// has the counts.
 //
 //   npm test                      everything
 //   npm test -- engine ava        only these steps
@@ -6,7 +7,7 @@
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
 
-import { countsOf, formatCounts, parseCargo, parseOwn, parseAva, sum } from './counts.mjs';
+import { formatCounts, formatFailures, parseAva, parseCargo, parseOwn, resultOf, sum } from './counts.mjs';
 import { root, run, tool } from './run.mjs';
 import { setup } from './setup.mjs';
 import { LOOM_ENV, loomArguments } from './loom.mjs';
@@ -42,15 +43,16 @@ const results = [];
 for (const step of STEPS) {
   if (wanted.length > 0 && !wanted.includes(step.name)) continue;
   const started = Date.now();
-  const result = await step.start();
-  if (result === null) continue;
-  results.push({ name: step.name, seconds: (Date.now() - started) / 1000, ...countsOf(step.parse, result) });
+  const ended = await step.start();
+  if (ended === null) continue;
+  results.push({ name: step.name, seconds: (Date.now() - started) / 1000, ...resultOf(step.parse, ended) });
 }
 
 console.log('');
 for (const { name, seconds, ...counts } of results) {
   console.log(`${name.padEnd(10)} ${formatCounts(counts)} in ${seconds.toFixed(0)} s`);
 }
+for (const result of results) for (const line of formatFailures(result, result.name)) console.log(line);
 const total = sum(results);
 console.log(formatCounts(total));
 process.exitCode = total.failed > 0 ? 1 : 0;

@@ -90,9 +90,9 @@ async function testWay(wstest, way) {
   const missing = missingCases(cases, verdicts, code);
   printSections(verdicts);
   for (const { id, behavior, behaviorClose, reportfile } of bad) {
-    console.log(`case ${id}: ${behavior}, close ${behaviorClose} (${join(reports, reportfile)})`);
+    console.log(`failed: case ${id}: ${behavior}, close ${behaviorClose} (${join(reports, reportfile)})`);
   }
-  if (missing) console.log(missing);
+  if (missing) console.log(`failed: ${missing}`);
   console.log(`autobahn: ${verdicts.length} cases against ${agent} in ${seconds} s`);
   return { passed: verdicts.length - bad.length, failed: bad.length + (missing ? 1 : 0) };
 }

@@ -3,6 +3,7 @@ import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
 import { Duplex } from 'node:stream';
+import { setImmediate as turn } from 'node:timers/promises';
 
 import { Peer } from './peer.mjs';
 import { show } from './show.mjs';
@@ -127,6 +128,22 @@ export class Context {
   async open(options, { onConnection, request, early, events } = {}) {
     const listening = await this.listen(options);
     return { ...listening, ...(await this.join(listening, { onConnection, request, early, events })) };
+  }
+
+  /** Until whatever is under way has arrived: what goes to and fro behind it has, and whoever reads has had turns to. */
+  async settle() {
+    const server = net.createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1');
+    await once(server, 'listening');
+    const socket = net.connect(server.address().port, '127.0.0.1');
+    this.teardown(() => {
+      server.close();
+      socket.destroy();
+    });
+    for (let i = 0; i < 20; i++) {
+      socket.write('x');
+      await once(socket, 'data');
+      await turn();
+    }
   }
 
   /** A further connection to a server. */

@@ -7,7 +7,7 @@ const require = createRequire(import.meta.url);
 export const IMPLEMENTATIONS = { ws: require('ws'), ours: require('../../lib/index.js') };
 
 /** Milliseconds after which a scenario hangs. */
-const DEADLINE = 20_000;
+const DEADLINE = 60_000;
 
 /** A section of the contract. */
 export function section(name) {

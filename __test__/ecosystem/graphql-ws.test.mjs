@@ -105,7 +105,7 @@ test('graphql-ws/use/ws on a port of its own', async (t) => {
 
 test('graphql-ws: keep-alive: pings, and the end of a client that does not answer', async (t) => {
   const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
-  const disposable = useServer({ schema }, wss, 250);
+  const disposable = useServer({ schema }, wss, 1000);
   t.after(() => disposable.dispose());
   await once(wss, 'listening');
   const url = `ws://127.0.0.1:${wss.address().port}`;

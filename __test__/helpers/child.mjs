@@ -7,6 +7,17 @@ import { fileURLToPath } from 'node:url';
 import { frame } from './clients.mjs';
 import { upgradeRequest } from './raw-client.mjs';
 
+/**
+ * For a child whose memory is measured: what is in use, not what is kept for later. V8's young generation grows with the garbage
+ * of a moment, up to 16 MiB and more. glibc learns from the first large block that is freed to take such blocks from its
+ * heaps, one for each thread, and a heap shrinks from its top only.
+ */
+export const MEASURED = {
+  nodeArgs: ['--expose-gc', '--max-semi-space-size=1'],
+  stdio: ['pipe', 'pipe', 'pipe'],
+  env: { GLIBC_TUNABLES: 'glibc.malloc.mmap_threshold=131072' },
+};
+
 /** A fixture that runs as a child; killed at the end of the test should it still be there. */
 export class Child {
   #stdout = '';

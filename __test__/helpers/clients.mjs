@@ -11,7 +11,8 @@ export const { WebSocket } = implementation;
 export const wsClient = createRequire(import.meta.url)('ws').WebSocket;
 
 export function urlOf(server) {
-  return `ws://127.0.0.1:${server.address().port}`;
+  const { address, port } = server.address();
+  return `ws://${address}:${port}`;
 }
 
 /** A server with the given options and the two ends of a connection to it. */

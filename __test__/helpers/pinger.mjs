@@ -15,11 +15,11 @@ export class Pinger {
   #socket;
   #sentAt = 0;
 
-  /** Connected to `/echo`; with `inFlight` it keeps one message under way. */
-  static async connect(t, port, inFlight) {
+  /** Connected to a path that echoes; with `inFlight` it keeps one message under way. */
+  static async connect(t, port, inFlight, path = '/echo') {
     const socket = net.connect({ port, host: '127.0.0.1', noDelay: true });
     t.teardown(() => socket.destroy());
-    socket.write(upgradeRequest({ line: 'GET /echo HTTP/1.1' }));
+    socket.write(upgradeRequest({ line: `GET ${path} HTTP/1.1` }));
     await once(socket, 'data');
     const pinger = new Pinger(socket);
     if (inFlight) socket.write(frame(2, 'x'));
@@ -43,6 +43,11 @@ export class Pinger {
       this.echoes++;
       this.#socket.write(frame(2, 'x'));
     }
+  }
+
+  /** Resolves when `isEnough()`, which is asked again after each answer. */
+  async until(isEnough) {
+    while (!isEnough()) await once(this.#socket, 'data');
   }
 
   /** Sends a ping, unless one is under way. */

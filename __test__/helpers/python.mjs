@@ -15,7 +15,8 @@ const python = join(folder, process.platform === 'win32' ? 'Scripts/python.exe' 
 export async function pythonWithWebsockets() {
   try {
     if (!existsSync(python)) await run(process.platform === 'win32' ? 'python' : 'python3', ['-m', 'venv', folder]);
-    if (!(await imports())) await run(python, ['-m', 'pip', 'install', '--quiet', `websockets==${VERSION}`]);
+    const install = ['-m', 'pip', 'install', '--quiet', '--timeout', '10', '--retries', '1', `websockets==${VERSION}`];
+    if (!(await imports())) await run(python, install);
     return { python };
   } catch (error) {
     return { why: `no Python with websockets: ${error.message.split('\n')[0]}` };

@@ -11,8 +11,8 @@ export class RawClient {
   #isClosed = false;
 
   /** A client connected to the given port of the loopback, which the end of the test destroys. */
-  static async connect(t, port) {
-    const socket = net.connect({ port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true });
+  static async connect(t, port, host = '127.0.0.1') {
+    const socket = net.connect({ port, host, noDelay: true, allowHalfOpen: true });
     t.teardown(() => socket.destroy());
     await once(socket, 'connect');
     return new RawClient(socket);

@@ -71,8 +71,8 @@ pub struct ReactorConfig {
     pub connection_mark: usize,
     /// The same for all connections together, with the memory that carries it and with unfinished messages. Above it only
     /// connections below [`SMALL_ALLOWANCE`] are read, so that a quiet peer's ping is still answered, and no new ones are
-    /// accepted. Unfinished messages count only while the consumer has something to take, which is what lifts the
-    /// pressure. Default: 64 MiB.
+    /// accepted. Of pings and pongs alone 64 KiB may wait, out of a sixteenth of this that all have in common. Unfinished
+    /// messages count only while the consumer has something to take, which is what lifts the pressure. Default: 64 MiB.
     pub total_mark: usize,
     /// Bytes that unfinished messages of all connections may take together; above it those who keep [`SMALL_ALLOWANCE`] of
     /// one wait for each other, see `unfinished.rs`. Default: 256 MiB.
@@ -130,8 +130,16 @@ pub enum Spin {
 /// total mark.
 pub const SMALL_ALLOWANCE: usize = 16 << 10;
 
+/// As `SMALL_ALLOWANCE`, of a connection of which nothing but pings and pongs waits to be taken: what goes beyond that
+/// allowance comes out of a reserve that all of them have in common. 64 KiB.
+pub(super) const CONTROL_ALLOWANCE: usize = 64 << 10;
+/// That reserve is so many times smaller than the total mark.
+pub(super) const CONTROL_RESERVE: usize = 16;
+
 /// Bytes read from one connection before the others get their turn.
 pub(super) const READ_BUDGET: usize = 128 << 10;
+/// Who has wanted less of a share than this is read before those who wanted more. 32 KiB.
+pub(super) const MODEST: usize = 32 << 10;
 /// Bytes read from all connections before commands, timers and the consumer get theirs: what stays in a core's L2 cache.
 pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
 /// What is left of an allowance is not read when it is less than this: a read that brings little costs as much. 1 KiB.

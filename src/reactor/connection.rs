@@ -41,6 +41,8 @@ pub(super) struct Connection {
     pub(super) dirty: bool,
     /// On the reactor's list of connections to read further.
     pub(super) queued: bool,
+    /// It wanted much of its last share of a turn.
+    pub(super) greedy: bool,
     /// The consumer does not want to be given more.
     pub(super) paused: bool,
     /// Not read because the consumer has too much undrained; on the list of those.
@@ -65,6 +67,8 @@ pub(super) struct Connection {
     pub(super) pending_pongs: u32,
     /// Undrained inbound bytes, records included.
     pub(super) held: usize,
+    /// Not only those of pings and pongs.
+    pub(super) holds_data: bool,
     /// Bytes read since the connection was accepted or adopted.
     pub(super) received: u64,
     /// Bytes queued by the consumer's sends since the connection opened.
@@ -140,6 +144,7 @@ impl Connection {
             blocked: false,
             dirty: false,
             queued: false,
+            greedy: false,
             paused: false,
             starved: false,
             ended: false,
@@ -153,6 +158,7 @@ impl Connection {
             high: false,
             pending_pongs: 0,
             held: 0,
+            holds_data: false,
             received: 0,
             accepted: 0,
             deferred: None,

@@ -20,16 +20,12 @@ use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 use super::connection::Connection;
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
+use super::giving_way::GivingWay;
 use super::opening::{Opening, Verdict};
 use super::session::Session;
-use super::spin::processors;
 
 /// From this size on an assembled message crosses as it is; a smaller one is copied to the others of its batch.
 const LARGE: usize = 64 << 10;
-
-/// A thread that shares its only CPU with the consumer's gives way to it after this many bytes, while they are in the cache. Left
-/// to itself the scheduler lets it go on for milliseconds.
-const WORTH_GIVING_WAY: usize = 16 << 10;
 
 /// Handshakes that pass the native checks need a decision (a hook is set).
 pub const ASK_ACCEPTED: u32 = 1;
@@ -90,27 +86,36 @@ pub struct Forward {
     total_mark: usize,
     /// Some record refers to bytes of the read under way.
     retained: bool,
-    gives_way: bool,
+    pub(super) giving_way: GivingWay,
 }
 
 impl Forward {
     /// `ring` is called when the other thread must be told that batches wait: at most once until it has answered.
     /// `total_mark`: bytes not yet taken, of all connections, above which reading is cut down.
     pub fn new(link: Arc<Link>, total_mark: usize, ring: Box<dyn FnMut() + Send>) -> Self {
-        Self { link, batch: Box::new(Batch::new()), ring, total_mark, retained: false, gives_way: false }
+        Self {
+            link,
+            batch: Box::new(Batch::new()),
+            ring,
+            total_mark,
+            retained: false,
+            giving_way: GivingWay::never(),
+        }
     }
 
     /// The same in a thread of its own, which gives way to the consumer's where both have but one CPU.
     #[must_use]
     pub fn in_thread(self) -> Self {
-        Self { gives_way: processors() == 1, ..self }
+        Self { giving_way: GivingWay::on_one_cpu(), ..self }
     }
 
     fn publish(&mut self) {
-        let gives_way = self.gives_way && self.batch.used >= WORTH_GIVING_WAY;
+        let gives_way = self.giving_way.is_due(self.batch.used, self.link.inbox.weight());
         let full = std::mem::replace(&mut self.batch, Box::new(Batch::hollow()));
         let (empty, ring) = self.link.inbox.publish(full);
         self.batch = empty;
+        // Before it is told, for then it may run at once, and take it.
+        self.giving_way.handed_over(self.link.inbox.weight());
         if ring {
             (self.ring)();
         }
@@ -151,7 +156,10 @@ impl Forward {
             }
         };
         let weight = len + size_of::<Record>();
-        session.hold(weight);
+        match kind {
+            IN_PING | IN_PONG => session.hold_control(weight),
+            _ => session.hold(weight),
+        }
         self.batch.charge(slot, generation, u32::try_from(weight).unwrap_or(u32::MAX), 1);
     }
 

@@ -5,9 +5,9 @@
 
 use std::time::{Duration, Instant};
 
+use super::Reactor;
 use super::consumer::Consumer;
 use super::handle::Command;
-use super::{Reactor, config};
 
 /// When a reactor wants its next turn, if no socket gives it one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -76,7 +76,7 @@ impl<C: Consumer> Reactor<C> {
 
     fn between_turns(&mut self, step: impl FnOnce(&mut Self)) {
         self.work.now = Instant::now();
-        self.turn_budget = config::TURN_BUDGET;
+        self.begin_reading();
         self.work.compression.begin_turn();
         step(self);
         self.on_deferred();

@@ -4,7 +4,8 @@
 //! [`Forward`] when they are to cross to another one.
 //!
 //! ```text
-//! serve_commands -> wait -> serve_commands -> on_events: accept, read -> on_timers -> flush -> on_turn_end
+//! serve_commands -> wait -> serve_commands
+//! -> on_modest -> on_events: accept, read -> on_greedy -> on_timers -> flush -> on_turn_end
 //! ```
 
 #![deny(unsafe_code)]
@@ -21,6 +22,7 @@ mod deferred;
 mod deflating;
 mod forward;
 mod frames;
+mod giving_way;
 mod group;
 mod handle;
 mod handler;
@@ -29,6 +31,7 @@ mod listener;
 mod opening;
 mod outgoing;
 mod reading;
+mod ready;
 mod session;
 mod silence;
 mod socket;
@@ -74,6 +77,7 @@ use group::Seat;
 use handle::Shared;
 use listener::Listener;
 use outgoing::Pool;
+use ready::Ready;
 use session::Work;
 pub use spin::Spinner;
 use timers::Timers;
@@ -97,6 +101,8 @@ pub struct Reactor<C: Consumer> {
     stopping: bool,
     /// Bytes that may still be read in this turn.
     turn_budget: usize,
+    /// As many of those are kept for greedy connections.
+    reserved: usize,
 }
 
 /// Tokens above all slots.
@@ -130,8 +136,9 @@ impl<C: Consumer> Reactor<C> {
             expired: VecDeque::new(),
             pool: Pool::default(),
             dirty: Vec::new(),
-            ready: Vec::new(),
+            ready: Ready::default(),
             starved: Vec::new(),
+            reserve_used: 0,
             doomed: Vec::new(),
             unfinished: Unfinished::new(config.unfinished_mark, config.unfinished_patience),
             opened: false,
@@ -152,6 +159,7 @@ impl<C: Consumer> Reactor<C> {
             starving: false,
             stopping: false,
             turn_budget: config::TURN_BUDGET,
+            reserved: 0,
         })
     }
 
@@ -195,13 +203,14 @@ impl<C: Consumer> Reactor<C> {
             return Ok(());
         }
         self.wait(timeout)?;
-        self.turn_budget = config::TURN_BUDGET;
+        self.begin_reading();
         self.work.compression.begin_turn();
         // Those who waited come first, or those who came would use the budget up.
         self.on_deferred();
         self.serve_commands();
-        self.on_ready();
+        self.on_modest();
         self.on_events();
+        self.on_greedy();
         self.on_timers();
         self.end_turn();
         Ok(())
@@ -291,12 +300,16 @@ impl<C: Consumer> Reactor<C> {
             connection.readable = true;
             connection.hung_up |= closed;
             connection.dead |= event.is_error();
-            // Those on the list have had their share of this turn.
             connection.urgent |= event.is_priority();
-            if !connection.queued {
-                let to_end = closed || connection.urgent;
-                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
+            // Who is on a list is read when it is his turn, and so are the greedy.
+            if connection.queued {
+                return;
             }
+            if connection.greedy {
+                return self.read_later(slot);
+            }
+            let to_end = closed || connection.urgent;
+            self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
         }
     }
 

@@ -3,7 +3,8 @@
 use std::io::ErrorKind;
 
 use super::config::{
-    COMPRESSED_READ_SIZE, READ_BUDGET, READ_SIZE, SMALL_ALLOWANCE, SMALLEST_READ, TIMER_BUDGET,
+    COMPRESSED_READ_SIZE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MODEST, READ_BUDGET, READ_SIZE,
+    SMALL_ALLOWANCE, SMALLEST_READ, TIMER_BUDGET,
 };
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
@@ -37,7 +38,7 @@ impl<C: Consumer> Reactor<C> {
         let mut begun = Begun::default();
         while let Some(allowed) = self.allowance(slot) {
             let compressed = self.connections.get_mut(slot).is_some_and(|c| c.may_inflate());
-            let most = if budget == 0 || self.turn_budget == 0 {
+            let most = if budget == 0 || self.is_turn_over() {
                 // A short read more costs less than to assemble the frame, now and from what the next turn brings.
                 begun.missing
             } else {
@@ -45,14 +46,14 @@ impl<C: Consumer> Reactor<C> {
             };
             if most == 0 {
                 self.assemble(slot, begun);
-                return self.read_later(slot);
+                return self.read_on(slot, READ_BUDGET - budget);
             }
             let room = self.consumer.spare(most.min(allowed));
             let asked = room.len();
             if asked == 0 {
                 // Reading nothing would look like the peer's end.
                 self.assemble(slot, begun);
-                return self.read_later(slot);
+                return self.read_on(slot, READ_BUDGET);
             }
             let Some(connection) = self.connections.get_mut(slot) else { return };
             match read_once(connection, room) {
@@ -69,7 +70,7 @@ impl<C: Consumer> Reactor<C> {
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
                     if received && len < asked && !to_end && socket::SHORT_READ_IS_LAST {
-                        return self.drained(slot);
+                        return self.drained(slot, READ_BUDGET - budget);
                     }
                 }
                 ReadEnd::Eof => {
@@ -78,7 +79,7 @@ impl<C: Consumer> Reactor<C> {
                     return self.on_eof(slot);
                 }
                 ReadEnd::Empty => {
-                    connection.readable = false;
+                    self.drained(slot, READ_BUDGET - budget);
                     break;
                 }
                 ReadEnd::Dead => {
@@ -95,25 +96,6 @@ impl<C: Consumer> Reactor<C> {
         if begun.len > 0 {
             self.on_bytes(slot, begun.len, 0, false);
         }
-    }
-
-    /// Goes on with the connections whose turn was over before their data was.
-    pub(super) fn on_ready(&mut self) {
-        let mut waiting = std::mem::take(&mut self.work.ready).into_iter();
-        while self.turn_budget > 0
-            && let Some(slot) = waiting.next()
-        {
-            if let Some(connection) = self.connections.get_mut(slot) {
-                connection.queued = false;
-                // An end that came while it waited has had its event; one that comes from now on will have its own.
-                let to_end = connection.hung_up || connection.urgent;
-                self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
-            }
-        }
-        // Whom the turn's budget did not reach is first in the next, before those that it did reach: a few floods
-        // would use it up again and again.
-        let served = std::mem::replace(&mut self.work.ready, waiting.collect());
-        self.work.ready.extend(served);
     }
 
     /// As `read`. While the consumer decides about the handshake nothing is read: then it is told here of the peer's end.
@@ -159,8 +141,12 @@ impl<C: Consumer> Reactor<C> {
             let id = ConnectionId { slot: credit.slot, generation: credit.generation };
             if let Some(connection) = connections.get(id) {
                 connection.held = connection.held.saturating_sub(credit.bytes as usize);
+                connection.holds_data &= connection.held > 0;
             }
         });
+        if self.work.reserve_used > 0 && !self.consumer.is_pressed(self.work.unfinished.bytes()) {
+            self.work.reserve_used = 0;
+        }
         if !self.starving {
             return;
         }
@@ -237,6 +223,12 @@ impl<C: Consumer> Reactor<C> {
             if left >= SMALLEST_READ && (pressed || connection.held < self.config.connection_mark) {
                 return Some(left);
             }
+            // Who does no more than ping is not why memory runs out, as long as it is little at a time.
+            let reserve = self.config.total_mark / CONTROL_RESERVE;
+            let only_pings = !connection.holds_data && connection.engine.buffered() == 0;
+            if only_pings && connection.held < CONTROL_ALLOWANCE && self.work.reserve_used < reserve {
+                return Some(SMALLEST_READ);
+            }
         } else if connection.held < self.config.connection_mark {
             return Some(usize::MAX);
         }
@@ -248,14 +240,28 @@ impl<C: Consumer> Reactor<C> {
         None
     }
 
-    fn read_later(&mut self, slot: u32) {
+    pub(super) fn read_later(&mut self, slot: u32) {
         let Some((mut session, _)) = self.session(slot) else { return };
         session.want_read();
     }
 
-    fn drained(&mut self, slot: u32) {
+    /// There is more than the connection's share of this turn, of which it has had so much.
+    fn read_on(&mut self, slot: u32, spent: usize) {
+        if spent == 0 {
+            return self.read_later(slot);
+        }
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        connection.greedy = spent >= MODEST;
+        if !std::mem::replace(&mut connection.queued, true) {
+            self.work.ready.push_served(slot, connection.greedy);
+        }
+    }
+
+    /// There is nothing more for now, behind so much of a share.
+    fn drained(&mut self, slot: u32, spent: usize) {
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.readable = false;
+            connection.greedy = spent >= MODEST;
         }
     }
 

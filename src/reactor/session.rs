@@ -10,12 +10,14 @@ use socket2::{SockRef, TcpKeepalive};
 use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind, PreparedFrame};
 
+use super::config::SMALL_ALLOWANCE;
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::deflating::Compression;
 use super::handler::{Bytes, Message, frame_kind};
 use super::opening::Opening;
 use super::outgoing::Pool;
+use super::ready::Ready;
 use super::socket;
 use super::timers::Timers;
 use super::unfinished::Unfinished;
@@ -33,10 +35,12 @@ pub(super) struct Work {
     pub(super) pool: Pool,
     /// Connections with something to write at the end of the turn.
     pub(super) dirty: Vec<u32>,
-    /// Connections whose reading goes on in the next turn.
-    pub(super) ready: Vec<u32>,
+    /// Connections that wait to be read.
+    pub(super) ready: Ready,
     /// Connections that are not read for want of credit.
     pub(super) starved: Vec<u32>,
+    /// What pings and pongs have taken of their reserve since there was no pressure.
+    pub(super) reserve_used: usize,
     /// Connections to be closed at the end of this step.
     pub(super) doomed: Vec<u32>,
     /// Unfinished frames and messages of all connections.
@@ -208,6 +212,15 @@ impl Session<'_> {
     /// Inbound bytes that the consumer has yet to take; above the mark the socket is not read.
     pub fn hold(&mut self, bytes: usize) {
         self.connection.held += bytes;
+        self.connection.holds_data = true;
+    }
+
+    /// The same, of a ping or pong.
+    pub fn hold_control(&mut self, bytes: usize) {
+        if !self.connection.holds_data && self.connection.held > SMALL_ALLOWANCE {
+            self.work.reserve_used += bytes;
+        }
+        self.connection.held += bytes;
     }
 
     /// Counts a consumer's send for `on_settled`: its bytes on the wire, queued or dropped.
@@ -274,7 +287,7 @@ impl Session<'_> {
     pub(super) fn want_read(&mut self) {
         if (self.connection.readable || self.connection.is_fed()) && !self.connection.queued {
             self.connection.queued = true;
-            self.work.ready.push(self.id.slot);
+            self.work.ready.push(self.id.slot, self.connection.greedy);
         }
     }
 

@@ -7,7 +7,7 @@ import { findChromium } from '../../../scripts/chromium.mjs';
 export async function launch(t) {
   // Chromium has no sandbox for root.
   const args = process.getuid?.() === 0 ? ['--no-sandbox'] : [];
-  const browser = await chromium.launch({ executablePath: findChromium(), args });
+  const browser = await chromium.launch({ executablePath: findChromium(), args, timeout: 0 });
   t.after(() => browser.close());
   return browser;
 }
@@ -16,6 +16,8 @@ export async function launch(t) {
 export async function openPage(t, browser, address) {
   const page = await browser.newPage({ ignoreHTTPSErrors: true });
   t.after(() => page.close());
+  // The test has a deadline of its own.
+  page.setDefaultTimeout(0);
   await page.addInitScript(install);
   await page.goto(address);
   return page;

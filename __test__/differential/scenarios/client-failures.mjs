@@ -3,6 +3,7 @@ import net from 'node:net';
 import { once } from 'node:events';
 
 import { frame } from '../../helpers/clients.mjs';
+import { OWN_HOST } from '../../helpers/own-host.mjs';
 import { section } from '../scenario.mjs';
 import { outcome } from '../show.mjs';
 import { accept, cleanHead, connect } from './client.mjs';
@@ -68,17 +69,17 @@ s.once("'unexpected-response' takes the answer over", async (c) => {
 
 s.once('nobody listens', async (c) => {
   const server = net.createServer();
-  server.listen(0, '127.0.0.1');
+  server.listen(0, OWN_HOST);
   await once(server, 'listening');
   const port = c.hidePort(server.address().port);
   server.close();
   await once(server, 'close');
-  const { closed } = connect(c, `ws://127.0.0.1:${port}`, NO_DEFLATE);
+  const { closed } = connect(c, `ws://${OWN_HOST}:${port}`, NO_DEFLATE);
   await closed;
 });
 
 s.once('a host that does not exist', async (c) => {
-  const { closed } = connect(c, 'ws://host.invalid', NO_DEFLATE);
+  const { closed } = connect(c, 'ws://no..host', NO_DEFLATE);
   await closed;
 });
 

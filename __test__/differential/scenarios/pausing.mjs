@@ -1,6 +1,5 @@
 // pause(), resume() and what the raw socket of a connection can do.
 import { once } from 'node:events';
-import { setImmediate as turn } from 'node:timers/promises';
 
 import { frame } from '../../helpers/clients.mjs';
 import { section } from '../scenario.mjs';
@@ -9,11 +8,6 @@ const s = section('pausing');
 export default s;
 
 const CLOSE = frame(8, Buffer.from([3, 232]));
-
-/** Enough turns of the event loop for whatever is under way. */
-const turns = async () => {
-  for (let i = 0; i < 20; i++) await turn();
-};
 
 s.all('isPaused', (c) =>
   c.session({}, async ({ ws, peer }) => {
@@ -30,7 +24,7 @@ s.all('a paused WebSocket gets nothing until resume()', (c) =>
   c.session({}, async ({ ws, peer }) => {
     ws.pause();
     await peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
-    await turns();
+    await c.settle();
     c.log('server', 'resume');
     ws.resume();
     await once(ws, 'message');
@@ -47,7 +41,7 @@ s.all('pause() inside a message handler: the rest of the chunk still comes', (c)
     await peer.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(1, 'c')]));
     await third;
     await peer.send(frame(1, 'd'));
-    await turns();
+    await c.settle();
     c.log('server', 'resume');
     ws.resume();
     await peer.send(CLOSE);
@@ -62,7 +56,7 @@ s.all('a paused WebSocket can send and be closed', (c) =>
     ws.close(1000);
     await peer.frames(2);
     await peer.send(CLOSE);
-    await turns();
+    await c.settle();
     ws.resume();
   }),
 );
@@ -71,7 +65,7 @@ s.all('a paused WebSocket and terminate()', (c) =>
   c.session({}, async ({ ws, peer }) => {
     ws.pause();
     await peer.send(frame(1, 'unread'));
-    await turns();
+    await c.settle();
     ws.terminate();
     c.log('server', ws.isPaused);
   }),
@@ -97,7 +91,7 @@ s.all('a paused WebSocket whose peer ends: close comes after resume()', (c) =>
     ws.pause();
     peer.send(frame(1, 'last'));
     peer.end();
-    await turns();
+    await c.settle();
     c.log('server', 'resume');
     ws.resume();
   }),
@@ -107,7 +101,7 @@ s.all('pause() in the connection handler', (c) =>
   c.session(
     {},
     async ({ ws }) => {
-      await turns();
+      await c.settle();
       c.log('server', 'resume');
       ws.resume();
     },

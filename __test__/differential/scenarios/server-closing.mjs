@@ -2,6 +2,7 @@
 import { once } from 'node:events';
 
 import { frame } from '../../helpers/clients.mjs';
+import { OWN_HOST } from '../../helpers/own-host.mjs';
 import { section } from '../scenario.mjs';
 import { outcome } from '../show.mjs';
 
@@ -85,11 +86,11 @@ s.over('port')('without tracking close does wait with a port', async (c) => {
 });
 
 s.over('port')('no connections are taken any more', async (c) => {
-  const { wss, port } = await c.listen();
+  const { wss, port } = await c.listen({ host: OWN_HOST });
   wss.close();
   await once(wss, 'close');
   const net = await import('node:net');
-  const [error] = await once(net.connect(port, '127.0.0.1'), 'error');
+  const [error] = await once(net.connect(port, OWN_HOST), 'error');
   c.log('peer', error.code);
 });
 

@@ -63,8 +63,8 @@ fn r06_with_40_descriptors() {
     clients.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
     let mut open = 0;
     let (begun, mut turns) = (Instant::now(), 0);
-    while let Some(rest) = Duration::from_millis(200).checked_sub(begun.elapsed()) {
-        reactor.run_once(Some(rest)).unwrap();
+    while open == 0 || begun.elapsed() < Duration::from_millis(200) {
+        reactor.run_once(Some(Duration::from_millis(200).saturating_sub(begun.elapsed()))).unwrap();
         open += seen.try_iter().count();
         turns += 1;
     }

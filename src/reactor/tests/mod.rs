@@ -33,4 +33,4 @@ use client::{Client, UPGRADE, bytes, frame};
 use server::{Script, Seen, Server, Setup};
 
 /// How long a test waits for what must come.
-const PATIENCE: Duration = Duration::from_secs(20);
+const PATIENCE: Duration = Duration::from_secs(60);

@@ -6,14 +6,17 @@ use std::time::{Duration, Instant};
 
 use super::bridge::{Js, forward};
 use super::*;
+use crate::bridge::batch::Record as BatchRecord;
 use crate::bridge::layout::*;
 use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::ReactorConfig;
-use crate::reactor::config::READ_BUDGET;
+use crate::reactor::config::{CONTROL_ALLOWANCE, CONTROL_RESERVE, READ_BUDGET, SMALLEST_READ};
+use crate::reactor::{Forward, Reactor, SMALL_ALLOWANCE};
 
-/// Writes numbered messages of 1000 bytes until the server takes no more for a while; returns how many, and what is
-/// missing of the last.
-fn fill(client: &mut Client) -> (u32, Vec<u8>) {
+/// Writes numbered messages of 1000 bytes until more than `least` bytes wait and the server takes no more for a while;
+/// returns how many, and what is missing of the last.
+fn fill(client: &mut Client, js: &Js, least: usize) -> (u32, Vec<u8>) {
+    let begun = Instant::now();
     client.0.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
     for n in 0_u32.. {
         assert!(n < 64_000, "nothing holds the peer back");
@@ -22,6 +25,10 @@ fn fill(client: &mut Client) -> (u32, Vec<u8>) {
         while at < message.len() {
             match client.0.write(&message[at..]) {
                 Ok(len) => at += len,
+                // It may not have had its turn.
+                Err(_stuck) if js.link.inbox.weight() <= least => {
+                    assert!(begun.elapsed() < PATIENCE, "it reads no more")
+                }
                 Err(_stuck) => {
                     client.0.set_write_timeout(Some(PATIENCE)).unwrap();
                     return (n + 1, message[at..].to_vec());
@@ -39,7 +46,7 @@ fn r11_above_the_connection_mark_nothing_is_read_and_nothing_is_lost() {
     let mut client = Client::open(js.address);
     js.opened(IN_OPEN);
     for _ in 0..3 {
-        let (count, rest) = fill(&mut client);
+        let (count, rest) = fill(&mut client, &js, mark / 2);
         let weight = js.link.inbox.weight();
         // Whole rooms are counted: one that is full, and one that has begun.
         assert!(weight > mark / 2 && weight < mark + READ_BUDGET + 2 * BATCH_BYTES, "{weight} bytes wait");
@@ -59,7 +66,7 @@ fn r11_above_the_total_mark_quiet_connections_are_still_read() {
     js.opened(IN_OPEN);
     let mut floods: Vec<Client> = (0..2).map(|_| Client::open(js.address)).collect();
     js.records(2);
-    let filled: Vec<_> = floods.iter_mut().map(fill).collect();
+    let filled: Vec<_> = floods.iter_mut().map(|flood| fill(flood, &js, 1_000_000)).collect();
     assert!(js.link.inbox.weight() > 1_000_000);
     assert!(js.link.inbox.weight() < 1_000_000 + 3 * READ_BUDGET + 200_000);
     // Nobody drains, and yet the ping of the quiet one is answered.
@@ -106,6 +113,94 @@ fn r11_under_pressure_nothing_is_accepted_and_unfinished_messages_stay_small() {
     while js.link.inbox.weight() <= opened {
         turn();
     }
+}
+
+/// Pings until one is not answered; returns how many were.
+fn ping(reactor: &mut Reactor<Forward>, client: &mut Client, slot: u32) -> usize {
+    for pongs in 0.. {
+        let held = reactor.connections.get_mut(slot).expect("open").held;
+        client.send("89 84 00000000 'ping'");
+        loop {
+            reactor.run_once(Some(Duration::from_millis(10))).unwrap();
+            let connection = reactor.connections.get_mut(slot).expect("open");
+            if connection.starved {
+                return pongs;
+            }
+            if connection.held > held {
+                break;
+            }
+        }
+        client.expect("8a 04 'ping'");
+    }
+    unreachable!("the loop has no end")
+}
+
+/// A reactor under pressure, for one room is more than its mark, and its first connection.
+fn pressed(total_mark: usize) -> (Js, Reactor<Forward>, Client) {
+    let (js, mut reactor) = forward(ReactorConfig { total_mark, ..ReactorConfig::default() });
+    let client = open(&js, &mut reactor);
+    (js, reactor, client)
+}
+
+fn open(js: &Js, reactor: &mut Reactor<Forward>) -> Client {
+    let mut client = Client::connect(js.address);
+    client.write(UPGRADE.as_bytes());
+    let before = js.link.inbox.weight();
+    while js.link.inbox.weight() == before {
+        reactor.run_once(Some(Duration::from_millis(10))).unwrap();
+    }
+    client.expect_text(client::SWITCHED);
+    client
+}
+
+fn give_all_back(js: &Js) {
+    while let Some(batch) = js.link.inbox.take() {
+        let _wakes_nobody = js.link.inbox.give_back(batch);
+    }
+}
+
+/// What a ping of four bytes is held for.
+const PING: usize = 4 + size_of::<BatchRecord>();
+
+#[test]
+fn r11_pings_are_answered_beyond_the_small_allowance_as_long_as_the_reserve_lasts() {
+    let (js, mut reactor, mut client) = pressed(100_000);
+    let slot = reactor.connections.slots()[0];
+    let reserve = 100_000 / CONTROL_RESERVE;
+    for _ in 0..2 {
+        let pongs = ping(&mut reactor, &mut client, slot);
+        let beyond = (pongs * PING).saturating_sub(SMALL_ALLOWANCE);
+        assert!(beyond >= reserve && beyond < reserve + 2 * PING, "{beyond} bytes");
+        // All is taken, so it is answered, and it all begins again.
+        give_all_back(&js);
+        while reactor.connections.get_mut(slot).expect("open").held != PING {
+            reactor.run_once(Some(Duration::from_millis(10))).unwrap();
+        }
+        client.expect("8a 04 'ping'");
+        give_all_back(&js);
+        reactor.run_once(Some(Duration::ZERO)).unwrap();
+        assert_eq!(reactor.connections.get_mut(slot).expect("open").held, 0);
+    }
+}
+
+#[test]
+fn r11_pings_of_one_connection_leave_something_of_the_reserve_to_others() {
+    let (_js, mut reactor, mut client) = pressed(BATCH_BYTES);
+    reactor.config.total_mark = CONTROL_RESERVE * CONTROL_ALLOWANCE;
+    let slot = reactor.connections.slots()[0];
+    let pongs = ping(&mut reactor, &mut client, slot);
+    let held = pongs * PING;
+    assert!((CONTROL_ALLOWANCE..CONTROL_ALLOWANCE + 2 * PING).contains(&held), "{held} bytes");
+}
+
+#[test]
+fn r11_who_sends_messages_too_has_no_part_in_the_reserve() {
+    let (_js, mut reactor, mut client) = pressed(100_000);
+    let slot = reactor.connections.slots()[0];
+    client.send("81 81 00000000 'a'");
+    let pongs = ping(&mut reactor, &mut client, slot);
+    let held = pongs * PING;
+    assert!(held > SMALL_ALLOWANCE - 2 * SMALLEST_READ && held < SMALL_ALLOWANCE, "{held} bytes");
 }
 
 /// Credit that comes between the look at the mark and the wish to be woken wakes nobody: the reactor has to look again.

@@ -13,8 +13,8 @@ const SOON: Duration = Duration::from_millis(60);
 #[test]
 fn after_the_ping_interval_a_ping_is_sent_and_after_another_the_connection_ended() {
     let server = Server::serve(ListenerConfig { ping_interval: SOON, ..ListenerConfig::default() });
-    let mut client = Client::open(server.address);
     let begun = Instant::now();
+    let mut client = Client::open(server.address);
     client.expect("89 00");
     assert!(begun.elapsed() >= SOON / 2);
     client.read_to_end();
@@ -24,15 +24,22 @@ fn after_the_ping_interval_a_ping_is_sent_and_after_another_the_connection_ended
 
 #[test]
 fn a_peer_that_answers_pings_stays() {
-    let server = Server::serve(ListenerConfig { ping_interval: SOON * 2, ..ListenerConfig::default() });
-    let mut client = Client::open(server.address);
+    let listener = ListenerConfig { ping_interval: SOON, ..ListenerConfig::default() };
+    let (mut reactor, address, seen) = server::reactor(Setup { listener, ..Setup::default() });
+    let mut client = Client::connect(address);
+    client.write(UPGRADE.as_bytes());
+    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
+    client.expect_text(client::SWITCHED);
+    client.0.set_nonblocking(true).unwrap();
     for _ in 0..3 {
+        // It answers before the next turn, however late that is.
+        turns::until(&mut reactor, |_| client.0.peek(&mut [0; 2]).is_ok_and(|len| len == 2));
         client.expect("89 00");
         client.send("8a 80 00000000");
-    }
-    server.opened();
-    for _ in 0..3 {
-        assert_eq!(server.next(), Seen::Pong(vec![]));
+        turns::until(&mut reactor, |reactor| {
+            assert_eq!(reactor.connections(), 1, "its answer had come");
+            seen.try_recv().is_ok_and(|(_, seen)| seen == Seen::Pong(vec![]))
+        });
     }
 }
 
@@ -40,8 +47,8 @@ fn a_peer_that_answers_pings_stays() {
 #[test]
 fn after_the_idle_timeout_the_connection_is_ended_without_a_ping() {
     let server = Server::serve(ListenerConfig { idle_timeout: SOON, ..ListenerConfig::default() });
-    let mut client = Client::open(server.address);
     let begun = Instant::now();
+    let mut client = Client::open(server.address);
     assert_eq!(client.read_to_end(), b"");
     assert!(begun.elapsed() >= SOON / 2);
     server.expect(&[Seen::Open("/".into()), Seen::Closed]);
@@ -49,10 +56,22 @@ fn after_the_idle_timeout_the_connection_is_ended_without_a_ping() {
 
 #[test]
 fn with_both_set_the_ping_comes_first_and_the_idle_timeout_ends() {
-    let config = ListenerConfig { ping_interval: SOON / 2, idle_timeout: SOON, ..ListenerConfig::default() };
-    let server = Server::serve(config);
-    let mut client = Client::open(server.address);
+    let minute = Duration::from_secs(60);
+    let listener =
+        ListenerConfig { ping_interval: minute, idle_timeout: minute * 3 / 2, ..ListenerConfig::default() };
+    let (mut reactor, address, seen) = server::reactor(Setup { listener, ..Setup::default() });
+    let mut client = Client::connect(address);
+    client.write(UPGRADE.as_bytes());
+    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
+    client.expect_text(client::SWITCHED);
+    // The minutes go by between two turns.
+    reactor.work.now += minute + SOON;
+    reactor.on_timers();
+    reactor.run_once(Some(Duration::ZERO)).unwrap();
     client.expect("89 00");
+    reactor.work.now += minute * 3;
+    reactor.on_timers();
+    assert_eq!(reactor.connections(), 0);
     assert_eq!(client.read_to_end(), b"");
 }
 

@@ -1,0 +1,28 @@
+// Tests in which somebody has to be in time: on a machine that stops for longer they would fail whatever they test.
+import { performance } from 'node:perf_hooks';
+
+const GRAIN_MS = 5;
+
+/**
+ * Runs `attempt` until this thread has not stood still for `most` milliseconds in it: an attempt in which it has says nothing.
+ *
+ * @returns What the last attempt returned, or what it threw.
+ */
+export async function unlessStalled(most, attempt) {
+  for (;;) {
+    let longest = 0;
+    let last = performance.now();
+    const look = () => {
+      const now = performance.now();
+      longest = Math.max(longest, now - last);
+      last = now;
+    };
+    const looking = setInterval(look, GRAIN_MS);
+    const [ended] = await Promise.allSettled([attempt()]);
+    clearInterval(looking);
+    look();
+    if (longest >= most) continue;
+    if (ended.status === 'rejected') throw ended.reason;
+    return ended.value;
+  }
+}
