@@ -99,6 +99,40 @@ test('captureRejections of node:events is heeded', async (t) => {
 });
 
 // J03.
+test('captureRejections of node:events that is set later is not for connections that there are', async (t) => {
+  const { lines } = await run(`
+    const start = (socket) => socket.write(frame(1, 'a'));
+    process.on('unhandledRejection', (error) => {
+      console.log('unhandled', error.message);
+      process.exit(0);
+    });
+    server.on('connection', (ws) => {
+      require('node:events').captureRejections = true;
+      ws.on('message', async () => { throw new Error('rejected'); });
+      ws.on('error', (error) => console.log('error', error.message));
+    });
+  `);
+  t.deepEqual(lines, ['unhandled rejected']);
+});
+
+// J03.
+test('node:domain finds its way into connections', async (t) => {
+  const { lines } = await run(`
+    const domain = require('node:domain').create();
+    const start = (socket) => socket.write(frame(1, 'a'));
+    domain.on('error', (error) => {
+      console.log('domain', error.message);
+      process.exit(0);
+    });
+    server.on('connection', (ws) => {
+      domain.add(ws);
+      ws.on('message', () => { throw new Error('thrown'); });
+    });
+  `);
+  t.deepEqual(lines, ['domain thrown']);
+});
+
+// J03.
 test('an async handler that rejects is an unhandled rejection, and the next message comes', async (t) => {
   const { code, lines } = await run(`
     process.on('unhandledRejection', (error) => console.log(error.message));

@@ -83,6 +83,44 @@ test('clients: gone before the close event is seen; undefined without clientTrac
   await closed;
 });
 
+test('clients: in the order in which they opened, whoever looks first and when', async (t) => {
+  const server = await startServer(t);
+  const [first, second, third] = [await connect(t, server), await connect(t, server), await connect(t, server)];
+  const closed = once(second.ws, 'close');
+  second.client.close();
+  await closed;
+  // Where the slots of connections are used again, the fourth is in the place of the second.
+  const fourth = await connect(t, server);
+  t.deepEqual([...server.clients], [first.ws, third.ws, fourth.ws]);
+  const fifth = await connect(t, server);
+  t.is([...server.clients].at(-1), fifth.ws);
+  t.is(server.clients, server.clients);
+  server.clients = new Set();
+  const { ws } = await connect(t, server);
+  t.deepEqual([...server.clients], [ws]);
+});
+
+test('clients: of each server its own', async (t) => {
+  const [one, two] = [await startServer(t), await startServer(t)];
+  const [a, b] = [await connect(t, one), await connect(t, two)];
+  t.deepEqual([...one.clients], [a.ws]);
+  t.deepEqual([...two.clients], [b.ws]);
+});
+
+test('clients: one whose socket is gone stays until its messages have been delivered', async (t) => {
+  const { server, ws, raw } = await openRaw(t, { allowSynchronousEvents: false });
+  const count = 200;
+  const seen = new Promise((resolve) => {
+    ws.on('message', (data) => String(data) === String(count) && resolve([...server.clients]));
+  });
+  const closed = once(ws, 'close');
+  await raw.send(Buffer.concat(Array.from({ length: count }, (_, index) => frame(1, String(index + 1)))));
+  raw.end();
+  t.deepEqual(await seen, [ws]);
+  await closed;
+  t.is(server.clients.size, 0);
+});
+
 test('messages sent together with the upgrade request are not missed', async (t) => {
   const server = await startServer(t);
   const messages = new Promise((resolve) => {

@@ -19,6 +19,7 @@ const {
   IN_TEXT,
   OPENED_LISTENER,
 } = require('./constants');
+const { list } = require('./clients');
 const outbox = require('./outbox');
 const reactor = require('./reactor');
 
@@ -120,7 +121,9 @@ function turn() {
         }
         if (batches++ !== 0 && performance.now() > deadline) break;
       }
+      delivering = true;
       if (!deliver(deadline)) break;
+      delivering = false;
     }
   } finally {
     // Also when a handler threw: the error goes on to 'uncaughtException', the rest comes next.
@@ -143,7 +146,6 @@ function deliver(deadline) {
   let next = cursor;
   let previous = NO_RECORD;
   let changes = 0;
-  delivering = true;
   while (next < count) {
     const word = next << 2;
     const slot = records[word];
@@ -154,6 +156,7 @@ function deliver(deadline) {
       }
       previous = slot;
     }
+    // Before a handler may throw: the next delivery goes on behind it.
     cursor = ++next;
     if (bytes.length === 0) {
       // A handler has detached them.
@@ -286,8 +289,9 @@ function fail(reason) {
   const error = new Error(`The reactor failed: ${reason}`);
   state.native.shutdown();
   state.failure = error;
-  const connections = reactor.forgetAll();
   const servers = [...state.listeners.values()];
+  for (const server of servers) list(server);
+  const connections = reactor.forgetAll();
   state.listeners.clear();
   for (const connection of connections) process.nextTick(() => connection._onFailed());
   for (const server of servers) process.nextTick(() => server._onFailed(error));

@@ -84,9 +84,8 @@ class HttpUpgrade extends Handshake {
     const { head, request, server, socket } = this;
     const { options } = server;
     const ws = new options.WebSocket(null, undefined, options);
-    ws._protocol = protocol;
+    ws._shared = ws._shared.opened(server, protocol, '', 0, 0);
     if (this.extensions !== '') ws._extensions = this.accepted;
-    ws._owner = server;
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     attach(ws, socket, head, response, options);

@@ -1,6 +1,7 @@
 'use strict';
 
 const { inContext } = require('./async-context');
+const { list } = require('./clients');
 const {
   CLOSING,
   EMPTY_BUFFER,
@@ -317,9 +318,11 @@ function closed(ws, tag) {
  * @param {number} tag
  */
 function onClosed(ws, tag) {
+  const mayWait = (ws._bits & TERMINATED) === 0;
+  // It is a client of its server until 'close'.
+  if (mayWait && ws._owner !== null && (ws._bits & (PAUSED | HOLDING)) !== 0) list(ws._owner);
   if ((ws._bits & STREAM) === 0) reactor.forget(ws._slot);
   ws._bits |= GONE;
-  const mayWait = (ws._bits & TERMINATED) === 0;
   if (mayWait && (ws._bits & PAUSED) !== 0 && ws._readyState === OPEN) {
     hold(ws, tag, EMPTY_BUFFER);
   } else if (mayWait && (ws._bits & HOLDING) !== 0) {

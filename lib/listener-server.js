@@ -5,6 +5,7 @@ const EventEmitter = require('node:events');
 const { IN_REQUEST } = require('./constants');
 const { RawConnection } = require('./raw-connection');
 const reactor = require('./reactor');
+const { watchListeners } = require('./watched-listeners');
 
 /**
  * Stands for the HTTP server that ws has on a port of its own: `wss._server`. The reactor listens and answers, so there
@@ -18,45 +19,6 @@ class ListenerServer extends EventEmitter {
     this._unreferenced = false;
     /** Connections that were shown and whose request has not come, by slot. @type {Map<number, any>} */
     this._early = new Map();
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  on(event, listener) {
-    super.on(event, listener);
-    this._wss._updateAsk();
-    return this;
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  addListener(event, listener) {
-    return this.on(event, listener);
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  prependListener(event, listener) {
-    super.prependListener(event, listener);
-    this._wss._updateAsk();
-    return this;
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  removeListener(event, listener) {
-    super.removeListener(event, listener);
-    this._wss._updateAsk();
-    return this;
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  off(event, listener) {
-    return this.removeListener(event, listener);
-  }
-
-  /** @param {string | symbol} [event] */
-  removeAllListeners(event) {
-    if (arguments.length === 0) super.removeAllListeners();
-    else super.removeAllListeners(event);
-    this._wss._updateAsk();
-    return this;
   }
 
   /**
@@ -151,5 +113,9 @@ class ListenerServer extends EventEmitter {
     this.emit('close');
   }
 }
+
+watchListeners(ListenerServer.prototype, function () {
+  this._wss._updateAsk();
+});
 
 module.exports = { ListenerServer };

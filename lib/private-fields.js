@@ -53,7 +53,7 @@ const fields = {
 
   get _extensions() {
     const extra = this._ensureExtra();
-    if (extra.extensions === null) extra.extensions = extensionsIn(this._extensionsHeader);
+    if (extra.extensions === null) extra.extensions = extensionsIn(this._shared.extensions);
     return extra.extensions;
   },
 

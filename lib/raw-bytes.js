@@ -3,6 +3,7 @@
 const EventEmitter = require('node:events');
 
 const control = require('./socket-control');
+const { watchListeners } = require('./watched-listeners');
 
 /**
  * What both kinds of socket do with the bytes of a connection that the reactor reads: 'data' while somebody listens for
@@ -12,42 +13,13 @@ const control = require('./socket-control');
  * @returns {any}
  */
 function withBytes(Base) {
-  return class extends Base {
+  class Bytes extends Base {
     /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
     on(event, listener) {
       // Of a stream, this would start the reading that it does itself.
       if (event === 'data') EventEmitter.prototype.on.call(this, event, listener);
       else super.on(event, listener);
-      return this._listenersChanged(event);
-    }
-
-    /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-    addListener(event, listener) {
-      return this.on(event, listener);
-    }
-
-    /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-    prependListener(event, listener) {
-      super.prependListener(event, listener);
-      return this._listenersChanged(event);
-    }
-
-    /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-    removeListener(event, listener) {
-      super.removeListener(event, listener);
-      return this._listenersChanged(event);
-    }
-
-    /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-    off(event, listener) {
-      return this.removeListener(event, listener);
-    }
-
-    /** @param {string | symbol} [event] */
-    removeAllListeners(event) {
-      if (arguments.length === 0) super.removeAllListeners();
-      else super.removeAllListeners(event);
-      return this._listenersChanged('data');
+      return this;
     }
 
     /**
@@ -77,19 +49,19 @@ function withBytes(Base) {
     _onBytes(bytes) {
       this.emit('data', bytes);
     }
+  }
+  watchListeners(Bytes.prototype, onListeners);
+  return Bytes;
+}
 
-    /** @param {string | symbol} event */
-    _listenersChanged(event) {
-      if (event !== 'data') return this;
-      const socket = /** @type {any} */ (this);
-      const isWatched = socket.listenerCount('data') !== 0;
-      if (isWatched !== !!socket._isWatched) {
-        socket._isWatched = isWatched;
-        control.watch(socket._owner, isWatched);
-      }
-      return this;
-    }
-  };
+/** @this {any} @param {string | symbol} [event] */
+function onListeners(event) {
+  if (event !== undefined && event !== 'data') return;
+  const isWatched = this.listenerCount('data') !== 0;
+  if (isWatched !== !!this._isWatched) {
+    this._isWatched = isWatched;
+    control.watch(this._owner, isWatched);
+  }
 }
 
 module.exports = { withBytes };

@@ -21,7 +21,8 @@ class RawConnection {
     this.server = server;
     this._slot = 0;
     this._generation = 0;
-    this._ports = 0;
+    this._localPort = 0;
+    this._remotePort = 0;
     this._local = /** @type {number | string} */ (0);
     this._remote = /** @type {number | string} */ (0);
     this._accepted = 0;

@@ -100,6 +100,23 @@ function isSecondSeen(emitter, event) {
 }
 
 /**
+ * `emit`, without the array of arguments that it makes where a single plain listener wants them.
+ *
+ * @param {any} emitter
+ * @param {string} event
+ * @param {any} first
+ * @param {any} second
+ */
+function emitTwo(emitter, event, first, second) {
+  const listener = emitter._events[event];
+  if (typeof listener === 'function' && emitter.emit === plainEmit && emitter[kCapture] === false) {
+    apply(listener, emitter, [first, second]);
+  } else {
+    emitter.emit(event, first, second);
+  }
+}
+
+/**
  * Whether anybody could notice an event.
  *
  * @param {any} emitter
@@ -110,4 +127,4 @@ function isHeard(emitter, event) {
   return emitter.emit !== plainEmit || emitter._events[event] !== undefined;
 }
 
-module.exports = { isHeard, isSecondSeen, seesSecond };
+module.exports = { emitTwo, isHeard, isSecondSeen, seesSecond };

@@ -19,7 +19,7 @@ const IPV6_BYTES = 16;
 
 /**
  * Slot, generation and addresses of a connection that opens. Kept small, because every connection keeps
- * them: both ports in one number, an IPv4 address as a number, an IPv6 address as a string of 16 bytes.
+ * them: an IPv4 address as a number, an IPv6 address as a string of 16 bytes.
  *
  * @param {any} peer Where to keep them
  * @param {number} slot
@@ -28,10 +28,10 @@ const IPV6_BYTES = 16;
  */
 function readPeer(peer, slot, bytes, start) {
   const family = bytes.readUInt32LE(start + OPENED_FAMILY);
-  const localPort = bytes.readUInt32LE(start + OPENED_LOCAL_PORT);
   peer._slot = slot;
   peer._generation = bytes.readUInt32LE(start + OPENED_GENERATION);
-  peer._ports = (localPort << 16) | bytes.readUInt32LE(start + OPENED_REMOTE_PORT);
+  peer._localPort = bytes.readUInt32LE(start + OPENED_LOCAL_PORT);
+  peer._remotePort = bytes.readUInt32LE(start + OPENED_REMOTE_PORT);
   peer._local = readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family);
   peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
 }
@@ -106,7 +106,7 @@ class Socket extends withBytes(EventEmitter) {
   }
 
   get remotePort() {
-    return this._knowsPeer() ? this._owner._ports & 0xffff : undefined;
+    return this._knowsPeer() ? this._owner._remotePort : undefined;
   }
 
   get remoteFamily() {
@@ -118,7 +118,7 @@ class Socket extends withBytes(EventEmitter) {
   }
 
   get localPort() {
-    return this.destroyed ? undefined : this._owner._ports >>> 16;
+    return this.destroyed ? undefined : this._owner._localPort;
   }
 
   get localFamily() {

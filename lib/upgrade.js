@@ -47,7 +47,8 @@ class Upgrade extends Handshake {
     super(server, null, null);
     this._slot = 0;
     this._generation = 0;
-    this._ports = 0;
+    this._localPort = 0;
+    this._remotePort = 0;
     this._local = /** @type {number | string} */ (0);
     this._remote = /** @type {number | string} */ (0);
     this._accepted = 0;

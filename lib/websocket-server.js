@@ -6,15 +6,17 @@ const { isIP } = require('node:net');
 
 const { ASK_ALWAYS, ASK_CONNECTIONS, ASK_REFUSED, IN_REQUEST } = require('./constants');
 const { capture, setContext } = require('./async-context');
+const { list, track, trackClients } = require('./clients');
 const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
 const { ListenerServer } = require('./listener-server');
 const { listenOptions, merge, reactorOptions, watch } = require('./options');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./request');
-const { isHeard, isSecondSeen } = require('./request-visibility');
+const { emitTwo, isHeard, isSecondSeen } = require('./request-visibility');
 const { readPeer } = require('./socket');
 const { Upgrade } = require('./upgrade');
+const { watchListeners } = require('./watched-listeners');
 const { WebSocket } = require('./websocket');
 
 const RUNNING = 0;
@@ -25,7 +27,7 @@ const CLOSED = 2;
 const ASKING_EVENTS = new Set(['headers', 'wsClientError']);
 
 /** Slot, generation and addresses of the connection that is opening, until its WebSocket has them. */
-const opening = { _slot: 0, _generation: 0, _ports: 0, _local: 0, _remote: 0, socket: /** @type {any} */ (null) };
+const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0, socket: /** @type {any} */ (null) };
 
 /**
  * @this {any}
@@ -55,13 +57,15 @@ class WebSocketServer extends EventEmitter {
     this._address = null;
     this._connections = 0;
     this._ask = -1;
-    if (this.options.clientTracking) this.clients = new Set();
     this._shouldEmitClose = false;
     /** Where the events of its own listener and connections run, unless a hook answers somewhere else. */
     this._context = this.options.port == null ? null : capture();
     /** @type {(() => void) | null} */
     this._removeListeners = null;
     this._listens = this.options.port != null; // by itself
+    /** null until somebody looks, undefined if clients are not tracked. @type {Set<any> | null | undefined} */
+    this._clients = undefined;
+    if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
     /** What stands for that listener. @type {any} */
     this._listener = null;
     this._server = /** @type {any} */ (undefined);
@@ -142,42 +146,6 @@ class WebSocketServer extends EventEmitter {
     if (this.options !== undefined) this._updateAsk();
   }
 
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  on(event, listener) {
-    super.on(event, listener);
-    return this._changed(event);
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  addListener(event, listener) {
-    return this.on(event, listener);
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  prependListener(event, listener) {
-    super.prependListener(event, listener);
-    return this._changed(event);
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  removeListener(event, listener) {
-    super.removeListener(event, listener);
-    return this._changed(event);
-  }
-
-  /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
-  off(event, listener) {
-    return this.removeListener(event, listener);
-  }
-
-  /** @param {string | symbol} [event] */
-  removeAllListeners(event) {
-    if (arguments.length === 0) super.removeAllListeners();
-    else super.removeAllListeners(event);
-    this._updateAsk();
-    return this;
-  }
-
   /** @returns {boolean} Whether new connections are taken */
   isRunning() {
     return this._state === RUNNING;
@@ -194,9 +162,7 @@ class WebSocketServer extends EventEmitter {
    * @param {number} start Where in it the payload of the OPEN record begins
    */
   opened(peer, protocol, extensions, request, bytes, start) {
-    const ws = this._makeWebSocket(peer);
-    ws._protocol = protocol;
-    ws._extensionsHeader = extensions;
+    const ws = this._makeWebSocket(peer, protocol, extensions);
     setContext(ws, request === null ? this._context : capture());
     if (peer.socket !== null) ws._adopt(peer.socket);
     if (!this.isRunning()) {
@@ -204,11 +170,11 @@ class WebSocketServer extends EventEmitter {
       return;
     }
     if (isHeard(ws, 'open')) ws.emit('open');
-    if (this.clients !== undefined) this.clients.add(ws);
+    if (this._clients !== undefined) track(this, ws);
     if (request === null && isSecondSeen(this, 'connection')) {
       request = new UpgradeRequest(requestText(bytes, start), ws);
     }
-    this.emit('connection', ws, request);
+    emitTwo(this, 'connection', ws, request);
     // Nothing was received together with a message yet: everything waits for resume().
     if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
   }
@@ -220,7 +186,7 @@ class WebSocketServer extends EventEmitter {
    */
   joined(ws) {
     this._connections++;
-    if (this.clients !== undefined) this.clients.add(ws);
+    list(this)?.add(ws);
   }
 
   /**
@@ -230,9 +196,9 @@ class WebSocketServer extends EventEmitter {
    */
   closed(connection) {
     this._connections--;
-    if (this.clients !== undefined) this.clients.delete(connection);
+    this._clients?.delete(connection);
     if (this._listens) this._closeIfDone();
-    else if (this._shouldEmitClose && this.clients?.size === 0) process.nextTick(emitClose, this);
+    else if (this._shouldEmitClose && this._clients?.size === 0) process.nextTick(emitClose, this);
   }
 
   /**
@@ -287,17 +253,19 @@ class WebSocketServer extends EventEmitter {
 
   /**
    * @param {any} peer Slot, generation and addresses
+   * @param {string} protocol
+   * @param {string} extensions As in the answer
    * @returns {any} A WebSocket of the class that the options name
    */
-  _makeWebSocket(peer) {
+  _makeWebSocket(peer, protocol, extensions) {
     try {
       const ws = new this.options.WebSocket(null, undefined, this.options);
-      ws._attach(this, peer);
+      ws._attach(this, peer, protocol, extensions);
       return ws;
     } catch (error) {
       // The connection is open in the reactor and must end there.
       const ws = new WebSocket(null);
-      ws._attach(this, peer);
+      ws._attach(this, peer, protocol, extensions);
       ws.terminate();
       throw error;
     }
@@ -309,7 +277,7 @@ class WebSocketServer extends EventEmitter {
       this._removeListeners();
       this._removeListeners = this._server = null;
     }
-    if (this.clients !== undefined && this.clients.size !== 0) this._shouldEmitClose = true;
+    if (this._clients?.size) this._shouldEmitClose = true;
     else process.nextTick(emitClose, this);
   }
 
@@ -372,15 +340,6 @@ class WebSocketServer extends EventEmitter {
     return ask;
   }
 
-  /**
-   * @param {string | symbol} event
-   * @returns {this}
-   */
-  _changed(event) {
-    if (ASKING_EVENTS.has(/** @type {string} */ (event))) this._updateAsk();
-    return this;
-  }
-
   _updateAsk() {
     const ask = this._wantedAsk();
     if (ask === this._ask) return;
@@ -390,6 +349,9 @@ class WebSocketServer extends EventEmitter {
 }
 
 /** @type {any} */ (WebSocketServer.prototype)._shouldHandle = shouldHandle;
+watchListeners(WebSocketServer.prototype, function (event) {
+  if (event === undefined || ASKING_EVENTS.has(/** @type {string} */ (event))) this._updateAsk();
+});
 
 /** @param {WebSocketServer} server */
 function emitClose(server) {

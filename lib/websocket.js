@@ -22,16 +22,18 @@ const {
 const { abort, connect } = require('./client');
 const privateFields = require('./private-fields');
 const { currentBatch } = require('./dispatch');
-const { Emitter } = require('./emitter');
+const { Emitter, settle } = require('./emitter');
 const eventTarget = require('./event-target');
 const inbound = require('./inbound');
 const outgoing = require('./outgoing');
 const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
 const reactor = require('./reactor');
 const { DEFLATE } = require('./negotiation');
+const shared = require('./shared');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
 const { attachStream } = require('./stream-connection');
 
+const { sharedBy } = shared;
 const { BINARY, FIN, TEXT, command, post } = outgoing;
 const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, REJECTIONS, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
 
@@ -93,22 +95,18 @@ class WebSocket extends Emitter {
     const { allowSynchronousEvents = true } = options || {};
     this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
     if (EventEmitter.captureRejections) this._bits |= REJECTIONS;
-    this._protocol = '';
-    this._extensionsHeader = '';
     this._readyState = CONNECTING;
     this._slot = 0;
     this._generation = 0;
     // Bytes of frames given to the reactor.
     this._accepted = 0;
-    // The addresses as they came; see socket.js.
-    this._ports = 0;
-    /** @type {number | string} */
-    this._local = 0;
+    // The peer's address as it came; see socket.js.
+    this._remotePort = 0;
     /** @type {number | string} */
     this._remote = 0;
-    /** @type {any} */
-    this._owner = null;
-    this._options = options;
+    // Which of the connections of listeners it is, counted as they open; 0 = none.
+    this._order = 0;
+    this._shared = sharedBy(address === null ? options : undefined);
     /** @type {Extra | null} */
     this._extra = null;
     if (address !== null) connect(this, address, protocols, options);
@@ -140,7 +138,7 @@ class WebSocket extends Emitter {
   get extensions() {
     const extra = this._extra;
     if (extra !== null && extra.extensions !== null) return Object.keys(extra.extensions).join();
-    return this._extensionsHeader === '' ? '' : DEFLATE;
+    return this._shared.extensions === '' ? '' : DEFLATE;
   }
 
   get isPaused() {
@@ -148,7 +146,7 @@ class WebSocket extends Emitter {
   }
 
   get protocol() {
-    return this._protocol;
+    return this._shared.protocol;
   }
 
   get readyState() {
@@ -297,14 +295,15 @@ class WebSocket extends Emitter {
    *
    * @param {any} owner The server
    * @param {any} peer Slot, generation and addresses
+   * @param {string} protocol
+   * @param {string} extensions As in the answer
    */
-  _attach(owner, peer) {
-    this._owner = owner;
+  _attach(owner, peer, protocol, extensions) {
     this._slot = peer._slot;
     this._generation = peer._generation;
-    this._ports = peer._ports;
-    this._local = peer._local;
+    this._remotePort = peer._remotePort;
     this._remote = peer._remote;
+    this._shared = this._shared.opened(owner, protocol, extensions, peer._local, peer._localPort);
     this._readyState = OPEN;
     reactor.place(peer._slot, this);
   }
@@ -356,6 +355,8 @@ for (const name of GETTERS) {
 
 eventTarget.install(WebSocket.prototype);
 privateFields.install(WebSocket.prototype);
+shared.install(WebSocket.prototype);
+settle(WebSocket.prototype);
 
 /**
  * What is held is not worth waiting for resume() any more: the socket is gone.

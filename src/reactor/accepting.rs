@@ -34,7 +34,8 @@ impl<C: Consumer> Reactor<C> {
         for slot in self.connections.slots() {
             if let Some(connection) = self.connections.get_mut(slot)
                 && connection.listener == id
-                && let Phase::Handshake(head) = &mut connection.phase
+                && connection.phase == Phase::Handshake
+                && let Some(head) = &mut connection.head
             {
                 head.orphan = true;
                 // Nothing of a request has come, or one has been answered: nobody waits for a 503.
@@ -79,7 +80,7 @@ impl<C: Consumer> Reactor<C> {
         let taken = config.and_then(|config| {
             let id = self.connections.next_id()?;
             let head = Head { peer, ..Head::default() };
-            self.admit(id, stream, listener, config, Phase::Handshake(Box::new(head)))
+            self.admit(id, stream, listener, config, Some(Box::new(head)))
         });
         match taken {
             Some(slot) if self.consumer.shows(listener) => self.show(slot),
@@ -96,22 +97,22 @@ impl<C: Consumer> Reactor<C> {
         consumer.on_connection(&mut session, &opening);
     }
 
-    /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.
+    /// Takes a socket in, which without a `head` is open. `None`: there are too many, or the poll is full; the socket is closed.
     pub(super) fn admit(
         &mut self,
         id: ConnectionId,
         mut stream: mio::net::TcpStream,
         listener: u32,
         config: Arc<ListenerConfig>,
-        phase: Phase,
+        head: Option<Box<Head>>,
     ) -> Option<u32> {
-        if !INHERITS_NODELAY || !matches!(phase, Phase::Handshake(_)) {
+        if !INHERITS_NODELAY || head.is_none() {
             // A socket that refuses this is dead and will say so on the first read.
             let _dead_anyway = stream.set_nodelay(true);
         }
         self.poll.registry().register(&mut stream, Token(id.slot as usize), socket::interest()).ok()?;
-        let mut connection = Connection::new(stream, listener, config, phase);
-        if let Phase::Handshake(_) = connection.phase {
+        let mut connection = Connection::new(stream, listener, config, head);
+        if connection.phase == Phase::Handshake {
             let after = connection.config.handshake_timeout;
             self.work.timers.arm(id, &mut connection.deadline, self.work.now, after);
         }

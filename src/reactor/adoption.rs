@@ -2,7 +2,6 @@
 
 use crate::engine::deflate::Params;
 
-use super::connection::Phase;
 use super::consumer::Consumer;
 use super::handle::Adoption;
 use super::{Reactor, upgrade};
@@ -19,7 +18,7 @@ impl<C: Consumer> Reactor<C> {
         let _dead_anyway = stream.set_nonblocking(true);
         let stream = mio::net::TcpStream::from_std(stream);
         self.seat.came();
-        match id.and_then(|id| self.admit(id, stream, listener, config, Phase::Open)) {
+        match id.and_then(|id| self.admit(id, stream, listener, config, None)) {
             Some(slot) => {
                 let tell = chosen.is_none();
                 self.guarded(slot, |reactor| reactor.open_adopted(slot, deflate, tell, &response, &prefix));

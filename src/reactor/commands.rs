@@ -234,13 +234,13 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
         OUT_TERMINATE => session.terminate(),
         OUT_PAUSE => session.pause(),
         OUT_RESUME => session.resume(),
-        OUT_RESPOND if matches!(session.connection.phase, Phase::Asked(_)) => session.respond(bytes),
+        OUT_RESPOND if session.connection.phase == Phase::Asked => session.respond(bytes),
         OUT_WRITE => {
             session.account(bytes.len());
             session.write(bytes);
         }
         // What the consumer had to say it has written itself: whatever the peer still says is no request.
-        OUT_END if matches!(session.connection.phase, Phase::Asked(_) | Phase::Handshake(_)) => {
+        OUT_END if matches!(session.connection.phase, Phase::Asked | Phase::Handshake) => {
             session.respond(&[])
         }
         OUT_END => session.end(),

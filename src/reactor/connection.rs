@@ -14,8 +14,8 @@ use crate::engine::{Engine, FrameKind};
 use super::config::ListenerConfig;
 use super::deferred::Deferred;
 use super::outgoing::{Flushed, Outgoing, Pool};
-use super::raw::Raw;
 use super::timers::Deadline;
+use super::wishes::Wishes;
 
 /// Bytes before the payload of a [`Payload::Owned`]-style send that the frame header is written into.
 pub const HEADROOM: usize = 14;
@@ -27,6 +27,8 @@ pub(super) struct Connection {
     pub(super) engine: Engine,
     pub(super) outgoing: Outgoing,
     pub(super) phase: Phase,
+    /// What has come of the request, until the connection is open or refused.
+    pub(super) head: Option<Box<Head>>,
     pub(super) deadline: Deadline,
     pub(super) purpose: Purpose,
     /// The consumer has been told of this connection and must be told of its end.
@@ -71,24 +73,21 @@ pub(super) struct Connection {
     pub(super) received: u64,
     /// Bytes queued by the consumer's sends since the connection opened.
     pub(super) accepted: u64,
-    /// Values of `outgoing.pushed()` at which the consumer wants to hear that all up to it is in the kernel.
-    /// `None` instead of empty.
-    #[expect(clippy::box_collection, reason = "16 bytes less for each connection")]
-    pub(super) marks: Option<Box<Vec<u64>>>,
     /// Sends that wait for a message that is being compressed.
     pub(super) deferred: Option<Box<Deferred>>,
-    /// What the consumer does with the bytes themselves; `None` where it does nothing.
-    pub(super) raw: Option<Box<Raw>>,
+    /// What the consumer wants beside messages; `None` where that is nothing.
+    pub(super) wishes: Option<Box<Wishes>>,
     /// When compression contexts were used last; `None` when there are none to release. Boxed: few connections have any.
     pub(super) contexts_used: Option<Box<Instant>>,
 }
 
 /// How far the connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Phase {
     /// Reading the upgrade request.
-    Handshake(Box<Head>),
+    Handshake,
     /// The consumer decides about the upgrade.
-    Asked(Box<Head>),
+    Asked,
     /// Frames.
     Open,
     /// Refused: the answer is written, then the socket is closed; what the peer still sends is thrown away.
@@ -123,14 +122,21 @@ pub(super) enum Purpose {
 }
 
 impl Connection {
-    pub(super) fn new(stream: TcpStream, listener: u32, config: Arc<ListenerConfig>, phase: Phase) -> Self {
+    /// `head`: that of a request that is to come; without one the connection is open.
+    pub(super) fn new(
+        stream: TcpStream,
+        listener: u32,
+        config: Arc<ListenerConfig>,
+        head: Option<Box<Head>>,
+    ) -> Self {
         Self {
             stream,
             listener,
             config,
             engine: Engine::new(),
             outgoing: Outgoing::default(),
-            phase,
+            phase: if head.is_some() { Phase::Handshake } else { Phase::Open },
+            head,
             deadline: Deadline::default(),
             purpose: Purpose::Handshake,
             announced: false,
@@ -155,15 +161,14 @@ impl Connection {
             holds_data: false,
             received: 0,
             accepted: 0,
-            marks: None,
             deferred: None,
-            raw: None,
+            wishes: None,
             contexts_used: None,
         }
     }
 
     pub(super) fn is_open(&self) -> bool {
-        matches!(self.phase, Phase::Open)
+        self.phase == Phase::Open
     }
 
     /// Whether what is read now may be compressed: messages that come behind the request too.
@@ -245,18 +250,6 @@ impl Connection {
         Ok(flushed == Flushed::Some)
     }
 
-    /// How many send marks have been reached; they are taken off the list.
-    pub(super) fn take_sent(&mut self) -> u32 {
-        let Some(marks) = &mut self.marks else { return 0 };
-        let written = self.outgoing.written();
-        let reached = marks.partition_point(|&mark| mark <= written);
-        marks.drain(..reached);
-        if marks.is_empty() {
-            self.marks = None;
-        }
-        reached as u32
-    }
-
     /// The silence after which something is to be done; `None` when silence is no matter.
     pub(super) fn silence(&self) -> Option<Duration> {
         let (ping, idle) = (self.config.ping_interval, self.config.idle_timeout);
@@ -279,7 +272,7 @@ mod tests {
     fn an_idle_connection_is_small() {
         // The socket is larger in a build with assertions.
         let size = size_of::<Connection>() - size_of::<TcpStream>();
-        assert!(size <= 232, "{size}");
+        assert!(size <= 220, "{size}");
         assert!(size_of::<Engine>() <= 48, "{}", size_of::<Engine>());
     }
 }

@@ -30,7 +30,6 @@ mod inline;
 mod listener;
 mod opening;
 mod outgoing;
-mod raw;
 mod reading;
 mod ready;
 mod session;
@@ -43,6 +42,7 @@ mod timers;
 mod unfinished;
 mod upgrade;
 mod waiting;
+mod wishes;
 mod writing;
 
 use std::collections::{HashMap, VecDeque};

@@ -103,7 +103,10 @@ impl<C: Consumer> Reactor<C> {
         self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };
         let (hung_up, dead) = (session.connection.hung_up, session.connection.dead);
-        let Phase::Asked(head) = &mut session.connection.phase else { return };
+        let connection = &mut *session.connection;
+        let Some(head) = connection.head.as_mut().filter(|_| connection.phase == Phase::Asked) else {
+            return;
+        };
         if dead {
             session.work.doomed.push(slot);
         } else if hung_up && !std::mem::replace(&mut head.ended, true) {
@@ -188,7 +191,9 @@ impl<C: Consumer> Reactor<C> {
         match session.connection.purpose {
             Purpose::Handshake => {
                 let mut response = Vec::new();
-                if matches!(&session.connection.phase, Phase::Handshake(head) if !head.bytes.is_empty()) {
+                let head =
+                    session.connection.head.as_ref().filter(|_| session.connection.phase == Phase::Handshake);
+                if head.is_some_and(|head| !head.bytes.is_empty()) {
                     crate::engine::handshake::write_request_timeout(&mut response);
                     session.respond(&response);
                 } else {
@@ -206,11 +211,7 @@ impl<C: Consumer> Reactor<C> {
         let pressed = self.consumer.is_pressed(self.work.unfinished.bytes());
         let crowded = self.work.unfinished.restricts(slot);
         let connection = self.connections.get_mut(slot)?;
-        if connection.paused
-            || connection.ended
-            || connection.doomed
-            || matches!(connection.phase, Phase::Asked(_))
-        {
+        if connection.paused || connection.ended || connection.doomed || connection.phase == Phase::Asked {
             return None;
         }
         if pressed || crowded {
@@ -301,7 +302,7 @@ impl<C: Consumer> Reactor<C> {
                 }
                 begun = kept;
             }
-            Phase::Handshake(_) | Phase::Asked(_) => {
+            Phase::Handshake | Phase::Asked => {
                 let bytes = consumer.buffer(range.clone()).to_vec();
                 consumer.release(range);
                 if let Some(rest) = upgrade::on_bytes(consumer, &mut session, &bytes) {

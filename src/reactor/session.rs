@@ -223,13 +223,6 @@ impl Session<'_> {
         self.connection.held += bytes;
     }
 
-    /// Reports, through `on_sent`, when all that was queued so far is in the kernel.
-    pub fn mark(&mut self) {
-        let pushed = self.connection.outgoing.pushed();
-        self.connection.marks.get_or_insert_default().push(pushed);
-        self.touch();
-    }
-
     /// Counts a consumer's send for `on_settled`: its bytes on the wire, queued or dropped.
     pub(super) fn account(&mut self, wire_bytes: usize) {
         self.connection.accepted += wire_bytes as u64;
@@ -258,6 +251,7 @@ impl Session<'_> {
     pub(super) fn respond(&mut self, response: &[u8]) {
         self.write(response);
         self.connection.phase = Phase::Linger;
+        self.connection.head = None;
         self.connection.finishing = true;
         self.connection.purpose = Purpose::Close;
         let after = super::config::LINGER_TIMEOUT;

@@ -31,35 +31,35 @@ pub(super) fn on_bytes<C: Consumer>(
     session: &mut Session<'_>,
     bytes: &[u8],
 ) -> Option<Vec<u8>> {
-    if let Phase::Handshake(head) | Phase::Asked(head) = &mut session.connection.phase {
+    if let Some(head) = &mut session.connection.head {
         head.bytes.extend_from_slice(bytes);
     }
     loop {
-        let phase = std::mem::replace(&mut session.connection.phase, Phase::Linger);
-        let Phase::Handshake(mut head) = phase else {
-            session.connection.phase = phase;
+        if session.connection.phase != Phase::Handshake {
             return None;
-        };
-        match step(consumer, session, &mut head) {
-            Step::Wait => {
-                if matches!(session.connection.phase, Phase::Linger) && !session.connection.finishing {
-                    session.connection.phase = Phase::Handshake(head);
-                }
-                return None;
-            }
+        }
+        let mut head = session.connection.head.take()?;
+        let step = step(consumer, session, &mut head);
+        if session.connection.phase == Phase::Handshake {
+            session.connection.head = Some(head);
+        }
+        match step {
+            Step::Wait => return None,
             Step::Opened(rest) => return Some(rest),
-            Step::Again => session.connection.phase = Phase::Handshake(head),
+            Step::Again => {}
         }
     }
 }
 
 /// The consumer accepts: `response` is the whole 101. Returns the bytes behind the head.
 pub(super) fn accept(session: &mut Session<'_>, response: &[u8]) -> Option<Vec<u8>> {
-    let Phase::Asked(head) = &mut session.connection.phase else { return None };
-    let (rest, deflate) = (std::mem::take(&mut head.bytes), head.deflate);
+    if session.connection.phase != Phase::Asked {
+        return None;
+    }
+    let head = session.connection.head.take()?;
     session.write(response);
-    open(session, deflate);
-    Some(rest)
+    open(session, head.deflate);
+    Some(head.bytes)
 }
 
 fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Head) -> Step {
@@ -123,7 +123,8 @@ fn on_upgrade<C: Consumer>(
         opening.extensions = accepted.as_ref().map(|accepted| &*accepted.answer);
         let deflate = accepted.as_ref().map(|accepted| accepted.params);
         session.connection.announced = true;
-        session.connection.phase = Phase::Asked(Box::new(Head { bytes: rest(), deflate, ..Head::default() }));
+        session.connection.phase = Phase::Asked;
+        session.connection.head = Some(Box::new(Head { bytes: rest(), deflate, ..Head::default() }));
         session.connection.finishing = false;
         consumer.on_request(session, &opening, verdict);
         return Step::Wait;
