@@ -4,7 +4,7 @@ const { IN_CLOSED, IN_SENT, OUT_PAUSE, OUT_RESUME, OUT_TERMINATE } = require('./
 const outbox = require('./outbox');
 const { abandonSends, sent } = require('./outgoing');
 const reactor = require('./reactor');
-const { Socket, readPeer } = require('./socket');
+const { Socket, hold } = require('./socket');
 
 /**
  * A connection of a listener before its request has come. There are only some where somebody listens for 'connection' of
@@ -19,20 +19,13 @@ class RawConnection {
    */
   constructor(server, slot, bytes, start) {
     this.server = server;
-    this._slot = 0;
+    this._slot = slot;
     this._generation = 0;
-    this._localPort = 0;
-    this._remotePort = 0;
-    this._local = /** @type {number | string} */ (0);
-    this._remote = /** @type {number | string} */ (0);
-    this._accepted = 0;
-    // One of the bits of NOT_PLAIN: dispatch must not take it for an open WebSocket.
-    this._bits = 0x80;
     this._extra = { callbacks: /** @type {Function[] | null} */ (null) };
     this.isPaused = false;
     this.bufferedAmount = 0;
     this.gone = false;
-    readPeer(this, slot, bytes, start);
+    hold(this, slot, bytes, start);
     this.socket = /** @type {any} */ (new Socket(this));
     reactor.place(slot, this);
   }
@@ -58,7 +51,7 @@ class RawConnection {
    * @returns {any} The socket
    */
   handOver(owner) {
-    owner._accepted = this._accepted;
+    owner._accepted = /** @type {any} */ (this)._accepted;
     owner._ensureExtra().callbacks = this._extra.callbacks;
     this.socket._owner = owner;
     return this.socket;

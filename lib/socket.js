@@ -37,6 +37,21 @@ function readPeer(peer, slot, bytes, start) {
 }
 
 /**
+ * Has what is not yet a WebSocket hold a connection that opens.
+ *
+ * @param {any} holder What the reactor's records are for, and what a Socket stands for
+ * @param {number} slot
+ * @param {Buffer} bytes
+ * @param {number} start As for `readPeer`
+ */
+function hold(holder, slot, bytes, start) {
+  readPeer(holder, slot, bytes, start);
+  holder._accepted = 0;
+  // One of the bits of NOT_PLAIN: dispatch must not take it for an open WebSocket.
+  holder._bits = 0x80;
+}
+
+/**
  * @param {Buffer} bytes
  * @param {number} at
  * @param {number} family
@@ -317,4 +332,4 @@ class Socket extends withBytes(EventEmitter) {
   }
 }
 
-module.exports = { Socket, readPeer };
+module.exports = { Socket, hold, readPeer };

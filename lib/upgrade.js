@@ -16,7 +16,7 @@ const outbox = require('./outbox');
 const { abandonSends, sent } = require('./outgoing');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, requestText } = require('./request');
-const { Socket, readPeer } = require('./socket');
+const { Socket, hold } = require('./socket');
 
 /**
  * What the reactor's checks refuse before `shouldHandle` is asked, by number: status, body, header fields.
@@ -45,17 +45,10 @@ class Upgrade extends Handshake {
    */
   constructor(server, slot, bytes, start, early) {
     super(server, null, null);
-    this._slot = 0;
+    this._slot = slot;
     this._generation = 0;
-    this._localPort = 0;
-    this._remotePort = 0;
-    this._local = /** @type {number | string} */ (0);
-    this._remote = /** @type {number | string} */ (0);
-    this._accepted = 0;
-    // One of the bits of NOT_PLAIN: dispatch must not take it for an open WebSocket.
-    this._bits = 0x80;
     this._extra = { callbacks: /** @type {Function[] | null} */ (null) };
-    readPeer(this, slot, bytes, start);
+    hold(this, slot, bytes, start);
     this.socket = /** @type {any} */ (early === undefined ? new Socket(this) : early.handOver(this));
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.extensions = extensionsText(bytes, start);
