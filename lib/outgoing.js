@@ -72,6 +72,16 @@ function toBytes(data) {
 }
 
 /**
+ * All of some bytes: an own `length`, which `Buffer.from` asks for, must not decide how many they are.
+ *
+ * @param {Uint8Array} bytes
+ * @returns {Buffer}
+ */
+function copyOf(bytes) {
+  return new FastBuffer(new Uint8Array(bytes).buffer);
+}
+
+/**
  * @param {any} value
  * @returns {boolean}
  */
@@ -254,6 +264,7 @@ module.exports = {
   closeReason,
   command,
   controlPayload,
+  copyOf,
   frameBytes,
   isBlob,
   isValidStatusCode,

@@ -58,6 +58,11 @@ impl Compression {
         self.budget = self.budget.saturating_sub(bytes);
     }
 
+    /// Most bytes of a message that need not wait for the next turn.
+    pub(super) fn at_once(&self) -> usize {
+        self.budget.min(COMPRESS_SLICE)
+    }
+
     pub(super) fn end_turn(&mut self) {
         self.pool.forget_message();
     }
@@ -179,7 +184,7 @@ impl Session<'_> {
     /// Whether a data frame has to wait: behind others, or because this turn has compressed enough.
     pub(super) fn must_wait(&mut self, flags: u8, len: usize) -> bool {
         self.connection.deferred.is_some()
-            || (len > self.work.compression.budget.min(COMPRESS_SLICE)
+            || (len > self.work.compression.at_once()
                 && self.connection.engine.will_compress(flags & OUT_FLAG_COMPRESS != 0, len))
     }
 
