@@ -4,13 +4,13 @@ const { ARENA_BYTES, arenaWords, arenas, lendArena } = require('./arenas');
 const {
   FLUSHED_BYTES,
   FLUSHED_NEXT,
-  FastBuffer,
   OUT_FLAG_LARGE,
   OUT_FLAG_SAME,
   OUT_FLAG_SHARED,
   OUT_HEADER_BYTES,
 } = require('./constants');
-const large = require('./large');
+const same = require('./same');
+const { lengthOf } = require('./views');
 
 /** Payloads of this many bytes and more go to the reactor by themselves instead of through the arena. */
 const LARGE_BYTES = 64 * 1024;
@@ -24,12 +24,6 @@ const DIRECT_BYTES = 16 * 1024;
 /** Strings up to this length are tried as ASCII in a loop: cheaper than the call to `utf8Write`. */
 const LOOP_CHARACTERS = 10;
 
-/**
- * From here on it costs less to compare bytes that were sent before with what they were than to copy them again. Of text only a
- * loop over its characters costs less than to refer to it.
- */
-const SAME_BYTES = 2048;
-
 const LARGE_TAG = OUT_FLAG_LARGE << 8;
 const SAME_TAG = OUT_FLAG_SAME << 8;
 const SHARED_TAG = OUT_FLAG_SHARED << 8;
@@ -37,34 +31,14 @@ const SHARED_TAG = OUT_FLAG_SHARED << 8;
 /** A UTF-16 code unit takes at most this many bytes of UTF-8. */
 const CHARACTER_BYTES = 3;
 
-/** The getter itself: an own `length` of the array must not decide how much of the arena is sent. */
-const lengthOf = /** @type {{ get: () => number }} */ (
-  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')
-).get;
-
 /** Looked up once: V8 has no short way to a method through the prototype of Buffers. @type {(data: Uint8Array, start: number) => void} */
 const setBytes = Uint8Array.prototype.set;
-
-/** Looked up once, too. */
-const { compare } = Buffer;
 
 // The arena being filled.
 /** @type {any} */
 let arena = null;
 let words = /** @type {Uint32Array} */ (new Uint32Array(0));
 let used = 0;
-
-// What was sent last and is in this arena: who sends it to the next connection refers to it. Nothing is kept beyond the flush.
-/** @type {Uint8Array | null} */
-let sameBytes = null;
-/** The payload that they have become; null before it has been compared with them. @type {Uint8Array | null} */
-let sameView = null;
-let sameStart = 0;
-let sameLength = 0;
-/** Empty when there is none. */
-let sameText = '';
-let sameTextStart = 0;
-let sameTextLength = 0;
 
 /** @type {any} */
 let native = null;
@@ -109,8 +83,7 @@ function fill(id) {
 function cross(call, data) {
   const collected = used;
   used = 0;
-  sameBytes = sameView = large.last.data = null;
-  sameText = '';
+  same.forget();
   said[FLUSHED_BYTES] = collected;
   try {
     return call(data);
@@ -216,7 +189,7 @@ function pushBytes(slot, generation, tag, data) {
   let { length } = data;
   // V8 knows by now what `data` is, and spares itself this call.
   if (length !== lengthOf.call(data)) length = lengthOf.call(data);
-  if (length >= SAME_BYTES) return pushLong(slot, generation, tag, data, length);
+  if (length >= same.SAME_BYTES) return pushLong(slot, generation, tag, data, length);
   const start = begin(slot, generation, tag, length);
   // Bytes whose ArrayBuffer was detached are none, and `set` throws for them.
   if (length !== 0) Reflect.apply(setBytes, arena, [data, start]);
@@ -236,29 +209,15 @@ function pushBytes(slot, generation, tag, data) {
  */
 function pushLong(slot, generation, tag, data, length) {
   if (length >= largeBytes) return pushLarge(slot, generation, tag, data);
-  if (data === sameBytes && canRefer() && isSame(data, length)) {
-    pushSame(slot, generation, tag, sameStart);
+  if (canRefer() && same.isLastBytes(data, length, arena)) {
+    pushSame(slot, generation, tag, same.bytes.start);
     return length;
   }
   const start = begin(slot, generation, tag, length);
   Reflect.apply(setBytes, arena, [data, start]);
   finish(start, length);
-  sameBytes = data;
-  sameView = null;
-  sameStart = start;
-  sameLength = length;
+  same.keepBytes(data, start, length);
   return length;
-}
-
-/**
- * @param {Uint8Array} data What was sent last
- * @param {number} length Its length now
- * @returns {boolean} Whether it is as it was
- */
-function isSame(data, length) {
-  if (length !== sameLength) return false;
-  if (sameView === null) sameView = new FastBuffer(arena.buffer, sameStart, length);
-  return compare(/** @type {Uint8Array} */ (sameView), data) === 0;
 }
 
 /**
@@ -297,16 +256,15 @@ function pushText(slot, generation, tag, text) {
  */
 function pushLongText(slot, generation, tag, text, characters) {
   if (characters >= LARGE_BYTES) return pushLarge(slot, generation, tag, text);
-  if (text === sameText && canRefer()) {
-    pushSame(slot, generation, tag, sameTextStart);
-    return sameTextLength;
+  const isOther = slot !== same.text.slot;
+  if (isOther && text === same.text.data && canRefer()) {
+    pushSame(slot, generation, tag, same.text.start);
+    return same.text.length;
   }
   const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
   const length = arena.utf8Write(text, start, characters * CHARACTER_BYTES);
   finish(start, length);
-  sameText = text;
-  sameTextStart = start;
-  sameTextLength = length;
+  if (isOther) same.keepText(text, slot, start, length);
   return length;
 }
 
@@ -323,10 +281,10 @@ function pushLarge(slot, generation, tag, data) {
   // The record must be in the chunk that the next flush sends, after the payload was added to its list:
   // so room first, which may flush, then the payload.
   if (!canRefer()) flush();
-  if (large.isLast(native, tag, data)) {
-    words[large.last.word] |= SHARED_TAG;
-    pushSame(slot, generation, tag | LARGE_TAG, large.last.length);
-    return large.last.length;
+  if (same.isLastLarge(native, tag, data)) {
+    words[same.large.word] |= SHARED_TAG;
+    pushSame(slot, generation, tag | LARGE_TAG, same.large.length);
+    return same.large.length;
   }
   const bytes = typeof data === 'string' ? Buffer.from(data) : data;
   const length = lengthOf.call(bytes);
@@ -338,7 +296,7 @@ function pushLarge(slot, generation, tag, data) {
     cross(flushWith, bytes);
     return length;
   }
-  large.keepLast(data, length, tag, (start >>> 2) - 2);
+  same.keepLarge(data, length, tag, (start >>> 2) - 2);
   return length;
 }
 

@@ -15,6 +15,7 @@ const {
 } = require('./constants');
 const { streamDestroyed } = require('./errors');
 const outbox = require('./outbox');
+const { lastViewOf } = require('./same');
 
 const FIN = OUT_FLAG_FIN << 8;
 const WANT_SENT = OUT_FLAG_WANT_SENT << 8;
@@ -66,8 +67,11 @@ function tagOf(options, binary) {
 function toBytes(data) {
   if (!data) return EMPTY_BUFFER;
   if (isUint8Array(data)) return data;
-  if (data instanceof ArrayBuffer) return new FastBuffer(data);
-  if (ArrayBuffer.isView(data)) return new FastBuffer(data.buffer, data.byteOffset, data.byteLength);
+  if (data instanceof ArrayBuffer) return lastViewOf(data, 0, data.byteLength) ?? new FastBuffer(data);
+  if (ArrayBuffer.isView(data)) {
+    const { buffer, byteOffset, byteLength } = data;
+    return lastViewOf(buffer, byteOffset, byteLength) ?? new FastBuffer(buffer, byteOffset, byteLength);
+  }
   return Buffer.from(data);
 }
 

@@ -77,6 +77,13 @@ impl Prepared {
         self.frame.get(self.header_len..).unwrap_or_default()
     }
 
+    /// The message, where it is.
+    pub fn payload_frame(&self) -> Frame {
+        let mut frame = self.frame.clone();
+        frame.skip(self.header_len);
+        frame
+    }
+
     /// Text or bytes.
     pub fn kind(&self) -> FrameKind {
         match self.kind {

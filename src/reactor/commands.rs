@@ -147,9 +147,7 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
     let waits = if data { session.must_wait(head.flags, len) } else { session.connection.deferred.is_some() };
     if waits && !at_once {
         let Head { kind, flags, aux } = head;
-        let start = if payload.owned.is_some() { HEADROOM } else { 0 };
-        let bytes = payload.owned.unwrap_or_else(|| payload.bytes.to_vec());
-        return session.defer(Pending { kind, flags, aux, bytes, start });
+        return session.defer(Pending { kind, flags, aux, payload: payload.into_frame() });
     }
     if data && session.connection.engine.will_compress(head.flags & OUT_FLAG_COMPRESS != 0, len) {
         session.account(wire_len(len, false));
@@ -176,13 +174,14 @@ fn send_prepared(session: &mut Session<'_>, prepared: &mut Prepared, flags: u8, 
     let kind = if prepared.kind() == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
     let compress = if prepared.compress() { OUT_FLAG_COMPRESS } else { 0 };
     let head = Head { kind, flags: flags & OUT_FLAG_WANT_SENT | OUT_FLAG_FIN | compress, aux: 0 };
-    submit(session, head, Outbound { bytes: prepared.payload(), owned: None, more: true });
+    let kept = Some(prepared.payload_frame());
+    submit(session, head, Outbound { bytes: prepared.payload(), owned: None, kept, more: true });
 }
 
 /// Applies what waited and is no data frame.
 pub(super) fn apply_pending(session: &mut Session<'_>, pending: &Pending) {
     let head = Head { kind: pending.kind, flags: pending.flags, aux: pending.aux };
-    apply(session, head, Outbound { bytes: pending.payload(), owned: None, more: true });
+    apply(session, head, Outbound { bytes: &pending.payload, owned: None, kept: None, more: true });
 }
 
 /// Notes a send whose sender wants to hear of its end.
@@ -232,7 +231,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
 }
 
 fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound<'_>) {
-    let Outbound { bytes, owned, more } = payload;
+    let Outbound { bytes, owned, more, .. } = payload;
     if let Some(owned) = owned {
         session.account(wire_len(owned.len().saturating_sub(HEADROOM), false));
         session.connection.queue_owned(kind, fin, owned);

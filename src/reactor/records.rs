@@ -6,7 +6,7 @@ use crate::bridge::chunk::{OutRecord, OutRecords};
 use crate::bridge::layout::{
     OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_TEXT,
 };
-use crate::engine::{MessageKind, Prepared};
+use crate::engine::{Frame, MessageKind, Prepared};
 
 use super::connection::HEADROOM;
 use super::session::IN_PLACE;
@@ -39,6 +39,8 @@ pub(super) struct Outbound<'a> {
     pub(super) bytes: &'a [u8],
     /// The payload if it is a large one, behind `HEADROOM`.
     pub(super) owned: Option<Vec<u8>>,
+    /// The payload where it stays for all who send it, if there is such a place.
+    pub(super) kept: Option<Frame>,
     /// The next record is for the same connection.
     pub(super) more: bool,
 }
@@ -66,7 +68,7 @@ impl<'a> Records<'a> {
         };
         let bytes = bytes.unwrap_or_default();
         let more = self.records.peek_slot() == Some(record.slot);
-        Some((record, Outbound { bytes, owned, more }))
+        Some((record, Outbound { bytes, owned, kept: None, more }))
     }
 
     /// The message that a record sends, if others send it too and it is worth to be framed once.
@@ -98,6 +100,15 @@ impl Outbound<'_> {
         match &self.owned {
             Some(owned) => owned.get(HEADROOM..).unwrap_or_default(),
             None => self.bytes,
+        }
+    }
+
+    /// The payload, for a later turn.
+    pub(super) fn into_frame(self) -> Frame {
+        match (self.kept, self.owned) {
+            (Some(kept), _) => kept,
+            (None, Some(owned)) => Frame::new(owned, HEADROOM),
+            (None, None) => Frame::new(self.bytes.to_vec(), 0),
         }
     }
 }
