@@ -1,4 +1,5 @@
 // Who is measured.
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -17,6 +18,7 @@ import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
  */
 
 const ECHO = ['echo'];
+const URING_ECHO = join(targetDir, 'release', 'uring_echo');
 
 /**
  * @returns {Record<string, Candidate>}
@@ -65,6 +67,17 @@ export function candidates() {
       withoutJs: true,
       full: true,
     },
+    uring_echo: {
+      text: 'bare io_uring loop',
+      command: [URING_ECHO],
+      tasks: ECHO,
+      withoutJs: true,
+      full: true,
+      // Asked for once it is built.
+      get missing() {
+        return missingUring();
+      },
+    },
   };
 }
 
@@ -104,6 +117,13 @@ function example(name) {
   const command = join(targetDir, 'release', 'examples', name);
   const missing = existsSync(command) ? undefined : `it was not built: ${command}`;
   return { command: [command], tasks: ECHO, withoutJs: true, missing };
+}
+
+/** Containers often forbid io_uring, and old kernels lack parts of it. */
+function missingUring() {
+  const { status, stderr, error } = spawnSync(URING_ECHO, ['--check'], { encoding: 'utf8' });
+  if (error) return `it was not built: ${URING_ECHO}`;
+  return status === 0 ? undefined : `needs Linux 6.1, and io_uring allowed by the container: ${stderr.trim()}`;
 }
 
 function missingAddon() {
