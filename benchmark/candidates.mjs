@@ -11,6 +11,7 @@ import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
  * @property {string[]} command Program and arguments; {port} in them is replaced by a free port
  * @property {Record<string, unknown>} [options] Options of its WebSocketServer that differ
  * @property {string} [missing] Why it cannot run, and what to do about it
+ * @property {boolean} [optional] Whether it is left out even if it was chosen, where it cannot run
  * @property {boolean} [full] Whether it is only measured with --full
  * @property {boolean} [rough] Whether it is ad hoc: not asked for the closing handshake
  * @property {string[]} [tasks] What it can do; all there is without it
@@ -69,6 +70,7 @@ export function candidates() {
     },
     uring_echo: {
       text: 'bare io_uring loop',
+      optional: true,
       command: [URING_ECHO],
       tasks: ECHO,
       withoutJs: true,
