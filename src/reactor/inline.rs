@@ -47,7 +47,10 @@ impl<C: Consumer> Reactor<C> {
     /// As a chunk of these bytes and large payloads. `last` is the payload of the last large record; what the kernel does not
     /// take of it at once is copied.
     pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>, last: Option<&[u8]>) {
-        self.between_turns(|reactor| reactor.on_records(bytes, large, last));
+        self.between_turns(|reactor| {
+            // They are all applied: this budget has no end.
+            reactor.on_records(bytes, 0, large.into_iter(), last);
+        });
     }
 
     /// The consumer has taken something: goes on with the sockets that waited for it.
@@ -77,6 +80,8 @@ impl<C: Consumer> Reactor<C> {
     fn between_turns(&mut self, step: impl FnOnce(&mut Self)) {
         self.work.now = Instant::now();
         self.begin_reading();
+        // What was handed over is the caller's again when this returns.
+        self.work.command_budget = usize::MAX;
         self.work.compression.begin_turn();
         step(self);
         self.on_deferred();

@@ -32,6 +32,7 @@ mod opening;
 mod outgoing;
 mod reading;
 mod ready;
+mod serving;
 mod session;
 mod silence;
 mod socket;
@@ -40,6 +41,7 @@ mod spin;
 mod tests;
 mod timers;
 mod unfinished;
+mod unwritten;
 mod upgrade;
 mod waiting;
 mod wishes;
@@ -78,10 +80,12 @@ use handle::Shared;
 use listener::Listener;
 use outgoing::Pool;
 use ready::Ready;
+use serving::Asked;
 use session::Work;
 pub use spin::Spinner;
 use timers::Timers;
 use unfinished::Unfinished;
+use unwritten::Unwritten;
 
 /// All sockets of one thread. Make it, keep a [`Handle`], and let a thread `run` it.
 pub struct Reactor<C: Consumer> {
@@ -95,6 +99,7 @@ pub struct Reactor<C: Consumer> {
     /// Messages that may be sent to any connection, by the number that commands name them by.
     prepared: HashMap<u32, Box<Prepared>>,
     seat: Seat,
+    asked: Asked,
     work: Work,
     spinner: Spinner,
     starving: bool,
@@ -135,7 +140,8 @@ impl<C: Consumer> Reactor<C> {
             timers: Timers::new(now),
             expired: VecDeque::new(),
             pool: Pool::default(),
-            dirty: Vec::new(),
+            unwritten: Unwritten::default(),
+            command_budget: 0,
             ready: Ready::default(),
             starved: Vec::new(),
             reserve_used: 0,
@@ -154,6 +160,7 @@ impl<C: Consumer> Reactor<C> {
             listeners: HashMap::new(),
             prepared: HashMap::new(),
             seat: Seat::alone(),
+            asked: Asked::default(),
             work,
             spinner: Spinner::new(config.spin),
             starving: false,
@@ -230,23 +237,6 @@ impl<C: Consumer> Reactor<C> {
         self.connections.end_turn();
     }
 
-    /// Does what other threads have asked for and writes what they have sent. False: they have asked for nothing.
-    fn serve_commands(&mut self) -> bool {
-        let asked = !self.shared.outbox.commands.is_empty();
-        if asked {
-            self.on_commands();
-            self.on_deferred();
-            self.flush();
-        }
-        asked
-    }
-
-    fn on_commands(&mut self) {
-        for command in self.shared.outbox.commands.take_all() {
-            self.on_command(command);
-        }
-    }
-
     fn on_command(&mut self, command: Command) {
         match command {
             Command::Chunk(chunk) => self.on_chunk(chunk),
@@ -292,8 +282,9 @@ impl<C: Consumer> Reactor<C> {
         if event.is_writable()
             && let Some(connection) = self.connections.get_mut(slot)
             && std::mem::take(&mut connection.blocked)
+            && let Some((mut session, _)) = self.session(slot)
         {
-            self.guarded(slot, |reactor| reactor.flush_one(slot));
+            session.touch();
         }
         if readable || closed {
             let Some(connection) = self.connections.get_mut(slot) else { return };
@@ -344,9 +335,9 @@ impl<C: Consumer> Reactor<C> {
 
     /// What is queued is tried to be written, then every socket is closed.
     fn close_all(&mut self) {
-        self.on_commands();
+        self.serve_all_commands();
         self.finish_deferred();
-        while !self.work.dirty.is_empty() {
+        while !self.work.unwritten.is_empty() {
             self.flush();
         }
         for slot in self.connections.slots() {

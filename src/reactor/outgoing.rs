@@ -161,7 +161,7 @@ impl Outgoing {
             if budget == 0 {
                 return Ok(Flushed::Some);
             }
-            let sent = match self.write_once(socket) {
+            let sent = match self.write_once(socket, budget) {
                 Ok(sent) => sent,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Flushed::Blocked),
@@ -189,21 +189,27 @@ impl Outgoing {
         self.queue.get_or_insert_default().push_back(Segment { bytes: Bytes::Owned(bytes), start });
     }
 
-    fn write_once(&self, stream: &TcpStream) -> io::Result<usize> {
+    /// One call, with at most `most` bytes.
+    fn write_once(&self, stream: &TcpStream, most: usize) -> io::Result<usize> {
         let gathered = self.gathered.get(self.gathered_start..).unwrap_or_default();
         let Some((queue, first)) = self.queue.as_deref().and_then(|queue| Some((queue, queue.front()?)))
         else {
-            return socket::send(stream, gathered);
+            return socket::send(stream, first_of(gathered, most));
         };
         if queue.len() == 1 && gathered.is_empty() {
-            return socket::send(stream, first.rest());
+            return socket::send(stream, first_of(first.rest(), most));
         }
         let mut vectors = [IoSlice::new(&[]); VECTORS];
-        let mut used = 0;
+        let (mut used, mut room) = (0, most);
         let waiting = queue.iter().map(Segment::rest).chain(std::iter::once(gathered));
         for (vector, bytes) in vectors.iter_mut().zip(waiting) {
+            let bytes = first_of(bytes, room);
             *vector = IoSlice::new(bytes);
             used += 1;
+            room -= bytes.len();
+            if room == 0 {
+                break;
+            }
         }
         socket::send_vectored(stream, &vectors[..used])
     }
@@ -227,6 +233,10 @@ impl Outgoing {
             self.gathered_start = 0;
         }
     }
+}
+
+fn first_of(bytes: &[u8], most: usize) -> &[u8] {
+    bytes.get(..bytes.len().min(most)).unwrap_or_default()
 }
 
 /// Appends a frame.
@@ -303,16 +313,21 @@ mod tests {
         let mut server = listener.accept().unwrap().0;
         let client = TcpStream::from_std(client);
         let (mut out, mut pool) = (Outgoing::default(), Pool::default());
-        for piece in 0..2 * VECTORS as u8 + 1 {
-            out.push_owned(vec![piece], 0);
+        let pieces = 2 * VECTORS as u8 + 1;
+        for piece in 0..pieces {
+            out.push_owned(vec![piece; 10], 0);
         }
-        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::Some);
-        assert_eq!(out.len(), VECTORS + 1);
-        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::Some);
-        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::All);
+        out.push(&[pieces; 10], &mut pool);
+        let mut left = out.len();
+        for budget in [1, 15, 10 * VECTORS + 5, 7] {
+            assert_eq!(out.flush(&client, &mut pool, budget).unwrap(), Flushed::Some);
+            left -= budget;
+            assert_eq!(out.len(), left);
+        }
+        assert_eq!(out.flush(&client, &mut pool, left).unwrap(), Flushed::All);
         drop(client);
         let mut received = Vec::new();
         io::Read::read_to_end(&mut server, &mut received).unwrap();
-        assert_eq!(received, (0..2 * VECTORS as u8 + 1).collect::<Vec<_>>());
+        assert_eq!(received, (0..=pieces).flat_map(|piece| [piece; 10]).collect::<Vec<_>>());
     }
 }
