@@ -32,6 +32,7 @@ mod opening;
 mod outgoing;
 mod reading;
 mod ready;
+mod remains;
 mod serving;
 mod session;
 mod silence;
@@ -80,6 +81,7 @@ use handle::Shared;
 use listener::Listener;
 use outgoing::Pool;
 use ready::Ready;
+use remains::Remains;
 use serving::Asked;
 use session::Work;
 pub use spin::Spinner;
@@ -141,6 +143,7 @@ impl<C: Consumer> Reactor<C> {
             expired: VecDeque::new(),
             pool: Pool::default(),
             unwritten: Unwritten::default(),
+            remains: Remains::default(),
             command_budget: 0,
             ready: Ready::default(),
             starved: Vec::new(),
@@ -235,6 +238,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
         self.connections.end_turn();
+        self.work.remains.free();
     }
 
     fn on_command(&mut self, command: Command) {
@@ -327,6 +331,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.unfinished.forget(id, connection.engine.buffered());
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
+        self.work.remains.push(std::mem::take(&mut connection.outgoing));
         if connection.announced {
             // A panic must not go beyond the connection, and that is gone already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| self.consumer.on_closed(id)));

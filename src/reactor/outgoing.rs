@@ -178,6 +178,17 @@ impl Outgoing {
         Ok(Flushed::All)
     }
 
+    /// Frees buffers of what waits, from the front, until those were `least` bytes. Returns how many they were, more than none
+    /// unless nothing waits.
+    pub(super) fn discard(&mut self, least: usize) -> usize {
+        let before = self.len;
+        while self.len > 0 && before - self.len < least.max(1) {
+            let first = self.queue.as_ref().and_then(|queue| queue.front());
+            self.consume(first.map_or(self.len, |first| first.rest().len()));
+        }
+        before - self.len
+    }
+
     fn count(&mut self, bytes: usize) {
         self.len += bytes;
         self.pushed += bytes as u64;
@@ -303,6 +314,20 @@ mod tests {
         out.push_owned(b"d".to_vec(), 0);
         assert_eq!(out.len(), 2);
         assert_eq!(out.queue.unwrap().iter().flat_map(Segment::rest).copied().collect::<Vec<_>>(), b"cd");
+    }
+
+    #[test]
+    fn what_is_not_to_be_written_is_freed_buffer_by_buffer() {
+        let mut pool = Pool::default();
+        let mut out = Outgoing::default();
+        out.push(b"abc", &mut pool);
+        for _ in 0..3 {
+            out.push_owned(vec![0; 10], 4);
+        }
+        out.push(b"de", &mut pool);
+        assert_eq!([out.discard(1), out.discard(0), out.discard(7), out.discard(9)], [3, 6, 12, 2]);
+        assert_eq!(out.discard(1), 0);
+        assert!(out.is_empty());
     }
 
     #[test]

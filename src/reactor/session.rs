@@ -18,6 +18,7 @@ use super::handler::{Bytes, Message, frame_kind};
 use super::opening::Opening;
 use super::outgoing::Pool;
 use super::ready::Ready;
+use super::remains::Remains;
 use super::socket;
 use super::timers::Timers;
 use super::unfinished::Unfinished;
@@ -36,6 +37,8 @@ pub(super) struct Work {
     pub(super) pool: Pool,
     /// Connections with something to write.
     pub(super) unwritten: Unwritten,
+    /// Memory of connections that are gone.
+    pub(super) remains: Remains,
     /// What may still be done of what other threads ask for, before the others get their turn; as bytes.
     pub(super) command_budget: usize,
     /// Connections that wait to be read.

@@ -57,6 +57,7 @@ impl<C: Consumer> Reactor<C> {
         !work.ready.is_empty()
             || !self.asked.is_empty()
             || !work.unwritten.is_empty()
+            || !work.remains.is_empty()
             || !work.expired.is_empty()
             || work.compression.is_waiting()
     }

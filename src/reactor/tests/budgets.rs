@@ -5,7 +5,7 @@ use super::turns::until;
 use super::*;
 use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_FIN, OUT_PING, OUT_TERMINATE, OUT_TEXT};
-use crate::reactor::config::{COMMAND_BUDGET, COST_OF_CALL, FLUSH_BUDGET, WRITE_BUDGET};
+use crate::reactor::config::{COMMAND_BUDGET, COST_OF_CALL, FLUSH_BUDGET, FREE_BUDGET, WRITE_BUDGET};
 use crate::reactor::{Command, ConnectionId, HEADROOM, ListenerConfig, Local, Reactor};
 
 /// `serve_commands` twice, and the end of the turn.
@@ -167,4 +167,28 @@ fn between_turns_all_records_are_applied() {
     chunk.push_record(own(id), OUT_TEXT, OUT_FLAG_FIN, 0, b"now");
     reactor.serve_records(&chunk.bytes, Vec::new(), None);
     client.expect("81 03 'now'");
+}
+
+#[test]
+fn what_was_on_its_way_to_the_dead_is_freed_in_portions() {
+    const LEN: usize = 20 << 20;
+    let (mut reactor, [(client, id), (mut canary, _)]) = opened(Setup::default());
+    let mut chunk = Chunk::default();
+    for _ in 0..3 * FREE_BUDGET / LEN {
+        chunk.push_large(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, vec![0; LEN]);
+    }
+    submit(&reactor, Command::Chunk(chunk));
+    until(&mut reactor, |reactor| {
+        reactor.connections.get(id).expect("open").outgoing.len() > 2 * FREE_BUDGET
+    });
+    client.reset();
+    until(&mut reactor, |reactor| reactor.connections() == 1);
+    assert!(!reactor.work.remains.is_empty());
+    canary.send("89 82 00000000 'hi'");
+    until(&mut reactor, |reactor| reactor.work.remains.is_empty());
+    until(&mut reactor, |reactor| reactor.work.unwritten.is_empty());
+    canary.send("81 82 00000000 'yo'");
+    let reader = std::thread::spawn(move || canary.expect("8a 02 'hi' 81 02 'yo'"));
+    until(&mut reactor, |_| reader.is_finished());
+    assert!(reader.join().is_ok());
 }
