@@ -240,7 +240,7 @@ impl Session<'_> {
             self.touch();
         } else {
             self.frame(data_kind(pending.kind), fin, payload);
-            self.work.compression.spend(payload.len() / COPY_DISCOUNT );
+            self.work.compression.spend(payload.len() / COPY_DISCOUNT);
         }
         self.account(wire_len(payload.len(), false));
         super::commands::mark(self, pending.flags);
