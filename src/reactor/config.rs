@@ -168,6 +168,8 @@ pub(super) const FLUSH_BUDGET: usize = 4 << 20;
 pub(super) const WRITE_BUDGET: usize = 1 << 20;
 /// What both of these budgets are charged for a connection beside its bytes: a system call takes as long as to copy so many.
 pub(super) const COST_OF_CALL: usize = 16 << 10;
+/// A byte whose memory is freed is charged as such a part of one that is written.
+pub(super) const FREE_DISCOUNT: usize = 4;
 /// Whose queue is longer is written behind all others.
 pub(super) const SHORT_QUEUE: usize = 64 << 10;
 /// Bytes that the one attempt may write that a connection has before it is destroyed: more than the kernel's buffer holds, so

@@ -18,17 +18,26 @@ const POOLED: usize = 256;
 
 /// Gathering buffers that no connection needs at the moment: idle connections own none.
 #[derive(Default)]
-pub(super) struct Pool(Vec<Vec<u8>>);
+pub(super) struct Pool {
+    buffers: Vec<Vec<u8>>,
+    /// Bytes of buffers that were freed because all of them was written.
+    freed: usize,
+}
 
 impl Pool {
     fn take(&mut self) -> Vec<u8> {
-        self.0.pop().unwrap_or_default()
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    /// Bytes of buffers that were freed behind a write since the last call.
+    pub(super) fn take_freed(&mut self) -> usize {
+        std::mem::take(&mut self.freed)
     }
 
     fn give(&mut self, mut buffer: Vec<u8>) {
-        if self.0.len() < POOLED && buffer.capacity() <= GATHER {
+        if self.buffers.len() < POOLED && buffer.capacity() <= GATHER {
             buffer.clear();
-            self.0.push(buffer);
+            self.buffers.push(buffer);
         }
     }
 }
@@ -168,7 +177,7 @@ impl Outgoing {
                 Err(error) => return Err(error),
             };
             // A short write on a non-blocking stream means a full buffer, but only a refused one arms the edge.
-            self.consume(sent);
+            pool.freed += self.consume(sent);
             budget = budget.saturating_sub(sent);
         }
         if self.gathered.capacity() > 0 {
@@ -225,17 +234,20 @@ impl Outgoing {
         socket::send_vectored(stream, &vectors[..used])
     }
 
-    fn consume(&mut self, mut sent: usize) {
+    /// So many bytes wait no more. Returns the length of the buffers that are freed with that.
+    fn consume(&mut self, mut sent: usize) -> usize {
         self.len = self.len.saturating_sub(sent);
+        let mut freed = 0;
         while let Some(queue) = &mut self.queue
             && let Some(first) = queue.front_mut()
         {
             let rest = first.rest().len();
             if sent < rest {
                 first.start += sent;
-                return;
+                return freed;
             }
             sent -= rest;
+            freed += first.start + rest;
             queue.pop_front();
         }
         self.gathered_start += sent;
@@ -243,6 +255,7 @@ impl Outgoing {
             self.gathered.clear();
             self.gathered_start = 0;
         }
+        freed
     }
 }
 
@@ -350,6 +363,8 @@ mod tests {
             assert_eq!(out.len(), left);
         }
         assert_eq!(out.flush(&client, &mut pool, left).unwrap(), Flushed::All);
+        // What was gathered is kept for the next.
+        assert_eq!([pool.take_freed(), pool.take_freed()], [10 * usize::from(pieces), 0]);
         drop(client);
         let mut received = Vec::new();
         io::Read::read_to_end(&mut server, &mut received).unwrap();

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 
 use super::Reactor;
-use super::config::{COST_OF_CALL, FLUSH_BUDGET, SHORT_QUEUE};
+use super::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE};
 use super::consumer::Consumer;
 
 /// Their lists, each in the order in which they are written. Each connection is in one at most.
@@ -69,6 +69,6 @@ impl<C: Consumer> Reactor<C> {
         let call = if connection.blocked { 0 } else { COST_OF_CALL };
         self.guarded(slot, |reactor| reactor.flush_one(slot));
         let left = self.connections.get_mut(slot).map_or(0, |connection| connection.outgoing.len());
-        queued.saturating_sub(left) + call
+        queued.saturating_sub(left) + self.work.pool.take_freed() / FREE_DISCOUNT + call
     }
 }
