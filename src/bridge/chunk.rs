@@ -138,7 +138,17 @@ pub struct OutRecords<'a> {
 impl<'a> OutRecords<'a> {
     /// For a reactor that has taken the large payloads out of the chunk; else [`Chunk::records`].
     pub const fn new(bytes: &'a [u8]) -> Self {
-        Self { bytes, position: 0 }
+        Self::from(bytes, 0)
+    }
+
+    /// Those from `position` on, where a record begins.
+    pub const fn from(bytes: &'a [u8], position: usize) -> Self {
+        Self { bytes, position }
+    }
+
+    /// Where the next record begins.
+    pub const fn position(&self) -> usize {
+        self.position
     }
 
     /// The slot of the next record; a record that is cut off may have one too.

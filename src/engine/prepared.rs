@@ -27,6 +27,11 @@ impl Frame {
     pub fn skip(&mut self, bytes: usize) {
         self.start = self.start.saturating_add(bytes);
     }
+
+    /// Bytes of memory that are freed with it; none while others have it too.
+    pub fn size_if_last(&self) -> usize {
+        if Arc::strong_count(&self.bytes) == 1 { self.bytes.len() } else { 0 }
+    }
 }
 
 impl Deref for Frame {

@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use crate::bridge::chunk::{Arena, Chunk, OutRecord};
+use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
     OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FEED, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_SAME,
     OUT_FLAG_WANT_SENT, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED,
@@ -17,31 +17,27 @@ use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::deferred::Pending;
 use super::deflating::is_data;
-use super::records::{Outbound, Records};
+use super::records::{Outbound, Records, Rest};
 use super::session::{IN_PLACE, Session};
 use super::{Reactor, upgrade};
 
 impl<C: Consumer> Reactor<C> {
-    /// Applies the records of a chunk in order and gives its buffer back.
-    pub(super) fn on_chunk(&mut self, chunk: Chunk) {
-        self.on_records(&chunk.bytes, chunk.large, None);
-        self.shared.outbox.recycle(chunk.bytes);
-    }
-
-    /// Applies the records of an arena in order and gives its memory back.
-    pub(super) fn on_arena(&mut self, mut arena: Arena) {
-        let large = std::mem::take(&mut arena.large);
-        self.on_records(arena.bytes(), large, None);
-        self.shared.outbox.give_back(arena.memory);
-    }
-
-    /// Applies records in order; `large` are the payloads of those that say so, `last` is that of one behind them.
-    pub(super) fn on_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>, last: Option<&[u8]>) {
-        let mut records = Records::new(bytes, large, last);
+    /// Applies records in order, as far as the turn's budget goes; `last` is the payload of a large one behind those that `rest`
+    /// has. Returns what is left.
+    pub(super) fn on_records(&mut self, bytes: &[u8], rest: Rest, last: Option<&[u8]>) -> Option<Rest> {
+        let mut records = Records::new(bytes, rest, last);
+        let mut position = records.records.position();
         // A panic in a record leaves the following ones where they are.
         while let Some(first) = records.next() {
             self.guarded(first.0.slot, |reactor| reactor.on_run(first, &mut records));
+            let applied =
+                records.records.position() - std::mem::replace(&mut position, records.records.position());
+            self.work.spend_on_commands(applied);
+            if self.work.command_budget == 0 && records.records.peek_slot().is_some() {
+                return Some(records.into_rest());
+            }
         }
+        None
     }
 
     /// Applies a record and those behind it that are for the same connection.

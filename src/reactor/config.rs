@@ -158,8 +158,25 @@ pub(super) const COMPRESSED_READ_SIZE: usize = 8 << 10;
 /// Bytes compressed per turn, and of one message before other connections get theirs.
 pub(super) const COMPRESS_BUDGET: usize = 256 << 10;
 pub(super) const COMPRESS_SLICE: usize = 64 << 10;
+/// What is sent behind such a message and not compressed is copied: a byte of it is charged as such a part of one.
+pub(super) const COPY_DISCOUNT: usize = 16;
+/// What of the commands is done at once before others get their turn, as bytes that are copied. 4 MiB, some 1 ms.
+pub(super) const COMMAND_BUDGET: usize = 4 << 20;
+/// Bytes that are written at once before others get their turn. 4 MiB, some 1 ms.
+pub(super) const FLUSH_BUDGET: usize = 4 << 20;
 /// Bytes written to one connection before the others get their turn: a fast reader of a long queue would hold it.
 pub(super) const WRITE_BUDGET: usize = 1 << 20;
+/// What both of these budgets are charged for a connection beside its bytes: a system call takes as long as to copy so many.
+pub(super) const COST_OF_CALL: usize = 16 << 10;
+/// A byte whose memory is freed is charged as such a part of one that is written.
+pub(super) const FREE_DISCOUNT: usize = 4;
+/// Whose queue is longer is written behind all others.
+pub(super) const SHORT_QUEUE: usize = 64 << 10;
+/// Bytes that the one attempt may write that a connection has before it is destroyed: more than the kernel's buffer holds, so
+/// that only a peer that reads meanwhile would get more. 4 MiB.
+pub(super) const LAST_WRITE: usize = 4 << 20;
+/// Bytes that are freed per turn of what was on its way to connections that are gone. 64 MiB, some 1 ms.
+pub(super) const FREE_BUDGET: usize = 64 << 20;
 /// Connections accepted by one listener per turn.
 pub(super) const ACCEPT_BUDGET: usize = 256;
 /// Deadlines that are acted on in a turn. Each may mean a ping or a closed socket, some 5 us.

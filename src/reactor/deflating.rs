@@ -11,7 +11,7 @@ use crate::engine::handshake::extensions::Acceptance;
 use crate::engine::{Frame, FrameKind};
 
 use super::Reactor;
-use super::config::{COMPRESS_BUDGET, COMPRESS_SLICE, DeflateConfig};
+use super::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT, DeflateConfig};
 use super::connection::HEADROOM;
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -221,11 +221,11 @@ impl Session<'_> {
     fn advance(&mut self, deferred: &mut Deferred, pending: &Pending) -> bool {
         let payload = &*pending.payload;
         let (fin, wanted) = (pending.flags & OUT_FLAG_FIN != 0, pending.flags & OUT_FLAG_COMPRESS != 0);
+        if self.work.compression.budget == 0 {
+            return false;
+        }
         let connection = &mut *self.connection;
         if connection.takes_frames() && connection.engine.will_compress(wanted, payload.len()) {
-            if self.work.compression.budget == 0 {
-                return false;
-            }
             if deferred.done == 0 {
                 deferred.compressed.resize(HEADROOM, 0);
             }
@@ -245,6 +245,7 @@ impl Session<'_> {
             self.touch();
         } else {
             self.frame(data_kind(pending.kind), fin, payload);
+            self.work.compression.spend(payload.len() / COPY_DISCOUNT);
         }
         self.account(wire_len(payload.len(), false));
         super::commands::mark(self, pending.flags);

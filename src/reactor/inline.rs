@@ -8,6 +8,7 @@ use std::time::{Duration, Instant};
 use super::Reactor;
 use super::consumer::Consumer;
 use super::handle::Command;
+use super::records::Rest;
 
 /// When a reactor wants its next turn, if no socket gives it one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -47,7 +48,10 @@ impl<C: Consumer> Reactor<C> {
     /// As a chunk of these bytes and large payloads. `last` is the payload of the last large record; what the kernel does not
     /// take of it at once is copied.
     pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>, last: Option<&[u8]>) {
-        self.between_turns(|reactor| reactor.on_records(bytes, large, last));
+        self.between_turns(|reactor| {
+            // They are all applied: this budget has no end.
+            reactor.on_records(bytes, Rest::all(large), last);
+        });
     }
 
     /// The consumer has taken something: goes on with the sockets that waited for it.
@@ -77,6 +81,8 @@ impl<C: Consumer> Reactor<C> {
     fn between_turns(&mut self, step: impl FnOnce(&mut Self)) {
         self.work.now = Instant::now();
         self.begin_reading();
+        // What was handed over is the caller's again when this returns.
+        self.work.command_budget = usize::MAX;
         self.work.compression.begin_turn();
         step(self);
         self.on_deferred();

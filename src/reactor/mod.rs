@@ -33,6 +33,8 @@ mod outgoing;
 mod reading;
 mod ready;
 mod records;
+mod remains;
+mod serving;
 mod session;
 mod silence;
 mod socket;
@@ -41,6 +43,7 @@ mod spin;
 mod tests;
 mod timers;
 mod unfinished;
+mod unwritten;
 mod upgrade;
 mod waiting;
 mod wishes;
@@ -79,10 +82,13 @@ use handle::Shared;
 use listener::Listener;
 use outgoing::Pool;
 use ready::Ready;
+use remains::Remains;
+use serving::Asked;
 use session::Work;
 pub use spin::Spinner;
 use timers::Timers;
 use unfinished::Unfinished;
+use unwritten::Unwritten;
 
 /// All sockets of one thread. Make it, keep a [`Handle`], and let a thread `run` it.
 pub struct Reactor<C: Consumer> {
@@ -96,6 +102,7 @@ pub struct Reactor<C: Consumer> {
     /// Messages that may be sent to any connection, by the number that commands name them by.
     prepared: HashMap<u32, Box<Prepared>>,
     seat: Seat,
+    asked: Asked,
     work: Work,
     spinner: Spinner,
     starving: bool,
@@ -136,7 +143,9 @@ impl<C: Consumer> Reactor<C> {
             timers: Timers::new(now),
             expired: VecDeque::new(),
             pool: Pool::default(),
-            dirty: Vec::new(),
+            unwritten: Unwritten::default(),
+            remains: Remains::default(),
+            command_budget: 0,
             ready: Ready::default(),
             starved: Vec::new(),
             reserve_used: 0,
@@ -155,6 +164,7 @@ impl<C: Consumer> Reactor<C> {
             listeners: HashMap::new(),
             prepared: HashMap::new(),
             seat: Seat::alone(),
+            asked: Asked::default(),
             work,
             spinner: Spinner::new(config.spin),
             starving: false,
@@ -229,23 +239,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
         self.connections.end_turn();
-    }
-
-    /// Does what other threads have asked for and writes what they have sent. False: they have asked for nothing.
-    fn serve_commands(&mut self) -> bool {
-        let asked = !self.shared.outbox.commands.is_empty();
-        if asked {
-            self.on_commands();
-            self.on_deferred();
-            self.flush();
-        }
-        asked
-    }
-
-    fn on_commands(&mut self) {
-        for command in self.shared.outbox.commands.take_all() {
-            self.on_command(command);
-        }
+        self.work.remains.free();
     }
 
     fn on_command(&mut self, command: Command) {
@@ -293,8 +287,9 @@ impl<C: Consumer> Reactor<C> {
         if event.is_writable()
             && let Some(connection) = self.connections.get_mut(slot)
             && std::mem::take(&mut connection.blocked)
+            && let Some((mut session, _)) = self.session(slot)
         {
-            self.guarded(slot, |reactor| reactor.flush_one(slot));
+            session.touch();
         }
         if readable || closed {
             let Some(connection) = self.connections.get_mut(slot) else { return };
@@ -337,6 +332,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.unfinished.forget(id, connection.engine.buffered());
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
+        self.work.remains.push(std::mem::take(&mut connection.outgoing));
         if connection.announced {
             // A panic must not go beyond the connection, and that is gone already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| self.consumer.on_closed(id)));
@@ -345,9 +341,9 @@ impl<C: Consumer> Reactor<C> {
 
     /// What is queued is tried to be written, then every socket is closed.
     fn close_all(&mut self) {
-        self.on_commands();
+        self.serve_all_commands();
         self.finish_deferred();
-        while !self.work.dirty.is_empty() {
+        while !self.work.unwritten.is_empty() {
             self.flush();
         }
         for slot in self.connections.slots() {

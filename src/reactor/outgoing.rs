@@ -17,17 +17,26 @@ const POOLED: usize = 256;
 
 /// Gathering buffers that no connection needs at the moment: idle connections own none.
 #[derive(Default)]
-pub(super) struct Pool(Vec<Vec<u8>>);
+pub(super) struct Pool {
+    buffers: Vec<Vec<u8>>,
+    /// Bytes of buffers that were freed because all of them was written.
+    freed: usize,
+}
 
 impl Pool {
     fn take(&mut self) -> Vec<u8> {
-        self.0.pop().unwrap_or_default()
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    /// Bytes of buffers that were freed behind a write since the last call.
+    pub(super) fn take_freed(&mut self) -> usize {
+        std::mem::take(&mut self.freed)
     }
 
     fn give(&mut self, mut buffer: Vec<u8>) {
-        if self.0.len() < POOLED && buffer.capacity() <= GATHER {
+        if self.buffers.len() < POOLED && buffer.capacity() <= GATHER {
             buffer.clear();
-            self.0.push(buffer);
+            self.buffers.push(buffer);
         }
     }
 }
@@ -156,14 +165,14 @@ impl Outgoing {
             if budget == 0 {
                 return Ok(Flushed::Some);
             }
-            let sent = match self.write_once(socket) {
+            let sent = match self.write_once(socket, budget) {
                 Ok(sent) => sent,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Flushed::Blocked),
                 Err(error) => return Err(error),
             };
             // A short write on a non-blocking stream means a full buffer, but only a refused one arms the edge.
-            self.consume(sent);
+            pool.freed += self.consume(sent);
             budget = budget.saturating_sub(sent);
         }
         if self.gathered.capacity() > 0 {
@@ -171,6 +180,17 @@ impl Outgoing {
         }
         self.queue = None;
         Ok(Flushed::All)
+    }
+
+    /// Frees buffers of what waits, from the front, until those were `least` bytes. Returns how many they were, more than none
+    /// unless nothing waits.
+    pub(super) fn discard(&mut self, least: usize) -> usize {
+        let before = self.len;
+        while self.len > 0 && before - self.len < least.max(1) {
+            let first = self.queue.as_ref().and_then(|queue| queue.front());
+            self.consume(first.map_or(self.len, |first| first.rest().len()));
+        }
+        before - self.len
     }
 
     fn count(&mut self, bytes: usize) {
@@ -184,36 +204,45 @@ impl Outgoing {
         self.queue.get_or_insert_default().push_back(Segment::Owned(bytes, start));
     }
 
-    fn write_once(&self, stream: &TcpStream) -> io::Result<usize> {
+    /// One call, with at most `most` bytes.
+    fn write_once(&self, stream: &TcpStream, most: usize) -> io::Result<usize> {
         let gathered = self.gathered.get(self.gathered_start..).unwrap_or_default();
         let Some((queue, first)) = self.queue.as_deref().and_then(|queue| Some((queue, queue.front()?)))
         else {
-            return socket::send(stream, gathered);
+            return socket::send(stream, first_of(gathered, most));
         };
         if queue.len() == 1 && gathered.is_empty() {
-            return socket::send(stream, first.rest());
+            return socket::send(stream, first_of(first.rest(), most));
         }
         let mut vectors = [IoSlice::new(&[]); VECTORS];
-        let mut used = 0;
+        let (mut used, mut room) = (0, most);
         let waiting = queue.iter().map(Segment::rest).chain(std::iter::once(gathered));
         for (vector, bytes) in vectors.iter_mut().zip(waiting) {
+            let bytes = first_of(bytes, room);
             *vector = IoSlice::new(bytes);
             used += 1;
+            room -= bytes.len();
+            if room == 0 {
+                break;
+            }
         }
         socket::send_vectored(stream, &vectors[..used])
     }
 
-    fn consume(&mut self, mut sent: usize) {
+    /// So many bytes wait no more. Returns the length of the buffers that are freed with that.
+    fn consume(&mut self, mut sent: usize) -> usize {
         self.len = self.len.saturating_sub(sent);
+        let mut freed = 0;
         while let Some(queue) = &mut self.queue
             && let Some(first) = queue.front_mut()
         {
             let rest = first.rest().len();
             if sent < rest {
                 first.skip(sent);
-                return;
+                return freed;
             }
             sent -= rest;
+            freed += first.size();
             queue.pop_front();
         }
         self.gathered_start += sent;
@@ -221,7 +250,12 @@ impl Outgoing {
             self.gathered.clear();
             self.gathered_start = 0;
         }
+        freed
     }
+}
+
+fn first_of(bytes: &[u8], most: usize) -> &[u8] {
+    bytes.get(..bytes.len().min(most)).unwrap_or_default()
 }
 
 /// Appends a frame.
@@ -241,6 +275,14 @@ impl Segment {
         match self {
             Self::Owned(bytes, start) => bytes.get(*start..).unwrap_or_default(),
             Self::Shared(frame) => frame,
+        }
+    }
+
+    /// Bytes of memory that are freed with it.
+    fn size(&self) -> usize {
+        match self {
+            Self::Owned(bytes, _) => bytes.len(),
+            Self::Shared(frame) => frame.size_if_last(),
         }
     }
 
@@ -298,6 +340,20 @@ mod tests {
     }
 
     #[test]
+    fn what_is_not_to_be_written_is_freed_buffer_by_buffer() {
+        let mut pool = Pool::default();
+        let mut out = Outgoing::default();
+        out.push(b"abc", &mut pool);
+        for _ in 0..3 {
+            out.push_owned(vec![0; 10], 4);
+        }
+        out.push(b"de", &mut pool);
+        assert_eq!([out.discard(1), out.discard(0), out.discard(7), out.discard(9)], [3, 6, 12, 2]);
+        assert_eq!(out.discard(1), 0);
+        assert!(out.is_empty());
+    }
+
+    #[test]
     #[expect(clippy::disallowed_types, reason = "a socket to write to")]
     fn a_long_queue_leaves_in_pieces_of_the_budget() {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
@@ -305,16 +361,23 @@ mod tests {
         let mut server = listener.accept().unwrap().0;
         let client = TcpStream::from_std(client);
         let (mut out, mut pool) = (Outgoing::default(), Pool::default());
-        for piece in 0..2 * VECTORS as u8 + 1 {
-            out.push_owned(vec![piece], 0);
+        let pieces = 2 * VECTORS as u8 + 1;
+        for piece in 0..pieces {
+            out.push_owned(vec![piece; 10], 0);
         }
-        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::Some);
-        assert_eq!(out.len(), VECTORS + 1);
-        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::Some);
-        assert_eq!(out.flush(&client, &mut pool, 1).unwrap(), Flushed::All);
+        out.push(&[pieces; 10], &mut pool);
+        let mut left = out.len();
+        for budget in [1, 15, 10 * VECTORS + 5, 7] {
+            assert_eq!(out.flush(&client, &mut pool, budget).unwrap(), Flushed::Some);
+            left -= budget;
+            assert_eq!(out.len(), left);
+        }
+        assert_eq!(out.flush(&client, &mut pool, left).unwrap(), Flushed::All);
+        // What was gathered is kept for the next.
+        assert_eq!([pool.take_freed(), pool.take_freed()], [10 * usize::from(pieces), 0]);
         drop(client);
         let mut received = Vec::new();
         io::Read::read_to_end(&mut server, &mut received).unwrap();
-        assert_eq!(received, (0..2 * VECTORS as u8 + 1).collect::<Vec<_>>());
+        assert_eq!(received, (0..=pieces).flat_map(|piece| [piece; 10]).collect::<Vec<_>>());
     }
 }

@@ -15,12 +15,28 @@ use super::session::IN_PLACE;
 pub(super) struct Records<'a> {
     pub(super) records: OutRecords<'a>,
     bytes: &'a [u8],
-    large: IntoIter<Vec<u8>>,
+    /// Without its position.
+    rest: Rest,
     last: Option<&'a [u8]>,
+}
+
+/// What is left of a chunk, apart from its bytes.
+pub(super) struct Rest {
+    /// Where the next record begins.
+    position: usize,
+    /// The large payloads from there on.
+    large: IntoIter<Vec<u8>>,
     /// The last large payload that several records have.
     shared: Option<Prepared>,
     /// Messages with a payload that several records have.
     same: Vec<Same>,
+}
+
+impl Rest {
+    /// All of a chunk with these large payloads.
+    pub(super) fn all(large: Vec<Vec<u8>>) -> Self {
+        Self { position: 0, large: large.into_iter(), shared: None, same: Vec::new() }
+    }
 }
 
 /// A message that more than one record sends.
@@ -46,21 +62,24 @@ pub(super) struct Outbound<'a> {
 }
 
 impl<'a> Records<'a> {
-    /// `large` are the payloads of the records in `bytes` that say so, `last` is that of one behind them.
-    pub(super) fn new(bytes: &'a [u8], large: Vec<Vec<u8>>, last: Option<&'a [u8]>) -> Self {
-        let records = OutRecords::new(bytes);
-        Self { records, bytes, large: large.into_iter(), last, shared: None, same: Vec::new() }
+    /// `last` is the payload of a large record behind those that `rest` has.
+    pub(super) fn new(bytes: &'a [u8], rest: Rest, last: Option<&'a [u8]>) -> Self {
+        Self { records: OutRecords::from(bytes, rest.position), bytes, rest, last }
+    }
+
+    pub(super) fn into_rest(self) -> Rest {
+        Rest { position: self.records.position(), ..self.rest }
     }
 
     #[inline]
     pub(super) fn next(&mut self) -> Option<(OutRecord, Outbound<'a>)> {
         let record = self.records.next()?;
         // Taken even when the connection is gone, or the next record would get this one's payload.
-        let mut owned = if record.is_large() && !record.is_same() { self.large.next() } else { None };
+        let mut owned = if record.is_large() && !record.is_same() { self.rest.large.next() } else { None };
         if record.flags & OUT_FLAG_SHARED != 0
             && let Some((kind, compress)) = message(&record)
         {
-            self.shared = owned.take().map(|bytes| Prepared::in_place(kind, bytes, HEADROOM, compress));
+            self.rest.shared = owned.take().map(|bytes| Prepared::in_place(kind, bytes, HEADROOM, compress));
         }
         let bytes = match record.is_large() && owned.is_none() && !is_shared(&record) {
             true => self.last.take(),
@@ -79,18 +98,18 @@ impl<'a> Records<'a> {
         }
         let (kind, compress) = message(record)?;
         if record.is_large() {
-            return self.shared.as_mut();
+            return self.rest.shared.as_mut();
         }
         if payload.bytes.len() < IN_PLACE {
             return None;
         }
         let start = record.range.start;
         let is_it = |same: &Same| (same.start, same.kind, same.compress) == (start, kind, compress);
-        let Some(index) = self.same.iter().rposition(is_it) else {
-            self.same.push(Same { start, kind, compress, prepared: None });
+        let Some(index) = self.rest.same.iter().rposition(is_it) else {
+            self.rest.same.push(Same { start, kind, compress, prepared: None });
             return None;
         };
-        let same = self.same.get_mut(index)?;
+        let same = self.rest.same.get_mut(index)?;
         Some(same.prepared.get_or_insert_with(|| Prepared::new(kind, payload.bytes, compress)))
     }
 }

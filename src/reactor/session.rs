@@ -10,7 +10,7 @@ use socket2::{SockRef, TcpKeepalive};
 use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind, PreparedFrame};
 
-use super::config::SMALL_ALLOWANCE;
+use super::config::{COST_OF_CALL, LAST_WRITE, SMALL_ALLOWANCE};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::deflating::Compression;
@@ -18,9 +18,11 @@ use super::handler::{Bytes, Message, frame_kind};
 use super::opening::Opening;
 use super::outgoing::Pool;
 use super::ready::Ready;
+use super::remains::Remains;
 use super::socket;
 use super::timers::Timers;
 use super::unfinished::Unfinished;
+use super::unwritten::Unwritten;
 
 /// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
 /// gathering many frames into one write is cheaper than the copy it costs.
@@ -33,8 +35,12 @@ pub(super) struct Work {
     /// Connections whose deadline may have come, not looked at yet.
     pub(super) expired: VecDeque<ConnectionId>,
     pub(super) pool: Pool,
-    /// Connections with something to write at the end of the turn.
-    pub(super) dirty: Vec<u32>,
+    /// Connections with something to write.
+    pub(super) unwritten: Unwritten,
+    /// Memory of connections that are gone.
+    pub(super) remains: Remains,
+    /// What may still be done of what other threads ask for, before the others get their turn; as bytes.
+    pub(super) command_budget: usize,
     /// Connections that wait to be read.
     pub(super) ready: Ready,
     /// Connections that are not read for want of credit.
@@ -49,6 +55,13 @@ pub(super) struct Work {
     pub(super) opened: bool,
     /// What compression needs and connections share.
     pub(super) compression: Compression,
+}
+
+impl Work {
+    /// A command was applied that moved so many bytes.
+    pub(super) fn spend_on_commands(&mut self, bytes: usize) {
+        self.command_budget = self.command_budget.saturating_sub(bytes + COST_OF_CALL);
+    }
 }
 
 /// One connection, as a handler or a command sees it.
@@ -170,7 +183,9 @@ impl Session<'_> {
             return;
         }
         // What the kernel does not take now is lost, as with the destroy() of a net.Socket.
-        let _gone_anyway = self.connection.flush(&mut self.work.pool, usize::MAX);
+        let queued = self.connection.outgoing.len();
+        let _gone_anyway = self.connection.flush(&mut self.work.pool, LAST_WRITE);
+        self.work.spend_on_commands(queued.saturating_sub(self.connection.outgoing.len()));
         self.work.doomed.push(self.id.slot);
     }
 
@@ -279,7 +294,7 @@ impl Session<'_> {
     pub(super) fn touch(&mut self) {
         if !self.connection.dirty {
             self.connection.dirty = true;
-            self.work.dirty.push(self.id.slot);
+            self.work.unwritten.push(self.id.slot);
         }
     }
 
@@ -310,7 +325,10 @@ impl Session<'_> {
         } else {
             if now && self.may_write_now(frame.len()) {
                 // As in `write_now`.
-                frame.skip(socket::send(&self.connection.stream, &frame).unwrap_or_default());
+                let sent = socket::send(&self.connection.stream, &frame).unwrap_or_default();
+                // Its record, which is all that is charged otherwise, does not have the payload.
+                self.work.command_budget = self.work.command_budget.saturating_sub(sent);
+                frame.skip(sent);
             }
             if !frame.is_empty() {
                 self.connection.outgoing.push_shared(frame);

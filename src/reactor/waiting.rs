@@ -55,7 +55,9 @@ impl<C: Consumer> Reactor<C> {
     pub(super) fn is_behind(&self) -> bool {
         let work = &self.work;
         !work.ready.is_empty()
-            || !work.dirty.is_empty()
+            || !self.asked.is_empty()
+            || !work.unwritten.is_empty()
+            || !work.remains.is_empty()
             || !work.expired.is_empty()
             || work.compression.is_waiting()
     }

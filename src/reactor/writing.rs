@@ -1,4 +1,4 @@
-//! From queued frames to the kernel, once per turn, and what follows from it.
+//! From a connection's queued frames to the kernel, and what follows from it.
 
 use std::net::Shutdown;
 
@@ -7,21 +7,6 @@ use super::config::WRITE_BUDGET;
 use super::consumer::Consumer;
 
 impl<C: Consumer> Reactor<C> {
-    /// Writes what the turn has queued, one vectored write per connection.
-    pub(super) fn flush(&mut self) {
-        // A connection that is closed on the way may queue nothing more, so one pass is enough.
-        let mut dirty = std::mem::take(&mut self.work.dirty);
-        for slot in dirty.drain(..) {
-            if let Some(connection) = self.connections.get_mut(slot) {
-                connection.dirty = false;
-                self.guarded(slot, |reactor| reactor.flush_one(slot));
-            }
-        }
-        if self.work.dirty.is_empty() {
-            self.work.dirty = dirty;
-        }
-    }
-
     /// Writes what one connection has queued and tells its consumer how far that went.
     pub(super) fn flush_one(&mut self, slot: u32) {
         let Some(id) = self.connections.id(slot) else { return };
@@ -32,9 +17,9 @@ impl<C: Consumer> Reactor<C> {
         match connection.flush(&mut self.work.pool, WRITE_BUDGET) {
             Ok(false) => {}
             Ok(true) => {
-                // Goes on in the next turn.
+                // Goes on when others have had their turn.
                 if !std::mem::replace(&mut connection.dirty, true) {
-                    self.work.dirty.push(slot);
+                    self.work.unwritten.push_served(slot);
                 }
             }
             Err(_) => return self.work.doomed.push(slot),

@@ -6,10 +6,11 @@ use std::time::Duration;
 use super::server::reactor;
 use super::turns::until;
 use super::*;
+use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PING};
 use crate::engine::deflate::{INFLATER_BYTES, Params, Pool, Settings};
 use crate::engine::{Config, Engine, Event, FrameKind, Role};
-use crate::reactor::{DeflateConfig, ListenerConfig, ReactorConfig};
+use crate::reactor::{Command, DeflateConfig, ListenerConfig, Reactor, ReactorConfig};
 
 fn listener(release_after: Duration) -> ListenerConfig {
     let settings = Settings { threshold: 0, ..Settings::default() };
@@ -112,6 +113,37 @@ fn a_long_message_is_compressed_in_slices() {
     assert!(long.receive() == message);
     assert_eq!(long.receive(), b"ping");
     assert_eq!(long.receive(), b"behind");
+}
+
+#[test]
+fn what_waits_behind_a_long_message_is_copied_in_several_turns_too() {
+    const LEN: usize = 5 << 20;
+    let listener = ListenerConfig { high_water_mark: usize::MAX, ..listener(Duration::ZERO) };
+    let (mut reactor, address, seen) = reactor(Setup { listener, ..Setup::default() });
+    let mut client = Client::connect(address);
+    client.write(Peer::offer("").as_bytes());
+    let mut id = None;
+    until(&mut reactor, |_| {
+        id = id.or_else(|| seen.try_recv().ok().map(|(id, _)| id));
+        id.is_some()
+    });
+    let id = id.expect("it is open");
+    let mut chunk = Chunk::default();
+    let of = (id.slot, id.generation);
+    chunk.push_record(of, OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_COMPRESS, 0, &random(100 << 10));
+    for _ in 0..6 {
+        chunk.push_record(of, OUT_BINARY, OUT_FLAG_FIN, 0, &vec![0; LEN]);
+    }
+    reactor.handle().submit(Command::Chunk(chunk)).expect("an eventfd takes it");
+    let mut most = 0;
+    while reactor.work.compression.is_waiting() || most == 0 {
+        let pushed = |reactor: &mut Reactor<_>| reactor.connections.get(id).expect("open").outgoing.pushed();
+        let before = pushed(&mut reactor);
+        reactor.run_once(Some(PATIENCE)).expect("epoll works");
+        most = most.max(pushed(&mut reactor) - before);
+    }
+    // What the last turn has left of its budget is for those who ask between turns.
+    assert!(most < 3 * LEN as u64, "{most} bytes");
 }
 
 #[test]

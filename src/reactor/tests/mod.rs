@@ -4,6 +4,7 @@
 
 mod adoption;
 mod bridge;
+mod budgets;
 mod client;
 mod closing;
 mod deflate;

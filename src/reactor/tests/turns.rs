@@ -59,7 +59,7 @@ fn nothing_is_left_to_do_when_a_turn_returns() {
     client.end();
     let mut open = 0;
     until(&mut reactor, |reactor| {
-        assert!(reactor.work.dirty.is_empty() && reactor.work.doomed.is_empty());
+        assert!(reactor.work.unwritten.is_empty() && reactor.work.doomed.is_empty());
         open += seen.try_iter().count();
         open >= 3
     });
