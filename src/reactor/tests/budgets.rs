@@ -4,7 +4,10 @@ use super::server::{Reporter, reactor};
 use super::turns::until;
 use super::*;
 use crate::bridge::chunk::Chunk;
-use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_FIN, OUT_PING, OUT_TERMINATE, OUT_TEXT};
+use crate::bridge::layout::{
+    OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SHARED, OUT_HEADER_BYTES, OUT_PING, OUT_TERMINATE,
+    OUT_TEXT,
+};
 use crate::reactor::config::{COMMAND_BUDGET, COST_OF_CALL, FLUSH_BUDGET, FREE_BUDGET, WRITE_BUDGET};
 use crate::reactor::{Command, ConnectionId, HEADROOM, ListenerConfig, Local, Reactor};
 
@@ -138,6 +141,34 @@ fn r02_records_keep_their_order_and_their_payloads_wherever_a_turn_ends() {
                 expected.extend(frame(0x81, None, b"text"));
             }
         }
+    }
+    submit(&reactor, Command::Chunk(chunk));
+    reactor.run_once(Some(PATIENCE)).expect("epoll works");
+    assert!(!reactor.asked.is_empty());
+    let reader = std::thread::spawn(move || client.read(expected.len()) == expected);
+    until(&mut reactor, |_| reader.is_finished());
+    assert!(reader.join().unwrap(), "all frames, in order");
+}
+
+#[test]
+fn r02_records_find_the_payload_that_they_share_in_a_later_turn() {
+    let listener = ListenerConfig { high_water_mark: usize::MAX, ..ListenerConfig::default() };
+    let (mut reactor, [(mut client, id)]) = opened(Setup { listener, ..Setup::default() });
+    let (large, short) = ([3; 3000], [2; 2500]);
+    let mut chunk = Chunk::default();
+    let bytes = [&[0; HEADROOM][..], &large].concat();
+    chunk.push_large(own(id), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, bytes);
+    let start = chunk.bytes.len() + OUT_HEADER_BYTES;
+    chunk.push_record(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, &short);
+    let mut expected = [frame(0x82, None, &large), frame(0x82, None, &short)].concat();
+    for _ in 0..SERVED {
+        // Those for nobody end a run, behind which a turn may end.
+        chunk.push_record(GONE, OUT_TERMINATE, 0, 0, b"");
+        chunk.push_same(own(id), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_LARGE, 0, large.len());
+        expected.extend(frame(0x82, None, &large));
+        chunk.push_record(GONE, OUT_TERMINATE, 0, 0, b"");
+        chunk.push_same(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, start);
+        expected.extend(frame(0x82, None, &short));
     }
     submit(&reactor, Command::Chunk(chunk));
     reactor.run_once(Some(PATIENCE)).expect("epoll works");
