@@ -1,5 +1,6 @@
 'use strict';
 
+const { addon } = require('./addon');
 const { root } = require('./async-context');
 const {
   ADOPTED_SLOTS,
@@ -102,7 +103,7 @@ let adoptedGeneration = 0;
  */
 function start(settings) {
   if (state.native !== null) return state.native;
-  const binding = /** @type {any} */ (require('./native/binding.js'));
+  const binding = addon();
   const layout = binding.layout();
   const { wake } = require('./dispatch');
   setProtocolErrors(binding.protocolErrors());

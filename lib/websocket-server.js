@@ -4,6 +4,7 @@ const dns = require('node:dns');
 const EventEmitter = require('node:events');
 const { isIP } = require('node:net');
 
+const { addon } = require('./addon');
 const { ASK_ALWAYS, ASK_CONNECTIONS, ASK_REFUSED, IN_REQUEST } = require('./constants');
 const { capture, setContext } = require('./async-context');
 const { list, track, trackClients } = require('./clients');
@@ -11,6 +12,7 @@ const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
 const { ListenerServer } = require('./listener-server');
 const { listenOptions, merge, reactorOptions, watch } = require('./options');
+const { checkMayListen } = require('./permission');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./request');
 const { emitTwo, isHeard, isSecondSeen } = require('./request-visibility');
@@ -51,6 +53,8 @@ class WebSocketServer extends EventEmitter {
     super();
     this._state = RUNNING;
     this.options = merge(options);
+    // Who has none hears of it now, not when a client comes.
+    addon();
     this._nativePath = this.options.path; // which the reactor checks by itself
     this._listenerId = -1;
     this._reactors = 0; // that take connections of the listener
@@ -287,6 +291,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   _start() {
+    checkMayListen();
     const { host } = this.options;
     if (!host) return this._listen(null);
     if (isIP(host) !== 0) return this._listen(host);
