@@ -16,6 +16,7 @@ const { checkMayListen } = require('./permission');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./request');
 const { emitTwo, isHeard, isSecondSeen } = require('./request-visibility');
+const { createListener, isShared } = require('./shared-listener');
 const { readPeer } = require('./socket');
 const { Upgrade } = require('./upgrade');
 const { watchListeners } = require('./watched-listeners');
@@ -62,11 +63,11 @@ class WebSocketServer extends EventEmitter {
     this._connections = 0;
     this._ask = -1;
     this._shouldEmitClose = false;
+    this._listens = this.options.port != null && !isShared(); // by itself
     /** Where the events of its own listener and connections run, unless a hook answers somewhere else. */
-    this._context = this.options.port == null ? null : capture();
+    this._context = this._listens ? capture() : null;
     /** @type {(() => void) | null} */
     this._removeListeners = null;
-    this._listens = this.options.port != null; // by itself
     /** null until somebody looks, undefined if clients are not tracked. @type {Set<any> | null | undefined} */
     this._clients = undefined;
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
@@ -78,8 +79,8 @@ class WebSocketServer extends EventEmitter {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this);
       this._start();
-    } else if (this.options.server) {
-      this._server = this.options.server;
+    } else if (!this.options.noServer) {
+      this._server = this.options.server || createListener(this.options, callback);
       this._removeListeners = attachTo(this, this._server);
     }
   }
@@ -277,10 +278,13 @@ class WebSocketServer extends EventEmitter {
 
   /** Takes no more upgrades of an HTTP server, which goes on; done when the clients are gone that it knows of. */
   _leave() {
+    const { _server: server } = this;
     if (this._removeListeners !== null) {
       this._removeListeners();
       this._removeListeners = this._server = null;
     }
+    // One that is not the user's: its 'close' follows the last of its connections.
+    if (server && !this.options.server) return void server.close(() => emitClose(this));
     if (this._clients?.size) this._shouldEmitClose = true;
     else process.nextTick(emitClose, this);
   }
