@@ -308,9 +308,10 @@ class WebSocketServer extends EventEmitter {
 
   /** @param {string | null} address IP literal; null is every address */
   _listen(address) {
-    const native = reactor.start(reactorOptions(this.options));
     this._ask = this._wantedAsk();
+    let native = /** @type {any} */ (null);
     try {
+      native = reactor.start(reactorOptions(this.options));
       if (reactor.state.failure !== null) throw reactor.state.failure;
       const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));
       this._listenerId = id;
