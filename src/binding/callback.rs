@@ -21,7 +21,10 @@ impl Callback {
         let (mut reference, mut context) = (ptr::null_mut(), ptr::null_mut());
         // Tools that look for what keeps a process alive ask the resources of async_hooks.
         let mut resource = Object::new(env)?;
-        resource.set_named_property("hasRef", env.create_function_from_closure::<(), _, _>("hasRef", |_| Ok(false))?)?;
+        resource.set_named_property(
+            "hasRef",
+            env.create_function_from_closure::<(), _, _>("hasRef", |_| Ok(false))?,
+        )?;
         let name = env.create_string(name)?;
         // SAFETY: the environment and both values belong to the call that is running; the results are live locals.
         unsafe {
