@@ -55,6 +55,9 @@ ends('wait to be killed', { code: null, signal: 'SIGTERM' });
 ends('close', { code: 0, nodeArgs: FOREIGN_LOOP });
 ends('exit in a handler', { nodeArgs: FOREIGN_LOOP });
 
+// What is deprecated for those who ask for it is used without a word.
+ends('close', { code: 0, nodeArgs: ['--pending-deprecation', '--throw-deprecation'] });
+
 /** Ends busy servers in workers; the process that had them must be as it was before. */
 function endsWorkers(way, times, atOnce, mainToo) {
   const where = mainToo === 'yes' ? 'the main thread has a server too' : 'only workers have the addon';

@@ -7,7 +7,14 @@ const { CONTEXT } = require('./constants');
 /** What every AsyncResource has. */
 const IDS = new Set(['async_id_symbol', 'trigger_async_id_symbol']);
 
-const create = () => new AsyncResource('WebSocket', { requireManualDestroy: true });
+/** Tools that look for what keeps a process alive ask the resources of async_hooks: these do not. */
+class Context extends AsyncResource {
+  hasRef() {
+    return false;
+  }
+}
+
+const create = () => new Context('WebSocket', { requireManualDestroy: true });
 
 /** The context in which the package was loaded. What the reactor thread calls runs in it. */
 const root = create();

@@ -16,6 +16,10 @@ const METHODS = ['destroy', 'emit', 'end', 'push', 'read', 'write'];
 /** Bytes that are inflated before others have their turn: one of them can become a thousand. */
 const MOST_COMPRESSED = 8 * 1024;
 
+/** Milliseconds after which a reactor that could not be started is tried again. */
+const RETRY_MILLISECONDS = 1000;
+let retryAt = 0;
+
 /** Node on POSIX: elsewhere a handle has no descriptor, or one that another event loop holds on to. */
 const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && !process.versions.deno;
 
@@ -80,6 +84,20 @@ function isBomb(ws, socket, head) {
 }
 
 /**
+ * @param {any} options
+ * @returns {any} null: the process has no descriptors or threads left for it
+ */
+function startReactor(options) {
+  if (reactor.state.native === null && performance.now() < retryAt) return null;
+  try {
+    return reactor.start(reactorOptions(options));
+  } catch {
+    retryAt = performance.now() + RETRY_MILLISECONDS;
+    return null;
+  }
+}
+
+/**
  * @param {any} ws
  * @param {any} socket
  * @param {Buffer} head
@@ -88,9 +106,9 @@ function isBomb(ws, socket, head) {
  * @returns {boolean} False: nothing has changed
  */
 function adopt(ws, socket, head, response, options) {
-  const native = reactor.start(reactorOptions(options));
+  const native = startReactor(options);
   // Nobody would ever serve it.
-  if (reactor.state.failure !== null) return false;
+  if (native === null || reactor.state.failure !== null) return false;
   const prefix = [head];
   while (socket.readableLength !== 0) prefix.push(socket.read());
   const early = prefix.length === 1 ? head : Buffer.concat(prefix);

@@ -4,6 +4,7 @@ const { randomBytes } = require('node:crypto');
 const http = require('node:http');
 const https = require('node:https');
 
+const { addon } = require('./addon');
 const { complaint, credentialsOf, parseAddress, whereOf } = require('./client-address');
 const { checkResponse } = require('./client-response');
 const { CLOSING, CONNECTING } = require('./constants');
@@ -257,6 +258,8 @@ function connect(ws, address, protocols, options) {
     protocols = undefined;
   }
   if (protocols === undefined) protocols = options?.protocols ?? [];
+  // Who has none hears of it now, not when the server has answered.
+  addon();
   ws._bits |= CLIENT;
   const client = new Client(ws, Array.isArray(protocols) ? protocols : [protocols], options);
   ws._ensureExtra().client = client;

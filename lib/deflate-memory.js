@@ -2,6 +2,8 @@
 
 const { inspect } = require('node:util');
 
+const { addon } = require('./addon');
+
 const COMPRESSORS = ['dedicated', 'shared'];
 
 /**
@@ -35,12 +37,12 @@ function setBudget(bytes) {
   if (!Number.isSafeInteger(bytes) || bytes < 0) {
     throw new RangeError(`${name} must be a number of bytes, 0 or more. Received ${inspect(bytes)}`);
   }
-  /** @type {any} */ (require('./native/binding.js')).setDeflateBudget(bytes);
+  addon().setDeflateBudget(bytes);
 }
 
 /** @returns {boolean} Whether clients are to be asked not to refer to earlier messages */
 function isBudgetFull() {
-  return /** @type {any} */ (require('./native/binding.js')).deflateBudgetIsFull();
+  return addon().deflateBudgetIsFull();
 }
 
 module.exports = { applyMemoryOptions, isBudgetFull };

@@ -44,10 +44,7 @@ const NOT_PLAIN = 0xff;
  *
  * @type {() => void}
  */
-const checkpoint =
-  typeof (/** @type {any} */ (process)._tickCallback) === 'function'
-    ? /** @type {any} */ (process)._tickCallback
-    : () => {};
+const checkpoint = unwrapped(/** @type {any} */ (process)._tickCallback) ?? (() => {});
 
 /**
  * Node's own `emit`. A single listener is called without it, which saves a tenth of what a small message costs; where somebody has
@@ -217,6 +214,18 @@ function lose(slot, tag, offset, length) {
  */
 function connectionOf(slot) {
   return slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
+}
+
+/**
+ * With --pending-deprecation it comes as a function that warns, and whose prototype it is.
+ *
+ * @param {any} tickCallback Undefined where there is none
+ * @returns {(() => void) | null}
+ */
+function unwrapped(tickCallback) {
+  if (typeof tickCallback !== 'function') return null;
+  const prototype = Object.getPrototypeOf(tickCallback);
+  return prototype === Function.prototype ? tickCallback : prototype;
 }
 
 /**

@@ -196,6 +196,22 @@ function listenOptions(options, host, ask) {
 }
 
 /**
+ * What an HTTP server of Node is told to listen with.
+ *
+ * @param {any} options The options of the server
+ */
+function sharedListenOptions(options) {
+  const { backlog, host, port } = options;
+  return {
+    backlog: backlog ?? undefined,
+    handshakeTimeout: own(options, 'handshakeTimeout'),
+    host: host ?? undefined,
+    ipv6Only: own(options, 'ipv6Only'),
+    port,
+  };
+}
+
+/**
  * How the reactor serves a connection.
  *
  * @param {any} options The options of the server
@@ -227,4 +243,4 @@ function reactorOptions(options) {
   };
 }
 
-module.exports = { connectionOptions, listenOptions, merge, reactorOptions, watch };
+module.exports = { connectionOptions, listenOptions, merge, reactorOptions, sharedListenOptions, watch };

@@ -1,5 +1,6 @@
 'use strict';
 
+const { addon } = require('./addon');
 const { root } = require('./async-context');
 const {
   ADOPTED_SLOTS,
@@ -102,7 +103,7 @@ let adoptedGeneration = 0;
  */
 function start(settings) {
   if (state.native !== null) return state.native;
-  const binding = /** @type {any} */ (require('./native/binding.js'));
+  const binding = addon();
   const layout = binding.layout();
   const { wake } = require('./dispatch');
   setProtocolErrors(binding.protocolErrors());
@@ -122,13 +123,14 @@ function start(settings) {
 }
 
 /**
- * Other listeners of 'exit' may send something: ours comes behind those that were there a tick before.
+ * Other listeners of 'exit' may send something: ours comes behind those that were there a tick before. Those of other copies of this
+ * package do not, and each would come behind the other for ever.
  *
  * @param {string | symbol} event
- * @param {Function} listener
+ * @param {any} listener
  */
 function onNewListener(event, listener) {
-  if (event === 'exit' && listener !== stop) queueMicrotask(comeLast);
+  if (event === 'exit' && !listener[kStop]) queueMicrotask(comeLast);
 }
 
 function comeLast() {
@@ -141,6 +143,10 @@ function stop() {
   outbox.flush();
   state.native.shutdown();
 }
+
+/** Marks it, in every copy of this package. */
+const kStop = Symbol.for('reactor-ws.stop');
+/** @type {any} */ (stop)[kStop] = true;
 
 /** @param {number} least Bytes that must fit */
 function newSlab(least) {

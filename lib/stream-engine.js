@@ -1,5 +1,6 @@
 'use strict';
 
+const { addon } = require('./addon');
 const {
   EMPTY_BUFFER,
   FastBuffer,
@@ -150,7 +151,7 @@ class StreamEngine {
 }
 
 function load() {
-  native = require('./native/binding.js');
+  native = addon();
   setProtocolErrors(native.protocolErrors());
   streams = new native.Streams(words);
   input = streams.input();

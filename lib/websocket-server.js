@@ -4,6 +4,7 @@ const dns = require('node:dns');
 const EventEmitter = require('node:events');
 const { isIP } = require('node:net');
 
+const { addon } = require('./addon');
 const { ASK_ALWAYS, ASK_CONNECTIONS, ASK_REFUSED, IN_REQUEST } = require('./constants');
 const { capture, setContext } = require('./async-context');
 const { list, track, trackClients } = require('./clients');
@@ -11,9 +12,11 @@ const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
 const { ListenerServer } = require('./listener-server');
 const { listenOptions, merge, reactorOptions, watch } = require('./options');
+const { checkMayListen } = require('./permission');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./request');
 const { emitTwo, isHeard, isSecondSeen } = require('./request-visibility');
+const { createListener, isShared } = require('./shared-listener');
 const { readPeer } = require('./socket');
 const { Upgrade } = require('./upgrade');
 const { watchListeners } = require('./watched-listeners');
@@ -51,6 +54,8 @@ class WebSocketServer extends EventEmitter {
     super();
     this._state = RUNNING;
     this.options = merge(options);
+    // Who has none hears of it now, not when a client comes.
+    addon();
     this._nativePath = this.options.path; // which the reactor checks by itself
     this._listenerId = -1;
     this._reactors = 0; // that take connections of the listener
@@ -58,11 +63,11 @@ class WebSocketServer extends EventEmitter {
     this._connections = 0;
     this._ask = -1;
     this._shouldEmitClose = false;
+    this._listens = this.options.port != null && !isShared(); // by itself
     /** Where the events of its own listener and connections run, unless a hook answers somewhere else. */
-    this._context = this.options.port == null ? null : capture();
+    this._context = this._listens ? capture() : null;
     /** @type {(() => void) | null} */
     this._removeListeners = null;
-    this._listens = this.options.port != null; // by itself
     /** null until somebody looks, undefined if clients are not tracked. @type {Set<any> | null | undefined} */
     this._clients = undefined;
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
@@ -74,8 +79,8 @@ class WebSocketServer extends EventEmitter {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this);
       this._start();
-    } else if (this.options.server) {
-      this._server = this.options.server;
+    } else if (!this.options.noServer) {
+      this._server = this.options.server || createListener(this.options, callback);
       this._removeListeners = attachTo(this, this._server);
     }
   }
@@ -273,10 +278,13 @@ class WebSocketServer extends EventEmitter {
 
   /** Takes no more upgrades of an HTTP server, which goes on; done when the clients are gone that it knows of. */
   _leave() {
+    const { _server: server } = this;
     if (this._removeListeners !== null) {
       this._removeListeners();
       this._removeListeners = this._server = null;
     }
+    // One that is not the user's: its 'close' follows the last of its connections.
+    if (server && !this.options.server) return void server.close(() => emitClose(this));
     if (this._clients?.size) this._shouldEmitClose = true;
     else process.nextTick(emitClose, this);
   }
@@ -287,6 +295,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   _start() {
+    checkMayListen();
     const { host } = this.options;
     if (!host) return this._listen(null);
     if (isIP(host) !== 0) return this._listen(host);
@@ -299,9 +308,10 @@ class WebSocketServer extends EventEmitter {
 
   /** @param {string | null} address IP literal; null is every address */
   _listen(address) {
-    const native = reactor.start(reactorOptions(this.options));
     this._ask = this._wantedAsk();
+    let native = /** @type {any} */ (null);
     try {
+      native = reactor.start(reactorOptions(this.options));
       if (reactor.state.failure !== null) throw reactor.state.failure;
       const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));
       this._listenerId = id;

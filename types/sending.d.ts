@@ -1,14 +1,19 @@
 // What can be sent, and messages for many connections.
 
-/** What can be sent. Text becomes a text message, everything else a binary one. */
+/**
+ * What can be sent. Text becomes a text message, everything else a binary one. The elements of an array are bytes: of a message in
+ * `fragments` send the parts, or `Buffer.concat` of them.
+ */
 export type Data =
   | string
   | number
   | ArrayBuffer
+  | SharedArrayBuffer
   | ArrayBufferView
   | Blob
-  | readonly number[]
-  | { valueOf(): string }
+  | readonly unknown[]
+  | { valueOf(): string | ArrayBuffer | SharedArrayBuffer | ArrayBufferView | readonly number[] }
+  | { [Symbol.toPrimitive](hint: string): string }
   | { type: 'Buffer'; data: readonly number[] }
   | null
   | undefined

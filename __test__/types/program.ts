@@ -33,6 +33,9 @@ wss.on('connection', (socket: WebSocket, request: IncomingMessage) => {
   socket.on('message', (data: RawData, isBinary: boolean) => {
     broadcast(Array.isArray(data) ? Buffer.concat(data) : data, isBinary);
   });
+  // An echo.
+  socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
+  socket.on('message', (data: RawData) => socket.send(data));
   socket.on('error', (error: Error) => console.error(error.message));
   socket.on('close', (code: number, reason: Buffer) => {
     sessions.delete(socket);

@@ -4,7 +4,7 @@
 use std::ffi::c_void;
 use std::ptr;
 
-use napi::bindgen_prelude::Function;
+use napi::bindgen_prelude::{Function, JsObjectValue, Object};
 use napi::{Env, Error, JsValue, Result, Status, sys};
 
 /// A JavaScript function that the event loop's callbacks may call. Belongs to its environment's thread.
@@ -19,11 +19,17 @@ impl Callback {
     pub(super) fn new(env: &Env, function: &Function<'_, (), ()>, name: &str) -> Result<Self> {
         let raw = env.raw();
         let (mut reference, mut context) = (ptr::null_mut(), ptr::null_mut());
+        // Tools that look for what keeps a process alive ask the resources of async_hooks.
+        let mut resource = Object::new(env)?;
+        resource.set_named_property(
+            "hasRef",
+            env.create_function_from_closure::<(), _, _>("hasRef", |_| Ok(false))?,
+        )?;
         let name = env.create_string(name)?;
         // SAFETY: the environment and both values belong to the call that is running; the results are live locals.
         unsafe {
             check(sys::napi_create_reference(raw, function.raw(), 1, &mut reference))?;
-            check(sys::napi_async_init(raw, ptr::null_mut(), name.raw(), &mut context))?;
+            check(sys::napi_async_init(raw, resource.raw(), name.raw(), &mut context))?;
         }
         Ok(Self { env: raw, function: reference, context })
     }

@@ -123,12 +123,18 @@ pub(super) fn millis(millis: f64) -> Duration {
     Duration::from_secs_f64(millis.clamp(0.0, LONGEST) / 1000.0)
 }
 
+/// These numbers are the same on every POSIX system that we build for.
+const ENFILE: i32 = 23;
+const EMFILE: i32 = 24;
+
 /// Throws what `net.Server` would emit: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
 fn listen_error(env: &Env, error: &io::Error, host: Option<&str>, port: u16) -> Error {
     let (code, sentence) = match error.kind() {
         ErrorKind::AddrInUse => ("EADDRINUSE", "address already in use".to_owned()),
         ErrorKind::AddrNotAvailable => ("EADDRNOTAVAIL", "address not available".to_owned()),
         ErrorKind::PermissionDenied => ("EACCES", "permission denied".to_owned()),
+        _ if error.raw_os_error() == Some(ENFILE) => ("ENFILE", "file table overflow".to_owned()),
+        _ if error.raw_os_error() == Some(EMFILE) => ("EMFILE", "too many open files".to_owned()),
         _ => ("UNKNOWN", error.to_string()),
     };
     let host = host.unwrap_or("::");

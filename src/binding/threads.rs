@@ -3,7 +3,7 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
 use napi::bindgen_prelude::Function;
@@ -44,6 +44,18 @@ impl Threads {
         let config = config.shared_by(links.len());
         let lingering = Lingering::new(links.to_vec(), delivered.clone(), config.spin);
         let running: Running = Arc::default();
+        // What may fail comes first: a bell that was hung up stays as long as the environment.
+        let bell: Arc<OnceLock<Ring>> = Arc::default();
+        let forwards = links.iter().map(|link| {
+            let bell = bell.clone();
+            let ring = move || {
+                if let Some(ring) = bell.get() {
+                    ring();
+                }
+            };
+            Forward::new(link.clone(), config.total_mark, Box::new(ring)).in_thread()
+        });
+        let reactors = reactors(forwards.collect(), config).map_err(|error| system_error(&error))?;
         let ring = match has_libuv {
             true => signal(env, wake, &running, lingering)?,
             false => None,
@@ -52,11 +64,7 @@ impl Threads {
             Some(ring) => ring,
             None => threadsafe_function(env, wake, &running)?,
         };
-        let forwards = links.iter().map(|link| {
-            let rung = ring.clone();
-            Forward::new(link.clone(), config.total_mark, Box::new(move || rung())).in_thread()
-        });
-        let reactors = reactors(forwards.collect(), config).map_err(|error| system_error(&error))?;
+        let ring = bell.get_or_init(|| ring).clone();
         let handles: Vec<_> = reactors.iter().map(Reactor::handle).collect();
         for ((reactor, handle), link) in reactors.into_iter().zip(&handles).zip(links) {
             let (link, ring) = (link.clone(), ring.clone());
