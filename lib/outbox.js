@@ -25,7 +25,7 @@ const LARGE_TAG = OUT_FLAG_LARGE << 8;
 /** A UTF-16 code unit takes at most this many bytes of UTF-8. */
 const CHARACTER_BYTES = 3;
 
-/** The getter itself: an own `length` of the array must not decide how much of the arena is sent. */
+/** The getter itself: an own `length` of the array must not decide how much memory is sent. */
 const lengthOf = /** @type {{ get: () => number }} */ (
   Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')
 ).get;
@@ -281,6 +281,7 @@ module.exports = {
   endBatching,
   flush,
   forgetPrepared,
+  lengthOf,
   pushBytes,
   pushEmpty,
   pushPrepared,

@@ -196,6 +196,7 @@ class StreamConnection {
    * @param {any} [callback] Called when the stream has written it
    */
   post(tag, data, callback) {
+    if (typeof data !== 'string') data = outgoing.toBytes(data);
     if (this.isDeflating && isData(tag) && postCompressed(this, tag, data, callback)) return;
     const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
     const block = this.cork.borrow(length);
