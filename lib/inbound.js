@@ -102,9 +102,12 @@ function arrived(ws, tag, data) {
  * @param {Buffer} data
  */
 function onArrived(ws, tag, data) {
+  const kind = tag & 0xff;
   // With nothing unread before it, the peer's end is told to a paused WebSocket too.
-  const isEnd = (tag & 0xff) === IN_END && (ws._bits & HOLDING) === 0;
-  if (!isEnd && mustHold(ws)) hold(ws, tag, data);
+  const isEnd = kind === IN_END && (ws._bits & HOLDING) === 0;
+  // In the next tick, as in ws: whoever reads in a tick of his own has got what came before.
+  const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
+  if (isLater || (!isEnd && mustHold(ws))) hold(ws, tag, data);
   else deliver(ws, tag, data);
 }
 

@@ -103,3 +103,10 @@ s.all('an error after close() was called', (c) =>
     await peer.send(['8380 00000000']);
   }),
 );
+
+s.all('what a handler sends in the next tick leaves before the close frame of an error', (c) =>
+  c.session({}, ({ ws, peer }) => {
+    ws.on('message', (data) => process.nextTick(() => ws.send(data, (error) => c.log('callbacks', error ?? null))));
+    return peer.send(['8181 00000000 61', '8181 00000000 62', '8380 00000000']);
+  }),
+);
