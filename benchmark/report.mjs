@@ -2,7 +2,7 @@
 import { candidateText } from './candidates.mjs';
 import { shapes } from './shapes.mjs';
 import { ratios, summarize } from './stats.mjs';
-import { baselines, microTargets, targets } from './targets.mjs';
+import { FLOOR, baselines, microTargets, targets } from './targets.mjs';
 
 /** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
 
@@ -69,7 +69,7 @@ export function printReport(record) {
   for (const name of Object.keys(record.results)) printShape(record, name);
   if (record.micro) printMicro(record.micro);
   console.log('\nTargets');
-  printTable([['shape', 'what', 'to', 'wanted', 'of medians', 'of rounds [min - max]', ''], ...targetRows(record)]);
+  printTable([['shape', 'what', 'to', 'wanted', 'of medians', 'of rounds [min - max]', 'bare loop', ''], ...targetRows(record)]);
 }
 
 /**
@@ -88,22 +88,37 @@ export function targetRows(record) {
       const figure = summarize(runs, metric);
       if (!figure) return [];
       const spread = figure.runs > 1 ? `[${digits(figure.min)} - ${digits(figure.max)}]` : '';
-      return [[shape, text, '', wanted, digits(figure.median), spread, verdict(target, figure.median)]];
+      return [[shape, text, '', wanted, digits(figure.median), spread, '', verdict(target, figure.median)]];
     }
     const ratio = ratios(runs, record.results[shape]?.[against], metric);
     if (!ratio) return [];
     const rounds = `${digits(ratio.ofRounds)} [${digits(ratio.min)} - ${digits(ratio.max)}]`;
     // Both ways of dividing must agree that the target is met.
     const met = verdict(target, ratio.ofMedians, ratio.ofRounds);
-    return [[shape, text, against, wanted, digits(ratio.ofMedians), rounds, met]];
+    return [[shape, text, against, wanted, digits(ratio.ofMedians), rounds, floorOf(record, target), met]];
   });
   const micros = microTargets.flatMap((target) => {
     const figure = record.micro?.[target.name]?.[target.metric];
     if (figure === undefined) return [];
     const wanted = `${target.least ? '>=' : '<='} ${digits(target.limit)}`;
-    return [[target.name, target.text, '', wanted, digits(figure), '', verdict(target, figure)]];
+    return [[target.name, target.text, '', wanted, digits(figure), '', '', verdict(target, figure)]];
   });
   return [...measured, ...micros];
+}
+
+/**
+ * What a bare loop reaches, of which no server is ahead that makes the same system calls.
+ *
+ * @param {BenchmarkRecord} record
+ * @param {import('./targets.mjs').Target} target
+ * @returns {string}
+ */
+function floorOf(record, { shape, metric, against = '' }) {
+  // A loop without JavaScript has no thread of it.
+  if (metric.startsWith('js_')) return '';
+  const byCandidate = record.results[shape];
+  const ratio = ratios(byCandidate?.[FLOOR], byCandidate?.[against], metric);
+  return ratio ? digits(ratio.ofRounds) : '';
 }
 
 /**

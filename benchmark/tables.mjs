@@ -40,7 +40,7 @@ export function tables(record, everything) {
     return [...lines, '', `Of the ${targets.length} targets that this record has figures for, ${met} are met; benchmark/README.md lists them.`];
   }
   if (targets.length > 0) {
-    lines.push('', ...markdown(['shape', 'figure', 'relative to', 'target', 'of medians', 'of rounds', ''], targets, 0));
+    lines.push('', ...markdown(['shape', 'figure', 'relative to', 'target', 'of medians', 'of rounds', 'bare loop', ''], targets, 0));
   }
   const micro = microRows(record.micro ?? {});
   if (micro.length > 0) lines.push('', ...markdown(['the engine by itself', 'ns', 'GiB/s', 'ns per frame'], micro, 3));

@@ -14,6 +14,8 @@ import { shapes } from './shapes.mjs';
 
 /** Ratios in tables are to these candidates. */
 export const baselines = ['ws', 'uws', 'reactor_echo'];
+/** The floor that the kernel sets. */
+export const FLOOR = 'mio_echo';
 
 const CPU = { metric: 'cpu_ns_per_msg', text: 'CPU of all threads' };
 const JS = { metric: 'js_cpu_ns_per_msg', text: 'CPU of the JavaScript thread' };
