@@ -21,6 +21,7 @@ const { NOT_PLAIN } = require('./dispatch');
 const inbound = require('./inbound');
 const { maskKey } = require('./mask-key');
 const { limit } = require('./limits');
+const { lengthOf } = require('./outbox');
 const outgoing = require('./outgoing');
 const { Cork, pullAll } = require('./stream-cork');
 const { Releaser, finishAll, isData, postCompressed } = require('./stream-deflate');
@@ -196,7 +197,7 @@ class StreamConnection {
    * @param {any} [callback] Called when the stream has written it
    */
   post(tag, data, callback) {
-    if (typeof data !== 'string') data = outgoing.toBytes(data);
+    if (typeof data !== 'string' && data.length !== lengthOf.call(data)) data = outgoing.toBytes(data);
     if (this.isDeflating && isData(tag) && postCompressed(this, tag, data, callback)) return;
     const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
     const block = this.cork.borrow(length);
