@@ -1,4 +1,5 @@
 // Who is measured.
+import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
 
@@ -10,6 +11,7 @@ import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
  * @property {string[]} command Program and arguments; {port} in them is replaced by a free port
  * @property {Record<string, unknown>} [options] Options of its WebSocketServer that differ
  * @property {string} [missing] Why it cannot run, and what to do about it
+ * @property {boolean} [optional] Whether it is left out even if it was chosen, where it cannot run
  * @property {boolean} [full] Whether it is only measured with --full
  * @property {boolean} [rough] Whether it is ad hoc: not asked for the closing handshake
  * @property {string[]} [tasks] What it can do; all there is without it
@@ -17,6 +19,7 @@ import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
  */
 
 const ECHO = ['echo'];
+const URING_ECHO = join(targetDir, 'release', 'uring_echo');
 
 /**
  * @returns {Record<string, Candidate>}
@@ -65,6 +68,18 @@ export function candidates() {
       withoutJs: true,
       full: true,
     },
+    uring_echo: {
+      text: 'bare io_uring loop',
+      optional: true,
+      command: [URING_ECHO],
+      tasks: ECHO,
+      withoutJs: true,
+      full: true,
+      // Asked for once it is built.
+      get missing() {
+        return missingUring();
+      },
+    },
   };
 }
 
@@ -104,6 +119,13 @@ function example(name) {
   const command = join(targetDir, 'release', 'examples', name);
   const missing = existsSync(command) ? undefined : `it was not built: ${command}`;
   return { command: [command], tasks: ECHO, withoutJs: true, missing };
+}
+
+/** Containers often forbid io_uring, and old kernels lack parts of it. */
+function missingUring() {
+  const { status, stderr, error } = spawnSync(URING_ECHO, ['--check'], { encoding: 'utf8' });
+  if (error) return `it was not built: ${URING_ECHO}`;
+  return status === 0 ? undefined : `needs Linux 6.1, and io_uring allowed by the container: ${stderr.trim()}`;
 }
 
 function missingAddon() {

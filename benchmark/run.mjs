@@ -156,8 +156,8 @@ function chooseShapes() {
 function chooseCandidates() {
   const all = known();
   const servers = values.candidates === undefined ? all : pick(all, values.candidates, 'candidate');
-  for (const [name, { missing, full }] of Object.entries(servers)) {
-    if (missing !== undefined && values.candidates !== undefined) throw new Error(`${name}: ${missing}`);
+  for (const [name, { missing, full, optional }] of Object.entries(servers)) {
+    if (missing !== undefined && values.candidates !== undefined && !optional) throw new Error(`${name}: ${missing}`);
     if (full && !values.full && values.candidates === undefined) {
       delete servers[name];
     } else if (missing !== undefined) {

@@ -93,6 +93,8 @@ module.exports = {
   OUT_FLAG_WANT_SENT: 2,
   OUT_FLAG_LARGE: 4,
   OUT_FLAG_COMPRESS: 8,
+  OUT_FLAG_SAME: 16,
+  OUT_FLAG_SHARED: 32,
 
   /** Bit of `ws._bits`: its events run in an async context of their own, `ws._extra.context`. One of `NOT_PLAIN`. */
   CONTEXT: 0x40,

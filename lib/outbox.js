@@ -1,12 +1,16 @@
 'use strict';
 
-const { FLUSHED_BYTES, FLUSHED_NEXT, OUT_FLAG_LARGE, OUT_HEADER_BYTES } = require('./constants');
-
-/** Bytes of the arena in which the records of one flush are collected: what a full batch is answered with fits. */
-const ARENA_BYTES = 320 * 1024;
-
-/** Arenas that there may be: one is filled here, the others are on their way. A reactor that has them all gets copies. */
-const ARENAS = 4;
+const { ARENA_BYTES, arenaWords, arenas, lendArena } = require('./arenas');
+const {
+  FLUSHED_BYTES,
+  FLUSHED_NEXT,
+  OUT_FLAG_LARGE,
+  OUT_FLAG_SAME,
+  OUT_FLAG_SHARED,
+  OUT_HEADER_BYTES,
+} = require('./constants');
+const same = require('./same');
+const { lengthOf } = require('./views');
 
 /** Payloads of this many bytes and more go to the reactor by themselves instead of through the arena. */
 const LARGE_BYTES = 64 * 1024;
@@ -21,27 +25,14 @@ const DIRECT_BYTES = 16 * 1024;
 const LOOP_CHARACTERS = 10;
 
 const LARGE_TAG = OUT_FLAG_LARGE << 8;
+const SAME_TAG = OUT_FLAG_SAME << 8;
+const SHARED_TAG = OUT_FLAG_SHARED << 8;
 
 /** A UTF-16 code unit takes at most this many bytes of UTF-8. */
 const CHARACTER_BYTES = 3;
 
-/** The getter itself: an own `length` of the array must not decide how much memory is sent. */
-const lengthOf = /** @type {{ get: () => number }} */ (
-  Object.getOwnPropertyDescriptor(Object.getPrototypeOf(Uint8Array.prototype), 'length')
-).get;
-
 /** Looked up once: V8 has no short way to a method through the prototype of Buffers. @type {(data: Uint8Array, start: number) => void} */
 const setBytes = Uint8Array.prototype.set;
-
-/**
- * All arenas, by number, and their words. Nobody but this list refers to them, so nobody can look at one or detach it
- * while the reactor reads it.
- *
- * @type {any[]}
- */
-const arenas = [];
-/** @type {Uint32Array[]} */
-const arenaWords = [];
 
 // The arena being filled.
 /** @type {any} */
@@ -71,15 +62,8 @@ function attach(reactor, records) {
   flushWith = reactor.flushWith();
   if (flushWith !== null) largeBytes = DIRECT_BYTES;
   said = records;
-  lendArena();
+  lendArena(native);
   fill(0);
-}
-
-function lendArena() {
-  const memory = Buffer.allocUnsafeSlow(ARENA_BYTES);
-  const id = arenas.push(memory) - 1;
-  arenaWords.push(new Uint32Array(memory.buffer));
-  native.lendArena(id, memory);
 }
 
 /** @param {number} id Of the arena to be filled from now on */
@@ -99,6 +83,7 @@ function fill(id) {
 function cross(call, data) {
   const collected = used;
   used = 0;
+  same.forget();
   said[FLUSHED_BYTES] = collected;
   try {
     return call(data);
@@ -106,7 +91,7 @@ function cross(call, data) {
     // Also when it threw: the arena may be the reactor's by now. With nothing to flush another one may have come back.
     const next = said[FLUSHED_NEXT];
     if (next !== 0) fill(next - 1);
-    else if (collected !== 0 && arenas.length < ARENAS) lendArena();
+    else if (collected !== 0) lendArena(native);
   }
 }
 
@@ -172,6 +157,25 @@ function pushEmpty(slot, generation, tag) {
   finish(begin(slot, generation, tag, 0), 0);
 }
 
+/** @returns {boolean} Whether the next record can refer to those before it: without a flush in between */
+function canRefer() {
+  return used + OUT_HEADER_BYTES <= ARENA_BYTES;
+}
+
+/**
+ * A record with a payload that is in the arena.
+ *
+ * @param {number} slot
+ * @param {number} generation
+ * @param {number} tag
+ * @param {number} payload Where it begins
+ */
+function pushSame(slot, generation, tag, payload) {
+  const start = begin(slot, generation, tag | SAME_TAG, 0);
+  words[(start >>> 2) - 1] = payload;
+  used = start;
+}
+
 /**
  * A record whose payload is bytes.
  *
@@ -185,11 +189,34 @@ function pushBytes(slot, generation, tag, data) {
   let { length } = data;
   // V8 knows by now what `data` is, and spares itself this call.
   if (length !== lengthOf.call(data)) length = lengthOf.call(data);
-  if (length >= largeBytes) return pushLarge(slot, generation, tag, data);
+  if (length >= same.SAME_BYTES) return pushLong(slot, generation, tag, data, length);
   const start = begin(slot, generation, tag, length);
   // Bytes whose ArrayBuffer was detached are none, and `set` throws for them.
   if (length !== 0) Reflect.apply(setBytes, arena, [data, start]);
   finish(start, length);
+  return length;
+}
+
+/**
+ * The same for bytes that others may be sent too.
+ *
+ * @param {number} slot
+ * @param {number} generation
+ * @param {number} tag
+ * @param {Uint8Array} data
+ * @param {number} length
+ * @returns {number}
+ */
+function pushLong(slot, generation, tag, data, length) {
+  if (length >= largeBytes) return pushLarge(slot, generation, tag, data);
+  if (canRefer() && same.isLastBytes(data, length, arena)) {
+    pushSame(slot, generation, tag, same.bytes.start);
+    return length;
+  }
+  const start = begin(slot, generation, tag, length);
+  Reflect.apply(setBytes, arena, [data, start]);
+  finish(start, length);
+  same.keepBytes(data, start, length);
   return length;
 }
 
@@ -204,15 +231,13 @@ function pushBytes(slot, generation, tag, data) {
  */
 function pushText(slot, generation, tag, text) {
   const characters = text.length;
-  if (characters >= LARGE_BYTES) return pushBytes(slot, generation, tag, Buffer.from(text));
+  if (characters > LOOP_CHARACTERS) return pushLongText(slot, generation, tag, text, characters);
   const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
   let length = 0;
-  if (characters <= LOOP_CHARACTERS) {
-    for (; length < characters; length++) {
-      const code = text.charCodeAt(length);
-      if (code > 0x7f) break;
-      arena[start + length] = code;
-    }
+  for (; length < characters; length++) {
+    const code = text.charCodeAt(length);
+    if (code > 0x7f) break;
+    arena[start + length] = code;
   }
   if (length < characters) length = arena.utf8Write(text, start, characters * CHARACTER_BYTES);
   finish(start, length);
@@ -220,21 +245,58 @@ function pushText(slot, generation, tag, text) {
 }
 
 /**
+ * The same for a string that others may be sent too.
+ *
  * @param {number} slot
  * @param {number} generation
  * @param {number} tag
- * @param {Uint8Array} data
+ * @param {string} text
+ * @param {number} characters Its length
+ * @returns {number}
+ */
+function pushLongText(slot, generation, tag, text, characters) {
+  if (characters >= LARGE_BYTES) return pushLarge(slot, generation, tag, text);
+  const isOther = slot !== same.text.slot;
+  if (isOther && text === same.text.data && canRefer()) {
+    pushSame(slot, generation, tag, same.text.start);
+    return same.text.length;
+  }
+  const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
+  const length = arena.utf8Write(text, start, characters * CHARACTER_BYTES);
+  finish(start, length);
+  if (isOther) same.keepText(text, slot, start, length);
+  return length;
+}
+
+/**
+ * A record whose payload goes to the reactor by itself.
+ *
+ * @param {number} slot
+ * @param {number} generation
+ * @param {number} tag
+ * @param {Uint8Array | string} data
  * @returns {number}
  */
 function pushLarge(slot, generation, tag, data) {
   // The record must be in the chunk that the next flush sends, after the payload was added to its list:
   // so room first, which may flush, then the payload.
+  if (!canRefer()) flush();
+  if (same.isLastLarge(native, tag, data)) {
+    words[same.large.word] |= SHARED_TAG;
+    pushSame(slot, generation, tag | LARGE_TAG, same.large.length);
+    return same.large.length;
+  }
+  const bytes = typeof data === 'string' ? Buffer.from(data) : data;
+  const length = lengthOf.call(bytes);
+  if (flushWith === null) native.addLarge(bytes);
   const start = begin(slot, generation, tag | LARGE_TAG, 0);
-  if (flushWith === null) native.addLarge(data);
   finish(start, 0);
-  const length = lengthOf.call(data);
   words[(start >>> 2) - 1] = length;
-  if (flushWith !== null) cross(flushWith, data);
+  if (flushWith !== null) {
+    cross(flushWith, bytes);
+    return length;
+  }
+  same.keepLarge(data, length, tag, (start >>> 2) - 2);
   return length;
 }
 
@@ -281,7 +343,6 @@ module.exports = {
   endBatching,
   flush,
   forgetPrepared,
-  lengthOf,
   pushBytes,
   pushEmpty,
   pushPrepared,

@@ -15,6 +15,8 @@ const {
 } = require('./constants');
 const { streamDestroyed } = require('./errors');
 const outbox = require('./outbox');
+const { lastViewOf } = require('./same');
+const { lengthOf } = require('./views');
 
 const FIN = OUT_FLAG_FIN << 8;
 const WANT_SENT = OUT_FLAG_WANT_SENT << 8;
@@ -66,14 +68,27 @@ function tagOf(options, binary) {
 function toBytes(data) {
   if (!data) return EMPTY_BUFFER;
   if (isUint8Array(data)) {
-    const length = outbox.lengthOf.call(data);
+    const length = lengthOf.call(data);
     // A `length` of its own must not decide how much memory is sent. What was detached is refused, but for a Buffer, as in ws.
     if (data.length === length && (length !== 0 || Buffer.isBuffer(data))) return data;
     return new FastBuffer(data.buffer, data.byteOffset, length);
   }
-  if (data instanceof ArrayBuffer) return new FastBuffer(data);
-  if (ArrayBuffer.isView(data)) return new FastBuffer(data.buffer, data.byteOffset, data.byteLength);
+  if (data instanceof ArrayBuffer) return lastViewOf(data, 0, data.byteLength) ?? new FastBuffer(data);
+  if (ArrayBuffer.isView(data)) {
+    const { buffer, byteOffset, byteLength } = data;
+    return lastViewOf(buffer, byteOffset, byteLength) ?? new FastBuffer(buffer, byteOffset, byteLength);
+  }
   return Buffer.from(data);
+}
+
+/**
+ * All of some bytes: an own `length`, which `Buffer.from` asks for, must not decide how many they are.
+ *
+ * @param {Uint8Array} bytes
+ * @returns {Buffer}
+ */
+function copyOf(bytes) {
+  return new FastBuffer(new Uint8Array(bytes).buffer);
 }
 
 /**
@@ -259,6 +274,7 @@ module.exports = {
   closeReason,
   command,
   controlPayload,
+  copyOf,
   frameBytes,
   isBlob,
   isValidStatusCode,

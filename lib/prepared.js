@@ -32,7 +32,7 @@ class PreparedMessage {
     this.#tag = tag ?? (isText ? outgoing.TEXT : outgoing.BINARY);
     if ((this.#tag & FIN) === 0) throw new TypeError('Only a whole message can be prepared: fin must not be false');
     // What the caller does with its bytes afterwards must not matter.
-    this.#data = isText ? data : Buffer.from(outgoing.toBytes(data));
+    this.#data = isText ? data : outgoing.copyOf(outgoing.toBytes(data));
     this.#length = isText ? Buffer.byteLength(data) : this.#data.length;
   }
 

@@ -95,7 +95,7 @@ function sendInTurn(ws, tag, data, callback, isControl) {
   const extra = ws._ensureExtra();
   const size = bytes === null ? data.size : bytes.length;
   // The caller may use its memory again.
-  if (bytes !== null && bytes.buffer === (data?.buffer ?? data)) bytes = Buffer.from(bytes);
+  if (bytes !== null && bytes.buffer === (data?.buffer ?? data)) bytes = outgoing.copyOf(bytes);
   extra.lateBytes += size;
   sendLater(ws, (error) => {
     if (error === undefined) extra.lateBytes -= size;

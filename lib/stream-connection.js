@@ -21,11 +21,11 @@ const { NOT_PLAIN } = require('./dispatch');
 const inbound = require('./inbound');
 const { maskKey } = require('./mask-key');
 const { limit } = require('./limits');
-const { lengthOf } = require('./outbox');
 const outgoing = require('./outgoing');
 const { Cork, pullAll } = require('./stream-cork');
 const { Releaser, finishAll, isData, postCompressed } = require('./stream-deflate');
 const { StreamEngine } = require('./stream-engine');
+const { lengthOf } = require('./views');
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, ONE_BY_ONE, TERMINATED } = inbound;
 

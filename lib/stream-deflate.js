@@ -2,6 +2,7 @@
 
 const { OUT_BINARY, OUT_TEXT } = require('./constants');
 const { SENDS_WAIT } = require('./inbound');
+const { copyOf } = require('./outgoing');
 const { abandon, sendWaiting } = require('./sends');
 const { endTurn } = require('./stream-engine');
 
@@ -44,7 +45,7 @@ function postCompressed(connection, tag, data, callback) {
     connection.postPayload(tag, compress(engine, tag, bytes, true), callback);
   } else {
     // A copy: the caller may use its memory again.
-    connection.job = new Job(connection, tag, bytes === data ? Buffer.from(bytes) : bytes, callback);
+    connection.job = new Job(connection, tag, bytes === data ? copyOf(bytes) : bytes, callback);
   }
   return true;
 }

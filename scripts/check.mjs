@@ -7,11 +7,15 @@ import { ceilingViolations, layerViolations } from './layers.mjs';
 import { root, run, tool } from './run.mjs';
 import { setup } from './setup.mjs';
 
+const LOAD = ['--manifest-path', 'benchmark/load/Cargo.toml'];
+
 const CHECKS = [
   ['cargo fmt', () => run('cargo', ['fmt', '--check'])],
+  ['cargo fmt: load generator', () => run('cargo', ['fmt', '--check', ...LOAD])],
   ['clippy: engine', () => clippy(['--no-default-features'])],
   ['clippy: reactor', () => clippy(['--no-default-features', '--features', 'reactor,tokio'])],
   ['clippy: binding', () => clippy([])],
+  ['clippy: load generator', () => clippy(LOAD)],
   ['types', () => tool('typescript/bin/tsc', ['--noEmit', '--project', 'tsconfig.json'])],
   ['types: a program for @types/ws', () => tool('typescript/bin/tsc', ['--noEmit', '--project', '__test__/types/tsconfig.json'])],
   ['eslint', () => tool('eslint/bin/eslint.js', ['--max-warnings', '0', '.'])],

@@ -6,8 +6,9 @@ use std::sync::Arc;
 use napi::bindgen_prelude::Function;
 use napi::{Env, Result};
 
-use crate::bridge::chunk::{Arena, Chunk, OutRecords};
+use crate::bridge::chunk::Arena;
 use crate::bridge::room::Lent;
+use crate::bridge::split::split;
 use crate::reactor::{Command, Link, ReactorConfig};
 
 use super::crossing::Delivered;
@@ -134,22 +135,8 @@ impl Drive {
 
     /// Gives each reactor the records of its own slots.
     fn split(&self, threads: &Threads, bytes: &[u8], large: Vec<Vec<u8>>) -> Result<()> {
-        let mut chunks: Vec<Chunk> = Vec::new();
-        chunks.resize_with(threads.count(), Chunk::default);
-        let mut large = large.into_iter();
-        for record in OutRecords::new(bytes) {
-            let owned = if record.is_large() { large.next() } else { None };
-            let number = self.number(record.slot);
-            let Some(chunk) = chunks.get_mut(number) else { continue };
-            if chunk.bytes.capacity() == 0 {
-                chunk.bytes = threads.buffer(number);
-            }
-            let whole = record.whole();
-            chunk
-                .bytes
-                .extend_from_slice(bytes.get(whole.start..whole.end.min(bytes.len())).unwrap_or_default());
-            chunk.large.extend(owned);
-        }
+        let (count, number) = (threads.count(), |slot| self.number(slot));
+        let chunks = split(bytes, large, count, number, |number| threads.buffer(number));
         for (number, chunk) in chunks.into_iter().enumerate() {
             if !chunk.bytes.is_empty() {
                 threads.submit(number, Command::Chunk(chunk))?;

@@ -249,6 +249,13 @@ impl JsReactor {
         self.crossing.borrow_mut().large.push(payload);
     }
 
+    /// Whether the large payload that was added last, since the last flush, is these bytes.
+    #[napi(catch_unwind)]
+    pub fn is_last_large(&self, data: &[u8]) -> bool {
+        let crossing = self.crossing.borrow();
+        crossing.large.last().and_then(|payload| payload.get(HEADROOM..)) == Some(data)
+    }
+
     /// The function that returns how many bytes of the sends of the connection in the `ASKED_` words wait no more, or -1
     /// when that connection is gone.
     #[napi(catch_unwind)]

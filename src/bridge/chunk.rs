@@ -6,8 +6,8 @@ use std::sync::PoisonError;
 
 use super::doorbell::Sleep;
 use super::layout::{
-    OUT_ALIGN, OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_HEADER_BYTES, OUT_TEXT, pack,
-    unpack,
+    OUT_ALIGN, OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_HEADER_BYTES,
+    OUT_TEXT, pack, unpack,
 };
 use super::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 use super::queue::Queue;
@@ -38,7 +38,7 @@ impl Chunk {
         aux: u16,
         payload: &[u8],
     ) {
-        let flags = flags & !OUT_FLAG_LARGE;
+        let flags = flags & !(OUT_FLAG_LARGE | OUT_FLAG_SAME);
         let Ok(length) = u32::try_from(payload.len()) else {
             return self.push_large((slot, generation), kind, flags, aux, payload.to_vec());
         };
@@ -57,8 +57,16 @@ impl Chunk {
         payload: Vec<u8>,
     ) {
         let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
-        self.push_header([slot, generation, pack(kind, flags | OUT_FLAG_LARGE, aux), length]);
+        let flags = flags & !OUT_FLAG_SAME | OUT_FLAG_LARGE;
+        self.push_header([slot, generation, pack(kind, flags, aux), length]);
         self.large.push(payload);
+    }
+
+    /// Appends a record whose payload is the one that begins at `start` of the bytes; sets [`OUT_FLAG_SAME`].
+    pub fn push_same(&mut self, (slot, generation): (u32, u32), kind: u8, flags: u8, aux: u16, start: usize) {
+        // What cannot be named is in no chunk.
+        let start = u32::try_from(start).unwrap_or(u32::MAX);
+        self.push_header([slot, generation, pack(kind, flags | OUT_FLAG_SAME, aux), start]);
     }
 
     fn push_header(&mut self, words: [u32; 4]) {
@@ -96,7 +104,8 @@ pub struct OutRecord {
     pub flags: u8,
     /// What it means depends on the kind.
     pub aux: u16,
-    /// Where the payload is in the chunk's bytes; always within them. Empty when the payload is large.
+    /// Where the payload is in the chunk's bytes; always within them, and behind its own header unless the record
+    /// [is the same](Self::is_same). Empty when the payload is large.
     pub range: Range<usize>,
 }
 
@@ -106,8 +115,13 @@ impl OutRecord {
         self.flags & OUT_FLAG_LARGE != 0
     }
 
-    /// Where the record is in the chunk's bytes, its header and what pads it included. The padding may be missing at the
-    /// very end.
+    /// Whether the payload is that of a record before.
+    pub const fn is_same(&self) -> bool {
+        self.flags & OUT_FLAG_SAME != 0
+    }
+
+    /// Where the record that has the payload is in the chunk's bytes, its header and what pads it included. The padding may be
+    /// missing at the very end.
     pub fn whole(&self) -> Range<usize> {
         self.range.start - OUT_HEADER_BYTES..self.range.end.next_multiple_of(OUT_ALIGN)
     }
@@ -152,6 +166,18 @@ impl<'a> OutRecords<'a> {
         self.position = (self.position + OUT_HEADER_BYTES + length).next_multiple_of(OUT_ALIGN);
         Some((tag == TEXT, payload))
     }
+
+    /// The payload that begins at `start`, if a record before the next one has it.
+    fn payload_at(&self, start: usize) -> Option<Range<usize>> {
+        let before = self.bytes.get(..self.position)?.get(..start)?;
+        let [.., tag, length] = *before.last_chunk::<OUT_HEADER_BYTES>()?.as_chunks::<4>().0 else {
+            return None;
+        };
+        let (_, flags, _) = unpack(u32::from_ne_bytes(tag));
+        let end = start.checked_add(usize::try_from(u32::from_ne_bytes(length)).ok()?)?;
+        let is_payload = flags & (OUT_FLAG_LARGE | OUT_FLAG_SAME) == 0 && start.is_multiple_of(OUT_ALIGN);
+        (is_payload && end <= self.position).then_some(start..end)
+    }
 }
 
 impl Iterator for OutRecords<'_> {
@@ -162,15 +188,17 @@ impl Iterator for OutRecords<'_> {
         let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
         let word = |index: usize| header.as_chunks::<4>().0.get(index).map(|word| u32::from_ne_bytes(*word));
         let (kind, flags, aux) = unpack(word(2)?);
-        let length = if flags & OUT_FLAG_LARGE != 0 { 0 } else { usize::try_from(word(3)?).ok()? };
-        if length > rest.len() {
-            return None;
-        }
+        let length = usize::try_from(word(3)?).ok()?;
         let start = self.position + OUT_HEADER_BYTES;
-        let end = start + length;
+        let (range, end) = match flags & (OUT_FLAG_LARGE | OUT_FLAG_SAME) {
+            0 if length > rest.len() => return None,
+            0 => (start..start + length, start + length),
+            OUT_FLAG_SAME => (self.payload_at(length)?, start),
+            _ => (start..start, start),
+        };
         // The padding may be missing at the very end. `end` is within a slice, so the sum is within `usize`.
         self.position = end.next_multiple_of(OUT_ALIGN);
-        Some(OutRecord { slot: word(0)?, generation: word(1)?, kind, flags, aux, range: start..end })
+        Some(OutRecord { slot: word(0)?, generation: word(1)?, kind, flags, aux, range })
     }
 }
 

@@ -13,6 +13,8 @@
 //! [slot, generation, kind | flags << 8 | aux << 16, length] payload padding
 //! ```
 //!
+//! One that says [`OUT_FLAG_SAME`] has the payload of a record before it in the same chunk: what many are sent is there once.
+//!
 //! A slot is the number of a connection while it lives; a generation tells its successive owners apart.
 
 use std::net::{IpAddr, SocketAddr};
@@ -163,7 +165,7 @@ layout! {
     OUT_WORD_GENERATION: usize = 1;
     /// Outbound word: kind, flags and aux.
     OUT_WORD_KIND: usize = 2;
-    /// Outbound word: payload length in bytes.
+    /// Outbound word: payload length in bytes; with [`OUT_FLAG_SAME`] where the payload begins in the chunk.
     OUT_WORD_LENGTH: usize = 3;
 
     /// Send a text message or a fragment of one.
@@ -211,6 +213,12 @@ layout! {
     OUT_FLAG_LARGE: u8 = 0x04;
     /// Outbound flag: compress, if the extension was negotiated.
     OUT_FLAG_COMPRESS: u8 = 0x08;
+    /// Outbound flag: no payload follows, it is that of a record before, and the length word says where that payload begins in
+    /// the chunk. With [`OUT_FLAG_LARGE`]: it is the last large payload that came with [`OUT_FLAG_SHARED`], and this is a
+    /// message like that one.
+    OUT_FLAG_SAME: u8 = 0x10;
+    /// Outbound flag of a whole message with [`OUT_FLAG_LARGE`]: records behind it have the same payload.
+    OUT_FLAG_SHARED: u8 = 0x20;
 }
 
 /// The word that carries kind, flags and aux.

@@ -55,6 +55,7 @@ pub mod layout;
 pub mod limits;
 pub mod queue;
 pub mod room;
+pub mod split;
 mod sync;
 
 #[cfg(test)]

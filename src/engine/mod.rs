@@ -31,7 +31,7 @@ pub use config::{Config, Role};
 pub use error::{ErrorClass, ErrorKind, ErrorRow, ProtocolError};
 pub use event::{Event, MessageKind, Payload};
 pub use frame::{CloseCode, EncodedHeader, FrameKind};
-pub use prepared::{Prepared, PreparedFrame};
+pub use prepared::{Frame, Prepared, PreparedFrame};
 
 use std::sync::Arc;
 

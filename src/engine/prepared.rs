@@ -1,5 +1,6 @@
 //! A message for many connections: framed once, and compressed once for each way in which their messages are.
 
+use std::ops::Deref;
 use std::sync::Arc;
 
 use super::deflate::Recipe;
@@ -9,6 +10,34 @@ use super::{EncodedHeader, Engine, MessageKind};
 /// Ways to compress that are remembered. There are as many as window sizes and settings of listeners; the oldest gives way.
 const MOST_COMPRESSED: usize = 16;
 
+/// Bytes that many connections send, each from where it has come to.
+#[derive(Clone, Debug)]
+pub struct Frame {
+    bytes: Arc<Vec<u8>>,
+    start: usize,
+}
+
+impl Frame {
+    /// `bytes[start..]`.
+    pub fn new(bytes: Vec<u8>, start: usize) -> Self {
+        Self { bytes: Arc::new(bytes), start }
+    }
+
+    /// Leaves the first ones out.
+    pub fn skip(&mut self, bytes: usize) {
+        self.start = self.start.saturating_add(bytes);
+    }
+}
+
+impl Deref for Frame {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.bytes.get(self.start..).unwrap_or_default()
+    }
+}
+
 /// A whole message, as a server sends it.
 #[derive(Clone, Debug)]
 pub struct Prepared {
@@ -16,23 +45,43 @@ pub struct Prepared {
     /// Where permessage-deflate is on.
     compress: bool,
     /// The frame without compression.
-    frame: Arc<[u8]>,
+    frame: Frame,
     /// Bytes of its header.
     header_len: usize,
-    compressed: Vec<(Recipe, Arc<[u8]>)>,
+    compressed: Vec<(Recipe, Frame)>,
 }
 
 impl Prepared {
     /// Copies `payload`. `compress`: whether it is compressed where permessage-deflate is on.
     pub fn new(kind: MessageKind, payload: &[u8], compress: bool) -> Self {
         let header = header(kind, false, payload.len());
-        let frame = [&header, payload].concat().into();
+        let frame = Frame::new([&header, payload].concat(), 0);
+        Self { kind, compress, frame, header_len: header.len(), compressed: Vec::new() }
+    }
+
+    /// The same without a copy, for a payload that begins at `start` of `bytes`: the header is written before it.
+    pub fn in_place(kind: MessageKind, mut bytes: Vec<u8>, start: usize, compress: bool) -> Self {
+        let payload = bytes.get(start..).unwrap_or_default();
+        let header = header(kind, false, payload.len());
+        let begin = start.checked_sub(header.len());
+        let Some((begin, room)) = begin.and_then(|begin| Some((begin, bytes.get_mut(begin..start)?))) else {
+            return Self::new(kind, bytes.get(start..).unwrap_or_default(), compress);
+        };
+        room.copy_from_slice(&header);
+        let frame = Frame::new(bytes, begin);
         Self { kind, compress, frame, header_len: header.len(), compressed: Vec::new() }
     }
 
     /// The message.
     pub fn payload(&self) -> &[u8] {
         self.frame.get(self.header_len..).unwrap_or_default()
+    }
+
+    /// The message, where it is.
+    pub fn payload_frame(&self) -> Frame {
+        let mut frame = self.frame.clone();
+        frame.skip(self.header_len);
+        frame
     }
 
     /// Text or bytes.
@@ -53,7 +102,7 @@ impl Prepared {
 #[derive(Debug)]
 pub struct PreparedFrame {
     /// Header and payload.
-    pub bytes: Arc<[u8]>,
+    pub frame: Frame,
     /// Bytes that had to be compressed for it; 0 when that had been done before.
     pub compressed: usize,
 }
@@ -66,7 +115,7 @@ impl Engine {
         if self.sending_message {
             return None;
         }
-        let plain = || Some(PreparedFrame { bytes: prepared.frame.clone(), compressed: 0 });
+        let plain = || Some(PreparedFrame { frame: prepared.frame.clone(), compressed: 0 });
         let Some(extension) = &mut self.extension else { return plain() };
         let len = prepared.payload().len();
         let wanted = extension.wants(prepared.compress, true, len);
@@ -75,20 +124,20 @@ impl Engine {
             return plain();
         }
         let recipe = extension.recipe_without_context()?;
-        if let Some((_, bytes)) = prepared.compressed.iter().find(|(known, _)| *known == recipe) {
-            return Some(PreparedFrame { bytes: bytes.clone(), compressed: 0 });
+        if let Some((_, frame)) = prepared.compressed.iter().find(|(known, _)| *known == recipe) {
+            return Some(PreparedFrame { frame: frame.clone(), compressed: 0 });
         }
         if len > longest {
             return None;
         }
         let mut body = Vec::new();
         extension.deflate(prepared.payload(), true, true, &mut body);
-        let bytes: Arc<[u8]> = [&header(prepared.kind, true, body.len()), &body[..]].concat().into();
+        let frame = Frame::new([&header(prepared.kind, true, body.len()), &body[..]].concat(), 0);
         if prepared.compressed.len() == MOST_COMPRESSED {
             prepared.compressed.remove(0);
         }
-        prepared.compressed.push((recipe, bytes.clone()));
-        Some(PreparedFrame { bytes, compressed: len })
+        prepared.compressed.push((recipe, frame.clone()));
+        Some(PreparedFrame { frame, compressed: len })
     }
 }
 

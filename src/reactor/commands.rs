@@ -2,9 +2,9 @@
 
 use std::time::Duration;
 
-use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords};
+use crate::bridge::chunk::{Arena, Chunk, OutRecord};
 use crate::bridge::layout::{
-    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FEED, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
+    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FEED, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_SAME,
     OUT_FLAG_WANT_SENT, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED,
     OUT_RESPOND, OUT_RESUME, OUT_TERMINATE, OUT_TEXT, OUT_WATCH, OUT_WRITE,
 };
@@ -17,6 +17,7 @@ use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::deferred::Pending;
 use super::deflating::is_data;
+use super::records::{Outbound, Records};
 use super::session::{IN_PLACE, Session};
 use super::{Reactor, upgrade};
 
@@ -36,7 +37,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// Applies records in order; `large` are the payloads of those that say so, `last` is that of one behind them.
     pub(super) fn on_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>, last: Option<&[u8]>) {
-        let mut records = Records { records: OutRecords::new(bytes), bytes, large: large.into_iter(), last };
+        let mut records = Records::new(bytes, large, last);
         // A panic in a record leaves the following ones where they are.
         while let Some(first) = records.next() {
             self.guarded(first.0.slot, |reactor| reactor.on_run(first, &mut records));
@@ -49,7 +50,10 @@ impl<C: Consumer> Reactor<C> {
         while let Some(first) = next {
             let Some((record, payload)) = self.on_plain(first, records) else { return };
             let more = payload.more;
-            self.on_record(&record, payload);
+            match records.prepared(&record, &payload) {
+                Some(prepared) => self.on_same(&record, more, prepared),
+                None => self.on_record(&record, payload),
+            }
             if !self.work.doomed.is_empty() {
                 return;
             }
@@ -71,10 +75,10 @@ impl<C: Consumer> Reactor<C> {
             return Some(first);
         }
         let (record, payload) = &first;
-        // Alone, a long one may be written from where it is.
-        let is_short = payload.more || payload.bytes.len() < IN_PLACE;
+        // Alone, a long one may be written from where it is, and what others get too is kept once.
+        let is_short = payload.bytes.len() < IN_PLACE || (payload.more && !record.is_same());
         let is_message = matches!(record.kind, OUT_TEXT | OUT_BINARY);
-        if !is_message || !is_short || record.flags & !OUT_FLAG_COMPRESS != OUT_FLAG_FIN {
+        if !is_message || !is_short || record.flags & !(OUT_FLAG_COMPRESS | OUT_FLAG_SAME) != OUT_FLAG_FIN {
             return Some(first);
         }
         connection
@@ -96,9 +100,22 @@ impl<C: Consumer> Reactor<C> {
         if record.kind == OUT_PREPARED {
             let number = payload.bytes.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
             let prepared = number.and_then(|number| self.prepared.get_mut(&number));
-            return prepared.map_or((), |prepared| send_prepared(&mut session, prepared, record.flags));
+            return prepared.map_or((), |prepared| {
+                send_prepared(&mut session, prepared, record.flags, false, COMPRESS_BUDGET);
+            });
         }
         submit(&mut session, Head { kind: record.kind, flags: record.flags, aux: record.aux }, payload);
+    }
+
+    /// A record that sends what others send too.
+    fn on_same(&mut self, record: &OutRecord, more: bool, prepared: &mut Prepared) {
+        let id = ConnectionId { slot: record.slot, generation: record.generation };
+        let Some(connection) = self.connections.get(id) else { return };
+        // A large one is written when the turn ends, within the budget for that.
+        let now = !more && !record.is_large();
+        let longest = self.work.compression.at_once();
+        let mut session = Session { id, connection, work: &mut self.work };
+        send_prepared(&mut session, prepared, record.flags, now, longest);
     }
 
     fn on_accept_record(&mut self, id: ConnectionId, response: &[u8]) {
@@ -107,49 +124,6 @@ impl<C: Consumer> Reactor<C> {
         if let Some(rest) = upgrade::accept(&mut session, response) {
             session.want_read();
             self.feed(id.slot, &rest);
-        }
-    }
-}
-
-/// The records of a chunk that are still to be applied.
-struct Records<'a> {
-    records: OutRecords<'a>,
-    bytes: &'a [u8],
-    large: std::vec::IntoIter<Vec<u8>>,
-    last: Option<&'a [u8]>,
-}
-
-impl<'a> Records<'a> {
-    #[inline]
-    fn next(&mut self) -> Option<(OutRecord, Outbound<'a>)> {
-        let record = self.records.next()?;
-        // Taken even when the connection is gone, or the next record would get this one's payload.
-        let owned = if record.is_large() { self.large.next() } else { None };
-        let bytes = match record.is_large() && owned.is_none() {
-            true => self.last.take(),
-            false => self.bytes.get(record.range.clone()),
-        };
-        let bytes = bytes.unwrap_or_default();
-        let more = self.records.peek_slot() == Some(record.slot);
-        Some((record, Outbound { bytes, owned, more }))
-    }
-}
-
-/// What a record brings along.
-struct Outbound<'a> {
-    /// The payload in the chunk, or wherever its sender has it.
-    bytes: &'a [u8],
-    /// The payload if it is a large one.
-    owned: Option<Vec<u8>>,
-    /// The next record is for the same connection.
-    more: bool,
-}
-
-impl Outbound<'_> {
-    fn as_slice(&self) -> &[u8] {
-        match &self.owned {
-            Some(owned) => owned.get(HEADROOM..).unwrap_or_default(),
-            None => self.bytes,
         }
     }
 }
@@ -173,9 +147,7 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
     let waits = if data { session.must_wait(head.flags, len) } else { session.connection.deferred.is_some() };
     if waits && !at_once {
         let Head { kind, flags, aux } = head;
-        let start = if payload.owned.is_some() { HEADROOM } else { 0 };
-        let bytes = payload.owned.unwrap_or_else(|| payload.bytes.to_vec());
-        return session.defer(Pending { kind, flags, aux, bytes, start });
+        return session.defer(Pending { kind, flags, aux, payload: payload.into_frame() });
     }
     if data && session.connection.engine.will_compress(head.flags & OUT_FLAG_COMPRESS != 0, len) {
         session.account(wire_len(len, false));
@@ -185,29 +157,31 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
     apply(session, head, payload);
 }
 
-/// Sends a message that others get too: the same bytes, unless this connection needs its own.
-fn send_prepared(session: &mut Session<'_>, prepared: &mut Prepared, flags: u8) {
+/// Sends a message that others get too: the same bytes, unless this connection needs its own. `now`: nothing follows it here,
+/// `longest`: most bytes to be compressed for it at once.
+fn send_prepared(session: &mut Session<'_>, prepared: &mut Prepared, flags: u8, now: bool, longest: usize) {
     let connection = &mut *session.connection;
     let frame = if connection.deferred.is_none() && connection.takes_frames() {
-        connection.engine.prepared_frame(prepared, COMPRESS_BUDGET)
+        connection.engine.prepared_frame(prepared, longest)
     } else {
         None
     };
     if let Some(frame) = frame {
         session.account(wire_len(prepared.payload().len(), false));
-        session.shared(frame);
+        session.shared(frame, now);
         return mark(session, flags);
     }
     let kind = if prepared.kind() == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
     let compress = if prepared.compress() { OUT_FLAG_COMPRESS } else { 0 };
     let head = Head { kind, flags: flags & OUT_FLAG_WANT_SENT | OUT_FLAG_FIN | compress, aux: 0 };
-    submit(session, head, Outbound { bytes: prepared.payload(), owned: None, more: true });
+    let kept = Some(prepared.payload_frame());
+    submit(session, head, Outbound { bytes: prepared.payload(), owned: None, kept, more: true });
 }
 
 /// Applies what waited and is no data frame.
 pub(super) fn apply_pending(session: &mut Session<'_>, pending: &Pending) {
     let head = Head { kind: pending.kind, flags: pending.flags, aux: pending.aux };
-    apply(session, head, Outbound { bytes: pending.payload(), owned: None, more: true });
+    apply(session, head, Outbound { bytes: &pending.payload, owned: None, kept: None, more: true });
 }
 
 /// Notes a send whose sender wants to hear of its end.
@@ -257,7 +231,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
 }
 
 fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound<'_>) {
-    let Outbound { bytes, owned, more } = payload;
+    let Outbound { bytes, owned, more, .. } = payload;
     if let Some(owned) = owned {
         session.account(wire_len(owned.len().saturating_sub(HEADROOM), false));
         session.connection.queue_owned(kind, fin, owned);

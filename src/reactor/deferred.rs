@@ -3,6 +3,8 @@
 
 use std::collections::VecDeque;
 
+use crate::engine::Frame;
+
 /// The queue of one connection.
 #[derive(Default)]
 pub(super) struct Deferred {
@@ -21,14 +23,6 @@ pub(super) struct Pending {
     pub(super) flags: u8,
     /// What it means depends on the kind.
     pub(super) aux: u16,
-    /// The payload, from `start` on.
-    pub(super) bytes: Vec<u8>,
-    /// 0, or [`HEADROOM`](super::HEADROOM).
-    pub(super) start: usize,
-}
-
-impl Pending {
-    pub(super) fn payload(&self) -> &[u8] {
-        self.bytes.get(self.start..).unwrap_or_default()
-    }
+    /// Others may send it too.
+    pub(super) payload: Frame,
 }

@@ -5,10 +5,10 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT};
-use crate::engine::FrameKind;
 use crate::engine::deflate::{Params, Pool};
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::extensions::Acceptance;
+use crate::engine::{Frame, FrameKind};
 
 use super::Reactor;
 use super::config::{COMPRESS_BUDGET, COMPRESS_SLICE, DeflateConfig};
@@ -56,6 +56,11 @@ impl Compression {
     /// So many bytes have been compressed.
     pub(super) fn spend(&mut self, bytes: usize) {
         self.budget = self.budget.saturating_sub(bytes);
+    }
+
+    /// Most bytes of a message that need not wait for the next turn.
+    pub(super) fn at_once(&self) -> usize {
+        self.budget.min(COMPRESS_SLICE)
     }
 
     pub(super) fn end_turn(&mut self) {
@@ -167,7 +172,7 @@ impl Session<'_> {
             let kind = if kind == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
             let flags = OUT_FLAG_COMPRESS | if fin { OUT_FLAG_FIN } else { 0 };
             if self.must_wait(flags, payload.len()) {
-                self.defer(Pending { kind, flags, aux: 0, bytes: payload.to_vec(), start: 0 });
+                self.defer(Pending { kind, flags, aux: 0, payload: Frame::new(payload.to_vec(), 0) });
             } else {
                 self.compressed(kind, flags, payload);
             }
@@ -179,7 +184,7 @@ impl Session<'_> {
     /// Whether a data frame has to wait: behind others, or because this turn has compressed enough.
     pub(super) fn must_wait(&mut self, flags: u8, len: usize) -> bool {
         self.connection.deferred.is_some()
-            || (len > self.work.compression.budget.min(COMPRESS_SLICE)
+            || (len > self.work.compression.at_once()
                 && self.connection.engine.will_compress(flags & OUT_FLAG_COMPRESS != 0, len))
     }
 
@@ -214,7 +219,7 @@ impl Session<'_> {
 
     /// Compresses a slice of a data frame that waits; true when all of it is queued.
     fn advance(&mut self, deferred: &mut Deferred, pending: &Pending) -> bool {
-        let payload = pending.payload();
+        let payload = &*pending.payload;
         let (fin, wanted) = (pending.flags & OUT_FLAG_FIN != 0, pending.flags & OUT_FLAG_COMPRESS != 0);
         let connection = &mut *self.connection;
         if connection.takes_frames() && connection.engine.will_compress(wanted, payload.len()) {

@@ -32,6 +32,7 @@ mod opening;
 mod outgoing;
 mod reading;
 mod ready;
+mod records;
 mod session;
 mod silence;
 mod socket;

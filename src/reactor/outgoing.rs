@@ -2,9 +2,8 @@
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
-use std::sync::Arc;
 
-use crate::engine::EncodedHeader;
+use crate::engine::{EncodedHeader, Frame};
 
 use super::socket;
 use mio::net::TcpStream;
@@ -47,15 +46,11 @@ pub(super) struct Outgoing {
     pushed: u64,
 }
 
-struct Segment {
-    bytes: Bytes,
-    start: usize,
-}
-
-enum Bytes {
-    Owned(Vec<u8>),
-    /// Other connections send them too.
-    Shared(Arc<[u8]>),
+enum Segment {
+    /// From its second field on.
+    Owned(Vec<u8>, usize),
+    /// Other connections send it too.
+    Shared(Frame),
 }
 
 /// How a flush ended.
@@ -135,16 +130,16 @@ impl Outgoing {
             self.seal();
         }
         self.count(bytes.len().saturating_sub(start));
-        self.queue.get_or_insert_default().push_back(Segment { bytes: Bytes::Owned(bytes), start });
+        self.queue.get_or_insert_default().push_back(Segment::Owned(bytes, start));
     }
 
-    /// Queues `bytes`, which stay where they are for all who send them.
-    pub(super) fn push_shared(&mut self, bytes: Arc<[u8]>) {
+    /// Queues what is left of a frame, which stays where it is for all who send it.
+    pub(super) fn push_shared(&mut self, frame: Frame) {
         if !self.gathered.is_empty() {
             self.seal();
         }
-        self.count(bytes.len());
-        self.queue.get_or_insert_default().push_back(Segment { bytes: Bytes::Shared(bytes), start: 0 });
+        self.count(frame.len());
+        self.queue.get_or_insert_default().push_back(Segment::Shared(frame));
     }
 
     /// Writes until all is written, the kernel takes no more, or `budget` bytes have been written.
@@ -186,7 +181,7 @@ impl Outgoing {
     fn seal(&mut self) {
         let bytes = std::mem::take(&mut self.gathered);
         let start = std::mem::take(&mut self.gathered_start);
-        self.queue.get_or_insert_default().push_back(Segment { bytes: Bytes::Owned(bytes), start });
+        self.queue.get_or_insert_default().push_back(Segment::Owned(bytes, start));
     }
 
     fn write_once(&self, stream: &TcpStream) -> io::Result<usize> {
@@ -215,7 +210,7 @@ impl Outgoing {
         {
             let rest = first.rest().len();
             if sent < rest {
-                first.start += sent;
+                first.skip(sent);
                 return;
             }
             sent -= rest;
@@ -243,11 +238,18 @@ fn append(gathered: &mut Vec<u8>, header: &EncodedHeader, payload: &[u8]) {
 
 impl Segment {
     fn rest(&self) -> &[u8] {
-        let bytes = match &self.bytes {
-            Bytes::Owned(bytes) => bytes,
-            Bytes::Shared(bytes) => &**bytes,
-        };
-        bytes.get(self.start..).unwrap_or_default()
+        match self {
+            Self::Owned(bytes, start) => bytes.get(*start..).unwrap_or_default(),
+            Self::Shared(frame) => frame,
+        }
+    }
+
+    /// So many bytes more have been written.
+    fn skip(&mut self, bytes: usize) {
+        match self {
+            Self::Owned(_, start) => *start += bytes,
+            Self::Shared(frame) => frame.skip(bytes),
+        }
     }
 }
 
@@ -263,7 +265,7 @@ mod tests {
         out.push(b"abc", &mut pool);
         out.push_owned(b"xxdef".to_vec(), 2);
         out.push(b"g", &mut pool);
-        out.push_shared(b"h".as_slice().into());
+        out.push_shared(Frame::new(b"h".to_vec(), 0));
         out.push(b"ij", &mut pool);
         assert_eq!(out.len(), 10);
         let mut seen = Vec::new();

@@ -301,13 +301,20 @@ impl Session<'_> {
         now
     }
 
-    /// Queues a whole frame that other connections send too.
-    pub(super) fn shared(&mut self, frame: PreparedFrame) {
-        self.work.compression.spend(frame.compressed);
-        if frame.bytes.len() < IN_PLACE {
-            self.connection.outgoing.push(&frame.bytes, &mut self.work.pool);
+    /// Sends a whole frame that other connections send too; `now`: what the kernel takes of a long one leaves at once, if nothing
+    /// waits before it.
+    pub(super) fn shared(&mut self, PreparedFrame { mut frame, compressed }: PreparedFrame, now: bool) {
+        self.work.compression.spend(compressed);
+        if frame.len() < IN_PLACE {
+            self.connection.outgoing.push(&frame, &mut self.work.pool);
         } else {
-            self.connection.outgoing.push_shared(frame.bytes);
+            if now && self.may_write_now(frame.len()) {
+                // As in `write_now`.
+                frame.skip(socket::send(&self.connection.stream, &frame).unwrap_or_default());
+            }
+            if !frame.is_empty() {
+                self.connection.outgoing.push_shared(frame);
+            }
         }
         self.touch();
     }

@@ -1,4 +1,4 @@
-//! `Sec-WebSocket-Accept`, needed by the load generator and by the echo server beside it.
+//! `Sec-WebSocket-Accept`.
 
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;

@@ -2,9 +2,9 @@
 
 use std::error::Error;
 
-use accept::accept_key;
 use base64::Engine as _;
 use base64::engine::general_purpose::STANDARD;
+use wire::accept_key;
 
 /// One handshake: the request to send, and the check of the response.
 pub(crate) struct Handshake {

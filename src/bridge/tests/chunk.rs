@@ -2,7 +2,8 @@ use proptest::prelude::*;
 
 use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords, Outbox};
 use crate::bridge::layout::{
-    OUT_BINARY, OUT_CLOSE, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_TERMINATE, OUT_TEXT,
+    OUT_BINARY, OUT_CLOSE, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_TERMINATE,
+    OUT_TEXT, pack,
 };
 use crate::bridge::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 
@@ -46,10 +47,54 @@ fn a_truncated_record_ends_the_iteration() {
     }
 }
 
+#[test]
+fn a_record_may_have_the_payload_of_one_before() {
+    let mut chunk = Chunk::default();
+    chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_SAME, 0, b"all the same");
+    chunk.push_record((2, 1), OUT_BINARY, OUT_FLAG_FIN, 0, b"other");
+    chunk.push_same((3, 4), OUT_BINARY, OUT_FLAG_FIN, 5, 16);
+    chunk.push_same((4, 1), OUT_TEXT, 0, 0, 48);
+    let records: Vec<_> = chunk.records().collect();
+    let payloads: Vec<_> =
+        records.iter().map(|record| (record.is_same(), &chunk.bytes[record.range.clone()])).collect();
+    let (first, second) = (&b"all the same"[..], &b"other"[..]);
+    assert_eq!(payloads, [(false, first), (false, second), (true, first), (true, second)]);
+    let OutRecord { slot, generation, kind, flags, aux, .. } = records[2];
+    assert_eq!((slot, generation, kind, flags, aux), (3, 4, OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SAME, 5));
+}
+
+#[test]
+fn nothing_but_the_payload_of_a_record_before_can_be_referred_to() {
+    let mut before = Chunk::default();
+    before.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[7; 32]);
+    before.push_same((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 16);
+    before.push_large((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, vec![0; 5]);
+    let records = before.records().count();
+    let own = before.bytes.len() + 16;
+    let wrong = (0..300).chain([own - 16, own, own + 16, u32::MAX as usize, u32::MAX as usize - 15]);
+    for start in wrong.filter(|&start| start != 16) {
+        let mut chunk = Chunk { bytes: before.bytes.clone(), large: Vec::new() };
+        chunk.push_same((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, start);
+        chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[8; 500]);
+        assert_eq!(chunk.records().count(), records, "{start}");
+    }
+    // Inside a payload that looks like a header, whose length reaches beyond it.
+    for (length, found) in [(16, 2), (17, 1), (u32::MAX, 1)] {
+        let header = [0, 0, pack(OUT_TEXT, 0, 0), length].map(u32::to_ne_bytes).concat();
+        let mut chunk = Chunk::default();
+        chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[&header[..], &[1; 16]].concat());
+        chunk.push_same((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 32);
+        assert_eq!(chunk.records().count(), found, "{length}");
+    }
+}
+
 fn record() -> impl Strategy<Value = (u32, u32, u8, u8, u16, Vec<u8>, bool)> {
     let payload = prop::collection::vec(any::<u8>(), 0..70);
     (any::<u32>(), any::<u32>(), any::<u8>(), any::<u8>(), any::<u16>(), payload, any::<bool>())
 }
+
+/// What says where a payload is.
+const WAYS: u8 = OUT_FLAG_LARGE | OUT_FLAG_SAME;
 
 proptest! {
     #![proptest_config(config())]
@@ -64,10 +109,18 @@ proptest! {
                 word.copy_from_slice(&length.to_ne_bytes());
             }
         }
-        let mut end = 0;
-        for OutRecord { range, .. } in (Chunk { bytes: bytes.clone(), large: Vec::new() }).records() {
-            prop_assert!(end + 16 <= range.start && bytes.get(range.clone()).is_some());
-            end = range.end;
+        let mut end = 0_usize;
+        let chunk = Chunk { bytes: bytes.clone(), large: Vec::new() };
+        for record in chunk.records() {
+            let OutRecord { range, .. } = record.clone();
+            prop_assert!(bytes.get(range.clone()).is_some());
+            if record.is_same() && !record.is_large() {
+                prop_assert!(range.end <= end.next_multiple_of(16));
+                end = end.next_multiple_of(16) + 16;
+            } else {
+                prop_assert!(end + 16 <= range.start);
+                end = range.end;
+            }
         }
     }
 
@@ -86,16 +139,16 @@ proptest! {
         let popped: Vec<_> = chunk.records().map(|OutRecord { slot, generation, kind, flags, aux, range }| {
             let is_large = flags & OUT_FLAG_LARGE != 0;
             let payload = if is_large { large.next().unwrap().clone() } else { chunk.bytes[range].to_vec() };
-            (slot, generation, kind, flags & !OUT_FLAG_LARGE, aux, payload, is_large)
+            (slot, generation, kind, flags & !WAYS, aux, payload, is_large)
         }).collect();
         let pushed: Vec<_> = pushed.into_iter().map(|record| (record.0, record.1, record.2,
-            record.3 & !OUT_FLAG_LARGE, record.4, record.5, record.6)).collect();
+            record.3 & !WAYS, record.4, record.5, record.6)).collect();
         prop_assert_eq!(popped, pushed);
     }
 
     #[test]
     fn the_short_way_to_a_message_is_the_long_one(
-        pushed in prop::collection::vec((0..2_u32, 0..2_u32, 1..4_u8, 0..16_u8, 0..2_u16, 0..70_usize), 0..20),
+        pushed in prop::collection::vec((0..2_u32, 0..2_u32, 1..4_u8, 0..64_u8, 0..2_u16, 0..70_usize), 0..20),
         cut in 0..40_usize,
     ) {
         const LIMIT: usize = 60;
@@ -103,7 +156,9 @@ proptest! {
         for (index, &(slot, generation, kind, flags, aux, length)) in pushed.iter().enumerate() {
             let payload = vec![index as u8; length];
             if flags & OUT_FLAG_LARGE != 0 {
-                chunk.push_large((slot, generation), kind, flags, aux, payload);
+                chunk.push_large((slot, generation), kind, flags & !OUT_FLAG_SAME, aux, payload);
+            } else if flags & OUT_FLAG_SAME != 0 && chunk.records().next().is_some_and(|first| !first.is_large()) {
+                chunk.push_same((slot, generation), kind, flags, aux, 16);
             } else {
                 chunk.push_record((slot, generation), kind, flags, aux, &payload);
             }

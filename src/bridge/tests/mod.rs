@@ -20,6 +20,8 @@ mod layout;
 #[cfg(not(loom))]
 mod queue;
 #[cfg(not(loom))]
+mod split;
+#[cfg(not(loom))]
 mod threads;
 
 /// Memory of the other side, with its number.

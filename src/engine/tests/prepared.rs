@@ -26,14 +26,14 @@ fn it_is_framed_and_compressed_once() {
     let message = "the same for all of them, ".repeat(50);
     let mut prepared = Prepared::new(MessageKind::Text, message.as_bytes(), true);
     let without = Engine::new().prepared_frame(&mut prepared, LONGEST).unwrap();
-    assert_eq!(client_of(&without.bytes), [text(&message)]);
+    assert_eq!(client_of(&without.frame), [text(&message)]);
     for round in 0..3 {
         for (number, bits) in [15, 9, 8].into_iter().enumerate() {
             let params = Params { server_max_window_bits: bits, ..BOTH_NO_TAKEOVER };
             let frame = server(params, &pool).prepared_frame(&mut prepared, LONGEST).unwrap();
             assert_eq!(frame.compressed, if round == 0 { message.len() } else { 0 }, "{number}");
-            assert!(frame.bytes.len() < message.len() / 4);
-            assert_eq!(seen_by_client(params, &frame.bytes), [text(&message)]);
+            assert!(frame.frame.len() < message.len() / 4);
+            assert_eq!(seen_by_client(params, &frame.frame), [text(&message)]);
         }
     }
 }
@@ -51,7 +51,7 @@ fn windows_are_kept_apart() {
     let mut prepared = Prepared::new(MessageKind::Binary, &message, true);
     let frame = |bits, prepared: &mut Prepared| {
         let params = Params { server_max_window_bits: bits, ..BOTH_NO_TAKEOVER };
-        server(params, &pool).prepared_frame(prepared, LONGEST).unwrap().bytes
+        server(params, &pool).prepared_frame(prepared, LONGEST).unwrap().frame
     };
     let (nine, eight) = (frame(9, &mut prepared), frame(8, &mut prepared));
     assert!(nine.len() + 200 < eight.len(), "only the larger one reaches back 300 bytes");
@@ -75,8 +75,33 @@ fn who_needs_its_own_gets_none() {
 
     let mut plain = Prepared::new(MessageKind::Binary, &[7; 1000], false);
     let frame = server(Params::default(), &pool).prepared_frame(&mut plain, 0).unwrap();
-    assert_eq!(frame.bytes.first(), Some(&0x82), "not to be compressed");
+    assert_eq!(frame.frame.first(), Some(&0x82), "not to be compressed");
     let mut short = Prepared::new(MessageKind::Binary, &[7; 9], true);
     let frame = server(BOTH_NO_TAKEOVER, &pool).prepared_frame(&mut short, LONGEST).unwrap();
-    assert_eq!(frame.bytes.first(), Some(&0x82), "below the threshold");
+    assert_eq!(frame.frame.first(), Some(&0x82), "below the threshold");
+}
+
+#[test]
+fn its_header_is_written_before_a_payload_with_room_for_it() {
+    for (len, room) in [(5, 2), (5, 14), (5, 0), (200, 4), (200, 3), (70_000, 10), (70_000, 9)] {
+        let mut bytes = vec![1; room];
+        bytes.resize(room + len, b'x');
+        let mut prepared = Prepared::in_place(MessageKind::Text, bytes, room, false);
+        assert_eq!(prepared.payload(), vec![b'x'; len], "{len} {room}");
+        let copied =
+            Engine::new().prepared_frame(&mut Prepared::new(MessageKind::Text, &vec![b'x'; len], false), 0);
+        let frame = Engine::new().prepared_frame(&mut prepared, 0);
+        assert_eq!(*frame.unwrap().frame, *copied.unwrap().frame, "{len} {room}");
+    }
+}
+
+#[test]
+fn what_is_left_of_a_frame_ends_with_it() {
+    let mut frame = Frame::new(b"xxabc".to_vec(), 2);
+    frame.skip(1);
+    assert_eq!(*frame, *b"bc");
+    let other = frame.clone();
+    frame.skip(usize::MAX);
+    assert!(frame.is_empty());
+    assert_eq!(*other, *b"bc");
 }

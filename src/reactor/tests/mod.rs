@@ -21,6 +21,7 @@ mod panics;
 mod pressure;
 mod raw;
 mod rows;
+mod same;
 mod server;
 mod silence;
 mod turns;

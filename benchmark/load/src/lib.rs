@@ -1,0 +1,6 @@
+//! What the load generator and the echo servers beside it share.
+
+mod accept;
+pub mod answer;
+
+pub use accept::accept_key;

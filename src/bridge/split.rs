@@ -1,0 +1,78 @@
+//! One flush for several reactors: each gets the records of its own slots, and the payloads that those have.
+
+use super::chunk::{Chunk, OutRecord, OutRecords};
+use super::layout::{OUT_FLAG_SHARED, OUT_HEADER_BYTES};
+
+/// What one reactor gets.
+#[derive(Default)]
+struct Part {
+    chunk: Chunk,
+    /// Where the last payload was in all bytes, and where it is in those of the chunk.
+    payload: Option<(usize, usize)>,
+    /// Whether it has the last large payload that is shared.
+    has_shared: bool,
+}
+
+/// The records of `bytes`, whose large payloads are `large`, as a chunk for each of `count` reactors. `number` tells whose a slot
+/// is, `buffer` has memory for the chunk of one.
+pub fn split(
+    bytes: &[u8],
+    large: Vec<Vec<u8>>,
+    count: usize,
+    number: impl Fn(u32) -> usize,
+    buffer: impl Fn(usize) -> Vec<u8>,
+) -> Vec<Chunk> {
+    let mut parts: Vec<Part> = Vec::new();
+    parts.resize_with(count, Part::default);
+    let mut large = large.into_iter();
+    // Whose it is, and which of its large payloads.
+    let mut shared = None;
+    for record in OutRecords::new(bytes) {
+        // Taken even when nobody gets it, or the next record would get this one's payload.
+        let mut owned = if record.is_large() && !record.is_same() { large.next() } else { None };
+        let number = number(record.slot);
+        if record.is_large() && record.is_same() && !parts.get(number).is_some_and(|part| part.has_shared) {
+            owned = shared
+                .and_then(|(part, index)| parts.get::<usize>(part)?.chunk.large.get::<usize>(index))
+                .cloned();
+        }
+        let Some(part) = parts.get_mut(number) else { continue };
+        if part.chunk.bytes.capacity() == 0 {
+            part.chunk.bytes = buffer(number);
+        }
+        let is_first = record.flags & OUT_FLAG_SHARED != 0;
+        part.push(&record, bytes, owned);
+        if is_first {
+            shared = Some((number, part.chunk.large.len().saturating_sub(1)));
+            for (other, part) in parts.iter_mut().enumerate() {
+                part.has_shared = other == number;
+            }
+        }
+    }
+    parts.into_iter().map(|part| part.chunk).collect()
+}
+
+impl Part {
+    /// Appends a record. `owned` is its large payload, unless the chunk has that.
+    fn push(&mut self, record: &OutRecord, bytes: &[u8], owned: Option<Vec<u8>>) {
+        let OutRecord { slot, generation, kind, flags, aux, ref range } = *record;
+        let (id, start) = ((slot, generation), self.chunk.bytes.len() + OUT_HEADER_BYTES);
+        match (record.is_large(), record.is_same(), self.payload) {
+            (true, true, _) => match owned {
+                Some(owned) => {
+                    self.chunk.push_large(id, kind, flags | OUT_FLAG_SHARED, aux, owned);
+                    self.has_shared = true;
+                }
+                None => self.chunk.push_same(id, kind, flags, aux, 0),
+            },
+            (true, false, _) => self.chunk.push_large(id, kind, flags, aux, owned.unwrap_or_default()),
+            (false, true, Some((whole, own))) if whole == range.start => {
+                self.chunk.push_same(id, kind, flags, aux, own);
+            }
+            (false, ..) => {
+                self.payload = Some((range.start, start));
+                self.chunk.push_record(id, kind, flags, aux, bytes.get(range.clone()).unwrap_or_default());
+            }
+        }
+    }
+}
