@@ -62,6 +62,7 @@ function isAdoptable(socket) {
     socket._handle !== null &&
     typeof socket._handle === 'object' &&
     socket._handle.fd >= 0 &&
+    !socket.writableEnded &&
     socket.writableLength === 0 &&
     socket.writableCorked === 0 &&
     socket.readableEncoding === null &&

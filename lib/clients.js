@@ -32,6 +32,7 @@ function list(server) {
 
 /** A list for each connection that opens is 70 bytes that most servers never look at. */
 const property = {
+  __proto__: /** @type {any} */ (null),
   configurable: true,
   enumerable: true,
 

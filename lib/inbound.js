@@ -102,7 +102,12 @@ function arrived(ws, tag, data) {
  * @param {Buffer} data
  */
 function onArrived(ws, tag, data) {
-  if (mustHold(ws)) hold(ws, tag, data);
+  const kind = tag & 0xff;
+  // With nothing unread before it, the peer's end is told to a paused WebSocket too.
+  const isEnd = kind === IN_END && (ws._bits & HOLDING) === 0;
+  // In the next tick, as in ws: whoever reads in a tick of his own has got what came before.
+  const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
+  if (isLater || (!isEnd && mustHold(ws))) hold(ws, tag, data);
   else deliver(ws, tag, data);
 }
 
@@ -303,8 +308,8 @@ function failed(ws, kind, detail) {
 }
 
 /**
- * The socket is gone. What is held comes before 'close'; a paused WebSocket that its owner did not
- * close learns of it on resume(), as one whose socket is not read.
+ * The socket is gone. What is held comes before 'close'; if its owner has paused the WebSocket and did not close it, that is
+ * on resume().
  *
  * @param {any} ws
  * @param {number} tag
@@ -320,16 +325,13 @@ function closed(ws, tag) {
 function onClosed(ws, tag) {
   const mayWait = (ws._bits & TERMINATED) === 0;
   // It is a client of its server until 'close'.
-  if (mayWait && ws._owner !== null && (ws._bits & (PAUSED | HOLDING)) !== 0) list(ws._owner);
+  if (mayWait && ws._owner !== null && (ws._bits & HOLDING) !== 0) list(ws._owner);
   if ((ws._bits & STREAM) === 0) reactor.forget(ws._slot);
   ws._bits |= GONE;
-  if (mayWait && (ws._bits & PAUSED) !== 0 && ws._readyState === OPEN) {
-    hold(ws, tag, EMPTY_BUFFER);
-  } else if (mayWait && (ws._bits & HOLDING) !== 0) {
-    ws._bits &= ~PAUSED;
-    const { held } = ws._ensureExtra();
-    held.push(tag, EMPTY_BUFFER);
-    scheduleNext(ws);
+  if (mayWait && (ws._bits & HOLDING) !== 0) {
+    if (ws._readyState !== OPEN) ws._bits &= ~PAUSED;
+    ws._ensureExtra().held.push(tag, EMPTY_BUFFER);
+    if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
   } else {
     finish(ws);
   }

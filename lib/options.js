@@ -151,15 +151,17 @@ function portOf({ backlog, host, port }) {
 function watch(options, changed) {
   for (const name of WATCHED) {
     let value = options[name];
-    Object.defineProperty(options, name, {
+    const descriptor = {
+      __proto__: null,
       configurable: true,
       enumerable: true,
       get: () => value,
-      set(assigned) {
+      set(/** @type {any} */ assigned) {
         value = assigned;
         changed();
       },
-    });
+    };
+    Object.defineProperty(options, name, /** @type {any} */ (descriptor));
   }
 }
 

@@ -16,6 +16,7 @@ const {
 const { streamDestroyed } = require('./errors');
 const outbox = require('./outbox');
 const { lastViewOf } = require('./same');
+const { lengthOf } = require('./views');
 
 const FIN = OUT_FLAG_FIN << 8;
 const WANT_SENT = OUT_FLAG_WANT_SENT << 8;
@@ -62,11 +63,16 @@ function tagOf(options, binary) {
  *
  * @param {any} data
  * @returns {Uint8Array}
- * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither bytes nor text
+ * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither bytes nor text; for what has been detached
  */
 function toBytes(data) {
   if (!data) return EMPTY_BUFFER;
-  if (isUint8Array(data)) return data;
+  if (isUint8Array(data)) {
+    const length = lengthOf.call(data);
+    // A `length` of its own must not decide how much memory is sent. What was detached is refused, but for a Buffer, as in ws.
+    if (data.length === length && (length !== 0 || Buffer.isBuffer(data))) return data;
+    return new FastBuffer(data.buffer, data.byteOffset, length);
+  }
   if (data instanceof ArrayBuffer) return lastViewOf(data, 0, data.byteLength) ?? new FastBuffer(data);
   if (ArrayBuffer.isView(data)) {
     const { buffer, byteOffset, byteLength } = data;
@@ -142,7 +148,7 @@ function closeReason(code, reason) {
     throw new RangeError('The message must not be greater than 123 bytes');
   }
   if (typeof reason === 'string') return Buffer.from(reason);
-  if (isUint8Array(reason)) return reason;
+  if (isUint8Array(reason)) return toBytes(reason);
   throw new TypeError('Second argument must be a string or a Uint8Array');
 }
 

@@ -25,6 +25,7 @@ const outgoing = require('./outgoing');
 const { Cork, pullAll } = require('./stream-cork');
 const { Releaser, finishAll, isData, postCompressed } = require('./stream-deflate');
 const { StreamEngine } = require('./stream-engine');
+const { lengthOf } = require('./views');
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, ONE_BY_ONE, TERMINATED } = inbound;
 
@@ -196,6 +197,7 @@ class StreamConnection {
    * @param {any} [callback] Called when the stream has written it
    */
   post(tag, data, callback) {
+    if (typeof data !== 'string' && data.length !== lengthOf.call(data)) data = outgoing.toBytes(data);
     if (this.isDeflating && isData(tag) && postCompressed(this, tag, data, callback)) return;
     const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
     const block = this.cork.borrow(length);

@@ -122,7 +122,7 @@ class StreamEngine {
     const bytes = start + length;
     const buffer = block === null ? Buffer.allocUnsafe(bytes) : new FastBuffer(block.buffer, 0, bytes);
     if (typeof data === 'string') buffer.utf8Write(data, start);
-    else buffer.set(data, start);
+    else if (length !== 0) buffer.set(data, start);
     if (key !== undefined) {
       return buffer.subarray(frameInPlace(this.number, tag & TAG_OF_FRAME, buffer, start, length, key));
     }

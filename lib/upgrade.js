@@ -128,6 +128,8 @@ class Upgrade extends Handshake {
   /** @param {string} response */
   end(response) {
     this.push(OUT_RESPOND, response);
+    // A second verdict comes too late, as with a stream that was ended.
+    this.socket._ended = true;
   }
 
   /**

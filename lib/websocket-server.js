@@ -170,7 +170,8 @@ class WebSocketServer extends EventEmitter {
     const ws = this._makeWebSocket(peer, protocol, extensions);
     setContext(ws, request === null ? this._context : capture());
     if (peer.socket !== null) ws._adopt(peer.socket);
-    if (!this.isRunning()) {
+    // Opened by the reactor before it knew. Who has decided a handshake here has looked before the hooks that closed the server.
+    if (request === null && !this.isRunning()) {
       ws.terminate();
       return;
     }

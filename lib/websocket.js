@@ -247,7 +247,7 @@ class WebSocket extends Emitter {
       tag = outgoing.tagOf(options, !isText);
       if (mask !== undefined && Object.hasOwn(options, 'mask')) tag |= masking(this, mask);
     }
-    if ((this._bits & SENDS_WAIT) === 0 && (isText || data instanceof Uint8Array)) {
+    if ((this._bits & SENDS_WAIT) === 0 && (isText || (data instanceof Uint8Array && data.length !== 0))) {
       post(this, tag, data, callback);
     } else {
       sendInTurn(this, tag, data, callback);
@@ -280,6 +280,7 @@ class WebSocket extends Emitter {
   _destroy() {
     if ((this._bits & TERMINATED) !== 0) return;
     this._bits |= TERMINATED;
+    if (this._extra !== null) this._extra.isDrainDue = false;
     if ((this._bits & GONE) !== 0) releaseHeld(this);
     else command(this, OUT_TERMINATE);
   }

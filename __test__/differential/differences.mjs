@@ -78,6 +78,10 @@ export const differences = [
     scenario: 'exceptions: in a message handler: what comes later',
     reason: 'a handler that throws loses nothing but its own message; in ws the connection reads no more for ever',
   },
+  {
+    scenario: 'protocol errors: invalid UTF-8 in a fragment that is not the last',
+    reason: 'the connection ends with the fragment that is wrong (RFC 6455, 8.1); ws looks when the message is complete',
+  },
   { scenario: 'exports: names, and which of them are the same', reason: 'prepare is an addition' },
   {
     scenario: 'special: maxPendingAutoPongs: a peer that does not read',

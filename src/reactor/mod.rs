@@ -335,7 +335,15 @@ impl<C: Consumer> Reactor<C> {
         self.work.remains.push(std::mem::take(&mut connection.outgoing));
         if connection.announced {
             // A panic must not go beyond the connection, and that is gone already.
-            let _panicked = catch_unwind(AssertUnwindSafe(|| self.consumer.on_closed(id)));
+            let _panicked = catch_unwind(AssertUnwindSafe(|| {
+                // What the kernel took was sent, even if that was the last of it.
+                self.consumer.on_settled(id, connection.settled());
+                match connection.take_sent() {
+                    0 => {}
+                    sent => self.consumer.on_sent(id, sent),
+                }
+                self.consumer.on_closed(id);
+            }));
         }
     }
 

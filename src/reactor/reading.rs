@@ -98,10 +98,14 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// As `read`. While the consumer decides about the handshake nothing is read: then it is told here of the peer's end.
+    /// As `read`. While the consumer decides about the handshake, or has paused, nothing is read: then it is told here of the
+    /// peer's end.
     pub(super) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
         self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };
+        if session.connection.paused && session.connection.is_open() {
+            return self.look_for_end(slot);
+        }
         let (hung_up, dead) = (session.connection.hung_up, session.connection.dead);
         let connection = &mut *session.connection;
         let Some(head) = connection.head.as_mut().filter(|_| connection.phase == Phase::Asked) else {
@@ -111,6 +115,21 @@ impl<C: Consumer> Reactor<C> {
             session.work.doomed.push(slot);
         } else if hung_up && !std::mem::replace(&mut head.ended, true) {
             consumer.on_end(&mut session);
+        }
+    }
+
+    /// A paused connection whose peer has ended or is gone has nothing to wait for, unless something unread is before that.
+    fn look_for_end(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if !connection.hung_up || connection.is_fed() || connection.ended || connection.doomed {
+            return;
+        }
+        match connection.stream.peek(&mut [0]) {
+            Ok(0) => self.on_eof(slot),
+            Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                self.work.doomed.push(slot);
+            }
+            _ => {}
         }
     }
 

@@ -61,6 +61,22 @@ for (const [name, args] of Object.entries(verdicts)) {
 }
 s.all('verifyClient calls back later', (c) => ask(c, { verifyClient: (info, done) => setImmediate(done, true) }));
 s.all('verifyClient refuses later', (c) => ask(c, { verifyClient: (info, done) => setImmediate(done, false, 418) }));
+s.all('verifyClient refuses, and then calls back again', (c) =>
+  ask(c, {
+    verifyClient: (info, done) => {
+      done(false, 403);
+      c.log('verify', outcome(() => done(true)), outcome(() => done(false)), info.req.socket.writable);
+    },
+  }),
+);
+s.all('verifyClient calls back twice with true', (c) =>
+  ask(c, {
+    verifyClient: (info, done) => {
+      done(true);
+      c.log('verify', outcome(() => done(true)));
+    },
+  }),
+);
 s.all('verifyClient with three parameters is synchronous', (c) =>
   ask(c, { verifyClient: (info, done, more) => { c.log('verify', done, more); return true; } }),
 );
@@ -226,4 +242,24 @@ s.http('handleUpgrade is what a subclass may replace', async (c) => {
     }
   };
   await ask(c, {}, { 'Sec-WebSocket-Protocol': 'p' });
+});
+
+s.all("close() of the server in 'headers': the connection is open all the same", (c) =>
+  ask(c, {}, {}, (wss) => {
+    wss.on('headers', () => wss.close());
+  }),
+);
+
+s.over('server', 'noServer')("the socket is ended in 'headers'", async (c) => {
+  const { wss, port } = await c.listen();
+  const closed = new Promise((resolve) => {
+    wss.on('connection', (ws) => {
+      c.log('server', 'connection', ws.readyState);
+      ws.on('close', (code) => resolve(c.log('server', 'close', code)));
+    });
+  });
+  wss.on('headers', (lines, { socket }) => socket.end());
+  const peer = await c.peer(port);
+  await peer.upgrade();
+  await Promise.all([closed, peer.closed()]);
 });

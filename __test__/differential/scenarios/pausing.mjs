@@ -97,6 +97,27 @@ s.all('a paused WebSocket whose peer ends: close comes after resume()', (c) =>
   }),
 );
 
+for (const way of ['end', 'reset']) {
+  s.over('port', 'server', 'noServer')(`a paused WebSocket whose peer is gone (${way}), with nothing unread: close comes at once`, async (c) => {
+    const { ws, peer, closed } = await c.open();
+    ws.pause();
+    await c.settle();
+    peer[way]();
+    await closed;
+    c.log('server', ws.isPaused, ws.readyState);
+  });
+}
+
+s.over('port', 'server', 'noServer')('pause() in a message handler, and then the end of the peer', async (c) => {
+  const { ws, peer, closed } = await c.open();
+  const got = once(ws, 'message');
+  ws.on('message', () => ws.pause());
+  await peer.send(frame(1, 'only'));
+  await got;
+  peer.end();
+  await closed;
+});
+
 s.all('pause() in the connection handler', (c) =>
   c.session(
     {},

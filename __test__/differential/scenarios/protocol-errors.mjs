@@ -33,6 +33,12 @@ broken('invalid UTF-8 across fragments', ['0181 00000000 e2', '8081 00000000 28'
 broken('text that ends inside of a character', '8182 00000000 e282');
 broken('a surrogate in text', '8183 00000000 eda080');
 broken('invalid UTF-8 in a close reason', '8884 00000000 03e8 c328');
+s.all('invalid UTF-8 in a fragment that is not the last', async (c) => {
+  const { peer } = await c.open();
+  await peer.send(['0182 00000000 c328', '8980 00000000']);
+  await peer.frames(1);
+  peer.report();
+});
 broken('a length of 2^53', '82ff 0020000000000000');
 broken('a length of 2^63', '82ff 8000000000000000');
 broken('a message above maxPayload', '8286 00000000', { maxPayload: 5 });
@@ -95,5 +101,12 @@ s.all('an error after close() was called', (c) =>
     ws.close(1001, 'bye');
     await peer.frames(1);
     await peer.send(['8380 00000000']);
+  }),
+);
+
+s.all('what a handler sends in the next tick leaves before the close frame of an error', (c) =>
+  c.session({}, ({ ws, peer }) => {
+    ws.on('message', (data) => process.nextTick(() => ws.send(data, (error) => c.log('callbacks', error ?? null))));
+    return peer.send(['8181 00000000 61', '8181 00000000 62', '8380 00000000']);
   }),
 );

@@ -242,6 +242,29 @@ s.all('a detached ArrayBuffer', (c) =>
   }),
 );
 
+s.all('views whose ArrayBuffer was detached', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    for (const make of [Uint8Array, Int16Array, Buffer.from]) {
+      const view = make === Buffer.from ? Buffer.from(new ArrayBuffer(8)) : new make(8);
+      structuredClone(view.buffer, { transfer: [view.buffer] });
+      for (const method of ['send', 'ping', 'pong']) c.log('server', outcome(() => void ws[method](view)));
+    }
+    ws.close();
+    await peer.send(frame(8));
+  }),
+);
+
+s.all('arrays with a length of their own', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    for (const lie of [1, 1000]) {
+      const array = Object.defineProperty(new Uint8Array([1, 2, 3]), 'length', { value: lie });
+      c.log('server', outcome(() => void ws.send(array)));
+    }
+    ws.close();
+    await peer.send(frame(8));
+  }),
+);
+
 s.all('sends of the connection handler come right behind the 101', (c) =>
   c.session({}, ({ peer }) => peer.frames(3).then(() => peer.send(frame(8))), {
     onConnection: (ws) => {
@@ -258,4 +281,13 @@ s.all('the callback of a send comes before its data is lost: terminate() behind 
   await called;
   ws.terminate();
   await Promise.all([closed, peer.closed()]);
+});
+
+s.over('port', 'server', 'noServer')('the callback of a send right before terminate()', async (c) => {
+  const { ws, closed, peer } = await c.open();
+  const called = new Promise((resolve) => {
+    ws.send('last', (error) => resolve(c.log('callbacks', error ?? null)));
+  });
+  ws.terminate();
+  await Promise.all([called, closed, peer.closed()]);
 });

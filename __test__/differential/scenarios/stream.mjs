@@ -147,3 +147,15 @@ s.once('a handshake that fails', async (c) => {
   await new Promise(setImmediate);
   c.log('stream', stream.destroyed);
 });
+
+s.all('what came right before a protocol error is read before it', async (c) => {
+  const { ws, peer, closed } = await c.open();
+  const stream = c.impl.createWebSocketStream(ws);
+  peer.send(['8281 00000000 61', '8281 00000000 62', '8380 00000000']);
+  try {
+    for await (const chunk of stream) c.log('stream', 'chunk', chunk);
+  } catch (error) {
+    c.log('stream', error);
+  }
+  await closed;
+});

@@ -6,7 +6,9 @@ use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use super::*;
-use crate::bridge::layout::{OUT_PAUSE, OUT_RESUME};
+use crate::bridge::layout::{
+    OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PAUSE, OUT_RESUME, OUT_TERMINATE, OUT_TEXT,
+};
 use crate::reactor::ListenerConfig;
 
 /// R13.
@@ -67,6 +69,30 @@ fn a_handler_that_pauses_is_told_of_what_was_read_and_then_of_nothing_until_it_r
     assert_eq!(server.next(), Seen::Text(b"c".to_vec()));
     server.records(id, &[(OUT_RESUME, 0, 0, b"")]);
     server.expect(&[Seen::End, Seen::Closed]);
+}
+
+#[test]
+fn a_paused_connection_with_nothing_unread_is_told_of_its_end() {
+    let server = Server::script(Script::on_message(|_, _| {}));
+    let (ended, gone) = (Client::open(server.address), Client::open(server.address));
+    for id in [server.opened(), server.opened()] {
+        server.records(id, &[(OUT_PAUSE, 0, 0, b"")]);
+    }
+    ended.end();
+    server.expect(&[Seen::End, Seen::Closed]);
+    gone.reset();
+    server.expect(&[Seen::Closed]);
+}
+
+#[test]
+fn what_terminate_still_writes_was_sent() {
+    let server = Server::script(Script::on_message(|_, _| {}));
+    let mut client = Client::open(server.address);
+    let id = server.opened();
+    let flags = OUT_FLAG_FIN | OUT_FLAG_WANT_SENT;
+    server.records(id, &[(OUT_TEXT, flags, 0, b"last"), (OUT_TERMINATE, 0, 0, b"")]);
+    client.expect("81 04 'last'");
+    server.expect(&[Seen::Sent(1), Seen::Closed]);
 }
 
 #[test]
