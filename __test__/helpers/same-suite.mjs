@@ -221,7 +221,7 @@ export function sameSuite(test, own = {}) {
   ownOnly('memory that is detached, resized or sent as other views between two sends', async (t) => {
     const server = await startServer(t, own);
     const pairs = [await connect(t, server), await connect(t, server)];
-    const got = pairs.map(({ client }) => nextEvents(client, 'message', 6));
+    const got = pairs.map(({ client }) => nextEvents(client, 'message', 4));
     const sizes = [3000, 100_000];
     for (const size of sizes) {
       const memory = new Uint8Array(size).fill(1);
@@ -229,14 +229,13 @@ export function sameSuite(test, own = {}) {
       pairs[0].ws.send(memory.subarray(1));
       pairs[1].ws.send(memory.buffer);
       structuredClone(memory.buffer, { transfer: [memory.buffer] });
-      pairs[0].ws.send(memory);
-      pairs[1].ws.send(memory);
+      for (const { ws } of pairs) t.throws(() => ws.send(memory), { instanceOf: TypeError });
     }
     for (const [n, messages] of (await Promise.all(got)).entries()) {
       const lengths = messages.map(([message]) => message.length);
       t.deepEqual(
         lengths,
-        sizes.flatMap((size) => [size, n === 0 ? size - 1 : size, 0]),
+        sizes.flatMap((size) => [size, n === 0 ? size - 1 : size]),
       );
       t.true(messages.every(([message]) => message.every((byte) => byte === 1)));
     }

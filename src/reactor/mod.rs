@@ -332,7 +332,6 @@ impl<C: Consumer> Reactor<C> {
         self.work.unfinished.forget(id, connection.engine.buffered());
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
-        self.work.remains.push(std::mem::take(&mut connection.outgoing));
         if connection.announced {
             // A panic must not go beyond the connection, and that is gone already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -345,6 +344,7 @@ impl<C: Consumer> Reactor<C> {
                 self.consumer.on_closed(id);
             }));
         }
+        self.work.remains.push(connection.outgoing);
     }
 
     /// What is queued is tried to be written, then every socket is closed.
