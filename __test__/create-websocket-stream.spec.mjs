@@ -130,6 +130,20 @@ test('an error of the peer: the close frame leaves, and the stream has the error
   t.is(Buffer.concat(near.written).toString('hex'), '880203ea');
 });
 
+test('an error of the peer is told, also if the stream is destroyed before the next tick', async (t) => {
+  const { ws, near, far } = rawPair();
+  const stream = createWebSocketStream(ws);
+  const errors = once(stream, 'error');
+  const closed = new Promise((resolve) => {
+    stream.once('close', resolve);
+  });
+  // Behind the listener of the WebSocket itself.
+  near.on('data', () => stream.destroy());
+  far.write(Buffer.from('c18000000000', 'hex'));
+  t.is((await errors)[0].code, 'WS_ERR_UNEXPECTED_RSV_1');
+  await closed;
+});
+
 test('a client that cannot connect', async (t) => {
   const stream = createWebSocketStream(new WebSocket('ws://127.0.0.1:1'));
   stream.end('never sent');

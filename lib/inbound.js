@@ -85,6 +85,9 @@ function onRecord(ws, tag, offset, length) {
   }
 }
 
+/** Instead of the data of an error that only waits for the next tick: terminate() does not take it back. */
+const DUE = Buffer.alloc(0);
+
 /**
  * Something from the peer: a message, a control frame, an error.
  *
@@ -107,7 +110,8 @@ function onArrived(ws, tag, data) {
   const isEnd = kind === IN_END && (ws._bits & HOLDING) === 0;
   // In the next tick, as in ws: whoever reads in a tick of his own has got what came before.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
-  if (isLater || (!isEnd && mustHold(ws))) hold(ws, tag, data);
+  if (isLater && !mustHold(ws)) hold(ws, tag, DUE);
+  else if (isLater || (!isEnd && mustHold(ws))) hold(ws, tag, data);
   else deliver(ws, tag, data);
 }
 
@@ -212,7 +216,7 @@ function isEvent(tag) {
 function deliver(ws, tag, data) {
   const kind = tag & 0xff;
   if (kind === IN_CLOSED) finish(ws);
-  else if ((ws._bits & TERMINATED) !== 0) return;
+  else if ((ws._bits & TERMINATED) !== 0 && data !== DUE) return;
   else if (kind === IN_TEXT) ws.emit('message', data, false);
   else if (kind === IN_BINARY) ws.emit('message', convert(ws.binaryType, data), true);
   else if (kind === IN_PING) pinged(ws, data);
@@ -301,7 +305,7 @@ function failed(ws, kind, detail) {
     ws._extra.stream.failed = true;
     ws._extra.stream.stopReading();
   }
-  ws.close(closeCodeOf(kind));
+  if ((ws._bits & TERMINATED) === 0) ws.close(closeCodeOf(kind));
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
   ws.emit('error', protocolError(kind, detail));
