@@ -52,6 +52,21 @@ fn submit(reactor: &Reactor<Local<Reporter>>, command: Command) {
     reactor.handle().submit(command).expect("an eventfd takes it");
 }
 
+/// More than a turn comes to, and all of it arrives.
+fn comes_in_turns(
+    mut reactor: Reactor<Local<Reporter>>,
+    chunk: Chunk,
+    mut client: Client,
+    expected: Vec<u8>,
+) {
+    submit(&reactor, Command::Chunk(chunk));
+    reactor.run_once(Some(PATIENCE)).expect("epoll works");
+    assert!(!reactor.asked.is_empty());
+    let reader = std::thread::spawn(move || client.read(expected.len()) == expected);
+    until(&mut reactor, |_| reader.is_finished());
+    assert!(reader.join().unwrap(), "all frames, in order");
+}
+
 #[test]
 fn r17_a_ping_does_not_wait_for_all_that_was_sent_to_others_at_once() {
     const OTHERS: usize = 80;
@@ -115,7 +130,7 @@ fn r17_a_ping_does_not_wait_for_all_that_was_asked_at_once() {
 #[test]
 fn r02_records_keep_their_order_and_their_payloads_wherever_a_turn_ends() {
     let listener = ListenerConfig { high_water_mark: usize::MAX, ..ListenerConfig::default() };
-    let (mut reactor, [(mut client, id)]) = opened(Setup { listener, ..Setup::default() });
+    let (reactor, [(client, id)]) = opened(Setup { listener, ..Setup::default() });
     let (mut chunk, mut expected) = (Chunk::default(), Vec::new());
     for n in 0..4 * SERVED {
         match n % 5 {
@@ -142,18 +157,13 @@ fn r02_records_keep_their_order_and_their_payloads_wherever_a_turn_ends() {
             }
         }
     }
-    submit(&reactor, Command::Chunk(chunk));
-    reactor.run_once(Some(PATIENCE)).expect("epoll works");
-    assert!(!reactor.asked.is_empty());
-    let reader = std::thread::spawn(move || client.read(expected.len()) == expected);
-    until(&mut reactor, |_| reader.is_finished());
-    assert!(reader.join().unwrap(), "all frames, in order");
+    comes_in_turns(reactor, chunk, client, expected);
 }
 
 #[test]
 fn r02_records_find_the_payload_that_they_share_in_a_later_turn() {
     let listener = ListenerConfig { high_water_mark: usize::MAX, ..ListenerConfig::default() };
-    let (mut reactor, [(mut client, id)]) = opened(Setup { listener, ..Setup::default() });
+    let (reactor, [(client, id)]) = opened(Setup { listener, ..Setup::default() });
     let (large, short) = ([3; 3000], [2; 2500]);
     let mut chunk = Chunk::default();
     let bytes = [&[0; HEADROOM][..], &large].concat();
@@ -170,12 +180,7 @@ fn r02_records_find_the_payload_that_they_share_in_a_later_turn() {
         chunk.push_same(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, start);
         expected.extend(frame(0x82, None, &short));
     }
-    submit(&reactor, Command::Chunk(chunk));
-    reactor.run_once(Some(PATIENCE)).expect("epoll works");
-    assert!(!reactor.asked.is_empty());
-    let reader = std::thread::spawn(move || client.read(expected.len()) == expected);
-    until(&mut reactor, |_| reader.is_finished());
-    assert!(reader.join().unwrap(), "all frames, in order");
+    comes_in_turns(reactor, chunk, client, expected);
 }
 
 #[test]
