@@ -1,5 +1,7 @@
 'use strict';
 
+const { root } = require('./async-context');
+
 /** What the generated loader looks for besides: builds for WebAssembly, of which there are none. */
 const WEBASSEMBLY = /wasi/;
 
@@ -15,7 +17,8 @@ const DISABLED = /loading addons is disabled/;
  */
 function addon() {
   try {
-    return require('./native/binding.js');
+    // What it makes when it is first loaded stays as long as the process: not in the context of who happens to come first.
+    return root.runInAsyncScope(() => require('./native/binding.js'));
   } catch (error) {
     throw explained(/** @type {Error} */ (error));
   }

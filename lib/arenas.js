@@ -6,22 +6,17 @@ const ARENA_BYTES = 320 * 1024;
 /** Arenas that there may be: one is filled here, the others are on their way. A reactor that has them all gets copies. */
 const ARENAS = 4;
 
-/**
- * All arenas, by number, and their words. Nobody but this list refers to them, so nobody can look at one or detach it
- * while the reactor reads it.
- *
- * @type {any[]}
- */
-const arenas = [];
-/** @type {Uint32Array[]} */
+/** The words of all arenas, by number. @type {Uint32Array[]} */
 const arenaWords = [];
 
 /**
  * One more, if there may be.
  *
  * @param {any} native The reactor that it is lent to
+ * @param {any[]} arenas All arenas, by number. Nobody but this list refers to them, so nobody can look at one or detach it while the
+ *   reactor reads it
  */
-function lendArena(native) {
+function lendArena(native, arenas) {
   if (arenas.length === ARENAS) return;
   const memory = Buffer.allocUnsafeSlow(ARENA_BYTES);
   const id = arenas.push(memory) - 1;
@@ -29,4 +24,4 @@ function lendArena(native) {
   native.lendArena(id, memory);
 }
 
-module.exports = { ARENA_BYTES, arenaWords, arenas, lendArena };
+module.exports = { ARENA_BYTES, arenaWords, lendArena };

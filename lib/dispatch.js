@@ -256,7 +256,7 @@ function deliverOther(slot, tag, offset, length) {
     const server = state.listeners.get(slot);
     // Each reactor says so, and nothing opens there any more.
     if (server === undefined || --server._reactors !== 0) return;
-    state.listeners.delete(slot);
+    reactor.strike(slot);
     server._onReleased();
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
@@ -298,10 +298,8 @@ function fail(reason) {
   const error = new Error(`The reactor failed: ${reason}`);
   state.native.shutdown();
   state.failure = error;
-  const servers = [...state.listeners.values()];
-  for (const server of servers) list(server);
-  const connections = reactor.forgetAll();
-  state.listeners.clear();
+  for (const server of state.listeners.values()) list(server);
+  const { connections, servers } = reactor.forgetAll();
   for (const connection of connections) process.nextTick(() => connection._onFailed());
   for (const server of servers) process.nextTick(() => server._onFailed(error));
 }

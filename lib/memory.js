@@ -1,5 +1,6 @@
 'use strict';
 
+const { runInThisContext } = require('node:vm');
 const { markAsUntransferable } = require('node:worker_threads');
 
 /** Methods of an ArrayBuffer that detach it. */
@@ -7,6 +8,12 @@ const DETACHING = ['transfer', 'transferToFixedLength'];
 
 /** Node 22 has these methods and lets them ignore the mark. */
 const ignoresMark = DETACHING.every((name) => name in ArrayBuffer.prototype) && !isKept(Buffer.allocUnsafeSlow(1));
+
+/** In place of these methods. It belongs to the environment's own context: who keeps the memory must not keep the one we are loaded in. */
+const TRANSFER = `(function transfer() {
+  throw new TypeError('ArrayBuffer is not detachable and could not be cloned.');
+})`;
+const transfer = ignoresMark ? runInThisContext(TRANSFER) : null;
 
 /**
  * @param {Buffer} memory
@@ -22,10 +29,6 @@ function isKept(memory) {
   }
 }
 
-function transfer() {
-  throw new TypeError('ArrayBuffer is not detachable and could not be cloned.');
-}
-
 /**
  * Memory that many messages live in: a handler must not be able to detach it. Before Node 24 there are still ways, which
  * `restore` of reactor.js deals with.
@@ -36,7 +39,7 @@ function transfer() {
 function allocate(bytes) {
   const memory = Buffer.allocUnsafeSlow(bytes);
   markAsUntransferable(memory.buffer);
-  if (ignoresMark) {
+  if (transfer !== null) {
     for (const name of DETACHING) Object.defineProperty(memory.buffer, name, { value: transfer });
   }
   return memory;

@@ -1,6 +1,6 @@
 'use strict';
 
-const { ARENA_BYTES, arenaWords, arenas, lendArena } = require('./arenas');
+const { ARENA_BYTES, arenaWords, lendArena } = require('./arenas');
 const {
   FLUSHED_BYTES,
   FLUSHED_NEXT,
@@ -40,6 +40,8 @@ let arena = null;
 let words = /** @type {Uint32Array} */ (new Uint32Array(0));
 let used = 0;
 
+/** All arenas, by number; the native part keeps this list for as long as the reactor runs. @type {any[]} */
+let arenas = [];
 /** @type {any} */
 let native = null;
 /** @type {() => void} */
@@ -55,14 +57,16 @@ let flushComing = false;
 /**
  * @param {any} reactor The native reactor that takes the records
  * @param {Uint32Array} records The array that it was made with
+ * @param {any[]} list The one of those that it was made with that is for arenas
  */
-function attach(reactor, records) {
+function attach(reactor, records, list) {
   native = reactor;
+  arenas = list;
   flushNative = reactor.flush();
   flushWith = reactor.flushWith();
   if (flushWith !== null) largeBytes = DIRECT_BYTES;
   said = records;
-  lendArena(native);
+  lendArena(native, arenas);
   fill(0);
 }
 
@@ -91,7 +95,7 @@ function cross(call, data) {
     // Also when it threw: the arena may be the reactor's by now. With nothing to flush another one may have come back.
     const next = said[FLUSHED_NEXT];
     if (next !== 0) fill(next - 1);
-    else if (collected !== 0) lendArena(native);
+    else if (collected !== 0) lendArena(native, arenas);
   }
 }
 

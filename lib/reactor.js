@@ -13,6 +13,7 @@ const {
   LENT_ID,
 } = require('./constants');
 const { setProtocolErrors } = require('./errors');
+const lifetime = require('./lifetime');
 const { allocate } = require('./memory');
 const outbox = require('./outbox');
 
@@ -27,9 +28,6 @@ const LENT_BUFFERS = 8;
 
 /** These have functions of libuv, but no loop behind them. */
 const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
-
-/** The longest delay a timer takes, in milliseconds. */
-const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
  * Everything that this environment (the main thread or a worker) has: its native reactors, which look like one, the
@@ -69,11 +67,11 @@ let slabStart = 0;
 let slabEnd = 0;
 /**
  * Memory that the reactor reads into; it comes back, by its number, with a batch: for good with a large one, which then
- * needs no copy, and until the next drain with a small one.
+ * needs no copy, and until the next drain with a small one. The native part keeps this list for as long as the reactor runs.
  *
  * @type {(Buffer | undefined)[]}
  */
-const lent = [];
+let lent = [];
 let lentBytes = 0;
 /** Memory that came back for good with the last batch. @type {Buffer | null} */
 let handed = null;
@@ -85,9 +83,6 @@ let drainNative = () => 0;
 let takenNative = () => -1;
 /** The native function of that name. @type {(memory: Buffer) => void} */
 let lendNative = () => {};
-let holders = 0;
-/** @type {NodeJS.Timeout | null} */
-let keepAlive = null;
 
 /** Slots of `state.adopted` that are free. @type {number[]} */
 const freeAdopted = [];
@@ -111,42 +106,17 @@ function start(settings) {
   lentBytes = layout.LENT_BYTES;
   // Not in the context of who happens to come first.
   const options = { ...settings, libuv: !HAS_OWN_LOOP };
-  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, options, state.records));
+  const memory = binding.lists();
+  state.native = root.runInAsyncScope(() => new binding.Reactor(wake, options, state.records, memory));
   state.reactors = state.native.count;
   drainNative = state.native.drain();
   takenNative = state.native.taken();
   lendNative = state.native.lend();
-  outbox.attach(state.native, state.records);
-  process.on('exit', stop);
-  process.on('newListener', onNewListener);
+  lent = memory[0];
+  outbox.attach(state.native, state.records, memory[1]);
+  lifetime.attach(state.native);
   return state.native;
 }
-
-/**
- * Other listeners of 'exit' may send something: ours comes behind those that were there a tick before. Those of other copies of this
- * package do not, and each would come behind the other for ever.
- *
- * @param {string | symbol} event
- * @param {any} listener
- */
-function onNewListener(event, listener) {
-  if (event === 'exit' && !listener[kStop]) queueMicrotask(comeLast);
-}
-
-function comeLast() {
-  process.removeListener('exit', stop);
-  process.on('exit', stop);
-}
-
-/** Nothing runs after 'exit': what was sent is written now, as far as the sockets take it. */
-function stop() {
-  outbox.flush();
-  state.native.shutdown();
-}
-
-/** Marks it, in every copy of this package. */
-const kStop = Symbol.for('reactor-ws.stop');
-/** @type {any} */ (stop)[kStop] = true;
 
 /** @param {number} least Bytes that must fit */
 function newSlab(least) {
@@ -267,6 +237,7 @@ function takeLarge(index, length) {
 function claim(connection) {
   const index = freeAdopted.pop() ?? nextAdopted();
   state.adopted[index] = connection;
+  lifetime.use();
   adoptedGeneration = (adoptedGeneration + 1) >>> 0;
   return { generation: adoptedGeneration, slot: ADOPTED_SLOTS + index };
 }
@@ -290,6 +261,7 @@ function nextAdopted() {
  * @param {any} connection
  */
 function place(slot, connection) {
+  if (state.connections[slot] === undefined) lifetime.use();
   state.connections[slot] = connection;
 }
 
@@ -305,40 +277,57 @@ function forget(slot) {
     state.adopted[slot - ADOPTED_SLOTS] = undefined;
     freeAdopted.push(slot - ADOPTED_SLOTS);
   }
+  lifetime.unuse();
 }
 
 /**
- * Forgets all connections.
+ * The records of a listener are for this server from now on.
  *
- * @returns {any[]} Those that there were
+ * @param {number} id
+ * @param {any} server
+ */
+function enlist(id, server) {
+  lifetime.use();
+  state.listeners.set(id, server);
+}
+
+/**
+ * A listener is closed.
+ *
+ * @param {number} id
+ */
+function strike(id) {
+  state.listeners.delete(id);
+  lifetime.unuse();
+}
+
+/**
+ * Forgets all connections and listeners.
+ *
+ * @returns {{ connections: any[], servers: any[] }} Those that there were
  */
 function forgetAll() {
   freeAdopted.length = 0;
-  return [...state.connections.splice(0), ...state.adopted.splice(0)].filter(Boolean);
-}
-
-/** Keeps the process alive until the matching `release`: the reactor itself does not. */
-function hold() {
-  if (holders++ !== 0) return;
-  if (keepAlive === null) keepAlive = setInterval(() => {}, LONGEST_DELAY);
-  else keepAlive.ref();
-}
-
-function release() {
-  if (--holders === 0 && keepAlive !== null) keepAlive.unref();
+  const connections = [...state.connections.splice(0), ...state.adopted.splice(0)].filter(Boolean);
+  const servers = [...state.listeners.values()];
+  state.listeners.clear();
+  for (let gone = connections.length + servers.length; gone > 0; gone--) lifetime.unuse();
+  return { connections, servers };
 }
 
 module.exports = {
   bytesTaken,
   claim,
   drain,
+  enlist,
   forget,
   forgetAll,
-  hold,
+  hold: lifetime.hold,
   place,
-  release,
+  release: lifetime.release,
   restore,
   start,
   state,
+  strike,
   takeLarge,
 };

@@ -32,7 +32,7 @@ const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, ONE_BY_ONE, TERMINATE
 const kConnection = Symbol('connection');
 
 /** Whether there has been any connection over a stream. */
-let isAttached = false;
+let attached = 0;
 
 /**
  * A connection over a stream of Node: TLS, a pipe, any Duplex. It runs the engine on this thread and hands on the same
@@ -346,6 +346,7 @@ function onClose() {
   this.removeListener('drain', onDrain);
   this.removeListener('end', onEnd);
   this[kConnection] = undefined;
+  if (--attached === 0) process.removeListener('exit', writeAll);
   clearTimeout(connection.closeTimer);
   ws._readyState = CLOSING;
   ws._bits |= GONE;
@@ -371,8 +372,7 @@ function writeAll() {
  * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
  */
 function attachStream(ws, socket, head, options) {
-  if (!isAttached) process.once('exit', writeAll);
-  isAttached = true;
+  if (attached++ === 0) process.on('exit', writeAll);
   const connection = new StreamConnection(ws, socket, options);
   const { allowSynchronousEvents = true } = options;
   ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | STREAM;

@@ -322,7 +322,7 @@ class WebSocketServer extends EventEmitter {
       process.nextTick(() => this.emit('error', error));
       return;
     }
-    reactor.state.listeners.set(this._listenerId, this);
+    reactor.enlist(this._listenerId, this);
     this._listener?._onBound();
     // Accepting starts when the listeners that this turn attaches are known.
     process.nextTick(() => {

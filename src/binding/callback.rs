@@ -1,6 +1,8 @@
-//! A call from the event loop into JavaScript, as Node makes its own: with microtasks and ticks after it.
+//! A call from the event loop into JavaScript, as Node makes its own: with microtasks and ticks after it. And what goes with it: values
+//! that stay, and a hook for the environment's end.
 #![expect(unsafe_code, reason = "Node-API has this for C only")]
 
+use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
@@ -9,16 +11,16 @@ use napi::{Env, Error, JsValue, Result, Status, sys};
 
 /// A JavaScript function that the event loop's callbacks may call. Belongs to its environment's thread.
 pub(super) struct Callback {
-    env: sys::napi_env,
-    function: sys::napi_ref,
+    function: Reference,
     context: sys::napi_async_context,
 }
 
 impl Callback {
-    /// `name` is what async_hooks sees.
+    /// `name` is what async_hooks sees. The function stays for as long as `hold` says.
     pub(super) fn new(env: &Env, function: &Function<'_, (), ()>, name: &str) -> Result<Self> {
         let raw = env.raw();
-        let (mut reference, mut context) = (ptr::null_mut(), ptr::null_mut());
+        let function = Reference::new(env, function, false)?;
+        let mut context = ptr::null_mut();
         // Tools that look for what keeps a process alive ask the resources of async_hooks.
         let mut resource = Object::new(env)?;
         resource.set_named_property(
@@ -26,17 +28,20 @@ impl Callback {
             env.create_function_from_closure::<(), _, _>("hasRef", |_| Ok(false))?,
         )?;
         let name = env.create_string(name)?;
-        // SAFETY: the environment and both values belong to the call that is running; the results are live locals.
-        unsafe {
-            check(sys::napi_create_reference(raw, function.raw(), 1, &mut reference))?;
-            check(sys::napi_async_init(raw, resource.raw(), name.raw(), &mut context))?;
-        }
-        Ok(Self { env: raw, function: reference, context })
+        // SAFETY: the environment and both values belong to the call that is running; the result is a live local.
+        check(unsafe { sys::napi_async_init(raw, resource.raw(), name.raw(), &mut context) })?;
+        Ok(Self { function, context })
     }
 
-    /// Calls it. An exception goes to 'uncaughtException', and nothing happens when the environment is going away.
+    /// Whether the function stays where nobody else refers to it.
+    pub(super) fn hold(&self, does: bool) {
+        self.function.hold(does);
+    }
+
+    /// Calls it. An exception goes to 'uncaughtException', and nothing happens when the environment is going away or the function is
+    /// gone.
     pub(super) fn call(&self) {
-        let Self { env, function, context } = *self;
+        let (env, context) = (self.function.env, self.context);
         let (mut handles, mut scope) = (ptr::null_mut(), ptr::null_mut());
         // SAFETY: the environment lives, for its cleanup hook drops this; the loop calls on its thread, with no JavaScript on
         // the stack. Scopes are closed in the order opposite to that of opening.
@@ -45,8 +50,8 @@ impl Callback {
                 return;
             }
             if sys::napi_open_callback_scope(env, ptr::null_mut(), context, &mut scope) == OK {
-                let (mut target, mut this, mut result) = (ptr::null_mut(), ptr::null_mut(), ptr::null_mut());
-                if sys::napi_get_reference_value(env, function, &mut target) == OK
+                let (mut this, mut result) = (ptr::null_mut(), ptr::null_mut());
+                if let Some(target) = self.function.value()
                     && sys::napi_get_undefined(env, &mut this) == OK
                     && sys::napi_call_function(env, this, target, 0, ptr::null(), &mut result) == PENDING
                 {
@@ -61,25 +66,87 @@ impl Callback {
 
 impl Drop for Callback {
     fn drop(&mut self) {
-        // SAFETY: both were made in this environment, which lives: see `call`.
-        unsafe {
-            sys::napi_delete_reference(self.env, self.function);
-            sys::napi_async_destroy(self.env, self.context);
-        }
+        // SAFETY: it was made in this environment, which lives: see `call`.
+        unsafe { sys::napi_async_destroy(self.function.env, self.context) };
     }
 }
 
-/// Calls `hook` before the environment goes away. The environment waits for its argument to be dropped.
-pub(super) fn on_cleanup(env: &Env, hook: impl FnOnce(Cleanup) + 'static) -> Result<()> {
+/// A JavaScript value. Belongs to its environment's thread, and is dropped by its cleanup hook at the latest.
+pub(super) struct Reference {
+    env: sys::napi_env,
+    raw: sys::napi_ref,
+    held: Cell<bool>,
+}
+
+impl Reference {
+    /// `held`: whether the value stays where nobody else refers to it.
+    pub(super) fn new<'env>(env: &Env, value: &impl JsValue<'env>, held: bool) -> Result<Self> {
+        let mut raw = ptr::null_mut();
+        // SAFETY: the environment and the value belong to the call that is running; the result is a live local.
+        check(unsafe { sys::napi_create_reference(env.raw(), value.raw(), u32::from(held), &mut raw) })?;
+        Ok(Self { env: env.raw(), raw, held: Cell::new(held) })
+    }
+
+    /// Whether the value stays from now on.
+    fn hold(&self, does: bool) {
+        if self.held.replace(does) == does {
+            return;
+        }
+        let mut count = 0;
+        // SAFETY: made in this environment, which lives; it counts one exactly while it is held.
+        unsafe {
+            if does {
+                sys::napi_reference_ref(self.env, self.raw, &mut count);
+            } else {
+                sys::napi_reference_unref(self.env, self.raw, &mut count);
+            }
+        }
+    }
+
+    /// The value, for the handle scope that is open; `None` when it is gone.
+    fn value(&self) -> Option<sys::napi_value> {
+        let mut value = ptr::null_mut();
+        // SAFETY: made in this environment, which lives.
+        let status = unsafe { sys::napi_get_reference_value(self.env, self.raw, &mut value) };
+        (status == OK && !value.is_null()).then_some(value)
+    }
+}
+
+impl Drop for Reference {
+    fn drop(&mut self) {
+        // SAFETY: made in this environment, which lives.
+        unsafe { sys::napi_delete_reference(self.env, self.raw) };
+    }
+}
+
+/// Calls `hook` before the environment goes away, which waits for its argument to be dropped.
+pub(super) fn on_cleanup(env: &Env, hook: impl FnOnce(Cleanup) + 'static) -> Result<CleanupHook> {
     let hook: Box<Hook> = Box::new(Box::new(hook));
-    let hook = Box::into_raw(hook);
-    // SAFETY: `run` takes the box back, and is called once.
-    let added =
-        unsafe { sys::napi_add_async_cleanup_hook(env.raw(), Some(run), hook.cast(), ptr::null_mut()) };
+    let (hook, mut handle) = (Box::into_raw(hook), ptr::null_mut());
+    // SAFETY: `run` takes the box back, unless `remove` does; the result is a live local.
+    let added = unsafe { sys::napi_add_async_cleanup_hook(env.raw(), Some(run), hook.cast(), &mut handle) };
     check(added).inspect_err(|_not_added| {
         // SAFETY: nobody else has it.
         drop(unsafe { Box::from_raw(hook) });
-    })
+    })?;
+    Ok(CleanupHook { handle, hook })
+}
+
+/// A hook that was not called yet: whoever has it drops it when it is.
+pub(super) struct CleanupHook {
+    handle: sys::napi_async_cleanup_hook_handle,
+    hook: *mut Hook,
+}
+
+impl CleanupHook {
+    /// It is not called any more.
+    pub(super) fn remove(self) {
+        // SAFETY: as it was not called, the handle has not been given back and the box has not been taken.
+        unsafe {
+            sys::napi_remove_async_cleanup_hook(self.handle);
+            drop(Box::from_raw(self.hook));
+        }
+    }
 }
 
 type Hook = Box<dyn FnOnce(Cleanup)>;

@@ -3,7 +3,7 @@
 use std::rc::Rc;
 use std::sync::Arc;
 
-use napi::bindgen_prelude::Function;
+use napi::bindgen_prelude::{Array, Function};
 use napi::{Env, Result};
 
 use crate::bridge::chunk::Arena;
@@ -35,21 +35,23 @@ pub(super) struct Flushed {
 
 impl Drive {
     /// Starts reactors in threads, or one that needs none, if that can be. They call `wake`, never re-entrantly, when one of the
-    /// links, one for each, has something.
+    /// links, one for each, has something. `memory` stays until they have ended.
     pub(super) fn start(
         env: &Env,
         wake: &Function<'_, (), ()>,
+        memory: &Array<'_>,
         config: ReactorConfig,
         delivered: &Rc<Delivered>,
         options: &ReactorOptions,
     ) -> Result<(Self, Vec<Arc<Link>>)> {
         let links = Link::group((options.reactors as usize).max(1));
         if let (0, true, [link]) = (options.reactors, options.libuv, links.as_slice())
-            && let Some(inline) = Inline::start(env, wake, link.clone(), config)?
+            && let Some(inline) = Inline::start(env, wake, memory, link.clone(), config)?
         {
             return Ok((Self::Inline(inline), links));
         }
-        Ok((Self::Threads(Threads::start(env, wake, &links, config, delivered, options.libuv)?), links))
+        let threads = Threads::start(env, wake, memory, &links, config, delivered, options.libuv)?;
+        Ok((Self::Threads(threads), links))
     }
 
     /// How many reactors there are.
@@ -130,6 +132,22 @@ impl Drive {
         match self {
             Self::Threads(threads) => threads.stop(),
             Self::Inline(inline) => inline.stop(),
+        }
+    }
+
+    /// Whether JavaScript has to be called although nobody there refers to anything of the reactors.
+    pub(super) fn hold(&self, does: bool) {
+        match self {
+            Self::Threads(threads) => threads.hold(does),
+            Self::Inline(inline) => inline.hold(does),
+        }
+    }
+
+    /// Nobody will want them again: they end, sooner or later, and with them all that they have.
+    pub(super) fn retire(&self) {
+        match self {
+            Self::Threads(threads) => threads.retire(),
+            Self::Inline(inline) => inline.retire(),
         }
     }
 

@@ -11,12 +11,12 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
-use napi::bindgen_prelude::Function;
+use napi::bindgen_prelude::{Array, Function};
 use napi::{Env, Result};
 
 use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, report_failure, until};
 
-use super::callback::{Callback, on_cleanup};
+use super::ties::Ties;
 use super::uv::{Reason, Watch};
 
 /// Turns with something to tell before others on the loop have theirs.
@@ -33,7 +33,7 @@ pub(super) struct Inline {
     waking: Cell<bool>,
     /// What the timer has been started for.
     armed: Cell<Due>,
-    wake: RefCell<Option<Callback>>,
+    ties: Rc<Ties>,
     watch: RefCell<Option<Watch>>,
 }
 
@@ -42,6 +42,7 @@ impl Inline {
     pub(super) fn start(
         env: &Env,
         wake: &Function<'_, (), ()>,
+        memory: &Array<'_>,
         link: Arc<Link>,
         config: ReactorConfig,
     ) -> Result<Option<Rc<Self>>> {
@@ -57,7 +58,7 @@ impl Inline {
             rung,
             waking: Cell::new(false),
             armed: Cell::new(Due::Never),
-            wake: RefCell::new(None),
+            ties: Ties::new(env, wake, memory)?,
             watch: RefCell::new(None),
         });
         let target = inline.clone();
@@ -65,15 +66,8 @@ impl Inline {
             return Ok(None);
         };
         *inline.watch.borrow_mut() = Some(watch);
-        *inline.wake.borrow_mut() = Some(Callback::new(env, wake, "REACTOR_WS")?);
         let target = inline.clone();
-        on_cleanup(env, move |cleanup| {
-            target.stop();
-            target.wake.take();
-            if let Some(watch) = target.watch.take() {
-                watch.close(Box::new(move || drop(cleanup)));
-            }
-        })?;
+        inline.ties.on_cleanup(env, move |_, cleanup| target.close(move || drop(cleanup)))?;
         Ok(Some(inline))
     }
 
@@ -113,6 +107,25 @@ impl Inline {
         self.end();
     }
 
+    /// Whether JavaScript has to be called although nobody there refers to anything of the reactor.
+    pub(super) fn hold(&self, does: bool) {
+        self.ties.hold(does);
+    }
+
+    /// Nobody will want it again: gives back all that it has, as `stop` does, and what ties it to the environment.
+    pub(super) fn retire(&self) {
+        self.close(|| {});
+    }
+
+    /// `on_closed` is called by the loop when it has given the watch back.
+    fn close(&self, on_closed: impl FnOnce() + 'static) {
+        self.stop();
+        self.ties.cut();
+        if let Some(watch) = self.watch.take() {
+            watch.close(Box::new(on_closed));
+        }
+    }
+
     fn on_loop(&self, why: Reason) {
         if why == Reason::Time {
             self.armed.set(Due::Never);
@@ -135,9 +148,7 @@ impl Inline {
             return false;
         }
         self.waking.set(true);
-        if let Some(wake) = &*self.wake.borrow() {
-            wake.call();
-        }
+        self.ties.wake();
         self.waking.set(false);
         true
     }

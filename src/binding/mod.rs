@@ -19,10 +19,13 @@ mod stream;
 mod streams;
 mod tables;
 mod threads;
+mod ties;
 mod uv;
 
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
 pub use stream::{StreamEngine, StreamOptions};
 pub use streams::Streams;
-pub use tables::{ProtocolErrorRow, deflate_budget_is_full, layout, protocol_errors, set_deflate_budget};
+pub use tables::{
+    ProtocolErrorRow, deflate_budget_is_full, layout, lists, protocol_errors, set_deflate_budget,
+};

@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use napi::bindgen_prelude::{Function, Uint8ArraySlice, Uint32ArraySlice};
+use napi::bindgen_prelude::{Array, Function, Uint8ArraySlice, Uint32ArraySlice};
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
@@ -34,7 +34,7 @@ pub struct ReactorOptions {
     pub unfinished_budget: f64,
 }
 
-/// The reactors of this environment. Make one only.
+/// The reactors of this environment. Make one only for each copy of lib.
 #[napi(js_name = "Reactor")]
 pub struct JsReactor {
     links: Vec<Arc<Link>>,
@@ -52,13 +52,16 @@ const NO_LISTENER: u32 = u32::MAX;
 impl JsReactor {
     /// Starts them. `wake` is called, never re-entrantly, when `drain` has something to give; by itself it does
     /// not keep the event loop alive. `words` is the array of records: `DRAINED_WORDS` long, all of its ArrayBuffer, and
-    /// touched by nobody but the caller for as long as the environment lives.
+    /// touched by nobody but the caller, who keeps it for as long as there is any of the functions that this gives. `memory` is an
+    /// array of the lists in which the caller has all memory that it lends. It stays until they have ended: when the environment goes
+    /// away, or some time after nobody refers to this any more.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
         wake: Function<'_, (), ()>,
         options: ReactorOptions,
         mut words: Uint32ArraySlice<'_>,
+        memory: Array<'_>,
     ) -> Result<Self> {
         if words.len() < DRAINED_WORDS {
             return Err(Error::new(Status::InvalidArg, format!("{DRAINED_WORDS} words are needed")));
@@ -73,7 +76,7 @@ impl JsReactor {
             ..ReactorConfig::default()
         };
         let delivered = Rc::default();
-        let (drive, links) = Drive::start(&env, &wake, config, &delivered, &options)?;
+        let (drive, links) = Drive::start(&env, &wake, &memory, config, &delivered, &options)?;
         let drive = Rc::new(drive);
         let crossing = Crossing::new(links.clone(), drive.clone(), words, delivered);
         Ok(Self {
@@ -83,6 +86,12 @@ impl JsReactor {
             next_listener: 0,
             adopted_config: Arc::default(),
         })
+    }
+
+    /// Whether `wake`, and what it refers to, stays although nobody else refers to it; at first it does not.
+    #[napi(catch_unwind)]
+    pub fn hold(&self, does: bool) {
+        self.drive.hold(does);
     }
 
     /// Binds and listens at once; connections are accepted after `accept`.
@@ -310,6 +319,12 @@ impl JsReactor {
 
     fn gauges(&self) -> Option<&Gauges> {
         self.links.first().map(|link| &*link.gauges)
+    }
+}
+
+impl Drop for JsReactor {
+    fn drop(&mut self) {
+        self.drive.retire();
     }
 }
 

@@ -3,10 +3,11 @@
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
-use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
 use std::thread::JoinHandle;
 
-use napi::bindgen_prelude::Function;
+use napi::bindgen_prelude::{Array, Function};
 use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Env, Error, Result, Status};
 
@@ -14,28 +15,40 @@ use crate::bridge::chunk::{Arena, Chunk};
 use crate::bridge::room::Lent;
 use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
 
-use super::callback::{Callback, on_cleanup};
 use super::crossing::Delivered;
 use super::drive::Flushed;
 use super::inline::waiting_failed;
 use super::lingering::Lingering;
 use super::reactor::system_error;
+use super::ties::Ties;
 use super::uv::{EventLoop, Signal};
 
 /// The threads of one environment and the ways to their reactors.
 pub(super) struct Threads {
     handles: Vec<Handle>,
-    running: Running,
+    running: Arc<Running>,
+    ring: Ring,
+    /// `None` where there is no libuv: a threadsafe function holds what it calls for as long as the environment lives.
+    ties: Option<Rc<Ties>>,
 }
 
-/// What must be stopped and joined, until somebody does.
-type Running = Arc<Mutex<Vec<(Handle, JoinHandle<()>)>>>;
+/// What must be stopped and joined.
+#[derive(Default)]
+struct Running {
+    /// Until somebody does.
+    threads: Mutex<Vec<(Handle, JoinHandle<()>)>>,
+    /// How many have not ended.
+    count: AtomicUsize,
+    /// Nobody waits for them: the last to end rings.
+    retired: AtomicBool,
+}
 
 impl Threads {
     /// A thread for each link.
     pub(super) fn start(
         env: &Env,
         wake: &Function<'_, (), ()>,
+        memory: &Array<'_>,
         links: &[Arc<Link>],
         config: ReactorConfig,
         delivered: &Rc<Delivered>,
@@ -43,8 +56,8 @@ impl Threads {
     ) -> Result<Self> {
         let config = config.shared_by(links.len());
         let lingering = Lingering::new(links.to_vec(), delivered.clone(), config.spin);
-        let running: Running = Arc::default();
-        // What may fail comes first: a bell that was hung up stays as long as the environment.
+        let running: Arc<Running> = Arc::default();
+        // What may fail comes first: a threadsafe function stays as long as the environment.
         let bell: Arc<OnceLock<Ring>> = Arc::default();
         let forwards = links.iter().map(|link| {
             let bell = bell.clone();
@@ -56,28 +69,36 @@ impl Threads {
             Forward::new(link.clone(), config.total_mark, Box::new(ring)).in_thread()
         });
         let reactors = reactors(forwards.collect(), config).map_err(|error| system_error(&error))?;
-        let ring = match has_libuv {
-            true => signal(env, wake, &running, lingering)?,
+        let signal = match has_libuv {
+            true => signal(env, Ties::new(env, wake, memory)?, &running, lingering)?,
             false => None,
         };
-        let ring = match ring {
-            Some(ring) => ring,
-            None => threadsafe_function(env, wake, &running)?,
+        let (ring, ties) = match signal {
+            Some((ring, ties)) => (ring, Some(ties)),
+            None => (threadsafe_function(env, wake, &running)?, None),
         };
         let ring = bell.get_or_init(|| ring).clone();
         let handles: Vec<_> = reactors.iter().map(Reactor::handle).collect();
-        for ((reactor, handle), link) in reactors.into_iter().zip(&handles).zip(links) {
-            let (link, ring) = (link.clone(), ring.clone());
-            let thread = std::thread::Builder::new()
-                .name("reactor-ws".to_owned())
-                .spawn(move || run(reactor, &link, &*ring))
-                .map_err(|error| {
-                    stop(&running);
-                    system_error(&error)
-                })?;
-            lock(&running).push((handle.clone(), thread));
+        let threads = Self { handles, running, ring, ties };
+        for (reactor, link) in reactors.into_iter().zip(links) {
+            // What was hung up, and those that run, are not wanted any more.
+            threads.spawn(reactor, link.clone()).inspect_err(|_| threads.retire())?;
         }
-        Ok(Self { handles, running })
+        Ok(threads)
+    }
+
+    fn spawn(&self, reactor: Reactor<Forward>, link: Arc<Link>) -> Result<()> {
+        let (handle, ring, running) = (reactor.handle(), self.ring.clone(), self.running.clone());
+        self.running.count.fetch_add(1, Ordering::SeqCst);
+        let thread = std::thread::Builder::new()
+            .name("reactor-ws".to_owned())
+            .spawn(move || run(reactor, &link, &*ring, &running))
+            .map_err(|error| {
+                self.running.count.fetch_sub(1, Ordering::SeqCst);
+                system_error(&error)
+            })?;
+        self.running.lock().push((handle, thread));
+        Ok(())
     }
 
     /// How many there are.
@@ -135,7 +156,26 @@ impl Threads {
 
     /// Ends them and waits for that.
     pub(super) fn stop(&self) {
-        stop(&self.running);
+        self.running.stop();
+    }
+
+    /// Whether JavaScript has to be called although nobody there refers to anything of the reactors.
+    pub(super) fn hold(&self, does: bool) {
+        if let Some(ties) = &self.ties {
+            ties.hold(does);
+        }
+    }
+
+    /// Ends them without waiting for that. The event loop is called when they have ended, and gives back what they had of it.
+    pub(super) fn retire(&self) {
+        self.running.retired.store(true, Ordering::SeqCst);
+        for handle in &self.handles {
+            // One that cannot be woken does not run.
+            let _stopped = handle.submit(Command::Stop);
+        }
+        if self.ties.is_some() && self.running.count.load(Ordering::SeqCst) == 0 {
+            (self.ring)();
+        }
     }
 
     fn handle(&self, number: usize) -> Result<&Handle> {
@@ -150,31 +190,43 @@ type Ring = Arc<dyn Fn() + Send + Sync>;
 /// it at once. `None` where there is no libuv.
 fn signal(
     env: &Env,
-    wake: &Function<'_, (), ()>,
-    running: &Running,
+    ties: Rc<Ties>,
+    running: &Arc<Running>,
     lingering: Lingering,
-) -> Result<Option<Ring>> {
-    let wake = Rc::new(RefCell::new(Some(Callback::new(env, wake, "REACTOR_WS")?)));
-    let target = wake.clone();
+) -> Result<Option<(Ring, Rc<Ties>)>> {
+    let place: Rc<RefCell<Option<Signal>>> = Rc::default();
+    let (tied, among, own) = (ties.clone(), running.clone(), place.clone());
     let called = move |event_loop: EventLoop| {
-        if let Some(wake) = &*target.borrow() {
-            lingering.deliver(|| wake.call(), || event_loop.is_busy());
+        if among.have_retired() {
+            among.stop();
+            tied.cut();
+            close(&own, || {});
+        } else {
+            lingering.deliver(|| tied.wake(), || event_loop.is_busy());
         }
     };
     let Some(signal) = Signal::start(env, Box::new(called)) else { return Ok(None) };
     let (ringer, running) = (signal.ringer(), running.clone());
-    on_cleanup(env, move |cleanup| {
-        stop(&running);
-        wake.take();
-        signal.close(Box::new(move || drop(cleanup)));
+    *place.borrow_mut() = Some(signal);
+    ties.on_cleanup(env, move |ties, cleanup| {
+        running.stop();
+        ties.cut();
+        close(&place, move || drop(cleanup));
     })?;
-    Ok(Some(Arc::new(move || ringer.ring())))
+    Ok(Some((Arc::new(move || ringer.ring()), ties)))
+}
+
+/// `on_closed` is called by the loop when it has given the signal back.
+fn close(signal: &RefCell<Option<Signal>>, on_closed: impl FnOnce() + 'static) {
+    if let Some(signal) = signal.take() {
+        signal.close(Box::new(on_closed));
+    }
 }
 
 /// The bell of Node-API, which is there everywhere.
-fn threadsafe_function(env: &Env, wake: &Function<'_, (), ()>, running: &Running) -> Result<Ring> {
+fn threadsafe_function(env: &Env, wake: &Function<'_, (), ()>, running: &Arc<Running>) -> Result<Ring> {
     // Before the threadsafe function, whose own hook then runs first: it refuses calls when this one joins.
-    env.add_env_cleanup_hook(running.clone(), |running| stop(&running))?;
+    env.add_env_cleanup_hook(running.clone(), |running| running.stop())?;
     let bell = wake.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
     Ok(Arc::new(move || {
         // Refused only when the environment is going away, and then nobody is left to be told.
@@ -183,7 +235,7 @@ fn threadsafe_function(env: &Env, wake: &Function<'_, (), ()>, running: &Running
 }
 
 /// The thread: whatever ends it, the environment is told.
-fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &dyn Fn()) {
+fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &dyn Fn(), running: &Running) {
     let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
     // All sockets close with it.
     drop(reactor);
@@ -192,19 +244,31 @@ fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &dyn Fn()) {
         Ok(Err(error)) => report_failure(link, &waiting_failed(&error), ring),
         Err(_) => report_failure(link, "the reactor thread panicked", ring),
     }
-}
-
-fn stop(running: &Running) {
-    let running = std::mem::take(&mut *lock(running));
-    // All are told before one is waited for. Not woken means not running: then there is nothing to wait for either.
-    let told: Vec<_> = running.iter().map(|(handle, _)| handle.submit(Command::Stop).is_ok()).collect();
-    for ((_, thread), told) in running.into_iter().zip(told) {
-        if told || thread.is_finished() {
-            let _panicked_and_reported = thread.join();
-        }
+    // The other way round in `retire`: one of the two sees what the other has done.
+    running.count.fetch_sub(1, Ordering::SeqCst);
+    if running.have_retired() {
+        ring();
     }
 }
 
-fn lock(running: &Running) -> std::sync::MutexGuard<'_, Vec<(Handle, JoinHandle<()>)>> {
-    running.lock().unwrap_or_else(PoisonError::into_inner)
+impl Running {
+    fn stop(&self) {
+        let threads = std::mem::take(&mut *self.lock());
+        // All are told before one is waited for. Not woken means not running: then there is nothing to wait for either.
+        let told: Vec<_> = threads.iter().map(|(handle, _)| handle.submit(Command::Stop).is_ok()).collect();
+        for ((_, thread), told) in threads.into_iter().zip(told) {
+            if told || thread.is_finished() {
+                let _panicked_and_reported = thread.join();
+            }
+        }
+    }
+
+    /// Whether all have ended and nobody waits for that.
+    fn have_retired(&self) -> bool {
+        self.count.load(Ordering::SeqCst) == 0 && self.retired.load(Ordering::SeqCst)
+    }
+
+    fn lock(&self) -> MutexGuard<'_, Vec<(Handle, JoinHandle<()>)>> {
+        self.threads.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }

@@ -1,0 +1,64 @@
+// Copies of the package, each in a context of its own, as Jest gives one to each test file.
+import { readFileSync } from 'node:fs';
+import { createRequire, isBuiltin } from 'node:module';
+import { dirname } from 'node:path';
+import { fileURLToPath } from 'node:url';
+import vm from 'node:vm';
+
+const require = createRequire(import.meta.url);
+const LIB = fileURLToPath(new URL('../../lib/', import.meta.url));
+
+// The addon stays, and keeps who has loaded it first.
+require(`${LIB}native/binding.js`);
+
+/** What a context gets of the one that it is made in. */
+const SHARED = [
+  'ArrayBuffer',
+  'Buffer',
+  'URL',
+  'Uint8Array',
+  'clearImmediate',
+  'clearInterval',
+  'clearTimeout',
+  'performance',
+  'queueMicrotask',
+  'setImmediate',
+  'setInterval',
+  'setTimeout',
+];
+
+/** Loads the package in a new context, which refers to what it has got. As in Jest, addons are loaded outside. */
+export function loadInContext() {
+  const world = vm.createContext({ process: Object.create(process) });
+  for (const name of SHARED) world[name] = globalThis[name];
+  const modules = new Map();
+  const load = (filename) => {
+    if (filename.endsWith('.node')) return require(filename);
+    if (!modules.has(filename)) {
+      const module = { exports: {} };
+      modules.set(filename, module);
+      const { resolve } = createRequire(filename);
+      const names = ['exports', 'require', 'module', '__filename', '__dirname'];
+      const run = vm.compileFunction(readFileSync(filename, 'utf8'), names, { filename, parsingContext: world });
+      const own = (id) => (isBuiltin(id) ? require(id) : load(resolve(id)));
+      run.call(module.exports, module.exports, own, module, filename, dirname(filename));
+    }
+    return modules.get(filename).exports;
+  };
+  world.implementation = load(`${LIB}index.js`);
+  return world.implementation;
+}
+
+/** Loads the package once more, as who empties the cache of modules does. */
+export function loadAgain() {
+  forget();
+  // Each keeps what it has loaded.
+  return createRequire(import.meta.url)(`${LIB}index.js`);
+}
+
+/** Empties the cache. */
+export function forget() {
+  for (const filename of Object.keys(require.cache)) {
+    if (filename.startsWith(LIB) && !filename.endsWith('.node')) delete require.cache[filename];
+  }
+}

@@ -1,0 +1,81 @@
+'use strict';
+
+// Not those of the world that this is loaded in: a test may have put others in their place.
+const { clearInterval, setInterval } = require('node:timers');
+
+const outbox = require('./outbox');
+
+/** The longest delay a timer takes, in milliseconds. */
+const LONGEST_DELAY = 2 ** 31 - 1;
+
+/** The native reactors. @type {any} */
+let native = null;
+/** Listeners and connections that there are. */
+let users = 0;
+/** Those of them that keep the process alive. */
+let holders = 0;
+/** @type {NodeJS.Timeout | null} */
+let keepAlive = null;
+
+/** @param {any} reactor The native reactors, which nobody uses yet */
+function attach(reactor) {
+  native = reactor;
+}
+
+/**
+ * Until the matching `unuse` the reactor may call. In between it knows nobody here: when nobody else refers to this copy of the
+ * package any more, it is collected, and the reactor ends.
+ */
+function use() {
+  if (users++ !== 0) return;
+  native.hold(true);
+  process.on('exit', stop);
+  process.on('newListener', onNewListener);
+}
+
+function unuse() {
+  if (--users !== 0) return;
+  process.removeListener('newListener', onNewListener);
+  process.removeListener('exit', stop);
+  native.hold(false);
+}
+
+/** Keeps the process alive until the matching `release`: the reactor itself does not. */
+function hold() {
+  if (holders++ === 0) keepAlive = setInterval(() => {}, LONGEST_DELAY);
+}
+
+function release() {
+  if (--holders !== 0 || keepAlive === null) return;
+  clearInterval(keepAlive);
+  keepAlive = null;
+}
+
+/**
+ * Other listeners of 'exit' may send something: ours comes behind those that were there a tick before. Those of other copies of this
+ * package do not, and each would come behind the other for ever.
+ *
+ * @param {string | symbol} event
+ * @param {any} listener
+ */
+function onNewListener(event, listener) {
+  if (event === 'exit' && !listener[kStop]) queueMicrotask(comeLast);
+}
+
+function comeLast() {
+  if (users === 0) return;
+  process.removeListener('exit', stop);
+  process.on('exit', stop);
+}
+
+/** Nothing runs after 'exit': what was sent is written now, as far as the sockets take it. */
+function stop() {
+  outbox.flush();
+  native.shutdown();
+}
+
+/** Marks it, in every copy of this package. */
+const kStop = Symbol.for('reactor-ws.stop');
+/** @type {any} */ (stop)[kStop] = true;
+
+module.exports = { attach, hold, release, unuse, use };
