@@ -24,10 +24,13 @@ for (const reactors of [0, 1, 3]) {
     });
   }
 
-  for (const open of ['a server', 'a server without references', 'a connection']) {
+  for (const open of ['a server', 'a server without references', 'a connection without references']) {
     linuxOnly(`${open} of a copy that everybody has forgotten is served: ${reactors} reactors`, async (t) => {
       const child = new Child(t, 'forgotten.mjs', [reactors, open], GC);
-      const client = new wsClient(`ws://127.0.0.1:${await child.line()}`);
+      const port = await child.line();
+      // A connection would keep the copy as well.
+      if (open !== 'a connection without references') t.is(await child.line(1), 'true');
+      const client = new wsClient(`ws://127.0.0.1:${port}`);
       t.teardown(() => client.terminate());
       await once(client, 'open');
       t.is(await child.line(1), 'true');

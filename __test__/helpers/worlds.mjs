@@ -1,4 +1,5 @@
 // Copies of the package, each in a context of its own, as Jest gives one to each test file.
+import EventEmitter from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire, isBuiltin } from 'node:module';
 import { dirname } from 'node:path';
@@ -29,7 +30,10 @@ const SHARED = [
 
 /** Loads the package in a new context, which refers to what it has got. As in Jest, addons are loaded outside. */
 export function loadInContext() {
-  const world = vm.createContext({ process: Object.create(process) });
+  // Who listens there is not kept by the process.
+  const own = Object.create(process);
+  EventEmitter.call(own);
+  const world = vm.createContext({ process: own });
   for (const name of SHARED) world[name] = globalThis[name];
   const modules = new Map();
   const load = (filename) => {
@@ -40,8 +44,8 @@ export function loadInContext() {
       const { resolve } = createRequire(filename);
       const names = ['exports', 'require', 'module', '__filename', '__dirname'];
       const run = vm.compileFunction(readFileSync(filename, 'utf8'), names, { filename, parsingContext: world });
-      const own = (id) => (isBuiltin(id) ? require(id) : load(resolve(id)));
-      run.call(module.exports, module.exports, own, module, filename, dirname(filename));
+      const requireHere = (id) => (isBuiltin(id) ? require(id) : load(resolve(id)));
+      run.call(module.exports, module.exports, requireHere, module, filename, dirname(filename));
     }
     return modules.get(filename).exports;
   };
