@@ -3,7 +3,8 @@ import { once } from 'node:events';
 
 import test from 'ava';
 
-import { frame, frames, openPair, openRaw } from './helpers/clients.mjs';
+import { connect, frame, frames, openPair, openRaw } from './helpers/clients.mjs';
+import { isReference } from './helpers/impl.mjs';
 
 // R13.
 test('pause: what came together is delivered, the rest on resume, in order', async (t) => {
@@ -50,6 +51,65 @@ test('pause: the end of the connection is learnt on resume', async (t) => {
   ws.resume();
   t.is(String((await message)[0]), 'a');
   if (!isClosed) await once(ws, 'close');
+});
+
+/** Resets a connection that is paused, behind these bytes. What was told by then, when another connection has been served. */
+async function resetPaused(t, bytes) {
+  const { server, ws, raw } = await openRaw(t);
+  const log = [];
+  ws.on('message', (data) => log.push(String(data)));
+  ws.on('close', (code) => log.push(code));
+  const closed = once(ws, 'close');
+  ws.pause();
+  // Who has written this knows of the pause.
+  await new Promise((resolve) => {
+    ws.send('paused', resolve);
+  });
+  if (bytes.length !== 0) await raw.send(bytes);
+  raw.reset();
+  const { ws: other, client } = await connect(t, server);
+  client.send('served');
+  await once(other, 'message');
+  return { ws, closed, log, toldBefore: [...log] };
+}
+
+test('pause: a reset with nothing unread is told at once', async (t) => {
+  const { ws, closed, log } = await resetPaused(t, '');
+  await closed;
+  t.deepEqual(log, [1006]);
+  t.true(ws.isPaused);
+});
+
+test('pause: a reset behind a lot that is unread is told on resume', async (t) => {
+  // More than Node reads ahead.
+  const text = 'x'.repeat(100);
+  const { ws, closed, log, toldBefore } = await resetPaused(t, Buffer.concat(Array.from({ length: 2000 }, () => frame(1, text))));
+  t.deepEqual(toldBefore, []);
+  ws.resume();
+  await closed;
+  // What the kernel had not delivered is lost, and with some systems what it had.
+  t.is(log.pop(), 1006);
+  t.true(log.every((data) => data === text));
+});
+
+// Of less than 64 KiB, ws emits all that came, and 'close', although the WebSocket is paused.
+const ownOnly = isReference || process.platform !== 'linux' ? test.skip : test;
+
+ownOnly('pause: a reset behind a little that is unread is told on resume, and nothing is lost', async (t) => {
+  const { ws, closed, log, toldBefore } = await resetPaused(t, Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
+  t.deepEqual(toldBefore, []);
+  ws.resume();
+  await closed;
+  t.deepEqual(log, ['a', 'b', 1006]);
+});
+
+ownOnly('pause: a reset behind something unread is learnt by sending', async (t) => {
+  const { ws, closed, log, toldBefore } = await resetPaused(t, frame(1, 'a'));
+  t.deepEqual(toldBefore, []);
+  ws.send('anybody there?');
+  await closed;
+  t.deepEqual(log, [1006]);
+  t.true(ws.isPaused);
 });
 
 test('pause: terminate closes nevertheless', async (t) => {
