@@ -31,7 +31,7 @@ const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, ONE_BY_ONE, TERMINATE
 
 const kConnection = Symbol('connection');
 
-/** Whether there has been any connection over a stream. */
+/** How many connections over streams there are. */
 let attached = 0;
 
 /**
