@@ -12,7 +12,7 @@ import { benchmarkDir } from './paths.mjs';
  * @property {string} date
  * @property {{ name: string, cpu: string, cores: number, memory_gib: number, kernel: string, node: string }} machine
  * @property {{ [name: string]: string }} versions
- * @property {{ rounds: number, seconds: number, warmup: number, pinned: boolean, full?: boolean }} options
+ * @property {{ rounds: number, seconds: number, warmup: number, settle?: number, pinned: boolean, full?: boolean }} options
  * @property {Record<string, import('./micro.mjs').Micro>} [micro] Figures of benchmark/engine.rs
  * @property {Results} results
  */

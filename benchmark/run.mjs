@@ -1,13 +1,14 @@
 // Measures the candidates in turn and writes benchmark/record/<machine>/<date>.json. See README.md.
-import { spawnSync } from 'node:child_process';
-import { join, relative } from 'node:path';
+import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
+import { buildServers } from './build.mjs';
 import { candidates as known, extraCandidates } from './candidates.mjs';
 import { runMicro } from './micro.mjs';
-import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
+import { rootDir } from './paths.mjs';
 import { printReport } from './report.mjs';
 import { describeMachine, writeRecord } from './record.mjs';
-import { canPin, raiseFileLimit, runLoad, startServer } from './server-process.mjs';
+import { measureShape } from './rounds.mjs';
+import { canPin, raiseFileLimit } from './server-process.mjs';
 import { defaultShapes, shapes } from './shapes.mjs';
 
 const USAGE = `usage: node benchmark/run.mjs [options]
@@ -15,6 +16,7 @@ const USAGE = `usage: node benchmark/run.mjs [options]
   --rounds N          rounds per shape, default 5
   --seconds S         measured window, default 1.2; with --full 0.8
   --warmup S          before each window, default 0.4; with --full 0.3
+  --settle S          of load on a server that has just begun, before its first window, default 1.5
   --shapes a,b        of ${Object.keys(shapes).join(', ')}
   --candidates a,b    of ${Object.keys(known()).join(', ')}
   --extra name=COMMAND  another server: prints {"port":N} or listens on the port that {port} in the command is replaced by
@@ -28,6 +30,7 @@ const { values } = parseArgs({
     rounds: { type: 'string', default: '5' },
     seconds: { type: 'string' },
     warmup: { type: 'string' },
+    settle: { type: 'string', default: '1.5' },
     shapes: { type: 'string' },
     candidates: { type: 'string' },
     extra: { type: 'string', multiple: true, default: [] },
@@ -42,6 +45,7 @@ const { values } = parseArgs({
 const window = {
   seconds: Number(values.seconds ?? (values.full ? 0.8 : 1.2)),
   warmup: Number(values.warmup ?? (values.full ? 0.3 : 0.4)),
+  settle: Number(values.settle),
 };
 
 if (values.help) {
@@ -56,7 +60,7 @@ if (values.help) {
 async function main() {
   const rounds = Number(values.rounds);
   const chosen = chooseShapes();
-  build();
+  buildServers();
   const servers = chooseCandidates();
   const pin = !values['no-pin'] && canPin();
   if (!pin) console.error('Not pinned to CPUs: taskset is missing, there are fewer than two, or --no-pin.');
@@ -75,8 +79,6 @@ async function main() {
 }
 
 /**
- * All candidates in turn, in every round of every shape. One that fails a shape has no figures for it at all.
- *
  * @param {Record<string, import('./shapes.mjs').Shape>} chosen
  * @param {Record<string, import('./candidates.mjs').Candidate>} servers
  * @param {number} rounds
@@ -88,50 +90,26 @@ async function measureAll(chosen, servers, rounds, pin) {
   /** @type {string[]} */
   const failures = [];
   for (const [name, shape] of Object.entries(chosen)) {
-    const takers = Object.keys(servers).filter((candidate) => takesPart(candidate, servers[candidate], shape));
-    /** @type {Record<string, import('./stats.mjs').Run[]>} */
-    const runs = (results[name] = Object.fromEntries(takers.map((candidate) => [candidate, []])));
-    for (let round = 0; round < Math.min(rounds, shape.rounds ?? rounds); round++) {
-      for (const candidate of rotate(takers, round)) {
-        if (!runs[candidate]) continue;
-        try {
-          runs[candidate].push({ round, ...(await measure(shape, servers[candidate], round, pin)) });
-        } catch (error) {
-          delete runs[candidate];
-          failures.push(`${name}, ${candidate}: ${/** @type {Error} */ (error).message}`);
-        }
-      }
-      if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${name}: round ${round + 1}`);
-    }
-    if (process.stderr.isTTY) process.stderr.write('\r\x1b[K');
+    const takers = Object.entries(servers).filter(([candidate, server]) => takesPart(candidate, server, shape));
+    results[name] = await measureShape({
+      shape,
+      candidates: Object.fromEntries(takers),
+      rounds: Math.min(rounds, shape.rounds ?? rounds),
+      pin,
+      window,
+      failed: (candidate, error) => failures.push(`${name}, ${candidate}: ${error.message}`),
+      ended: (round) => showProgress(`${name}: round ${round + 1}`),
+    });
+    showProgress('');
   }
   return { results, failures };
 }
 
 /**
- * One server, one load, one line.
- *
- * @param {import('./shapes.mjs').Shape} shape
- * @param {import('./candidates.mjs').Candidate} candidate
- * @param {number} round
- * @param {boolean} pin
+ * @param {string} text
  */
-async function measure(shape, candidate, round, pin) {
-  const pinned = pin && !shape.unpinned;
-  const command = [...candidate.command, ...(shape.task?.split(' ') ?? [])];
-  const server = await startServer(command, pinned ? 0 : undefined, candidate.options);
-  try {
-    return await runLoad(server, {
-      ...window,
-      seed: round + 1,
-      ...(pinned && { pin: 1 }),
-      ...(shape.quiet && round === 0 && { quiet: 2 }),
-      ...(candidate.rough && { 'no-close': true }),
-      ...shape.load,
-    });
-  } finally {
-    await server.stop();
-  }
+function showProgress(text) {
+  if (process.stderr.isTTY) process.stderr.write(`\r\x1b[K${text}`);
 }
 
 /**
@@ -197,29 +175,4 @@ function limitConnections(chosen) {
     console.error(`${name}: only ${limit - 200} connections, for the limit of open files is ${limit}`);
     chosen[name] = { ...shape, load: { ...shape.load, connections: limit - 200 } };
   }
-}
-
-/** The load generator, without which there is nothing to do, and the servers in Rust, which are candidates. */
-function build() {
-  const manifest = join(benchmarkDir, 'load', 'Cargo.toml');
-  if (!cargo(['--locked', '--manifest-path', manifest])) throw new Error('The load generator does not build');
-  const examples = ['--example', 'reactor_echo', '--example', 'tokio_echo'];
-  if (!cargo(['--no-default-features', '--features', 'reactor,tokio', ...examples])) console.error('The servers in Rust do not build');
-}
-
-/**
- * @param {string[]} words
- */
-function cargo(words) {
-  const all = ['build', '--quiet', '--release', '--target-dir', targetDir, ...words];
-  return spawnSync('cargo', all, { cwd: rootDir, stdio: 'inherit' }).status === 0;
-}
-
-/**
- * @param {string[]} names
- * @param {number} by
- */
-function rotate(names, by) {
-  const at = by % names.length;
-  return [...names.slice(at), ...names.slice(0, at)];
 }

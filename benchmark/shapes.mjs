@@ -8,6 +8,7 @@
  * @property {string} [task] What the server does with messages, with numbers behind it; an echo without it
  * @property {boolean} [unpinned] Whether server and load generator may use all CPUs
  * @property {number} [rounds] Most rounds it is worth
+ * @property {boolean} [fresh] Whether each round needs a new server; one runs through all rounds without it
  * @property {boolean} [full] Whether it is only measured with --full
  * @property {string[]} [candidates] Who takes part unless chosen on the command line; everybody without it
  * @property {boolean} [quiet] Whether the first round also checks that the server uses no CPU afterwards
@@ -111,6 +112,7 @@ export const shapes = {
       touch: 20,
     }),
     view: 'idle',
+    fresh: true,
     rounds: 1,
   },
 
@@ -177,6 +179,7 @@ function blocked() {
     load: { mode: 'blocked', connections: 100, payload: 1024, binary: true, 'in-flight': 1000, hold: 5, timeout: 30 },
     view: 'blocked',
     task: 'blocked',
+    fresh: true,
     full: true,
     rounds: 3,
     candidates: ['ws', 'reactor'],
@@ -281,6 +284,7 @@ function idle(connections) {
     text: `${connections.toLocaleString('en')} idle connections`,
     load: { mode: 'idle', connections },
     view: 'idle',
+    fresh: true,
     rounds: 3,
     candidates: [...NODE, 'reactor_adopted'],
   };

@@ -26,6 +26,7 @@ const {
 const { currentBatch, payload } = require('./dispatch');
 const { closeCodeOf, protocolError } = require('./errors');
 const { abandonSends, command, sent } = require('./outgoing');
+const { tellOfEnd } = require('./peer-end');
 const { drained } = require('./pressure');
 const reactor = require('./reactor');
 
@@ -51,6 +52,8 @@ const CLIENT = 0x1000;
 const GONE = 0x2000;
 /** As PAUSED, for a stream: what comes out of it is delivered all the same, as in ws. */
 const STREAM_PAUSED = 0x8000;
+/** The peer has ended its side, which is told later. */
+const END_WAITS = 0x10000;
 
 /** Tags and payloads held before the socket is not read any more: 1024 records. */
 const MOST_HELD = 2048;
@@ -222,7 +225,7 @@ function deliver(ws, tag, data) {
   else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
   else if (kind === IN_RAW) ws._extra?.socket?._onBytes(data);
-  else if (kind === IN_END) ended(ws);
+  else if (kind === IN_END) peerEnded(ws);
   else if (kind === IN_CLOSE) closeReceived(ws, tag >>> 16, data);
   else if (kind === IN_ERROR) failed(ws, (tag >>> 8) & 0xff, tag >>> 16);
 }
@@ -283,11 +286,20 @@ function closeReceived(ws, code, reason) {
 }
 
 /**
- * The peer ended its side without a close frame: what handlers have sent still leaves, then ours ends too.
+ * The peer ended its side without a close frame: what handlers have sent, and send in this turn, still leaves, then ours ends too.
  *
  * @param {any} ws
  */
+function peerEnded(ws) {
+  ws._bits |= END_WAITS;
+  tellOfEnd(ended, ws);
+}
+
+/** @param {any} ws */
 function ended(ws) {
+  if ((ws._bits & END_WAITS) === 0) return;
+  ws._bits &= ~END_WAITS;
+  if ((ws._bits & TERMINATED) !== 0) return;
   ws._readyState = CLOSING;
   command(ws, OUT_END);
   ws._extra?.socket?._onEnd();
@@ -343,6 +355,7 @@ function onClosed(ws, tag) {
 
 /** @param {any} ws */
 function finish(ws) {
+  ended(ws);
   ws._readyState = CLOSING;
   if ((ws._bits & STREAM) === 0) {
     if (!ws._extra?.socket?._unreferenced) reactor.release();

@@ -14,6 +14,7 @@ const {
 const { Handshake } = require('./handshake');
 const outbox = require('./outbox');
 const { abandonSends, sent } = require('./outgoing');
+const { tellOfEnd } = require('./peer-end');
 const reactor = require('./reactor');
 const { UpgradeRequest, extensionsText, requestText } = require('./request');
 const { Socket, hold } = require('./socket');
@@ -55,6 +56,8 @@ class Upgrade extends Handshake {
     this.badExtensions = false;
     this.answered = false;
     this.gone = false;
+    /** The peer has ended its side, which is told later. */
+    this._endWaits = false;
     this.isPaused = false;
     this.bufferedAmount = 0;
     reactor.place(slot, this);
@@ -76,13 +79,17 @@ class Upgrade extends Handshake {
   _onRecord(tag, _offset, length) {
     const kind = tag & 0xff;
     if (kind === IN_SENT) sent(this, length);
-    if (kind === IN_END) this.socket._onEnd();
+    if (kind === IN_END) {
+      this._endWaits = true;
+      tellOfEnd(ended, this);
+    }
     if (kind !== IN_CLOSED) return;
     reactor.forget(this._slot);
     this._onFailed();
   }
 
   _onFailed() {
+    ended(this);
     this.gone = true;
     if (!this.socket._unreferenced) reactor.release();
     this.server.closed(this);
@@ -140,6 +147,18 @@ class Upgrade extends Handshake {
     this.answered = true;
     outbox.pushText(this._slot, this._generation, kind, text);
   }
+}
+
+/**
+ * The peer has ended its side. A WebSocket that was made of the connection meanwhile is told by itself.
+ *
+ * @param {Upgrade} upgrade
+ */
+function ended(upgrade) {
+  if (!upgrade._endWaits) return;
+  upgrade._endWaits = false;
+  const { socket } = upgrade;
+  if (socket._owner === upgrade) socket._onEnd();
 }
 
 module.exports = { Upgrade };

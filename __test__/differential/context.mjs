@@ -130,7 +130,10 @@ export class Context {
     return { ...listening, ...(await this.join(listening, { onConnection, request, early, events })) };
   }
 
-  /** Until whatever is under way has arrived: what goes to and fro behind it has, and whoever reads has had turns to. */
+  /**
+   * For what must not come: time enough for it, while this thread has turns. What must come is waited for by itself, for a busy machine
+   * may not have run the reactor's thread meanwhile.
+   */
   async settle() {
     const server = net.createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1');
     await once(server, 'listening');

@@ -1,0 +1,20 @@
+// Builds what the benchmark consists of in Rust.
+import { spawnSync } from 'node:child_process';
+import { join } from 'node:path';
+import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
+
+/** The load generator, without which there is nothing to do, and the servers in Rust, which are candidates. */
+export function buildServers() {
+  const manifest = join(benchmarkDir, 'load', 'Cargo.toml');
+  if (!cargo(['--locked', '--manifest-path', manifest])) throw new Error('The load generator does not build');
+  const examples = ['--example', 'reactor_echo', '--example', 'tokio_echo'];
+  if (!cargo(['--no-default-features', '--features', 'reactor,tokio', ...examples])) console.error('The servers in Rust do not build');
+}
+
+/**
+ * @param {string[]} words
+ */
+function cargo(words) {
+  const all = ['build', '--quiet', '--release', '--target-dir', targetDir, ...words];
+  return spawnSync('cargo', all, { cwd: rootDir, stdio: 'inherit' }).status === 0;
+}
