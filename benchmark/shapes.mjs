@@ -33,9 +33,10 @@ export const shapes = {
   '1x20': { ...echo(1, 20), load: { mode: 'latency', payload: 20 } },
   '1x20-unpinned': { ...unpinned(1, 20), load: { mode: 'latency', payload: 20 }, full: false, candidates: undefined },
   'ingest-100x1024': { ...oneWay('one way in', 'ingest', 1024), full: false },
-  rate: { text: 'handshakes, 20 at a time', load: { mode: 'rate', connections: 20 }, view: 'rate', candidates: [...NODE, 'reactor_adopted'] },
+  rate: { ...rate(), text: 'handshakes, 20 at a time, of a new process', fresh: true },
   'idle-10000': idle(10_000),
 
+  'rate-settled': full(rate()),
   '1000x20': full(echo(1000, 20), MANY),
   '5000x20': full(echo(5000, 20), MANY),
   '100x20x8': full(echo(100, 20, 8), MANY),
@@ -187,6 +188,18 @@ function blocked() {
 }
 
 /**
+ * @returns {Shape}
+ */
+function rate() {
+  return {
+    text: 'handshakes, 20 at a time',
+    load: { mode: 'rate', connections: 20 },
+    view: 'rate',
+    candidates: [...NODE, 'reactor_adopted'],
+  };
+}
+
+/**
  * @param {string} text
  * @param {'ingest' | 'push'} mode
  * @param {number} payload
@@ -199,6 +212,8 @@ function oneWay(text, mode, payload) {
     load: { mode, ...load },
     view: 'oneWay',
     task: mode === 'push' ? `push ${payload} 5` : mode,
+    // Once asked to, a server pushes for good.
+    fresh: mode === 'push',
     full: true,
     candidates: NODE,
   };
