@@ -16,6 +16,9 @@ module.exports = {
 
   // Slots from here on are numbered here: sockets that the reactor adopts.
   ADOPTED_SLOTS: 2 ** 30,
+  // What a WebSocket has that is no connection of the reactor, which knows nobody of such a slot or generation.
+  NO_SLOT: -1,
+  NO_GENERATION: 0,
 
   // Reactor -> JavaScript: [slot, kind | flags << 8 | aux << 16, offset, length].
   RECORD_WORDS: 4,

@@ -8,6 +8,7 @@ const {
   OUT_FLAG_FIN,
   OUT_FLAG_WANT_SENT,
   FastBuffer,
+  NO_SLOT,
   OUT_BINARY,
   OUT_TEXT,
   STREAM,
@@ -210,13 +211,23 @@ function addCallback(ws, callback) {
 }
 
 /**
+ * @param {any} ws
+ * @returns {boolean} Whether it has, or had, a connection. A client whose handshake failed never had one
+ */
+function hasConnection(ws) {
+  return ws._slot !== NO_SLOT || (ws._bits & STREAM) !== 0;
+}
+
+/**
  * Queues a command without payload.
  *
  * @param {any} ws
  * @param {number} kind
+ * @throws {TypeError} Without a connection, as in ws, where the socket is null then
  */
 function command(ws, kind) {
   if ((ws._bits & STREAM) !== 0) ws._extra.stream.command(kind);
+  else if (ws._slot === NO_SLOT) throw new TypeError('The WebSocket has no socket');
   else outbox.pushEmpty(ws._slot, ws._generation, kind);
 }
 
@@ -276,6 +287,7 @@ module.exports = {
   controlPayload,
   copyOf,
   frameBytes,
+  hasConnection,
   isBlob,
   isValidStatusCode,
   post,

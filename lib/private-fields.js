@@ -1,7 +1,8 @@
 'use strict';
 
-const { ABNORMAL, CLOSING, CONNECTING, EMPTY_BUFFER, STREAM } = require('./constants');
+const { ABNORMAL, CLOSING, CONNECTING, EMPTY_BUFFER } = require('./constants');
 const inbound = require('./inbound');
+const { hasConnection } = require('./outgoing');
 const { ReceiverView } = require('./receiver-view');
 const { SenderView } = require('./sender-view');
 const { Socket } = require('./socket');
@@ -75,14 +76,14 @@ const fields = {
   },
 
   get _receiver() {
-    if (!isConnected(this)) return null;
+    if (this._readyState === CONNECTING || !hasConnection(this)) return null;
     const extra = this._ensureExtra();
     if (extra.receiver === null) extra.receiver = new ReceiverView(this);
     return extra.receiver;
   },
 
   get _sender() {
-    if (!isConnected(this)) return null;
+    if (this._readyState === CONNECTING || !hasConnection(this)) return null;
     const extra = this._ensureExtra();
     if (extra.sender === null) extra.sender = new SenderView(this);
     return extra.sender;
@@ -97,21 +98,13 @@ const fields = {
   },
 
   get _socket() {
-    if (!isConnected(this)) return null;
+    if (this._readyState === CONNECTING || !hasConnection(this)) return null;
     const extra = this._ensureExtra();
     if (extra.stream !== null) return extra.stream.socket;
     if (extra.socket === null) extra.socket = new Socket(this);
     return extra.socket;
   },
 };
-
-/**
- * @param {any} ws
- * @returns {boolean} Whether there is, or was, a connection. A client whose handshake failed never had one
- */
-function isConnected(ws) {
-  return ws._readyState !== CONNECTING && (ws._bits & (inbound.CLIENT | STREAM)) !== inbound.CLIENT;
-}
 
 /**
  * @param {string} header Of the reactor's answer

@@ -11,6 +11,7 @@ const {
   DRAINED_LENT,
   FastBuffer,
   LENT_ID,
+  NO_GENERATION,
 } = require('./constants');
 const { setProtocolErrors } = require('./errors');
 const lifetime = require('./lifetime');
@@ -238,7 +239,7 @@ function claim(connection) {
   const index = freeAdopted.pop() ?? nextAdopted();
   state.adopted[index] = connection;
   lifetime.use();
-  adoptedGeneration = (adoptedGeneration + 1) >>> 0;
+  adoptedGeneration = (adoptedGeneration + 1) >>> 0 || NO_GENERATION + 1;
   return { generation: adoptedGeneration, slot: ADOPTED_SLOTS + index };
 }
 

@@ -10,6 +10,8 @@ const {
   CLOSING,
   CONNECTING,
   EMPTY_BUFFER,
+  NO_GENERATION,
+  NO_SLOT,
   OPEN,
   OUT_PAUSE,
   OUT_PING,
@@ -34,7 +36,7 @@ const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./s
 const { attachStream } = require('./stream-connection');
 
 const { sharedBy } = shared;
-const { BINARY, FIN, TEXT, command, post } = outgoing;
+const { BINARY, FIN, TEXT, command, hasConnection, post } = outgoing;
 const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, REJECTIONS, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
@@ -96,8 +98,8 @@ class WebSocket extends Emitter {
     this._bits = allowSynchronousEvents ? 0 : ONE_BY_ONE;
     if (EventEmitter.captureRejections) this._bits |= REJECTIONS;
     this._readyState = CONNECTING;
-    this._slot = 0;
-    this._generation = 0;
+    this._slot = NO_SLOT;
+    this._generation = NO_GENERATION;
     // Bytes of frames given to the reactor.
     this._accepted = 0;
     // The peer's address as it came; see socket.js.
@@ -183,9 +185,10 @@ class WebSocket extends Emitter {
     else this.emit('close', extra.closeCode, extra.closeMessage);
   }
 
+  /** @throws {TypeError} Of a client whose handshake failed: there is nothing to pause */
   pause() {
     if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
-    if (this.isPaused) return;
+    if (this.isPaused && hasConnection(this)) return;
     if ((this._bits & STREAM) !== 0) {
       this._bits |= STREAM_PAUSED;
     } else {
@@ -195,9 +198,10 @@ class WebSocket extends Emitter {
     command(this, OUT_PAUSE);
   }
 
+  /** @throws {TypeError} As `pause()` */
   resume() {
     if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
-    if (!this.isPaused) return;
+    if (!this.isPaused && hasConnection(this)) return;
     this._bits &= ~(PAUSED | STREAM_PAUSED);
     inbound.scheduleNext(this);
     // Too much is held: reading goes on once that is delivered.
@@ -271,7 +275,7 @@ class WebSocket extends Emitter {
     if (this._readyState === CLOSED) return;
     if (this._readyState === CONNECTING) return abort(this);
     // A client whose handshake failed has nothing to destroy.
-    if ((this._bits & (CLIENT | STREAM)) === CLIENT) return;
+    if (!hasConnection(this)) return;
     this._readyState = CLOSING;
     this._destroy();
   }

@@ -9,8 +9,19 @@ use super::connection::Connection;
 pub struct ConnectionId {
     /// Index into the slab; from [`ADOPTED_SLOTS`] on, an index into that of the sockets that others have numbered.
     pub slot: u32,
-    /// Which use of the slot it is.
+    /// Which use of the slot it is. [`NO_GENERATION`] is none: such an id names nobody.
     pub generation: u32,
+}
+
+/// The generation of no connection, and the one before the first.
+const NO_GENERATION: u32 = 0;
+
+/// The generation after this one.
+const fn next_generation(generation: u32) -> u32 {
+    match generation.wrapping_add(1) {
+        NO_GENERATION => NO_GENERATION + 1,
+        next => next,
+    }
 }
 
 /// Which slots are those of one reactor: its number is in the lowest bits.
@@ -54,11 +65,17 @@ pub(super) struct Connections {
     share: Share,
 }
 
-#[derive(Default)]
 struct Entry {
+    /// That of its connection, or of the next one; never [`NO_GENERATION`].
     generation: u32,
     /// Boxed: an empty slot then costs 16 bytes, and the slab grows without moving connections.
     connection: Option<Box<Connection>>,
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Self { generation: next_generation(NO_GENERATION), connection: None }
+    }
 }
 
 impl Connections {
@@ -92,6 +109,9 @@ impl Connections {
 
     /// Makes `id`, which the adopter of a socket has chosen, the id for the next `insert`; `None` when it cannot be.
     pub(super) fn reserve(&mut self, id: ConnectionId) -> Option<ConnectionId> {
+        if id.generation == NO_GENERATION {
+            return None;
+        }
         let adopted = id.slot.checked_sub(ADOPTED_SLOTS).filter(|&slot| slot < self.limit)?;
         let index = self.share.index(adopted)?;
         if self.adopted.len() <= index {
@@ -139,7 +159,7 @@ impl Connections {
         let entry = self.entry_mut(slot)?;
         let connection = entry.connection.take()?;
         let id = ConnectionId { slot, generation: entry.generation };
-        entry.generation = entry.generation.wrapping_add(1);
+        entry.generation = next_generation(entry.generation);
         if slot < ADOPTED_SLOTS {
             self.quarantine.push(slot);
         }

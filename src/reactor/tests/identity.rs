@@ -3,6 +3,7 @@
 use super::server::reactor;
 use super::turns::until;
 use super::*;
+use crate::bridge::layout::ADOPTED_SLOTS;
 use crate::engine::MessageKind;
 use crate::reactor::connections::{ConnectionId, Connections, Share};
 
@@ -37,6 +38,24 @@ fn o09_commands_for_slots_that_never_were_are_ignored() {
     let mut client = Client::open(server.address);
     client.send("81 81 00000000 'x'");
     client.expect("81 01 'x'");
+}
+
+#[test]
+fn the_first_connection_is_not_what_an_id_of_nothing_but_zeros_names() {
+    let server = Server::echo();
+    let mut client = Client::open(server.address);
+    let first = server.opened();
+    assert_ne!(first.generation, 0);
+    server.handle.terminate(ConnectionId { generation: 0, ..first }).unwrap();
+    client.send("81 81 00000000 'x'");
+    client.expect("81 01 'x'");
+}
+
+#[test]
+fn no_slot_is_reserved_without_a_generation() {
+    let mut connections = Connections::new(2, Share::ALL);
+    assert!(connections.reserve(ConnectionId { slot: ADOPTED_SLOTS, generation: 0 }).is_none());
+    assert!(connections.reserve(ConnectionId { slot: ADOPTED_SLOTS, generation: 1 }).is_some());
 }
 
 #[test]
