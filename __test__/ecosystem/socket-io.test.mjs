@@ -87,6 +87,21 @@ test('socket.io: a broadcast reaches the room, and nobody else, in order', async
   await assertOnReactor(5);
 });
 
+test('socket.io: a broadcast of every size arrives, and what is sent behind it', async (t) => {
+  const { server, url } = await start(t);
+  const clients = await Promise.all([connect(t, url), connect(t, url)]);
+  const payloads = [0, 1000, 65_000, 65_536, 70_000, MEGABYTE].flatMap((size) => ['b'.repeat(size), Buffer.alloc(size, 1)]);
+  for (const payload of payloads) {
+    const said = clients.map((client) => once(client, 'x'));
+    const behind = clients.map((client) => once(client, 'behind'));
+    server.emit('x', payload);
+    server.emit('behind');
+    for (const [seen] of await Promise.all(said)) assert.deepEqual(seen, payload);
+    await Promise.all(behind);
+  }
+  await assertOnReactor(2);
+});
+
 test('socket.io: either side disconnects, and both know why', async (t) => {
   const { server, url } = await start(t);
   const kicked = await connect(t, url);

@@ -12,6 +12,7 @@ use napi::{Env, Error, Result, Status};
 
 use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Arena;
+use crate::bridge::large::Large;
 use crate::bridge::layout::{
     ASKED_GENERATION, ASKED_SLOT, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FLUSHED_BYTES, FLUSHED_NEXT,
     LENT_ID,
@@ -47,7 +48,7 @@ pub(super) struct Crossing {
     /// Bytes of the arena that was flushed last, until it has been asked for again.
     flushed: usize,
     /// Large payloads of the records in it.
-    pub(super) large: Vec<Vec<u8>>,
+    pub(super) large: Vec<Large>,
     /// What JavaScript has drained last, until it drains the next.
     current: Option<Box<Batch>>,
     /// Whose it was.

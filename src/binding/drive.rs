@@ -7,6 +7,7 @@ use napi::bindgen_prelude::{Array, Function};
 use napi::{Env, Result};
 
 use crate::bridge::chunk::Arena;
+use crate::bridge::large::Large;
 use crate::bridge::room::Lent;
 use crate::bridge::split::split;
 use crate::reactor::{Command, Link, ReactorConfig};
@@ -152,7 +153,7 @@ impl Drive {
     }
 
     /// Gives each reactor the records of its own slots.
-    fn split(&self, threads: &Threads, bytes: &[u8], large: Vec<Vec<u8>>) -> Result<()> {
+    fn split(&self, threads: &Threads, bytes: &[u8], large: Vec<Large>) -> Result<()> {
         let (count, number) = (threads.count(), |slot| self.number(slot));
         let chunks = split(bytes, large, count, number, |number| threads.buffer(number));
         for (number, chunk) in chunks.into_iter().enumerate() {

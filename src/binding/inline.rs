@@ -14,6 +14,7 @@ use std::time::Duration;
 use napi::bindgen_prelude::{Array, Function};
 use napi::{Env, Result};
 
+use crate::bridge::large::Large;
 use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, report_failure, until};
 
 use super::ties::Ties;
@@ -81,7 +82,7 @@ impl Inline {
     }
 
     /// As a chunk of these bytes and large payloads, of which `last` is the last.
-    pub(super) fn flush(&self, bytes: &[u8], large: Vec<Vec<u8>>, last: Option<&[u8]>) {
+    pub(super) fn flush(&self, bytes: &[u8], large: Vec<Large>, last: Option<&[u8]>) {
         self.run(|reactor| {
             reactor.serve_records(bytes, large, last);
             Ok(())

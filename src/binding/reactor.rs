@@ -10,9 +10,10 @@ use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
 use crate::bridge::gauges::Gauges;
+use crate::bridge::large::Large;
 use crate::bridge::layout::DRAINED_WORDS;
 use crate::engine::{MessageKind, Prepared};
-use crate::reactor::{Adoption, Command, ConnectionId, HEADROOM, Link, ListenerConfig, ReactorConfig, Spin};
+use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig, ReactorConfig, Spin};
 
 use super::adopt;
 use super::crossing::{Crossing, flush_with, function, lend};
@@ -252,17 +253,14 @@ impl JsReactor {
     /// Copies a large payload for the next flush, whose arena has a record that refers to it.
     #[napi(catch_unwind)]
     pub fn add_large(&self, data: &[u8]) {
-        let mut payload = Vec::with_capacity(HEADROOM + data.len());
-        payload.resize(HEADROOM, 0);
-        payload.extend_from_slice(data);
-        self.crossing.borrow_mut().large.push(payload);
+        self.crossing.borrow_mut().large.push(Large::copy(data));
     }
 
     /// Whether the large payload that was added last, since the last flush, is these bytes.
     #[napi(catch_unwind)]
     pub fn is_last_large(&self, data: &[u8]) -> bool {
         let crossing = self.crossing.borrow();
-        crossing.large.last().and_then(|payload| payload.get(HEADROOM..)) == Some(data)
+        crossing.large.last().is_some_and(|payload| **payload == *data)
     }
 
     /// The function that returns how many bytes of the sends of the connection in the `ASKED_` words wait no more, or -1

@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::sync::PoisonError;
 
 use super::doorbell::Sleep;
+use super::large::Large;
 use super::layout::{
     OUT_ALIGN, OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_HEADER_BYTES,
     OUT_TEXT, pack, unpack,
@@ -20,7 +21,7 @@ pub struct Chunk {
     /// The records, each with its payload unless that is large.
     pub bytes: Vec<u8>,
     /// Payloads of the records flagged [`OUT_FLAG_LARGE`], in the order of those records.
-    pub large: Vec<Vec<u8>>,
+    pub large: Vec<Large>,
 }
 
 impl Chunk {
@@ -40,7 +41,7 @@ impl Chunk {
     ) {
         let flags = flags & !(OUT_FLAG_LARGE | OUT_FLAG_SAME);
         let Ok(length) = u32::try_from(payload.len()) else {
-            return self.push_large((slot, generation), kind, flags, aux, payload.to_vec());
+            return self.push_large((slot, generation), kind, flags, aux, Large::copy(payload));
         };
         self.push_header([slot, generation, pack(kind, flags, aux), length]);
         self.bytes.extend_from_slice(payload);
@@ -54,7 +55,7 @@ impl Chunk {
         kind: u8,
         flags: u8,
         aux: u16,
-        payload: Vec<u8>,
+        payload: Large,
     ) {
         let length = u32::try_from(payload.len()).unwrap_or(u32::MAX);
         let flags = flags & !OUT_FLAG_SAME | OUT_FLAG_LARGE;
@@ -81,7 +82,7 @@ pub struct Arena {
     /// Bytes of records.
     pub used: usize,
     /// As in a [`Chunk`].
-    pub large: Vec<Vec<u8>>,
+    pub large: Vec<Large>,
 }
 
 impl Arena {

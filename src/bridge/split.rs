@@ -1,6 +1,7 @@
 //! One flush for several reactors: each gets the records of its own slots, and the payloads that those have.
 
 use super::chunk::{Chunk, OutRecord, OutRecords};
+use super::large::Large;
 use super::layout::{OUT_FLAG_SHARED, OUT_HEADER_BYTES};
 
 /// What one reactor gets.
@@ -17,7 +18,7 @@ struct Part {
 /// is, `buffer` has memory for the chunk of one.
 pub fn split(
     bytes: &[u8],
-    large: Vec<Vec<u8>>,
+    large: Vec<Large>,
     count: usize,
     number: impl Fn(u32) -> usize,
     buffer: impl Fn(usize) -> Vec<u8>,
@@ -54,7 +55,7 @@ pub fn split(
 
 impl Part {
     /// Appends a record. `owned` is its large payload, unless the chunk has that.
-    fn push(&mut self, record: &OutRecord, bytes: &[u8], owned: Option<Vec<u8>>) {
+    fn push(&mut self, record: &OutRecord, bytes: &[u8], owned: Option<Large>) {
         let OutRecord { slot, generation, kind, flags, aux, ref range } = *record;
         let (id, start) = ((slot, generation), self.chunk.bytes.len() + OUT_HEADER_BYTES);
         match (record.is_large(), record.is_same(), self.payload) {

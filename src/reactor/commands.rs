@@ -12,12 +12,13 @@ use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, Prepared};
 
 use super::config::COMPRESS_BUDGET;
-use super::connection::{HEADROOM, Phase};
+use super::connection::Phase;
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::deferred::Pending;
 use super::deflating::is_data;
-use super::records::{Outbound, Records, Rest};
+use super::outbound::Outbound;
+use super::records::{Next, Records, Rest};
 use super::session::{IN_PLACE, Session};
 use super::{Reactor, upgrade};
 
@@ -29,7 +30,7 @@ impl<C: Consumer> Reactor<C> {
         let mut position = records.records.position();
         // A panic in a record leaves the following ones where they are.
         while let Some(first) = records.next() {
-            self.guarded(first.0.slot, |reactor| reactor.on_run(first, &mut records));
+            self.guarded(first.record.slot, |reactor| reactor.on_run(first, &mut records));
             let applied =
                 records.records.position() - std::mem::replace(&mut position, records.records.position());
             self.work.spend_on_commands(applied);
@@ -41,14 +42,13 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Applies a record and those behind it that are for the same connection.
-    fn on_run<'a>(&mut self, first: (OutRecord, Outbound<'a>), records: &mut Records<'a>) {
+    fn on_run<'a>(&mut self, first: Next<'a>, records: &mut Records<'a>) {
         let mut next = Some(first);
         while let Some(first) = next {
-            let Some((record, payload)) = self.on_plain(first, records) else { return };
-            let more = payload.more;
+            let Some(Next { record, payload, more }) = self.on_plain(first, records) else { return };
             match records.prepared(&record, &payload) {
                 Some(prepared) => self.on_same(&record, more, prepared),
-                None => self.on_record(&record, payload),
+                None => self.on_record(&record, payload, more),
             }
             if !self.work.doomed.is_empty() {
                 return;
@@ -60,25 +60,21 @@ impl<C: Consumer> Reactor<C> {
     /// Queues messages as long as nothing but messages comes, and nothing but their frames is to be made of them. Returns the
     /// first record of the run that asks for more than that.
     #[inline]
-    fn on_plain<'a>(
-        &mut self,
-        first: (OutRecord, Outbound<'a>),
-        records: &mut Records<'a>,
-    ) -> Option<(OutRecord, Outbound<'a>)> {
-        let id = ConnectionId { slot: first.0.slot, generation: first.0.generation };
+    fn on_plain<'a>(&mut self, first: Next<'a>, records: &mut Records<'a>) -> Option<Next<'a>> {
+        let Next { ref record, ref payload, more } = first;
+        let id = ConnectionId { slot: record.slot, generation: record.generation };
         let Some(connection) = self.connections.get(id) else { return Some(first) };
         if connection.deferred.is_some() || connection.engine.has_deflate() || !connection.takes_frames() {
             return Some(first);
         }
-        let (record, payload) = &first;
         // Alone, a long one may be written from where it is, and what others get too is kept once.
-        let is_short = payload.bytes.len() < IN_PLACE || (payload.more && !record.is_same());
+        let is_short = payload.len() < IN_PLACE || (more && !record.is_same());
         let is_message = matches!(record.kind, OUT_TEXT | OUT_BINARY);
         if !is_message || !is_short || record.flags & !(OUT_FLAG_COMPRESS | OUT_FLAG_SAME) != OUT_FLAG_FIN {
             return Some(first);
         }
         connection
-            .queue_messages(std::iter::once((record.kind == OUT_TEXT, payload.bytes)), &mut self.work.pool);
+            .queue_messages(std::iter::once((record.kind == OUT_TEXT, &**payload)), &mut self.work.pool);
         let others = std::iter::from_fn(|| records.records.next_message(id.slot, id.generation, IN_PLACE));
         connection.queue_messages(others, &mut self.work.pool);
         Session { id, connection, work: &mut self.work }.touch();
@@ -86,21 +82,22 @@ impl<C: Consumer> Reactor<C> {
     }
 
     #[inline]
-    fn on_record(&mut self, record: &OutRecord, payload: Outbound<'_>) {
+    fn on_record(&mut self, record: &OutRecord, payload: Outbound<'_>, more: bool) {
         let id = ConnectionId { slot: record.slot, generation: record.generation };
         let Some(connection) = self.connections.get(id) else { return };
         let mut session = Session { id, connection, work: &mut self.work };
         if record.kind == OUT_ACCEPT {
-            return self.on_accept_record(id, payload.bytes);
+            return self.on_accept_record(id, &payload);
         }
         if record.kind == OUT_PREPARED {
-            let number = payload.bytes.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+            let number = payload.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
             let prepared = number.and_then(|number| self.prepared.get_mut(&number));
             return prepared.map_or((), |prepared| {
                 send_prepared(&mut session, prepared, record.flags, false, COMPRESS_BUDGET);
             });
         }
-        submit(&mut session, Head { kind: record.kind, flags: record.flags, aux: record.aux }, payload);
+        let head = Head { kind: record.kind, flags: record.flags, aux: record.aux };
+        submit(&mut session, head, payload, more);
     }
 
     /// A record that sends what others send too.
@@ -133,12 +130,12 @@ struct Head {
 }
 
 /// Applies a record, unless it has to wait for a message that is being compressed.
-fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
+fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
     let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WATCH | OUT_FEED);
     if session.connection.deferred.is_none() && !session.connection.engine.has_deflate() {
-        return apply(session, head, payload);
+        return apply(session, head, payload, more);
     }
-    let len = payload.as_slice().len();
+    let len = payload.len();
     let data = is_data(head.kind) && session.connection.engine.has_deflate();
     let waits = if data { session.must_wait(head.flags, len) } else { session.connection.deferred.is_some() };
     if waits && !at_once {
@@ -147,10 +144,10 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
     }
     if data && session.connection.engine.will_compress(head.flags & OUT_FLAG_COMPRESS != 0, len) {
         session.account(wire_len(len, false));
-        session.compressed(head.kind, head.flags, payload.as_slice());
+        session.compressed(head.kind, head.flags, &payload);
         return mark(session, head.flags);
     }
-    apply(session, head, payload);
+    apply(session, head, payload, more);
 }
 
 /// Sends a message that others get too: the same bytes, unless this connection needs its own. `now`: nothing follows it here,
@@ -170,14 +167,13 @@ fn send_prepared(session: &mut Session<'_>, prepared: &mut Prepared, flags: u8, 
     let kind = if prepared.kind() == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
     let compress = if prepared.compress() { OUT_FLAG_COMPRESS } else { 0 };
     let head = Head { kind, flags: flags & OUT_FLAG_WANT_SENT | OUT_FLAG_FIN | compress, aux: 0 };
-    let kept = Some(prepared.payload_frame());
-    submit(session, head, Outbound { bytes: prepared.payload(), owned: None, kept, more: true });
+    submit(session, head, Outbound::Shared(prepared.payload_frame()), true);
 }
 
 /// Applies what waited and is no data frame.
 pub(super) fn apply_pending(session: &mut Session<'_>, pending: &Pending) {
     let head = Head { kind: pending.kind, flags: pending.flags, aux: pending.aux };
-    apply(session, head, Outbound { bytes: &pending.payload, owned: None, kept: None, more: true });
+    apply(session, head, Outbound::Lent(&pending.payload), true);
 }
 
 /// Notes a send whose sender wants to hear of its end.
@@ -187,27 +183,27 @@ pub(super) fn mark(session: &mut Session<'_>, flags: u8) {
     }
 }
 
-fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
+/// `more`: the next record is for the same connection.
+fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
     let fin = head.flags & OUT_FLAG_FIN != 0;
-    let bytes = payload.bytes;
     match head.kind {
-        OUT_TEXT => send(session, FrameKind::Text, fin, payload),
-        OUT_BINARY => send(session, FrameKind::Binary, fin, payload),
-        OUT_PING => send(session, FrameKind::Ping, true, payload),
-        OUT_PONG => send(session, FrameKind::Pong, true, payload),
+        OUT_TEXT => send(session, FrameKind::Text, fin, payload, more),
+        OUT_BINARY => send(session, FrameKind::Binary, fin, payload, more),
+        OUT_PING => send(session, FrameKind::Ping, true, payload, more),
+        OUT_PONG => send(session, FrameKind::Pong, true, payload, more),
         OUT_CLOSE => {
             let code = CloseCode::new(head.aux);
-            session.account(wire_len(if code.is_some() { bytes.len() + 2 } else { 0 }, false));
-            session.close(code, bytes);
+            session.account(wire_len(if code.is_some() { payload.len() + 2 } else { 0 }, false));
+            session.close(code, &payload);
         }
         OUT_TERMINATE if fin => session.reset(),
         OUT_TERMINATE => session.terminate(),
         OUT_PAUSE => session.pause(),
         OUT_RESUME => session.resume(),
-        OUT_RESPOND if session.connection.phase == Phase::Asked => session.respond(bytes),
+        OUT_RESPOND if session.connection.phase == Phase::Asked => session.respond(&payload),
         OUT_WRITE => {
-            session.account(bytes.len());
-            session.write(bytes);
+            session.account(payload.len());
+            session.write_payload(payload);
         }
         // What the consumer had to say it has written itself: whatever the peer still says is no request.
         OUT_END if matches!(session.connection.phase, Phase::Asked | Phase::Handshake) => {
@@ -217,8 +213,8 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
         OUT_WATCH => session.watch(head.aux != 0),
         OUT_FEED => {
-            let start = if payload.owned.is_some() { HEADROOM } else { 0 };
-            session.feed(payload.owned.unwrap_or_else(|| bytes.to_vec()), start, fin);
+            let (bytes, start) = payload.into_memory();
+            session.feed(bytes, start, fin);
         }
         OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(head.aux.into())),
         _ => {}
@@ -226,17 +222,18 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>) {
     mark(session, head.flags);
 }
 
-fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound<'_>) {
-    let Outbound { bytes, owned, more, .. } = payload;
-    if let Some(owned) = owned {
-        session.account(wire_len(owned.len().saturating_sub(HEADROOM), false));
-        session.connection.queue_owned(kind, fin, owned);
-        session.touch();
-        return;
-    }
-    session.account(wire_len(bytes.len(), false));
-    // Frames that follow each other leave together; a long one that stands alone is spared a copy.
-    if more || !session.frame_now(kind, fin, bytes) {
-        session.frame(kind, fin, bytes);
+fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound<'_>, more: bool) {
+    session.account(wire_len(payload.len(), false));
+    match payload {
+        Outbound::Own(large) => {
+            session.connection.queue_large(kind, fin, large);
+            session.touch();
+        }
+        // Frames that follow each other leave together; a long one that stands alone is spared a copy.
+        Outbound::Lent(_) | Outbound::Shared(_) => {
+            if more || !session.frame_now(kind, fin, &payload) {
+                session.frame(kind, fin, &payload);
+            }
+        }
     }
 }

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 
+use crate::bridge::large::Large;
 use crate::engine::deflate::Params;
 use crate::engine::handshake::HeadScanner;
 use crate::engine::{Engine, FrameKind};
@@ -16,9 +17,6 @@ use super::deferred::Deferred;
 use super::outgoing::{Flushed, Outgoing, Pool};
 use super::timers::Deadline;
 use super::wishes::Wishes;
-
-/// Bytes before the payload of a [`Payload::Owned`]-style send that the frame header is written into.
-pub const HEADROOM: usize = 14;
 
 pub(super) struct Connection {
     pub(super) stream: TcpStream,
@@ -216,17 +214,14 @@ impl Connection {
         *accepted += outgoing.push_frames(frames, pool) as u64;
     }
 
-    /// As `queue_frame` for a payload that begins at `HEADROOM` of `bytes`, without copying it.
-    pub(super) fn queue_owned(&mut self, kind: FrameKind, fin: bool, mut bytes: Vec<u8>) {
+    /// As `queue_frame`, without copying the payload.
+    pub(super) fn queue_large(&mut self, kind: FrameKind, fin: bool, payload: Large) {
         if !self.takes_frames() {
             return;
         }
-        let header = self.engine.encode(kind, fin, bytes.len().saturating_sub(HEADROOM), None);
-        let start = HEADROOM.saturating_sub(header.len());
-        if let Some(slot) = bytes.get_mut(start..HEADROOM) {
-            slot.copy_from_slice(&header);
-            self.outgoing.push_owned(bytes, start);
-        }
+        let header = self.engine.encode(kind, fin, payload.len(), None);
+        let (bytes, start) = payload.into_frame(&header);
+        self.outgoing.push_owned(bytes, start);
     }
 
     /// Bytes of the consumer's sends that wait no more; automatic pongs in between count as its own.

@@ -3,14 +3,15 @@
 
 use std::collections::VecDeque;
 
+use crate::bridge::large::Large;
 use crate::engine::Frame;
 
 /// The queue of one connection.
 #[derive(Default)]
 pub(super) struct Deferred {
     pub(super) sends: VecDeque<Pending>,
-    /// The message at the front as far as it has been compressed, behind room for the header.
-    pub(super) compressed: Vec<u8>,
+    /// The message at the front as far as it has been compressed.
+    pub(super) compressed: Large,
     /// Bytes of the message at the front that have been.
     pub(super) done: usize,
 }

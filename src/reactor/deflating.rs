@@ -12,7 +12,6 @@ use crate::engine::{Frame, FrameKind};
 
 use super::Reactor;
 use super::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT, DeflateConfig};
-use super::connection::HEADROOM;
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::deferred::{Deferred, Pending};
@@ -226,13 +225,10 @@ impl Session<'_> {
         }
         let connection = &mut *self.connection;
         if connection.takes_frames() && connection.engine.will_compress(wanted, payload.len()) {
-            if deferred.done == 0 {
-                deferred.compressed.resize(HEADROOM, 0);
-            }
             let rest = payload.get(deferred.done..).unwrap_or_default();
             let slice = rest.get(..rest.len().min(COMPRESS_SLICE)).unwrap_or_default();
             let last = slice.len() == rest.len();
-            connection.engine.compress(slice, fin && last, &mut deferred.compressed);
+            connection.engine.compress(slice, fin && last, deferred.compressed.memory_mut());
             deferred.done += slice.len();
             self.work.compression.spend(slice.len());
             self.note_contexts();
@@ -240,8 +236,8 @@ impl Session<'_> {
                 return false;
             }
             deferred.done = 0;
-            let bytes = std::mem::take(&mut deferred.compressed);
-            self.connection.queue_owned(data_kind(pending.kind), fin, bytes);
+            let compressed = std::mem::take(&mut deferred.compressed);
+            self.connection.queue_large(data_kind(pending.kind), fin, compressed);
             self.touch();
         } else {
             self.frame(data_kind(pending.kind), fin, payload);

@@ -5,6 +5,8 @@
 
 use std::time::{Duration, Instant};
 
+use crate::bridge::large::Large;
+
 use super::Reactor;
 use super::consumer::Consumer;
 use super::handle::Command;
@@ -47,7 +49,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// As a chunk of these bytes and large payloads. `last` is the payload of the last large record; what the kernel does not
     /// take of it at once is copied.
-    pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Vec<u8>>, last: Option<&[u8]>) {
+    pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Large>, last: Option<&[u8]>) {
         self.between_turns(|reactor| {
             // They are all applied: this budget has no end.
             reactor.on_records(bytes, Rest::all(large), last);

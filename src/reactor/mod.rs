@@ -29,6 +29,7 @@ mod handler;
 mod inline;
 mod listener;
 mod opening;
+mod outbound;
 mod outgoing;
 mod reading;
 mod ready;
@@ -63,7 +64,6 @@ use crate::bridge::gauges::MAX_SLOTS;
 use crate::engine::Prepared;
 
 pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
-pub use connection::HEADROOM;
 pub use connections::ConnectionId;
 pub use consumer::Consumer;
 pub use forward::{ASK_ACCEPTED, ASK_CONNECTIONS, ASK_REFUSED, Forward, Link, report_failure};

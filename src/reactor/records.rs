@@ -3,12 +3,13 @@
 use std::vec::IntoIter;
 
 use crate::bridge::chunk::{OutRecord, OutRecords};
+use crate::bridge::large::Large;
 use crate::bridge::layout::{
     OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_TEXT,
 };
-use crate::engine::{Frame, MessageKind, Prepared};
+use crate::engine::{MessageKind, Prepared};
 
-use super::connection::HEADROOM;
+use super::outbound::Outbound;
 use super::session::IN_PLACE;
 
 /// The records of a chunk that are still to be applied.
@@ -25,7 +26,7 @@ pub(super) struct Rest {
     /// Where the next record begins.
     position: usize,
     /// The large payloads from there on.
-    large: IntoIter<Vec<u8>>,
+    large: IntoIter<Large>,
     /// The last large payload that several records have.
     shared: Option<Prepared>,
     /// Messages with a payload that several records have.
@@ -34,7 +35,7 @@ pub(super) struct Rest {
 
 impl Rest {
     /// All of a chunk with these large payloads.
-    pub(super) fn all(large: Vec<Vec<u8>>) -> Self {
+    pub(super) fn all(large: Vec<Large>) -> Self {
         Self { position: 0, large: large.into_iter(), shared: None, same: Vec::new() }
     }
 }
@@ -49,15 +50,11 @@ struct Same {
     prepared: Option<Prepared>,
 }
 
-/// What a record brings along.
-pub(super) struct Outbound<'a> {
-    /// The payload in the chunk, or wherever its sender has it.
-    pub(super) bytes: &'a [u8],
-    /// The payload if it is a large one, behind `HEADROOM`.
-    pub(super) owned: Option<Vec<u8>>,
-    /// The payload where it stays for all who send it, if there is such a place.
-    pub(super) kept: Option<Frame>,
-    /// The next record is for the same connection.
+/// A record to be applied.
+pub(super) struct Next<'a> {
+    pub(super) record: OutRecord,
+    pub(super) payload: Outbound<'a>,
+    /// The one behind it is for the same connection.
     pub(super) more: bool,
 }
 
@@ -72,27 +69,35 @@ impl<'a> Records<'a> {
     }
 
     #[inline]
-    pub(super) fn next(&mut self) -> Option<(OutRecord, Outbound<'a>)> {
+    pub(super) fn next(&mut self) -> Option<Next<'a>> {
         let record = self.records.next()?;
-        // Taken even when the connection is gone, or the next record would get this one's payload.
-        let mut owned = if record.is_large() && !record.is_same() { self.rest.large.next() } else { None };
-        if record.flags & OUT_FLAG_SHARED != 0
-            && let Some((kind, compress)) = message(&record)
-        {
-            self.rest.shared = owned.take().map(|bytes| Prepared::in_place(kind, bytes, HEADROOM, compress));
-        }
-        let bytes = match record.is_large() && owned.is_none() && !is_shared(&record) {
-            true => self.last.take(),
-            false => self.bytes.get(record.range.clone()),
+        let payload = match record.is_large() {
+            false => Outbound::Lent(self.bytes.get(record.range.clone()).unwrap_or_default()),
+            // Taken even when the connection is gone, or the next record would get this one's payload.
+            true => self.large(&record),
         };
-        let bytes = bytes.unwrap_or_default();
         let more = self.records.peek_slot() == Some(record.slot);
-        Some((record, Outbound { bytes, owned, kept: None, more }))
+        Some(Next { record, payload, more })
+    }
+
+    /// The payload of a large record.
+    fn large(&mut self, record: &OutRecord) -> Outbound<'a> {
+        let shared = &mut self.rest.shared;
+        if !record.is_same() {
+            let own = match self.rest.large.next() {
+                Some(large) => Outbound::Own(large),
+                None => Outbound::Lent(self.last.take().unwrap_or_default()),
+            };
+            let Some((kind, compress)) = message(record).filter(|_| is_shared(record)) else { return own };
+            let (memory, start) = own.into_memory();
+            *shared = Some(Prepared::in_place(kind, memory, start, compress));
+        }
+        shared.as_ref().map_or(Outbound::Lent(&[]), |shared| Outbound::Shared(shared.payload_frame()))
     }
 
     /// The message that a record sends, if others send it too and it is worth to be framed once.
     #[inline]
-    pub(super) fn prepared(&mut self, record: &OutRecord, payload: &Outbound<'_>) -> Option<&mut Prepared> {
+    pub(super) fn prepared(&mut self, record: &OutRecord, payload: &[u8]) -> Option<&mut Prepared> {
         if !is_shared(record) {
             return None;
         }
@@ -100,7 +105,7 @@ impl<'a> Records<'a> {
         if record.is_large() {
             return self.rest.shared.as_mut();
         }
-        if payload.bytes.len() < IN_PLACE {
+        if payload.len() < IN_PLACE {
             return None;
         }
         let start = record.range.start;
@@ -110,25 +115,7 @@ impl<'a> Records<'a> {
             return None;
         };
         let same = self.rest.same.get_mut(index)?;
-        Some(same.prepared.get_or_insert_with(|| Prepared::new(kind, payload.bytes, compress)))
-    }
-}
-
-impl Outbound<'_> {
-    pub(super) fn as_slice(&self) -> &[u8] {
-        match &self.owned {
-            Some(owned) => owned.get(HEADROOM..).unwrap_or_default(),
-            None => self.bytes,
-        }
-    }
-
-    /// The payload, for a later turn.
-    pub(super) fn into_frame(self) -> Frame {
-        match (self.kept, self.owned) {
-            (Some(kept), _) => kept,
-            (None, Some(owned)) => Frame::new(owned, HEADROOM),
-            (None, None) => Frame::new(self.bytes.to_vec(), 0),
-        }
+        Some(same.prepared.get_or_insert_with(|| Prepared::new(kind, payload, compress)))
     }
 }
 

@@ -16,6 +16,7 @@ use super::connections::ConnectionId;
 use super::deflating::Compression;
 use super::handler::{Bytes, Message, frame_kind};
 use super::opening::Opening;
+use super::outbound::Outbound;
 use super::outgoing::Pool;
 use super::ready::Ready;
 use super::remains::Remains;
@@ -254,6 +255,22 @@ impl Session<'_> {
             self.connection.outgoing.push(bytes, &mut self.work.pool);
             self.touch();
         }
+    }
+
+    /// The same, without copying what is the reactor's.
+    pub(super) fn write_payload(&mut self, payload: Outbound<'_>) {
+        if self.connection.shut {
+            return;
+        }
+        match payload {
+            Outbound::Lent(bytes) => self.connection.outgoing.push(bytes, &mut self.work.pool),
+            Outbound::Shared(frame) => self.connection.outgoing.push_shared(frame),
+            Outbound::Own(large) => {
+                let (bytes, start) = large.into_memory();
+                self.connection.outgoing.push_owned(bytes, start);
+            }
+        }
+        self.touch();
     }
 
     pub(super) fn arm_close(&mut self) {

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use crate::bridge::chunk::{Arena, Chunk, OutRecord, OutRecords, Outbox};
+use crate::bridge::large::Large;
 use crate::bridge::layout::{
     OUT_BINARY, OUT_CLOSE, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_TERMINATE,
     OUT_TEXT, pack,
@@ -28,12 +29,12 @@ fn a_record_is_a_header_a_payload_and_padding() {
 #[test]
 fn large_payloads_take_no_room_among_the_records() {
     let mut chunk = Chunk::default();
-    chunk.push_large((1, 2), OUT_TEXT, OUT_FLAG_FIN, 0, vec![5; 100]);
+    chunk.push_large((1, 2), OUT_TEXT, OUT_FLAG_FIN, 0, Large::copy(&[5; 100]));
     chunk.push_record((1, 2), OUT_TEXT, OUT_FLAG_LARGE, 0, b"small");
     let Chunk { bytes, large } = chunk;
     let records: Vec<_> = OutRecords::new(&bytes).map(|record| (record.is_large(), record.range)).collect();
     assert_eq!(records, [(true, 16..16), (false, 32..37)]);
-    assert_eq!(large, [vec![5; 100]]);
+    assert_eq!(large, [Large::copy(&[5; 100])]);
 }
 
 #[test]
@@ -68,7 +69,7 @@ fn nothing_but_the_payload_of_a_record_before_can_be_referred_to() {
     let mut before = Chunk::default();
     before.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[7; 32]);
     before.push_same((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 16);
-    before.push_large((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, vec![0; 5]);
+    before.push_large((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, Large::copy(&[0; 5]));
     let records = before.records().count();
     let own = before.bytes.len() + 16;
     let wrong = (0..300).chain([own - 16, own, own + 16, u32::MAX as usize, u32::MAX as usize - 15]);
@@ -129,7 +130,7 @@ proptest! {
         let mut chunk = Chunk::default();
         for (slot, generation, kind, flags, aux, payload, large) in pushed.clone() {
             if large {
-                chunk.push_large((slot, generation), kind, flags, aux, payload);
+                chunk.push_large((slot, generation), kind, flags, aux, Large::copy(&payload));
             } else {
                 chunk.push_record((slot, generation), kind, flags, aux, &payload);
             }
@@ -138,7 +139,7 @@ proptest! {
         let mut large = chunk.large.iter();
         let popped: Vec<_> = chunk.records().map(|OutRecord { slot, generation, kind, flags, aux, range }| {
             let is_large = flags & OUT_FLAG_LARGE != 0;
-            let payload = if is_large { large.next().unwrap().clone() } else { chunk.bytes[range].to_vec() };
+            let payload = if is_large { large.next().unwrap().to_vec() } else { chunk.bytes[range].to_vec() };
             (slot, generation, kind, flags & !WAYS, aux, payload, is_large)
         }).collect();
         let pushed: Vec<_> = pushed.into_iter().map(|record| (record.0, record.1, record.2,
@@ -156,7 +157,7 @@ proptest! {
         for (index, &(slot, generation, kind, flags, aux, length)) in pushed.iter().enumerate() {
             let payload = vec![index as u8; length];
             if flags & OUT_FLAG_LARGE != 0 {
-                chunk.push_large((slot, generation), kind, flags & !OUT_FLAG_SAME, aux, payload);
+                chunk.push_large((slot, generation), kind, flags & !OUT_FLAG_SAME, aux, Large::copy(&payload));
             } else if flags & OUT_FLAG_SAME != 0 && chunk.records().next().is_some_and(|first| !first.is_large()) {
                 chunk.push_same((slot, generation), kind, flags, aux, 16);
             } else {

@@ -1,6 +1,7 @@
 use proptest::prelude::*;
 
 use crate::bridge::chunk::{Chunk, OutRecord};
+use crate::bridge::large::Large;
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_TEXT};
 use crate::bridge::split::split;
 
@@ -18,7 +19,7 @@ fn told(chunk: &Chunk) -> Vec<Told> {
             (false, _) => chunk.bytes[range.clone()].to_vec(),
             (true, true) => Option::clone(&shared).unwrap(),
             (true, false) => {
-                let payload = large.next().unwrap().clone();
+                let payload = large.next().unwrap().to_vec();
                 if flags & OUT_FLAG_SHARED != 0 {
                     shared = Some(payload.clone());
                 }
@@ -41,13 +42,13 @@ fn what_many_get_goes_to_each_reactor_once() {
     let mut chunk = Chunk::default();
     chunk.push_record((0, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[1; 1000]);
     (1..30).for_each(|slot| chunk.push_same((slot, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 16));
-    chunk.push_large((0, 1), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, vec![2; 5000]);
+    chunk.push_large((0, 1), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, Large::copy(&[2; 5000]));
     let large = [OUT_FLAG_FIN | crate::bridge::layout::OUT_FLAG_LARGE; 29];
     (1..).zip(large).for_each(|(slot, flags)| chunk.push_same((slot, 1), OUT_BINARY, flags, 0, 5000));
     let whole = told(&chunk);
     let chunks = split(&chunk.bytes, chunk.large, REACTORS, own, |_| Vec::new());
     for (number, chunk) in chunks.iter().enumerate() {
-        assert_eq!(chunk.large, [vec![2; 5000]]);
+        assert_eq!(chunk.large, [Large::copy(&[2; 5000])]);
         assert_eq!(chunk.bytes.len(), 20 * 16 + 1008);
         assert!(told(chunk).into_iter().eq(whole.iter().filter(|told| own(told.0) == number).cloned()));
     }
@@ -100,7 +101,7 @@ proptest! {
                 Way::Large(length, is_shared) => {
                     shared |= is_shared;
                     let flag = if is_shared { OUT_FLAG_SHARED } else { 0 };
-                    chunk.push_large(id, kind, flag, 0, filled(length));
+                    chunk.push_large(id, kind, flag, 0, Large::copy(&filled(length)));
                 }
             }
         }

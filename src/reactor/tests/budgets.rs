@@ -4,12 +4,13 @@ use super::server::{Reporter, reactor};
 use super::turns::until;
 use super::*;
 use crate::bridge::chunk::Chunk;
+use crate::bridge::large::Large;
 use crate::bridge::layout::{
     OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SHARED, OUT_HEADER_BYTES, OUT_PING, OUT_TERMINATE,
     OUT_TEXT,
 };
 use crate::reactor::config::{COMMAND_BUDGET, COST_OF_CALL, FLUSH_BUDGET, FREE_BUDGET, WRITE_BUDGET};
-use crate::reactor::{Command, ConnectionId, HEADROOM, ListenerConfig, Local, Reactor};
+use crate::reactor::{Command, ConnectionId, ListenerConfig, Local, Reactor};
 
 /// `serve_commands` twice, and the end of the turn.
 const FLUSHES: usize = 3;
@@ -75,7 +76,7 @@ fn r17_a_ping_does_not_wait_for_all_that_was_sent_to_others_at_once() {
     let (mut reactor, [(mut canary, canary_id), others @ ..]) = opened::<{ OTHERS + 1 }>(setup);
     let mut chunk = Chunk::default();
     for (_, id) in &others {
-        chunk.push_large(own(*id), OUT_BINARY, OUT_FLAG_FIN, 0, vec![7; HEADROOM + LEN]);
+        chunk.push_large(own(*id), OUT_BINARY, OUT_FLAG_FIN, 0, Large::copy(&vec![7; LEN]));
     }
     submit(&reactor, Command::Chunk(chunk));
     let written = |reactor: &mut Reactor<Local<Reporter>>| -> Vec<u64> {
@@ -136,16 +137,10 @@ fn r02_records_keep_their_order_and_their_payloads_wherever_a_turn_ends() {
         match n % 5 {
             0 => {
                 let payload = [n as u8; 100];
-                chunk.push_large(
-                    own(id),
-                    OUT_BINARY,
-                    OUT_FLAG_FIN,
-                    0,
-                    [&[0; HEADROOM][..], &payload].concat(),
-                );
+                chunk.push_large(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, Large::copy(&payload));
                 expected.extend(frame(0x82, None, &payload));
             }
-            1 => chunk.push_large(GONE, OUT_BINARY, OUT_FLAG_FIN, 0, vec![0; 50]),
+            1 => chunk.push_large(GONE, OUT_BINARY, OUT_FLAG_FIN, 0, Large::copy(&[0; 50])),
             2 => {
                 chunk.push_record(own(id), OUT_PING, OUT_FLAG_FIN, 0, &[n as u8]);
                 expected.extend(frame(0x89, None, &[n as u8]));
@@ -166,7 +161,7 @@ fn r02_records_find_the_payload_that_they_share_in_a_later_turn() {
     let (reactor, [(client, id)]) = opened(Setup { listener, ..Setup::default() });
     let (large, short) = ([3; 3000], [2; 2500]);
     let mut chunk = Chunk::default();
-    let bytes = [&[0; HEADROOM][..], &large].concat();
+    let bytes = Large::copy(&large);
     chunk.push_large(own(id), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, bytes);
     let start = chunk.bytes.len() + OUT_HEADER_BYTES;
     chunk.push_record(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, &short);
@@ -211,7 +206,7 @@ fn what_was_on_its_way_to_the_dead_is_freed_in_portions() {
     let (mut reactor, [(client, id), (mut canary, _)]) = opened(Setup::default());
     let mut chunk = Chunk::default();
     for _ in 0..3 * FREE_BUDGET / LEN {
-        chunk.push_large(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, vec![0; LEN]);
+        chunk.push_large(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, Large::copy(&vec![0; LEN]));
     }
     submit(&reactor, Command::Chunk(chunk));
     until(&mut reactor, |reactor| {

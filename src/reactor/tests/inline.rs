@@ -6,6 +6,7 @@ use super::server::reactor;
 use super::turns::until;
 use super::*;
 use crate::bridge::chunk::Chunk;
+use crate::bridge::large::Large;
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_FIN, OUT_TEXT};
 use crate::reactor::{Command, Due, ListenerConfig};
 
@@ -29,14 +30,8 @@ fn what_is_sent_between_turns_is_written_at_once() {
 
     // Large payloads in the order of their records, the borrowed one last.
     let mut chunk = Chunk::default();
-    chunk.push_large(
-        to,
-        OUT_TEXT,
-        OUT_FLAG_FIN,
-        0,
-        [vec![0; crate::reactor::HEADROOM], b"first".to_vec()].concat(),
-    );
-    chunk.push_large(to, OUT_BINARY, OUT_FLAG_FIN, 0, Vec::new());
+    chunk.push_large(to, OUT_TEXT, OUT_FLAG_FIN, 0, Large::copy(b"first"));
+    chunk.push_large(to, OUT_BINARY, OUT_FLAG_FIN, 0, Large::default());
     let large = vec![std::mem::take(&mut chunk.large).remove(0)];
     reactor.serve_records(&chunk.bytes, large, Some(&[7; 20_000]));
     client.expect("81 05 'first' 82 7e 4e20");
@@ -44,7 +39,7 @@ fn what_is_sent_between_turns_is_written_at_once() {
 
     // What the kernel does not take at once is copied.
     let mut chunk = Chunk::default();
-    chunk.push_large(to, OUT_BINARY, OUT_FLAG_FIN, 0, Vec::new());
+    chunk.push_large(to, OUT_BINARY, OUT_FLAG_FIN, 0, Large::default());
     let payload = vec![9; 16 << 20];
     reactor.serve_records(&chunk.bytes, Vec::new(), Some(&payload));
     drop(payload);

@@ -19,6 +19,7 @@ mod inline;
 mod listeners;
 mod order;
 mod panics;
+mod payloads;
 mod pressure;
 mod raw;
 mod rows;

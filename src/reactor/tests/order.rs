@@ -2,11 +2,11 @@
 
 use super::*;
 use crate::bridge::chunk::Chunk;
+use crate::bridge::large::Large;
 use crate::bridge::layout::{
     OUT_BINARY, OUT_CLOSE, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PING, OUT_TEXT,
 };
 use crate::engine::MessageKind;
-use crate::reactor::connection::HEADROOM;
 use crate::reactor::{Command, ListenerConfig};
 
 /// A server whose writes get stuck early.
@@ -38,8 +38,7 @@ fn r02_small_and_large_sends_keep_their_order_under_partial_writes() {
             expected_marks += 1;
             let flags = OUT_FLAG_FIN | OUT_FLAG_WANT_SENT;
             if n % 3 == 1 {
-                let owned = [&[0; HEADROOM][..], &payload].concat();
-                chunk.push_large((id.slot, id.generation), OUT_BINARY, flags, 0, owned);
+                chunk.push_large((id.slot, id.generation), OUT_BINARY, flags, 0, Large::copy(&payload));
             } else {
                 chunk.push_record((id.slot, id.generation), OUT_BINARY, flags, 0, &payload);
             }

@@ -2,11 +2,12 @@
 
 use super::*;
 use crate::bridge::chunk::Chunk;
+use crate::bridge::large::Large;
 use crate::bridge::layout::{
     OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SHARED, OUT_FLAG_WANT_SENT,
     OUT_PING, OUT_TERMINATE, OUT_TEXT,
 };
-use crate::reactor::{Command, ConnectionId, HEADROOM};
+use crate::reactor::{Command, ConnectionId};
 
 const READERS: usize = 4;
 const MESSAGE: u8 = OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
@@ -34,8 +35,7 @@ fn push(chunk: &mut Chunk, readers: &[(Client, ConnectionId)], kind: u8, flags: 
 }
 
 fn push_large(chunk: &mut Chunk, readers: &[(Client, ConnectionId)], payload: &[u8]) {
-    let bytes = [&[0; HEADROOM], payload].concat();
-    let mut first = Some(bytes);
+    let mut first = Some(Large::copy(payload));
     for (_, id) in readers {
         match first.take() {
             Some(bytes) => chunk.push_large(name(*id), OUT_BINARY, MESSAGE | OUT_FLAG_SHARED, 0, bytes),

@@ -4,14 +4,11 @@ use std::time::{Duration, Instant};
 
 use super::server::{Reporter, reactor};
 use super::*;
-use crate::reactor::{Local, Reactor};
+use crate::reactor::{Consumer, Local, Reactor};
 
 /// Turns until `done`.
 #[track_caller]
-pub(super) fn until(
-    reactor: &mut Reactor<Local<Reporter>>,
-    mut done: impl FnMut(&mut Reactor<Local<Reporter>>) -> bool,
-) {
+pub(super) fn until<C: Consumer>(reactor: &mut Reactor<C>, mut done: impl FnMut(&mut Reactor<C>) -> bool) {
     let begun = Instant::now();
     while !done(reactor) {
         assert!(begun.elapsed() < PATIENCE, "it did not come");

@@ -1,0 +1,66 @@
+//! A payload that does not go through an arena: it is moved, and framed where it is.
+
+use std::ops::Deref;
+
+use crate::engine::EncodedHeader;
+use crate::engine::frame::MAX_HEADER_LEN;
+
+/// The bytes of a payload, behind room for the header of its frame. It dereferences to the payload alone.
+#[derive(Clone, Debug, PartialEq, Eq)]
+pub struct Large {
+    /// Invariant: `HEADROOM` bytes and the payload.
+    memory: Vec<u8>,
+}
+
+impl Large {
+    /// Bytes before the payload.
+    pub const HEADROOM: usize = MAX_HEADER_LEN;
+
+    /// An empty one, for a payload of so many bytes.
+    pub fn with_capacity(bytes: usize) -> Self {
+        let mut memory = Vec::with_capacity(bytes.saturating_add(Self::HEADROOM));
+        memory.resize(Self::HEADROOM, 0);
+        Self { memory }
+    }
+
+    /// A copy of a payload.
+    pub fn copy(payload: &[u8]) -> Self {
+        let mut large = Self::with_capacity(payload.len());
+        large.memory.extend_from_slice(payload);
+        large
+    }
+
+    /// The memory, for what appends to the payload.
+    pub fn memory_mut(&mut self) -> &mut Vec<u8> {
+        &mut self.memory
+    }
+
+    /// The memory, and where in it the payload begins.
+    pub fn into_memory(self) -> (Vec<u8>, usize) {
+        (self.memory, Self::HEADROOM)
+    }
+
+    /// The memory with `header` directly before the payload, and where in it the header begins.
+    pub fn into_frame(mut self, header: &EncodedHeader) -> (Vec<u8>, usize) {
+        let start = Self::HEADROOM.saturating_sub(header.len());
+        if let Some(room) = self.memory.get_mut(start..Self::HEADROOM) {
+            room.copy_from_slice(header);
+        }
+        (self.memory, start)
+    }
+}
+
+impl Default for Large {
+    fn default() -> Self {
+        Self::with_capacity(0)
+    }
+}
+
+impl Deref for Large {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        self.memory.get(Self::HEADROOM..).unwrap_or_default()
+    }
+}

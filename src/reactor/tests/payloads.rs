@@ -1,0 +1,157 @@
+//! Every kind of record that has a payload, with the payload in every place where it can lie.
+
+use std::time::Duration;
+
+use super::bridge::{Js, forward};
+use super::turns::until;
+use super::*;
+use crate::bridge::chunk::Chunk;
+use crate::bridge::large::Large;
+use crate::bridge::layout::*;
+use crate::reactor::{ASK_ACCEPTED, ConnectionId, Forward, Reactor, ReactorConfig};
+
+/// On both sides of what a receive buffer, a gathering buffer, and a large payload are.
+const LENGTHS: [usize; 7] = [0, 1, 2047, 2048, 65_535, 65_536, 300_000];
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Behind its record.
+    Chunk,
+    /// A large one of the chunk.
+    Large,
+    /// A large one that the caller has.
+    Last,
+}
+
+const PLACES: [Place; 3] = [Place::Chunk, Place::Large, Place::Last];
+
+/// A reactor that the test turns, and what JavaScript has of it.
+struct World {
+    js: Js,
+    reactor: Reactor<Forward>,
+}
+
+impl World {
+    fn new() -> Self {
+        let (js, mut reactor) = forward(ReactorConfig::default());
+        reactor.run_once(Some(Duration::ZERO)).expect("epoll works");
+        Self { js, reactor }
+    }
+
+    /// A client that has sent an upgrade request, and the record that tells of it.
+    fn connect(&mut self, kind: u8) -> (Client, ConnectionId) {
+        let mut client = Client::connect(self.js.address);
+        client.write(UPGRADE.as_bytes());
+        until(&mut self.reactor, |_| self.js.link.inbox.is_waiting());
+        (client, self.js.opened(kind))
+    }
+
+    /// A record with a payload, and a message right behind it.
+    fn send(&mut self, id: ConnectionId, (kind, flags): (u8, u8), place: Place, payload: &[u8]) {
+        let (mut chunk, to) = (Chunk::default(), (id.slot, id.generation));
+        match place {
+            Place::Chunk => chunk.push_record(to, kind, flags, 0, payload),
+            Place::Large => chunk.push_large(to, kind, flags, 0, Large::copy(payload)),
+            Place::Last => {
+                chunk.push_large(to, kind, flags, 0, Large::default());
+                self.reactor.serve_records(&chunk.bytes, Vec::new(), Some(payload));
+                chunk = Chunk::default();
+            }
+        }
+        chunk.push_record(to, OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_WANT_SENT, 0, b"next");
+        self.reactor.serve_records(&chunk.bytes, chunk.large, None);
+    }
+
+    /// Turns until the client has read that.
+    fn expect(&mut self, mut client: Client, expected: Vec<u8>) -> Client {
+        let reader = std::thread::spawn(move || {
+            assert!(client.read(expected.len()) == expected);
+            client
+        });
+        until(&mut self.reactor, |_| reader.is_finished());
+        reader.join().expect("all bytes, in order")
+    }
+}
+
+fn noise(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 31 % 251) as u8).collect()
+}
+
+fn next() -> Vec<u8> {
+    bytes("81 04 'next'")
+}
+
+#[test]
+fn frames_and_raw_bytes_leave_from_wherever_they_lie() {
+    let mut world = World::new();
+    let (mut client, id) = world.connect(IN_OPEN);
+    client.expect_text(client::SWITCHED);
+    let framed = |first: u8| move |payload: &[u8]| frame(first, None, payload);
+    type Wire = Box<dyn Fn(&[u8]) -> Vec<u8>>;
+    let kinds: [((u8, u8), Wire); 4] = [
+        ((OUT_TEXT, OUT_FLAG_FIN), Box::new(framed(0x81))),
+        ((OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_COMPRESS), Box::new(framed(0x82))),
+        ((OUT_WRITE, 0), Box::new(<[u8]>::to_vec)),
+        ((OUT_WRITE, OUT_FLAG_WANT_SENT), Box::new(<[u8]>::to_vec)),
+    ];
+    let mut accepted = 0;
+    for (head, wire) in &kinds {
+        for len in LENGTHS {
+            for place in PLACES {
+                let payload = noise(len);
+                let expected = [wire(&payload), next()].concat();
+                accepted += expected.len() as u64;
+                world.send(id, *head, place, &payload);
+                client = world.expect(client, expected);
+                // What JavaScript computes bufferedAmount from.
+                until(&mut world.reactor, |_| {
+                    world.js.link.gauges.read(id.slot, id.generation) == Some(accepted)
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_to_a_handshake_leave_from_wherever_they_lie() {
+    for kind in [OUT_ACCEPT, OUT_RESPOND] {
+        for len in LENGTHS.into_iter().filter(|len| *len > 0) {
+            for place in PLACES {
+                let mut world = World::new();
+                world.js.link.set_ask(0, ASK_ACCEPTED);
+                let (client, id) = world.connect(IN_REQUEST);
+                let response = noise(len);
+                world.send(id, (kind, 0), place, &response);
+                if kind == OUT_ACCEPT {
+                    world.expect(client, [response, next()].concat());
+                } else {
+                    let mut client = world.expect(client, response);
+                    let ended = std::thread::spawn(move || client.expect_end());
+                    until(&mut world.reactor, |_| ended.is_finished());
+                    ended.join().expect("nothing behind it");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_is_fed_is_read_from_wherever_it_lies() {
+    let mut world = World::new();
+    let (_client, id) = world.connect(IN_OPEN);
+    for len in LENGTHS {
+        for place in PLACES {
+            let payload = noise(len);
+            world.send(id, (OUT_FEED, 0), place, &frame(0x82, Some([1, 2, 3, 4]), &payload));
+            let mut told = Vec::new();
+            until(&mut world.reactor, |_| {
+                if world.js.link.inbox.is_waiting() {
+                    told.extend(world.js.drain());
+                }
+                told.iter().any(|record| record.kind == IN_BINARY)
+            });
+            told.retain(|record| record.kind == IN_BINARY);
+            assert!(told.iter().map(|record| &record.payload).eq([&payload]), "{len} {place:?}");
+        }
+    }
+}
