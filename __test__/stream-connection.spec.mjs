@@ -281,14 +281,30 @@ test('after the connection has left OPEN, sends count and fail', async (t) => {
   t.is(ws.bufferedAmount, 3);
 });
 
-ownOnly('the frames of a tick are written together, and `drain` says that they have left', async (t) => {
-  const { ws, near, far } = rawPair();
-  for (let count = 0; count < 10; count++) ws.send(Buffer.alloc(10_000));
-  await turn();
-  t.is(near.written.length, 1);
-  far.resume();
+ownOnly('TLS: the frames of a tick are written together, and `drain` says that they have left', async (t) => {
+  const { ws, near } = await tlsPair(t);
+  const corked = [];
+  for (let count = 0; count < 10; count++) {
+    ws.send(Buffer.alloc(10_000));
+    corked.push([near.writableCorked, near.writableLength]);
+  }
+  t.deepEqual(corked, Array.from({ length: 10 }, (_, index) => [1, 10_004 * (index + 1)]));
   await once(ws, 'drain');
-  t.is(ws.bufferedAmount, 0);
+  t.deepEqual([ws.bufferedAmount, near.writableCorked], [0, 0]);
+});
+
+test('any other stream is written to at once, one frame after the other', async (t) => {
+  const { ws, near } = rawPair();
+  const frames = [];
+  near._writev = null;
+  near._write = (chunk, _encoding, callback) => {
+    frames.push(chunk.toString('hex'));
+    callback();
+  };
+  ws.send('a');
+  t.is(frames.join(''), '810161');
+  ws.send('b');
+  t.is(frames.join(''), '810161' + '810162');
 });
 
 test('terminate after a send still lets the send go', async (t) => {

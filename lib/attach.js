@@ -35,7 +35,7 @@ const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && 
 function attach(ws, socket, head, response, options) {
   socket[kWebSocket] = ws;
   if (isAdoptable(socket) && !isBomb(ws, socket, head) && adopt(ws, socket, head, Buffer.from(response), options)) return;
-  const { attachStream } = require('./stream-connection');
+  const { attachStream } = require('./stream-attach');
   socket.write(response);
   attachStream(ws, socket, head, {
     allowSynchronousEvents: options.allowSynchronousEvents,

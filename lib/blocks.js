@@ -18,6 +18,15 @@ const METHODS = ['write', '_write', '_writev', 'cork', 'uncork'];
 const kinds = BLOCKS.map((block) => ({ ...block, free: /** @type {Buffer[]} */ ([]), count: 0 }));
 
 /**
+ * @param {any} socket Duplex
+ * @param {object} prototype That of a class of Node
+ * @returns {boolean} Whether it writes as that does: nobody has put something in between
+ */
+function isUnchanged(socket, prototype) {
+  return Object.getPrototypeOf(socket) === prototype && METHODS.every((name) => !Object.hasOwn(socket, name));
+}
+
+/**
  * Whether a stream has no use for the memory of a chunk any more once it says that it was written: one for TLS encrypts it.
  * Any other may hand the chunk on.
  *
@@ -25,11 +34,7 @@ const kinds = BLOCKS.map((block) => ({ ...block, free: /** @type {Buffer[]} */ (
  * @returns {boolean}
  */
 function isDone(socket) {
-  return (
-    socket.encrypted === true &&
-    Object.getPrototypeOf(socket) === TLSSocket.prototype &&
-    METHODS.every((name) => !Object.hasOwn(socket, name))
-  );
+  return socket.encrypted === true && isUnchanged(socket, TLSSocket.prototype);
 }
 
 /**
@@ -56,4 +61,4 @@ function giveBack(block) {
   kinds.find((kind) => kind.bytes === block.length)?.free.push(block);
 }
 
-module.exports = { borrow, giveBack, isDone };
+module.exports = { borrow, giveBack, isDone, isUnchanged };

@@ -252,15 +252,15 @@ function unreadable(ws, callback, error) {
  * @param {any} [callback] Called when all of it was handed on
  */
 function sendFrame(ws, list, callback) {
-  const last = list.length - 1;
   if ((ws._bits & STREAM) !== 0) {
-    for (const [index, part] of list.entries()) ws._extra.stream.cork.write(part, index === last ? callback : undefined);
+    ws._extra.stream.cork.writeAll(list, callback);
     return;
   }
   if ((ws._bits & GONE) !== 0) {
     if (callback) process.nextTick(callback, streamDestroyed());
     return;
   }
+  const last = list.length - 1;
   for (const [index, part] of list.entries()) {
     const wantsSent = index === last && typeof callback === 'function';
     const tag = wantsSent ? OUT_WRITE | (OUT_FLAG_WANT_SENT << 8) : OUT_WRITE;

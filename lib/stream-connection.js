@@ -2,7 +2,6 @@
 
 const { inContext } = require('./async-context');
 const {
-  CLOSING,
   EMPTY_BUFFER,
   IN_BINARY,
   IN_CLOSED,
@@ -14,7 +13,6 @@ const {
   OUT_PAUSE,
   OUT_RESUME,
   OUT_TERMINATE,
-  STREAM,
 } = require('./constants');
 const { negotiatedDeflate } = require('./deflate-options');
 const { NOT_PLAIN } = require('./dispatch');
@@ -22,17 +20,12 @@ const inbound = require('./inbound');
 const { maskKey } = require('./mask-key');
 const { limit } = require('./limits');
 const outgoing = require('./outgoing');
-const { Cork, pullAll } = require('./stream-cork');
-const { Releaser, finishAll, isData, postCompressed } = require('./stream-deflate');
+const { Cork } = require('./stream-cork');
+const { Releaser, isData, postCompressed } = require('./stream-deflate');
 const { StreamEngine } = require('./stream-engine');
 const { lengthOf } = require('./views');
 
-const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, ONE_BY_ONE, TERMINATED } = inbound;
-
-const kConnection = Symbol('connection');
-
-/** How many connections over streams there are. */
-let attached = 0;
+const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, TERMINATED } = inbound;
 
 /**
  * A connection over a stream of Node: TLS, a pipe, any Duplex. It runs the engine on this thread and hands on the same
@@ -47,6 +40,8 @@ class StreamConnection {
   constructor(ws, socket, options) {
     this.ws = ws;
     this.socket = socket;
+    /** The listener of its 'data'. @type {any} */
+    this.reader = null;
     const deflate = ws.extensions === '' ? undefined : negotiatedDeflate(ws);
     this.engine = new StreamEngine((ws._bits & CLIENT) === 0, options, deflate);
     this.isDeflating = deflate !== undefined;
@@ -92,19 +87,25 @@ class StreamConnection {
       }
     } finally {
       this.isParsing = false;
-      inContext(this.ws, release, this.cork);
-      this.releaser?.used();
-      const { _bits: bits, _extra: extra } = this.ws;
-      if ((bits & HOLDING) !== 0 && (bits & GONE) === 0 && !extra.throttled) {
-        extra.throttled = true;
-        this.socket.pause();
-      }
-      if (!this.isLagging) {
-        // A handler threw.
-        if (this.chunks.length !== 0) process.nextTick(parseRest, this);
-        else this.caughtUp();
+      try {
+        inContext(this.ws, release, this.cork);
+      } finally {
+        this.parsed();
       }
     }
+  }
+
+  /** The handlers of what was parsed have run; one of them may have thrown. */
+  parsed() {
+    this.releaser?.used();
+    const { _bits: bits, _extra: extra } = this.ws;
+    if ((bits & HOLDING) !== 0 && (bits & GONE) === 0 && !extra.throttled) {
+      extra.throttled = true;
+      this.socket.pause();
+    }
+    if (this.isLagging) return;
+    if (this.chunks.length !== 0) process.nextTick(parseRest, this);
+    else this.caughtUp();
   }
 
   /** @param {Buffer} chunk */
@@ -261,7 +262,7 @@ class StreamConnection {
   /** The peer has nothing more to say: what follows is read and dropped, so that its end is seen. */
   stopReading() {
     if ((this.ws._bits & GONE) !== 0) return;
-    this.socket.removeListener('data', onData);
+    this.socket.removeListener('data', this.reader);
     process.nextTick(resume, this.socket);
   }
 
@@ -311,86 +312,4 @@ function resume(socket) {
   socket.resume();
 }
 
-/** @this {any} @param {Buffer} chunk */
-function onData(chunk) {
-  this[kConnection].input(chunk);
-}
-
-/** @this {any} */
-function onDrain() {
-  this[kConnection].ws.emit('drain');
-}
-
-/** @this {any} */
-function onEnd() {
-  this[kConnection].ws._readyState = CLOSING;
-  this.end();
-}
-
-/** @this {any} */
-function onError() {
-  this.removeListener('error', onError);
-  this.on('error', () => {});
-  const connection = this[kConnection];
-  if (connection === undefined) return;
-  connection.ws._readyState = CLOSING;
-  this.destroy();
-}
-
-/** @this {any} */
-function onClose() {
-  const connection = this[kConnection];
-  const { ws } = connection;
-  this.removeListener('close', onClose);
-  this.removeListener('data', onData);
-  this.removeListener('drain', onDrain);
-  this.removeListener('end', onEnd);
-  this[kConnection] = undefined;
-  if (--attached === 0) process.removeListener('exit', writeAll);
-  clearTimeout(connection.closeTimer);
-  ws._readyState = CLOSING;
-  ws._bits |= GONE;
-  try {
-    connection.job?.abandon();
-  } finally {
-    connection.onClosed();
-  }
-}
-
-/** Nothing runs after 'exit'. */
-function writeAll() {
-  finishAll();
-  pullAll();
-}
-
-/**
- * Makes a stream the connection of a WebSocket, which is open then.
- *
- * @param {any} ws
- * @param {any} socket Duplex
- * @param {Buffer} head What was read of it after the handshake
- * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
- */
-function attachStream(ws, socket, head, options) {
-  if (attached++ === 0) process.on('exit', writeAll);
-  const connection = new StreamConnection(ws, socket, options);
-  const { allowSynchronousEvents = true } = options;
-  ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | STREAM;
-  ws._ensureExtra().stream = connection;
-  socket[kConnection] = connection;
-
-  // A mere Duplex has neither.
-  if (socket.setTimeout) socket.setTimeout(0);
-  if (socket.setNoDelay) socket.setNoDelay();
-  if (head.length > 0) socket.unshift(head);
-  socket.on('close', onClose);
-  socket.on('data', onData);
-  socket.on('drain', onDrain);
-  socket.on('end', onEnd);
-  socket.on('error', onError);
-
-  ws._readyState = OPEN;
-  ws.emit('open');
-}
-
-module.exports = { attachStream };
+module.exports = { StreamConnection };

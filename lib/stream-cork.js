@@ -1,6 +1,9 @@
 'use strict';
 
-const { borrow, giveBack, isDone } = require('./blocks');
+const net = require('node:net');
+const tls = require('node:tls');
+
+const { borrow, giveBack, isDone, isUnchanged } = require('./blocks');
 const { HEADROOM } = require('./stream-engine');
 
 /** Streams that have been written to in this tick. */
@@ -9,11 +12,16 @@ let corked = /** @type {Cork[]} */ ([]);
 /** Streams whose handlers run. */
 const holding = /** @type {Cork[]} */ ([]);
 
-/** Holds back what is written to a stream in a tick, or by the handlers of a chunk, so that it leaves together. */
+/**
+ * How frames get to a stream. What is written to a socket of Node in a tick, or by the handlers of a chunk, is held back, so that
+ * it leaves together: no handler runs in there, and nothing is thrown. Any other stream may do both when it is written to. So
+ * each frame is written as it is sent, as in ws, and what that throws is thrown by `send()`.
+ */
 class Cork {
   /** @param {any} socket Duplex */
   constructor(socket) {
     this.socket = socket;
+    this.holdsBack = isUnchanged(socket, net.Socket.prototype) || isUnchanged(socket, tls.TLSSocket.prototype);
     this.isIn = false;
     this.isHolding = false;
     /** Whether it is pulled in the next tick. */
@@ -48,15 +56,7 @@ class Cork {
    * @param {Buffer | null} [block] What was borrowed for it
    */
   write(data, callback, block) {
-    if (!this.isIn) {
-      this.isIn = true;
-      this.socket.cork();
-    }
-    // A callback has the async context of its send: that of the tick.
-    if (!this.isQueued && (!this.isHolding || callback !== undefined)) {
-      this.isQueued = true;
-      if (corked.push(this) === 1) process.nextTick(pullWritten);
-    }
+    if (this.holdsBack) this.putIn(callback !== undefined);
     if (!block) {
       this.socket.write(data, callback);
       return;
@@ -65,6 +65,32 @@ class Cork {
       giveBack(block);
       callback?.(error);
     });
+  }
+
+  /**
+   * Writes what belongs together.
+   *
+   * @param {Array<string | Uint8Array>} list
+   * @param {any} [callback] Of the last one
+   */
+  writeAll(list, callback) {
+    const last = list.length - 1;
+    this.socket.cork();
+    for (const [index, part] of list.entries()) this.write(part, index === last ? callback : undefined);
+    this.socket.uncork();
+  }
+
+  /** @param {boolean} hasCallback Whether what is written next has one */
+  putIn(hasCallback) {
+    if (!this.isIn) {
+      this.isIn = true;
+      this.socket.cork();
+    }
+    // A callback has the async context of its send: that of the tick.
+    if (!this.isQueued && (!this.isHolding || hasCallback)) {
+      this.isQueued = true;
+      if (corked.push(this) === 1) process.nextTick(pullWritten);
+    }
   }
 
   /** What was written leaves now. */
@@ -79,12 +105,26 @@ class Cork {
 function pullWritten() {
   const corks = corked;
   corked = [];
-  for (const cork of corks) cork.pull();
+  pullEach(corks, 0);
+}
+
+/**
+ * What one stream throws, should it, is no matter of the others.
+ *
+ * @param {Cork[]} corks
+ * @param {number} next
+ */
+function pullEach(corks, next) {
+  try {
+    while (next < corks.length) corks[next++].pull();
+  } finally {
+    if (next < corks.length) pullEach(corks, next);
+  }
 }
 
 /** What was written to any stream leaves now. */
 function pullAll() {
-  for (const cork of holding) cork.pull();
+  pullEach([...holding], 0);
   pullWritten();
 }
 

@@ -33,7 +33,7 @@ const reactor = require('./reactor');
 const { DEFLATE } = require('./negotiation');
 const shared = require('./shared');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
-const { attachStream } = require('./stream-connection');
+const { attachStream } = require('./stream-attach');
 
 const { sharedBy } = shared;
 const { BINARY, FIN, TEXT, command, hasConnection, post } = outgoing;
