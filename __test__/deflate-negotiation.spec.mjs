@@ -6,6 +6,7 @@ import net from 'node:net';
 import test from 'ava';
 
 import { WebSocketServer, startServer } from './helpers/impl.mjs';
+import { randomNumbers } from './helpers/random.mjs';
 import { startServerBehind } from './helpers/ways.mjs';
 
 const reference = createRequire(import.meta.url)('ws').WebSocketServer;
@@ -43,15 +44,6 @@ const RARE = [
   'client_max_window_bits=+9', 'client_max_window_bits=9.5', 'server_no_context_takeover=true', 'client_max_window_bits=0b1010',
   'client_max_window_bits=Infinity', 'client_max_window_bits=9.', 'client_max_window_bits=-0x9',
 ];
-
-/** The same numbers at every run. */
-function randomNumbers(seed) {
-  let state = seed;
-  return (below) => {
-    state = (Math.imul(state, 1_664_525) + 1_013_904_223) >>> 0;
-    return Math.floor((state / 2 ** 32) * below);
-  };
-}
 
 function generated(count) {
   const random = randomNumbers(7);

@@ -5,7 +5,7 @@ import { Writable } from 'node:stream';
 import test from 'ava';
 
 import { openPair } from './helpers/clients.mjs';
-import { implementation } from './helpers/impl.mjs';
+import { implementation, isReference } from './helpers/impl.mjs';
 
 const { PerMessageDeflate, Sender } = implementation;
 
@@ -108,4 +108,23 @@ test('a frame made once goes to every connection', async (t) => {
     ws._sender.sendFrame(frame, resolve);
   });
   t.deepEqual(await message, [Buffer.from('to all'), false]);
+});
+
+// In ws the last one is not called.
+(isReference ? test.skip : test)('a Blob that cannot be read fails what waits for it, and what comes later', async (t) => {
+  const sender = new Sender(sink().socket);
+  const failed = new Error('unreadable');
+  const log = [];
+  const blob = Object.assign(new Blob(['a']), { arrayBuffer: () => Promise.reject(failed) });
+  const isOver = new Promise((resolve) => {
+    sender.onerror = resolve;
+  });
+  const options = { binary: true, fin: true };
+  sender.send(blob, options, (error) => log.push(error));
+  sender.send('b', options, (error) => log.push(error));
+  t.is(await isOver, failed);
+  await new Promise((resolve) => {
+    sender.send('c', options, (error) => resolve(log.push(error.code)));
+  });
+  t.deepEqual(log, [failed, failed, 'ERR_STREAM_DESTROYED']);
 });

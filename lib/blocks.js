@@ -56,9 +56,15 @@ function borrow(bytes) {
   return null;
 }
 
-/** @param {Buffer} block */
-function giveBack(block) {
-  kinds.find((kind) => kind.bytes === block.length)?.free.push(block);
+/**
+ * @param {Buffer} block Given back once: two frames would have it otherwise
+ * @param {boolean} isWritten Whether it can be lent again: of a write that failed, the stream may still have it
+ */
+function giveBack(block, isWritten) {
+  const kind = kinds.find(({ bytes }) => bytes === block.length);
+  if (kind === undefined) return;
+  if (isWritten) kind.free.push(block);
+  else kind.count--;
 }
 
 module.exports = { borrow, giveBack, isDone, isUnchanged };

@@ -5,6 +5,7 @@ const { list } = require('./clients');
 const {
   CLOSING,
   EMPTY_BUFFER,
+  GONE,
   IN_BINARY,
   IN_CLOSE,
   IN_CLOSED,
@@ -48,8 +49,6 @@ const ERROR_EMITTED = 0x400;
 /** Sends wait for a Blob that is being read. */
 const SENDS_WAIT = 0x800;
 const CLIENT = 0x1000;
-/** The socket is gone; 'close' may still wait for resume(). */
-const GONE = 0x2000;
 /** As PAUSED, for a stream: what comes out of it is delivered all the same, as in ws. */
 const STREAM_PAUSED = 0x8000;
 /** The peer has ended its side, which is told later. */
@@ -348,6 +347,7 @@ function onClosed(ws, tag) {
     if (ws._readyState !== OPEN) ws._bits &= ~PAUSED;
     ws._ensureExtra().held.push(tag, EMPTY_BUFFER);
     if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
+    if ((ws._bits & STREAM) === 0) abandonSends(ws);
   } else {
     finish(ws);
   }

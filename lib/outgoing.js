@@ -8,6 +8,7 @@ const {
   OUT_FLAG_FIN,
   OUT_FLAG_WANT_SENT,
   FastBuffer,
+  GONE,
   NO_SLOT,
   OUT_BINARY,
   OUT_TEXT,
@@ -205,6 +206,10 @@ function post(ws, tag, data, callback) {
  * @param {Function} callback Of a send that is marked with WANT_SENT
  */
 function addCallback(ws, callback) {
+  if ((ws._bits & GONE) !== 0) {
+    process.nextTick(callback, streamDestroyed());
+    return;
+  }
   const extra = ws._ensureExtra();
   if (extra.callbacks === null) extra.callbacks = [callback];
   else extra.callbacks.push(callback);
@@ -282,6 +287,7 @@ module.exports = {
   abandonSends,
   addCallback,
   byteLength,
+  callAll,
   closeReason,
   command,
   controlPayload,

@@ -3,6 +3,7 @@
 const { isUint8Array } = require('node:util').types;
 
 const { EMPTY_BUFFER, FastBuffer } = require('./constants');
+const { streamDestroyed } = require('./errors');
 const { maskKey } = require('./mask-key');
 const outgoing = require('./outgoing');
 
@@ -42,6 +43,8 @@ class Sender {
     /** What waits for a Blob or the compression before it. @type {{ size: number, send: (error?: Error) => void }[]} */
     this._queue = [];
     this._isBusy = false;
+    /** Whether something could not be sent: nothing behind it is. */
+    this._isOver = false;
     /** @type {(error: Error) => void} */
     this.onerror = () => {};
   }
@@ -168,6 +171,10 @@ class Sender {
       else if (compress) this._deflate(data, frame, callback);
       else this.sendFrame(makeFrame(data, frame), callback);
     };
+    if (this._isOver) {
+      process.nextTick(send, streamDestroyed());
+      return;
+    }
     if (!this._isBusy) {
       send(undefined);
       return;
@@ -248,8 +255,9 @@ class Sender {
    * @param {any} callback Of the send that failed; what waits behind it fails too
    */
   _abandon(error, callback) {
-    callback?.(error);
-    for (const { send } of this._queue) send(error);
+    this._isOver = true;
+    const sends = this._queue.splice(0).map(({ send }) => send);
+    outgoing.callAll(callback ? [callback, ...sends] : sends, 0, error);
   }
 }
 

@@ -1,25 +1,24 @@
 'use strict';
 
 const {
-  CLOSING,
   CONNECTING,
   FastBuffer,
   OPEN,
   OUT_CLOSE,
-  OUT_END,
   OUT_FLAG_WANT_SENT,
   OUT_WRITE,
   READY_STATES,
   STREAM,
 } = require('./constants');
 const { streamDestroyed } = require('./errors');
-const { CLIENT, CLOSE_SENT, ERROR_EMITTED, GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
+const { CLIENT, CLOSE_SENT, GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
 const outbox = require('./outbox');
 const outgoing = require('./outgoing');
 const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
 const { PreparedMessage } = require('./prepared');
+const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting-sends');
 
-const { MASK_FLIPPED, command, post } = outgoing;
+const { MASK_FLIPPED, post } = outgoing;
 
 /**
  * `ping()` and `pong()`.
@@ -92,15 +91,10 @@ function sendInTurn(ws, tag, data, callback, isControl) {
     send(undefined);
     return;
   }
-  const extra = ws._ensureExtra();
   const size = bytes === null ? data.size : bytes.length;
   // The caller may use its memory again.
   if (bytes !== null && bytes.buffer === (data?.buffer ?? data)) bytes = outgoing.copyOf(bytes);
-  extra.lateBytes += size;
-  sendLater(ws, (error) => {
-    if (error === undefined) extra.lateBytes -= size;
-    send(error);
-  });
+  sendLater(ws, size, send);
 }
 
 /**
@@ -113,7 +107,7 @@ function sendPrepared(ws, message, callback) {
     PreparedMessage.post(message, ws, callback);
     return;
   }
-  sendLater(ws, (/** @type {Error | undefined} */ error) => {
+  sendLater(ws, message.length, (error) => {
     if (error === undefined) PreparedMessage.post(message, ws, callback);
     else if (typeof callback === 'function') callback(error);
   });
@@ -144,7 +138,7 @@ function sendClosed(ws, data, callback) {
  */
 function postClose(ws, code, reason) {
   if ((ws._bits & SENDS_WAIT) === 0) closeNow(ws, code, reason);
-  else sendLater(ws, (error) => error === undefined && closeNow(ws, code, reason));
+  else sendLater(ws, 0, (error) => error === undefined && closeNow(ws, code, reason));
 }
 
 /**
@@ -172,76 +166,21 @@ function closeNow(ws, code, reason) {
  * @param {any} callback
  */
 function sendBlob(ws, tag, blob, callback) {
-  const extra = ws._ensureExtra();
   const { size } = blob;
-  ws._bits |= SENDS_WAIT;
-  extra.lateBytes += size;
+  expect(ws, size);
   blob.arrayBuffer().then(
     (bytes) => {
       if ((ws._bits & (GONE | TERMINATED)) !== 0 || ws._extra.stream?.socket.destroyed) {
         const error = new Error('The socket was closed while the blob was being read');
-        process.nextTick(abandon, extra, callback, error);
+        process.nextTick(abandon, ws, size, callback, error);
         return;
       }
-      extra.lateBytes -= size;
-      ws._bits &= ~SENDS_WAIT;
-      post(ws, tag, new FastBuffer(bytes), callback);
+      arrived(ws, size);
+      attempt(ws, size, callback, () => post(ws, tag, new FastBuffer(bytes), callback));
       sendWaiting(ws);
     },
-    (error) => process.nextTick(unreadable, ws, callback, error),
+    (error) => process.nextTick(giveUp, ws, size, callback, error),
   );
-}
-
-/**
- * @param {any} ws
- * @param {(error?: Error) => void} send Sends now; gets an error instead when it never will be
- */
-function sendLater(ws, send) {
-  const extra = ws._ensureExtra();
-  if (extra.waiting === null) extra.waiting = [];
-  extra.waiting.push(send);
-}
-
-/** @param {any} ws */
-function sendWaiting(ws) {
-  const { waiting } = ws._ensureExtra();
-  if (waiting === null) return;
-  let next = 0;
-  try {
-    while (next < waiting.length && (ws._bits & SENDS_WAIT) === 0) waiting[next++]();
-  } finally {
-    waiting.splice(0, next);
-  }
-}
-
-/**
- * @param {any} extra
- * @param {any} callback
- * @param {Error} error
- */
-function abandon(extra, callback, error) {
-  if (typeof callback === 'function') callback(error);
-  for (const send of extra.waiting === null ? [] : extra.waiting.splice(0)) send(error);
-}
-
-/**
- * The Blob could not be read: the connection cannot go on in order.
- *
- * @param {any} ws
- * @param {any} callback
- * @param {Error} error
- */
-function unreadable(ws, callback, error) {
-  abandon(ws._ensureExtra(), callback, error);
-  if ((ws._bits & GONE) !== 0) return;
-  if (ws._readyState === OPEN) {
-    ws._readyState = CLOSING;
-    ws._extra.stream?.startCloseTimer();
-  }
-  command(ws, OUT_END);
-  if ((ws._bits & ERROR_EMITTED) !== 0) return;
-  ws._bits |= ERROR_EMITTED;
-  ws.emit('error', error);
 }
 
 /**
@@ -273,12 +212,10 @@ function sendFrame(ws, list, callback) {
 }
 
 module.exports = {
-  abandon,
   masking,
   postClose,
   sendClosed,
   sendControl,
   sendFrame,
   sendInTurn,
-  sendWaiting,
 };

@@ -57,12 +57,16 @@ class Cork {
    */
   write(data, callback, block) {
     if (this.holdsBack) this.putIn(callback !== undefined);
-    if (!block) {
-      this.socket.write(data, callback);
+    if (!block && callback === undefined) {
+      this.socket.write(data);
       return;
     }
+    let isCalled = false;
     this.socket.write(data, (/** @type {any} */ error) => {
-      giveBack(block);
+      // A write that is made in the callback of one that failed: Node says that it failed too, and then how it went.
+      if (isCalled) return;
+      isCalled = true;
+      if (block) giveBack(block, !error);
       callback?.(error);
     });
   }

@@ -1,10 +1,9 @@
 'use strict';
 
 const { OUT_BINARY, OUT_TEXT } = require('./constants');
-const { SENDS_WAIT } = require('./inbound');
 const { copyOf } = require('./outgoing');
-const { abandon, sendWaiting } = require('./sends');
 const { endTurn } = require('./stream-engine');
+const { abandon, arrived, expect, sendWaiting } = require('./waiting-sends');
 
 /** Bytes that are compressed in one turn of the event loop, and of one message before the others get theirs. */
 const TURN_BYTES = 256 * 1024;
@@ -82,8 +81,7 @@ class Job {
     this.bytes = bytes;
     this.callback = callback;
     this.next = 0;
-    connection.ws._ensureExtra().lateBytes += bytes.length;
-    connection.ws._bits |= SENDS_WAIT;
+    expect(connection.ws, bytes.length);
     jobs.add(this);
     process.nextTick(advance, this);
   }
@@ -105,8 +103,7 @@ class Job {
     if (!isLast) return;
     const { ws } = connection;
     this.end();
-    ws._extra.lateBytes -= bytes.length;
-    ws._bits &= ~SENDS_WAIT;
+    arrived(ws, bytes.length);
     connection.isCompressing = true;
     try {
       connection.postPayload(tag, length, callback);
@@ -120,7 +117,7 @@ class Job {
   abandon() {
     this.end();
     const error = new Error('The socket was closed while data was being compressed');
-    abandon(this.connection.ws._extra, this.callback, error);
+    abandon(this.connection.ws, this.bytes.length, this.callback, error);
   }
 
   end() {

@@ -131,7 +131,8 @@ class WebSocket extends Emitter {
   get bufferedAmount() {
     const late = this._extra === null ? 0 : this._extra.lateBytes;
     const stream = this._extra === null ? null : this._extra.stream;
-    if (stream !== null) return stream.socket._writableState.length + late;
+    // Node takes a write that fails in the callback of another that failed off twice.
+    if (stream !== null) return Math.max(stream.socket._writableState.length, 0) + late;
     if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
     const taken = reactor.bytesTaken(this);
     return taken < 0 || taken > this._accepted ? late : this._accepted - taken + late;
