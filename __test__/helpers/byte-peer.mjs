@@ -17,8 +17,9 @@ export class BytePeer {
 
   /** A peer of the server at the port of an address. */
   static async connect(t, { port }, { secure = false } = {}) {
-    const where = { port, host: '127.0.0.1', noDelay: true, allowHalfOpen: true };
+    const where = { port, host: '127.0.0.1', allowHalfOpen: true };
     const socket = secure ? tls.connect({ ...where, ca: cert, servername: 'localhost' }) : net.connect(where);
+    socket.setNoDelay(true);
     t.teardown(() => socket.destroy());
     await once(socket, secure ? 'secureConnect' : 'connect');
     return new BytePeer(socket);

@@ -1,0 +1,7 @@
+// What is received, byte for byte, by a reactor without a thread. Over TLS there is none.
+import test from 'ava';
+
+import { bytesIn } from './helpers/bytes-in.mjs';
+import { isReference } from './helpers/impl.mjs';
+
+bytesIn(isReference ? test.skip : test.serial, { ways: ['port', 'server'], reactors: 0 });
