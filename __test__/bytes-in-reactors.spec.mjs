@@ -2,6 +2,13 @@
 import test from 'ava';
 
 import { bytesIn } from './helpers/bytes-in.mjs';
+import { COMPRESSION } from './helpers/bytes-world.mjs';
 import { isReference } from './helpers/impl.mjs';
 
-bytesIn(isReference ? test.skip : test.serial, { ways: ['port', 'server'], reactors: 2 });
+const { plain, context } = COMPRESSION;
+
+bytesIn(isReference ? test.skip : test.serial, {
+  ways: ['port', 'server'],
+  compressions: { plain, context },
+  reactors: 2,
+});

@@ -2,6 +2,13 @@
 import test from 'ava';
 
 import { bytesOut } from './helpers/bytes-out.mjs';
+import { COMPRESSION } from './helpers/bytes-world.mjs';
 import { isReference } from './helpers/impl.mjs';
 
-bytesOut(isReference ? test.skip : test.serial, { ways: ['port', 'server'], reactors: 2 });
+const { plain, context } = COMPRESSION;
+
+bytesOut(isReference ? test.skip : test.serial, {
+  ways: ['port', 'server'],
+  compressions: { plain, context },
+  reactors: 2,
+});

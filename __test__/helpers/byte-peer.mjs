@@ -6,6 +6,9 @@ import tls from 'node:tls';
 import { cert } from './certificate.mjs';
 import { upgradeRequest } from './raw-client.mjs';
 
+/** How long a test waits for what must come. */
+const PATIENCE_MS = 20_000;
+
 const LENGTH_16 = 126;
 const LENGTH_64 = 127;
 
@@ -93,8 +96,9 @@ export class BytePeer {
   async #until(isDone) {
     while (!isDone()) {
       if (this.#isEnded) throw new Error(`the other side ended, and left ${this.#length} bytes`);
-      await new Promise((resolve) => {
-        this.#wake = resolve;
+      await new Promise((resolve, reject) => {
+        const timer = setTimeout(() => reject(new Error(`nothing behind ${this.#length} bytes`)), PATIENCE_MS);
+        this.#wake = () => resolve(clearTimeout(timer));
       });
     }
   }

@@ -113,3 +113,12 @@ export class Messages {
 export async function untilSent(...sockets) {
   while (sockets.some((ws) => ws.bufferedAmount > 0)) await new Promise(setImmediate);
 }
+
+/** What is promised; where it fails, the error says of what that was. */
+export async function named(title, promise) {
+  try {
+    return await promise;
+  } catch (error) {
+    throw new Error(title, { cause: error });
+  }
+}

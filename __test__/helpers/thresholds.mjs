@@ -38,3 +38,9 @@ export const KNOWN = [125, 2 << 10, 4 << 10, 16 << 10, 64 << 10, 320 << 10, 1 <<
 export const SIZES = [
   ...new Set([0, 1, 65_535, 65_536, LONGEST, ...constants().flatMap((value) => [value - 1, value, value + 1])]),
 ].sort((a, b) => a - b);
+
+/** Those of which all may be sent in one go; they end in many arenas, batches and turns. */
+export const AT_ONCE = SIZES.filter((size) => size <= 400_000);
+
+/** Those to be compressed, of which the longest take long. */
+export const COMPRESSED = [...AT_ONCE, 1 << 20];
