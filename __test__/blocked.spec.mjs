@@ -16,8 +16,10 @@ import { upgradeRequest } from './helpers/raw-client.mjs';
 const BLOCKED_MS = 1500;
 const PONGS = 20;
 const MIB = 2 ** 20;
-/** What may wait for JavaScript: 64 MiB of all connections together, 16 KiB of each beyond that. */
-const bound = (connections) => 64 * MIB + connections * 16 * 1024;
+/** What unfinished messages may take in `blockable.mjs`: its budget, a quarter of it and a message. */
+const UNFINISHED = 16 * 1.25 * MIB + MIB;
+/** What may wait for JavaScript: 64 MiB of all connections together, 16 KiB of each beyond that; and what is not complete. */
+const bound = (connections) => 64 * MIB + connections * 16 * 1024 + UNFINISHED;
 /** Sockets, batches that are being filled, and what the allocator keeps: found to be 5 to 15 MiB. */
 const OVERHEAD = 32 * MIB;
 

@@ -69,6 +69,8 @@ pub struct Batch {
     pub credits: Vec<Credit>,
     /// Sum of the lengths of `large`.
     large_bytes: usize,
+    /// Bytes of records about connections that open or ask to, with their payloads.
+    openings: usize,
     /// What this batch adds to the inbox's weight while it is out.
     pub(super) charged: usize,
 }
@@ -89,6 +91,7 @@ impl Batch {
             large: Vec::new(),
             credits: Vec::new(),
             large_bytes: 0,
+            openings: 0,
             charged: 0,
         }
     }
@@ -159,6 +162,17 @@ impl Batch {
         self.push(Record::new(slot, kind, flags | IN_FLAG_OWNED, aux, index, length));
     }
 
+    /// Appends, as [`push_copy`](Self::push_copy), a record about a connection that opens or asks to.
+    pub fn push_opening(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
+        self.push_copy(slot, kind, flags, aux, payload);
+        self.openings += size_of::<Record>() + payload.len();
+    }
+
+    /// Bytes of what [`push_opening`](Self::push_opening) has appended.
+    pub fn openings(&self) -> usize {
+        self.openings
+    }
+
     /// Notes that a connection was charged for `records` records with `bytes` bytes; adds up what follows directly.
     pub fn charge(&mut self, slot: u32, generation: u32, bytes: u32, records: u32) {
         match self.credits.last_mut() {
@@ -199,6 +213,7 @@ impl Batch {
         self.used = 0;
         self.records.clear();
         self.credits.clear();
+        self.openings = 0;
         self.charged = 0;
         self.clear_large();
     }
@@ -234,6 +249,7 @@ impl Batch {
         self.records.extend(other.records.drain(..).map(|record| record.shifted(bytes, large)));
         self.large.append(&mut other.large);
         self.large_bytes += other.large_bytes;
+        self.openings += other.openings;
         self.credits.append(&mut other.credits);
         other.clear();
     }

@@ -33,6 +33,8 @@ struct State {
     lent: Vec<Room>,
     /// Own rooms that no batch has at the moment.
     own: Vec<Room>,
+    /// Sum of the `openings` of batches that were published and not given back.
+    openings: usize,
 }
 
 impl Inbox {
@@ -61,6 +63,7 @@ impl Inbox {
         // A batch on its own keeps its whole room busy. Appended, it goes to room that counts already.
         let weight = if room { batch.added_weight() } else { batch.footprint() };
         self.weight.fetch_add(weight, Ordering::Relaxed);
+        state.openings += batch.openings();
         let youngest = if room { state.ready.pop_back() } else { None };
         let empty = if let Some(mut youngest) = youngest {
             // Copied without the lock. Should the consumer look now and find nothing, the ring below calls it again.
@@ -115,6 +118,7 @@ impl Inbox {
         let room = mem::take(&mut batch.bytes);
         let mut state = self.lock();
         self.weight.fetch_sub(batch.charged, Ordering::Relaxed);
+        state.openings -= batch.openings();
         let spare = match room {
             Room::Lent(_) => {
                 state.lent.push(room);
@@ -143,6 +147,11 @@ impl Inbox {
     /// Bytes of memory that batches published and not yet given back keep busy.
     pub fn weight(&self) -> usize {
         self.weight.load(Ordering::Relaxed)
+    }
+
+    /// Of those, the bytes of records about connections that open or ask to.
+    pub fn openings(&self) -> usize {
+        self.lock().openings
     }
 
     /// Reactor: whether the next [`give_back`](Self::give_back) is to wake it, because it stopped reading.

@@ -48,8 +48,9 @@ impl<C: Consumer> Reactor<C> {
     }
 
     pub(super) fn accept(&mut self, id: u32) {
-        // Connections that come and go leave records behind that no mark of their own limits.
-        let (budget, pause) = match self.consumer.is_pressed(self.work.unfinished.bytes()) {
+        // What they send is held back elsewhere; that they came and went is not.
+        let openings = self.consumer.openings();
+        let (budget, pause) = match openings > self.config.total_mark / config::OPENINGS_PART {
             true => (0, config::PRESSED_ACCEPT),
             false => (config::ACCEPT_BUDGET, Duration::ZERO),
         };

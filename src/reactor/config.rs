@@ -69,10 +69,10 @@ pub struct ReactorConfig {
     pub spin: Spin,
     /// Inbound bytes of one connection that its consumer has not taken yet; above it the socket is not read. Default: 1 MiB.
     pub connection_mark: usize,
-    /// The same for all connections together, with the memory that carries it and with unfinished messages. Above it only
-    /// connections below [`SMALL_ALLOWANCE`] are read, so that a quiet peer's ping is still answered, and no new ones are
-    /// accepted. Of pings and pongs alone 64 KiB may wait, out of a sixteenth of this that all have in common. Unfinished
-    /// messages count only while the consumer has something to take, which is what lifts the pressure. Default: 64 MiB.
+    /// The same for all connections together, with the memory that carries it. Above it only connections below their
+    /// share of half of it are read, at most [`SMALL_ALLOWANCE`], so that a quiet peer's ping is still answered; others
+    /// go on in turn when it has fallen below. Of pings and pongs alone 64 KiB may wait, out of a sixteenth of this that
+    /// all have in common. Default: 64 MiB.
     pub total_mark: usize,
     /// Bytes that unfinished messages of all connections may take together; above it those who keep [`SMALL_ALLOWANCE`] of
     /// one wait for each other, see `unfinished.rs`. Default: 256 MiB.
@@ -142,9 +142,14 @@ pub(super) const READ_BUDGET: usize = 128 << 10;
 pub(super) const MODEST: usize = 32 << 10;
 /// Bytes read from all connections before commands, timers and the consumer get theirs: what stays in a core's L2 cache.
 pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
+/// So many of those who waited for room go on in a turn: about as many as a turn reads a little of.
+pub(super) const SERVED_AT_ONCE: usize = 64;
 /// What is left of an allowance is not read when it is less than this: a read that brings little costs as much. 1 KiB.
 pub(super) const SMALLEST_READ: usize = 1 << 10;
-/// How long accepting pauses when the consumer has too much undrained.
+/// Nothing is accepted while more than such a part of the total mark waits to be taken about connections that opened: their
+/// requests, which nothing else limits.
+pub(super) const OPENINGS_PART: usize = 8;
+/// How long accepting pauses then.
 pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
 /// What prolongs the turn of an unfinished message above the mark by a second: 64 KiB.
 pub(super) const TURN_RATE: u64 = 64 << 10;

@@ -15,6 +15,7 @@ use crate::engine::{Engine, FrameKind};
 use super::config::ListenerConfig;
 use super::deferred::Deferred;
 use super::outgoing::{Flushed, Outgoing, Pool};
+use super::starved::Lack;
 use super::timers::Deadline;
 use super::wishes::Wishes;
 
@@ -43,8 +44,10 @@ pub(super) struct Connection {
     pub(super) greedy: bool,
     /// The consumer does not want to be given more.
     pub(super) paused: bool,
-    /// Not read because the consumer has too much undrained; on the list of those.
-    pub(super) starved: bool,
+    /// Why it is not read, although it would be.
+    pub(super) starved: Option<Lack>,
+    /// On the list of those who wait until all connections together have less undrained.
+    pub(super) listed: bool,
     /// The peer has ended its side.
     pub(super) ended: bool,
     /// An event said that the peer has ended its side; what was received before may not have been read.
@@ -144,7 +147,8 @@ impl Connection {
             queued: false,
             greedy: false,
             paused: false,
-            starved: false,
+            starved: None,
+            listed: false,
             ended: false,
             hung_up: false,
             urgent: false,

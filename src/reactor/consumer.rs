@@ -83,9 +83,10 @@ pub trait Consumer {
     fn on_turn_end(&mut self);
     /// What has been taken since the last call (flow control).
     fn reclaim(&mut self, release: &mut dyn FnMut(Credit));
-    /// Whether all connections together have left too much undrained; `unfinished` are the bytes of messages that have
-    /// not come to their end.
-    fn is_pressed(&self, unfinished: usize) -> bool;
+    /// Whether all connections together have left too much undrained.
+    fn is_pressed(&self) -> bool;
+    /// Bytes of what waits to be drained about connections that open or ask to.
+    fn openings(&self) -> usize;
     /// Whether some sockets are not read until `reclaim` gives credit.
     fn set_starving(&mut self, starving: bool);
 }

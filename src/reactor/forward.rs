@@ -184,7 +184,7 @@ impl Forward {
         self.link.gauges.set_given(slot, session.connection.received);
         // Adopted sockets open without a read, which would have seen to it.
         self.make_room();
-        self.batch.push_copy(slot, kind, flags, aux, &payload);
+        self.batch.push_opening(slot, kind, flags, aux, &payload);
     }
 }
 
@@ -349,10 +349,12 @@ impl Consumer for Forward {
         self.link.inbox.reclaim(release);
     }
 
-    fn is_pressed(&self, unfinished: usize) -> bool {
-        let waiting = self.link.inbox.weight() + self.batch.weight();
-        // With nothing to drain, pressure would never end.
-        waiting > 0 && waiting + unfinished > self.total_mark
+    fn is_pressed(&self) -> bool {
+        self.link.inbox.weight() + self.batch.weight() > self.total_mark
+    }
+
+    fn openings(&self) -> usize {
+        self.link.inbox.openings() + self.batch.openings()
     }
 
     fn set_starving(&mut self, starving: bool) {

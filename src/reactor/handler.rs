@@ -197,8 +197,12 @@ impl<H: Handler> Consumer for Local<H> {
 
     fn reclaim(&mut self, _release: &mut dyn FnMut(Credit)) {}
 
-    fn is_pressed(&self, _unfinished: usize) -> bool {
+    fn is_pressed(&self) -> bool {
         false
+    }
+
+    fn openings(&self) -> usize {
+        0
     }
 
     fn set_starving(&mut self, _starving: bool) {}

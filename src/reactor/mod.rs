@@ -40,6 +40,7 @@ mod session;
 mod silence;
 mod socket;
 mod spin;
+mod starved;
 #[cfg(test)]
 mod tests;
 mod timers;
@@ -86,6 +87,7 @@ use remains::Remains;
 use serving::Asked;
 use session::Work;
 pub use spin::Spinner;
+use starved::Starved;
 use timers::Timers;
 use unfinished::Unfinished;
 use unwritten::Unwritten;
@@ -105,7 +107,6 @@ pub struct Reactor<C: Consumer> {
     asked: Asked,
     work: Work,
     spinner: Spinner,
-    starving: bool,
     stopping: bool,
     /// Bytes that may still be read in this turn.
     turn_budget: usize,
@@ -147,8 +148,7 @@ impl<C: Consumer> Reactor<C> {
             remains: Remains::default(),
             command_budget: 0,
             ready: Ready::default(),
-            starved: Vec::new(),
-            reserve_used: 0,
+            starved: Starved::default(),
             doomed: Vec::new(),
             unfinished: Unfinished::new(config.unfinished_mark, config.unfinished_patience),
             opened: false,
@@ -167,7 +167,6 @@ impl<C: Consumer> Reactor<C> {
             asked: Asked::default(),
             work,
             spinner: Spinner::new(config.spin),
-            starving: false,
             stopping: false,
             turn_budget: config::TURN_BUDGET,
             reserved: 0,
@@ -330,6 +329,7 @@ impl<C: Consumer> Reactor<C> {
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
         self.seat.left();
         self.work.unfinished.forget(id, connection.engine.buffered());
+        self.work.starved.forget(&mut connection);
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
         if connection.announced {

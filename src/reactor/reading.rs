@@ -2,10 +2,7 @@
 
 use std::io::ErrorKind;
 
-use super::config::{
-    COMPRESSED_READ_SIZE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MODEST, READ_BUDGET, READ_SIZE,
-    SMALL_ALLOWANCE, SMALLEST_READ, TIMER_BUDGET,
-};
+use super::config::{COMPRESSED_READ_SIZE, MODEST, READ_BUDGET, READ_SIZE, TIMER_BUDGET};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -153,45 +150,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Credits that the consumer gave back let starved connections be read again.
-    pub(super) fn reclaim(&mut self) {
-        let connections = &mut self.connections;
-        self.consumer.reclaim(&mut |credit| {
-            let id = ConnectionId { slot: credit.slot, generation: credit.generation };
-            if let Some(connection) = connections.get(id) {
-                connection.held = connection.held.saturating_sub(credit.bytes as usize);
-                connection.holds_data &= connection.held > 0;
-            }
-        });
-        if self.work.reserve_used > 0 && !self.consumer.is_pressed(self.work.unfinished.bytes()) {
-            self.work.reserve_used = 0;
-        }
-        if !self.starving {
-            return;
-        }
-        for slot in std::mem::take(&mut self.work.starved) {
-            if let Some(connection) = self.connections.get_mut(slot)
-                && std::mem::take(&mut connection.starved)
-                && self.allowance(slot).is_some()
-            {
-                self.read_later(slot);
-            }
-        }
-        self.starving = !self.work.starved.is_empty();
-        if !self.starving {
-            self.consumer.set_starving(false);
-        }
-    }
-
-    /// Asks to be woken for the sake of starved connections, before the reactor sleeps. The wish first, then the look:
-    /// credit that came before the wish wakes nobody.
-    pub(super) fn wish_for_credit(&mut self) {
-        if self.starving {
-            self.consumer.set_starving(true);
-            self.reclaim();
-        }
-    }
-
     /// What the timer wheel has to say.
     pub(super) fn on_timers(&mut self) {
         self.work.timers.expire(self.work.now, &mut self.work.expired);
@@ -222,41 +180,6 @@ impl<C: Consumer> Reactor<C> {
             Purpose::Close => session.terminate(),
             Purpose::Silence => on_silence(&mut session),
         }
-    }
-
-    /// How many bytes may be read from the connection now, at most; if none for want of credit, it is put on the list of
-    /// those.
-    fn allowance(&mut self, slot: u32) -> Option<usize> {
-        let pressed = self.consumer.is_pressed(self.work.unfinished.bytes());
-        let crowded = self.work.unfinished.restricts(slot);
-        let connection = self.connections.get_mut(slot)?;
-        if connection.paused || connection.ended || connection.doomed || connection.phase == Phase::Asked {
-            return None;
-        }
-        if pressed || crowded {
-            // What a read brings is not known before: it may not be more than what is left. An unfinished message counts
-            // too, for all of them together are why memory runs out when each is large.
-            let held = if pressed { connection.held } else { 0 };
-            let kept = held + connection.engine.buffered();
-            let left = SMALL_ALLOWANCE.saturating_sub(kept);
-            if left >= SMALLEST_READ && (pressed || connection.held < self.config.connection_mark) {
-                return Some(left);
-            }
-            // Who does no more than ping is not why memory runs out, as long as it is little at a time.
-            let reserve = self.config.total_mark / CONTROL_RESERVE;
-            let only_pings = !connection.holds_data && connection.engine.buffered() == 0;
-            if only_pings && connection.held < CONTROL_ALLOWANCE && self.work.reserve_used < reserve {
-                return Some(SMALLEST_READ);
-            }
-        } else if connection.held < self.config.connection_mark {
-            return Some(usize::MAX);
-        }
-        if !connection.starved {
-            connection.starved = true;
-            self.work.starved.push(slot);
-            self.starving = true;
-        }
-        None
     }
 
     pub(super) fn read_later(&mut self, slot: u32) {

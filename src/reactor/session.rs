@@ -21,6 +21,7 @@ use super::outgoing::Pool;
 use super::ready::Ready;
 use super::remains::Remains;
 use super::socket;
+use super::starved::Starved;
 use super::timers::Timers;
 use super::unfinished::Unfinished;
 use super::unwritten::Unwritten;
@@ -44,10 +45,8 @@ pub(super) struct Work {
     pub(super) command_budget: usize,
     /// Connections that wait to be read.
     pub(super) ready: Ready,
-    /// Connections that are not read for want of credit.
-    pub(super) starved: Vec<u32>,
-    /// What pings and pongs have taken of their reserve since there was no pressure.
-    pub(super) reserve_used: usize,
+    /// Connections that are not read because they, or all together, have too much undrained.
+    pub(super) starved: Starved,
     /// Connections to be closed at the end of this step.
     pub(super) doomed: Vec<u32>,
     /// Unfinished frames and messages of all connections.
@@ -227,15 +226,20 @@ impl Session<'_> {
 
     /// Inbound bytes that the consumer has yet to take; above the mark the socket is not read.
     pub fn hold(&mut self, bytes: usize) {
-        self.connection.held += bytes;
+        self.add_held(bytes);
         self.connection.holds_data = true;
     }
 
     /// The same, of a ping or pong.
     pub fn hold_control(&mut self, bytes: usize) {
         if !self.connection.holds_data && self.connection.held > SMALL_ALLOWANCE {
-            self.work.reserve_used += bytes;
+            self.work.starved.reserve_used += bytes;
         }
+        self.add_held(bytes);
+    }
+
+    fn add_held(&mut self, bytes: usize) {
+        self.work.starved.holders += usize::from(self.connection.held == 0 && bytes > 0);
         self.connection.held += bytes;
     }
 

@@ -5,16 +5,18 @@
 //! but for one message, and all of them are completed in turn. While others wait, a peer that leaves its message lying, or that
 //! brings little when it is its turn, loses it: its connection is closed with 1013.
 
+use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
 use crate::engine::ErrorKind;
 
 use super::Reactor;
-use super::config::{SMALL_ALLOWANCE, SMALLEST_READ, TURN_LIMIT, TURN_RATE};
+use super::config::{SERVED_AT_ONCE, SMALL_ALLOWANCE, SMALLEST_READ, TURN_LIMIT, TURN_RATE};
 use super::connection::Connection;
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::frames::finish_if_complete;
+use super::starved::Lack;
 
 /// Turns at a time: they end one by one, so one that comes to nothing must not hold all others up.
 const TURNS: usize = 64;
@@ -32,13 +34,22 @@ pub(super) struct Unfinished {
     bytes: usize,
     mark: usize,
     patience: Duration,
-    /// Connections with a heavy one, the oldest message first.
-    heavy: Vec<Heavy>,
+    /// Connections with a heavy one, by its age.
+    heavy: BTreeMap<Age, Heavy>,
+    /// The ages of those, by slot.
+    ages: HashMap<u32, Age>,
+    /// How many there have been.
+    count: u64,
+    /// Those of `heavy` that wait for their turn.
+    waiting: BTreeSet<Age>,
     /// Who may go on above the mark, those who were there first in front. At most `TURNS`.
     turns: Vec<Turn>,
     /// When to look again whose message is left lying, while others wait.
     look_at: Option<Instant>,
 }
+
+/// Of two messages the older one has the lower.
+type Age = u64;
 
 struct Heavy {
     id: ConnectionId,
@@ -56,10 +67,21 @@ struct Turn {
 
 impl Unfinished {
     pub(super) fn new(mark: usize, patience: Duration) -> Self {
-        Self { bytes: 0, mark, patience, heavy: Vec::new(), turns: Vec::new(), look_at: None }
+        Self {
+            bytes: 0,
+            mark,
+            patience,
+            heavy: BTreeMap::new(),
+            ages: HashMap::new(),
+            count: 0,
+            waiting: BTreeSet::new(),
+            turns: Vec::new(),
+            look_at: None,
+        }
     }
 
     /// What they take together.
+    #[cfg(test)]
     pub(super) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -72,9 +94,14 @@ impl Unfinished {
 
     #[cold]
     fn has_turn(&self, slot: u32) -> bool {
+        self.turns_now().iter().any(|turn| turn.id.slot == slot)
+    }
+
+    /// Those whose turn it is.
+    fn turns_now(&self) -> &[Turn] {
         let top = self.mark.saturating_add(self.mark / 4);
         let count = if self.bytes > top { 1 } else { TURNS };
-        self.turns.iter().take(count).any(|turn| turn.id.slot == slot)
+        self.turns.get(..count.min(self.turns.len())).unwrap_or_default()
     }
 
     /// When the reactor is to turn next for their sake.
@@ -97,7 +124,7 @@ impl Unfinished {
             self.remove(id);
         }
         if is && (another || !was) {
-            self.heavy.push(Heavy { id, since: now, received });
+            self.add(Heavy { id, since: now, received });
         }
     }
 
@@ -110,12 +137,43 @@ impl Unfinished {
     }
 
     #[cold]
+    fn add(&mut self, heavy: Heavy) {
+        self.count += 1;
+        self.ages.insert(heavy.id.slot, self.count);
+        self.heavy.insert(self.count, heavy);
+    }
+
+    #[cold]
     fn remove(&mut self, id: ConnectionId) {
-        // From the end: it is the young ones that come and go.
-        if let Some(at) = self.heavy.iter().rposition(|heavy| heavy.id == id) {
-            self.heavy.remove(at);
+        if let Some(age) = self.ages.remove(&id.slot) {
+            self.heavy.remove(&age);
+            self.waiting.remove(&age);
         }
         self.turns.retain(|turn| turn.id != id);
+    }
+
+    /// The connection, whose message is heavy, is not read until it is its turn.
+    pub(super) fn wait(&mut self, slot: u32) {
+        // Who has a turn already waits for those before it.
+        if let Some(&age) = self.ages.get(&slot)
+            && self.turns.iter().all(|turn| turn.id.slot != slot)
+        {
+            self.waiting.insert(age);
+        }
+    }
+
+    /// It is read again, or waits for something else.
+    #[cold]
+    pub(super) fn stop_waiting(&mut self, slot: u32) {
+        if let Some(age) = self.ages.get(&slot) {
+            self.waiting.remove(age);
+        }
+    }
+
+    /// The oldest of those who wait, who wait no more.
+    fn next(&mut self) -> Option<ConnectionId> {
+        let age = self.waiting.pop_first()?;
+        self.heavy.get(&age).map(|heavy| heavy.id)
     }
 
     fn is_crowded(&self) -> bool {
@@ -126,19 +184,11 @@ impl Unfinished {
         self.look_at = None;
         self.turns.iter_mut().for_each(|turn| turn.began = now);
     }
-
-    fn is_due(&self, now: Instant) -> bool {
-        self.turns.is_empty() || self.look_at.is_none_or(|at| at <= now)
-    }
 }
 
 /// What is to be done about those whose messages are heavy.
 #[derive(Default)]
 struct Findings {
-    /// Those who wait for their turn, the oldest message first.
-    waiting: Vec<ConnectionId>,
-    /// Whether somebody waits, for a turn or in it.
-    is_waited_for: bool,
     /// Those whose peers have been silent for longer than our patience.
     silent: Vec<ConnectionId>,
     /// Those who have had their turn for long enough.
@@ -148,22 +198,65 @@ struct Findings {
 impl<C: Consumer> Reactor<C> {
     /// While there is too much: gives some their turn, and closes those who keep others waiting.
     pub(super) fn on_crowd(&mut self) {
+        if !self.work.unfinished.is_crowded() {
+            return self.disperse();
+        }
         let now = self.work.now;
-        let unfinished = &mut self.work.unfinished;
-        if !unfinished.is_crowded() {
-            unfinished.turns.clear();
-        }
         // Nobody waits for another's message; or for all of them, because the consumer has too much that it has not taken.
-        if !unfinished.is_crowded() || !self.starving || self.consumer.is_pressed(unfinished.bytes) {
-            return unfinished.stop_clock(now);
-        }
-        if !unfinished.is_due(now) {
-            return;
-        }
-        let found = self.look_around(now);
-        if !found.is_waited_for {
+        if !self.is_waited_for() || self.consumer.is_pressed() {
             return self.work.unfinished.stop_clock(now);
         }
+        if self.work.unfinished.look_at.is_none_or(|at| at <= now) {
+            self.look_around(now);
+        }
+        self.give_turns(now);
+    }
+
+    /// It is too much no more: those who waited go on, not many more than have their share of a turn.
+    fn disperse(&mut self) {
+        self.work.unfinished.look_at = None;
+        for turn in std::mem::take(&mut self.work.unfinished.turns) {
+            self.on_turn_given(turn.id);
+        }
+        for _ in 0..SERVED_AT_ONCE {
+            let Some(id) = self.work.unfinished.next() else { return };
+            self.on_turn_given(id);
+        }
+    }
+
+    /// The connection may be read, if that is what it has waited for.
+    fn on_turn_given(&mut self, id: ConnectionId) {
+        if self.connections.get(id).is_some_and(|connection| connection.starved == Some(Lack::Turn)) {
+            self.feed_again(id.slot);
+        }
+    }
+
+    /// Whether somebody waits, for a turn or in it.
+    fn is_waited_for(&mut self) -> bool {
+        let Unfinished { waiting, turns, .. } = &self.work.unfinished;
+        let connections = &mut self.connections;
+        let waits = |turn: &Turn| connections.get(turn.id).is_some_and(|c| c.starved == Some(Lack::Turn));
+        !waiting.is_empty() || turns.iter().any(waits)
+    }
+
+    /// Fills the turns with those who wait, and has those read whose turn it is.
+    fn give_turns(&mut self, now: Instant) {
+        while self.work.unfinished.turns.len() < TURNS
+            && let Some(id) = self.work.unfinished.next()
+        {
+            let Some(connection) = self.connections.get(id) else { continue };
+            let turn = Turn { id, began: now, received: connection.received };
+            self.work.unfinished.turns.push(turn);
+        }
+        let ids: Vec<_> = self.work.unfinished.turns_now().iter().map(|turn| turn.id).collect();
+        for id in ids {
+            self.on_turn_given(id);
+        }
+    }
+
+    /// Looks at all of them, now and then.
+    fn look_around(&mut self, now: Instant) {
+        let found = self.find(now);
         for id in found.silent.into_iter().chain(found.over) {
             if self.work.unfinished.is_crowded() {
                 self.close_unfinished(id);
@@ -171,17 +264,12 @@ impl<C: Consumer> Reactor<C> {
         }
         let unfinished = &mut self.work.unfinished;
         unfinished.look_at = Some(now + unfinished.patience / LOOKS);
-        for id in found.waiting.into_iter().take(TURNS - unfinished.turns.len().min(TURNS)) {
-            if let Some(connection) = self.connections.get(id) {
-                unfinished.turns.push(Turn { id, began: now, received: connection.received });
-            }
-        }
     }
 
-    fn look_around(&mut self, now: Instant) -> Findings {
+    fn find(&mut self, now: Instant) -> Findings {
         let mut found = Findings::default();
         let Unfinished { heavy, turns, patience, .. } = &mut self.work.unfinished;
-        for Heavy { id, since, received } in heavy {
+        for Heavy { id, since, received } in heavy.values_mut() {
             let Some(connection) = self.connections.get(*id) else { continue };
             if connection.received != *received {
                 (*since, *received) = (now, connection.received);
@@ -192,13 +280,12 @@ impl<C: Consumer> Reactor<C> {
                 turn.map(|at| turns.remove(at));
                 continue;
             }
-            found.is_waited_for |= connection.starved;
             match turn.and_then(|at| turns.get_mut(at)) {
                 // Above the quarter: it is read when those before it are done.
-                Some(turn) if connection.starved => turn.began = now,
+                Some(turn) if connection.starved.is_some() => turn.began = now,
                 Some(turn) if now >= turn.end(connection, *patience) => found.over.push(*id),
                 Some(_) => {}
-                None if connection.starved => found.waiting.push(*id),
+                None if connection.starved.is_some() => {}
                 None if !connection.readable && now - *since >= *patience => found.silent.push(*id),
                 None => {}
             }

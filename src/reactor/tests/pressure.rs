@@ -10,7 +10,7 @@ use crate::bridge::batch::Record as BatchRecord;
 use crate::bridge::layout::*;
 use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::ReactorConfig;
-use crate::reactor::config::{CONTROL_ALLOWANCE, CONTROL_RESERVE, READ_BUDGET, SMALLEST_READ};
+use crate::reactor::config::{CONTROL_ALLOWANCE, CONTROL_RESERVE, OPENINGS_PART, READ_BUDGET, SMALLEST_READ};
 use crate::reactor::{Forward, Reactor, SMALL_ALLOWANCE};
 
 /// Writes numbered messages of 1000 bytes until more than `least` bytes wait and the server takes no more for a while;
@@ -92,27 +92,75 @@ fn r11_above_the_total_mark_quiet_connections_are_still_read() {
 
 /// One room is more than the mark: what has been opened is not drained, so the reactor is under pressure from then on.
 #[test]
-fn r11_under_pressure_nothing_is_accepted_and_unfinished_messages_stay_small() {
+fn r11_under_pressure_connections_are_accepted_and_unfinished_messages_stay_small() {
     let (js, mut reactor) = forward(ReactorConfig { total_mark: 100_000, ..ReactorConfig::default() });
-    let mut client = Client::connect(js.address);
-    client.write(UPGRADE.as_bytes());
-    let mut turn = || reactor.run_once(Some(Duration::from_millis(10))).unwrap();
-    while js.link.inbox.weight() == 0 {
-        turn();
-    }
-    let mut late = Client::connect(js.address);
-    late.write(UPGRADE.as_bytes());
+    let mut client = open(&js, &mut reactor);
     let message = frame(0x82, Some([1, 2, 3, 4]), &[7; 60_000]);
     client.write(&message);
+    let mut late = open(&js, &mut reactor);
+    late.send("89 81 00000000 'p'");
+    let mut turn = || reactor.run_once(Some(Duration::from_millis(10))).unwrap();
     (0..20).for_each(|_| turn());
+    late.expect("8a 01 'p'");
     let weight = js.link.inbox.weight();
-    assert!(weight < BATCH_BYTES + 1000, "{weight} bytes: neither the late one nor the message is there");
+    assert!(weight < BATCH_BYTES + 2000, "{weight} bytes: the message is not there");
 
-    js.opened(IN_OPEN);
+    assert_eq!(js.records(3).len(), 3, "two opened, and one has pinged");
     let opened = js.link.inbox.weight();
     while js.link.inbox.weight() <= opened {
         turn();
     }
+}
+
+/// What they leave behind when they come and go is limited by itself.
+#[test]
+fn r11_nothing_is_accepted_while_too_much_waits_about_those_that_have_opened() {
+    let (js, mut reactor) = forward(ReactorConfig { total_mark: 20_000, ..ReactorConfig::default() });
+    let mark = 20_000 / OPENINGS_PART;
+    let mut clients: Vec<_> = (0..60).map(|_| Client::connect(js.address)).collect();
+    clients.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
+    let turn = |reactor: &mut Reactor<Forward>| reactor.run_once(Some(Duration::from_millis(10))).unwrap();
+    while js.link.inbox.openings() <= mark {
+        turn(&mut reactor);
+    }
+    // All that were accepted together may be above it together.
+    let late = Client::connect(js.address);
+    let connections = reactor.connections();
+    (0..20).for_each(|_| turn(&mut reactor));
+    assert_eq!(reactor.connections(), connections);
+    give_all_back(&js);
+    assert_eq!(js.link.inbox.openings(), 0);
+    while reactor.connections() == connections {
+        turn(&mut reactor);
+    }
+    drop(late);
+}
+
+/// A connection whose message does not end, however long it is, is no reason to hold others back.
+#[test]
+fn r11_unfinished_messages_do_not_press() {
+    let (js, mut reactor) = forward(ReactorConfig { total_mark: 2 << 20, ..ReactorConfig::default() });
+    let mut holder = open(&js, &mut reactor);
+    let message = frame(0x82, Some([1, 2, 3, 4]), &vec![7; 8 << 20]);
+    let turn = |reactor: &mut Reactor<Forward>| reactor.run_once(Some(Duration::from_millis(10))).unwrap();
+    let mut rest = &message[..message.len() - 1];
+    holder.0.set_nonblocking(true).unwrap();
+    while !rest.is_empty() {
+        rest = &rest[holder.0.write(rest).unwrap_or_default()..];
+        turn(&mut reactor);
+    }
+    // Something waits to be taken all the time.
+    assert!(js.link.inbox.weight() > 0);
+    let mut late = Client::connect(js.address);
+    late.write(UPGRADE.as_bytes());
+    let upload = frame(0x82, Some([1, 2, 3, 4]), &[7; 60_000]);
+    late.write(&upload);
+    while reactor.connections.get_mut(1).is_none_or(|connection| connection.held < 60_000) {
+        turn(&mut reactor);
+    }
+    late.expect_text(client::SWITCHED);
+    let large = js.records(3).into_iter().filter(|record| record.payload == [7; 60_000]).count();
+    assert_eq!(large, 1);
 }
 
 /// Pings until one is not answered; returns how many were.
@@ -123,7 +171,7 @@ fn ping(reactor: &mut Reactor<Forward>, client: &mut Client, slot: u32) -> usize
         loop {
             reactor.run_once(Some(Duration::from_millis(10))).unwrap();
             let connection = reactor.connections.get_mut(slot).expect("open");
-            if connection.starved {
+            if connection.starved.is_some() {
                 return pongs;
             }
             if connection.held > held {
