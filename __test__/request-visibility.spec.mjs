@@ -137,15 +137,6 @@ for (const [title, attach] of [
       for await (const [, request] of on(server, 'connection')) return tell(request);
     },
   ],
-  [
-    'emit of the server itself',
-    (server, tell) => {
-      server.emit = (event, ws, request) => {
-        if (event === 'connection') tell(request);
-        return WebSocketServer.prototype.emit.call(server, event, ws, request);
-      };
-    },
-  ],
 ]) {
   test(`the request is seen through ${title}`, async (t) => {
     const server = await startServer(t);

@@ -4,8 +4,11 @@ const net = require('node:net');
 
 const { become } = require('./adopted-socket');
 const { negotiatedDeflate } = require('./deflate-options');
-const { connectionOptions, reactorOptions } = require('./options');
+const { connectionOptions, reactorOptions, socketOptions } = require('./options');
 const reactor = require('./reactor');
+const { WebSocket } = require('./websocket');
+
+const { setSocket } = WebSocket.prototype;
 
 /** The WebSocket that a socket belongs to. */
 const kWebSocket = Symbol('kWebSocket');
@@ -34,16 +37,16 @@ const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && 
  */
 function attach(ws, socket, head, response, options) {
   socket[kWebSocket] = ws;
+  // Whose own it is gets the socket as it is, with the 101 on its way.
+  if (ws.setSocket !== setSocket) {
+    socket.write(response);
+    ws.setSocket(socket, head, socketOptions(options));
+    return;
+  }
   if (isAdoptable(socket) && !isBomb(ws, socket, head) && adopt(ws, socket, head, Buffer.from(response), options)) return;
   const { attachStream } = require('./stream-attach');
   socket.write(response);
-  attachStream(ws, socket, head, {
-    allowSynchronousEvents: options.allowSynchronousEvents,
-    maxBufferedChunks: options.maxBufferedChunks,
-    maxFragments: options.maxFragments,
-    maxPayload: options.maxPayload,
-    skipUTF8Validation: options.skipUTF8Validation,
-  });
+  attachStream(ws, socket, head, socketOptions(options));
 }
 
 /**

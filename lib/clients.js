@@ -5,15 +5,31 @@ const reactor = require('./reactor');
 /** How many connections of listeners have opened. */
 let opened = 0;
 
+/** The server whose `clients` this package looks at itself. @type {any} */
+let looked = null;
+
 /**
- * A connection of a listener is a client of its server from now on.
+ * A connection is a client of its server from now on.
  *
  * @param {any} server
  * @param {any} ws
  */
 function track(server, ws) {
   ws._order = ++opened;
-  if (server._clients !== null) server._clients.add(ws);
+  clientsOf(server)?.add(ws);
+}
+
+/**
+ * The list that a server has, which may be one that its user has put there, by whatever means.
+ *
+ * @param {any} server
+ * @returns {any} null if nobody has looked at it yet, undefined if there is none
+ */
+function clientsOf(server) {
+  looked = server;
+  const { clients } = server;
+  looked = null;
+  return clients;
 }
 
 /**
@@ -38,7 +54,7 @@ const property = {
 
   /** @this {any} */
   get() {
-    return list(this);
+    return looked === this ? this._clients : list(this);
   },
 
   /** @this {any} @param {any} clients */
@@ -54,8 +70,13 @@ const property = {
  * @param {Set<any> | null} clients null: its connections are in the table
  */
 function trackClients(server, clients) {
+  // A subclass may have an accessor of its own.
+  if ('clients' in server) {
+    server.clients = clients ?? new Set();
+    return;
+  }
   server._clients = clients;
   Object.defineProperty(server, 'clients', property);
 }
 
-module.exports = { list, track, trackClients };
+module.exports = { clientsOf, list, track, trackClients };

@@ -57,9 +57,6 @@ module.exports = {
   STREAM_HEADER: 1024,
   STREAM_WORDS: 1028,
 
-  IN_FLAG_BEFORE_SHOULD_HANDLE: 0x01,
-  IN_FLAG_BAD_EXTENSIONS: 0x02,
-
   // The payload of OPEN and REQUEST: byte offsets.
   OPENED_GENERATION: 0,
   OPENED_LISTENER: 4,
@@ -68,7 +65,7 @@ module.exports = {
   OPENED_FAMILY: 16,
   OPENED_REQUEST_LENGTH: 20,
   OPENED_PROTOCOL_LENGTH: 24,
-  OPENED_EXTENSIONS_LENGTH: 28,
+  OPENED_TAIL_LENGTH: 28,
   OPENED_LOCAL_ADDRESS: 32,
   OPENED_REMOTE_ADDRESS: 48,
   OPENED_REQUEST: 64,
@@ -115,6 +112,8 @@ module.exports = {
   NO_STATUS: 1005,
   ABNORMAL: 1006,
 
+  /** Where the socket of a handshake that was just accepted has what opens a WebSocket on it: `(ws) => void`. */
+  kOpen: Symbol('open'),
   /** Where an error has the close code that it is answered with. */
   kStatusCode: Symbol('status-code'),
 

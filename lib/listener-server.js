@@ -9,16 +9,33 @@ const { watchListeners } = require('./watched-listeners');
 
 /**
  * Stands for the HTTP server that ws has on a port of its own: `wss._server`. The reactor listens and answers, so there
- * is no 'request' and no 'upgrade'.
+ * is no 'request', and 'upgrade' only where somebody has a say in it.
  */
 class ListenerServer extends EventEmitter {
-  /** @param {any} wss */
-  constructor(wss) {
+  /**
+   * @param {any} wss
+   * @param {(ws: any, request: any) => void} connected
+   */
+  constructor(wss, connected) {
     super();
     this._wss = wss;
+    this._upgrade = (/** @type {any} */ request, /** @type {any} */ socket, /** @type {Buffer} */ head) => {
+      wss.handleUpgrade(request, socket, head, connected);
+    };
+    super.on('upgrade', this._upgrade);
     this._unreferenced = false;
     /** Connections that were shown and whose request has not come, by slot. @type {Map<number, any>} */
     this._early = new Map();
+  }
+
+  /** Whether somebody wants to see connections before their request. */
+  get isWatched() {
+    return /** @type {any} */ (this)._events.connection !== undefined;
+  }
+
+  /** Whether somebody else takes upgrades, or nobody. */
+  get isHandedOn() {
+    return /** @type {any} */ (this)._events.upgrade !== this._upgrade;
   }
 
   /**

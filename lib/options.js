@@ -232,6 +232,16 @@ function connectionOptions(options) {
 }
 
 /**
+ * What `setSocket()` of a connection's WebSocket is called with.
+ *
+ * @param {any} options The options of the server
+ */
+function socketOptions(options) {
+  const { allowSynchronousEvents, maxBufferedChunks, maxFragments, maxPayload, skipUTF8Validation } = options;
+  return { allowSynchronousEvents, maxBufferedChunks, maxFragments, maxPayload, skipUTF8Validation };
+}
+
+/**
  * What the reactors of an environment are started with.
  *
  * @param {any} options The options of its first server
@@ -245,4 +255,12 @@ function reactorOptions(options) {
   };
 }
 
-module.exports = { connectionOptions, listenOptions, merge, reactorOptions, sharedListenOptions, watch };
+module.exports = {
+  connectionOptions,
+  listenOptions,
+  merge,
+  reactorOptions,
+  sharedListenOptions,
+  socketOptions,
+  watch,
+};

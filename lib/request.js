@@ -3,10 +3,11 @@
 const { IncomingMessage } = require('node:http');
 
 const {
-  OPENED_EXTENSIONS_LENGTH,
+  EMPTY_BUFFER,
   OPENED_PROTOCOL_LENGTH,
   OPENED_REQUEST,
   OPENED_REQUEST_LENGTH,
+  OPENED_TAIL_LENGTH,
 } = require('./constants');
 
 /**
@@ -110,16 +111,37 @@ function protocolText(bytes, start) {
 
 /**
  * @param {Buffer} bytes
- * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
+ * @param {number} start Where in it the payload of the OPEN record begins
  * @returns {string} What the answer says of extensions, '' for nothing
  */
 function extensionsText(bytes, start) {
-  const length = bytes.readUInt32LE(start + OPENED_EXTENSIONS_LENGTH);
+  const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
   if (length === 0) return '';
-  const before =
-    bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH) + bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);
-  const at = start + OPENED_REQUEST + before;
+  const at = tailAt(bytes, start);
   return bytes.toString('latin1', at, at + length);
 }
 
-module.exports = { UpgradeRequest, extensionsText, protocolText, requestText };
+/**
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the REQUEST record begins
+ * @returns {Buffer} A copy of what was read behind the request
+ */
+function headOf(bytes, start) {
+  const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
+  if (length === 0) return EMPTY_BUFFER;
+  const at = tailAt(bytes, start);
+  return Buffer.from(bytes.subarray(at, at + length));
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
+ * @returns {number} Where in it the tail begins
+ */
+function tailAt(bytes, start) {
+  const before =
+    bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH) + bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);
+  return start + OPENED_REQUEST + before;
+}
+
+module.exports = { UpgradeRequest, extensionsText, headOf, protocolText, requestText };

@@ -1,59 +1,62 @@
 'use strict';
 
+const { STATUS_CODES } = require('node:http');
+
+const { capture, setContext } = require('./async-context');
 const {
   EMPTY_BUFFER,
-  IN_FLAG_BAD_EXTENSIONS,
-  IN_FLAG_BEFORE_SHOULD_HANDLE,
   IN_CLOSED,
   IN_END,
   IN_SENT,
   OUT_ACCEPT,
+  OUT_PAUSE,
   OUT_RESPOND,
+  OUT_RESUME,
   OUT_TERMINATE,
+  kOpen,
 } = require('./constants');
-const { Handshake } = require('./handshake');
+const { negotiatedDeflate } = require('./deflate-options');
+const { payload } = require('./dispatch');
+const { Handshake, destroyOnError } = require('./handshake');
+const inbound = require('./inbound');
+const { connectionOptions, socketOptions } = require('./options');
 const outbox = require('./outbox');
 const { abandonSends, sent } = require('./outgoing');
 const { tellOfEnd } = require('./peer-end');
 const reactor = require('./reactor');
-const { UpgradeRequest, extensionsText, requestText } = require('./request');
+const { UpgradeRequest, extensionsText, headOf, protocolText, requestText } = require('./request');
+const { isHeard } = require('./request-visibility');
 const { Socket, hold } = require('./socket');
+const control = require('./socket-control');
+
+/** Who answers for a socket that is no WebSocket's yet. */
+const kUpgrade = Symbol('kUpgrade');
 
 /**
- * What the reactor's checks refuse before `shouldHandle` is asked, by number: status, body, header fields.
- *
- * @type {Array<[number, string, Record<string, string>?]>}
+ * A connection of a listener of the reactor whose handshake JavaScript decides. It holds the slot in the table until it is a
+ * WebSocket or gone, and its socket is what `handleUpgrade()` gets.
  */
-const REFUSALS = [
-  [405, 'Invalid HTTP method'],
-  [400, 'Invalid Upgrade header'],
-  [400, 'Missing or invalid Sec-WebSocket-Key header'],
-  [400, 'Missing or invalid Sec-WebSocket-Version header', { 'Sec-WebSocket-Version': '13, 8' }],
-  [400, 'Unexpected request body'],
-];
-
-/**
- * A handshake that came through a listener of the reactor and that JavaScript answers. It holds the slot in the table
- * until it is a WebSocket or gone.
- */
-class Upgrade extends Handshake {
+class Upgrade {
   /**
-   * @param {any} server The WebSocketServer
+   * @param {any} server The WebSocketServer of the listener
    * @param {number} slot
    * @param {Buffer} bytes
-   * @param {number} start Where in it the payload of the REQUEST record begins
+   * @param {number} start Where in it the payload of the record begins
    * @param {any} early The connection, if it was shown before its request came
+   * @param {boolean} isLate Whether the reactor has answered before it knew that it should ask: an OPEN record
    */
-  constructor(server, slot, bytes, start, early) {
-    super(server, null, null);
+  constructor(server, slot, bytes, start, early, isLate) {
+    this.server = server;
     this._slot = slot;
     this._generation = 0;
     this._extra = { callbacks: /** @type {Function[] | null} */ (null) };
     hold(this, slot, bytes, start);
     this.socket = /** @type {any} */ (early === undefined ? new Socket(this) : early.handOver(this));
+    this.socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
-    this.extensions = extensionsText(bytes, start);
-    this.badExtensions = false;
+    this.head = isLate ? EMPTY_BUFFER : headOf(bytes, start);
+    /** What the reactor has answered, and what has come since. */
+    this.late = isLate ? new Late(protocolText(bytes, start), extensionsText(bytes, start)) : null;
     this.answered = false;
     this.gone = false;
     /** The peer has ended its side, which is told later. */
@@ -61,6 +64,7 @@ class Upgrade extends Handshake {
     this.isPaused = false;
     this.bufferedAmount = 0;
     reactor.place(slot, this);
+    if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE);
   }
 
   get _socket() {
@@ -75,17 +79,20 @@ class Upgrade extends Handshake {
     return this._extra;
   }
 
-  /** @param {number} tag @param {number} _offset @param {number} length */
-  _onRecord(tag, _offset, length) {
+  /** @param {number} tag @param {number} offset @param {number} length */
+  _onRecord(tag, offset, length) {
     const kind = tag & 0xff;
-    if (kind === IN_SENT) sent(this, length);
-    if (kind === IN_END) {
+    if (kind === IN_CLOSED) {
+      reactor.forget(this._slot);
+      this._onFailed();
+    } else if (kind === IN_SENT) {
+      sent(this, length);
+    } else if (this.late !== null) {
+      this.late.records.push([tag, payload(tag, offset, length)]);
+    } else if (kind === IN_END) {
       this._endWaits = true;
       tellOfEnd(ended, this);
     }
-    if (kind !== IN_CLOSED) return;
-    reactor.forget(this._slot);
-    this._onFailed();
   }
 
   _onFailed() {
@@ -101,52 +108,146 @@ class Upgrade extends Handshake {
     if (!this.gone) outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
   }
 
+  /** Shows the request to who listens for 'upgrade', which is the server; without anybody it is a request like others. */
+  ask() {
+    const { head, request, server, socket } = this;
+    if (server._listener.emit('upgrade', request, socket, head)) return;
+    const body = String(STATUS_CODES[426]);
+    const lines = ['Connection: close', `Content-Length: ${body.length}`, 'Content-Type: text/plain'];
+    this.respond([`HTTP/1.1 426 ${body}`, ...lines, '', body].join('\r\n'));
+  }
+
   /**
-   * The reactor's verdict, then the server's hooks.
-   *
-   * @param {number} tag Of the REQUEST record
+   * @param {string} response The 101
+   * @param {any} options Of the server that accepts
+   * @param {any} extensions The accepted ones by name
+   * @param {boolean} isServedAlike Whether that is the server of the listener
+   * @param {Buffer} head What is read first
    */
-  handle(tag) {
-    this.badExtensions = (tag & (IN_FLAG_BAD_EXTENSIONS << 8)) !== 0;
-    if ((tag & (IN_FLAG_BEFORE_SHOULD_HANDLE << 8)) === 0) return this.decide();
-    const [status, message, headers] = REFUSALS[(tag >>> 16) - 1] || [400, 'Bad Request'];
-    this.refuse(status, message, headers);
+  accept(response, options, extensions, isServedAlike, head) {
+    const deflate = negotiatedDeflate({ _extensions: extensions });
+    if (deflate !== undefined || !isServedAlike) {
+      const served = { ...connectionOptions(options), deflate };
+      reactor.state.native.serve(this._slot, this._generation, served);
+    }
+    const isOther = head !== this.head;
+    this.push(OUT_ACCEPT | ((isOther ? 1 : 0) << 16), response);
+    if (isOther && head.length !== 0) control.feed(this, head, false);
   }
 
-  negotiate() {
-    return !this.badExtensions;
-  }
-
-  isAnswered() {
-    return this.answered;
-  }
-
-  mayRespond() {
-    return this.socket.writable && !this.answered;
-  }
-
-  /** @param {string} response @param {string} protocol */
-  accept(response, protocol) {
-    if (this.gone || this.socket.destroyed) return;
-    this.push(OUT_ACCEPT, response);
-    this.server.opened(this, protocol, this.extensions, this.request, EMPTY_BUFFER, 0);
-  }
-
-  /** @param {string} response */
-  end(response) {
-    this.push(OUT_RESPOND, response);
+  /** @param {string} response A refusal, behind which the connection ends */
+  respond(response) {
+    if (this.late === null) this.push(OUT_RESPOND, response);
+    else this._destroy();
+    this.answered = true;
     // A second verdict comes too late, as with a stream that was ended.
     this.socket._ended = true;
   }
 
   /**
-   * @param {number} kind
+   * @param {number} tag
    * @param {string} text
    */
-  push(kind, text) {
+  push(tag, text) {
     this.answered = true;
-    outbox.pushText(this._slot, this._generation, kind, text);
+    outbox.pushText(this._slot, this._generation, tag, text);
   }
+}
+
+/** Of a connection that the reactor has opened before JavaScript could be asked: what is told to it if it may stay. */
+class Late {
+  /** @param {string} protocol @param {string} extensions */
+  constructor(protocol, extensions) {
+    this.protocol = protocol;
+    this.extensions = extensions;
+    /** @type {Array<[number, Buffer]>} */
+    this.records = [];
+  }
+
+  /**
+   * @param {any} ws Open
+   */
+  deliver(ws) {
+    for (const [tag, data] of this.records) inbound.hold(ws, tag, data);
+    outbox.pushEmpty(ws._slot, ws._generation, OUT_RESUME);
+  }
+}
+
+/** A handshake of such a connection, for the server that `handleUpgrade()` was called of. */
+class ReactorHandshake extends Handshake {
+  get upgrade() {
+    return this.socket[kUpgrade];
+  }
+
+  isAnswered() {
+    return this.upgrade.answered;
+  }
+
+  mayRespond() {
+    return this.socket.writable && !this.upgrade.answered;
+  }
+
+  /**
+   * To the letter (RFC 6455, 4.4), as the reactor checks it.
+   *
+   * @param {string | undefined} version
+   */
+  isVersion(version) {
+    return version === '13' || version === '8';
+  }
+
+  hasBody() {
+    const { headers } = this.request;
+    return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
+  }
+
+  /** @param {any} ws @param {string} response @param {string} protocol @param {string} extensions */
+  accept(ws, response, protocol, extensions) {
+    const { accepted, head, server, socket, upgrade } = this;
+    if (upgrade.gone || socket.destroyed) return;
+    const { late } = upgrade;
+    const isServedAlike = server === upgrade.server;
+    if (late === null) {
+      upgrade.accept(response, server.options, accepted, isServedAlike, head);
+    } else if (!isServedAlike || late.protocol !== protocol || late.extensions !== extensions) {
+      // The client has been told something else.
+      socket.destroy();
+      return;
+    }
+    upgrade.answered = true;
+    socket[kOpen] = (/** @type {any} */ opened) => {
+      socket[kOpen] = undefined;
+      opened._attach(server, upgrade, protocol, extensions);
+      opened._adopt(socket);
+      late?.deliver(opened);
+      if (isHeard(opened, 'open')) opened.emit('open');
+    };
+    if (!isServedAlike) {
+      upgrade.server.closed(upgrade);
+      upgrade.server = server;
+      server.came();
+    }
+    setContext(ws, capture());
+    socket.removeListener('error', destroyOnError);
+    ws.setSocket(socket, head, socketOptions(server.options));
+    server.opened(ws);
+    this.callback(ws, this.request);
+    // Nothing was received together with a message yet: everything waits for resume().
+    if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
+  }
+
+  /** @param {string} response */
+  end(response) {
+    this.upgrade.respond(response);
+  }
+}
+
+/**
+ * @param {any} socket What `handleUpgrade()` was given
+ * @returns {boolean} Whether its connection is the reactor's
+ */
+function isReactors(socket) {
+  return socket[kUpgrade] !== undefined;
 }
 
 /**
@@ -161,4 +262,4 @@ function ended(upgrade) {
   if (socket._owner === upgrade) socket._onEnd();
 }
 
-module.exports = { Upgrade };
+module.exports = { ReactorHandshake, Upgrade, isReactors };

@@ -5,9 +5,10 @@ const EventEmitter = require('node:events');
 const { isIP } = require('node:net');
 
 const { addon } = require('./addon');
-const { ASK_ALWAYS, ASK_CONNECTIONS, ASK_REFUSED, IN_REQUEST } = require('./constants');
+const { wantedAsk, watchHooks } = require('./asking');
+const { ASK_ALWAYS, IN_REQUEST } = require('./constants');
 const { capture, setContext } = require('./async-context');
-const { list, track, trackClients } = require('./clients');
+const { clientsOf, track, trackClients } = require('./clients');
 const { attachTo } = require('./http-server');
 const { HttpUpgrade } = require('./http-upgrade');
 const { ListenerServer } = require('./listener-server');
@@ -18,31 +19,15 @@ const { UpgradeRequest, extensionsText, protocolText, requestText } = require('.
 const { emitTwo, isHeard, isSecondSeen } = require('./request-visibility');
 const { createListener, isShared } = require('./shared-listener');
 const { readPeer } = require('./socket');
-const { Upgrade } = require('./upgrade');
-const { watchListeners } = require('./watched-listeners');
+const { ReactorHandshake, Upgrade, isReactors } = require('./upgrade');
 const { WebSocket } = require('./websocket');
 
 const RUNNING = 0;
 const CLOSING = 1;
 const CLOSED = 2;
 
-/** Listeners of these events see handshakes. */
-const ASKING_EVENTS = new Set(['headers', 'wsClientError']);
-
 /** Slot, generation and addresses of the connection that is opening, until its WebSocket has them. */
-const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0, socket: /** @type {any} */ (null) };
-
-/**
- * @this {any}
- * @param {any} req
- * @returns {boolean} Whether the path of the request is the one of the `path` option
- */
-function shouldHandle(req) {
-  const { path } = this.options;
-  if (!path) return true;
-  const query = req.url.indexOf('?');
-  return (query === -1 ? req.url : req.url.slice(0, query)) === path;
-}
+const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 };
 
 /** A WebSocket server: on a port of its own, behind an HTTP server, or for upgrades that the user hands to it. */
 class WebSocketServer extends EventEmitter {
@@ -68,6 +53,9 @@ class WebSocketServer extends EventEmitter {
     this._context = this._listens ? capture() : null;
     /** @type {(() => void) | null} */
     this._removeListeners = null;
+    // Bound now, as in ws: who replaces `emit` later is not asked for what they emit.
+    /** @type {(...args: any[]) => boolean} */
+    this._emit = this.emit.bind(this);
     /** null until somebody looks, undefined if clients are not tracked. @type {Set<any> | null | undefined} */
     this._clients = undefined;
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
@@ -77,7 +65,7 @@ class WebSocketServer extends EventEmitter {
     watch(this.options, () => this._updateAsk());
     if (this._listens) {
       if (typeof callback === 'function') this.once('listening', callback);
-      this._server = this._listener = new ListenerServer(this);
+      this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));
       this._start();
     } else if (!this.options.noServer) {
       this._server = this.options.server || createListener(this.options, callback);
@@ -121,7 +109,7 @@ class WebSocketServer extends EventEmitter {
    * @throws {Error} When the socket is a WebSocket's already
    */
   handleUpgrade(request, socket, head, callback) {
-    new HttpUpgrade(this, request, socket, head, callback).handle();
+    handshake(this, request, socket, head, callback).handle();
   }
 
   /**
@@ -137,18 +125,18 @@ class WebSocketServer extends EventEmitter {
    * @throws {Error} When the socket is a WebSocket's already
    */
   completeUpgrade(extensions, key, protocols, request, socket, head, callback) {
-    new HttpUpgrade(this, request, socket, head, callback).finish(extensions, protocols, key);
+    return handshake(this, request, socket, head, callback).finish(extensions, key, protocols);
   }
 
-  /** @returns {(req: any) => boolean} */
-  get shouldHandle() {
-    return /** @type {any} */ (this)._shouldHandle;
-  }
-
-  // An accessor, because assigning it decides which handshakes JavaScript sees.
-  set shouldHandle(check) {
-    this._shouldHandle = check;
-    if (this.options !== undefined) this._updateAsk();
+  /**
+   * @param {any} request
+   * @returns {boolean} Whether the path of the request is the one of the `path` option
+   */
+  shouldHandle(request) {
+    const { path } = this.options;
+    if (!path) return true;
+    const query = request.url.indexOf('?');
+    return (query === -1 ? request.url : request.url.slice(0, query)) === path;
   }
 
   /** @returns {boolean} Whether new connections are taken */
@@ -156,43 +144,18 @@ class WebSocketServer extends EventEmitter {
     return this._state === RUNNING;
   }
 
-  /**
-   * A connection is open: makes its WebSocket and shows it.
-   *
-   * @param {any} peer Slot, generation and addresses; with a request the Upgrade
-   * @param {string} protocol
-   * @param {string} extensions As in the answer
-   * @param {any} request The one that hooks have seen; null to make it if somebody can see it
-   * @param {Buffer} bytes What to make it of
-   * @param {number} start Where in it the payload of the OPEN record begins
-   */
-  opened(peer, protocol, extensions, request, bytes, start) {
-    const ws = this._makeWebSocket(peer, protocol, extensions);
-    setContext(ws, request === null ? this._context : capture());
-    if (peer.socket !== null) ws._adopt(peer.socket);
-    // Opened by the reactor before it knew. Who has decided a handshake here has looked before the hooks that closed the server.
-    if (request === null && !this.isRunning()) {
-      ws.terminate();
-      return;
-    }
-    if (isHeard(ws, 'open')) ws.emit('open');
-    if (this._clients !== undefined) track(this, ws);
-    if (request === null && isSecondSeen(this, 'connection')) {
-      request = new UpgradeRequest(requestText(bytes, start), ws);
-    }
-    emitTwo(this, 'connection', ws, request);
-    // Nothing was received together with a message yet: everything waits for resume().
-    if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
+  /** A connection is one of this server's, and counted until it is `closed`. */
+  came() {
+    this._connections++;
   }
 
   /**
-   * A connection that an HTTP server has accepted is a WebSocket now.
+   * A connection that came is a WebSocket now.
    *
    * @param {any} ws
    */
-  joined(ws) {
-    this._connections++;
-    list(this)?.add(ws);
+  opened(ws) {
+    track(this, ws);
   }
 
   /**
@@ -202,9 +165,10 @@ class WebSocketServer extends EventEmitter {
    */
   closed(connection) {
     this._connections--;
-    this._clients?.delete(connection);
+    const clients = clientsOf(this);
+    clients?.delete(connection);
     if (this._listens) this._closeIfDone();
-    else if (this._shouldEmitClose && this._clients?.size === 0) process.nextTick(emitClose, this);
+    else if (this._shouldEmitClose && clients?.size === 0) process.nextTick(emitClose, this);
   }
 
   /**
@@ -230,14 +194,33 @@ class WebSocketServer extends EventEmitter {
    * @param {any} early The connection, if it was shown before its request came
    */
   _show(slot, tag, bytes, start, early) {
-    if ((tag & 0xff) === IN_REQUEST) {
-      new Upgrade(this, slot, bytes, start, early).handle(tag);
-    } else {
-      readPeer(opening, slot, bytes, start);
-      opening.socket = early === undefined ? null : early.socket;
-      const protocol = protocolText(bytes, start);
-      this.opened(opening, protocol, extensionsText(bytes, start), null, bytes, start);
-    }
+    const isOpen = (tag & 0xff) !== IN_REQUEST;
+    // Not all that makes JavaScript decide is heard when it is done, and what is heard may meet a connection on its way.
+    if (isOpen && this._updateAsk()) this._welcome(slot, bytes, start, early);
+    else new Upgrade(this, slot, bytes, start, early, isOpen).ask();
+  }
+
+  /**
+   * The reactor has opened a connection, and nobody here has a say in it: makes its WebSocket and shows it.
+   *
+   * @param {number} slot
+   * @param {Buffer} bytes
+   * @param {number} start
+   * @param {any} early
+   */
+  _welcome(slot, bytes, start, early) {
+    readPeer(opening, slot, bytes, start);
+    const ws = this._makeWebSocket(opening, protocolText(bytes, start), extensionsText(bytes, start));
+    setContext(ws, this._context);
+    if (early !== undefined) ws._adopt(early.socket);
+    // Opened by the reactor before it knew.
+    if (!this.isRunning()) return ws.terminate();
+    if (isHeard(ws, 'open')) ws.emit('open');
+    this.opened(ws);
+    const isSeen = isSecondSeen(this, 'connection');
+    emitTwo(this, 'connection', ws, isSeen ? new UpgradeRequest(requestText(bytes, start), ws) : null);
+    // Nothing was received together with a message yet: everything waits for resume().
+    if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
   }
 
   /** The listener is closed. */
@@ -254,7 +237,7 @@ class WebSocketServer extends EventEmitter {
    */
   _onFailed(error) {
     this._onReleased();
-    this.emit('error', error);
+    this._emit('error', error);
   }
 
   /**
@@ -286,7 +269,7 @@ class WebSocketServer extends EventEmitter {
     }
     // One that is not the user's: its 'close' follows the last of its connections.
     if (server && !this.options.server) return void server.close(() => emitClose(this));
-    if (this._clients?.size) this._shouldEmitClose = true;
+    if (clientsOf(this)?.size) this._shouldEmitClose = true;
     else process.nextTick(emitClose, this);
   }
 
@@ -302,14 +285,14 @@ class WebSocketServer extends EventEmitter {
     if (isIP(host) !== 0) return this._listen(host);
     dns.lookup(host, (error, address) => {
       if (this._state !== RUNNING) return;
-      if (error) this.emit('error', error);
+      if (error) this._emit('error', error);
       else this._listen(address);
     });
   }
 
   /** @param {string | null} address IP literal; null is every address */
   _listen(address) {
-    this._ask = this._wantedAsk();
+    this._ask = wantedAsk(this);
     let native = /** @type {any} */ (null);
     try {
       native = reactor.start(reactorOptions(this.options));
@@ -319,7 +302,7 @@ class WebSocketServer extends EventEmitter {
       this._reactors = reactor.state.reactors;
       this._address = { address: bound.address, family: bound.family, port: bound.port };
     } catch (error) {
-      process.nextTick(() => this.emit('error', error));
+      process.nextTick(() => this._emit('error', error));
       return;
     }
     reactor.enlist(this._listenerId, this);
@@ -328,41 +311,38 @@ class WebSocketServer extends EventEmitter {
     process.nextTick(() => {
       if (this._state !== RUNNING) return;
       native.accept(this._listenerId);
-      this.emit('listening');
+      this._emit('listening');
       this._listener?.emit('listening');
     });
   }
 
-  /** @returns {number} Which handshakes somebody here wants to see */
-  _wantedAsk() {
-    const { handleProtocols, path, verifyClient } = this.options;
-    let ask = 0;
-    if (
-      verifyClient ||
-      handleProtocols ||
-      path !== this._nativePath ||
-      this.shouldHandle !== shouldHandle ||
-      this.listenerCount('headers') !== 0
-    ) {
-      ask |= ASK_ALWAYS;
-    }
-    if (this.listenerCount('wsClientError') !== 0) ask |= ASK_REFUSED;
-    if (this._listener?.listenerCount('connection')) ask |= ASK_CONNECTIONS;
-    return ask;
-  }
-
+  /** @returns {boolean} Whether the reactor accepts by itself from now on */
   _updateAsk() {
-    const ask = this._wantedAsk();
-    if (ask === this._ask) return;
-    this._ask = ask;
-    if (this._listenerId !== -1 && this.isRunning()) reactor.state.native.setAsk(this._listenerId, ask);
+    // Nobody is asked before it listens, and where it does not.
+    if (this._listener === null) return true;
+    const ask = wantedAsk(this);
+    if (ask !== this._ask) {
+      this._ask = ask;
+      if (this._listenerId !== -1 && this.isRunning()) reactor.state.native.setAsk(this._listenerId, ask);
+    }
+    return (ask & ASK_ALWAYS) === 0;
   }
 }
 
-/** @type {any} */ (WebSocketServer.prototype)._shouldHandle = shouldHandle;
-watchListeners(WebSocketServer.prototype, function (event) {
-  if (event === undefined || ASKING_EVENTS.has(/** @type {string} */ (event))) this._updateAsk();
-});
+watchHooks(WebSocketServer.prototype);
+
+/**
+ * @param {any} server
+ * @param {any} request
+ * @param {any} socket
+ * @param {Buffer} head
+ * @param {(ws: any, request: any) => void} callback
+ * @returns {any} Its Handshake
+ */
+function handshake(server, request, socket, head, callback) {
+  const Kind = isReactors(socket) ? ReactorHandshake : HttpUpgrade;
+  return new Kind(server, request, socket, head, callback);
+}
 
 /** @param {WebSocketServer} server */
 function emitClose(server) {

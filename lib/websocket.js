@@ -20,6 +20,7 @@ const {
   OUT_TERMINATE,
   READY_STATES,
   STREAM,
+  kOpen,
 } = require('./constants');
 const { abort, connect } = require('./client');
 const privateFields = require('./private-fields');
@@ -269,7 +270,9 @@ class WebSocket extends Emitter {
    * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
    */
   setSocket(socket, head, options) {
-    attachStream(this, socket, head, options);
+    const open = socket[kOpen];
+    if (open === undefined) attachStream(this, socket, head, options);
+    else open(this);
   }
 
   terminate() {

@@ -42,8 +42,8 @@ pub struct JsReactor {
     drive: Rc<Drive>,
     crossing: Rc<RefCell<Crossing>>,
     next_listener: u32,
-    /// How the last adopted socket is served: the next one is mostly served alike.
-    adopted_config: Arc<ListenerConfig>,
+    /// How the last connection is served that JavaScript has answered: the next one is mostly served alike.
+    served_config: Arc<ListenerConfig>,
 }
 
 /// What adopted sockets have in the place of a listener's id.
@@ -85,7 +85,7 @@ impl JsReactor {
             drive,
             crossing: Rc::new(RefCell::new(crossing)),
             next_listener: 0,
-            adopted_config: Arc::default(),
+            served_config: Arc::default(),
         })
     }
 
@@ -143,10 +143,7 @@ impl JsReactor {
         options: ConnectionOptions,
     ) -> Result<()> {
         let stream = adopt::duplicate(fd).map_err(|error| system_error(&error))?;
-        let config = listen::connection_config(&options);
-        if *self.adopted_config != config {
-            self.adopted_config = Arc::new(config);
-        }
+        let config = self.served_config(&options);
         // Before the reactor knows of it: `taken` answers at once.
         let (number, link) = self.home(slot)?;
         link.gauges.open(slot, generation);
@@ -156,10 +153,20 @@ impl JsReactor {
             response: response.to_vec(),
             prefix: prefix.to_vec(),
             listener: NO_LISTENER,
-            config: self.adopted_config.clone(),
+            config,
             deflate: options.deflate.as_ref().map(NegotiatedDeflate::params),
         };
         self.drive.submit(number, Command::Adopt(Box::new(adoption)))
+    }
+
+    /// How a connection is served whose REQUEST record has come, if it is accepted behind this call.
+    #[napi(catch_unwind)]
+    pub fn serve(&mut self, slot: u32, generation: u32, options: ConnectionOptions) -> Result<()> {
+        let (number, _link) = self.home(slot)?;
+        let id = ConnectionId { slot, generation };
+        let deflate = options.deflate.as_ref().map(NegotiatedDeflate::params);
+        let config = self.served_config(&options);
+        self.drive.submit(number, Command::Serve { id, config, deflate })
     }
 
     /// Which handshakes of a listener need JavaScript: bit 0 those that pass the native checks, bit 1 refusals.
@@ -306,12 +313,21 @@ impl JsReactor {
         id as usize % self.drive.count()
     }
 
+    /// The options as the reactor has them; mostly those of the last connection.
+    fn served_config(&mut self, options: &ConnectionOptions) -> Arc<ListenerConfig> {
+        let config = listen::connection_config(options);
+        if *self.served_config != config {
+            self.served_config = Arc::new(config);
+        }
+        self.served_config.clone()
+    }
+
     /// Which reactor a slot is for.
     fn home(&self, slot: u32) -> Result<(usize, &Link)> {
         let number = self.drive.number(slot);
         match self.links.get(number) {
             Some(link) => Ok((number, link)),
-            None => Err(Error::new(Status::InvalidArg, "adopt: there is no reactor of this number")),
+            None => Err(Error::new(Status::InvalidArg, "there is no reactor of this number")),
         }
     }
 

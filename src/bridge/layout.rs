@@ -106,7 +106,7 @@ layout! {
     IN_SENT: u8 = 9;
     /// Outgoing bytes fell below the low-water mark after having been above the high one.
     IN_DRAIN: u8 = 10;
-    /// A handshake that needs JavaScript. Payload: [`Opened`]. aux: 0, or 1 + the number of the native checks' refusal.
+    /// A handshake that JavaScript checks and answers. Payload: [`Opened`].
     IN_REQUEST: u8 = 11;
     /// A listener is closed. slot: listener id.
     IN_LISTENER_CLOSED: u8 = 12;
@@ -126,10 +126,6 @@ layout! {
     IN_FLAG_OWNED: u8 = 0x80;
     /// Flag of a message of a stream: these are its last bytes, the others came with [`IN_PART`].
     IN_FLAG_LAST_PART: u8 = 0x40;
-    /// Flag of [`IN_REQUEST`]: the refusal in aux comes before `shouldHandle` in the order of ws.
-    IN_FLAG_BEFORE_SHOULD_HANDLE: u8 = 0x01;
-    /// Flag of [`IN_REQUEST`]: `Sec-WebSocket-Extensions` is to be refused, whatever aux says.
-    IN_FLAG_BAD_EXTENSIONS: u8 = 0x02;
 
     /// [`Opened`], byte offset, `u32` little-endian: generation of the connection.
     OPENED_GENERATION: usize = 0;
@@ -145,13 +141,13 @@ layout! {
     OPENED_REQUEST_LENGTH: usize = 20;
     /// [`Opened`], byte offset, `u32` little-endian: length of the subprotocol in bytes.
     OPENED_PROTOCOL_LENGTH: usize = 24;
-    /// [`Opened`], byte offset, `u32` little-endian: length of the extensions in bytes.
-    OPENED_EXTENSIONS_LENGTH: usize = 28;
+    /// [`Opened`], byte offset, `u32` little-endian: length of the tail in bytes.
+    OPENED_TAIL_LENGTH: usize = 28;
     /// [`Opened`], byte offset, 16 bytes: local address, IPv4 in the first 4.
     OPENED_LOCAL_ADDRESS: usize = 32;
     /// [`Opened`], byte offset, 16 bytes: remote address, IPv4 in the first 4.
     OPENED_REMOTE_ADDRESS: usize = 48;
-    /// [`Opened`], byte offset: the request in normal form, latin1; the subprotocol and the extensions follow it.
+    /// [`Opened`], byte offset: the request in normal form, latin1; the subprotocol and the tail follow it.
     OPENED_REQUEST: usize = 64;
 
     /// Bytes of an outbound record before its payload.
@@ -184,7 +180,8 @@ layout! {
     OUT_PAUSE: u8 = 7;
     /// Read again.
     OUT_RESUME: u8 = 8;
-    /// Answer the handshake; the connection is open from here. Payload: the whole 101 response.
+    /// Answer the handshake; the connection is open from here. Payload: the whole 101 response. aux 1: what was read
+    /// behind the request is dropped.
     OUT_ACCEPT: u8 = 9;
     /// Write the payload as it is, then end: a refused handshake.
     OUT_RESPOND: u8 = 10;
@@ -246,14 +243,15 @@ pub struct Opened<'a> {
     pub request: &'a [u8],
     /// The chosen subprotocol, empty for none, latin1.
     pub protocol: &'a [u8],
-    /// The value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1.
-    pub extensions: &'a [u8],
+    /// [`IN_OPEN`]: the value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1.
+    /// [`IN_REQUEST`]: what was read behind the request.
+    pub tail: &'a [u8],
 }
 
 impl Opened<'_> {
     /// Bytes that [`encode`](Self::encode) appends.
     pub const fn encoded_len(&self) -> usize {
-        OPENED_REQUEST + self.request.len() + self.protocol.len() + self.extensions.len()
+        OPENED_REQUEST + self.request.len() + self.protocol.len() + self.tail.len()
     }
 
     /// Appends the layout of the `OPENED_` constants to `out`.
@@ -268,7 +266,7 @@ impl Opened<'_> {
             // Heads are limited to some KiB long before they come here.
             self.request.len() as u32,
             self.protocol.len() as u32,
-            self.extensions.len() as u32,
+            self.tail.len() as u32,
         ];
         out.reserve(self.encoded_len());
         out.extend(words.iter().flat_map(|word| word.to_le_bytes()));
@@ -276,7 +274,7 @@ impl Opened<'_> {
         out.extend_from_slice(&remote);
         out.extend_from_slice(self.request);
         out.extend_from_slice(self.protocol);
-        out.extend_from_slice(self.extensions);
+        out.extend_from_slice(self.tail);
     }
 }
 

@@ -1,9 +1,14 @@
 //! Sockets whose upgrade was answered elsewhere.
 
+use std::sync::Arc;
+
 use crate::engine::deflate::Params;
 
+use super::config::ListenerConfig;
+use super::connections::ConnectionId;
 use super::consumer::Consumer;
 use super::handle::Adoption;
+use super::session::Session;
 use super::{Reactor, upgrade};
 
 impl<C: Consumer> Reactor<C> {
@@ -30,6 +35,17 @@ impl<C: Consumer> Reactor<C> {
                 }
             }
         }
+    }
+
+    /// The consumer has said how a connection is to be served that it is about to accept.
+    pub(super) fn on_serve(
+        &mut self,
+        id: ConnectionId,
+        config: Arc<ListenerConfig>,
+        deflate: Option<Params>,
+    ) {
+        let Some(connection) = self.connections.get(id) else { return };
+        upgrade::serve(&mut Session { id, connection, work: &mut self.work }, config, deflate);
     }
 
     /// An adopted socket becomes a connection.

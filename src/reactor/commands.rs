@@ -87,7 +87,7 @@ impl<C: Consumer> Reactor<C> {
         let Some(connection) = self.connections.get(id) else { return };
         let mut session = Session { id, connection, work: &mut self.work };
         if record.kind == OUT_ACCEPT {
-            return self.on_accept_record(id, &payload);
+            return self.on_accept_record(id, &payload, record.aux == 0);
         }
         if record.kind == OUT_PREPARED {
             let number = payload.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
@@ -111,12 +111,13 @@ impl<C: Consumer> Reactor<C> {
         send_prepared(&mut session, prepared, record.flags, now, longest);
     }
 
-    fn on_accept_record(&mut self, id: ConnectionId, response: &[u8]) {
+    /// `keeps`: what was read behind the request counts.
+    fn on_accept_record(&mut self, id: ConnectionId, response: &[u8], keeps: bool) {
         let Some(connection) = self.connections.get(id) else { return };
         let mut session = Session { id, connection, work: &mut self.work };
         if let Some(rest) = upgrade::accept(&mut session, response) {
             session.want_read();
-            self.feed(id.slot, &rest);
+            self.feed(id.slot, if keeps { &rest } else { &[] });
         }
     }
 }

@@ -48,7 +48,7 @@ pub trait Consumer {
     /// Whether the handshake needs a decision that comes later, as a command.
     fn asks(&mut self, listener: u32, verdict: Verdict) -> bool;
     /// A handshake for which `asks` said true.
-    fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, verdict: Verdict);
+    fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
     /// The connection is open.
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
     /// Bytes of a connection whose session was told to `watch`, before what they say; they will be unmasked in place.

@@ -11,8 +11,7 @@ use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
     IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CONNECTION, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE,
-    IN_FLAG_BAD_EXTENSIONS, IN_FLAG_BEFORE_SHOULD_HANDLE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG,
-    IN_RAW, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
+    IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_RAW, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
@@ -163,7 +162,7 @@ impl Forward {
         self.batch.charge(slot, generation, u32::try_from(weight).unwrap_or(u32::MAX), 1);
     }
 
-    fn opening(&mut self, session: &Session<'_>, kind: u8, flags: u8, aux: u16, opening: &Opening<'_>) {
+    fn opening(&mut self, session: &Session<'_>, kind: u8, tail: &[u8], opening: &Opening<'_>) {
         let ConnectionId { slot, generation } = session.id();
         let mut request = Vec::new();
         if let Some(head) = opening.request {
@@ -176,7 +175,7 @@ impl Forward {
             remote: opening.remote,
             request: &request,
             protocol: opening.protocol.unwrap_or_default(),
-            extensions: opening.extensions.unwrap_or_default().as_bytes(),
+            tail,
         };
         let mut payload = Vec::new();
         opened.encode(&mut payload);
@@ -184,7 +183,7 @@ impl Forward {
         self.link.gauges.set_given(slot, session.connection.received);
         // Adopted sockets open without a read, which would have seen to it.
         self.make_room();
-        self.batch.push_opening(slot, kind, flags, aux, &payload);
+        self.batch.push_opening(slot, kind, 0, 0, &payload);
     }
 }
 
@@ -266,23 +265,16 @@ impl Consumer for Forward {
     }
 
     fn on_connection(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
-        self.opening(session, IN_CONNECTION, 0, 0, opening);
+        self.opening(session, IN_CONNECTION, &[], opening);
     }
 
-    fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>, verdict: Verdict) {
-        let (flags, aux) = match verdict {
-            Ok(()) => (0, 0),
-            Err(refusal) => {
-                let early = if refusal.before_should_handle() { IN_FLAG_BEFORE_SHOULD_HANDLE } else { 0 };
-                (early, u16::from(refusal.number()))
-            }
-        };
-        let refused = if opening.extensions_refused { IN_FLAG_BAD_EXTENSIONS } else { 0 };
-        self.opening(session, IN_REQUEST, flags | refused, aux, opening);
+    fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+        self.opening(session, IN_REQUEST, opening.rest, opening);
     }
 
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
-        self.opening(session, IN_OPEN, 0, 0, opening);
+        let extensions = opening.extensions.unwrap_or_default();
+        self.opening(session, IN_OPEN, extensions.as_bytes(), opening);
     }
 
     fn on_raw(&mut self, session: &mut Session<'_>, range: Range<usize>) {

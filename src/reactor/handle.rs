@@ -51,6 +51,15 @@ pub enum Command {
     CloseListener(u32),
     /// Serves a socket whose upgrade was answered elsewhere.
     Adopt(Box<Adoption>),
+    /// How a connection is served whose upgrade the consumer accepts behind this.
+    Serve {
+        /// The connection.
+        id: ConnectionId,
+        /// In place of what its listener says.
+        config: Arc<ListenerConfig>,
+        /// What was negotiated about permessage-deflate; how it is used is in `config`.
+        deflate: Option<Params>,
+    },
     /// Takes a message that records of the kind `OUT_PREPARED` refer to by this number.
     Prepare(u32, Box<Prepared>),
     /// The message of this number will not be sent again.

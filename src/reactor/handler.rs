@@ -137,7 +137,7 @@ impl<H: Handler> Consumer for Local<H> {
 
     fn on_connection(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
 
-    fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>, _verdict: Verdict) {}
+    fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
 
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
         self.handler.on_open(session, opening);

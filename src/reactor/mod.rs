@@ -258,6 +258,7 @@ impl<C: Consumer> Reactor<C> {
             }
             Command::CloseListener(id) => self.on_close_listener(id),
             Command::Adopt(adoption) => self.on_adopt(*adoption),
+            Command::Serve { id, config, deflate } => self.on_serve(id, config, deflate),
             Command::Prepare(id, prepared) => drop(self.prepared.insert(id, prepared)),
             Command::Forget(id) => drop(self.prepared.remove(&id)),
             Command::Stop => self.stopping = true,

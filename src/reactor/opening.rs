@@ -21,6 +21,6 @@ pub struct Opening<'a> {
     pub protocol: Option<&'a [u8]>,
     /// The value of `Sec-WebSocket-Extensions` in the answer.
     pub extensions: Option<&'a str>,
-    /// Whether the client's header of that name is refused, whatever the verdict is about. Only in `on_request`.
-    pub extensions_refused: bool,
+    /// What was read behind the request. Only in `on_request`.
+    pub rest: &'a [u8],
 }

@@ -101,7 +101,7 @@ impl Session<'_> {
             request: None,
             protocol: None,
             extensions: None,
-            extensions_refused: false,
+            rest: &[],
         }
     }
 

@@ -1,15 +1,15 @@
 //! Drives the opening handshake of one connection: bytes in, a response or a question to the consumer out.
 
+use std::sync::Arc;
 use std::time::SystemTime;
 
 use crate::engine::deflate::Params;
 use crate::engine::handshake::{
-    self, HttpError, Options, Parsed, Refusal, Request, check, negotiate_deflate, write_accept,
-    write_bad_request, write_header_too_large, write_refusal, write_service_unavailable,
-    write_upgrade_required,
+    self, HttpError, Options, Parsed, Refusal, Request, check, write_accept, write_bad_request,
+    write_header_too_large, write_refusal, write_service_unavailable, write_upgrade_required,
 };
 
-use super::config::{KEEP_ALIVE_TIMEOUT, UNREAD_ANSWERS};
+use super::config::{KEEP_ALIVE_TIMEOUT, ListenerConfig, UNREAD_ANSWERS};
 use super::connection::{Head, Phase, Purpose};
 use super::consumer::Consumer;
 use super::opening::Opening;
@@ -52,6 +52,8 @@ pub(super) fn on_bytes<C: Consumer>(
 }
 
 /// The consumer accepts: `response` is the whole 101. Returns the bytes behind the head.
+///
+/// Without permessage-deflate, unless [`serve`] has said what was negotiated about it.
 pub(super) fn accept(session: &mut Session<'_>, response: &[u8]) -> Option<Vec<u8>> {
     if session.connection.phase != Phase::Asked {
         return None;
@@ -60,6 +62,17 @@ pub(super) fn accept(session: &mut Session<'_>, response: &[u8]) -> Option<Vec<u
     session.write(response);
     open(session, head.deflate);
     Some(head.bytes)
+}
+
+/// How a connection is served if the consumer accepts it, in place of what its listener says.
+pub(super) fn serve(session: &mut Session<'_>, config: Arc<ListenerConfig>, deflate: Option<Params>) {
+    if session.connection.phase != Phase::Asked {
+        return;
+    }
+    if let Some(head) = &mut session.connection.head {
+        head.deflate = deflate;
+        session.connection.config = config;
+    }
 }
 
 fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Head) -> Step {
@@ -104,7 +117,7 @@ fn on_upgrade<C: Consumer>(
     let options = Options { path: config.path.as_deref(), deflate: acceptance.as_ref() };
     let checked = check(request, &options);
     let verdict = checked.as_ref().map(|_| ()).map_err(|&refusal| refusal);
-    let rest = || bytes.get(request.head_len()..).unwrap_or_default().to_vec();
+    let rest = bytes.get(request.head_len()..).unwrap_or_default();
     let mut opening = Opening {
         listener: session.connection.listener,
         local: session.local_address(),
@@ -112,21 +125,16 @@ fn on_upgrade<C: Consumer>(
         request: Some(request),
         protocol: checked.as_ref().ok().and_then(|upgrade| upgrade.protocol),
         extensions: None,
-        extensions_refused: false,
+        rest: &[],
     };
     if consumer.asks(opening.listener, verdict) {
         opening.protocol = None;
-        // Also when the verdict is about something else, which the consumer may overrule.
-        let negotiated = negotiate_deflate(request, &options);
-        opening.extensions_refused = negotiated.is_err();
-        let accepted = negotiated.ok().flatten();
-        opening.extensions = accepted.as_ref().map(|accepted| &*accepted.answer);
-        let deflate = accepted.as_ref().map(|accepted| accepted.params);
+        opening.rest = rest;
         session.connection.announced = true;
         session.connection.phase = Phase::Asked;
-        session.connection.head = Some(Box::new(Head { bytes: rest(), deflate, ..Head::default() }));
+        session.connection.head = Some(Box::new(Head { bytes: rest.to_vec(), ..Head::default() }));
         session.connection.finishing = false;
-        consumer.on_request(session, &opening, verdict);
+        consumer.on_request(session, &opening);
         return Step::Wait;
     }
     match checked {
@@ -139,7 +147,7 @@ fn on_upgrade<C: Consumer>(
             session.connection.announced = true;
             session.work.opened = true;
             consumer.on_open(session, &opening);
-            Step::Opened(rest())
+            Step::Opened(rest.to_vec())
         }
         Err(refusal) => {
             refuse(session, refusal);

@@ -66,7 +66,7 @@ fn opened_is_laid_out_as_the_constants_say() {
         remote: "10.0.0.2:40000".parse().ok(),
         request: b"GET\0/\x001",
         protocol: b"chat",
-        extensions: b"permessage-deflate",
+        tail: b"permessage-deflate",
     };
     let mut bytes = b"before".to_vec();
     opened.encode(&mut bytes);
@@ -83,7 +83,7 @@ fn opened_is_laid_out_as_the_constants_say() {
     assert_eq!(field("OPENED_FAMILY"), 4);
     assert_eq!(field("OPENED_REQUEST_LENGTH"), 7);
     assert_eq!(field("OPENED_PROTOCOL_LENGTH"), 4);
-    assert_eq!(field("OPENED_EXTENSIONS_LENGTH"), 18);
+    assert_eq!(field("OPENED_TAIL_LENGTH"), 18);
     assert_eq!(&bytes[32..36], [127, 0, 0, 1]);
     assert_eq!(&bytes[48..52], [10, 0, 0, 2]);
     assert_eq!(&bytes[64..], b"GET\0/\x001chatpermessage-deflate");
@@ -94,7 +94,7 @@ fn ends(local: Option<&str>, remote: Option<&str>) -> (u8, [u8; 2], [u8; 16], [u
     let parse = |address: Option<&str>| address.map(|address| address.parse::<SocketAddr>().unwrap());
     let (local, remote) = (parse(local), parse(remote));
     let mut bytes = Vec::new();
-    Opened { generation: 0, listener: 0, local, remote, request: b"", protocol: b"", extensions: b"" }
+    Opened { generation: 0, listener: 0, local, remote, request: b"", protocol: b"", tail: b"" }
         .encode(&mut bytes);
     (bytes[16], [bytes[8], bytes[12]], bytes[32..48].try_into().unwrap(), bytes[48..64].try_into().unwrap())
 }
