@@ -122,7 +122,7 @@ class Upgrade {
    * @param {any} options Of the server that accepts
    * @param {any} extensions The accepted ones by name
    * @param {boolean} isServedAlike Whether that is the server of the listener
-   * @param {Buffer} head What is read first
+   * @param {Buffer} head What is read first, as a stream would have it put back
    */
   accept(response, options, extensions, isServedAlike, head) {
     const deflate = negotiatedDeflate({ _extensions: extensions });
@@ -130,9 +130,9 @@ class Upgrade {
       const served = { ...connectionOptions(options), deflate };
       reactor.state.native.serve(this._slot, this._generation, served);
     }
-    const isOther = head !== this.head;
-    this.push(OUT_ACCEPT | ((isOther ? 1 : 0) << 16), response);
-    if (isOther && head.length !== 0) control.feed(this, head, false);
+    // Before it is read.
+    if (head.length !== 0) control.feed(this, head, false);
+    this.push(OUT_ACCEPT, response);
   }
 
   /** @param {string} response A refusal, behind which the connection ends */

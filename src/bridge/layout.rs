@@ -180,8 +180,8 @@ layout! {
     OUT_PAUSE: u8 = 7;
     /// Read again.
     OUT_RESUME: u8 = 8;
-    /// Answer the handshake; the connection is open from here. Payload: the whole 101 response. aux 1: what was read
-    /// behind the request is dropped.
+    /// Answer the handshake; the connection is open from here. Payload: the whole 101 response. What [`IN_REQUEST`] has
+    /// brought behind the request is to be fed before.
     OUT_ACCEPT: u8 = 9;
     /// Write the payload as it is, then end: a refused handshake.
     OUT_RESPOND: u8 = 10;

@@ -87,7 +87,7 @@ impl<C: Consumer> Reactor<C> {
         let Some(connection) = self.connections.get(id) else { return };
         let mut session = Session { id, connection, work: &mut self.work };
         if record.kind == OUT_ACCEPT {
-            return self.on_accept_record(id, &payload, record.aux == 0);
+            return upgrade::accept(&mut session, &payload);
         }
         if record.kind == OUT_PREPARED {
             let number = payload.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
@@ -109,16 +109,6 @@ impl<C: Consumer> Reactor<C> {
         let longest = self.work.compression.at_once();
         let mut session = Session { id, connection, work: &mut self.work };
         send_prepared(&mut session, prepared, record.flags, now, longest);
-    }
-
-    /// `keeps`: what was read behind the request counts.
-    fn on_accept_record(&mut self, id: ConnectionId, response: &[u8], keeps: bool) {
-        let Some(connection) = self.connections.get(id) else { return };
-        let mut session = Session { id, connection, work: &mut self.work };
-        if let Some(rest) = upgrade::accept(&mut session, response) {
-            session.want_read();
-            self.feed(id.slot, if keeps { &rest } else { &[] });
-        }
     }
 }
 

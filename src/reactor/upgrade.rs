@@ -51,17 +51,17 @@ pub(super) fn on_bytes<C: Consumer>(
     }
 }
 
-/// The consumer accepts: `response` is the whole 101. Returns the bytes behind the head.
+/// The consumer accepts: `response` is the whole 101. What came behind the request it has, and has fed.
 ///
 /// Without permessage-deflate, unless [`serve`] has said what was negotiated about it.
-pub(super) fn accept(session: &mut Session<'_>, response: &[u8]) -> Option<Vec<u8>> {
+pub(super) fn accept(session: &mut Session<'_>, response: &[u8]) {
     if session.connection.phase != Phase::Asked {
-        return None;
+        return;
     }
-    let head = session.connection.head.take()?;
+    let Some(head) = session.connection.head.take() else { return };
     session.write(response);
     open(session, head.deflate);
-    Some(head.bytes)
+    session.want_read();
 }
 
 /// How a connection is served if the consumer accepts it, in place of what its listener says.
@@ -132,7 +132,7 @@ fn on_upgrade<C: Consumer>(
         opening.rest = rest;
         session.connection.announced = true;
         session.connection.phase = Phase::Asked;
-        session.connection.head = Some(Box::new(Head { bytes: rest.to_vec(), ..Head::default() }));
+        session.connection.head = Some(Box::default());
         session.connection.finishing = false;
         consumer.on_request(session, &opening);
         return Step::Wait;

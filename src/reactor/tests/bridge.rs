@@ -216,6 +216,7 @@ fn a_handshake_that_is_asked_for_is_accepted_with_all_that_came_behind_it() {
     client.write(&[UPGRADE.as_bytes(), &bytes("81 82 00000000 'a'")].concat());
     let id = js.opened(IN_REQUEST);
     client.send("'b'  81 81 00000000 'c'");
+    js.send(id, OUT_FEED, 0, 0, &bytes("81 82 00000000 'a'"));
     js.send(id, OUT_ACCEPT, 0, 0, client::SWITCHED.as_bytes());
     client.expect_text(client::SWITCHED);
     let told: Vec<_> = js.records(2).into_iter().map(|r| r.payload).collect();
