@@ -1,11 +1,16 @@
 // Handlers that detach the memory of a message, which before Node 24 byte streams do: the other messages come all the same.
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 import { ReadableStream } from 'node:stream/web';
 
 import test from 'ava';
 
-import { frame, openRaw } from './helpers/clients.mjs';
+import { frame, openRaw, urlOf, wsClient } from './helpers/clients.mjs';
 import { isReference } from './helpers/impl.mjs';
+import { WAYS } from './helpers/ways.mjs';
+
+/** Of the memory that is lent for batches. */
+const { LENT_BYTES } = isReference ? {} : createRequire(import.meta.url)('../lib/addon.js').addon().layout();
 
 const ownOnly = isReference ? test.serial.skip : test.serial;
 
@@ -43,6 +48,32 @@ async function others(t, { ws, raw }, lengths, onFirst) {
   const end = await Promise.race([all, closed]);
   return { end, wrong: messages.slice(1).filter((data, i) => !data.equals(Buffer.alloc(lengths[i + 1], i + 2))).length };
 }
+
+// Before any other test of this file: the first batch of the process is one without bytes.
+ownOnly('a first batch without bytes is not taken for a detached one: large ones are still handed over', async (t) => {
+  const server = await WAYS.server(t);
+  const opened = once(server, 'connection').then(([ws]) => {
+    // Nothing has been read: the first record says that this has left.
+    return new Promise((resolve) => ws.send('first', () => resolve(ws)));
+  });
+  const client = new wsClient(urlOf(server));
+  t.teardown(() => client.terminate());
+  const [ws] = await Promise.all([opened, once(client, 'open')]);
+  let isHanded = false;
+  let received = 0;
+  ws.on('message', (data) => {
+    received++;
+    isHanded ||= data.length === 4000 && data.buffer.byteLength === LENT_BYTES;
+    ws.send('', () => {});
+  });
+  // Whether they come in a large batch is the system's to decide, at some time it does.
+  for (let round = 0; round < 300 && !isHanded; round++) {
+    const until = received + 64;
+    for (let i = 0; i < 64; i++) client.send(Buffer.alloc(4000));
+    while (received < until) await once(ws, 'message');
+  }
+  t.true(isHanded);
+});
 
 ownOnly('a byte stream takes a small message', async (t) => {
   t.deepEqual(await others(t, await openRaw(t), [5, 6, 7, 0, 8], detach), { end: 'all', wrong: 0 });

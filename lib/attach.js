@@ -6,6 +6,7 @@ const { become } = require('./adopted-socket');
 const { negotiatedDeflate } = require('./deflate-options');
 const { connectionOptions, reactorOptions, socketOptions } = require('./options');
 const reactor = require('./reactor');
+const { unshared } = require('./views');
 const { WebSocket } = require('./websocket');
 
 const { setSocket } = WebSocket.prototype;
@@ -115,7 +116,7 @@ function adopt(ws, socket, head, response, options) {
   if (native === null || reactor.state.failure !== null) return false;
   const prefix = [head];
   while (socket.readableLength !== 0) prefix.push(socket.read());
-  const early = prefix.length === 1 ? head : Buffer.concat(prefix);
+  const early = prefix.length === 1 ? unshared(head) : Buffer.concat(prefix);
   const readBefore = socket.bytesRead - early.length;
   const writtenBefore = socket.bytesWritten + response.length;
   const { generation, slot } = reactor.claim(ws);

@@ -87,7 +87,7 @@ function continueLater() {
  * reactor has done, and its records come first. What a handler throws is thrown later.
  */
 function catchUp() {
-  if (state.native === null || delivering) return;
+  if (state.native === null) return;
   try {
     root.runInAsyncScope(turn);
   } catch (error) {
@@ -101,6 +101,8 @@ function rethrow(error) {
 }
 
 function turn() {
+  // A handler runs the event loop (as deasync does), or calls us: the delivery that it is in goes on when it returns.
+  if (delivering) return;
   const deadline = performance.now() + TURN_MILLISECONDS;
   let finished = false;
   outbox.beginBatching();

@@ -10,7 +10,7 @@ const {
   OUT_HEADER_BYTES,
 } = require('./constants');
 const same = require('./same');
-const { lengthOf } = require('./views');
+const { lengthOf, unshared } = require('./views');
 
 /** Payloads of this many bytes and more go to the reactor by themselves instead of through the arena. */
 const LARGE_BYTES = 64 * 1024;
@@ -290,7 +290,7 @@ function pushLarge(slot, generation, tag, data) {
     pushSame(slot, generation, tag | LARGE_TAG, same.large.length);
     return same.large.length;
   }
-  const bytes = typeof data === 'string' ? Buffer.from(data) : data;
+  const bytes = typeof data === 'string' ? Buffer.from(data) : unshared(data);
   const length = lengthOf.call(bytes);
   if (flushWith === null) native.addLarge(bytes);
   const start = begin(slot, generation, tag | LARGE_TAG, 0);
@@ -300,7 +300,8 @@ function pushLarge(slot, generation, tag, data) {
     cross(flushWith, bytes);
     return length;
   }
-  same.keepLarge(data, length, tag, (start >>> 2) - 2);
+  // A copy is nothing that will be sent again.
+  same.keepLarge(typeof data === 'string' ? data : bytes, length, tag, (start >>> 2) - 2);
   return length;
 }
 

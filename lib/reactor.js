@@ -114,6 +114,8 @@ function start(settings) {
   takenNative = state.native.taken();
   lendNative = state.native.lend();
   lent = memory[0];
+  // A batch without bytes must not be shown in memory without bytes, which is what detached memory looks like.
+  newSlab(0);
   outbox.attach(state.native, state.records, memory[1]);
   lifetime.attach(state.native);
   return state.native;

@@ -6,7 +6,9 @@ const { IN_BINARY, IN_CLOSE, IN_ERROR, IN_PING, IN_PONG, IN_TEXT } = require('./
 const { negotiatedDeflate } = require('./deflate-options');
 const { protocolError } = require('./errors');
 const { convert } = require('./inbound');
+const { checkMaxPayload } = require('./limits');
 const { StreamEngine } = require('./stream-engine');
+const { unshared } = require('./views');
 
 /**
  * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude'; what breaks the protocol is an
@@ -19,6 +21,7 @@ class Receiver extends Writable {
    */
   constructor(options = {}) {
     super();
+    checkMaxPayload(options.maxPayload);
     const { allowSynchronousEvents = true } = options;
     this._allowSynchronousEvents = allowSynchronousEvents;
     this._binaryType = options.binaryType || 'nodebuffer';
@@ -40,6 +43,7 @@ class Receiver extends Writable {
    * @param {(error?: Error) => void} callback
    */
   _write(chunk, _encoding, callback) {
+    chunk = /** @type {Buffer} */ (unshared(chunk));
     // Inflating takes time in ws: what is written meanwhile comes behind it.
     if (this._isDeflating) process.nextTick(() => this._parse(chunk, callback));
     else this._parse(chunk, callback);

@@ -4,7 +4,7 @@ const { CLOSING, OPEN, STREAM } = require('./constants');
 const { GONE, ONE_BY_ONE } = require('./inbound');
 const { StreamConnection } = require('./stream-connection');
 const { pullAll } = require('./stream-cork');
-const { finishAll } = require('./stream-deflate');
+const { finishSome } = require('./stream-deflate');
 
 const kConnection = Symbol('connection');
 
@@ -59,7 +59,7 @@ function onClose() {
 
 /** Nothing runs after 'exit'. */
 function writeAll() {
-  finishAll();
+  finishSome();
   pullAll();
 }
 

@@ -23,7 +23,7 @@ const outgoing = require('./outgoing');
 const { Cork } = require('./stream-cork');
 const { Releaser, isData, postCompressed } = require('./stream-deflate');
 const { StreamEngine } = require('./stream-engine');
-const { lengthOf } = require('./views');
+const { lengthOf, unshared } = require('./views');
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, TERMINATED } = inbound;
 
@@ -74,7 +74,7 @@ class StreamConnection {
    * @param {Buffer} chunk It is unmasked in place
    */
   input(chunk) {
-    this.chunks.push(chunk);
+    this.chunks.push(/** @type {Buffer} */ (unshared(chunk)));
     if (!this.isParsing && !this.isLagging) this.parseAll();
   }
 

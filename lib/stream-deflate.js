@@ -3,6 +3,7 @@
 const { OUT_BINARY, OUT_TEXT } = require('./constants');
 const { copyOf } = require('./outgoing');
 const { endTurn } = require('./stream-engine');
+const { unshared } = require('./views');
 const { abandon, arrived, expect, sendWaiting } = require('./waiting-sends');
 
 /** Bytes that are compressed in one turn of the event loop, and of one message before the others get theirs. */
@@ -38,7 +39,7 @@ function isData(tag) {
  */
 function postCompressed(connection, tag, data, callback) {
   const { engine } = connection;
-  const bytes = typeof data === 'string' ? Buffer.from(data) : data;
+  const bytes = typeof data === 'string' ? Buffer.from(data) : unshared(data);
   if (!engine.native.willCompress(tag & TAG_OF_FRAME, bytes.length)) return false;
   if (connection.isCompressing && bytes.length <= Math.min(budget, SLICE_BYTES)) {
     connection.postPayload(tag, compress(engine, tag, bytes, true), callback);
@@ -137,9 +138,10 @@ function advance(job) {
   if (jobs.has(job)) setImmediate(advance, job);
 }
 
-/** Compresses and writes all that waits for it, at once. */
-function finishAll() {
-  for (const job of jobs) while (jobs.has(job)) job.advance();
+/** Compresses and writes a turn's share of what waits for it: the process ends, and whoever ends it does not wait for more. */
+function finishSome() {
+  budget = TURN_BYTES;
+  for (const job of jobs) while (budget !== 0 && jobs.has(job)) job.advance();
 }
 
 /** Frees the compression contexts of a connection that has not used them for so long. */
@@ -172,4 +174,4 @@ class Releaser {
   }
 }
 
-module.exports = { Releaser, finishAll, isData, postCompressed };
+module.exports = { Releaser, finishSome, isData, postCompressed };

@@ -1,5 +1,9 @@
 'use strict';
 
+const { isSharedArrayBuffer, isUint8Array } = require('node:util').types;
+
+const { FastBuffer } = require('./constants');
+
 const prototype = Object.getPrototypeOf(Uint8Array.prototype);
 
 /**
@@ -27,4 +31,15 @@ function isViewOf(view, buffer, offset, length) {
   return lengthOf.call(view) === length && offsetOf.call(view) === offset && bufferOf.call(view) === buffer;
 }
 
-module.exports = { isViewOf, lengthOf };
+/**
+ * Another thread may write to a SharedArrayBuffer at any time, and native code must not look at bytes that change meanwhile.
+ *
+ * @template {Uint8Array} T
+ * @param {T} view What is none is returned as it is
+ * @returns {T | Buffer} The view; of shared memory, a copy
+ */
+function unshared(view) {
+  return isUint8Array(view) && isSharedArrayBuffer(bufferOf.call(view)) ? new FastBuffer(new Uint8Array(view).buffer) : view;
+}
+
+module.exports = { isViewOf, lengthOf, unshared };

@@ -148,9 +148,10 @@ impl Inline {
         if !self.rung.swap(false, Ordering::Relaxed) {
             return false;
         }
-        self.waking.set(true);
+        // A handler may run the event loop, and that comes here again.
+        let outer = self.waking.replace(true);
         self.ties.wake();
-        self.waking.set(false);
+        self.waking.set(outer);
         true
     }
 

@@ -10,7 +10,8 @@ use super::callback::{Callback, Cleanup, CleanupHook, Reference, on_cleanup};
 
 /// The ties of one environment's reactors. Belong to its thread.
 pub(super) struct Ties {
-    wake: RefCell<Option<Callback>>,
+    /// Not borrowed while it is called: the call may cut the ties, or run the event loop, which calls again.
+    wake: RefCell<Option<Rc<Callback>>>,
     /// Lists of all memory that the reactors have been lent. They may write there until they have ended, whoever else is gone.
     memory: RefCell<Option<Reference>>,
     hook: RefCell<Option<CleanupHook>>,
@@ -20,7 +21,7 @@ impl Ties {
     /// `wake` is not held.
     pub(super) fn new(env: &Env, wake: &Function<'_, (), ()>, memory: &Array<'_>) -> Result<Rc<Self>> {
         Ok(Rc::new(Self {
-            wake: RefCell::new(Some(Callback::new(env, wake, "REACTOR_WS")?)),
+            wake: RefCell::new(Some(Rc::new(Callback::new(env, wake, "REACTOR_WS")?))),
             memory: RefCell::new(Some(Reference::new(env, memory, true)?)),
             hook: RefCell::new(None),
         }))
@@ -51,7 +52,8 @@ impl Ties {
 
     /// Calls JavaScript.
     pub(super) fn wake(&self) {
-        if let Some(wake) = &*self.wake.borrow() {
+        let wake = self.wake.borrow().clone();
+        if let Some(wake) = wake {
             wake.call();
         }
     }

@@ -9,13 +9,16 @@ pub enum Role {
     Client,
 }
 
+/// No message has more bytes, whatever its receiver allows: the length of each must fit 32 bits. 4 GiB - 1.
+pub const LONGEST_MESSAGE: u64 = u32::MAX as u64;
+
 /// Settings of an engine. One `Config` may serve any number of engines; an engine is shown it at every call
 /// and must be shown equal settings for as long as it lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The end of the connection this engine is. Default: [`Role::Server`].
     pub role: Role,
-    /// Largest message in bytes, all fragments together; 0 = no limit. Default: 100 MiB.
+    /// Largest message in bytes, all fragments together; 0, and what is more than [`LONGEST_MESSAGE`], is that. Default: 100 MiB.
     ///
     /// It is compared with the declared lengths, so that an oversized message is refused before its payload
     /// comes.
@@ -27,6 +30,13 @@ pub struct Config {
     /// Tell of the bytes of a message that is not whole in one input with [`Event::Part`](super::Event::Part), and leave them
     /// in the input, instead of collecting them. Compressed messages are collected all the same. Default: false.
     pub parts: bool,
+}
+
+impl Config {
+    /// Largest message that is taken, in bytes.
+    pub(super) fn longest_message(&self) -> u64 {
+        if self.max_payload == 0 { LONGEST_MESSAGE } else { self.max_payload.min(LONGEST_MESSAGE) }
+    }
 }
 
 impl Default for Config {

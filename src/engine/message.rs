@@ -20,7 +20,7 @@ pub(in crate::engine) struct Message(Option<Box<Unfinished>>);
 struct Unfinished {
     /// Invariant: capacity <= 2 * len, or what the length of the last frame says if that is less.
     data: Vec<u8>,
-    /// Sum of the declared lengths of its frames. Invariant: <= max_payload, if that is set.
+    /// Sum of the declared lengths of its frames. Invariant: <= `Config::longest_message`.
     declared: u64,
     /// Frames that are complete.
     fragments: u32,
@@ -39,7 +39,7 @@ impl Message {
     /// How many bytes of data a frame that begins now may bring.
     #[inline]
     pub(in crate::engine) fn room(&self, config: &Config) -> u64 {
-        if config.max_payload == 0 { u64::MAX } else { config.max_payload.saturating_sub(self.declared()) }
+        config.longest_message().saturating_sub(self.declared())
     }
 
     /// Sum of the declared lengths of its frames so far.
@@ -122,8 +122,7 @@ impl Unfinished {
         if self.compressed
             && let Some(extension) = extension
         {
-            let limit = usize::try_from(config.max_payload).unwrap_or(usize::MAX);
-            let limit = if limit == 0 { usize::MAX - 1 } else { limit };
+            let limit = usize::try_from(config.longest_message()).unwrap_or(usize::MAX);
             let utf8 = if self.validates(config) { Some(&mut self.utf8) } else { None };
             let to = Incomplete { message: &mut self.data, limit, utf8 };
             return Ok(extension.inflate(bytes, remaining == 0, fin, to)?);

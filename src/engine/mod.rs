@@ -27,7 +27,7 @@ mod utf8;
 #[cfg(test)]
 mod tests;
 
-pub use config::{Config, Role};
+pub use config::{Config, LONGEST_MESSAGE, Role};
 pub use error::{ErrorClass, ErrorKind, ErrorRow, ProtocolError};
 pub use event::{Event, MessageKind, Payload};
 pub use frame::{CloseCode, EncodedHeader, FrameKind};

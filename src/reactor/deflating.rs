@@ -82,14 +82,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Compresses all that waits: the last turn has no end.
-    pub(super) fn finish_deferred(&mut self) {
-        while self.work.compression.is_waiting() {
-            self.work.compression.begin_turn();
-            self.on_deferred();
-        }
-    }
-
     fn resume_sends(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         let mut session = Session { id, connection, work: &mut self.work };

@@ -348,10 +348,12 @@ impl<C: Consumer> Reactor<C> {
         self.work.remains.push(connection.outgoing);
     }
 
-    /// What is queued is tried to be written, then every socket is closed.
+    /// What is queued is tried to be written, then every socket is closed. Of what is to be compressed, a turn's share: whoever
+    /// ends the process does not wait for more.
     fn close_all(&mut self) {
+        self.work.compression.begin_turn();
         self.serve_all_commands();
-        self.finish_deferred();
+        self.on_deferred();
         while !self.work.unwritten.is_empty() {
             self.flush();
         }

@@ -1,6 +1,7 @@
 //! Limits: at the bound a message passes, one over it does not.
 
 use super::*;
+use crate::engine::deflate::{Params, Pool, Settings};
 
 fn max_payload(max_payload: u64) -> Config {
     Config { max_payload, ..Config::default() }
@@ -48,13 +49,23 @@ fn payload_of_control_frames() {
     assert_eq!(seen, [Seen::Ping(b"123".into()), text("a")]);
 }
 
-/// 0 is no limit.
+/// Without a limit, or with one that says more, a message may be as long as 32 bits can say.
 #[test]
 fn no_payload_limit() {
-    assert_eq!(with(&max_payload(0), "8183 00000000 616263"), [text("abc")]);
-    let engine = &mut Engine::new();
-    assert_eq!(feed(engine, &max_payload(0), &hex("82ff 001fffffffffffff 00000000 61")), []);
-    assert!(!engine.failed());
+    for config in [max_payload(0), max_payload(1 << 32), max_payload(u64::MAX)] {
+        assert_eq!(with(&config, "8183 00000000 616263"), [text("abc")]);
+        let engine = &mut Engine::new();
+        assert_eq!(feed(engine, &config, &hex("82ff 00000000ffffffff 00000000 61")), []);
+        assert!(!engine.failed());
+        for longer in ["82ff 0000000100000000", "c2ff 0000000100000000", "82ff 001fffffffffffff"] {
+            let engine = &mut Engine::new();
+            let (params, settings) = (Params::default(), Settings::default());
+            engine.enable_deflate(Role::Server, params, &settings, &Arc::new(Pool::new(0)));
+            let error = Seen::Error(ErrorKind::UnsupportedMessageLength, 0);
+            assert_eq!(feed(engine, &config, &hex(longer)), [error]);
+        }
+        decides(&config, "0181 00000000 61 80ff 00000000ffffffff", ErrorKind::UnsupportedMessageLength, 0);
+    }
 }
 
 /// F08: 2^53 - 1 is the longest frame, whatever maxPayload says; the highest bit is no sign (RFC 6455, section

@@ -84,9 +84,9 @@ fn whole_frame_of_two_inputs() {
 #[test]
 fn whole_frame_that_is_too_long_to_wait_for() {
     let (config, mut engine) = (Config { max_payload: 0, ..Config::default() }, Engine::new());
-    let mut input = hex("82ff 001fffffffffffff 00000000 61");
+    let mut input = hex("82ff 00000000ffffffff 00000000 61");
     let mut pos = 0;
-    assert_eq!(engine.poll_whole(&config, &mut input, &mut pos), Err((1 << 53) - 2));
+    assert_eq!(engine.poll_whole(&config, &mut input, &mut pos), Err(LONGEST_MESSAGE - 1));
     assert_eq!((engine.poll(&config, &mut input, &mut pos), pos), (None, 15));
     let mut pos = 0;
     assert_eq!(engine.poll_whole(&config, &mut hex("6262"), &mut pos), Ok(None));

@@ -1,5 +1,6 @@
 //! permessage-deflate over sockets: who gets which share of a turn, and when contexts are freed.
 
+use std::io::Read;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -147,14 +148,40 @@ fn what_waits_behind_a_long_message_is_copied_in_several_turns_too() {
 }
 
 #[test]
-fn what_waits_is_compressed_before_the_reactor_stops() {
+fn a_share_of_what_waits_is_compressed_before_the_reactor_stops() {
     let server = Server::serve(listener(Duration::ZERO));
     let (mut peer, id) = (Peer::open(&server), server.opened());
-    let message = vec![3; 3 << 20];
+    let message = vec![3; 60 << 10];
     server.records(id, &[(OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_COMPRESS, 0, &message)]);
     let stopping = std::thread::spawn(move || server.stop());
     assert!(peer.receive() == message);
     stopping.join().unwrap();
+}
+
+/// Whoever ends the process does not wait for a backlog.
+#[test]
+fn a_backlog_is_not_compressed_before_the_reactor_stops() {
+    let (mut reactor, address, seen) =
+        reactor(Setup { listener: listener(Duration::ZERO), ..Setup::default() });
+    let mut client = Client::connect(address);
+    client.write(Peer::offer("").as_bytes());
+    let mut id = None;
+    until(&mut reactor, |_| {
+        id = id.or_else(|| seen.try_recv().ok().map(|(id, _)| id));
+        id.is_some()
+    });
+    client.read_head();
+    let id = id.expect("it is open");
+    let mut chunk = Chunk::default();
+    for _ in 0..100 {
+        let of = (id.slot, id.generation);
+        chunk.push_record(of, OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_COMPRESS, 0, &random(100 << 10));
+    }
+    reactor.handle().submit(Command::Chunk(chunk)).expect("an eventfd takes it");
+    reactor.close();
+    let mut received = Vec::new();
+    let _reset_or_end = client.0.read_to_end(&mut received);
+    assert!(received.len() < 512 << 10, "{} bytes", received.len());
 }
 
 /// Z10: bombs get their share of a turn, measured in what they become.
