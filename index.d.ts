@@ -248,7 +248,8 @@ declare namespace WebSocket {
     closeTimeout?: number;
     /**
      * Milliseconds from accept to a complete upgrade request, 1 to 2147483647. After them a started request is
-     * answered with 408, and a connection that sent nothing is ended. Not in ws. Default: 10000
+     * answered with 408, and a connection that sent nothing is ended. What `verifyClient` takes does not count. Not in ws.
+     * Default: 10000
      */
     handshakeTimeout?: number;
     /**

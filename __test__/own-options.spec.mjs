@@ -8,6 +8,7 @@ import { WebSocket, connect } from './helpers/clients.mjs';
 import { WebSocketServer, startServer } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 import { unlessStalled } from './helpers/stalls.mjs';
+import { WAYS } from './helpers/ways.mjs';
 
 for (const [name, value, type] of [
   ['handshakeTimeout', '100', 'number'],
@@ -178,4 +179,34 @@ test('spin: the first server decides, later ones may say what they like', async 
     client.send('a');
     t.is(String((await once(ws, 'message'))[0]), 'a');
   }
+});
+
+for (const [way, start] of Object.entries(WAYS)) {
+  // On the way in by `server` that option is for the listener that several servers may share.
+  const options = way === 'port' ? { handshakeTimeout: 50 } : {};
+
+  test(`by way of ${way}: handshakeTimeout is for the request, not for verifyClient`, async (t) => {
+    const verifyClient = (_info, done) => setTimeout(done, 400, true);
+    const server = await start(t, { ...options, verifyClient });
+    const raw = await RawClient.connect(t, server.address().port);
+    await raw.send(upgradeRequest());
+    t.true((await raw.until((text) => text.includes('\r\n\r\n'))).startsWith('HTTP/1.1 101 '));
+  });
+}
+
+test('a verifyClient that never calls back keeps a connection as long as the peer is there, and closeTimeout', async (t) => {
+  const asked = [];
+  const verifyClient = (info, _callback) => asked.push(info.req.socket);
+  const server = await startServer(t, { closeTimeout: 50, verifyClient });
+  const port = server.address().port;
+  for (const leave of ['end', 'reset']) {
+    const raw = await RawClient.connect(t, port);
+    const before = asked.length;
+    await raw.send(upgradeRequest());
+    while (asked.length === before) await new Promise(setImmediate);
+    raw[leave]();
+    t.is(await raw.closed(), '');
+  }
+  while (asked.some((socket) => !socket.destroyed)) await new Promise(setImmediate);
+  t.is(asked.length, 2);
 });

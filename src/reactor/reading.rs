@@ -111,6 +111,8 @@ impl<C: Consumer> Reactor<C> {
         if dead {
             session.work.doomed.push(slot);
         } else if hung_up && !std::mem::replace(&mut head.ended, true) {
+            // As of an open connection: whatever the consumer does now, or does not, it has until then to do it.
+            session.arm_close();
             consumer.on_end(&mut session);
         }
     }

@@ -132,6 +132,8 @@ fn on_upgrade<C: Consumer>(
         opening.rest = rest;
         session.connection.announced = true;
         session.connection.phase = Phase::Asked;
+        // The peer has done its part in time; how long the consumer takes is its own affair.
+        session.connection.deadline.clear();
         session.connection.head = Some(Box::default());
         session.connection.finishing = false;
         consumer.on_request(session, &opening);
