@@ -157,6 +157,9 @@ pub(super) const TURN_RATE: u64 = 64 << 10;
 pub(super) const TURN_LIMIT: Duration = Duration::from_secs(10);
 /// The largest single read.
 pub(super) const READ_SIZE: usize = 64 << 10;
+/// The largest single read of a request. It is longer than most, and what comes behind them is kept while the consumer decides: the
+/// rest waits in the socket. 2 KiB.
+pub(super) const HEAD_READ: usize = 2 << 10;
 /// The largest single read of a connection whose messages may be compressed: a byte can become a thousand, and what has
 /// been read is inflated before anything else gets its turn.
 pub(super) const COMPRESSED_READ_SIZE: usize = 8 << 10;

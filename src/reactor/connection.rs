@@ -12,7 +12,7 @@ use crate::engine::deflate::Params;
 use crate::engine::handshake::HeadScanner;
 use crate::engine::{Engine, FrameKind};
 
-use super::config::ListenerConfig;
+use super::config::{COMPRESSED_READ_SIZE, HEAD_READ, ListenerConfig, READ_SIZE};
 use super::deferred::Deferred;
 use super::outgoing::{Flushed, Outgoing, Pool};
 use super::starved::Lack;
@@ -176,6 +176,15 @@ impl Connection {
     /// Whether what is read now may be compressed: messages that come behind the request too.
     pub(super) fn may_inflate(&self) -> bool {
         self.engine.has_deflate() || (self.config.deflate.is_some() && !self.is_open())
+    }
+
+    /// The most that is read of it at once.
+    pub(super) fn largest_read(&self) -> usize {
+        match self.phase {
+            Phase::Handshake | Phase::Asked => HEAD_READ,
+            _ if self.engine.has_deflate() => COMPRESSED_READ_SIZE,
+            _ => READ_SIZE,
+        }
     }
 
     /// Both sides have said what they had to say with close frames, or the peer can say nothing more.

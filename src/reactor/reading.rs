@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use super::config::{COMPRESSED_READ_SIZE, MODEST, READ_BUDGET, READ_SIZE, TIMER_BUDGET};
+use super::config::{MODEST, READ_BUDGET, READ_SIZE, TIMER_BUDGET};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -34,12 +34,15 @@ impl<C: Consumer> Reactor<C> {
         let mut budget = READ_BUDGET;
         let mut begun = Begun::default();
         while let Some(allowed) = self.allowance(slot) {
-            let compressed = self.connections.get_mut(slot).is_some_and(|c| c.may_inflate());
+            let (compressed, largest) = self
+                .connections
+                .get_mut(slot)
+                .map_or((false, READ_SIZE), |c| (c.may_inflate(), c.largest_read()));
             let most = if budget == 0 || self.is_turn_over() {
                 // A short read more costs less than to assemble the frame, now and from what the next turn brings.
                 begun.missing
             } else {
-                budget.min(if compressed { COMPRESSED_READ_SIZE } else { READ_SIZE })
+                budget.min(largest)
             };
             if most == 0 {
                 self.assemble(slot, begun);

@@ -7,10 +7,12 @@ use std::sync::mpsc::{Receiver, channel};
 use std::thread::JoinHandle;
 
 use super::server::{bind, listen};
+use super::turns::until;
 use super::*;
 use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::*;
+use crate::reactor::connection::Phase;
 use crate::reactor::{
     ASK_ACCEPTED, ASK_REFUSED, Command, ConnectionId, Forward, Handle, Link, ListenerConfig, Reactor,
     ReactorConfig,
@@ -223,6 +225,40 @@ fn a_handshake_that_is_asked_for_is_accepted_with_all_that_came_behind_it() {
     assert_eq!(told, [b"ab".to_vec(), b"c".to_vec()]);
     js.send(id, OUT_TEXT, OUT_FLAG_FIN, 0, b"d");
     client.expect("81 01 'd'");
+}
+
+/// While the consumer decides, what came behind a request is not more than a small read, however much there is.
+#[test]
+fn what_comes_behind_a_request_stays_in_the_socket_while_the_consumer_decides() {
+    let message = frame(0x82, Some([0; 4]), &[7; 1000]);
+    let stream = message.repeat(60);
+    let all = [UPGRADE.as_bytes(), &stream].concat();
+    for split in [0, 1, UPGRADE.len() - 1, UPGRADE.len()] {
+        let (js, mut reactor) = forward(ReactorConfig::default());
+        js.link.set_ask(0, ASK_ACCEPTED);
+        let mut client = Client::connect(js.address);
+        let (first, rest) = all.split_at(split);
+        client.write(first);
+        until(&mut reactor, |reactor| reactor.connections() == 1);
+        client.write(rest);
+        let phase = |reactor: &mut Reactor<Forward>| reactor.connections.get_mut(0).map(|c| c.phase);
+        until(&mut reactor, |reactor| phase(reactor) == Some(Phase::Asked));
+        let received = reactor.connections.get_mut(0).map_or(0, |connection| connection.received);
+        assert!(received < UPGRADE.len() as u64 + 2048, "{received}");
+        let id = reactor.connections.id(0).expect("it is asked about");
+        js.drain();
+        js.send(id, OUT_FEED, 0, 0, &stream[..received as usize - UPGRADE.len()]);
+        js.send(id, OUT_ACCEPT, 0, 0, client::SWITCHED.as_bytes());
+        let mut messages = 0;
+        until(&mut reactor, |_| {
+            while let Some(batch) = js.link.inbox.take() {
+                messages += batch.records.iter().filter(|record| record.kind().0 == IN_BINARY).count();
+                let _no_matter = js.link.inbox.give_back(batch);
+            }
+            messages == 60
+        });
+        client.expect_text(client::SWITCHED);
+    }
 }
 
 #[test]

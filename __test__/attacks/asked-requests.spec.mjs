@@ -1,0 +1,46 @@
+// While verifyClient decides, a peer sends on: what is behind its request stays in the socket.
+import { once } from 'node:events';
+import net from 'node:net';
+
+import test from 'ava';
+
+import { Child, MEASURED, repeat } from '../helpers/child.mjs';
+import { wsClient } from '../helpers/clients.mjs';
+import { upgradeRequest } from '../helpers/raw-client.mjs';
+
+const CONNECTIONS = 500;
+const BEHIND = 60 * 1024;
+
+/** Of each connection: what is read of it at once, and what JavaScript has of a request. */
+const MOST = 24 * 1024;
+
+test.serial(`${CONNECTIONS} connections send ${BEHIND} bytes behind a request that is being decided`, async (t) => {
+  const child = new Child(t, 'asking.mjs', [], MEASURED);
+  const port = await child.line(0);
+  let line = 0;
+  const look = async () => {
+    child.process.stdin.write('\n');
+    return JSON.parse(await child.line(++line));
+  };
+  const attack = async () => {
+    const socket = net.connect({ port, host: '127.0.0.1' });
+    t.teardown(() => socket.destroy());
+    await once(socket, 'connect');
+    socket.write(Buffer.concat([Buffer.from(upgradeRequest()), Buffer.alloc(BEHIND, 1)]));
+  };
+  await repeat(100, 20, attack);
+  while ((await look()).asked < 100);
+  const before = (await look()).rss;
+  await repeat(CONNECTIONS, 20, attack);
+  while ((await look()).asked < 100 + CONNECTIONS);
+  const each = ((await look()).rss - before) / CONNECTIONS;
+
+  const canary = new wsClient(`ws://127.0.0.1:${port}/canary`);
+  t.teardown(() => canary.terminate());
+  await once(canary, 'open');
+  const sent = performance.now();
+  canary.send('canary');
+  t.is(String((await once(canary, 'message'))[0]), 'canary');
+  t.log(`${Math.round(each)} bytes each, a round trip beside it ${(performance.now() - sent).toFixed(2)} ms`);
+  t.true(each < MOST, `${each}`);
+});
