@@ -13,6 +13,8 @@ import { attach, closeOf, pipe, pipePair, rawPair } from './helpers/streams.mjs'
 import { startServerBehind } from './helpers/ways.mjs';
 
 const ownOnly = isReference ? test.skip : test;
+// Others have no part in its turns.
+const serialOnly = isReference ? test.skip : test.serial;
 
 const NO_TAKEOVER = { params: { server_no_context_takeover: true, client_no_context_takeover: true } };
 const CLOSED = 'The socket was closed while data was being compressed';
@@ -60,6 +62,42 @@ test('a chunk that inflates to much is delivered in several turns, in order', as
   t.true(seen.filter((entry) => entry === 'turn').length >= 10, seen.join(' '));
   far.destroy();
   await closeOf(ws);
+});
+
+serialOnly('many streams that inflate to much have turns of a bounded length, and one with little is first', async (t) => {
+  const pairs = Array.from({ length: 40 }, () => rawPair({ deflate: {} }));
+  const quiet = rawPair({ deflate: {} });
+  let isOver = false;
+  let bytes = 0;
+  const amounts = [];
+  const watch = () => {
+    amounts.push(bytes);
+    bytes = 0;
+    if (!isOver) setImmediate(watch);
+  };
+  const all = pairs.map(({ ws, far }) => {
+    ws.on('message', (data) => (bytes += data.length));
+    const messages = nextEvents(ws, 'message', 4);
+    far.write(bombs(4, 2 << 20));
+    return messages;
+  });
+  setImmediate(watch);
+  await nextEvents(pairs[0].ws, 'message', 1);
+  const waits = [];
+  for (let n = 0; n < 10; n++) {
+    const at = amounts.length;
+    const answered = once(quiet.ws, 'message');
+    quiet.far.write(bombs(1, 5));
+    await answered;
+    waits.push(amounts.length - at);
+  }
+  t.false(amounts.length > 120, 'it was over before');
+  await Promise.all(all);
+  isOver = true;
+  t.true(Math.max(...amounts) <= 8 << 20, `${Math.max(...amounts)} bytes in a turn`);
+  // It comes in a turn, and is read in the next. The first times, others have not had more.
+  t.true(Math.max(...waits.slice(5)) <= 4, waits.join());
+  await Promise.all([...pairs, quiet].map(({ ws, far }) => far.destroy() && closeOf(ws)));
 });
 
 ownOnly('the stream is not read meanwhile', async (t) => {

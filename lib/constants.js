@@ -52,10 +52,11 @@ module.exports = {
   ASKED_GENERATION: 65542,
   LENT_ID: 65543,
 
-  // The array of a stream's records, and where the header of a frame is in it.
+  // The array of a stream's records, where the header of a frame is in it, and what may be or was inflated.
   STREAM_RECORDS: 256,
   STREAM_HEADER: 1024,
-  STREAM_WORDS: 1028,
+  STREAM_ROOM: 1028,
+  STREAM_WORDS: 1029,
 
   // The payload of OPEN and REQUEST: byte offsets.
   OPENED_GENERATION: 0,

@@ -306,4 +306,4 @@ function fail(reason) {
   for (const server of servers) process.nextTick(() => server._onFailed(error));
 }
 
-module.exports = { NOT_PLAIN, catchUp, currentBatch, payload, wake };
+module.exports = { NOT_PLAIN, catchUp, checkpoint, currentBatch, payload, wake };

@@ -10,6 +10,9 @@ const { checkMaxPayload } = require('./limits');
 const { StreamEngine } = require('./stream-engine');
 const { unshared } = require('./views');
 
+/** Bytes that may be inflated before others have their turn. */
+const INFLATED_AT_ONCE = 128 * 1024;
+
 /**
  * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude'; what breaks the protocol is an
  * 'error'. Connections of this package do without it; it is part of the API.
@@ -68,6 +71,7 @@ class Receiver extends Writable {
     const pause = () => {
       isPaused = true;
     };
+    this._engine.room = INFLATED_AT_ONCE;
     this._engine.parse(chunk, { take, takeLater: take, broke, pause });
     const goOn = () => this._parse(chunk, callback);
     if (failure !== undefined) callback(failure);

@@ -23,9 +23,13 @@ const outgoing = require('./outgoing');
 const { Cork } = require('./stream-cork');
 const { Releaser, isData, postCompressed } = require('./stream-deflate');
 const { StreamEngine } = require('./stream-engine');
+const { Stint, Turns } = require('./turns');
 const { lengthOf, unshared } = require('./views');
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, TERMINATED } = inbound;
+
+/** What is inflated in a turn of the event loop for all streams, and for one of them before the others have their share: bytes. */
+const inflating = new Turns({ bytes: 1024 * 1024, slice: 128 * 1024, alternates: false });
 
 /**
  * A connection over a stream of Node: TLS, a pipe, any Duplex. It runs the engine on this thread and hands on the same
@@ -45,6 +49,9 @@ class StreamConnection {
     const deflate = ws.extensions === '' ? undefined : negotiatedDeflate(ws);
     this.engine = new StreamEngine((ws._bits & CLIENT) === 0, options, deflate);
     this.isDeflating = deflate !== undefined;
+    /** Among those that inflate, and those that compress. */
+    this.stint = new Stint();
+    this.outgoing = new Stint();
     this.releaser = deflate && new Releaser(this.engine, deflate.settings.releaseAfter);
     /** The message that is being compressed. @type {any} */
     this.job = null;
@@ -75,7 +82,43 @@ class StreamConnection {
    */
   input(chunk) {
     this.chunks.push(/** @type {Buffer} */ (unshared(chunk)));
-    if (!this.isParsing && !this.isLagging) this.parseAll();
+    if (!this.isParsing && !this.isLagging) this.parse();
+  }
+
+  /** Parses what has come, as far as nobody comes first who inflates less. */
+  parse() {
+    if (!this.isDeflating || this.chunks.length === 0) {
+      this.parseAll();
+      return;
+    }
+    this.isLagging = true;
+    if (!inflating.enter(this)) this.throttle();
+  }
+
+  /**
+   * Its turn to inflate.
+   *
+   * @param {number} room Bytes
+   */
+  work(room) {
+    const { engine, stint } = this;
+    // Nobody is interested any more.
+    if (!this.isLagging) return;
+    // Memory: what comes one by one is not inflated before.
+    if ((this.ws._bits & HOLDING) !== 0) {
+      stint.isMore = true;
+      return;
+    }
+    this.isLagging = engine.hasTold = false;
+    engine.inflated = 0;
+    engine.room = room;
+    try {
+      this.parseAll();
+    } finally {
+      stint.done = engine.inflated;
+      stint.isMore = this.isLagging;
+      stint.isAnew = engine.hasTold;
+    }
   }
 
   parseAll() {
@@ -112,7 +155,11 @@ class StreamConnection {
   pause(chunk) {
     this.chunks.unshift(chunk);
     this.isLagging = true;
-    setImmediate(parseLater, this);
+    this.throttle();
+  }
+
+  /** The stream is not read until what has come of it is parsed. */
+  throttle() {
     if (this.isThrottled || this.isOver) return;
     this.isThrottled = true;
     this.socket.pause();
@@ -147,7 +194,7 @@ class StreamConnection {
     } else if (length !== 0 && !endEmitted) {
       this.chunks.push(this.socket.read(length));
     }
-    if (!this.isParsing && !this.isLagging) this.parseAll();
+    if (!this.isParsing && !this.isLagging) this.parse();
   }
 
   /** @param {number} tag @param {Buffer} data */
@@ -292,19 +339,7 @@ function release(_ws, cork) {
 /** @param {StreamConnection} connection */
 function parseRest(connection) {
   const { chunks, isLagging, isParsing } = connection;
-  if (chunks.length !== 0 && !isParsing && !isLagging) connection.parseAll();
-}
-
-/** @param {StreamConnection} connection */
-function parseLater(connection) {
-  if (!connection.isLagging) return;
-  // Memory: what comes one by one is not inflated before.
-  if ((connection.ws._bits & HOLDING) !== 0) {
-    setImmediate(parseLater, connection);
-  } else {
-    connection.isLagging = false;
-    parseRest(connection);
-  }
+  if (chunks.length !== 0 && !isParsing && !isLagging) connection.parse();
 }
 
 /** @param {any} socket */

@@ -3,6 +3,7 @@
 const { OUT_BINARY, OUT_TEXT } = require('./constants');
 const { copyOf } = require('./outgoing');
 const { endTurn } = require('./stream-engine');
+const { Turns } = require('./turns');
 const { unshared } = require('./views');
 const { abandon, arrived, expect, sendWaiting } = require('./waiting-sends');
 
@@ -12,8 +13,8 @@ const SLICE_BYTES = 64 * 1024;
 
 const TAG_OF_FRAME = 0xffff;
 
-/** Bytes that may still be compressed in this turn. */
-let budget = TURN_BYTES;
+/** What was compressed in a turn will hardly be sent again. */
+const deflating = new Turns({ bytes: TURN_BYTES, slice: SLICE_BYTES, alternates: true, onTurn: endTurn });
 
 /** Messages that are being compressed, one of each connection. @type {Set<Job>} */
 const jobs = new Set();
@@ -41,7 +42,8 @@ function postCompressed(connection, tag, data, callback) {
   const { engine } = connection;
   const bytes = typeof data === 'string' ? Buffer.from(data) : unshared(data);
   if (!engine.native.willCompress(tag & TAG_OF_FRAME, bytes.length)) return false;
-  if (connection.isCompressing && bytes.length <= Math.min(budget, SLICE_BYTES)) {
+  if (connection.isCompressing && bytes.length <= Math.min(deflating.left, SLICE_BYTES)) {
+    deflating.spend(connection.outgoing, bytes.length + 1);
     connection.postPayload(tag, compress(engine, tag, bytes, true), callback);
   } else {
     // A copy: the caller may use its memory again.
@@ -58,14 +60,7 @@ function postCompressed(connection, tag, data, callback) {
  * @returns {number} Bytes of the compressed payload so far
  */
 function compress(engine, tag, bytes, isLast) {
-  if (budget === TURN_BYTES) setImmediate(beginTurn);
-  budget = Math.max(budget - bytes.length - 1, 0);
   return engine.native.compress(tag & TAG_OF_FRAME, bytes, isLast);
-}
-
-function beginTurn() {
-  budget = TURN_BYTES;
-  endTurn();
 }
 
 /** A message that is being compressed. */
@@ -82,9 +77,31 @@ class Job {
     this.bytes = bytes;
     this.callback = callback;
     this.next = 0;
+    this.stint = connection.outgoing;
     expect(connection.ws, bytes.length);
     jobs.add(this);
-    process.nextTick(advance, this);
+    process.nextTick(begin, this);
+  }
+
+  /**
+   * Its turn.
+   *
+   * @param {number} room Bytes
+   */
+  work(room) {
+    if (!jobs.has(this)) return;
+    if (this.connection.socket.destroyed) {
+      this.abandon();
+      return;
+    }
+    const { next, stint } = this;
+    try {
+      do this.advance();
+      while (jobs.has(this) && this.next - next < room);
+    } finally {
+      stint.done = this.next - next + 1;
+      stint.isMore = jobs.has(this);
+    }
   }
 
   /** The next slice; with the last one, the frame and what waits for it. */
@@ -128,20 +145,20 @@ class Job {
 }
 
 /** @param {Job} job */
-function advance(job) {
-  if (!jobs.has(job)) return;
-  if (job.connection.socket.destroyed) {
-    job.abandon();
-    return;
-  }
-  if (budget !== 0) job.advance();
-  if (jobs.has(job)) setImmediate(advance, job);
+function begin(job) {
+  if (jobs.has(job)) deflating.enter(job);
 }
 
 /** Compresses and writes a turn's share of what waits for it: the process ends, and whoever ends it does not wait for more. */
 function finishSome() {
-  budget = TURN_BYTES;
-  for (const job of jobs) while (budget !== 0 && jobs.has(job)) job.advance();
+  let left = TURN_BYTES;
+  for (const job of jobs) {
+    while (left > 0 && jobs.has(job)) {
+      const { next } = job;
+      job.advance();
+      left -= job.next - next + 1;
+    }
+  }
 }
 
 /** Frees the compression contexts of a connection that has not used them for so long. */

@@ -12,6 +12,7 @@ const {
   RECORD_WORDS,
   STREAM_HEADER,
   STREAM_RECORDS,
+  STREAM_ROOM,
   STREAM_WORDS,
 } = require('./constants');
 const { setProtocolErrors } = require('./errors');
@@ -78,6 +79,13 @@ class StreamEngine {
     this.number = this.native.number;
     /** Whether a chunk is its own to write to: it has been unmasked, and what was given out of it is known. */
     this.ownsChunks = isServer && deflate === undefined;
+    /** Whether messages may be compressed. */
+    this.isDeflating = deflate !== undefined;
+    /** What may still be inflated, if they may be, before others are served. For the caller to set before it has a chunk parsed. */
+    this.room = 0;
+    /** What was inflated and told since the caller last said that it was nothing. */
+    this.inflated = 0;
+    this.hasTold = false;
     /** Of the message that is coming in. @type {InstanceType<typeof Parts> | null} */
     this.parts = null;
   }
@@ -206,10 +214,17 @@ function callEngine(engine, chunk, sink, progress) {
   progress.next = progress.count = 0;
   progress.isAtEnd = true;
   try {
+    if (engine.isDeflating) words[STREAM_ROOM] = engine.room;
     const count = input(engine.number, chunk);
+    if (engine.isDeflating) {
+      const used = words[STREAM_ROOM];
+      engine.inflated += used;
+      engine.room = Math.max(engine.room - used, 0);
+    }
     progress.isPaused = count < 0;
     progress.count = progress.isPaused ? -count - 1 : count;
     progress.isAtEnd = count !== STREAM_RECORDS;
+    engine.hasTold ||= progress.count !== 0;
   } catch (error) {
     sink.broke(/** @type {Error} */ (error));
   }

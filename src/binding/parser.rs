@@ -15,10 +15,8 @@ use crate::engine::{CloseCode, Config, EncodedHeader, Engine, Event, FrameKind, 
 
 use super::stream::StreamOptions;
 
-/// Bytes that may be inflated before JavaScript serves others: what one connection of the reactor gets in a turn.
-const INFLATE_BUDGET: usize = 128 << 10;
-/// Bytes of input between two looks at that budget: one of them can become a thousand.
-const COMPRESSED_PIECE: usize = 8 << 10;
+/// Bytes of compressed input between two looks at what may still be inflated: one of them can become a thousand.
+const COMPRESSED_PIECE: usize = 512;
 
 /// What parsing came to.
 enum Next {
@@ -27,6 +25,28 @@ enum Next {
     End,
     /// Others first.
     Pause,
+}
+
+/// How much may be inflated in a call.
+pub(super) struct Room {
+    left: usize,
+    used: usize,
+}
+
+impl Room {
+    pub(super) fn new(left: usize) -> Self {
+        Self { left, used: 0 }
+    }
+
+    /// Bytes that went into and came out of inflating: more than there was room for, if the last piece became that.
+    pub(super) fn used(&self) -> usize {
+        self.used
+    }
+
+    fn take(&mut self, work: usize) {
+        self.left = self.left.saturating_sub(work);
+        self.used += work;
+    }
 }
 
 /// An engine, and what it is on the way with.
@@ -40,8 +60,6 @@ pub(super) struct Parser {
     /// The payload of the next data frame, as far as it has been compressed.
     compressed: Vec<u8>,
     pool: Arc<Pool>,
-    /// Bytes inflated since the last pause.
-    work: usize,
     /// Whether something of the chunk has been told, and whether there has been a pause since.
     told: bool,
     paused: bool,
@@ -68,7 +86,6 @@ impl Parser {
             owned: Vec::new(),
             compressed: Vec::new(),
             pool: pool.clone(),
-            work: 0,
             told: false,
             paused: false,
         }
@@ -76,13 +93,13 @@ impl Parser {
 
     /// Parses `chunk`, unmasking it in place, and writes records like those of the reactor to `words`: slot 0, offsets
     /// relative to the chunk. Returns how many, n. If they fill `words`, call again with the same chunk. -n - 1 says that
-    /// others are to be served before the call for the rest of the chunk.
-    pub(super) fn input(&mut self, chunk: &mut [u8], words: &mut [u32]) -> i32 {
+    /// others are to be served before the call for the rest of the chunk; so it is when there is no more room.
+    pub(super) fn input(&mut self, chunk: &mut [u8], words: &mut [u32], room: &mut Room) -> i32 {
         self.owned.clear();
         let mut count = 0;
-        for room in words.chunks_exact_mut(RECORD_WORDS) {
-            match self.next(chunk) {
-                Next::Event(event) => room.copy_from_slice(&self.record(event).0),
+        for record in words.chunks_exact_mut(RECORD_WORDS) {
+            match self.next(chunk, room) {
+                Next::Event(event) => record.copy_from_slice(&self.record(event).0),
                 Next::End => {
                     self.position = 0;
                     self.told = false;
@@ -101,9 +118,14 @@ impl Parser {
         self.engine.declared()
     }
 
-    /// A payload of the last call that is not in the chunk.
-    pub(super) fn owned(&self, index: usize) -> Option<&[u8]> {
-        self.owned.get(index).map(Vec::as_slice)
+    /// A payload of the last call that is not in the chunk. It is there once: an idle connection must not keep it.
+    pub(super) fn take_owned(&mut self, index: usize) -> Option<Vec<u8>> {
+        self.owned.get_mut(index).map(std::mem::take)
+    }
+
+    /// Whether messages may be compressed.
+    pub(super) fn has_deflate(&self) -> bool {
+        self.engine.has_deflate()
     }
 
     /// The header of the next frame, of `length` bytes that are not masked. `tag` is that of the outbound record.
@@ -171,22 +193,25 @@ impl Parser {
         self.owned = Vec::new();
     }
 
-    fn next(&mut self, chunk: &mut [u8]) -> Next {
+    fn next(&mut self, chunk: &mut [u8], room: &mut Room) -> Next {
         if !self.engine.has_deflate() {
             return self.engine.poll(&self.config, chunk, &mut self.position).map_or(Next::End, Next::Event);
         }
         while self.position < chunk.len() {
+            let inflates = self.engine.may_inflate(chunk, self.position);
             // As where inflating takes time: what the handlers before it do comes first, once for each chunk.
             let again = self.told && !self.paused && self.engine.begins_compressed(chunk, self.position);
-            if again || self.work >= INFLATE_BUDGET {
-                self.work = 0;
+            if again || (inflates && room.left == 0) {
                 self.paused = true;
                 return Next::Pause;
             }
-            let end = self.position.saturating_add(COMPRESSED_PIECE).min(chunk.len());
+            let most = if inflates { COMPRESSED_PIECE } else { usize::MAX };
+            let end = self.position.saturating_add(most).min(chunk.len());
             let piece = chunk.get_mut(..end).unwrap_or_default();
             let event = self.engine.poll(&self.config, piece, &mut self.position);
-            self.work += self.pool.take_work();
+            if inflates {
+                room.take(self.pool.take_work());
+            }
             if let Some(event) = event {
                 self.told = true;
                 return Next::Event(event);

@@ -52,14 +52,13 @@ impl StreamEngine {
         self.number
     }
 
-    /// Copies the payload of a record with `IN_FLAG_OWNED` of the last call.
+    /// Copies the payload of a record with `IN_FLAG_OWNED` of the last call, and frees it.
     #[napi(catch_unwind)]
     pub fn take_large(&self, index: u32, mut into: Uint8ArraySlice<'_>) -> Result<()> {
-        let parser = self.parser.borrow();
         let into = bytes_mut(&mut into);
-        match parser.owned(index as usize) {
+        match self.parser.borrow_mut().take_owned(index as usize) {
             Some(payload) if payload.len() == into.len() => {
-                into.copy_from_slice(payload);
+                into.copy_from_slice(&payload);
                 Ok(())
             }
             _ => Err(Error::new(Status::InvalidArg, "takeLarge: no payload of this number and length")),

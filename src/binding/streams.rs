@@ -10,10 +10,10 @@ use napi::bindgen_prelude::{Function, FunctionCallContext, ToNapiValue, Uint8Arr
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
-use crate::bridge::layout::{STREAM_HEADER, STREAM_WORDS};
+use crate::bridge::layout::{STREAM_HEADER, STREAM_ROOM, STREAM_WORDS};
 use crate::engine::deflate::Pool;
 
-use super::parser::Parser;
+use super::parser::{Parser, Room};
 use super::payload::{LentWords, bytes_mut};
 
 /// The streams of an environment.
@@ -63,7 +63,7 @@ pub struct Streams {
 
 #[napi]
 impl Streams {
-    /// None yet. `words` is for records and headers: `STREAM_WORDS` long, all of its ArrayBuffer, and touched by nobody but
+    /// None yet. `words` is for records, headers and what may be inflated: `STREAM_WORDS` long, all of its ArrayBuffer, and touched by nobody but
     /// the caller for as long as the environment lives.
     #[napi(constructor, catch_unwind)]
     pub fn new(mut words: Uint32ArraySlice<'_>) -> Result<Self> {
@@ -82,14 +82,22 @@ impl Streams {
 
     /// The function `(number, chunk) => count` that parses a chunk: it is unmasked in place, and the words get records like
     /// those of the reactor, with slot 0 and offsets relative to the chunk. `STREAM_RECORDS` of them: call again with the same
-    /// chunk. -n - 1 for n records: others are to be served before the call for the rest of the chunk.
+    /// chunk. -n - 1 for n records: others are to be served before the call for the rest of the chunk. Where messages may be
+    /// compressed, the word at `STREAM_ROOM` says what may be inflated, and then what was.
     #[napi(catch_unwind)]
     pub fn input<'env>(&self, env: &'env Env) -> Result<Function<'env, (), i32>> {
         self.function(env, "input", |parsers, context| {
             let (number, mut chunk): (u32, Uint8ArraySlice<'_>) = (context.get(0)?, context.get(1)?);
             parsers.borrow_mut().with(number, |parser, words| {
-                let records = words.get_mut(..STREAM_HEADER).unwrap_or_default();
-                Ok(parser.input(bytes_mut(&mut chunk), records))
+                let (records, rest) = words.split_at_mut_checked(STREAM_HEADER).unwrap_or_default();
+                let Some(word) = rest.get_mut(STREAM_ROOM - STREAM_HEADER).filter(|_| parser.has_deflate())
+                else {
+                    return Ok(parser.input(bytes_mut(&mut chunk), records, &mut Room::new(0)));
+                };
+                let mut room = Room::new(*word as usize);
+                let count = parser.input(bytes_mut(&mut chunk), records, &mut room);
+                *word = u32::try_from(room.used()).unwrap_or(u32::MAX);
+                Ok(count)
             })
         })
     }

@@ -62,8 +62,10 @@ layout! {
     STREAM_RECORDS: usize = 256;
     /// Word of the array of a stream's records, behind the last record: the bytes of a frame's header, in their order.
     STREAM_HEADER: usize = STREAM_RECORDS * RECORD_WORDS;
+    /// Word behind it: in, the bytes that a call for a stream may inflate before others are served; out, those that it has worked on.
+    STREAM_ROOM: usize = STREAM_HEADER + 4;
     /// Length of that array in words.
-    STREAM_WORDS: usize = STREAM_HEADER + 4;
+    STREAM_WORDS: usize = STREAM_ROOM + 1;
     /// Least bytes of memory to be lent.
     LENT_BYTES: usize = super::limits::BATCH_BYTES;
 

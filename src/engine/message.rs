@@ -36,6 +36,11 @@ impl Message {
         self.0.is_some()
     }
 
+    /// Whether what comes of it has to be inflated.
+    pub(in crate::engine) fn is_compressed(&self) -> bool {
+        self.0.as_ref().is_some_and(|unfinished| unfinished.compressed)
+    }
+
     /// How many bytes of data a frame that begins now may bring.
     #[inline]
     pub(in crate::engine) fn room(&self, config: &Config) -> u64 {

@@ -205,6 +205,21 @@ impl Engine {
             && input.get(pos).is_some_and(|&byte| frame::is_compressed(byte))
     }
 
+    /// Whether the next call of [`poll`](Self::poll) for `input` from `pos` on may have to inflate something. One byte can become a
+    /// thousand: who wants to bound the work of a call shows it a piece then.
+    pub fn may_inflate(&self, input: &[u8], pos: usize) -> bool {
+        self.has_deflate()
+            && match self.stage {
+                Stage::Header => {
+                    self.kept.is_some()
+                        || self.message.is_compressed()
+                        || input.get(pos).is_some_and(|&byte| frame::is_compressed(byte))
+                }
+                Stage::Payload(frame) => !frame.opcode.is_control() && self.message.is_compressed(),
+                Stage::Closed | Stage::Failed => false,
+            }
+    }
+
     /// Whether the payload of the next data frame, of `len` bytes, has to go through [`compress`](Self::compress)
     /// before [`encode`](Self::encode). `wanted` is the sender's wish; as in ws it is decided for a whole message by its first
     /// frame, whose length is compared with the threshold. To be called once for each data frame.
