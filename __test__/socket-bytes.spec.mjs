@@ -46,6 +46,25 @@ for (const way of Object.keys(WAYS)) {
     t.deepEqual(seen.slice(1), ['message a', 'message b']);
   });
 
+  test(`${way}: write() says when it is enough, and 'drain' follows`, async (t) => {
+    const { client, ws } = await open(t, way);
+    const { _socket: socket } = ws;
+    let isEnough = 0;
+    let calls = 0;
+    const messages = nextEvents(client, 'message', 40);
+    const drained = once(socket, 'drain');
+    // A binary message of 60,000 bytes.
+    const frames = Buffer.concat([Buffer.from([0x82, 126, 0xea, 0x60]), Buffer.alloc(60_000, 'x')]);
+    for (let i = 0; i < 40; i++) isEnough += socket.write(frames, () => calls++) ? 0 : 1;
+    t.true(isEnough > 30, String(isEnough));
+    await drained;
+    t.is(calls, 40);
+    t.false(socket.writableNeedDrain);
+    t.is(socket.writableLength, 0);
+    await messages;
+    t.true(socket.write(Buffer.from([0x81, 0])));
+  });
+
   test(`${way}: once('data') is told once`, async (t) => {
     const { client, ws } = await open(t, way);
     const shown = once(ws._socket, 'data');

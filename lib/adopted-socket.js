@@ -170,6 +170,16 @@ class AdoptedSocket extends withBytes(net.Socket) {
     return this.destroy();
   }
 
+  /** @param {any} data @param {any} encoding @param {any} callback As the stream does once it has ended */
+  _refuse(data, encoding, callback) {
+    return net.Socket.prototype.write.call(this, data, encoding, callback);
+  }
+
+  /** What did not leave is lost with the connection. */
+  _lost() {
+    this.destroy();
+  }
+
   _read() {}
 
   /** @param {any} chunk @param {any} encoding @param {any} callback */

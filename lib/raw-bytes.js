@@ -6,8 +6,8 @@ const control = require('./socket-control');
 const { watchListeners } = require('./watched-listeners');
 
 /**
- * What both kinds of socket do with the bytes of a connection that the reactor reads: 'data' while somebody listens for
- * it, and `push()`.
+ * What both kinds of socket do with the bytes of a connection that is the reactor's: 'data' while somebody listens for it,
+ * `push()`, and `write()`, which hands on what it is given at once: what the WebSocket sends next is behind it.
  *
  * @param {any} Base An emitter with `_owner`, to whom the connection belongs
  * @returns {any}
@@ -45,6 +45,42 @@ function withBytes(Base) {
       return !this.isPaused();
     }
 
+    /** @param {any} chunk @param {BufferEncoding} [encoding] */
+    unshift(chunk, encoding) {
+      return this.push(chunk, encoding);
+    }
+
+    /**
+     * Writes bytes as they are, without a frame.
+     *
+     * @param {string | Uint8Array} data
+     * @param {any} [encoding]
+     * @param {any} [callback] Called when the bytes were handed to the kernel, or with an error when they never will be
+     * @returns {boolean} Whether there is room for more; if not, 'drain' follows when all has left
+     */
+    write(data, encoding, callback) {
+      if (typeof encoding === 'function') {
+        callback = encoding;
+        encoding = undefined;
+      }
+      if (!this.writable) return this._refuse(data, encoding, callback);
+      const bytes = control.toBytes(data, encoding);
+      const isRoomy = this.writableLength + bytes.length < this.writableHighWaterMark;
+      if (!isRoomy) this._drains = (this._drains ?? 0) + 1;
+      const wantsCall = !isRoomy || typeof callback === 'function';
+      control.write(this._owner, bytes, undefined, wantsCall ? written.bind(null, this, !isRoomy, callback) : undefined);
+      return isRoomy;
+    }
+
+    get writableNeedDrain() {
+      return this.writable && (this._drains ?? 0) !== 0;
+    }
+
+    // Frames and what is written raw leave together at the end of the tick anyway.
+    cork() {}
+
+    uncork() {}
+
     /** @param {Buffer} bytes Received, or pushed. Called by its owner */
     _onBytes(bytes) {
       this.emit('data', bytes);
@@ -52,6 +88,19 @@ function withBytes(Base) {
   }
   watchListeners(Bytes.prototype, onListeners);
   return Bytes;
+}
+
+/**
+ * @param {any} socket
+ * @param {boolean} isDrain Whether 'drain' waits for it
+ * @param {any} callback
+ * @param {Error | null} [error]
+ */
+function written(socket, isDrain, callback, error) {
+  if (error) socket._lost?.();
+  if (isDrain) socket._drains--;
+  if (typeof callback === 'function') callback(error);
+  if (isDrain && !error && socket._drains === 0 && socket.writable) socket.emit('drain');
 }
 
 /** @this {any} @param {string | symbol} [event] */

@@ -3,24 +3,58 @@
 /** Most variants that are remembered: subprotocols and our addresses are few, unless a peer makes some up. */
 const MOST_VARIANTS = 16;
 
+/** @typedef {{ extensions?: string, local?: number | string, localPort?: number, options?: any, owner?: any, protocol?: string }} Changes */
+
 /**
  * What a WebSocket has in common with others: those of a server have the same options, and most of them the same subprotocol and
- * the same address at our end. Never changed, so that all of them refer to one.
+ * the same address at our end. Never changed, so that all of them refer to one. Private, for a WebSocket may be printed, or made
+ * JSON of, and this leads to the server and all that it has.
  */
 class Shared {
-  /** @param {any} options */
-  constructor(options) {
-    this.options = options;
-    /** The server. @type {any} */
-    this.owner = null;
-    this.protocol = '';
-    /** As in the answer. */
-    this.extensions = '';
-    /** Our address, as it came; see socket.js. @type {number | string} */
-    this.local = 0;
-    this.localPort = 0;
-    /** Those made of it for connections. @type {Shared[] | null} */
-    this.variants = null;
+  #options;
+  #owner;
+  #protocol;
+  #extensions;
+  #local;
+  #localPort;
+  /** Those made of it for connections. @type {Shared[] | null} */
+  #variants = null;
+
+  /** @param {Changes} what */
+  constructor({ extensions = '', local = 0, localPort = 0, options, owner = null, protocol = '' }) {
+    this.#options = options;
+    this.#owner = owner;
+    this.#protocol = protocol;
+    this.#extensions = extensions;
+    this.#local = local;
+    this.#localPort = localPort;
+  }
+
+  get options() {
+    return this.#options;
+  }
+
+  /** @returns {any} The server */
+  get owner() {
+    return this.#owner;
+  }
+
+  get protocol() {
+    return this.#protocol;
+  }
+
+  /** As in the answer. */
+  get extensions() {
+    return this.#extensions;
+  }
+
+  /** Our address, as it came; see socket.js. */
+  get local() {
+    return this.#local;
+  }
+
+  get localPort() {
+    return this.#localPort;
   }
 
   /**
@@ -34,15 +68,15 @@ class Shared {
    * @returns {Shared}
    */
   opened(owner, protocol, extensions, local, localPort) {
-    const variants = (this.variants ??= []);
+    const variants = (this.#variants ??= []);
     for (let index = variants.length - 1; index >= 0; index--) {
       const variant = variants[index];
       if (
-        variant.local === local &&
-        variant.localPort === localPort &&
-        variant.protocol === protocol &&
-        variant.extensions === extensions &&
-        variant.owner === owner
+        variant.#local === local &&
+        variant.#localPort === localPort &&
+        variant.#protocol === protocol &&
+        variant.#extensions === extensions &&
+        variant.#owner === owner
       ) {
         return variant;
       }
@@ -54,27 +88,28 @@ class Shared {
   }
 
   /**
-   * @param {Partial<Shared>} changes
+   * @param {Changes} changes
    * @returns {Shared} Another one
    */
   with(changes) {
-    return Object.assign(new Shared(this.options), this, { variants: null }, changes);
+    const { extensions, local, localPort, options, owner, protocol } = this;
+    return new Shared({ extensions, local, localPort, options, owner, protocol, ...changes });
   }
 }
 
 /** By options. @type {WeakMap<object, Shared>} */
 const known = new WeakMap();
 
-const NONE = new Shared(undefined);
+const NONE = new Shared({});
 
 /**
  * @param {any} options Those of the WebSockets of a server
  * @returns {Shared}
  */
 function sharedBy(options) {
-  if (typeof options !== 'object' || options === null) return options === undefined ? NONE : new Shared(options);
+  if (typeof options !== 'object' || options === null) return options === undefined ? NONE : new Shared({ options });
   let shared = known.get(options);
-  if (shared === undefined) known.set(options, (shared = new Shared(options)));
+  if (shared === undefined) known.set(options, (shared = new Shared({ options })));
   return shared;
 }
 

@@ -1,6 +1,5 @@
 'use strict';
 
-const EventEmitter = require('node:events');
 const { SocketAddress } = require('node:net');
 
 const {
@@ -14,8 +13,12 @@ const {
 const { GONE, TERMINATED } = require('./inbound');
 const { withBytes } = require('./raw-bytes');
 const control = require('./socket-control');
+const { LazySocket } = require('./lazy-socket');
 
 const IPV6_BYTES = 16;
+
+/** Bytes of a 101 without a subprotocol and extensions. */
+const ANSWER_LENGTH = 129;
 
 /**
  * Slot, generation and addresses of a connection that opens. Kept small, because every connection keeps
@@ -89,7 +92,7 @@ function familyOf(address) {
  * Stands for the `net.Socket` of a connection whose socket the reactor owns: `ws._socket` and `req.socket`. What
  * arrives is read by the reactor: 'data' shows copies.
  */
-class Socket extends withBytes(EventEmitter) {
+class Socket extends withBytes(LazySocket) {
   /** @param {any} owner The WebSocket or the handshake that the connection belongs to */
   constructor(owner) {
     super();
@@ -105,6 +108,8 @@ class Socket extends withBytes(EventEmitter) {
     // The reactor's counters, as they were seen last: they do not outlive the connection.
     this._given = 0;
     this._taken = 0;
+    /** Bytes of the answer to the handshake; null where the reactor has written it, or nobody yet. @type {number | null} */
+    this._answered = null;
     this.connecting = false;
     /** @type {any} */
     this.encrypted = undefined;
@@ -174,11 +179,6 @@ class Socket extends withBytes(EventEmitter) {
     return this.writableLength;
   }
 
-  /** Where `writableLength` was looked for before Node had it. */
-  get _writableState() {
-    return { ended: this._ended, length: this.writableLength };
-  }
-
   get bytesRead() {
     this._given = Math.max(this._given, control.bytesRead(this._owner));
     return this._given;
@@ -186,34 +186,21 @@ class Socket extends withBytes(EventEmitter) {
 
   get bytesWritten() {
     this._taken = Math.max(this._taken, control.bytesWritten(this._owner));
-    return this._taken;
+    const { _shared: shared } = this._owner;
+    const answered = this._answered ?? (shared === undefined ? 0 : answerLength(shared));
+    return answered + this._taken;
   }
 
   get writableEnded() {
     return this._ended;
   }
 
-  /**
-   * Writes bytes as they are, without a frame.
-   *
-   * @param {string | Uint8Array} data
-   * @param {any} [encoding]
-   * @param {any} [callback] Called when the bytes were handed to the kernel
-   * @returns {boolean}
-   */
-  write(data, encoding, callback) {
-    if (typeof encoding === 'function') {
-      callback = encoding;
-      encoding = undefined;
-    }
-    if (!this.writable) {
-      const error = /** @type {any} */ (new Error('write after end'));
-      error.code = 'ERR_STREAM_WRITE_AFTER_END';
-      if (callback) process.nextTick(callback, error);
-      return false;
-    }
-    control.write(this._owner, data, encoding, callback);
-    return true;
+  /** @param {any} _data @param {any} _encoding @param {any} callback Of a write that comes too late */
+  _refuse(_data, _encoding, callback) {
+    const error = /** @type {any} */ (new Error('write after end'));
+    error.code = 'ERR_STREAM_WRITE_AFTER_END';
+    if (callback) process.nextTick(callback, error);
+    return false;
   }
 
   /**
@@ -306,10 +293,6 @@ class Socket extends withBytes(EventEmitter) {
     return this;
   }
 
-  cork() {}
-
-  uncork() {}
-
   /** @returns {boolean} As a net.Socket, it remembers the peer for somebody who has asked before the end */
   _knowsPeer() {
     if (!this.destroyed) this._peerSeen = true;
@@ -330,6 +313,15 @@ class Socket extends withBytes(EventEmitter) {
     this._idle?.set(0);
     this.emit('close', false);
   }
+}
+
+/**
+ * @param {any} shared Of a WebSocket
+ * @returns {number} Bytes of the 101 that the reactor has written
+ */
+function answerLength({ extensions, protocol }) {
+  const line = (/** @type {string} */ name, /** @type {string} */ value) => (value === '' ? 0 : `${name}: ${value}\r\n`.length);
+  return ANSWER_LENGTH + line('Sec-WebSocket-Protocol', protocol) + line('Sec-WebSocket-Extensions', extensions);
 }
 
 module.exports = { Socket, hold, readPeer };

@@ -133,6 +133,7 @@ class Upgrade {
     // Before it is read.
     if (head.length !== 0) control.feed(this, head, false);
     this.push(OUT_ACCEPT, response);
+    this.socket._answered = Buffer.byteLength(response);
   }
 
   /** @param {string} response A refusal, behind which the connection ends */

@@ -84,6 +84,9 @@ class Extra {
     /** Whether a record is under way that tells when it has left. */
     this.isMarked = false;
   }
+
+  /** Some of it refers to the WebSocket: JSON that is made of that leaves it out. */
+  toJSON() {}
 }
 
 /** A connection. */

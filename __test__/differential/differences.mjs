@@ -34,11 +34,6 @@ export const differences = [
     reason: 'HTTP/1.0 and 1.1 only; Node takes a request line without a version for HTTP/0.9',
   },
   {
-    scenario: 'handshake: the socket is a net.Socket',
-    ways: ['port'],
-    reason: 'the reactor owns the socket; what stands for it has the properties and methods of a net.Socket',
-  },
-  {
     scenario: 'options: listening: the callback, the event, and when',
     reason: 'address() has the address as soon as the server is bound, where ws waits for the lookup of the host',
   },

@@ -1,0 +1,122 @@
+// `_socket` and `request.socket` as a stream, what is written to them raw, and a WebSocket that is printed.
+import net from 'node:net';
+import { Duplex, PassThrough, Readable, Stream, Writable } from 'node:stream';
+import { inspect } from 'node:util';
+
+import { section } from '../scenario.mjs';
+
+const s = section('sockets');
+export default s;
+
+const PROPERTIES = [
+  'allowHalfOpen', 'bufferSize', 'closed', 'connecting', 'destroyed', 'encrypted', 'errored', 'pending', 'readable', 'readableAborted',
+  'readableEncoding', 'readableEnded', 'readableHighWaterMark', 'readableLength', 'readableObjectMode', 'readyState',
+  'timeout', 'writable', 'writableCorked', 'writableEnded', 'writableFinished', 'writableHighWaterMark', 'writableLength',
+  'writableNeedDrain', 'writableObjectMode',
+];
+const METHODS = [
+  'addListener', 'address', 'cork', 'destroy', 'destroySoon', 'end', 'isPaused', 'off', 'on', 'once', 'pause', 'pipe', 'read',
+  'ref', 'resetAndDestroy', 'resume', 'setDefaultEncoding', 'setEncoding', 'setKeepAlive', 'setNoDelay', 'setTimeout',
+  'uncork', 'unpipe', 'unref', 'unshift', 'wrap', 'write',
+];
+
+/** A message as it is on the wire. */
+const framed = (text) => Buffer.concat([Buffer.from([0x81, text.length]), Buffer.from(text)]);
+const CLOSE = ['8882 00000000 03e8'];
+
+s.over('port', 'server', 'noServer')('what it is', async (c) => {
+  await c.session({}, async ({ ws, req, peer }) => {
+    const { _socket: socket } = ws;
+    c.log('socket', socket === req.socket, socket === req.connection);
+    c.log('socket', [net.Socket, Duplex, Readable, Writable, Stream].map((kind) => socket instanceof kind));
+    for (const name of PROPERTIES) c.log('socket', name, socket[name]);
+    for (const name of METHODS) c.log('socket', name, typeof socket[name]);
+    c.log('socket', socket.setTimeout(5000) === socket, socket.timeout, socket.setTimeout(0) === socket, socket.timeout);
+    await peer.send(CLOSE);
+  });
+});
+
+s.over('port', 'server', 'noServer')('bytesWritten has the answer to the handshake', async (c) => {
+  for (const options of [{}, { perMessageDeflate: true }, { verifyClient: () => true }]) {
+    const fields = { 'Sec-WebSocket-Protocol': 'one, two', 'Sec-WebSocket-Extensions': 'permessage-deflate' };
+    const { ws, peer, closed } = await c.open(options, { request: fields });
+    c.log('socket', ws._socket.bytesWritten);
+    await new Promise((resolve) => { ws.send('hello', { compress: false }, resolve); });
+    c.log('socket', ws._socket.bytesWritten);
+    await peer.send(CLOSE);
+    await Promise.all([closed, peer.closed()]);
+  }
+});
+
+const writers = {
+  'one after the other': [10, (ws, socket) => {
+    for (const one of ['a', 'b', 'c']) {
+      socket.write(framed(one));
+      ws.send(`${one}!`);
+    }
+    socket.write(framed('d'));
+    socket.write(framed('e'));
+    ws.send('f');
+  }],
+  'behind cork()': [5, (ws, socket) => {
+    socket.cork();
+    socket.write(framed('a'));
+    socket.write(framed('b'));
+    ws.send('c');
+    socket.uncork();
+    ws.send('d');
+  }],
+  'before a close frame': [5, (ws, socket) => {
+    socket.write(framed('a'));
+    socket.write(framed('b'));
+    ws.ping('c');
+    socket.write(framed('d'));
+    ws.close(1000);
+  }],
+};
+for (const [title, [frames, write]] of Object.entries(writers)) {
+  s.all(`raw bytes and messages leave in the order in which they were given: ${title}`, (c) =>
+    c.session({}, async ({ ws, peer }) => {
+      write(ws, ws._socket);
+      if (ws.readyState === 1) setImmediate(() => ws.close(1000));
+      await peer.frames(frames);
+      await peer.send(CLOSE);
+    }),
+  );
+}
+
+s.all('a stream is piped to it, with more than it takes at once', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    const source = new PassThrough();
+    source.pipe(ws._socket, { end: false });
+    const data = Buffer.alloc(100_000, 'abc');
+    const frame = Buffer.concat([Buffer.from([0x82, 127, 0, 0, 0, 0, 0, 1, 0x86, 0xa0]), data]);
+    for (let at = 0; at < frame.length; at += 7000) source.write(frame.subarray(at, at + 7000));
+    await peer.frames(1);
+    source.unpipe(ws._socket);
+    await peer.send(CLOSE);
+  }),
+);
+
+s.over('port', 'server', 'noServer')('is piped to a stream', (c) =>
+  c.session({}, async ({ ws, peer }) => {
+    const sink = new PassThrough();
+    ws._socket.pipe(sink);
+    // The reactor hears of the listener with what is sent now.
+    await new Promise((resolve) => { ws.send('x', resolve); });
+    await peer.send(['8182 00000000 6869']);
+    c.log('sink', Buffer.concat([await new Promise((resolve) => { sink.once('data', resolve); })]));
+    await peer.send(CLOSE);
+  }),
+);
+
+s.all('a WebSocket, and its server, as JSON and printed', (c) =>
+  c.session({}, async ({ ws, req, wss, peer }) => {
+    for (const look of [() => {}, () => ws._socket, () => ws._receiver, () => ws._sender, () => req.socket]) {
+      look();
+      c.log('text', typeof JSON.stringify(ws), inspect(ws).includes('handleProtocols'));
+    }
+    void wss;
+    await peer.send(CLOSE);
+  }),
+);

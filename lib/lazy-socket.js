@@ -1,0 +1,62 @@
+'use strict';
+
+const EventEmitter = require('node:events');
+const net = require('node:net');
+const { Duplex } = require('node:stream');
+
+/** Own properties of a net.Socket that a stream has not. */
+const OWN = { allowHalfOpen: true, parser: null, server: null, timeout: 0, _host: null };
+
+/**
+ * What is a net.Socket to whoever asks, and an emitter until then: its state as a stream, which costs more than a WebSocket, is
+ * made when something looks at it, as `pipe()` does.
+ *
+ * @this {any}
+ */
+function LazySocket() {
+  EventEmitter.call(this);
+}
+LazySocket.prototype = Object.create(net.Socket.prototype, { constructor: { value: LazySocket } });
+Object.assign(LazySocket.prototype, OWN);
+
+for (const name of ['_readableState', '_writableState']) {
+  Object.defineProperty(LazySocket.prototype, name, {
+    /** @this {any} */
+    get() {
+      if (this._owner === undefined) return undefined;
+      makeStream(this);
+      return this[name];
+    },
+    /** @this {any} @param {any} value */
+    set(value) {
+      Object.defineProperty(this, name, { configurable: true, enumerable: false, value, writable: true });
+    },
+  });
+}
+
+// Those of a stream would look at its state.
+for (const name of ['on', 'removeListener', 'removeAllListeners', 'emit']) {
+  const value = /** @type {any} */ (EventEmitter.prototype)[name];
+  Object.defineProperty(LazySocket.prototype, name, { configurable: true, value, writable: true });
+}
+
+/** @param {any} socket */
+function makeStream(socket) {
+  const { _readableState: readable, _writableState: writable } = /** @type {any} */ (
+    new Duplex({ autoDestroy: false, emitClose: false })
+  );
+  socket._readableState = readable;
+  socket._writableState = writable;
+  readable.flowing = true;
+  Object.defineProperties(writable, {
+    ended: { get: () => socket._ended },
+    ending: { get: () => socket._ended },
+    length: { get: () => socket.writableLength },
+  });
+  Object.defineProperties(readable, {
+    ended: { get: () => socket._peerEnded },
+    endEmitted: { get: () => socket._peerEnded },
+  });
+}
+
+module.exports = { LazySocket };
