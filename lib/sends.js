@@ -153,7 +153,7 @@ function closeNow(ws, code, reason) {
   }
   ws._bits |= CLOSE_SENT;
   const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
-  // Not counted in bufferedAmount: nothing can be sent behind it, and ws has handed it to the kernel by now.
+  // Not counted, neither here nor there: ws has handed it to the kernel by now.
   outbox.pushBytes(ws._slot, ws._generation, tag, reason);
 }
 

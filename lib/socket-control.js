@@ -17,6 +17,7 @@ const {
   OUT_WRITE,
 } = require('./constants');
 const outbox = require('./outbox');
+const { addCallback } = require('./outgoing');
 const reactor = require('./reactor');
 
 /** Of the time after which a silent socket is reported, the part by which that may come too late. */
@@ -35,8 +36,11 @@ const LONGEST_KEEP_ALIVE = 0xffff;
  */
 function write(owner, data, encoding, callback) {
   const bytes = toBytes(data, encoding);
-  outbox.pushBytes(owner._slot, owner._generation, OUT_WRITE | wantSent(owner, callback), bytes);
-  owner._accepted += bytes.length;
+  const wantsSent = typeof callback === 'function';
+  const tag = wantsSent ? OUT_WRITE | (OUT_FLAG_WANT_SENT << 8) : OUT_WRITE;
+  owner._accepted += outbox.pushBytes(owner._slot, owner._generation, tag, bytes);
+  // Not before: if the bytes are refused, this callback would be called for another write.
+  if (wantsSent) addCallback(owner, callback);
 }
 
 /**
@@ -81,7 +85,9 @@ function feed(owner, bytes, isLast) {
  * @param {any} callback As for `write`
  */
 function end(owner, callback) {
-  outbox.pushEmpty(owner._slot, owner._generation, OUT_END | wantSent(owner, callback));
+  const wantsSent = typeof callback === 'function';
+  outbox.pushEmpty(owner._slot, owner._generation, wantsSent ? OUT_END | (OUT_FLAG_WANT_SENT << 8) : OUT_END);
+  if (wantsSent) addCallback(owner, callback);
 }
 
 /**
@@ -91,19 +97,6 @@ function end(owner, callback) {
  */
 function reset(owner) {
   outbox.pushEmpty(owner._slot, owner._generation, OUT_TERMINATE | (OUT_FLAG_FIN << 8));
-}
-
-/**
- * @param {any} owner
- * @param {any} callback
- * @returns {number} The bit of a record's tag
- */
-function wantSent(owner, callback) {
-  if (typeof callback !== 'function') return 0;
-  const extra = owner._ensureExtra();
-  if (extra.callbacks === null) extra.callbacks = [];
-  extra.callbacks.push(callback);
-  return OUT_FLAG_WANT_SENT << 8;
 }
 
 /**

@@ -1,6 +1,7 @@
 // Every way to write, times every length on both sides of a threshold, times every way in: what the peer gets, what it gets
 // behind that, the callbacks, and what is left to be sent.
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 
 import { COMPRESSION, WAYS_IN, World, named, payloadOf, untilSent } from './bytes-world.mjs';
 import { implementation, isReference } from './impl.mjs';
@@ -14,6 +15,17 @@ const REASON_BYTES = 123;
 /** Peers of each server: what many are sent comes to them in other ways. */
 const PEERS = 3;
 const HEADS = SIZES.filter((size) => size <= 1 << 20);
+
+const require = createRequire(import.meta.url);
+const { bytesTaken } = isReference ? {} : require('../../lib/reactor.js');
+
+/** Nothing waits, and both threads have counted the same: else what is sent from now on would be counted wrong. */
+async function testCounts(t, sockets) {
+  await untilSent(...sockets);
+  for (const ws of isReference ? [] : sockets) {
+    if ((ws._extra?.stream ?? null) === null) t.is(bytesTaken(ws), ws._accepted);
+  }
+}
 
 const frameOf = (payload) => Sender.frame(payload, { fin: true, rsv1: false, opcode: BINARY, mask: false, readOnly: true });
 
@@ -109,7 +121,7 @@ async function testLengths(t, pairs, name, sizes) {
     }
     await called;
     await Promise.all(alsoCalled);
-    await untilSent(...receivers.map(({ ws }) => ws));
+    await testCounts(t, receivers.map(({ ws }) => ws));
   }
 }
 
@@ -124,7 +136,7 @@ async function testAtOnce(t, pairs, name) {
     }
   }
   await Promise.all(sent.map(({ called }) => called));
-  await untilSent(...pairs.map(({ ws }) => ws));
+  await testCounts(t, pairs.map(({ ws }) => ws));
 }
 
 async function openPairs(world) {
@@ -141,6 +153,7 @@ async function testClose(t, world) {
     ws.close(1000, reason);
     await expect(t, { messages }, TEXT, Buffer.from('before'), `before close, ${size}`);
     await expect(t, { messages }, CLOSE, Buffer.concat([Buffer.from([0x03, 0xe8]), reason]), `close, ${size}`);
+    await testCounts(t, [ws]);
     const closed = once(ws, 'close');
     peer.socket.destroy();
     await closed;

@@ -136,7 +136,7 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bo
     if data && session.connection.engine.will_compress(head.flags & OUT_FLAG_COMPRESS != 0, len) {
         session.account(wire_len(len, false));
         session.compressed(head.kind, head.flags, &payload);
-        return mark(session, head.flags);
+        return mark(session, head.kind, head.flags);
     }
     apply(session, head, payload, more);
 }
@@ -153,7 +153,7 @@ fn send_prepared(session: &mut Session<'_>, prepared: &mut Prepared, flags: u8, 
     if let Some(frame) = frame {
         session.account(wire_len(prepared.payload().len(), false));
         session.shared(frame, now);
-        return mark(session, flags);
+        return mark(session, OUT_PREPARED, flags);
     }
     let kind = if prepared.kind() == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
     let compress = if prepared.compress() { OUT_FLAG_COMPRESS } else { 0 };
@@ -167,11 +167,18 @@ pub(super) fn apply_pending(session: &mut Session<'_>, pending: &Pending) {
     apply(session, head, Outbound::Lent(&pending.payload), true);
 }
 
-/// Notes a send whose sender wants to hear of its end.
-pub(super) fn mark(session: &mut Session<'_>, flags: u8) {
-    if flags & OUT_FLAG_WANT_SENT != 0 {
-        session.mark();
+/// Notes a record that has been applied and whose sender wants to hear of its end. One that came when the connection took
+/// nothing of its kind any more has not left: its end is that of the connection.
+pub(super) fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
+    if flags & OUT_FLAG_WANT_SENT == 0 {
+        return;
     }
+    let has_left = match kind {
+        OUT_TEXT | OUT_BINARY | OUT_PING | OUT_PONG => session.connection.takes_frames(),
+        OUT_WRITE => !session.connection.shut,
+        _ => true,
+    };
+    if has_left { session.mark() } else { session.mark_lost() }
 }
 
 /// `more`: the next record is for the same connection.
@@ -183,9 +190,8 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         OUT_PING => send(session, FrameKind::Ping, true, payload, more),
         OUT_PONG => send(session, FrameKind::Pong, true, payload, more),
         OUT_CLOSE => {
-            let code = CloseCode::new(head.aux);
-            session.account(wire_len(if code.is_some() { payload.len() + 2 } else { 0 }, false));
-            session.close(code, &payload);
+            // Its sender does not count it: no send follows it.
+            session.close(CloseCode::new(head.aux), &payload);
         }
         OUT_TERMINATE if fin => session.reset(),
         OUT_TERMINATE => session.terminate(),
@@ -210,7 +216,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(head.aux.into())),
         _ => {}
     }
-    mark(session, head.flags);
+    mark(session, head.kind, head.flags);
 }
 
 fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound<'_>, more: bool) {

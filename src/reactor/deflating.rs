@@ -236,7 +236,7 @@ impl Session<'_> {
             self.work.compression.spend(payload.len() / COPY_DISCOUNT);
         }
         self.account(wire_len(payload.len(), false));
-        super::commands::mark(self, pending.flags);
+        super::commands::mark(self, pending.kind, pending.flags);
         true
     }
 

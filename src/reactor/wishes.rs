@@ -6,10 +6,14 @@ use std::collections::VecDeque;
 use super::connection::Connection;
 use super::session::Session;
 
+/// A mark that is not reached.
+const LOST: u64 = u64::MAX;
+
 /// Few connections have any at a time.
 #[derive(Default)]
 pub(super) struct Wishes {
-    /// Values of `outgoing.pushed()` at which the consumer wants to hear that all up to it is in the kernel.
+    /// Values of `outgoing.pushed()` at which the consumer wants to hear that all up to it is in the kernel. Invariant: in order,
+    /// with `LOST` for what will never be there, and for what comes behind that.
     marks: Vec<u64>,
     /// The consumer gets a copy of all that is read.
     watched: bool,
@@ -80,8 +84,15 @@ impl Session<'_> {
     /// Reports, through `on_sent`, when all that was queued so far is in the kernel.
     pub fn mark(&mut self) {
         let pushed = self.connection.outgoing.pushed();
-        self.connection.wishes.get_or_insert_default().marks.push(pushed);
+        let marks = &mut self.connection.wishes.get_or_insert_default().marks;
+        // One callback after the other: what follows a lost one is told with it.
+        marks.push(marks.last().map_or(pushed, |&last| last.max(pushed)));
         self.touch();
+    }
+
+    /// Notes a send that was dropped: the consumer hears of it when the connection is gone.
+    pub(super) fn mark_lost(&mut self) {
+        self.connection.wishes.get_or_insert_default().marks.push(LOST);
     }
 
     /// Whether the consumer gets a copy of all bytes that are read from now on, before what they say. Default: false.

@@ -155,3 +155,50 @@ fn what_is_fed_is_read_from_wherever_it_lies() {
         }
     }
 }
+
+/// A close frame is no send: it counts neither where sends are counted nor here.
+#[test]
+fn what_is_counted_is_what_was_sent_before_and_behind_a_close_frame() {
+    let mut world = World::new();
+    let (mut client, id) = world.connect(IN_OPEN);
+    client.expect_text(client::SWITCHED);
+    let to = (id.slot, id.generation);
+    let mut chunk = Chunk::default();
+    chunk.push_record(to, OUT_TEXT, OUT_FLAG_FIN, 0, b"text");
+    chunk.push_record(to, OUT_CLOSE, 0, 1000, &[b'x'; 123]);
+    chunk.push_record(to, OUT_WRITE, 0, 0, b"raw");
+    world.reactor.serve_records(&chunk.bytes, Vec::new(), None);
+    let close = frame(0x88, None, &[&[3, 232], &[b'x'; 123][..]].concat());
+    assert!(client.read(6 + close.len() + 3) == [bytes("81 04 'text'"), close, b"raw".to_vec()].concat());
+    assert_eq!(world.js.link.gauges.read(id.slot, id.generation), Some(6 + 3));
+}
+
+/// The consumer is never told that something has left which was dropped.
+#[test]
+fn a_send_that_is_dropped_does_not_count_as_sent() {
+    let mut world = World::new();
+    let (mut client, id) = world.connect(IN_OPEN);
+    client.expect_text(client::SWITCHED);
+    client.send("88 80 00000000");
+    until(&mut world.reactor, |_| world.js.link.inbox.is_waiting());
+    assert_eq!(world.js.records(1)[0].kind, IN_CLOSE);
+    let to = (id.slot, id.generation);
+    let mut chunk = Chunk::default();
+    chunk.push_record(to, OUT_CLOSE, OUT_FLAG_WANT_SENT, 0, b"");
+    chunk.push_record(to, OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_WANT_SENT, 0, b"late");
+    chunk.push_large(to, OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_WANT_SENT, 0, Large::copy(b"late"));
+    world.reactor.serve_records(&chunk.bytes, chunk.large, None);
+    client.expect("88 00");
+    client.expect_end();
+    until(&mut world.reactor, |_| world.js.link.inbox.is_waiting());
+    let [sent] = &world.js.records(1)[..] else { panic!("one") };
+    assert_eq!((sent.kind, sent.count), (IN_SENT, 1), "the close frame");
+
+    let mut chunk = Chunk::default();
+    chunk.push_record(to, OUT_WRITE, OUT_FLAG_WANT_SENT, 0, b"after the end");
+    world.reactor.serve_records(&chunk.bytes, Vec::new(), None);
+    client.end();
+    until(&mut world.reactor, |_| world.js.link.inbox.is_waiting());
+    let [closed] = &world.js.records(1)[..] else { panic!("nothing else") };
+    assert_eq!(closed.kind, IN_CLOSED);
+}
