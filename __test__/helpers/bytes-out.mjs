@@ -5,7 +5,7 @@ import { createRequire } from 'node:module';
 
 import { COMPRESSION, WAYS_IN, World, named, payloadOf, untilSent } from './bytes-world.mjs';
 import { implementation, isReference } from './impl.mjs';
-import { AT_ONCE, COMPRESSED, KNOWN, SIZES, constants } from './thresholds.mjs';
+import { AT_ONCE, COMPRESSED, SIZES } from './thresholds.mjs';
 
 const { Sender, createWebSocketStream, prepare } = implementation;
 
@@ -139,6 +139,39 @@ async function testAtOnce(t, pairs, name) {
   await testCounts(t, pairs.map(({ ws }) => ws));
 }
 
+/** What keeps its place whatever is sent before and behind it, on every way in and with compression. */
+const IN_PLACE = [
+  'send() of a string',
+  'send() of a Buffer',
+  'send() of an ArrayBuffer',
+  'send() with compress: false',
+  'send() of three fragments',
+  'a prepared message to all',
+  'the same string to all',
+  'ping()',
+].filter((name) => name in WRITES);
+const MIXED = [1, 126, 2048, 16_384, 65_535, 65_536, 300_000, 1];
+
+/** Every way behind every other, in one go. */
+async function testMixed(t, pairs) {
+  const sent = MIXED.flatMap((size, row) => {
+    // Another order each time.
+    const names = [...IN_PLACE.slice(row), ...IN_PLACE.slice(0, row)];
+    return names.map((name, column) => {
+      const [opcode, , , longest = Infinity] = WRITES[name];
+      const payload = payloadOf(Math.min(size, longest), row * IN_PLACE.length + column);
+      return { title: `${name}, ${size}, mixed`, opcode, payload, ...send(t, pairs, WRITES[name], payload) };
+    });
+  });
+  for (const pair of pairs) {
+    for (const { title, opcode, payload, receivers } of sent) {
+      if (receivers.includes(pair)) await expect(t, pair, opcode, payload, title);
+    }
+  }
+  await Promise.all(sent.map(({ called }) => called));
+  await testCounts(t, pairs.map(({ ws }) => ws));
+}
+
 async function openPairs(world) {
   const pairs = [];
   while (pairs.length < PEERS) pairs.push(await world.open());
@@ -200,10 +233,6 @@ async function startAsked(t, way, options) {
 }
 
 export function bytesOut(test, { ways = WAYS_IN, compressions = COMPRESSION, ...options } = {}) {
-  test('the lengths are those of the code', (t) => {
-    for (const size of KNOWN) t.true(constants().includes(size), `${size}`);
-  });
-
   for (const way of ways) {
     for (const [compression, perMessageDeflate] of Object.entries(compressions)) {
       test(`${way}, ${compression}: every way to send, every length`, async (t) => {
@@ -214,6 +243,7 @@ export function bytesOut(test, { ways = WAYS_IN, compressions = COMPRESSION, ...
           await testLengths(t, pairs, name, sizes);
           await testAtOnce(t, pairs, name);
         }
+        await testMixed(t, pairs);
         for (const { ws } of pairs) t.throws(() => ws.ping(payloadOf(CONTROL_BYTES + 1)), { instanceOf: RangeError });
         t.throws(() => pairs[0].ws.close(1000, payloadOf(REASON_BYTES + 1)), { instanceOf: RangeError });
         await testClose(t, world);

@@ -6,8 +6,9 @@ import { inflateRawSync, constants as zlib } from 'node:zlib';
 
 import { BytePeer } from './byte-peer.mjs';
 import { cert, key } from './certificate.mjs';
-import { WebSocketServer } from './impl.mjs';
+import { WebSocketServer, isReference } from './impl.mjs';
 import { SIZES } from './thresholds.mjs';
+import { wrapUpgrades } from './wrapped.mjs';
 
 const ALONE = { serverNoContextTakeover: true, clientNoContextTakeover: true };
 const TAIL = Buffer.from([0, 0, 0xff, 0xff]);
@@ -37,6 +38,7 @@ async function serve(t, way, options) {
   }
   const front = way === 'https' ? https.createServer({ cert, key }) : http.createServer();
   const server = new WebSocketServer({ server: front, ...options });
+  if (way === 'stream') wrapUpgrades(server);
   front.listen(0, '127.0.0.1');
   t.teardown(() => front.close());
   await once(front, 'listening');
@@ -51,6 +53,11 @@ export class World {
     });
     server.on('connection', (ws) => ws.on('error', (error) => t.fail(error.message)));
     return new World(t, server, way, !!perMessageDeflate);
+  }
+
+  /** Whether the reactor has the connections, and not a stream of Node. */
+  get isReactors() {
+    return !isReference && (this.way === 'port' || this.way === 'server');
   }
 
   constructor(t, server, way, deflates) {
