@@ -253,8 +253,8 @@ declare namespace WebSocket {
      */
     handshakeTimeout?: number;
     /**
-     * Milliseconds of silence after which the reactor sends a ping, up to 2147483647; after as many again without
-     * any byte of the peer the connection ends with 1006. 0 is never. Not in ws. Default: 0
+     * Milliseconds of silence after which a ping is sent, up to 2147483647; after as many again without any byte of the
+     * peer the connection ends with 1006. While it is paused the peer is not called silent. 0 is never. Not in ws. Default: 0
      */
     pingInterval?: number;
     /** Milliseconds of silence after which the connection ends with 1006, up to 2147483647. 0 is never. Not in ws. Default: 0 */

@@ -48,6 +48,7 @@ function onClose() {
   this[kConnection] = undefined;
   if (--attached === 0) process.removeListener('exit', writeAll);
   clearTimeout(connection.closeTimer);
+  connection.silence?.stop();
   ws._readyState = CLOSING;
   ws._bits |= GONE;
   try {

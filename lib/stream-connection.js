@@ -23,6 +23,7 @@ const outgoing = require('./outgoing');
 const { Cork } = require('./stream-cork');
 const { Releaser, isData, postCompressed } = require('./stream-deflate');
 const { StreamEngine } = require('./stream-engine');
+const { silenceOf } = require('./stream-silence');
 const { Stint, Turns } = require('./turns');
 const { lengthOf, unshared } = require('./views');
 
@@ -62,6 +63,7 @@ class StreamConnection {
     /** Whether the peer broke the protocol. */
     this.failed = false;
     this.pendingPongs = 0;
+    this.silence = silenceOf(this);
     this.cork = new Cork(socket);
     this.isParsing = false;
     /** Chunks that wait: handlers of an earlier one run, or it inflates to much, and others are first. @type {Buffer[]} */
@@ -81,6 +83,7 @@ class StreamConnection {
    * @param {Buffer} chunk It is unmasked in place
    */
   input(chunk) {
+    if (this.silence !== null) this.silence.heard();
     this.chunks.push(/** @type {Buffer} */ (unshared(chunk)));
     if (!this.isParsing && !this.isLagging) this.parse();
   }
