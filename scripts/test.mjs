@@ -1,8 +1,9 @@
-// npm test: every layer from the bottom up, then what stands on all of them. The last lines name what failed; the very last
-// has the counts.
+// npm test: every layer from the bottom up, then what stands on all of them. The last lines name what failed and what was left out;
+// the very last has the counts.
 //
-//   npm test                      everything
-//   npm test -- engine ava        only these steps
+//   npm test                      what a contributor waits for
+//   npm test -- --all             everything, as CI does
+//   npm test -- engine ava        only these steps, all of them
 
 import { existsSync } from 'node:fs';
 import { join } from 'node:path';
@@ -10,42 +11,27 @@ import { join } from 'node:path';
 import { formatCounts, formatFailures, parseAva, parseCargo, parseOwn, resultOf, sum } from './counts.mjs';
 import { root, run, tool } from './run.mjs';
 import { setup } from './setup.mjs';
+import { LEFT_OUT, choose } from './steps.mjs';
 import { LOOM_ENV, loomArguments } from './loom.mjs';
 
-// Each layer runs the tests that the layers below it have not run yet.
-const STEPS = [
-  { name: 'engine', parse: parseCargo, start: () => cargoTest(['--no-default-features'], []) },
-  {
-    name: 'reactor',
-    parse: parseCargo,
-    start: () => cargoTest(['--no-default-features', '--features', 'reactor'], ['engine::']),
-  },
-  { name: 'loom', parse: parseCargo, start: () => run('cargo', loomArguments(), { env: LOOM_ENV, capture: true }) },
-  { name: 'binding', parse: parseCargo, start: () => cargoTest([], ['engine::', 'bridge::', 'reactor::']) },
-  { name: 'ava', parse: parseAva, start: () => ava() },
-  // The same with the reactor on the JavaScript thread, and with several.
-  { name: 'inline', parse: parseAva, start: () => ava({ REACTOR_WS_REACTORS: '0' }) },
-  { name: 'reactors', parse: parseAva, start: () => ava({ REACTOR_WS_REACTORS: '3' }) },
-  { name: 'ecosystem', parse: parseOwn, start: () => script('__test__/ecosystem/run.mjs') },
-  { name: 'browser', parse: parseOwn, start: () => script('__test__/browser/run.mjs') },
-  { name: 'autobahn', parse: parseOwn, start: () => script('__test__/autobahn/run.mjs', ['--quiet']) },
-];
+/** How a kind of step is started, and who reads what it prints. */
+const KINDS = {
+  cargo: { parse: parseCargo, start: ({ args = [], below = [] }) => cargoTest(args, below) },
+  loom: { parse: parseCargo, start: () => run('cargo', loomArguments(), { env: LOOM_ENV, capture: true }) },
+  ava: { parse: parseAva, start: ({ args, env = {} }) => tool('ava/entrypoints/cli.mjs', args, { capture: true, env }) },
+  program: { parse: parseOwn, start: ({ args }) => program(args) },
+};
 
-const wanted = process.argv.slice(2);
-const unknown = wanted.filter((name) => !STEPS.some((step) => step.name === name));
-if (unknown.length > 0) {
-  console.error(`no such step: ${unknown.join(', ')} (there are ${STEPS.map((step) => step.name).join(', ')})`);
-  process.exit(1);
-}
+const { steps, isShort } = chosen();
 
 await setup();
 const results = [];
-for (const step of STEPS) {
-  if (wanted.length > 0 && !wanted.includes(step.name)) continue;
+for (const step of steps) {
+  const { parse, start } = KINDS[step.kind];
   const started = Date.now();
-  const ended = await step.start();
+  const ended = await start(step);
   if (ended === null) continue;
-  results.push({ name: step.name, seconds: (Date.now() - started) / 1000, ...resultOf(step.parse, ended) });
+  results.push({ name: step.name, seconds: (Date.now() - started) / 1000, ...resultOf(parse, ended) });
 }
 
 console.log('');
@@ -53,6 +39,7 @@ for (const { name, seconds, ...counts } of results) {
   console.log(`${name.padEnd(10)} ${formatCounts(counts)} in ${seconds.toFixed(0)} s`);
 }
 for (const result of results) for (const line of formatFailures(result, result.name)) console.log(line);
+if (isShort) console.log(LEFT_OUT);
 const total = sum(results);
 console.log(formatCounts(total));
 process.exitCode = total.failed > 0 ? 1 : 0;
@@ -62,12 +49,17 @@ function cargoTest(features, below) {
   return run('cargo', ['test', '--no-fail-fast', ...features, '--', ...skips], { capture: true });
 }
 
-function ava(env = {}) {
-  return tool('ava/entrypoints/cli.mjs', [], { capture: true, env });
-}
-
 /** Runs a test program of this repository, or nothing when the tree does not have it. */
-async function script(path, args = []) {
+async function program([path, ...args]) {
   if (!existsSync(join(root, path))) return null;
   return run(process.execPath, [path, ...args], { capture: true });
+}
+
+function chosen() {
+  try {
+    return choose(process.argv.slice(2));
+  } catch (error) {
+    console.error(error.message);
+    return process.exit(1);
+  }
 }

@@ -1,0 +1,85 @@
+// The steps of `npm test`: what a contributor waits for, and what `npm test -- --all` and CI run beside or instead of it.
+
+/**
+ * Spec files whose result depends on where the reactor runs and how many there are: what connections do, in which order their events
+ * come, who is woken, what ends with what. The others ask questions that have the same answer in each mode.
+ */
+export const MODE_SPECS = [
+  'abuse',
+  'backpressure',
+  'blocked',
+  'callbacks',
+  'dispatch',
+  'handshake',
+  'own-options',
+  'peer-end',
+  'prepare',
+  'reactors',
+  'same',
+  'socket-bytes',
+  'spin',
+  'unfinished',
+  'ways-in',
+  'websocket',
+  'websocket-closing',
+  'websocket-pause',
+  'websocket-server',
+].map((name) => `__test__/${name}.spec.mjs`);
+
+const ALL_SPECS = ['__test__/**/*.spec.mjs'];
+/** Without the attacks. */
+const OWN_SPECS = ['__test__/*.spec.mjs'];
+
+const INLINE = { REACTOR_WS_REACTORS: '0' };
+const SEVERAL = { REACTOR_WS_REACTORS: '3' };
+
+/**
+ * `runs`: in `npm test`, or in `npm test -- --all`. A layer's step leaves out what the layers below have run.
+ *
+ * @type {{ name: string, runs: 'short' | 'all', kind: string, args?: string[], below?: string[], env?: Record<string, string> }[]}
+ */
+const STEPS = [
+  // One build instead of three: the tests are those of the three layers.
+  { name: 'rust', runs: 'short', kind: 'cargo' },
+  { name: 'engine', runs: 'all', kind: 'cargo', args: ['--no-default-features'] },
+  { name: 'reactor', runs: 'all', kind: 'cargo', args: ['--no-default-features', '--features', 'reactor'], below: ['engine::'] },
+  { name: 'loom', runs: 'all', kind: 'loom' },
+  { name: 'binding', runs: 'all', kind: 'cargo', below: ['engine::', 'bridge::', 'reactor::'] },
+  { name: 'ava', runs: 'short', kind: 'ava', args: OWN_SPECS },
+  { name: 'ava', runs: 'all', kind: 'ava', args: ALL_SPECS },
+  // The same with the reactor on the JavaScript thread, and with several.
+  { name: 'inline', runs: 'short', kind: 'ava', args: MODE_SPECS, env: INLINE },
+  { name: 'inline', runs: 'all', kind: 'ava', args: ALL_SPECS, env: INLINE },
+  { name: 'reactors', runs: 'short', kind: 'ava', args: MODE_SPECS, env: SEVERAL },
+  { name: 'reactors', runs: 'all', kind: 'ava', args: ALL_SPECS, env: SEVERAL },
+  { name: 'ecosystem', runs: 'all', kind: 'program', args: ['__test__/ecosystem/run.mjs'] },
+  { name: 'browser', runs: 'all', kind: 'program', args: ['__test__/browser/run.mjs'] },
+  { name: 'autobahn', runs: 'all', kind: 'program', args: ['__test__/autobahn/run.mjs', '--quiet'] },
+];
+
+/** What `npm test` says that it has not run. */
+export const LEFT_OUT = 'left out: loom, attacks, ecosystem, browser, autobahn, most spec files of inline and reactors; `npm test -- --all` runs them';
+
+/**
+ * @param {string[]} words Of the command line: names of steps, `--all`
+ * @returns {{ steps: typeof STEPS, isShort: boolean }}
+ * @throws {Error} For a name that no step has
+ */
+export function choose(words) {
+  const names = words.filter((word) => word !== '--all');
+  const unknown = names.filter((name) => !STEPS.some((step) => step.name === name));
+  if (unknown.length > 0) {
+    const known = [...new Set(STEPS.map((step) => step.name))];
+    throw new Error(`no such step: ${unknown.join(', ')} (there are ${known.join(', ')})`);
+  }
+  // Who names a step wants all of it.
+  const isShort = names.length === 0 && !words.includes('--all');
+  const of = isShort ? 'short' : 'all';
+  const steps = STEPS.filter(({ name, runs }) => runs === of || (names.includes(name) && !hasOther(name, of)));
+  return { steps: names.length === 0 ? steps : steps.filter(({ name }) => names.includes(name)), isShort };
+}
+
+/** @param {string} name @param {string} runs */
+function hasOther(name, runs) {
+  return STEPS.some((step) => step.name === name && step.runs === runs);
+}
