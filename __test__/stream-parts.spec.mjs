@@ -145,6 +145,30 @@ ownOnly('memory follows the bytes of a message that comes in pieces, however sma
   }
 });
 
+test.serial('TLS: a Buffer that is sent many times to who does not read is copied once', async (t) => {
+  const { ws, client, far } = await tlsPair(t);
+  far.pause();
+  const [count, data] = [60, Buffer.alloc(1 << 20, 1)];
+  const before = process.memoryUsage().arrayBuffers;
+  for (let number = 0; number < count; number++) {
+    ws.send(data);
+    if (number % 10 === 0) await turn();
+  }
+  const grown = process.memoryUsage().arrayBuffers - before;
+  t.true(grown < 20 << 20, `${grown >> 20} MiB for ${ws.bufferedAmount >> 20}`);
+  let received = 0;
+  const done = new Promise((resolve) => {
+    client.on('message', (message) => {
+      if (!message.equals(data)) t.fail(`message ${received}`);
+      if (++received === count) resolve();
+    });
+  });
+  far.resume();
+  await done;
+  ws.terminate();
+  await closeOf(ws);
+});
+
 ownOnly('TLS: what is sent is copied before send() returns, and what waits is not written over', async (t) => {
   const { ws, client, far } = await tlsPair(t);
   const COUNT = 300;

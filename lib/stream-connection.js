@@ -23,6 +23,7 @@ const outgoing = require('./outgoing');
 const { Cork } = require('./stream-cork');
 const { Releaser, isData, postCompressed } = require('./stream-deflate');
 const { StreamEngine } = require('./stream-engine');
+const { LEAST_SHARED, sharedCopy } = require('./stream-same');
 const { silenceOf } = require('./stream-silence');
 const { Stint, Turns } = require('./turns');
 const { lengthOf, unshared } = require('./views');
@@ -252,7 +253,21 @@ class StreamConnection {
     if (this.isDeflating && isData(tag) && postCompressed(this, tag, data, callback)) return;
     const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
     const block = this.cork.borrow(length);
+    if (block === null && this.isShared(tag, data, length)) {
+      this.cork.writeAll([this.engine.header(tag, length), sharedCopy(data)], callback);
+      return;
+    }
     this.cork.write(this.engine.frame(tag, data, length, this.key(tag), block), callback, block);
+  }
+
+  /**
+   * @param {number} tag
+   * @param {string | Uint8Array} data
+   * @param {number} length Bytes of it
+   * @returns {data is Uint8Array} Whether others may be sent the same memory: nobody gets to see it, and it is not masked
+   */
+  isShared(tag, data, length) {
+    return this.cork.lendsMemory && length >= LEAST_SHARED && typeof data !== 'string' && !this.isMasked(tag);
   }
 
   /**
@@ -273,8 +288,12 @@ class StreamConnection {
    * @returns {number | undefined} The masking key, if it is to be masked
    */
   key(tag) {
-    const isMasked = ((this.ws._bits & CLIENT) !== 0) !== ((tag & outgoing.MASK_FLIPPED) !== 0);
-    return isMasked ? maskKey(this.generateMask) : undefined;
+    return this.isMasked(tag) ? maskKey(this.generateMask) : undefined;
+  }
+
+  /** @param {number} tag Of a frame */
+  isMasked(tag) {
+    return ((this.ws._bits & CLIENT) !== 0) !== ((tag & outgoing.MASK_FLIPPED) !== 0);
   }
 
   /**

@@ -139,6 +139,15 @@ class StreamEngine {
   }
 
   /**
+   * @param {number} tag That of the outbound record
+   * @param {number} length Bytes of the payload
+   * @returns {Buffer} The header of a frame that is not masked
+   */
+  header(tag, length) {
+    return Buffer.from(headerBytes.subarray(0, header(this.number, tag & TAG_OF_FRAME, length)));
+  }
+
+  /**
    * Makes a frame of what the engine has compressed.
    *
    * @param {number} tag
