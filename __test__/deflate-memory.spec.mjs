@@ -1,5 +1,6 @@
 // What permessage-deflate costs in memory, and the options that bound it. The formula is checked by tests/deflate_memory.rs.
 import { once } from 'node:events';
+import { setTimeout } from 'node:timers/promises';
 
 import test from 'ava';
 
@@ -109,4 +110,44 @@ test('z09: idle after a long message each, connections keep nothing of it', asyn
   const { before, rss } = await used(t, { compressor: 'shared', threshold: 0 }, 100, 4 * MIB);
   while ((await rss()) - before > 48 * MIB);
   t.pass();
+});
+
+const hasGlibc = process.report?.getReport().header.glibcVersionRuntime !== undefined;
+
+(hasGlibc ? test.serial : test.serial.skip)('what contexts took goes back to the system when most have left', async (t) => {
+  // As it is used: the allocator of this child has no settings.
+  const { nodeArgs, stdio } = MEASURED;
+  const child = new Child(t, 'compressing.mjs', [JSON.stringify({ threshold: 0 })], { nodeArgs, stdio });
+  const port = await child.line(0);
+  let line = 0;
+  const resident = async () => {
+    child.process.stdin.write('\n');
+    return Number(await child.line(++line)) / MIB;
+  };
+  const open = async () => {
+    const client = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: { threshold: 0 } });
+    t.teardown(() => client.terminate());
+    await once(client, 'open');
+    client.send('hello '.repeat(5000));
+    await once(client, 'message');
+    return client;
+  };
+  // glibc takes no block of a length from the system any more once one of that length has been given back.
+  (await open()).terminate();
+  const first = await open();
+  const before = await resident();
+  const clients = [];
+  for (let i = 0; i < CONNECTIONS; i++) clients.push(await open());
+  const peak = await resident();
+  t.true(peak - before > 30, `${peak} after ${before}`);
+  // The last one among them: a heap that is cut off at its end has nothing to cut off.
+  for (const client of clients.slice(0, -1)) client.terminate();
+  let after = Infinity;
+  for (let look = 0; look < 100 && after - before > (peak - before) / 3; look++) {
+    await setTimeout(100);
+    after = await resident();
+  }
+  t.log(`${before.toFixed()} MiB, ${peak.toFixed()} with contexts, ${after.toFixed()} after them`);
+  t.true(after - before <= (peak - before) / 3);
+  t.is(first.readyState, first.OPEN);
 });

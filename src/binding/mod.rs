@@ -5,6 +5,7 @@
 #![deny(unsafe_code)]
 
 mod adopt;
+mod allocator;
 mod callback;
 mod crossing;
 mod deflate;

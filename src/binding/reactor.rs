@@ -15,12 +15,12 @@ use crate::bridge::layout::DRAINED_WORDS;
 use crate::engine::{MessageKind, Prepared};
 use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig, ReactorConfig, Spin};
 
-use super::adopt;
 use super::crossing::{Crossing, flush_with, function, lend};
 use super::deflate::NegotiatedDeflate;
 use super::drive::Drive;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
 use super::payload::{LentMemory, LentWords, bytes_mut};
+use super::{adopt, allocator};
 
 /// Settings of the reactors.
 #[napi(object)]
@@ -74,6 +74,7 @@ impl JsReactor {
                 0 => usize::MAX,
                 bytes => bytes,
             },
+            give_back: allocator::give_back(),
             ..ReactorConfig::default()
         };
         let delivered = Rc::default();

@@ -83,6 +83,9 @@ pub struct ReactorConfig {
     /// Bytes that compression contexts may take that are kept between messages, all connections together, see
     /// [`crate::engine::deflate::Budget`]; `None`: together with those of all reactors of the process. Default: `None`.
     pub deflate_budget: Option<usize>,
+    /// Has the allocator give back to the system what is free. It is called when connections have left much behind and nothing has
+    /// happened for a moment. Default: `None`.
+    pub give_back: Option<fn()>,
 }
 
 impl Default for ReactorConfig {
@@ -94,6 +97,7 @@ impl Default for ReactorConfig {
             unfinished_mark: 256 << 20,
             unfinished_patience: Duration::from_secs(2),
             deflate_budget: None,
+            give_back: None,
         }
     }
 }

@@ -178,6 +178,11 @@ impl Connection {
         self.engine.has_deflate() || (self.config.deflate.is_some() && !self.is_open())
     }
 
+    /// What is freed with it, as far as it is known.
+    pub(super) fn heap_bytes(&self) -> usize {
+        size_of::<Self>() + self.engine.buffered() + self.engine.context_bytes() + self.outgoing.len()
+    }
+
     /// The most that is read of it at once.
     pub(super) fn largest_read(&self) -> usize {
         match self.phase {

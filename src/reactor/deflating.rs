@@ -118,13 +118,16 @@ impl<C: Consumer> Reactor<C> {
         }
         let mut next = None;
         let connections = &mut self.connections;
+        let idling = &mut self.work.idling;
         self.work.compression.holders.retain(|&id| {
             let Some(connection) = connections.get(id) else { return false };
             let after = connection.config.deflate.map(|deflate| deflate.release_after);
             let (Some(used), Some(after)) = (&connection.contexts_used, after) else { return false };
             let due = **used + after;
             if due <= now {
+                let before = connection.engine.context_bytes();
                 connection.engine.release_contexts();
+                idling.freed(before.saturating_sub(connection.engine.context_bytes()));
                 connection.contexts_used = None;
                 return false;
             }

@@ -26,6 +26,7 @@ mod giving_way;
 mod group;
 mod handle;
 mod handler;
+mod idling;
 mod inline;
 mod listener;
 mod opening;
@@ -80,6 +81,7 @@ use connections::{Connections, Share};
 use deflating::Compression;
 use group::Seat;
 use handle::Shared;
+use idling::Idling;
 use listener::Listener;
 use outgoing::Pool;
 use ready::Ready;
@@ -153,6 +155,7 @@ impl<C: Consumer> Reactor<C> {
             unfinished: Unfinished::new(config.unfinished_mark, config.unfinished_patience),
             opened: false,
             compression: Compression::new(config.deflate_budget),
+            idling: Idling::new(config.give_back, now),
         };
         Ok(Self {
             poll,
@@ -239,6 +242,7 @@ impl<C: Consumer> Reactor<C> {
         self.consumer.on_turn_end();
         self.connections.end_turn();
         self.work.remains.free();
+        self.work.idling.rest(self.work.now);
     }
 
     fn on_command(&mut self, command: Command) {
@@ -329,6 +333,7 @@ impl<C: Consumer> Reactor<C> {
     fn destroy(&mut self, slot: u32) {
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
         self.seat.left();
+        self.work.idling.freed(connection.heap_bytes());
         self.work.unfinished.forget(id, connection.engine.buffered());
         self.work.starved.forget(&mut connection);
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.

@@ -15,6 +15,7 @@ use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::deflating::Compression;
 use super::handler::{Bytes, Message, frame_kind};
+use super::idling::Idling;
 use super::opening::Opening;
 use super::outbound::Outbound;
 use super::outgoing::Pool;
@@ -55,6 +56,8 @@ pub(super) struct Work {
     pub(super) opened: bool,
     /// What compression needs and connections share.
     pub(super) compression: Compression,
+    /// What has been freed.
+    pub(super) idling: Idling,
 }
 
 impl Work {

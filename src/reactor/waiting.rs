@@ -28,6 +28,9 @@ impl<C: Consumer> Reactor<C> {
             Ok(()) => {}
         }
         let idle = self.events.is_empty() && self.shared.outbox.commands.is_empty();
+        if !idle {
+            self.work.idling.disturb(self.work.now);
+        }
         if !idle && self.spinner.is_on() {
             self.spinner.worked(self.work.now, self.events.iter().count());
         } else if idle && self.spinner.gives_way() {
@@ -66,7 +69,8 @@ impl<C: Consumer> Reactor<C> {
     pub(super) fn deadline(&self) -> Option<Instant> {
         let timers = self.work.timers.next();
         let listeners = self.listeners.values().filter_map(|listener| listener.retry_at).min();
-        let others = [self.work.compression.release_at, self.work.unfinished.deadline()];
+        let work = &self.work;
+        let others = [work.compression.release_at, work.unfinished.deadline(), work.idling.deadline()];
         [timers, listeners].into_iter().chain(others).flatten().min()
     }
 }
