@@ -271,9 +271,9 @@ impl Engine {
     }
 
     /// Bytes of heap that unfinished messages occupy: at most about twice what came in of them, and at most the limit of
-    /// compressed ones. A frame that is cut in two takes up to 256 more, whatever is in it.
+    /// compressed ones, whose context counts too unless it is kept between messages. A frame that is cut in two takes up to 256 more, whatever is in it.
     pub fn buffered(&self) -> usize {
-        self.message.buffered()
+        self.message.buffered() + self.extension.as_ref().map_or(0, |extension| extension.lent())
     }
 }
 

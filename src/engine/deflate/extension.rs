@@ -239,6 +239,12 @@ impl Extension {
         }
     }
 
+    /// Bytes of the context that the message which comes in has for itself: one that is kept counts in the [`Budget`](super::Budget).
+    pub(in crate::engine) fn lent(&self) -> usize {
+        let Incoming { takeover, inflater, .. } = &self.incoming;
+        if *takeover || inflater.is_none() { 0 } else { super::INFLATER_BYTES }
+    }
+
     /// Bytes of heap.
     pub(in crate::engine) fn buffered(&self) -> usize {
         let deflater = if self.outgoing.deflater.is_some() { self.outgoing.bytes } else { 0 };

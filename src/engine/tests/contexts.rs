@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use super::deflate::{BOTH_NO_TAKEOVER, deflating, engine, pool, sent};
 use super::*;
-use crate::engine::deflate::{Params, Pool, Settings};
+use crate::engine::deflate::{INFLATER_BYTES, Params, Pool, Settings};
 
 /// RFC 7692, section 6.1 and the rules of ws: what a message's first frame decides holds for all of it.
 #[test]
@@ -89,4 +89,27 @@ fn contexts_are_released() {
         .collect();
     assert!(lengths[1] < lengths[0] / 10 && lengths[3] < lengths[0] / 10, "{lengths:?}");
     assert_eq!(lengths[2], lengths[0], "after a release it begins anew");
+}
+
+/// The context of a message that is not complete is part of it, unless the connection keeps it anyway.
+#[test]
+fn the_context_of_an_unfinished_message_counts() {
+    for (params, counts) in [(BOTH_NO_TAKEOVER, true), (Params::default(), false)] {
+        let (config, pool) = (Config::default(), pool());
+        let mut server = Engine::new();
+        server.enable_deflate(Role::Server, params, &Settings::default(), &pool);
+        // "Hello", of RFC 7692, section 7.2.3.1.
+        let bytes = hex("c187 00000000 f248cdc9c90700");
+        for _ in 0..2 {
+            let (begin, rest) = bytes.split_at(10);
+            assert_eq!(feed(&mut server, &config, begin), []);
+            assert_eq!(server.buffered() >= INFLATER_BYTES, counts);
+            assert_eq!(feed(&mut server, &config, rest), [Seen::Text(b"Hello".to_vec())]);
+            assert_eq!(server.buffered(), 0);
+        }
+        assert_eq!(feed(&mut server, &config, &bytes[..10]), []);
+        // A key is missing.
+        assert_eq!(feed(&mut server, &config, &hex("00000000 8100")).len(), 1);
+        assert_eq!(server.buffered(), 0);
+    }
 }
