@@ -166,3 +166,17 @@ test('allowSynchronousEvents: true emits what came together before any job runs'
   await closed;
   t.deepEqual(log, ['a', 'b', 'tick of a', 'tick of b', 'job of a', 'job of b']);
 });
+
+test('pause: a closing handshake that takes too long ends with the close frame that nobody has read', async (t) => {
+  const { ws, raw } = await openRaw(t, { closeTimeout: 100 });
+  const messages = [];
+  ws.on('message', (data) => messages.push(data.length));
+  ws.pause();
+  // The pause is there before what comes.
+  await new Promise((resolve) => ws.ping(resolve));
+  await raw.send(Buffer.concat([frame(1, 'a'), frame(2, Buffer.alloc(100)), frame(8, Buffer.from([3, 232]))]));
+  const closed = once(ws, 'close');
+  ws.close(1000);
+  t.is((await closed)[0], 1000);
+  t.deepEqual(messages, [1, 100]);
+});

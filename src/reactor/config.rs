@@ -195,6 +195,8 @@ pub(super) const ACCEPT_BUDGET: usize = 256;
 pub(super) const TIMER_BUDGET: usize = 1024;
 /// How long a refused connection may take to read the refusal and close.
 pub(super) const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+/// How long a paused connection whose closing handshake takes too long is read once more: the next turn has it.
+pub(super) const LAST_READ: Duration = Duration::from_millis(1);
 /// Bytes of answers to requests that are no upgrades that may wait to be read; the one beyond them is the last.
 pub(super) const UNREAD_ANSWERS: usize = 16 << 10;
 /// How long an HTTP connection may stay open after a 426 (Node's keepAliveTimeout).

@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use super::config::{MODEST, READ_BUDGET, READ_SIZE, TIMER_BUDGET};
+use super::config::{LAST_READ, MODEST, READ_BUDGET, READ_SIZE, TIMER_BUDGET};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -181,6 +181,12 @@ impl<C: Consumer> Reactor<C> {
                 } else {
                     session.terminate();
                 }
+            }
+            // What the peer has sent to a paused connection is read first: its close frame may be behind it.
+            Purpose::Close if session.connection.paused => {
+                session.resume();
+                let Session { id, connection, work } = session;
+                work.timers.arm(id, &mut connection.deadline, work.now, LAST_READ);
             }
             Purpose::Close => session.terminate(),
             Purpose::Silence => on_silence(&mut session),
