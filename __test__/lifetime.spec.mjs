@@ -1,9 +1,9 @@
-// How a process or a worker with a busy server ends: by itself, by exit(), by an exception, by a signal.
+// How a process with a busy server ends: by itself, by exit(), by an exception, by a signal.
 import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
-import { Child, MEASURED, repeat, traffic } from './helpers/child.mjs';
+import { Child, repeat, traffic } from './helpers/child.mjs';
 
 const TIMES = 50;
 const AT_ONCE = 4;
@@ -57,24 +57,3 @@ ends('exit in a handler', { nodeArgs: FOREIGN_LOOP });
 
 // What is deprecated for those who ask for it is used without a word.
 ends('close', { code: 0, nodeArgs: ['--pending-deprecation', '--throw-deprecation'] });
-
-/** Ends busy servers in workers; the process that had them must be as it was before. */
-function endsWorkers(way, times, atOnce, mainToo) {
-  const where = mainToo === 'yes' ? 'the main thread has a server too' : 'only workers have the addon';
-  // P07, P08, P09, P10.
-  test.serial(`${times} busy workers, ${atOnce} at once, end by ${way}; ${where}`, async (t) => {
-    const child = new Child(t, 'workers.mjs', [way, times / 2, atOnce, mainToo], MEASURED);
-    const { code, signal, stdout, stderr } = await child.ended();
-    t.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
-    const { before, after, mainAlive } = JSON.parse(stdout);
-    t.true(mainAlive);
-    t.true(after.threads <= before.threads && after.files <= before.files);
-    t.true(after.rss < before.rss + 32 * 2 ** 20, `${before.rss} -> ${after.rss}`);
-  });
-}
-
-for (const way of ['terminate()', 'terminate() while blocked', 'process.exit()', 'an exception', 'its natural end']) {
-  for (const mainToo of ['yes', 'no']) endsWorkers(way, 50, 2, mainToo);
-}
-endsWorkers('terminate()', 100, 20, 'yes');
-endsWorkers('terminate()', 100, 20, 'no');
