@@ -5,6 +5,7 @@
 const EventEmitter = require('node:events');
 
 const { ASK_ALWAYS, ASK_CONNECTIONS, ASK_REFUSED } = require('./constants');
+const { hasOwnPong } = require('./options');
 const reactor = require('./reactor');
 const { plainEmit } = require('./request-visibility');
 const { watchListeners } = require('./watched-listeners');
@@ -61,7 +62,8 @@ function wantedAsk(server) {
     handleProtocols ||
     path !== server._nativePath ||
     events.headers !== undefined ||
-    Class?.prototype?.setSocket !== setSocket
+    Class?.prototype?.setSocket !== setSocket ||
+    hasOwnPong(server.options)
   ) {
     ask |= ASK_ALWAYS;
   }

@@ -4,7 +4,8 @@ const net = require('node:net');
 
 const { become } = require('./adopted-socket');
 const { negotiatedDeflate } = require('./deflate-options');
-const { connectionOptions, reactorOptions, socketOptions } = require('./options');
+const { OWN_PONG } = require('./inbound');
+const { connectionOptions, hasOwnPong, reactorOptions, socketOptions } = require('./options');
 const reactor = require('./reactor');
 const { unshared } = require('./views');
 const { WebSocket } = require('./websocket');
@@ -119,6 +120,7 @@ function adopt(ws, socket, head, response, options) {
   const early = prefix.length === 1 ? unshared(head) : Buffer.concat(prefix);
   const readBefore = socket.bytesRead - early.length;
   const writtenBefore = socket.bytesWritten + response.length;
+  if (hasOwnPong(options)) ws._bits |= OWN_PONG;
   const { generation, slot } = reactor.claim(ws);
   try {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };

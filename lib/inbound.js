@@ -26,6 +26,7 @@ const {
 } = require('./constants');
 const { currentBatch, payload } = require('./dispatch');
 const { closeCodeOf, protocolError } = require('./errors');
+const { limit } = require('./limits');
 const { abandonSends, command, sent } = require('./outgoing');
 const { tellOfEnd } = require('./peer-end');
 const { drained } = require('./pressure');
@@ -53,6 +54,8 @@ const CLIENT = 0x1000;
 const STREAM_PAUSED = 0x8000;
 /** The peer has ended its side, which is told later. */
 const END_WAITS = 0x10000;
+/** Pings are answered by `pong()` of its class, and not by the reactor. */
+const OWN_PONG = 0x20000;
 
 /** Tags and payloads held before the socket is not read any more: 1024 records. */
 const MOST_HELD = 2048;
@@ -234,9 +237,24 @@ function deliver(ws, tag, data) {
  * @param {Buffer} data
  */
 function pinged(ws, data) {
-  // The reactor answers by itself.
-  if ((ws._bits & STREAM) !== 0) ws._extra.stream.answerPing(data);
+  // Else the reactor has answered.
+  if ((ws._bits & (STREAM | OWN_PONG)) !== 0 && ws._autoPong && ws.readyState === OPEN) answerPing(ws, data);
   ws.emit('ping', data);
+}
+
+/**
+ * @param {any} ws
+ * @param {Buffer} data
+ */
+function answerPing(ws, data) {
+  const extra = ws._ensureExtra();
+  const most = limit(ws._options.maxPendingAutoPongs);
+  if (most > 0 && extra.pendingPongs >= most) {
+    ws.terminate();
+    return;
+  }
+  extra.pendingPongs++;
+  ws.pong(data, (ws._bits & CLIENT) !== 0, () => extra.pendingPongs--);
 }
 
 /**
@@ -378,6 +396,7 @@ module.exports = {
   GONE,
   HOLDING,
   ONE_BY_ONE,
+  OWN_PONG,
   PAUSED,
   REJECTIONS,
   SENDS_WAIT,

@@ -8,6 +8,8 @@ const { deflateOptions } = require('./deflate-options');
 const { checkMaxPayload, limit } = require('./limits');
 const { WebSocket } = require('./websocket');
 
+const { pong } = WebSocket.prototype;
+
 /** Milliseconds: the longest delay a timer takes. Also the most microseconds of `spin`. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
@@ -224,12 +226,20 @@ function connectionOptions(options) {
     maxPayload: limit(options.maxPayload),
     maxFragments: limit(options.maxFragments),
     skipUtf8Validation: !!options.skipUTF8Validation,
-    autoPong: !!options.autoPong,
+    autoPong: !!options.autoPong && !hasOwnPong(options),
     maxPendingAutoPongs: limit(options.maxPendingAutoPongs),
     closeTimeout: delay(options.closeTimeout),
     pingInterval: own(options, 'pingInterval'),
     idleTimeout: own(options, 'idleTimeout'),
   };
+}
+
+/**
+ * @param {any} options The options of the server
+ * @returns {boolean} Whether its WebSocket class has a `pong()` that is to answer pings, in place of the reactor
+ */
+function hasOwnPong({ WebSocket: Class }) {
+  return Class?.prototype?.pong !== pong;
 }
 
 /**
@@ -258,6 +268,7 @@ function reactorOptions(options) {
 
 module.exports = {
   connectionOptions,
+  hasOwnPong,
   listenOptions,
   merge,
   reactorOptions,

@@ -38,7 +38,7 @@ function sendControl(ws, tag, data, mask, callback) {
     mask = undefined;
   }
   if (typeof data === 'number') data = data.toString();
-  if (ws._readyState !== OPEN) {
+  if (ws.readyState !== OPEN) {
     sendClosed(ws, data, callback);
     return;
   }
@@ -121,7 +121,7 @@ function sendPrepared(ws, message, callback) {
  * @param {any} callback
  */
 function sendClosed(ws, data, callback) {
-  const state = ws._readyState;
+  const state = ws.readyState;
   const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
   if (state === CONNECTING) throw new Error(message);
   const length = data instanceof PreparedMessage ? data.length : outgoing.byteLength(data);

@@ -6,7 +6,6 @@ const {
   IN_BINARY,
   IN_CLOSED,
   IN_TEXT,
-  OPEN,
   OUT_CLOSE,
   OUT_END,
   OUT_FLAG_FIN,
@@ -18,7 +17,6 @@ const { negotiatedDeflate } = require('./deflate-options');
 const { NOT_PLAIN } = require('./dispatch');
 const inbound = require('./inbound');
 const { maskKey } = require('./mask-key');
-const { limit } = require('./limits');
 const outgoing = require('./outgoing');
 const { Cork } = require('./stream-cork');
 const { Releaser, isData, postCompressed } = require('./stream-deflate');
@@ -63,7 +61,6 @@ class StreamConnection {
     this.closeTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Whether the peer broke the protocol. */
     this.failed = false;
-    this.pendingPongs = 0;
     this.silence = silenceOf(this);
     this.cork = new Cork(socket);
     this.isParsing = false;
@@ -333,23 +330,6 @@ class StreamConnection {
     if ((this.ws._bits & GONE) !== 0) return;
     this.socket.removeListener('data', this.reader);
     process.nextTick(resume, this.socket);
-  }
-
-  /**
-   * The automatic answer to a ping.
-   *
-   * @param {Buffer} data
-   */
-  answerPing(data) {
-    const { ws } = this;
-    if (!ws._autoPong || ws._readyState !== OPEN) return;
-    const most = limit(ws._options.maxPendingAutoPongs);
-    if (most > 0 && this.pendingPongs >= most) {
-      ws.terminate();
-      return;
-    }
-    this.pendingPongs++;
-    ws.pong(data, undefined, () => this.pendingPongs--);
   }
 }
 

@@ -3,6 +3,7 @@
 const { STATUS_CODES } = require('node:http');
 
 const { capture, setContext } = require('./async-context');
+const { list } = require('./clients');
 const {
   EMPTY_BUFFER,
   IN_CLOSED,
@@ -19,7 +20,7 @@ const { negotiatedDeflate } = require('./deflate-options');
 const { payload } = require('./dispatch');
 const { Handshake, destroyOnError } = require('./handshake');
 const inbound = require('./inbound');
-const { connectionOptions, socketOptions } = require('./options');
+const { connectionOptions, hasOwnPong, socketOptions } = require('./options');
 const outbox = require('./outbox');
 const { abandonSends, sent } = require('./outgoing');
 const { tellOfEnd } = require('./peer-end');
@@ -126,7 +127,7 @@ class Upgrade {
    */
   accept(response, options, extensions, isServedAlike, head) {
     const deflate = negotiatedDeflate({ _extensions: extensions });
-    if (deflate !== undefined || !isServedAlike) {
+    if (deflate !== undefined || !isServedAlike || hasOwnPong(options)) {
       const served = { ...connectionOptions(options), deflate };
       reactor.state.native.serve(this._slot, this._generation, served);
     }
@@ -219,6 +220,7 @@ class ReactorHandshake extends Handshake {
     socket[kOpen] = (/** @type {any} */ opened) => {
       socket[kOpen] = undefined;
       opened._attach(server, upgrade, protocol, extensions);
+      if (late === null && hasOwnPong(server.options)) opened._bits |= inbound.OWN_PONG;
       opened._adopt(socket);
       late?.deliver(opened);
       if (isHeard(opened, 'open')) opened.emit('open');
@@ -231,6 +233,8 @@ class ReactorHandshake extends Handshake {
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     ws.setSocket(socket, head, socketOptions(server.options));
+    // A `setSocket()` that has kept the socket: the table of connections does not know this client.
+    if (ws._owner !== server) list(server);
     server.opened(ws);
     this.callback(ws, this.request);
     // Nothing was received together with a message yet: everything waits for resume().

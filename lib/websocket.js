@@ -83,6 +83,8 @@ class Extra {
     this.isDrainDue = false;
     /** Whether a record is under way that tells when it has left. */
     this.isMarked = false;
+    /** Answers to pings that have not left. */
+    this.pendingPongs = 0;
   }
 
   /** Some of it refers to the WebSocket: JSON that is made of that leaves it out. */
@@ -169,7 +171,7 @@ class WebSocket extends Emitter {
    * @param {any} [reason]
    */
   close(code, reason) {
-    const state = this._readyState;
+    const state = this.readyState;
     if (state === CONNECTING) return abort(this);
     if (state !== OPEN) {
       if (state === CLOSING) this._extra?.stream?.endIfDone();
@@ -192,7 +194,7 @@ class WebSocket extends Emitter {
 
   /** @throws {TypeError} Of a client whose handshake failed: there is nothing to pause */
   pause() {
-    if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
+    if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
     if (this.isPaused && hasConnection(this)) return;
     if ((this._bits & STREAM) !== 0) {
       this._bits |= STREAM_PAUSED;
@@ -205,7 +207,7 @@ class WebSocket extends Emitter {
 
   /** @throws {TypeError} As `pause()` */
   resume() {
-    if (this._readyState === CONNECTING || this._readyState === CLOSED) return;
+    if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
     if (!this.isPaused && hasConnection(this)) return;
     this._bits &= ~(PAUSED | STREAM_PAUSED);
     inbound.scheduleNext(this);
@@ -244,7 +246,7 @@ class WebSocket extends Emitter {
       options = undefined;
     }
     if (typeof data === 'number') data = data.toString();
-    if (this._readyState !== OPEN) {
+    if (this.readyState !== OPEN) {
       sendClosed(this, data, callback);
       return false;
     }
@@ -279,8 +281,8 @@ class WebSocket extends Emitter {
   }
 
   terminate() {
-    if (this._readyState === CLOSED) return;
-    if (this._readyState === CONNECTING) return abort(this);
+    if (this.readyState === CLOSED) return;
+    if (this.readyState === CONNECTING) return abort(this);
     // A client whose handshake failed has nothing to destroy.
     if (!hasConnection(this)) return;
     this._readyState = CLOSING;
