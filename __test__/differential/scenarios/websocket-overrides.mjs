@@ -84,10 +84,12 @@ s.all('a pong of the class that does not answer', async (c) => {
 
 s.all('a close of the class that does not answer', async (c) => {
   const Class = class extends c.WebSocket {
-    close(...args) { c.log('close', ...args); }
+    close(...args) { c.log('close', ...args); c.closing(); }
   };
+  const closing = new Promise((resolve) => { c.closing = resolve; });
   const { ws, peer, closed } = await c.open({ WebSocket: Class });
   await peer.send(CLOSE);
+  await closing;
   await c.settle();
   peer.report();
   c.log('server', ws.readyState);
