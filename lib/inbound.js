@@ -26,9 +26,9 @@ const {
 } = require('./constants');
 const { currentBatch, payload } = require('./dispatch');
 const { closeCodeOf, protocolError } = require('./errors');
-const { limit } = require('./limits');
 const { abandonSends, command, sent } = require('./outgoing');
 const { tellOfEnd } = require('./peer-end');
+const { answerPing } = require('./pongs');
 const { drained } = require('./pressure');
 const reactor = require('./reactor');
 
@@ -238,23 +238,8 @@ function deliver(ws, tag, data) {
  */
 function pinged(ws, data) {
   // Else the reactor has answered.
-  if ((ws._bits & (STREAM | OWN_PONG)) !== 0 && ws._autoPong && ws.readyState === OPEN) answerPing(ws, data);
+  if ((ws._bits & (STREAM | OWN_PONG)) !== 0) answerPing(ws, data);
   ws.emit('ping', data);
-}
-
-/**
- * @param {any} ws
- * @param {Buffer} data
- */
-function answerPing(ws, data) {
-  const extra = ws._ensureExtra();
-  const most = limit(ws._options.maxPendingAutoPongs);
-  if (most > 0 && extra.pendingPongs >= most) {
-    ws.terminate();
-    return;
-  }
-  extra.pendingPongs++;
-  ws.pong(data, (ws._bits & CLIENT) !== 0, () => extra.pendingPongs--);
 }
 
 /**
