@@ -221,6 +221,32 @@ s.all('Blobs keep their place', (c) =>
   }),
 );
 
+/** A Blob that can be read, or cannot, whenever the scenario says so. */
+function pendingBlob() {
+  const blob = new Blob(['abc']);
+  let fail;
+  blob.arrayBuffer = () => new Promise((_, reject) => (fail = reject));
+  return { blob, fail: () => fail(new Error('unreadable')) };
+}
+
+// The first of the two that the server hears of is the error that it reports.
+for (const [title, when] of [
+  ['before', (fail, send) => void (fail(), send('8f80 00000000'))],
+  ['behind', (_fail, send) => send('8f80 00000000')],
+  ['in the handler of a message before', (_fail, send) => send('8181 00000000 61 8f80 00000000')],
+]) {
+  s.all(`an unreadable Blob ${title} an invalid frame`, async (c) => {
+    const { ws, peer, closed } = await c.open();
+    const { blob, fail } = pendingBlob();
+    ws.on('message', fail);
+    ws.on('error', () => setImmediate(fail));
+    ws.send(blob, (error) => c.log('server', 'blob', error));
+    ws.send('behind it', (error) => c.log('server', 'text', error));
+    when(fail, (hex) => peer.send(hex));
+    await closed;
+  });
+}
+
 s.all('a Blob that is being read when the connection ends', async (c) => {
   const { ws, closed } = await c.open();
   const called = new Promise((resolve) => {
