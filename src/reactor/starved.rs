@@ -178,8 +178,9 @@ impl<C: Consumer> Reactor<C> {
         });
         let mut credited = std::mem::take(&mut self.work.starved.credited);
         for slot in credited.drain(..) {
-            if matches!(self.limit(slot), Some(Ok(_))) {
-                self.feed_again(slot);
+            // It may lack something else now, and is found by that then.
+            if self.allowance(slot).is_some() {
+                self.read_later(slot);
             }
         }
         self.work.starved.credited = credited;
