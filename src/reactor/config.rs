@@ -146,6 +146,8 @@ pub(super) const READ_BUDGET: usize = 128 << 10;
 pub(super) const MODEST: usize = 32 << 10;
 /// Bytes read from all connections before commands, timers and the consumer get theirs: what stays in a core's L2 cache.
 pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
+/// A compressed byte may become so many (RFC 1951: 258 bytes from two bits).
+pub(super) const MOST_INFLATED: usize = 1032;
 /// So many of those who waited for room go on in a turn: about as many as a turn reads a little of.
 pub(super) const SERVED_AT_ONCE: usize = 64;
 /// What is left of an allowance is not read when it is less than this: a read that brings little costs as much. 1 KiB.

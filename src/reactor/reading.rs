@@ -2,7 +2,7 @@
 
 use std::io::ErrorKind;
 
-use super::config::{LAST_READ, MODEST, READ_BUDGET, READ_SIZE, TIMER_BUDGET};
+use super::config::{LAST_READ, MODEST, READ_BUDGET, READ_SIZE, SMALLEST_READ, TIMER_BUDGET};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::consumer::Consumer;
@@ -67,6 +67,8 @@ impl<C: Consumer> Reactor<C> {
                     let more = received && len == asked && !compressed && allowed == usize::MAX;
                     begun = self.on_bytes(slot, begun.len, len, more);
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
+                    // A call costs as much as that, however little it may bring.
+                    let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
                     if received && len < asked && !to_end && socket::SHORT_READ_IS_LAST {

@@ -12,7 +12,9 @@
 use std::collections::VecDeque;
 
 use super::Reactor;
-use super::config::{CONTROL_ALLOWANCE, CONTROL_RESERVE, SERVED_AT_ONCE, SMALL_ALLOWANCE, SMALLEST_READ};
+use super::config::{
+    CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE, SMALLEST_READ,
+};
 use super::connection::{Connection, Phase};
 use super::connections::{ConnectionId, Connections};
 use super::consumer::Consumer;
@@ -148,10 +150,11 @@ impl<C: Consumer> Reactor<C> {
                 let reserve = self.config.total_mark / CONTROL_RESERVE;
                 let may_ping =
                     connection.held < CONTROL_ALLOWANCE && self.work.starved.reserve_used < reserve;
-                return Some(if only_pings && may_ping { Ok(SMALLEST_READ) } else { Err(Lack::Room) });
+                let ping = wire(connection, SMALLEST_READ);
+                return Some(if only_pings && may_ping { Ok(ping) } else { Err(Lack::Room) });
             }
         }
-        Some(Ok(left))
+        Some(Ok(wire(connection, left)))
     }
 
     /// What a connection may have undrained while all together have too much: if each has as much, it is too much no more.
@@ -221,4 +224,9 @@ impl<C: Consumer> Reactor<C> {
             self.reclaim();
         }
     }
+}
+
+/// How many bytes may be read for which no more than `bytes` are kept, whatever they are inflated to.
+fn wire(connection: &Connection, bytes: usize) -> usize {
+    if connection.may_inflate() { (bytes / MOST_INFLATED).max(1) } else { bytes }
 }
