@@ -58,6 +58,8 @@ module.exports = {
   STREAM_ROOM: 1028,
   STREAM_WORDS: 1029,
 
+  IN_FLAG_RECENT: 0x01,
+
   // The payload of OPEN and REQUEST: byte offsets.
   OPENED_GENERATION: 0,
   OPENED_LISTENER: 4,

@@ -12,6 +12,7 @@ const {
   IN_DRAIN,
   IN_END,
   IN_ERROR,
+  IN_FLAG_RECENT,
   IN_PING,
   IN_PONG,
   IN_RAW,
@@ -27,7 +28,7 @@ const {
 const { currentBatch, payload } = require('./dispatch');
 const { closeCodeOf, protocolError } = require('./errors');
 const { abandonSends, command, sent } = require('./outgoing');
-const { tellOfEnd } = require('./peer-end');
+const { afterTwoTurns, tellOfEnd } = require('./peer-end');
 const { answerPing } = require('./pongs');
 const { drained } = require('./pressure');
 const reactor = require('./reactor');
@@ -56,6 +57,11 @@ const STREAM_PAUSED = 0x8000;
 const END_WAITS = 0x10000;
 /** Pings are answered by `pong()` of its class, and not by the reactor. */
 const OWN_PONG = 0x20000;
+
+/** The peer has said its last: a close frame, or what breaks the protocol. */
+const PEER_DONE = 0x40000;
+
+const RECENT = IN_FLAG_RECENT << 8;
 
 /** Tags and payloads held before the socket is not read any more: 1024 records. */
 const MOST_HELD = 2048;
@@ -116,7 +122,7 @@ function onArrived(ws, tag, data) {
   // In the next tick, as in ws: whoever reads in a tick of his own has got what came before.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
   if (isLater && !mustHold(ws)) hold(ws, tag, DUE);
-  else if (isLater || (!isEnd && mustHold(ws))) hold(ws, tag, data);
+  else if (isLater || (!isEnd && mustHold(ws))) hold(ws, kind === IN_END ? tag | RECENT : tag, data);
   else deliver(ws, tag, data);
 }
 
@@ -227,7 +233,7 @@ function deliver(ws, tag, data) {
   else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
   else if (kind === IN_RAW) ws._extra?.socket?._onBytes(data);
-  else if (kind === IN_END) peerEnded(ws);
+  else if (kind === IN_END) peerEnded(ws, (tag & RECENT) !== 0);
   else if (kind === IN_CLOSE) closeReceived(ws, tag >>> 16, data);
   else if (kind === IN_ERROR) failed(ws, (tag >>> 8) & 0xff, tag >>> 16);
 }
@@ -273,7 +279,7 @@ function convert(binaryType, data) {
  * @param {Buffer} reason
  */
 function closeReceived(ws, code, reason) {
-  ws._bits |= CLOSE_RECEIVED;
+  ws._bits |= CLOSE_RECEIVED | PEER_DONE;
   const extra = ws._ensureExtra();
   extra.closeCode = code;
   if (reason.length !== 0) {
@@ -282,19 +288,36 @@ function closeReceived(ws, code, reason) {
     extra.closeMessage.set(reason);
   }
   if ((ws._bits & STREAM) !== 0) ws._extra.stream.stopReading();
+  if ((ws._bits & CLOSE_SENT) !== 0) endSoon(ws);
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);
   extra.receiver?.emit('conclude', code, extra.closeMessage);
 }
 
 /**
- * The peer ended its side without a close frame: what handlers have sent, and send in this turn, still leaves, then ours ends too.
+ * Both sides have said what they had to say, and ours is in the kernel: it ends. A client that ends by itself, as that of ws
+ * does, has done so by then, and hears of our end when 'close' has been emitted here.
  *
  * @param {any} ws
  */
-function peerEnded(ws) {
+function endSoon(ws) {
+  if ((ws._bits & STREAM) === 0) afterTwoTurns(endOurSide, ws);
+}
+
+/** @param {any} ws */
+function endOurSide(ws) {
+  if ((ws._bits & (GONE | TERMINATED)) === 0) command(ws, OUT_END);
+}
+
+/**
+ * The peer ended its side without a close frame: what handlers have sent, and send in this turn, still leaves, then ours ends too.
+ *
+ * @param {any} ws
+ * @param {boolean} isRecent
+ */
+function peerEnded(ws, isRecent) {
   ws._bits |= END_WAITS;
-  tellOfEnd(ended, ws);
+  tellOfEnd(ended, ws, isRecent);
 }
 
 /** @param {any} ws */
@@ -319,6 +342,8 @@ function failed(ws, kind, detail) {
     ws._extra.stream.failed = true;
     ws._extra.stream.stopReading();
   }
+  ws._bits |= PEER_DONE;
+  if ((ws._bits & CLOSE_SENT) !== 0) endSoon(ws);
   if ((ws._bits & TERMINATED) === 0) ws.close(closeCodeOf(kind));
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
@@ -383,6 +408,7 @@ module.exports = {
   ONE_BY_ONE,
   OWN_PONG,
   PAUSED,
+  PEER_DONE,
   REJECTIONS,
   SENDS_WAIT,
   STREAM_PAUSED,
@@ -390,6 +416,7 @@ module.exports = {
   arrived,
   closed,
   convert,
+  endSoon,
   finish,
   hold,
   record,

@@ -48,6 +48,7 @@ const DEFAULTS = {
  * @type {Record<string, { type: 'number' | 'boolean', initial: number | boolean | null, least?: number, most?: number }>}
  */
 const OWN = {
+  earlyHandshake: { type: 'boolean', initial: false },
   handshakeTimeout: { type: 'number', initial: 10_000, least: 1, most: LONGEST_DELAY },
   pingInterval: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
   idleTimeout: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
@@ -193,6 +194,7 @@ function listenOptions(options, host, ask) {
     backlog: options.backlog > 0 ? options.backlog | 0 : BACKLOG,
     ipv6Only: own(options, 'ipv6Only'),
     path: options.path ? String(options.path) : null,
+    earlyHandshake: own(options, 'earlyHandshake'),
     handshakeTimeout: own(options, 'handshakeTimeout'),
     ask,
     perMessageDeflate: deflateOptions(options.perMessageDeflate),

@@ -284,6 +284,7 @@ module.exports = {
   FIN,
   MASK_FLIPPED,
   TEXT,
+  WANT_SENT,
   abandonSends,
   addCallback,
   byteLength,

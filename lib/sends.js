@@ -11,14 +11,14 @@ const {
   STREAM,
 } = require('./constants');
 const { streamDestroyed } = require('./errors');
-const { CLIENT, CLOSE_SENT, GONE, SENDS_WAIT, TERMINATED } = require('./inbound');
+const { CLIENT, CLOSE_SENT, GONE, PEER_DONE, SENDS_WAIT, TERMINATED, endSoon } = require('./inbound');
 const outbox = require('./outbox');
 const outgoing = require('./outgoing');
 const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
 const { PreparedMessage } = require('./prepared');
 const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting-sends');
 
-const { MASK_FLIPPED, post } = outgoing;
+const { MASK_FLIPPED, WANT_SENT, post } = outgoing;
 
 /**
  * `ping()` and `pong()`.
@@ -152,9 +152,11 @@ function closeNow(ws, code, reason) {
     return;
   }
   ws._bits |= CLOSE_SENT;
-  const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
+  const isLast = (ws._bits & PEER_DONE) !== 0;
+  const tag = OUT_CLOSE | (isLast ? WANT_SENT : 0) | ((code === undefined ? 0 : code) << 16);
   // Not counted, neither here nor there: ws has handed it to the kernel by now.
   outbox.pushBytes(ws._slot, ws._generation, tag, reason);
+  if (isLast) outgoing.addCallback(ws, (/** @type {any} */ error) => error === null && endSoon(ws));
 }
 
 /**

@@ -92,7 +92,7 @@ class Upgrade {
       this.late.records.push([tag, payload(tag, offset, length)]);
     } else if (kind === IN_END) {
       this._endWaits = true;
-      tellOfEnd(ended, this);
+      tellOfEnd(ended, this, true);
     }
   }
 

@@ -25,6 +25,8 @@ pub struct ListenOptions {
     pub ipv6_only: bool,
     /// The only path served; null: every path.
     pub path: Option<String>,
+    /// Answer handshakes that do not need JavaScript before it has heard of them.
+    pub early_handshake: bool,
     /// From accept to the complete request.
     pub handshake_timeout: f64,
     /// Which handshakes need JavaScript.
@@ -88,6 +90,7 @@ pub(super) fn config(options: &ListenOptions) -> Arc<ListenerConfig> {
     Arc::new(ListenerConfig {
         path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
         deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
+        early_handshake: options.early_handshake,
         handshake_timeout: millis(options.handshake_timeout),
         ..connection_config(&options.connection)
     })

@@ -8,7 +8,7 @@ use super::batch::{Batch, Credit};
 use super::doorbell::Bell;
 use super::limits::{APPEND_BYTES, BATCH_BYTES, BATCHES_BEHIND, FREE_BATCHES};
 use super::room::{Lent, Room};
-use super::sync::{AtomicUsize, Mutex, MutexGuard, Ordering};
+use super::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 
 /// The way from one reactor thread to one JavaScript thread.
 pub struct Inbox {
@@ -16,6 +16,10 @@ pub struct Inbox {
     bell: Arc<Bell>,
     /// Changed with the lock held only; read without it.
     weight: AtomicUsize,
+    /// Parts that were published. Only the reactor changes it, and reads it.
+    published: AtomicU64,
+    /// The last of them that was given back. Changed with the lock held only; read without it.
+    delivered: AtomicU64,
 }
 
 #[derive(Default)]
@@ -45,7 +49,13 @@ impl Inbox {
 
     /// As `new`, with a bell that stands for other inboxes too: who answers it looks into all of them.
     pub fn with_bell(bell: Arc<Bell>) -> Self {
-        Self { state: Mutex::new(State::default()), bell, weight: AtomicUsize::new(0) }
+        Self {
+            state: Mutex::new(State::default()),
+            bell,
+            weight: AtomicUsize::new(0),
+            published: AtomicU64::new(0),
+            delivered: AtomicU64::new(0),
+        }
     }
 
     /// Reactor: hands a filled batch over and gets an empty one back. True: the caller must ring the real bell now.
@@ -57,6 +67,7 @@ impl Inbox {
             batch.clear();
             return (batch, false);
         }
+        let part = self.published.fetch_add(1, Ordering::Relaxed) + 1;
         let mut state = self.lock();
         let limit = if state.ready.len() < BATCHES_BEHIND { APPEND_BYTES } else { BATCH_BYTES };
         let room = state.ready.back().is_some_and(|youngest| youngest.accepts(&batch, limit));
@@ -70,10 +81,12 @@ impl Inbox {
             drop(state);
             youngest.append(&mut batch);
             youngest.charged += weight;
+            youngest.part = part;
             self.lock().ready.push_back(youngest);
             batch
         } else {
             batch.charged = weight;
+            batch.part = part;
             state.ready.push_back(batch);
             let mut empty = state.furnish();
             drop(state);
@@ -98,6 +111,16 @@ impl Inbox {
         }
     }
 
+    /// Reactor: how many batches it has published, each of which is a part of what JavaScript takes at once.
+    pub fn published(&self) -> u64 {
+        self.published.load(Ordering::Relaxed)
+    }
+
+    /// Reactor: how many of those JavaScript has given back, oldest first: it has dealt with all that is in them.
+    pub fn delivered(&self) -> u64 {
+        self.delivered.load(Ordering::Acquire)
+    }
+
     /// JavaScript thread, after answering the bell: the oldest batch.
     pub fn take(&self) -> Option<Box<Batch>> {
         self.lock().ready.pop_front()
@@ -119,6 +142,7 @@ impl Inbox {
         let mut state = self.lock();
         self.weight.fetch_sub(batch.charged, Ordering::Relaxed);
         state.openings -= batch.openings();
+        self.delivered.store(batch.part, Ordering::Release);
         let spare = match room {
             Room::Lent(_) => {
                 state.lent.push(room);
@@ -154,10 +178,11 @@ impl Inbox {
         self.lock().openings
     }
 
-    /// Reactor: whether the next [`give_back`](Self::give_back) is to wake it, because it stopped reading.
+    /// Reactor: whether the next [`give_back`](Self::give_back) is to wake it, because it stopped reading, or holds something
+    /// back until a batch is [`delivered`](Self::delivered).
     ///
-    /// After saying so it must call [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight) once more: what was
-    /// given back before wakes nobody. A wake uses the wish up.
+    /// After saying so it must call [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight) and `delivered` once more:
+    /// what was given back before wakes nobody. A wake uses the wish up.
     pub fn set_starving(&self, starving: bool) {
         self.lock().starving = starving;
     }

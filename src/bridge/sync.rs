@@ -5,11 +5,11 @@
 #[cfg(not(all(loom, test)))]
 pub(super) use std::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering},
 };
 
 #[cfg(all(loom, test))]
 pub(super) use loom::sync::{
     Mutex, MutexGuard,
-    atomic::{AtomicBool, AtomicPtr, AtomicUsize, Ordering},
+    atomic::{AtomicBool, AtomicPtr, AtomicU64, AtomicUsize, Ordering},
 };

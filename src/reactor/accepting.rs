@@ -65,7 +65,8 @@ impl<C: Consumer> Reactor<C> {
                         self.on_take(id, stream, Some(peer));
                     }
                 }
-                Accepted::Empty | Accepted::Exhausted => return,
+                Accepted::Empty => return,
+                Accepted::Exhausted => return self.let_ends_go(),
             }
         }
         // The edge is used up but the queue is not.

@@ -194,7 +194,10 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
             session.close(CloseCode::new(head.aux), &payload);
         }
         OUT_TERMINATE if fin => session.reset(),
-        OUT_TERMINATE => session.terminate(),
+        OUT_TERMINATE => {
+            session.is_known();
+            session.terminate();
+        }
         OUT_PAUSE => session.pause(),
         OUT_RESUME => session.resume(),
         OUT_RESPOND if session.connection.phase == Phase::Asked => session.respond(&payload),

@@ -21,6 +21,8 @@ pub struct ListenerConfig {
     pub auto_pong: bool,
     /// Automatic pongs that may wait for a peer that does not read; one more ends the connection. 0 = no limit. Default: 60.
     pub max_pending_auto_pongs: u32,
+    /// A handshake that needs no decision is answered at once, not when the consumer has heard of it. Default: false.
+    pub early_handshake: bool,
     /// From accept to a complete upgrade request. Default: 10 s.
     pub handshake_timeout: Duration,
     /// From our close frame (or the peer's FIN) to a closed socket. Default: 30 s.
@@ -41,6 +43,7 @@ impl Default for ListenerConfig {
             deflate: None,
             auto_pong: true,
             max_pending_auto_pongs: 60,
+            early_handshake: false,
             handshake_timeout: Duration::from_secs(10),
             close_timeout: Duration::from_secs(30),
             ping_interval: Duration::ZERO,

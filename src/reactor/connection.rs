@@ -34,8 +34,8 @@ pub(super) struct Connection {
     pub(super) announced: bool,
     /// Data may be waiting in the kernel: the edge has been seen and not been read to its end.
     pub(super) readable: bool,
-    /// The last write was refused; wait for the edge before the next.
-    pub(super) blocked: bool,
+    /// Whether what is queued may be written.
+    pub(super) writable: Writable,
     /// On the reactor's list of connections to flush.
     pub(super) dirty: bool,
     /// On the reactor's list of connections to read further.
@@ -70,6 +70,8 @@ pub(super) struct Connection {
     pub(super) held: usize,
     /// Not only those of pings and pongs.
     pub(super) holds_data: bool,
+    /// The part of what the consumer is told that the last thing from the peer was in; its lower half.
+    pub(super) told_in: u32,
     /// Bytes read since the connection was accepted or adopted.
     pub(super) received: u64,
     /// Bytes queued by the consumer's sends since the connection opened.
@@ -93,6 +95,17 @@ pub(super) enum Phase {
     Open,
     /// Refused: the answer is written, then the socket is closed; what the peer still sends is thrown away.
     Linger,
+}
+
+/// When the socket takes what is queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Writable {
+    /// As far as anybody knows.
+    Now,
+    /// The last write was refused: not before the edge.
+    AfterEdge,
+    /// Not before the consumer has heard of the connection, see `gates.rs`. The 101 is queued.
+    AfterDelivery,
 }
 
 /// The head of the request as far as it has come.
@@ -142,7 +155,7 @@ impl Connection {
             purpose: Purpose::Handshake,
             announced: false,
             readable: false,
-            blocked: false,
+            writable: Writable::Now,
             dirty: false,
             queued: false,
             greedy: false,
@@ -161,6 +174,7 @@ impl Connection {
             pending_pongs: 0,
             held: 0,
             holds_data: false,
+            told_in: 0,
             received: 0,
             accepted: 0,
             deferred: None,
@@ -252,11 +266,11 @@ impl Connection {
     /// # Errors
     /// The socket's.
     pub(super) fn flush(&mut self, pool: &mut Pool, budget: usize) -> io::Result<bool> {
-        if self.blocked && !self.outgoing.is_empty() {
+        if self.writable != Writable::Now && !self.outgoing.is_empty() {
             return Ok(false);
         }
         let flushed = self.outgoing.flush(&self.stream, pool, budget)?;
-        self.blocked = flushed == Flushed::Blocked;
+        self.writable = if flushed == Flushed::Blocked { Writable::AfterEdge } else { Writable::Now };
         if flushed == Flushed::All {
             self.pending_pongs = 0;
         }

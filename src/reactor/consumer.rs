@@ -9,6 +9,15 @@ use super::connections::ConnectionId;
 use super::opening::{Opening, Verdict};
 use super::session::Session;
 
+/// What a consumer was told, and what it has dealt with, in parts that are numbered from 1 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The last part that was handed over.
+    pub handed_over: u64,
+    /// The last one that it has dealt with.
+    pub delivered: u64,
+}
+
 /// The owner of the buffer that sockets are read into, and receiver of all that comes out of it.
 ///
 /// Ranges in payloads refer to that buffer. Order is exact per connection: `on_request`, `on_open`, frames as they
@@ -79,8 +88,10 @@ pub trait Consumer {
     /// The listener accepts no more.
     fn on_listener_closed(&mut self, listener: u32);
 
-    /// The end of a turn; and before that, in a turn in which a connection opened, the moment before its peer is told.
+    /// The end of a turn.
     fn on_turn_end(&mut self);
+    /// How far a consumer on another thread has come; `None` where it knows what it is told when the call returns.
+    fn progress(&self) -> Option<Progress>;
     /// What has been taken since the last call (flow control).
     fn reclaim(&mut self, release: &mut dyn FnMut(Credit));
     /// Whether all connections together have left too much undrained.

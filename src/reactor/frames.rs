@@ -5,6 +5,7 @@ use std::ops::Range;
 use crate::engine::{Event, FrameKind, Payload};
 
 use super::config::READ_SIZE;
+use super::connection::Writable;
 use super::consumer::Consumer;
 use super::session::Session;
 
@@ -82,7 +83,8 @@ fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: 
         return;
     }
     let most = config.max_pending_auto_pongs;
-    if most > 0 && session.connection.blocked && session.connection.pending_pongs >= most {
+    let waits = session.connection.writable != Writable::Now;
+    if most > 0 && waits && session.connection.pending_pongs >= most {
         return session.terminate();
     }
     session.connection.pending_pongs += 1;

@@ -109,12 +109,12 @@ impl Handle {
         if self.shared.outbox.send(command) { self.shared.waker.wake() } else { Ok(()) }
     }
 
-    /// Wakes the reactor without a command (flow-control credit has been given back).
+    /// Wakes the reactor, if it sleeps, without a command: a batch has been given back that it waits for.
     ///
     /// # Errors
     /// The system's.
     pub fn wake(&self) -> io::Result<()> {
-        self.shared.waker.wake()
+        if self.shared.outbox.sleep.should_wake() { self.shared.waker.wake() } else { Ok(()) }
     }
 
     /// An empty buffer for the next chunk.

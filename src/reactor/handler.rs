@@ -7,7 +7,7 @@ use crate::engine::{CloseCode, FrameKind, MessageKind, Payload, ProtocolError};
 
 use super::config::READ_SIZE;
 use super::connections::ConnectionId;
-use super::consumer::Consumer;
+use super::consumer::{Consumer, Progress};
 use super::opening::{Opening, Verdict};
 use super::session::Session;
 
@@ -77,7 +77,7 @@ pub trait Handler {
     fn on_drain(&mut self, id: ConnectionId) {}
     /// The listener accepts no more.
     fn on_listener_closed(&mut self, listener: u32) {}
-    /// The end of a turn; and before that, in a turn in which a connection opened, the moment before its peer is told.
+    /// The end of a turn.
     fn on_turn_end(&mut self) {}
 }
 
@@ -193,6 +193,10 @@ impl<H: Handler> Consumer for Local<H> {
 
     fn on_turn_end(&mut self) {
         self.handler.on_turn_end();
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        None
     }
 
     fn reclaim(&mut self, _release: &mut dyn FnMut(Credit)) {}

@@ -56,14 +56,17 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    /// The consumer has taken something: goes on with the sockets that waited for it.
+    /// The consumer has dealt with something: goes on with the sockets that waited for it.
     pub fn serve_credit(&mut self) {
-        self.between_turns(Self::reclaim);
+        self.between_turns(|reactor| {
+            reactor.reclaim();
+            reactor.on_delivered();
+        });
     }
 
     /// To be called before the loop turns to others: when the next turn is to be run at the latest.
     pub fn rest(&mut self) -> Due {
-        self.wish_for_credit();
+        self.wish_for_news();
         if self.is_behind() {
             return Due::Now;
         }

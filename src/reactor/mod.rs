@@ -22,6 +22,7 @@ mod deferred;
 mod deflating;
 mod forward;
 mod frames;
+mod gates;
 mod giving_way;
 mod group;
 mod handle;
@@ -77,8 +78,10 @@ pub use listener::{BoundListener, ListenAddress};
 pub use opening::{Opening, Verdict};
 pub use session::Session;
 
+use connection::Writable;
 use connections::{Connections, Share};
 use deflating::Compression;
+use gates::Gates;
 use group::Seat;
 use handle::Shared;
 use idling::Idling;
@@ -153,7 +156,7 @@ impl<C: Consumer> Reactor<C> {
             starved: Starved::default(),
             doomed: Vec::new(),
             unfinished: Unfinished::new(config.unfinished_mark, config.unfinished_patience),
-            opened: false,
+            gates: Gates::default(),
             compression: Compression::new(config.deflate_budget),
             idling: Idling::new(config.give_back, now),
         };
@@ -210,7 +213,7 @@ impl<C: Consumer> Reactor<C> {
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         // What was sent leaves before the wait: peers answer meanwhile, and their answers come with the same wait.
         if self.serve_commands() {
-            self.consumer.on_turn_end();
+            self.hand_over();
         }
         if self.stopping {
             return Ok(());
@@ -233,13 +236,9 @@ impl<C: Consumer> Reactor<C> {
     fn end_turn(&mut self) {
         self.release_contexts();
         self.on_crowd();
-        if std::mem::take(&mut self.work.opened) {
-            // A client in the consumer's own process must not see the 101 before the consumer sees the connection.
-            self.consumer.on_turn_end();
-        }
         self.flush();
         self.work.compression.end_turn();
-        self.consumer.on_turn_end();
+        self.hand_over();
         self.connections.end_turn();
         self.work.remains.free();
         self.work.idling.rest(self.work.now);
@@ -290,9 +289,10 @@ impl<C: Consumer> Reactor<C> {
         let (readable, closed) = (event.is_readable(), event.is_read_closed() || event.is_error());
         if event.is_writable()
             && let Some(connection) = self.connections.get_mut(slot)
-            && std::mem::take(&mut connection.blocked)
+            && connection.writable == Writable::AfterEdge
             && let Some((mut session, _)) = self.session(slot)
         {
+            session.connection.writable = Writable::Now;
             session.touch();
         }
         if readable || closed {
@@ -349,6 +349,7 @@ impl<C: Consumer> Reactor<C> {
                 }
                 self.consumer.on_closed(id);
             }));
+            self.hold_end(connection.stream);
         }
         self.work.remains.push(connection.outgoing);
     }
@@ -358,6 +359,7 @@ impl<C: Consumer> Reactor<C> {
     fn close_all(&mut self) {
         self.work.compression.begin_turn();
         self.serve_all_commands();
+        self.open_all_gates();
         self.on_deferred();
         while !self.work.unwritten.is_empty() {
             self.flush();
@@ -369,5 +371,6 @@ impl<C: Consumer> Reactor<C> {
             self.consumer.on_listener_closed(id);
         }
         self.consumer.on_turn_end();
+        self.open_all_gates();
     }
 }

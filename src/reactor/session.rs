@@ -14,6 +14,7 @@ use super::config::{COST_OF_CALL, LAST_WRITE, SMALL_ALLOWANCE};
 use super::connection::{Connection, Phase, Purpose};
 use super::connections::ConnectionId;
 use super::deflating::Compression;
+use super::gates::Gates;
 use super::handler::{Bytes, Message, frame_kind};
 use super::idling::Idling;
 use super::opening::Opening;
@@ -52,8 +53,8 @@ pub(super) struct Work {
     pub(super) doomed: Vec<u32>,
     /// Unfinished frames and messages of all connections.
     pub(super) unfinished: Unfinished,
-    /// Whether a connection has opened in this turn.
-    pub(super) opened: bool,
+    /// What peers do not get before the consumer knows why.
+    pub(super) gates: Gates,
     /// What compression needs and connections share.
     pub(super) compression: Compression,
     /// What has been freed.

@@ -191,7 +191,8 @@ impl<C: Consumer> Reactor<C> {
             self.work.starved.reserve_used = 0;
             self.serve_queue();
         }
-        if self.work.starved.count == 0 && std::mem::take(&mut self.work.starved.wishes) {
+        let waits = self.work.starved.count > 0 || self.work.gates.is_waiting();
+        if !waits && std::mem::take(&mut self.work.starved.wishes) {
             self.consumer.set_starving(false);
         }
     }
@@ -215,13 +216,14 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Asks to be woken for the sake of starved connections, before the reactor sleeps. The wish first, then the look:
-    /// credit that came before the wish wakes nobody.
-    pub(super) fn wish_for_credit(&mut self) {
-        if self.work.starved.count > 0 {
+    /// Asks to be woken for the sake of starved connections, and of peers that wait until the consumer knows of something,
+    /// before the reactor sleeps. The wish first, then the look: what came before the wish wakes nobody.
+    pub(super) fn wish_for_news(&mut self) {
+        if self.work.starved.count > 0 || self.work.gates.is_waiting() {
             self.work.starved.wishes = true;
             self.consumer.set_starving(true);
             self.reclaim();
+            self.on_delivered();
         }
     }
 }

@@ -7,6 +7,7 @@ use std::collections::VecDeque;
 
 use super::Reactor;
 use super::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE};
+use super::connection::Writable;
 use super::consumer::Consumer;
 
 /// Their lists, each in the order in which they are written. Each connection is in one at most.
@@ -66,7 +67,7 @@ impl<C: Consumer> Reactor<C> {
             return 0;
         }
         connection.dirty = false;
-        let call = if connection.blocked { 0 } else { COST_OF_CALL };
+        let call = if connection.writable == Writable::Now { COST_OF_CALL } else { 0 };
         self.guarded(slot, |reactor| reactor.flush_one(slot));
         let left = self.connections.get_mut(slot).map_or(0, |connection| connection.outgoing.len());
         queued.saturating_sub(left) + self.work.pool.take_freed() / FREE_DISCOUNT + call

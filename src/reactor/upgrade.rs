@@ -147,7 +147,9 @@ fn on_upgrade<C: Consumer>(
             session.write(&response);
             open(session, upgrade.deflate.as_ref().map(|accepted| accepted.params));
             session.connection.announced = true;
-            session.work.opened = true;
+            if consumer.progress().is_some() && !config.early_handshake {
+                session.withhold();
+            }
             consumer.on_open(session, &opening);
             Step::Opened(rest.to_vec())
         }

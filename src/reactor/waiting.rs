@@ -9,14 +9,15 @@ use super::consumer::Consumer;
 impl<C: Consumer> Reactor<C> {
     /// Waits for something to do, at most `timeout` (`None` = as long as it takes).
     pub(super) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        self.wish_for_credit();
         let timeout = self.patience(timeout);
-        // Announced before the queue is looked at: a producer that pushes after the look sees the announcement.
+        // Announced before anything is looked at: whoever does something after the look sees the announcement.
         let sleeping = timeout != Some(Duration::ZERO);
         if sleeping {
             self.shared.outbox.sleep.prepare();
+            self.wish_for_news();
         }
-        let timeout = if self.shared.outbox.commands.is_empty() { timeout } else { Some(Duration::ZERO) };
+        let stays = self.shared.outbox.commands.is_empty() && !self.is_behind();
+        let timeout = if stays { timeout } else { Some(Duration::ZERO) };
         let polled = self.poll.poll(&mut self.events, timeout);
         if sleeping {
             self.shared.outbox.sleep.awake();
@@ -37,6 +38,7 @@ impl<C: Consumer> Reactor<C> {
             std::thread::yield_now();
         }
         self.reclaim();
+        self.on_delivered();
         Ok(())
     }
 

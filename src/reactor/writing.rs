@@ -4,6 +4,7 @@ use std::net::Shutdown;
 
 use super::Reactor;
 use super::config::WRITE_BUDGET;
+use super::connection::Connection;
 use super::consumer::Consumer;
 
 impl<C: Consumer> Reactor<C> {
@@ -28,7 +29,9 @@ impl<C: Consumer> Reactor<C> {
         let sent = connection.take_sent();
         let drained = connection.high && queued <= connection.config.high_water_mark / 2;
         connection.high &= !drained;
-        let done = queued == 0 && (connection.finishing || connection.close_complete());
+        // A consumer on another thread ends the connection itself, see `gates.rs`.
+        let ends = connection.close_complete() && self.consumer.progress().is_none();
+        let done = queued == 0 && (connection.finishing || ends);
         let settled = connection.settled();
         if connection.announced {
             self.consumer.on_settled(id, settled);
@@ -47,7 +50,9 @@ impl<C: Consumer> Reactor<C> {
     /// All is written and nothing may follow: ends our side, and the connection if the peer has ended its own.
     fn finish(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        if connection.ended {
+        // The answer to a close frame may have the peer's end behind it, unread.
+        let has_ended = |connection: &Connection| matches!(connection.stream.peek(&mut [0]), Ok(0));
+        if connection.ended || (connection.close_complete() && has_ended(connection)) {
             return self.work.doomed.push(slot);
         }
         if !std::mem::replace(&mut connection.shut, true) {

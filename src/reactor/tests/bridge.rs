@@ -48,7 +48,8 @@ pub(super) fn forward(config: ReactorConfig) -> (Js, Reactor<Forward>) {
     let reactor = Reactor::new(consumer, config).unwrap();
     let listener = bind();
     let (handle, address) = (reactor.handle(), listener.address());
-    listen(&handle, 0, listener, ListenerConfig::default());
+    // Clients open before anything is drained.
+    listen(&handle, 0, listener, ListenerConfig { early_handshake: true, ..ListenerConfig::default() });
     (Js { link, handle, address, bell, thread: None }, reactor)
 }
 
@@ -167,11 +168,12 @@ fn a_connection_is_told_from_opening_to_closing() {
     assert!(told == expected);
     js.send(id, OUT_CLOSE, OUT_FLAG_WANT_SENT, 1000, b"bye");
     client.expect("88 05 03e8 'bye'");
-    client.expect_end();
     let sent = &js.records(1)[0];
     assert_eq!((sent.kind, sent.count), (IN_SENT, 1));
     // The close frame does not count.
     assert_eq!(js.link.gauges.read(id.slot, id.generation), Some(0));
+    js.send(id, OUT_END, 0, 0, b"");
+    client.expect_end();
     client.end();
     assert_eq!(js.records(1)[0].kind, IN_CLOSED);
 }
@@ -198,7 +200,6 @@ fn an_error_and_an_end_are_told() {
     assert_eq!((error.kind, error.aux), (IN_ERROR, 3));
     js.send(id, OUT_CLOSE, 0, 1002, b"");
     client.expect("88 02 03ea");
-    client.expect_end();
     drop(client);
     assert_eq!(js.records(1)[0].kind, IN_CLOSED);
 
@@ -207,8 +208,8 @@ fn an_error_and_an_end_are_told() {
     client.end();
     assert_eq!(js.records(1)[0].kind, IN_END);
     js.send(id, OUT_END, 0, 0, b"");
-    client.expect_end();
     assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+    client.expect_end();
 }
 
 #[test]

@@ -12,6 +12,7 @@ mod exhaustion;
 mod fairness;
 mod flow;
 mod frames;
+mod gates;
 mod group;
 mod handshake;
 mod identity;

@@ -55,8 +55,8 @@ fn the_end_can_be_fed() {
     js.send(id, OUT_FEED, 0, 0, &bytes("81 81 00000000 'g'"));
     assert_eq!(told(js.records(2)), [(IN_TEXT, b"f".to_vec()), (IN_END, vec![])]);
     js.send(id, OUT_END, 0, 0, b"");
-    client.expect_end();
     assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+    client.expect_end();
 }
 
 #[test]

@@ -1,0 +1,212 @@
+//! What a peer can observe, and the consumer on another thread: who is first.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::ops::Deref;
+
+use super::bridge::{Js, forward};
+use super::client::SWITCHED;
+use super::server::{bind, listen};
+use super::*;
+use crate::bridge::batch::Batch;
+use crate::bridge::layout::*;
+use crate::reactor::{Command, ConnectionId, ListenerConfig, ReactorConfig};
+
+/// Another listener of the same reactor, with the defaults: its handshakes wait.
+const GATED: u32 = 1;
+
+struct Gated {
+    js: Js,
+    address: SocketAddr,
+}
+
+impl Deref for Gated {
+    type Target = Js;
+
+    fn deref(&self) -> &Js {
+        &self.js
+    }
+}
+
+fn start() -> Gated {
+    let (mut js, mut reactor) = forward(ReactorConfig::default());
+    let listener = bind();
+    let address = listener.address();
+    listen(&js.handle, GATED, listener, ListenerConfig::default());
+    js.thread = Some(std::thread::spawn(move || reactor.run().expect("epoll works")));
+    Gated { js, address }
+}
+
+impl Gated {
+    fn ask(&self) -> Client {
+        let mut client = Client::connect(self.address);
+        client.write(UPGRADE.as_bytes());
+        client
+    }
+
+    /// Nothing has come, and the reactor has been at it: it has answered somebody who came later.
+    #[track_caller]
+    fn nothing_came(&self, client: &Client) {
+        let mut other = Client::connect(self.js.address);
+        other.write(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+        assert!(other.read_head().starts_with("HTTP/1.1 426"));
+        client.0.set_nonblocking(true).unwrap();
+        let peeked = client.0.peek(&mut [0]);
+        client.0.set_nonblocking(false).unwrap();
+        assert!(peeked.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "{peeked:?}");
+    }
+}
+
+impl Js {
+    /// Gives the batch back, as JavaScript does when all that is in it has been delivered.
+    fn give_back(&self, batch: Box<Batch>) {
+        if self.link.inbox.give_back(batch) {
+            self.handle.wake().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_handshake_is_answered_when_its_record_has_been_dealt_with() {
+    let js = start();
+    let mut client = js.ask();
+    let batch = js.take();
+    assert_eq!(batch.records.len(), 1);
+    js.nothing_came(&client);
+    js.give_back(batch);
+    client.expect_text(SWITCHED);
+}
+
+#[test]
+fn what_is_sent_meanwhile_comes_behind_the_answer_in_one_piece() {
+    let js = start();
+    let mut client = js.ask();
+    let batch = js.take();
+    let id = identify(&batch);
+    js.send(id, OUT_TEXT, OUT_FLAG_FIN, 0, b"first");
+    js.send(id, OUT_CLOSE, OUT_FLAG_WANT_SENT, 1000, b"");
+    js.nothing_came(&client);
+    js.give_back(batch);
+    client.expect_text(SWITCHED);
+    client.expect("81 05 'first'  88 02 03e8");
+    assert_eq!(js.records(1)[0].kind, IN_SENT);
+}
+
+/// Its pings, whose pongs wait behind the 101, are as many as those of a peer that does not read may be.
+#[test]
+fn a_peer_that_does_not_wait_is_read_and_bounded() {
+    let js = start();
+    let mut client = js.ask();
+    client.write(&[bytes("81 81 00000000 'a'"), bytes("89 80 00000000").repeat(100)].concat());
+    let (mut kinds, mut taken) = (Vec::new(), Vec::new());
+    while kinds.last() != Some(&IN_CLOSED) {
+        let batch = js.take();
+        kinds.extend(batch.records.iter().map(|record| record.kind().0));
+        taken.push(batch);
+    }
+    assert!(kinds.starts_with(&[IN_OPEN, IN_TEXT]) && kinds.len() < 100, "{kinds:?}");
+}
+
+#[test]
+fn one_that_is_terminated_before_has_its_answer() {
+    let js = start();
+    let mut client = js.ask();
+    let batch = js.take();
+    js.send(identify(&batch), OUT_TERMINATE, 0, 0, b"");
+    client.expect_text(SWITCHED);
+    js.nothing_came(&client);
+    js.give_back(batch);
+    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+    client.expect_end();
+}
+
+#[test]
+fn the_end_of_a_socket_follows_that_its_record_has_been_dealt_with() {
+    for kind in [OUT_TERMINATE, OUT_END] {
+        let js = start();
+        let mut client = js.ask();
+        let id = js.opened(IN_OPEN);
+        client.expect_text(SWITCHED);
+        if kind == OUT_END {
+            client.end();
+            assert_eq!(js.records(1)[0].kind, IN_END);
+        }
+        js.send(id, kind, 0, 0, b"");
+        let batch = js.take();
+        assert_eq!(batch.records[0].kind().0, IN_CLOSED);
+        js.nothing_came(&client);
+        js.give_back(batch);
+        client.expect_end();
+    }
+}
+
+/// Whoever has ended by itself has not seen ours before the record of it.
+#[test]
+fn a_peer_that_ends_behind_its_close_frame_is_ended_when_that_is_known() {
+    let js = start();
+    let mut client = js.ask();
+    let id = js.opened(IN_OPEN);
+    client.expect_text(SWITCHED);
+    client.send("88 82 00000000 03e8");
+    assert_eq!(js.records(1)[0].kind, IN_CLOSE);
+    js.send(id, OUT_CLOSE, OUT_FLAG_WANT_SENT, 1000, b"");
+    client.expect("88 02 03e8");
+    assert_eq!(js.records(1)[0].kind, IN_SENT);
+    client.end();
+    js.send(id, OUT_END, 0, 0, b"");
+    let batch = js.take();
+    assert_eq!(batch.records[0].kind().0, IN_CLOSED);
+    js.nothing_came(&client);
+    js.give_back(batch);
+    client.expect_end();
+}
+
+#[test]
+fn an_end_says_whether_something_before_it_was_not_dealt_with() {
+    let js = start();
+    let mut client = js.ask();
+    js.opened(IN_OPEN);
+    client.expect_text(SWITCHED);
+    client.send("81 81 00000000 'a'");
+    let text = js.take();
+    client.end();
+    let end = js.take();
+    assert_eq!(end.records[0].kind(), (IN_END, IN_FLAG_RECENT, 0));
+    js.give_back(text);
+    js.give_back(end);
+
+    let mut client = js.ask();
+    js.opened(IN_OPEN);
+    client.expect_text(SWITCHED);
+    client.send("81 81 00000000 'a'");
+    assert_eq!(js.records(1)[0].kind, IN_TEXT);
+    client.end();
+    assert_eq!(js.take().records[0].kind(), (IN_END, 0, 0));
+}
+
+#[test]
+fn nobody_waits_for_a_reactor_that_stops() {
+    let js = start();
+    let mut client = js.ask();
+    let batch = js.take();
+    js.send(identify(&batch), OUT_TEXT, OUT_FLAG_FIN, 0, b"last");
+    js.handle.submit(Command::Stop).unwrap();
+    client.expect_text(SWITCHED);
+    client.expect("81 04 'last'");
+    client.expect_end();
+}
+
+#[test]
+fn with_an_early_handshake_the_answer_waits_for_nobody() {
+    let js = Js::start(ReactorConfig::default());
+    let _client = Client::open(js.address);
+    assert_eq!(js.records(1)[0].kind, IN_OPEN);
+}
+
+/// The connection that a batch opens.
+fn identify(batch: &Batch) -> ConnectionId {
+    let words = batch.records[0].0;
+    let start = words[IN_WORD_OFFSET] as usize;
+    let generation = u32::from_le_bytes(*batch.bytes[start..].first_chunk().unwrap());
+    ConnectionId { slot: words[IN_WORD_SLOT], generation }
+}
