@@ -325,9 +325,28 @@ function ended(ws) {
   if ((ws._bits & END_WAITS) === 0) return;
   ws._bits &= ~END_WAITS;
   if ((ws._bits & TERMINATED) !== 0) return;
+  const wasOpen = ws._readyState === OPEN;
   ws._readyState = CLOSING;
   command(ws, OUT_END);
   ws._extra?.socket?._onEnd();
+  // The reactor has nothing to add: 'close' need not wait until it has closed the socket.
+  if (wasOpen && isDone(ws)) inContext(ws, leave);
+}
+
+/**
+ * @param {any} ws
+ * @returns {boolean} Whether all that was sent is in the kernel, and all that came is delivered
+ */
+function isDone(ws) {
+  if ((ws._bits & (GONE | TERMINATED | HOLDING | SENDS_WAIT)) !== 0) return false;
+  return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
+}
+
+/** @param {any} ws */
+function leave(ws) {
+  ws._bits |= GONE;
+  reactor.depart(ws._slot);
+  finish(ws);
 }
 
 /**

@@ -10,6 +10,7 @@ const {
   DRAINED_HANDED,
   DRAINED_LENT,
   FastBuffer,
+  IN_CLOSED,
   LENT_ID,
   NO_GENERATION,
 } = require('./constants');
@@ -26,6 +27,9 @@ const SLAB_BYTES = 128 * 1024;
 
 /** Batches of one reactor that may be on their way in memory that is lent; one that is further ahead has its own. */
 const LENT_BUFFERS = 8;
+
+/** No record of it is a plain message: `NOT_PLAIN` of the dispatch. */
+const DEPARTED_BITS = 4;
 
 /** These have functions of libuv, but no loop behind them. */
 const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
@@ -283,6 +287,35 @@ function forget(slot) {
   lifetime.unuse();
 }
 
+/** What is left of a connection whose 'close' was emitted before the reactor closed its socket: its slot. */
+class Departed {
+  /** @param {number} slot */
+  constructor(slot) {
+    this._slot = slot;
+    this._bits = DEPARTED_BITS;
+  }
+
+  /** @param {number} tag */
+  _onRecord(tag) {
+    if ((tag & 0xff) === IN_CLOSED) forget(this._slot);
+  }
+
+  _onFailed() {}
+
+  terminate() {}
+}
+
+/**
+ * Nothing more is to be reported of a connection but that its slot is free.
+ *
+ * @param {number} slot
+ */
+function depart(slot) {
+  const departed = new Departed(slot);
+  if (slot < ADOPTED_SLOTS) state.connections[slot] = departed;
+  else state.adopted[slot - ADOPTED_SLOTS] = departed;
+}
+
 /**
  * The records of a listener are for this server from now on.
  *
@@ -321,6 +354,7 @@ function forgetAll() {
 module.exports = {
   bytesTaken,
   claim,
+  depart,
   drain,
   enlist,
   forget,
