@@ -247,6 +247,11 @@ declare namespace WebSocket {
     /** Milliseconds that a closing handshake may take. Default: 30000 */
     closeTimeout?: number;
     /**
+     * With `port`: an upgrade that no hook decides is answered while JavaScript is busy, before 'connection' is emitted. Otherwise
+     * it is answered behind 'connection', as in ws. Not in ws. Default: false
+     */
+    earlyHandshake?: boolean;
+    /**
      * Milliseconds from accept to a complete upgrade request, 1 to 2147483647. After them a started request is
      * answered with 408, and a connection that sent nothing is ended. What `verifyClient` takes does not count. Not in ws.
      * Default: 10000
@@ -305,7 +310,7 @@ declare namespace WebSocket {
      *
      * @param callback A listener for `'listening'`
      * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a wrong type of
-     *   `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only`, `spin`, `reactors` and `unfinishedBudget`
+     *   `earlyHandshake`, `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only`, `spin`, `reactors` and `unfinishedBudget`
      * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these out of its range
      */
     constructor(options: ServerOptions, callback?: () => void);

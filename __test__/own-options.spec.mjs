@@ -18,6 +18,7 @@ for (const [name, value, type] of [
   ['reactors', '1', 'number'],
   ['unfinishedBudget', '1', 'number'],
   ['ipv6Only', 1, 'boolean'],
+  ['earlyHandshake', 'true', 'boolean'],
 ]) {
   test(`${name}: ${typeof value} throws`, (t) => {
     const error = t.throws(() => new WebSocketServer({ port: 0, [name]: value }), { instanceOf: TypeError });
@@ -44,7 +45,7 @@ for (const [name, least, wrong, most = 2147483647] of [
 }
 
 test('undefined and null are the default', async (t) => {
-  const nothing = { handshakeTimeout: undefined, pingInterval: null, idleTimeout: undefined, ipv6Only: null };
+  const nothing = { handshakeTimeout: undefined, pingInterval: null, idleTimeout: undefined, ipv6Only: null, earlyHandshake: null };
   const server = await startServer(t, { ...nothing, spin: undefined });
   const { ws } = await connect(t, server);
   t.is(ws.readyState, WebSocket.OPEN);

@@ -70,8 +70,6 @@ pub(super) struct Connection {
     pub(super) held: usize,
     /// Not only those of pings and pongs.
     pub(super) holds_data: bool,
-    /// The part of what the consumer is told that the last thing from the peer was in; its lower half.
-    pub(super) told_in: u32,
     /// Bytes read since the connection was accepted or adopted.
     pub(super) received: u64,
     /// Bytes queued by the consumer's sends since the connection opened.
@@ -174,7 +172,6 @@ impl Connection {
             pending_pongs: 0,
             held: 0,
             holds_data: false,
-            told_in: 0,
             received: 0,
             accepted: 0,
             deferred: None,

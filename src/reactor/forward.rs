@@ -10,14 +10,13 @@ use crate::bridge::doorbell::Bell;
 use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
-    IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CONNECTION, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE,
-    IN_FLAG_RECENT, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_RAW, IN_REQUEST, IN_SENT, IN_TEXT,
-    MAX_RECORDS, Opened,
+    IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CONNECTION, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_RECENT,
+    IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_RAW, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
-use super::connection::Connection;
+use super::connection::{Connection, Writable};
 use super::connections::ConnectionId;
 use super::consumer::{Consumer, Progress};
 use super::giving_way::GivingWay;
@@ -124,11 +123,6 @@ impl Forward {
         }
     }
 
-    /// The part that the current batch will be; its lower half.
-    fn part(&self) -> u32 {
-        (self.link.inbox.published() as u32).wrapping_add(1)
-    }
-
     /// A record about what is not being read: the batch may be handed over before it.
     fn report(&mut self, slot: u32, kind: u8, count: u32) {
         self.make_room();
@@ -165,7 +159,6 @@ impl Forward {
             IN_PING | IN_PONG => session.hold_control(weight),
             _ => session.hold(weight),
         }
-        session.connection.told_in = self.part();
         self.batch.charge(slot, generation, u32::try_from(weight).unwrap_or(u32::MAX), 1);
     }
 
@@ -190,7 +183,6 @@ impl Forward {
         self.link.gauges.set_given(slot, session.connection.received);
         // Adopted sockets open without a read, which would have seen to it.
         self.make_room();
-        session.connection.told_in = self.part();
         self.batch.push_opening(slot, kind, 0, 0, &payload);
     }
 }
@@ -241,8 +233,7 @@ impl Consumer for Forward {
         let count = records.len() - before;
         if count > 0 {
             session.hold(weight);
-            session.connection.told_in = self.part();
-            let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+                let weight = u32::try_from(weight).unwrap_or(u32::MAX);
             self.batch.charge(slot, generation, weight, count as u32);
         }
         other
@@ -312,8 +303,10 @@ impl Consumer for Forward {
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {
-        let ahead = session.connection.told_in.wrapping_sub(self.link.inbox.delivered() as u32);
-        let flags = if (1..1 << 31).contains(&ahead) { IN_FLAG_RECENT } else { 0 };
+        let Connection { config, held, writable, .. } = &*session.connection;
+        // OPEN is charged to nobody: it is dealt with when the 101 may leave.
+        let is_recent = *held > 0 || *writable == Writable::AfterDelivery || config.early_handshake;
+        let flags = if is_recent { IN_FLAG_RECENT } else { 0 };
         self.make_room();
         let count = u32::from(!session.is_open());
         self.batch.push(Record::new(session.id().slot, IN_END, flags, 0, 0, count));

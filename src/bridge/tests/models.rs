@@ -319,3 +319,30 @@ fn inbox_wakes_a_reactor_that_starves() {
         assert_eq!((credits, inbox.weight()), (1, 0));
     });
 }
+
+/// A reactor that holds something back until a batch is delivered, and sleeps: the wish, the announcement and the look on its
+/// side, the return and the question whether it sleeps on the other's.
+#[test]
+fn a_reactor_that_waits_for_a_delivery_is_woken() {
+    model(|| {
+        let shared = Arc::new((Inbox::new(), Sleep::new(), AtomicUsize::new(0)));
+        assert!(shared.0.publish(batch(None, 0)).1);
+        let part = shared.0.published();
+        let javascript = {
+            let shared = Arc::clone(&shared);
+            thread::spawn(move || {
+                let (inbox, sleep, wakes) = &*shared;
+                if drain(inbox, &mut 0) > 0 && sleep.should_wake() {
+                    wakes.fetch_add(1, Relaxed);
+                }
+            })
+        };
+        let (inbox, sleep, wakes) = &*shared;
+        sleep.prepare();
+        inbox.set_starving(true);
+        let opens = inbox.delivered() >= part;
+        javascript.join().unwrap();
+        assert!(opens || wakes.load(Relaxed) == 1, "a reactor that sleeps with a gate closed is woken");
+        assert_eq!(inbox.delivered(), part);
+    });
+}

@@ -1,0 +1,167 @@
+// Order between connections, with client and server in one process: what a client observes of a connection, the server has heard of.
+// `ws` has one event loop; its client is the peer here, and the same tests run on its server with WS_IMPL=ws.
+import { once } from 'node:events';
+import http from 'node:http';
+import { Worker } from 'node:worker_threads';
+
+import test from 'ava';
+
+import { urlOf, wsClient as WsClient } from './helpers/clients.mjs';
+import { isInline, isReference, startServer } from './helpers/impl.mjs';
+import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
+import { startServerBehind } from './helpers/ways.mjs';
+
+const ROUNDS = 100;
+
+const threadOnly = isReference || isInline ? test.skip : test;
+
+const SERVERS = { port: startServer, server: startServerBehind };
+
+/** A server with what it has heard. */
+async function listening(t, start) {
+  const server = await start(t);
+  const heard = { connections: 0, closes: 0 };
+  server.on('connection', (ws) => {
+    heard.connections++;
+    ws.on('close', () => heard.closes++);
+  });
+  return { server, heard, url: urlOf(server) };
+}
+
+async function emptied(server) {
+  while (server.clients.size > 0) await new Promise(setImmediate);
+}
+
+for (const [way, start] of Object.entries(SERVERS)) {
+  test(`${way}: 'open' comes behind 'connection'`, async (t) => {
+    const { server, heard, url } = await listening(t, start);
+    for (let round = 1; round <= ROUNDS; round++) {
+      const client = new WsClient(url);
+      await new Promise((resolve) => {
+        client.once('open', () => {
+          t.deepEqual([heard.connections, server.clients.size], [round, 1]);
+          resolve();
+        });
+      });
+      client.terminate();
+      await emptied(server);
+    }
+  });
+
+  test(`${way}: 'open' comes behind 'connection' with all that open at once`, async (t) => {
+    const { heard, url } = await listening(t, start);
+    let opened = 0;
+    const clients = Array.from({ length: ROUNDS }, () => new WsClient(url));
+    await Promise.all(
+      clients.map(async (client) => {
+        await new Promise((resolve) => client.once('open', () => resolve(t.true(heard.connections >= ++opened))));
+        client.terminate();
+      }),
+    );
+  });
+
+  test(`${way}: 'close' of a client that closes comes behind that of the server`, async (t) => {
+    const { server, heard, url } = await listening(t, start);
+    for (let round = 1; round <= ROUNDS; round++) {
+      const client = new WsClient(url);
+      await once(client, 'open');
+      client.close();
+      await new Promise((resolve) => {
+        client.once('close', () => {
+          t.deepEqual([heard.closes, server.clients.size], [round, 0]);
+          resolve();
+        });
+      });
+    }
+  });
+
+  test(`${way}: 'close' of a client that is terminated, or ends, comes behind that of the server`, async (t) => {
+    const { server, heard, url } = await listening(t, start);
+    for (let round = 1; round <= ROUNDS; round++) {
+      const client = new WsClient(url);
+      client.on('error', () => {});
+      await once(client, 'open');
+      const [ws] = server.clients;
+      if (round % 2 === 0) ws.terminate();
+      else client._socket.end();
+      await new Promise((resolve) => {
+        client.once('close', () => {
+          t.deepEqual([heard.closes, server.clients.size], [round, 0]);
+          resolve();
+        });
+      });
+    }
+  });
+}
+
+// With a thread it is as soon as can be: nobody who has terminated a connection waits for the other end.
+(isReference || isInline ? test : test.skip)('a client that has terminated is no client any more when a request comes later', async (t) => {
+  const { server, url } = await listening(t, startServer);
+  const web = http.createServer((request, response) => response.end(String(server.clients.size)));
+  web.listen(0, '127.0.0.1');
+  await once(web, 'listening');
+  t.teardown(() => web.close());
+  for (let round = 0; round < ROUNDS; round++) {
+    const client = new WsClient(url);
+    await once(client, 'open');
+    client.terminate();
+    await once(client, 'close');
+    const [response] = await once(http.get({ port: web.address().port, agent: false }), 'response');
+    t.is(String(await response.toArray()), '0');
+  }
+});
+
+test('what a handler of the connection sends comes behind the answer, and close() and terminate() in it do', async (t) => {
+  const { server } = await listening(t, startServer);
+  const acts = [
+    [(ws) => ws.send('first'), '\x81\x05first'],
+    [(ws) => (ws.send('first'), ws.close(1000)), '\x81\x05first\x88\x02\x03\xe8'],
+    [(ws) => ws.terminate(), ''],
+  ];
+  for (const [act, frames] of acts) {
+    server.once('connection', act);
+    const client = await RawClient.connect(t, server.address().port);
+    client.send(upgradeRequest());
+    await once(server, 'connection');
+    setImmediate(() => setImmediate(() => client.end()));
+    const [head, rest] = (await client.closed()).split('\r\n\r\n');
+    t.true(head.startsWith('HTTP/1.1 101'));
+    t.is(rest, frames);
+  }
+});
+
+// A client that waits for the server to end the connection, as browsers do (RFC 6455, 7.1.1).
+test('a peer that does not end its side behind its close frame is ended', async (t) => {
+  const { server, heard } = await listening(t, startServer);
+  for (const frames of ['\x88\x82\0\0\0\0\x03\xe8', '\x83\x80\0\0\0\0']) {
+    const client = await RawClient.connect(t, server.address().port);
+    const closes = heard.closes;
+    client.send(upgradeRequest() + frames);
+    await client.closed();
+    while (heard.closes === closes) await new Promise(setImmediate);
+  }
+  t.is(server.clients.size, 0);
+});
+
+/** Asks for an upgrade, and says in the shared word that the answer is there. */
+const ASKING = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const socket = require('node:net').connect(workerData.port, '127.0.0.1', () => socket.write(workerData.request));
+  socket.once('data', (data) => {
+    Atomics.store(workerData.word, 0, data.toString('latin1').startsWith('HTTP/1.1 101') ? 1 : 2);
+    Atomics.notify(workerData.word, 0);
+  });
+  parentPort.once('message', () => socket.destroy());
+`;
+
+threadOnly('earlyHandshake: a handshake is answered while JavaScript is busy', async (t) => {
+  const server = await startServer(t, { earlyHandshake: true });
+  const connected = once(server, 'connection');
+  const word = new Int32Array(new SharedArrayBuffer(4));
+  const workerData = { port: server.address().port, request: upgradeRequest(), word };
+  const worker = new Worker(ASKING, { eval: true, workerData });
+  t.not(Atomics.wait(word, 0, 0, 60_000), 'timed-out');
+  t.is(word[0], 1);
+  worker.postMessage('done');
+  await connected;
+});
