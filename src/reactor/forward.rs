@@ -233,7 +233,7 @@ impl Consumer for Forward {
         let count = records.len() - before;
         if count > 0 {
             session.hold(weight);
-                let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+            let weight = u32::try_from(weight).unwrap_or(u32::MAX);
             self.batch.charge(slot, generation, weight, count as u32);
         }
         other
