@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use super::connection::Purpose;
+use super::connection::{Purpose, Writable};
 use super::session::Session;
 
 /// The peer has spoken: silence begins anew.
@@ -17,8 +17,9 @@ pub(super) fn touch_silence(session: &mut Session<'_>) {
 /// The peer has been silent for as long as it may.
 pub(super) fn on_silence(session: &mut Session<'_>) {
     let config = session.connection.config.clone();
-    // Whoever is not listened to is not silent.
-    if session.connection.paused || session.connection.readable {
+    // Whoever is not listened to is not silent, nor is whoever waits for the 101.
+    let waits = session.connection.writable == Writable::AfterDelivery;
+    if waits || session.connection.paused || session.connection.readable {
         return touch_silence(session);
     }
     let ping = !config.ping_interval.is_zero();
