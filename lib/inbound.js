@@ -1,6 +1,8 @@
 'use strict';
 
 const { inContext } = require('./async-context');
+const { convert } = require('./binary-type');
+const bits = require('./bits');
 const { list } = require('./clients');
 const {
   CLOSING,
@@ -33,33 +35,19 @@ const { answerPing } = require('./pongs');
 const { drained } = require('./pressure');
 const reactor = require('./reactor');
 
-// Bits of `ws._bits`. The low eight say that a message cannot be emitted just so (`NOT_PLAIN`).
-const PAUSED = 1;
-/** Records are waiting in `held`, later ones queue up behind them. */
-const HOLDING = 2;
-/** Nothing is emitted any more but 'close'. */
-const TERMINATED = 4;
-/** binaryType is not 'nodebuffer'. */
-const CONVERT = 8;
-/** allowSynchronousEvents is false: one event per turn of the event loop. */
-const ONE_BY_ONE = 16;
-/** What listeners return is of interest: `captureRejections` of node:events. */
-const REJECTIONS = 32;
-const CLOSE_RECEIVED = 0x100;
-const CLOSE_SENT = 0x200;
-const ERROR_EMITTED = 0x400;
-/** Sends wait for a Blob that is being read. */
-const SENDS_WAIT = 0x800;
-const CLIENT = 0x1000;
-/** As PAUSED, for a stream: what comes out of it is delivered all the same, as in ws. */
-const STREAM_PAUSED = 0x8000;
-/** The peer has ended its side, which is told later. */
-const END_WAITS = 0x10000;
-/** Pings are answered by `pong()` of its class, and not by the reactor. */
-const OWN_PONG = 0x20000;
-
-/** The peer has said its last: a close frame, or what breaks the protocol. */
-const PEER_DONE = 0x40000;
+const {
+  CLOSE_RECEIVED,
+  CLOSE_SENT,
+  END_WAITS,
+  ERROR_EMITTED,
+  HOLDING,
+  ONE_BY_ONE,
+  OWN_PONG,
+  PAUSED,
+  PEER_DONE,
+  SENDS_WAIT,
+  TERMINATED,
+} = bits;
 
 const RECENT = IN_FLAG_RECENT << 8;
 
@@ -249,29 +237,6 @@ function pinged(ws, data) {
 }
 
 /**
- * A binary message in the form that was asked for.
- *
- * @param {string} binaryType
- * @param {Buffer} data
- * @returns {any}
- */
-function convert(binaryType, data) {
-  switch (binaryType) {
-    case 'arraybuffer':
-      // Its own memory: a view's ArrayBuffer would show the neighbours.
-      return data.length === data.buffer.byteLength
-        ? data.buffer
-        : data.buffer.slice(data.byteOffset, data.byteOffset + data.length);
-    case 'fragments':
-      return data.length === 0 ? [] : [data];
-    case 'blob':
-      return new Blob([/** @type {any} */ (data)]);
-    default:
-      return data;
-  }
-}
-
-/**
  * The peer's close frame came: it is answered with the same code and reason.
  *
  * @param {any} ws
@@ -417,21 +382,8 @@ function finish(ws) {
 }
 
 module.exports = {
-  CLIENT,
-  CLOSE_RECEIVED,
-  CLOSE_SENT,
-  CONVERT,
-  ERROR_EMITTED,
+  ...bits,
   GONE,
-  HOLDING,
-  ONE_BY_ONE,
-  OWN_PONG,
-  PAUSED,
-  PEER_DONE,
-  REJECTIONS,
-  SENDS_WAIT,
-  STREAM_PAUSED,
-  TERMINATED,
   arrived,
   closed,
   convert,

@@ -189,11 +189,14 @@ fn a_send_that_is_dropped_does_not_count_as_sent() {
     chunk.push_large(to, OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_WANT_SENT, 0, Large::copy(b"late"));
     world.reactor.serve_records(&chunk.bytes, chunk.large, None);
     client.expect("88 00");
-    client.expect_end();
     until(&mut world.reactor, |_| world.js.link.inbox.is_waiting());
     let [sent] = &world.js.records(1)[..] else { panic!("one") };
     assert_eq!((sent.kind, sent.count), (IN_SENT, 1), "the close frame");
 
+    let mut chunk = Chunk::default();
+    chunk.push_record(to, OUT_END, 0, 0, b"");
+    world.reactor.serve_records(&chunk.bytes, Vec::new(), None);
+    client.expect_end();
     let mut chunk = Chunk::default();
     chunk.push_record(to, OUT_WRITE, OUT_FLAG_WANT_SENT, 0, b"after the end");
     world.reactor.serve_records(&chunk.bytes, Vec::new(), None);
