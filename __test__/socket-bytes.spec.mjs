@@ -74,6 +74,21 @@ for (const way of Object.keys(WAYS)) {
     await once(client, 'close');
   });
 
+  test(`${way}: bytes of the peer's close are shown before the peer sees the end that they bring about`, async (t) => {
+    const server = await WAYS[way](t);
+    const early = [];
+    // Only a process that has done this a while is quick enough to see the end first.
+    for (let round = 0; round < 200; round++) {
+      const { client, ws } = await connect(t, server);
+      const closed = once(client, 'close').then(() => 'close');
+      const shown = once(ws._socket, 'data').then(() => 'data');
+      ws.close(1001);
+      if ((await Promise.race([closed, shown])) === 'close') early.push(round);
+      await Promise.all([closed, shown]);
+    }
+    t.deepEqual(early, []);
+  });
+
   test(`${way}: push() is read before what the peer sends next, in order`, async (t) => {
     const { client, ws } = await open(t, way);
     const long = 'x'.repeat(300_000);
