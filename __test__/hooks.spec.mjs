@@ -137,3 +137,46 @@ test('the prototype shows the methods that it has in ws', (t) => {
     t.false(Object.keys(Server.prototype).includes(name));
   }
 });
+
+/** Ways of a subclass to refuse, which are there before anybody connects: none may get a 101. */
+const FIELDS = {
+  handleUpgrade: () => class extends WebSocketServer {
+    handleUpgrade = (request, socket) => socket.end(UNAUTHORIZED);
+  },
+  completeUpgrade: () => class extends WebSocketServer {
+    completeUpgrade = (extensions, key, protocols, request, socket) => socket.end(UNAUTHORIZED);
+  },
+  shouldHandle: () => class extends WebSocketServer {
+    shouldHandle = () => false;
+  },
+};
+const UNAUTHORIZED = 'HTTP/1.1 401 Unauthorized\r\nConnection: close\r\n\r\n';
+
+for (const [name, make] of Object.entries(FIELDS)) {
+  test.serial(`who is refused by a subclass with the field ${name}, gets no 101`, async (t) => {
+    const server = new (make())({ host: '127.0.0.1', port: 0 });
+    t.teardown(() => server.close());
+    await once(server, 'listening');
+    const raw = await RawClient.connect(t, server.address().port);
+    await raw.send(upgradeRequest());
+    await raw.closed();
+    t.regex(raw.text, /^HTTP\/1\.1 40[01] /);
+  });
+}
+
+test.serial('an emit of the HTTP server that keeps upgrades to itself lets nobody in', async (t) => {
+  const server = await startServer(t);
+  server.on('connection', () => t.fail());
+  const { emit } = server._server;
+  server._server.emit = function (event, ...args) {
+    if (event !== 'upgrade') return emit.call(this, event, ...args);
+    args[1].destroy();
+    return true;
+  };
+  for (let i = 0; i < 2; i++) {
+    const raw = await RawClient.connect(t, server.address().port);
+    await raw.send(upgradeRequest());
+    await raw.closed();
+  }
+  t.is(server.clients.size, 0);
+});

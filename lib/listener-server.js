@@ -7,6 +7,8 @@ const { RawConnection } = require('./raw-connection');
 const reactor = require('./reactor');
 const { watchListeners } = require('./watched-listeners');
 
+const { emit } = EventEmitter.prototype;
+
 /**
  * Stands for the HTTP server that ws has on a port of its own: `wss._server`. The reactor listens and answers, so there
  * is no 'request', and 'upgrade' only where somebody has a say in it.
@@ -35,7 +37,7 @@ class ListenerServer extends EventEmitter {
 
   /** Whether somebody else takes upgrades, or nobody. */
   get isHandedOn() {
-    return /** @type {any} */ (this)._events.upgrade !== this._upgrade;
+    return /** @type {any} */ (this)._events.upgrade !== this._upgrade || this.emit !== emit;
   }
 
   /**

@@ -310,6 +310,8 @@ class WebSocketServer extends EventEmitter {
     // Accepting starts when the listeners that this turn attaches are known.
     process.nextTick(() => {
       if (this._state !== RUNNING) return;
+      // Fields of a subclass were not there yet, and neither they nor other definitions are heard.
+      this._updateAsk();
       native.accept(this._listenerId);
       this._emit('listening');
       this._listener?.emit('listening');
