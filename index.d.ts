@@ -232,7 +232,7 @@ declare namespace WebSocket {
     noServer?: boolean;
     /** Accept only this path, whatever the query. Others are answered 400. Default: every path */
     path?: string | null;
-    /** Most bytes of a message; more closes with 1009. 0 is 4 GiB - 1, and more throws. Read when the server is made. Default: 100 MiB */
+    /** Most bytes of a message; more closes with 1009. 0, and 2 GiB and more, are 4 GiB - 1. Read when the server is made. Default: 100 MiB */
     maxPayload?: number;
     /** Most fragments of a message; more closes with 1008. 0 is no limit. Read when the server is made. Default: 16384 */
     maxFragments?: number;

@@ -1,11 +1,10 @@
 // What the constructor of the server takes. Run with WS_IMPL=ws, the same holds for ws.
-import { constants } from 'node:buffer';
 import { once } from 'node:events';
 
 import test from 'ava';
 
 import { WebSocket, connect, frame, frames, nextEvents, openPair, openRaw, wsClient } from './helpers/clients.mjs';
-import { WebSocketServer, implementation, isReference, startServer } from './helpers/impl.mjs';
+import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
 
 const ownOnly = isReference ? test.skip : test;
 
@@ -75,7 +74,7 @@ test('perMessageDeflate: true becomes an object', async (t) => {
   t.is(String((await message)[0]), 'a'.repeat(5000));
 });
 
-for (const maxPayload of [0, Infinity, undefined, 2 ** 31]) {
+for (const maxPayload of [0, Infinity, undefined, 2 ** 31, 2 ** 32, 1e10]) {
   test(`maxPayload: ${maxPayload} is no limit`, async (t) => {
     const { ws, client } = await openPair(t, { maxPayload });
     const message = once(ws, 'message');
@@ -83,18 +82,6 @@ for (const maxPayload of [0, Infinity, undefined, 2 ** 31]) {
     t.is((await message)[0].length, 200_000);
   });
 }
-
-ownOnly('maxPayload that no Buffer can have is refused; the longest is not', (t) => {
-  const { Receiver } = implementation;
-  const refused = { instanceOf: RangeError, message: /^options\.maxPayload must be at most \d+\. Received / };
-  for (const maxPayload of [2 ** 32, 5e9, Number.MAX_VALUE]) {
-    t.throws(() => new WebSocketServer({ noServer: true, maxPayload }), refused);
-    t.throws(() => new WebSocketServer({ port: 0, maxPayload }), refused);
-    t.throws(() => new WebSocket('ws://127.0.0.1:1', { maxPayload }), refused);
-    t.throws(() => new Receiver({ maxPayload }), refused);
-  }
-  t.notThrows(() => new WebSocketServer({ noServer: true, maxPayload: Math.min(constants.MAX_LENGTH, 2 ** 32 - 1) }));
-});
 
 ownOnly('maxPayload: 0: a message whose length takes more than 32 bits is refused by its header', async (t) => {
   const { ws, raw } = await openRaw(t, { maxPayload: 0 });

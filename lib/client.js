@@ -12,7 +12,6 @@ const { catchUp } = require('./dispatch');
 const { CLIENT, ERROR_EMITTED } = require('./inbound');
 const { applyMemoryOptions } = require('./deflate-memory');
 const { check } = require('./deflate-options');
-const { checkMaxPayload } = require('./limits');
 const { DEFLATE, headerOf, offerOf } = require('./negotiation');
 const { isToken } = require('./token');
 
@@ -75,7 +74,6 @@ class Client {
         `Unsupported protocol version: ${settings.protocolVersion} (supported versions: ${versions})`,
       );
     }
-    checkMaxPayload(settings.maxPayload);
     if (settings.perMessageDeflate) check(settings.perMessageDeflate);
     settings.perMessageDeflate = applyMemoryOptions(settings.perMessageDeflate);
     this.url = url.href;

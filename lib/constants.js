@@ -51,6 +51,7 @@ module.exports = {
   ASKED_SLOT: 65541,
   ASKED_GENERATION: 65542,
   LENT_ID: 65543,
+  DELIVERED_RECORDS: 65544,
 
   // The array of a stream's records, where the header of a frame is in it, and what may be or was inflated.
   STREAM_RECORDS: 256,

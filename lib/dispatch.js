@@ -128,7 +128,11 @@ function turn() {
     // Also when a handler threw: the error goes on to 'uncaughtException', the rest comes next.
     delivering = false;
     outbox.endBatching();
-    if (!finished) continueLater();
+    if (!finished) {
+      // Peers wait for some records, so not for all of a batch.
+      if (cursor !== 0 && cursor !== count) reactor.delivered(cursor);
+      continueLater();
+    }
   }
 }
 
@@ -151,7 +155,9 @@ function deliver(deadline) {
     if (slot !== previous) {
       if (previous !== NO_RECORD) {
         checkpoint();
-        if ((++changes & (CLOCK_INTERVAL - 1)) === 0 && performance.now() > deadline) return false;
+        // A peer waits for each that opens.
+        const looks = (++changes & (CLOCK_INTERVAL - 1)) === 0 || previous === OPENED_JUST_NOW;
+        if (looks && performance.now() > deadline) return false;
       }
       previous = slot;
     }

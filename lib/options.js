@@ -5,7 +5,7 @@ const { inspect } = require('node:util');
 
 const { applyMemoryOptions } = require('./deflate-memory');
 const { deflateOptions } = require('./deflate-options');
-const { checkMaxPayload, limit } = require('./limits');
+const { limit } = require('./limits');
 const { WebSocket } = require('./websocket');
 
 const { pong } = WebSocket.prototype;
@@ -68,7 +68,7 @@ const WATCHED = ['handleProtocols', 'path', 'verifyClient'];
  * @param {any} given
  * @returns {any}
  * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type of an own option
- * @throws {RangeError} For a port, `maxPayload` or an own option out of its range
+ * @throws {RangeError} For a port or an own option out of its range
  */
 function merge(given) {
   const options = { ...DEFAULTS, ...given };
@@ -82,7 +82,6 @@ function merge(given) {
   if (port != null) options.port = portOf(options);
   for (const name of Object.keys(OWN)) own(options, name);
   reactorsOf(options);
-  checkMaxPayload(options.maxPayload);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   return options;

@@ -6,6 +6,7 @@ const {
   ADOPTED_SLOTS,
   ASKED_GENERATION,
   ASKED_SLOT,
+  DELIVERED_RECORDS,
   DRAINED_BYTES,
   DRAINED_HANDED,
   DRAINED_LENT,
@@ -86,6 +87,8 @@ let isWary = false;
 let drainNative = () => 0;
 /** The native function of that name. @type {() => number} */
 let takenNative = () => -1;
+/** The native function of that name. @type {() => void} */
+let deliverNative = () => {};
 /** The native function of that name. @type {(memory: Buffer) => void} */
 let lendNative = () => {};
 
@@ -116,6 +119,7 @@ function start(settings) {
   state.reactors = state.native.count;
   drainNative = state.native.drain();
   takenNative = state.native.taken();
+  deliverNative = state.native.deliver();
   lendNative = state.native.lend();
   lent = memory[0];
   // A batch without bytes must not be shown in memory without bytes, which is what detached memory looks like.
@@ -160,6 +164,16 @@ function drain() {
   if (handed === null || isWary) intoSlab();
   if (handed === null && id === -1) lendMore();
   return count;
+}
+
+/**
+ * The first records of the last drained batch have been delivered, the others come in a later turn of the event loop.
+ *
+ * @param {number} count How many
+ */
+function delivered(count) {
+  state.records[DELIVERED_RECORDS] = count;
+  deliverNative();
 }
 
 /** Copies the bytes of the last drained batch into the slab. */
@@ -355,6 +369,7 @@ module.exports = {
   bytesTaken,
   claim,
   depart,
+  delivered,
   drain,
   enlist,
   forget,

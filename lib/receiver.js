@@ -6,7 +6,6 @@ const { IN_BINARY, IN_CLOSE, IN_ERROR, IN_PING, IN_PONG, IN_TEXT } = require('./
 const { negotiatedDeflate } = require('./deflate-options');
 const { protocolError } = require('./errors');
 const { convert } = require('./inbound');
-const { checkMaxPayload } = require('./limits');
 const { StreamEngine } = require('./stream-engine');
 const { unshared } = require('./views');
 
@@ -24,7 +23,6 @@ class Receiver extends Writable {
    */
   constructor(options = {}) {
     super();
-    checkMaxPayload(options.maxPayload);
     const { allowSynchronousEvents = true } = options;
     this._allowSynchronousEvents = allowSynchronousEvents;
     this._binaryType = options.binaryType || 'nodebuffer';

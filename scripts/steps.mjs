@@ -13,6 +13,7 @@ export const MODE_SPECS = [
   'handshake',
   'hooks',
   'late-writes',
+  'order',
   'own-options',
   'peer-end',
   'prepare',

@@ -14,8 +14,8 @@ use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Arena;
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
-    ASKED_GENERATION, ASKED_SLOT, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, FLUSHED_BYTES, FLUSHED_NEXT,
-    LENT_ID,
+    ASKED_GENERATION, ASKED_SLOT, DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT,
+    FLUSHED_BYTES, FLUSHED_NEXT, LENT_ID,
 };
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::bridge::room::Lent;
@@ -158,6 +158,15 @@ impl Crossing {
         self.delivered.records.set(self.delivered.records.get() + count);
         self.current = Some(batch);
         Ok(count as u32)
+    }
+
+    /// JavaScript has dealt with some records of the batch that it drained last, and goes on with it in a later turn of its loop.
+    pub(super) fn deliver(&mut self) -> Result<()> {
+        let records = self.words.replace(DELIVERED_RECORDS, 0) as usize;
+        let (Some(batch), Some(link)) = (self.current.as_deref(), self.links.get(self.turn)) else {
+            return Ok(());
+        };
+        if link.inbox.deliver(batch, records) { self.drive.wake(self.turn) } else { Ok(()) }
     }
 
     /// Bytes of the connection's sends that wait no more, or -1 when the connection is gone.

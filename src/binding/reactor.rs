@@ -186,6 +186,13 @@ impl JsReactor {
         function(env, "drain", &self.crossing, Crossing::drain)
     }
 
+    /// The function that notes that JavaScript has dealt with the first `DELIVERED_RECORDS` records of what it drained last, and
+    /// goes on with the others later: peers that wait for the former wait no longer.
+    #[napi(catch_unwind)]
+    pub fn deliver<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
+        function(env, "deliver", &self.crossing, Crossing::deliver)
+    }
+
     /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and what `add_large` collected, to the reactor.
     /// `FLUSHED_NEXT` then says which arena is filled next.
     #[napi(catch_unwind)]

@@ -73,8 +73,8 @@ pub struct Batch {
     openings: usize,
     /// What this batch adds to the inbox's weight while it is out.
     pub(super) charged: usize,
-    /// The last part of what was published that is in it.
-    pub(super) part: u64,
+    /// The number of its last record, of all that were published.
+    pub(super) last: u64,
 }
 
 impl Batch {
@@ -95,7 +95,7 @@ impl Batch {
             large_bytes: 0,
             openings: 0,
             charged: 0,
-            part: 0,
+            last: 0,
         }
     }
 

@@ -16,9 +16,9 @@ pub struct Inbox {
     bell: Arc<Bell>,
     /// Changed with the lock held only; read without it.
     weight: AtomicUsize,
-    /// Parts that were published. Only the reactor changes it, and reads it.
+    /// Records that were published. Only the reactor changes it, and reads it.
     published: AtomicU64,
-    /// The last of them that was given back. Changed with the lock held only; read without it.
+    /// The last of them that JavaScript has dealt with. Changed with the lock held only; read without it.
     delivered: AtomicU64,
 }
 
@@ -67,7 +67,8 @@ impl Inbox {
             batch.clear();
             return (batch, false);
         }
-        let part = self.published.fetch_add(1, Ordering::Relaxed) + 1;
+        let records = batch.records.len() as u64;
+        batch.last = self.published.fetch_add(records, Ordering::Relaxed) + records;
         let mut state = self.lock();
         let limit = if state.ready.len() < BATCHES_BEHIND { APPEND_BYTES } else { BATCH_BYTES };
         let room = state.ready.back().is_some_and(|youngest| youngest.accepts(&batch, limit));
@@ -79,14 +80,13 @@ impl Inbox {
         let empty = if let Some(mut youngest) = youngest {
             // Copied without the lock. Should the consumer look now and find nothing, the ring below calls it again.
             drop(state);
+            youngest.last = batch.last;
             youngest.append(&mut batch);
             youngest.charged += weight;
-            youngest.part = part;
             self.lock().ready.push_back(youngest);
             batch
         } else {
             batch.charged = weight;
-            batch.part = part;
             state.ready.push_back(batch);
             let mut empty = state.furnish();
             drop(state);
@@ -111,12 +111,12 @@ impl Inbox {
         }
     }
 
-    /// Reactor: how many batches it has published, each of which is a part of what JavaScript takes at once.
+    /// Reactor: how many records it has published.
     pub fn published(&self) -> u64 {
         self.published.load(Ordering::Relaxed)
     }
 
-    /// Reactor: how many of those JavaScript has given back, oldest first: it has dealt with all that is in them.
+    /// Reactor: how many of those JavaScript has dealt with, oldest first.
     pub fn delivered(&self) -> u64 {
         self.delivered.load(Ordering::Acquire)
     }
@@ -142,7 +142,7 @@ impl Inbox {
         let mut state = self.lock();
         self.weight.fetch_sub(batch.charged, Ordering::Relaxed);
         state.openings -= batch.openings();
-        self.delivered.store(batch.part, Ordering::Release);
+        self.delivered.store(batch.last, Ordering::Release);
         let spare = match room {
             Room::Lent(_) => {
                 state.lent.push(room);
@@ -163,6 +163,16 @@ impl Inbox {
         wake
     }
 
+    /// JavaScript thread: it has dealt with the first `records` of a batch that it has taken, and goes on with the others later.
+    /// True: as from [`give_back`](Self::give_back).
+    #[must_use = "true is an obligation to wake the reactor"]
+    pub fn deliver(&self, batch: &Batch, records: usize) -> bool {
+        let left = batch.records.len().saturating_sub(records) as u64;
+        let mut state = self.lock();
+        self.delivered.store(batch.last.saturating_sub(left), Ordering::Release);
+        mem::take(&mut state.starving)
+    }
+
     /// JavaScript thread: lends memory; it comes back as the bytes of a batch.
     pub fn lend(&self, memory: Box<dyn Lent>) {
         self.lock().lent.push(Room::Lent(memory));
@@ -178,8 +188,8 @@ impl Inbox {
         self.lock().openings
     }
 
-    /// Reactor: whether the next [`give_back`](Self::give_back) is to wake it, because it stopped reading, or holds something
-    /// back until a batch is [`delivered`](Self::delivered).
+    /// Reactor: whether the next [`give_back`](Self::give_back) or [`deliver`](Self::deliver) is to wake it, because it stopped
+    /// reading, or holds something back until a record is [`delivered`](Self::delivered).
     ///
     /// After saying so it must call [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight) and `delivered` once more:
     /// what was given back before wakes nobody. A wake uses the wish up.

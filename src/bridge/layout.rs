@@ -56,8 +56,10 @@ layout! {
     ASKED_GENERATION: usize = MAX_RECORDS * RECORD_WORDS + 6;
     /// Word behind it, written by JavaScript: the number of the memory to be lent.
     LENT_ID: usize = MAX_RECORDS * RECORD_WORDS + 7;
+    /// Word behind it, written by JavaScript: how many records of the drained batch it has dealt with.
+    DELIVERED_RECORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
     /// Length of the array of records in words.
-    DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
+    DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 9;
     /// Most records of one call for a stream.
     STREAM_RECORDS: usize = 256;
     /// Word of the array of a stream's records, behind the last record: the bytes of a frame's header, in their order.

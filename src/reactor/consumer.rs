@@ -9,11 +9,11 @@ use super::connections::ConnectionId;
 use super::opening::{Opening, Verdict};
 use super::session::Session;
 
-/// What a consumer was told, and what it has dealt with, in parts that are numbered from 1 on.
+/// What a consumer was told, and what it has dealt with, in records that are numbered from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
-    /// The last part that was handed over.
-    pub handed_over: u64,
+    /// The last record there is, handed over or not.
+    pub recorded: u64,
     /// The last one that it has dealt with.
     pub delivered: u64,
 }

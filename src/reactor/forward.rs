@@ -345,7 +345,8 @@ impl Consumer for Forward {
 
     fn progress(&self) -> Option<Progress> {
         let inbox = &self.link.inbox;
-        Some(Progress { handed_over: inbox.published(), delivered: inbox.delivered() })
+        let recorded = inbox.published() + self.batch.records.len() as u64;
+        Some(Progress { recorded, delivered: inbox.delivered() })
     }
 
     fn reclaim(&mut self, release: &mut dyn FnMut(Credit)) {

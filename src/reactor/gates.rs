@@ -6,11 +6,11 @@
 //! socket behind CLOSED.
 //!
 //! ```text
-//! a turn: 101 queued, OPEN recorded -> hand_over: this is in part n
+//! a turn: 101 queued, OPEN recorded as the nth record -> withhold
 //! a turn: delivered >= n -> on_delivered -> 101 written
 //! ```
 //!
-//! The consumer sends no command for it: the count of batches that it has given back is enough. Gates open in the order in
+//! The consumer sends no command for it: the count of records that it has dealt with is enough. Gates open in the order in
 //! which they were closed, all that may at once. Nothing else waits for them: a connection is read, and counted, meanwhile.
 
 use std::collections::VecDeque;
@@ -34,9 +34,7 @@ enum Gate {
 /// All of one reactor.
 #[derive(Default)]
 pub(super) struct Gates {
-    /// Of this turn: which part of what the consumer is told their records are in is known at its end.
-    fresh: Vec<Gate>,
-    /// The others with that part, oldest first.
+    /// With the number of the record, oldest first.
     closed: VecDeque<(u64, Gate)>,
 }
 
@@ -48,10 +46,10 @@ impl Gates {
 }
 
 impl Session<'_> {
-    /// The consumer is about to hear of the connection, and its peer has to wait for that.
-    pub(super) fn withhold(&mut self) {
+    /// The consumer is about to hear of the connection, with the record of that number, and its peer has to wait for that.
+    pub(super) fn withhold(&mut self, record: u64) {
         self.connection.writable = Writable::AfterDelivery;
-        self.work.gates.fresh.push(Gate::Opening(self.id));
+        self.work.gates.closed.push_back((record, Gate::Opening(self.id)));
     }
 
     /// The consumer knows of the connection: it has asked for something.
@@ -63,26 +61,11 @@ impl Session<'_> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The consumer hears of a connection's end, and its peer has to wait for that.
+    /// The consumer hears of a connection's end with the last record, and its peer has to wait for that.
     pub(super) fn hold_end(&mut self, stream: TcpStream) {
-        if self.consumer.progress().is_some() {
-            self.work.gates.fresh.push(Gate::End(stream));
+        if let Some(progress) = self.consumer.progress() {
+            self.work.gates.closed.push_back((progress.recorded, Gate::End(stream)));
         }
-    }
-
-    /// Hands over what the consumer has been told, and notes which part it was.
-    pub(super) fn hand_over(&mut self) {
-        self.consumer.on_turn_end();
-        self.close_gates();
-    }
-
-    fn close_gates(&mut self) {
-        let Gates { fresh, closed } = &mut self.work.gates;
-        if fresh.is_empty() {
-            return;
-        }
-        let part = self.consumer.progress().map_or(0, |progress| progress.handed_over);
-        closed.extend(fresh.drain(..).map(|gate| (part, gate)));
     }
 
     /// Lets go what the consumer knows of by now.
@@ -91,7 +74,7 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         let delivered = self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered);
-        while self.work.gates.closed.front().is_some_and(|(part, _)| *part <= delivered) {
+        while self.work.gates.closed.front().is_some_and(|(record, _)| *record <= delivered) {
             let Some((_, gate)) = self.work.gates.closed.pop_front() else { return };
             self.open_gate(gate);
         }
@@ -104,7 +87,6 @@ impl<C: Consumer> Reactor<C> {
 
     /// Nobody will be told of anything any more.
     pub(super) fn open_all_gates(&mut self) {
-        self.close_gates();
         for (_, gate) in std::mem::take(&mut self.work.gates.closed) {
             self.open_gate(gate);
         }

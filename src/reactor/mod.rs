@@ -213,7 +213,7 @@ impl<C: Consumer> Reactor<C> {
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         // What was sent leaves before the wait: peers answer meanwhile, and their answers come with the same wait.
         if self.serve_commands() {
-            self.hand_over();
+            self.consumer.on_turn_end();
         }
         if self.stopping {
             return Ok(());
@@ -238,7 +238,7 @@ impl<C: Consumer> Reactor<C> {
         self.on_crowd();
         self.flush();
         self.work.compression.end_turn();
-        self.hand_over();
+        self.consumer.on_turn_end();
         self.connections.end_turn();
         self.work.remains.free();
         self.work.idling.rest(self.work.now);

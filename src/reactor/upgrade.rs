@@ -147,10 +147,10 @@ fn on_upgrade<C: Consumer>(
             session.write(&response);
             open(session, upgrade.deflate.as_ref().map(|accepted| accepted.params));
             session.connection.announced = true;
-            if consumer.progress().is_some() && !config.early_handshake {
-                session.withhold();
-            }
             consumer.on_open(session, &opening);
+            if let Some(progress) = consumer.progress().filter(|_| !config.early_handshake) {
+                session.withhold(progress.recorded);
+            }
             Step::Opened(rest.to_vec())
         }
         Err(refusal) => {

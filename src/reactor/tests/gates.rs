@@ -77,6 +77,32 @@ fn a_handshake_is_answered_when_its_record_has_been_dealt_with() {
     client.expect_text(SWITCHED);
 }
 
+/// Who opened first does not wait for the others of a batch.
+#[test]
+fn each_handshake_waits_for_its_own_record() {
+    let js = start();
+    let mut clients: Vec<_> = (0..3)
+        .map(|opened| {
+            let client = js.ask();
+            while js.link.inbox.published() <= opened {
+                std::thread::yield_now();
+            }
+            client
+        })
+        .collect();
+    let batch = js.take();
+    assert_eq!(batch.records.len(), 3, "what waits is one batch");
+    for delivered in 1..3 {
+        if js.link.inbox.deliver(&batch, delivered) {
+            js.handle.wake().unwrap();
+        }
+        clients[delivered - 1].expect_text(SWITCHED);
+        js.nothing_came(&clients[delivered]);
+    }
+    js.give_back(batch);
+    clients[2].expect_text(SWITCHED);
+}
+
 #[test]
 fn what_is_sent_meanwhile_comes_behind_the_answer_in_one_piece() {
     let js = start();
