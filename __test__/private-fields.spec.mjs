@@ -151,7 +151,7 @@ for (const [refuse, verifies] of [['destroy', true], ['end', true], ['destroy', 
       });
     });
     // When its reactor answers there, it has read the request here; this thread, which stands still, would not.
-    const other = await startServer(t);
+    const other = await startServer(t, isReference ? {} : { earlyHandshake: true });
     const ports = [server.address().port, isInline || isReference ? 'nowhere' : other.address().port];
     execFileSync(process.execPath, ['-e', PEER, upgradeRequest(), ...ports]);
     await gone;
