@@ -194,7 +194,7 @@ async function testClose(t, world) {
   }
 }
 
-/** A head with a line of so many bytes, and what is sent behind it. */
+/** A head with a line of the given length in bytes, and what is sent behind it. */
 async function testHeads(t, world) {
   for (const size of HEADS) {
     const { ws, head, messages, peer } = await world.open(`/?${size}`);

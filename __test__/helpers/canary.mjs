@@ -23,7 +23,7 @@ export class Attacked {
     return JSON.parse(await this.#child.line(++this.#asked));
   }
 
-  /** What the server uses and does in a second, over so many milliseconds. */
+  /** What the server uses and does in a second, over the given milliseconds. */
   async rates(milliseconds) {
     const [before, begun] = [await this.report(), performance.now()];
     await delay(milliseconds);
@@ -73,7 +73,7 @@ async function every(interval, times, step) {
   return (await Promise.all(all)).sort((a, b) => a - b);
 }
 
-/** What each of so many newcomers needed to connect and be answered. */
+/** The milliseconds that each newcomer needed to connect and be answered. */
 export function newcomers(t, port, { times, interval, patience, bytes = 1 }) {
   return every(interval, times, () =>
     timed(patience, async () => {
@@ -84,7 +84,7 @@ export function newcomers(t, port, { times, interval, patience, bytes = 1 }) {
   );
 }
 
-/** What each of so many messages needed of a connection that says nothing else. */
+/** The milliseconds that each message needed, of a connection that says nothing else. */
 export async function echoes(t, port, { times, interval, patience }) {
   const ws = await open(port);
   t.teardown(() => ws.terminate());
