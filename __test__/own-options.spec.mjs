@@ -194,7 +194,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     };
     const server = await start(t, { ...options, verifyClient });
     let answer;
-    // Who is not in time with the request is not asked about.
+    // A client that is not in time with its request is not asked about.
     do {
       const raw = await RawClient.connect(t, server.address().port);
       raw.send(upgradeRequest());

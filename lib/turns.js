@@ -10,7 +10,7 @@ const { checkpoint } = require('./dispatch');
 const LEAST_COST = 64;
 
 /**
- * @typedef {object} Worker Who has work that takes long
+ * @typedef {object} Worker Something that has work that takes long
  * @property {Stint} stint
  * @property {(room: number) => void} work Does some of it: as many bytes as there is room for, and then the step in hand. It says
  *   in its stint what came of it, also when it throws
@@ -34,7 +34,7 @@ class Stint {
 }
 
 /**
- * Work of which a turn of the event loop does so much, whoever wants it. Who has had least comes first (start-time fair
+ * Work of which a turn of the event loop does so much, whoever wants it. The worker that has had least comes first (start-time fair
  * queueing): somebody with little to do waits for none but his like. What takes more than a slice has a half of each turn to
  * itself, and is done one after the other.
  */

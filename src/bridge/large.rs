@@ -16,7 +16,7 @@ impl Large {
     /// Bytes before the payload.
     pub const HEADROOM: usize = MAX_HEADER_LEN;
 
-    /// An empty one, for a payload of so many bytes.
+    /// An empty one, for a payload of the given number of bytes.
     pub fn with_capacity(bytes: usize) -> Self {
         let mut memory = Vec::with_capacity(bytes.saturating_add(Self::HEADROOM));
         memory.resize(Self::HEADROOM, 0);

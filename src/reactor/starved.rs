@@ -1,4 +1,4 @@
-//! How much of a connection may be read, and who waits until it may be more.
+//! How much of a connection may be read, and which connections wait until it may be more.
 //!
 //! Two budgets, each with a mark of its own, and neither presses the other: what the consumer has not taken, here, and messages
 //! that have not come to their end, in `unfinished.rs`. Whoever waits is found without a look at the others who do:
