@@ -37,7 +37,7 @@ const runLoop = isReference ? null : nestedLoop();
 
 /** What a handler may do in the middle of a delivery. */
 const ACTS = {
-  'wakes the delivery': isReference ? null : require('../lib/dispatch.js').wake,
+  'wakes the delivery': isReference ? null : require('../lib/reactor/dispatch.js').wake,
   'runs the event loop': runLoop,
 };
 

@@ -8,7 +8,7 @@ import test from 'ava';
 import { urlOf, wsClient } from './helpers/clients.mjs';
 import { WebSocketServer, startServer } from './helpers/impl.mjs';
 
-const { isSecondSeen, seesSecond } = createRequire(import.meta.url)('../lib/request-visibility.js');
+const { isSecondSeen, seesSecond } = createRequire(import.meta.url)('../lib/handshake/request-visibility.js');
 
 const BLIND = [
   (ws) => ws,

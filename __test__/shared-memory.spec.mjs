@@ -29,7 +29,7 @@ function watched(name, native) {
 
 // Before anything is started, which looks functions up once.
 if (!isReference) {
-  const binding = createRequire(import.meta.url)('../lib/addon.js').addon();
+  const binding = createRequire(import.meta.url)('../lib/reactor/addon.js').addon();
   for (const { prototype } of [binding.Reactor, binding.Streams, binding.StreamEngine]) {
     for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
       if (typeof value === 'function' && name !== 'constructor') prototype[name] = watched(name, value);

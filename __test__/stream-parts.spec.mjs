@@ -124,7 +124,7 @@ test('a handler that makes another stream deliver finds the rest of its own', as
 
 // F13.
 ownOnly('memory follows the bytes of a message that comes in pieces, however small', (t) => {
-  const { Parts } = require('../lib/parts.js');
+  const { Parts } = require('../lib/duplex/parts.js');
   const held = (parts) => {
     const memory = new Set([...parts.list, parts.room].map((part) => part.buffer));
     return [...memory].reduce((sum, buffer) => sum + buffer.byteLength, 0);

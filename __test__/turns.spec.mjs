@@ -5,7 +5,7 @@ import { AsyncLocalStorage } from 'node:async_hooks';
 import test from 'ava';
 
 const require = createRequire(import.meta.url);
-const { Stint, Turns } = require('../lib/turns.js');
+const { Stint, Turns } = require('../lib/duplex/turns.js');
 
 const turn = () => new Promise(setImmediate);
 

@@ -1,12 +1,12 @@
 'use strict';
 
-const extension = require('./extension');
-const { PerMessageDeflate } = require('./permessage-deflate');
-const { prepare } = require('./prepared');
-const { Receiver } = require('./receiver');
-const { Sender } = require('./sender');
+const extension = require('./handshake/extension');
+const { PerMessageDeflate } = require('./compat/permessage-deflate');
+const { prepare } = require('./connection/prepared');
+const { Receiver } = require('./compat/receiver');
+const { Sender } = require('./compat/sender');
 const { createWebSocketStream } = require('./stream');
-const subprotocol = require('./subprotocol');
+const subprotocol = require('./handshake/subprotocol');
 const { WebSocket } = require('./websocket');
 const { WebSocketServer } = require('./websocket-server');
 

@@ -22,19 +22,19 @@ const {
   STREAM,
   kOpen,
 } = require('./constants');
-const { abort, connect } = require('./client');
-const privateFields = require('./private-fields');
-const { currentBatch } = require('./dispatch');
-const { Emitter, settle } = require('./emitter');
+const { abort, connect } = require('./client/client');
+const privateFields = require('./compat/private-fields');
+const { currentBatch } = require('./reactor/dispatch');
+const { Emitter, settle } = require('./compat/emitter');
 const eventTarget = require('./event-target');
-const inbound = require('./inbound');
-const outgoing = require('./outgoing');
-const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
-const reactor = require('./reactor');
-const { DEFLATE } = require('./negotiation');
-const shared = require('./shared');
-const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./sends');
-const { attachStream } = require('./stream-attach');
+const inbound = require('./connection/inbound');
+const outgoing = require('./connection/outgoing');
+const { HIGH_WATER_MARK, hasRoom } = require('./connection/pressure');
+const reactor = require('./reactor/reactor');
+const { DEFLATE } = require('./deflate/negotiation');
+const shared = require('./connection/shared');
+const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/sends');
+const { attachStream } = require('./duplex/stream-attach');
 
 const { sharedBy } = shared;
 const { BINARY, FIN, TEXT, command, hasConnection, post } = outgoing;

@@ -2,7 +2,7 @@
 //!
 //! ```text
 //!           reactor thread                         |        JS thread
-//!  socket -> reactor -> engine -> bridge::batch ---+--> binding -> lib/dispatch.js -> 'message'
+//!  socket -> reactor -> engine -> bridge::batch ---+--> binding -> lib/reactor/dispatch.js -> 'message'
 //!  socket <- reactor <- engine <- bridge::command <+--- binding <- lib/websocket.js <- send()
 //! ```
 //!

@@ -8,7 +8,7 @@ const require = createRequire(import.meta.url);
 const folder = new URL('..', import.meta.url);
 
 const { WebSocket, WebSocketServer } = require('../../../lib/index.js');
-const reactor = require('../../../lib/reactor.js');
+const reactor = require('../../../lib/reactor/reactor.js');
 
 /** The `ws` of npm, of which the clients are made. */
 export const RealWebSocket = require('ws-real').WebSocket;

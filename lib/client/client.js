@@ -1,0 +1,314 @@
+'use strict';
+
+const { randomBytes } = require('node:crypto');
+const http = require('node:http');
+const https = require('node:https');
+
+const { addon } = require('../reactor/addon');
+const { complaint, credentialsOf, parseAddress, whereOf } = require('./client-address');
+const { checkResponse } = require('./client-response');
+const { CLOSING, CONNECTING } = require('../constants');
+const { catchUp } = require('../reactor/dispatch');
+const { CLIENT, ERROR_EMITTED } = require('../connection/inbound');
+const { applyMemoryOptions } = require('../deflate/deflate-memory');
+const { check } = require('../deflate/deflate-options');
+const { DEFLATE, headerOf, offerOf } = require('../deflate/negotiation');
+const { isToken } = require('../handshake/token');
+
+const DEFAULTS = {
+  allowSynchronousEvents: true,
+  autoPong: true,
+  closeTimeout: 30_000,
+  protocolVersion: 13,
+  maxBufferedChunks: 256 * 1024,
+  maxFragments: 16 * 1024,
+  maxPayload: 100 * 1024 * 1024,
+  maxPendingAutoPongs: 60,
+  skipUTF8Validation: false,
+  perMessageDeflate: true,
+  followRedirects: false,
+  maxRedirects: 10,
+};
+
+/** Options of `http.request` that are not the user's to give. */
+const NOT_GIVEN = { hostname: undefined, protocol: undefined, protocols: undefined, method: 'GET' };
+
+const VERSIONS = [8, 13];
+const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
+const KEY_BYTES = 16;
+
+/** The opening handshake of a client. */
+class Client {
+  /**
+   * @param {any} ws
+   * @param {any[]} protocols
+   * @param {any} options As given
+   */
+  constructor(ws, protocols, options) {
+    this.ws = ws;
+    this.protocols = protocols;
+    this.options = options;
+    this.redirects = 0;
+    this.url = '';
+    /** The request that is under way. @type {any} */
+    this.request = null;
+    /** Whether the error of the request is ours. */
+    this.isAborted = false;
+    /** Where the first request went. @type {{ host: string, isIpc: boolean, isSecure: boolean } | null} */
+    this.origin = null;
+  }
+
+  /**
+   * Sends a request.
+   *
+   * @param {URL} url
+   * @throws {SyntaxError | RangeError | TypeError} For what was given to the constructor of the WebSocket
+   */
+  start(url) {
+    const { ws } = this;
+    const settings = { ...DEFAULTS, ...this.options, ...NOT_GIVEN };
+    ws._options = settings;
+    if (!VERSIONS.includes(settings.protocolVersion)) {
+      const versions = VERSIONS.join(', ');
+      throw new RangeError(
+        `Unsupported protocol version: ${settings.protocolVersion} (supported versions: ${versions})`,
+      );
+    }
+    if (settings.perMessageDeflate) check(settings.perMessageDeflate);
+    settings.perMessageDeflate = applyMemoryOptions(settings.perMessageDeflate);
+    this.url = url.href;
+    const wrong = complaint(url);
+    if (wrong !== undefined) {
+      if (this.redirects === 0) throw new SyntaxError(wrong);
+      fail(ws, new SyntaxError(wrong));
+      return;
+    }
+    const offered = {
+      deflate: offerOf(settings),
+      key: randomBytes(KEY_BYTES).toString('base64'),
+      protocols: offeredProtocols(this.protocols),
+    };
+    const requested = this.requestOptions(url, settings, offered);
+    if (settings.followRedirects) this.guardSecrets(url, requested);
+
+    const send = url.protocol === 'wss:' ? https.request : http.request;
+    const request = send(requested);
+    this.request = request;
+    if (this.redirects !== 0 && settings.followRedirects) ws.emit('redirect', this.url, request);
+    this.listen(request, url, settings, offered);
+    if (settings.finishRequest) settings.finishRequest(request, ws);
+    else request.end();
+  }
+
+  /**
+   * @param {URL} url
+   * @param {any} settings
+   * @param {import('./client-response').Offered} offered
+   * @returns {any} What `http.request` is given
+   */
+  requestOptions(url, settings, { deflate, key }) {
+    const { createConnection, defaultPort, ...where } = whereOf(url);
+    const { origin, protocolVersion } = settings;
+    const headers = {
+      ...settings.headers,
+      'Sec-WebSocket-Version': protocolVersion,
+      'Sec-WebSocket-Key': key,
+      Connection: 'Upgrade',
+      Upgrade: 'websocket',
+    };
+    if (deflate !== null) headers['Sec-WebSocket-Extensions'] = headerOf({ [DEFLATE]: deflate });
+    if (this.protocols.length !== 0) headers['Sec-WebSocket-Protocol'] = this.protocols.join(',');
+    if (origin) headers[protocolVersion < 13 ? 'Sec-WebSocket-Origin' : 'Origin'] = origin;
+    return {
+      ...settings,
+      ...where,
+      auth: credentialsOf(url) ?? settings.auth,
+      createConnection: settings.createConnection || createConnection,
+      defaultPort: settings.defaultPort || defaultPort,
+      headers,
+      timeout: settings.handshakeTimeout,
+    };
+  }
+
+  /**
+   * Keeps credentials from a host that a redirect leads to, unless a 'redirect' listener takes care of them.
+   *
+   * @param {URL} url
+   * @param {any} requested What `http.request` is going to be given
+   */
+  guardSecrets(url, requested) {
+    const isSecure = url.protocol === 'wss:';
+    const isIpc = url.protocol === 'ws+unix:';
+    const host = isIpc ? requested.socketPath : url.host;
+    if (this.origin === null) {
+      this.origin = { host, isIpc, isSecure };
+      // Copied, so that nothing of the caller's is changed; by lower-case names, so that they can be found.
+      const given = Object.entries(this.options?.headers || {});
+      const headers = Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), value]));
+      this.options = { ...this.options, headers };
+    } else if (this.ws.listenerCount('redirect') === 0) {
+      const isSameHost = isIpc === this.origin.isIpc && host === this.origin.host;
+      if (!isSameHost || (this.origin.isSecure && !isSecure)) {
+        delete requested.headers.authorization;
+        delete requested.headers.cookie;
+        if (!isSameHost) delete requested.headers.host;
+        requested.auth = undefined;
+      }
+    }
+    const { headers } = this.options;
+    // The first credentials stay, as with curl.
+    if (requested.auth && !headers.authorization) {
+      headers.authorization = `Basic ${Buffer.from(requested.auth).toString('base64')}`;
+    }
+  }
+
+  /**
+   * @param {any} request
+   * @param {URL} url
+   * @param {any} settings
+   * @param {import('./client-response').Offered} offered
+   */
+  listen(request, url, settings, offered) {
+    const { ws } = this;
+    if (settings.handshakeTimeout) {
+      request.on('timeout', () => abortHandshake(this, request, 'Opening handshake has timed out'));
+    }
+    request.on('error', (/** @type {Error} */ error) => {
+      if (this.request !== request || this.isAborted) return;
+      this.request = null;
+      fail(ws, error);
+    });
+    request.on('response', (/** @type {any} */ response) => this.answered(request, response, url, settings));
+    request.on('upgrade', (/** @type {any} */ response, /** @type {any} */ socket, /** @type {Buffer} */ head) => {
+      // A server of this process has the connection already, as in ws.
+      catchUp();
+      ws.emit('upgrade', response);
+      // The listener may have closed it.
+      if (ws._readyState !== CONNECTING) return;
+      this.request = null;
+      const { error, extensions, protocol } = checkResponse(response, offered);
+      if (error !== undefined) {
+        abortHandshake(this, socket, error);
+        return;
+      }
+      ws._protocol = protocol;
+      ws._extensions = extensions;
+      ws.setSocket(socket, head, settings);
+    });
+  }
+
+  /**
+   * The server does not upgrade.
+   *
+   * @param {any} request
+   * @param {any} response
+   * @param {URL} url
+   * @param {any} settings
+   */
+  answered(request, response, url, settings) {
+    const { ws } = this;
+    const { headers, statusCode } = response;
+    if (!headers.location || !settings.followRedirects || statusCode < 300 || statusCode >= 400) {
+      if (ws.emit('unexpected-response', request, response)) return;
+      abortHandshake(this, request, `Unexpected server response: ${statusCode}`);
+      return;
+    }
+    if (++this.redirects > settings.maxRedirects) {
+      abortHandshake(this, request, 'Maximum redirects exceeded');
+      return;
+    }
+    request.abort();
+    let next;
+    try {
+      next = parseAddress(headers.location, url);
+    } catch (error) {
+      fail(ws, /** @type {Error} */ (error));
+      return;
+    }
+    this.start(next);
+  }
+}
+
+/**
+ * The subprotocols of a client.
+ *
+ * @param {any[]} protocols
+ * @returns {Set<string>}
+ * @throws {SyntaxError}
+ */
+function offeredProtocols(protocols) {
+  const offered = new Set(protocols);
+  if (offered.size !== protocols.length || !protocols.every(isToken)) {
+    throw new SyntaxError('An invalid or duplicated subprotocol was specified');
+  }
+  return offered;
+}
+
+/**
+ * `new WebSocket(address, protocols, options)`.
+ *
+ * @param {any} ws
+ * @param {any} address
+ * @param {any} protocols
+ * @param {any} options
+ */
+function connect(ws, address, protocols, options) {
+  if (typeof protocols === 'object' && protocols !== null && !Array.isArray(protocols)) {
+    options = protocols;
+    protocols = undefined;
+  }
+  if (protocols === undefined) protocols = options?.protocols ?? [];
+  // Who has none hears of it now, not when the server has answered.
+  addon();
+  ws._bits |= CLIENT;
+  const client = new Client(ws, Array.isArray(protocols) ? protocols : [protocols], options);
+  ws._ensureExtra().client = client;
+  client.start(parseAddress(address));
+}
+
+/**
+ * `close()` and `terminate()` before the connection is open.
+ *
+ * @param {any} ws
+ */
+function abort(ws) {
+  const client = ws._extra?.client;
+  if (!client) throw new Error(NEVER_CONNECTED);
+  abortHandshake(client, client.request, NEVER_CONNECTED);
+}
+
+/**
+ * @param {Client} client
+ * @param {any} stream The request, or the socket of one that was answered
+ * @param {string} message
+ */
+function abortHandshake(client, stream, message) {
+  const { ws } = client;
+  ws._readyState = CLOSING;
+  const error = new Error(message);
+  Error.captureStackTrace(error, abortHandshake);
+  if (stream.setHeader) {
+    client.isAborted = true;
+    stream.abort();
+    // abort() leaves the socket of a request that was answered.
+    if (stream.socket && !stream.socket.destroyed) stream.socket.destroy();
+    process.nextTick(fail, ws, error);
+  } else {
+    stream.destroy(error);
+    stream.once('error', ws.emit.bind(ws, 'error'));
+    stream.once('close', ws.emitClose.bind(ws));
+  }
+}
+
+/**
+ * @param {any} ws
+ * @param {Error} error
+ */
+function fail(ws, error) {
+  ws._readyState = CLOSING;
+  ws._bits |= ERROR_EMITTED;
+  ws.emit('error', error);
+  ws.emitClose();
+}
+
+module.exports = { abort, connect };

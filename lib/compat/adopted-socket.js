@@ -1,0 +1,297 @@
+'use strict';
+
+const net = require('node:net');
+
+const { GONE, TERMINATED } = require('../connection/inbound');
+const { withBytes } = require('./raw-bytes');
+const control = require('./socket-control');
+
+const kState = /** @type {any} */ (Symbol('kState'));
+
+/** What an adopted socket was when it was adopted, and what it waits for. */
+class State {
+  /**
+   * @param {any} ws
+   * @param {any} socket
+   * @param {number} bytesRead Bytes that came before the reactor reads
+   * @param {number} bytesWritten Bytes that left before the WebSocket writes
+   */
+  constructor(ws, socket, bytesRead, bytesWritten) {
+    this.ws = ws;
+    this.remoteAddress = socket.remoteAddress;
+    this.remotePort = socket.remotePort;
+    this.remoteFamily = socket.remoteFamily;
+    this.local = socket.address();
+    this.bytesRead = bytesRead;
+    this.bytesWritten = bytesWritten;
+    // Of the reactor's counters, what was seen last: they do not outlive the connection.
+    this.given = 0;
+    this.taken = 0;
+    /** @type {any} */
+    this.idle = null;
+    /** What `destroy()` still has to do when the connection is gone. @type {(() => void) | null} */
+    this.destroyed = null;
+  }
+}
+
+/**
+ * A net.Socket whose connection the reactor has adopted. It is the very object that the user has had since the HTTP
+ * request, with its listeners, its place in the server's count of connections, and its streams: only what a net.Socket
+ * does to its handle is done to the connection instead.
+ */
+class AdoptedSocket extends withBytes(net.Socket) {
+  get _owner() {
+    return this[kState].ws;
+  }
+
+  get destroyed() {
+    return super.destroyed || (this[kState].ws._bits & (GONE | TERMINATED)) !== 0;
+  }
+
+  set destroyed(destroyed) {
+    super.destroyed = destroyed;
+  }
+
+  get readable() {
+    return !this.destroyed && super.readable;
+  }
+
+  set readable(readable) {
+    super.readable = readable;
+  }
+
+  get writable() {
+    return !this.destroyed && super.writable;
+  }
+
+  set writable(writable) {
+    super.writable = writable;
+  }
+
+  get pending() {
+    return false;
+  }
+
+  get remoteAddress() {
+    return this[kState].remoteAddress;
+  }
+
+  get remotePort() {
+    return this[kState].remotePort;
+  }
+
+  get remoteFamily() {
+    return this[kState].remoteFamily;
+  }
+
+  get localAddress() {
+    return this[kState].local.address;
+  }
+
+  get localPort() {
+    return this[kState].local.port;
+  }
+
+  get localFamily() {
+    return this[kState].local.family;
+  }
+
+  /** @returns {any} The local address */
+  address() {
+    return { ...this[kState].local };
+  }
+
+  get bytesRead() {
+    const state = this[kState];
+    state.given = Math.max(state.given, control.bytesRead(state.ws));
+    return state.bytesRead + state.given;
+  }
+
+  get bytesWritten() {
+    const state = this[kState];
+    state.taken = Math.max(state.taken, control.bytesWritten(state.ws));
+    return state.bytesWritten + state.taken;
+  }
+
+  get writableLength() {
+    return this.destroyed ? 0 : this[kState].ws.bufferedAmount;
+  }
+
+  get bufferSize() {
+    return this.writableLength;
+  }
+
+  pause() {
+    this[kState].ws.pause();
+    return this;
+  }
+
+  resume() {
+    this[kState].ws.resume();
+    return this;
+  }
+
+  isPaused() {
+    return this[kState].ws.isPaused;
+  }
+
+  /** @param {any} [on] */
+  setNoDelay(on) {
+    control.setNoDelay(this[kState].ws, on);
+    return this;
+  }
+
+  /** @param {any} [on] @param {any} [milliseconds] */
+  setKeepAlive(on, milliseconds) {
+    control.setKeepAlive(this[kState].ws, on, milliseconds);
+    return this;
+  }
+
+  /** @param {any} milliseconds @param {any} [callback] */
+  setTimeout(milliseconds, callback) {
+    const state = this[kState];
+    state.idle = control.setTimeout(this, state.idle, milliseconds, callback);
+    return this;
+  }
+
+  ref() {
+    control.setReferenced(this, true);
+    return this;
+  }
+
+  unref() {
+    control.setReferenced(this, false);
+    return this;
+  }
+
+  /** Closes the connection with a reset. */
+  resetAndDestroy() {
+    if (!this.destroyed) control.reset(this[kState].ws);
+    return this.destroy();
+  }
+
+  /** @param {any} data @param {any} encoding @param {any} callback As the stream does once it has ended */
+  _refuse(data, encoding, callback) {
+    return net.Socket.prototype.write.call(this, data, encoding, callback);
+  }
+
+  /** What did not leave is lost with the connection. */
+  _lost() {
+    this.destroy();
+  }
+
+  _read() {}
+
+  /** @param {any} chunk @param {any} encoding @param {any} callback */
+  _write(chunk, encoding, callback) {
+    if (this.destroyed) callback();
+    else control.write(this[kState].ws, chunk, encoding, this._done(callback));
+  }
+
+  /** @param {any[]} chunks @param {any} callback */
+  _writev(chunks, callback) {
+    const { length } = chunks;
+    for (let i = 0; i < length; i++) {
+      const { chunk, encoding } = chunks[i];
+      if (i === length - 1) this._write(chunk, encoding, callback);
+      else if (!this.destroyed) control.write(this[kState].ws, chunk, encoding, undefined);
+    }
+  }
+
+  /** @param {any} callback */
+  _final(callback) {
+    if (this.destroyed) callback();
+    else control.end(this[kState].ws, this._done(callback));
+  }
+
+  /**
+   * What did not leave is lost with the connection, not an error of the socket.
+   *
+   * @param {any} callback
+   */
+  _done(callback) {
+    return (/** @type {Error | undefined} */ error) => {
+      if (error) this.destroy();
+      callback(error);
+    };
+  }
+
+  /** @param {any} error @param {any} callback */
+  _destroy(error, callback) {
+    const state = this[kState];
+    state.idle?.set(0);
+    state.destroyed = () => {
+      this._handle = new ClosedHandle(this.bytesRead, this.bytesWritten);
+      super._destroy(error, callback);
+    };
+    if ((state.ws._bits & GONE) !== 0) state.destroyed();
+    else state.ws._destroy();
+  }
+
+  /** The peer sends no more. Called by its owner. */
+  _onEnd() {
+    if (this.readableEnded || this._readableState?.ended) return;
+    net.Socket.prototype.push.call(this, null);
+    this.read();
+  }
+
+  /** The connection is gone. Called by its owner. */
+  _onClosed() {
+    const { destroyed } = this[kState];
+    if (destroyed === null) this.destroy();
+    else destroyed();
+  }
+}
+
+/** What a net.Socket closes in place of the handle that it had: it then emits 'close' and leaves its server's count. */
+class ClosedHandle {
+  /** @param {number} bytesRead @param {number} bytesWritten */
+  constructor(bytesRead, bytesWritten) {
+    this.bytesRead = bytesRead;
+    this.bytesWritten = bytesWritten;
+  }
+
+  /** @param {() => void} callback */
+  close(callback) {
+    process.nextTick(callback);
+  }
+}
+
+/**
+ * Makes a net.Socket whose connection the reactor has adopted the socket of a WebSocket.
+ *
+ * @param {any} socket
+ * @param {any} ws
+ * @param {number} readBefore Bytes that came before the reactor reads
+ * @param {number} writtenBefore Bytes that left before the WebSocket writes
+ */
+function become(socket, ws, readBefore, writtenBefore) {
+  const handle = socket._handle;
+  socket.setTimeout(0);
+  socket[kState] = new State(ws, socket, readBefore, writtenBefore);
+  socket._unreferenced = false;
+  forgetParser(socket);
+  Object.setPrototypeOf(socket, AdoptedSocket.prototype);
+  if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
+  // The reactor has a descriptor of its own. net.Socket would tell everybody that the connection is gone.
+  socket._handle = null;
+  handle.close();
+  // destroy(error) is no matter of the WebSocket: it is closed, as without an error.
+  socket.on('error', ignore);
+}
+
+/**
+ * The HTTP server has put methods of its own on the socket, which take the parser away when somebody listens.
+ *
+ * @param {any} socket
+ */
+function forgetParser(socket) {
+  for (const name of ['on', 'addListener', 'prependListener']) {
+    const own = Object.hasOwn(socket, name) ? socket[name] : null;
+    if (own?.name === 'socketListenerWrap' || own === /** @type {any} */ (net.Socket.prototype)[name]) delete socket[name];
+  }
+}
+
+function ignore() {}
+
+module.exports = { become };

@@ -1,0 +1,253 @@
+'use strict';
+
+const zlib = require('node:zlib');
+
+const { EMPTY_BUFFER, kStatusCode } = require('../constants');
+const params = require('../deflate/deflate-params');
+const { maxPayloadExceeded } = require('../errors');
+const { limit } = require('../limits');
+
+const kFlow = Symbol('kFlow');
+
+/** What a sender leaves away at the end of a message (RFC 7692, 7.2.1). */
+const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff]);
+
+const CONCURRENCY = 10;
+
+/** Calls to zlib that run, and those that wait. The first PerMessageDeflate says how many may run. */
+const jobs = { most: 0, running: 0, waiting: /** @type {Array<() => void>} */ ([]) };
+
+/**
+ * The extension permessage-deflate (RFC 7692) over Node's zlib. Connections of this package negotiate with it; their
+ * engine compresses.
+ */
+class PerMessageDeflate {
+  /** @param {any} [options] Those of ws, with isServer and maxPayload */
+  constructor(options = {}) {
+    this._options = options;
+    this._threshold = options.threshold !== undefined ? options.threshold : 1024;
+    this._maxPayload = limit(options.maxPayload);
+    this._isServer = !!options.isServer;
+    /** The negotiated parameters. @type {any} */
+    this.params = null;
+    /** The streams of zlib; what comes out of them is at `kFlow`. @type {any} */
+    this._deflate = null;
+    /** @type {any} */
+    this._inflate = null;
+    if (jobs.most === 0) {
+      jobs.most = (options.concurrencyLimit !== undefined ? options.concurrencyLimit : CONCURRENCY) || Infinity;
+    }
+  }
+
+  static get extensionName() {
+    return 'permessage-deflate';
+  }
+
+  /** @returns {any} Parameters for the header of a client */
+  offer() {
+    return params.offer(this._options);
+  }
+
+  /**
+   * @param {any[]} configurations The offers, or the answer, as `extension.parse` gives them
+   * @returns {any} The parameters of the connection
+   * @throws {Error | TypeError} When they cannot be accepted
+   */
+  accept(configurations) {
+    params.normalize(configurations, this._isServer);
+    this.params = this._isServer
+      ? params.acceptOffer(configurations, this._options)
+      : params.acceptAnswer(configurations[0], this._options);
+    return this.params;
+  }
+
+  /** Frees what zlib holds. A compression under way ends with an error. */
+  cleanup() {
+    this._inflate?.close();
+    this._inflate = null;
+    const deflate = this._deflate;
+    this._deflate = null;
+    deflate?.close();
+    deflate?.[kFlow].finish(new Error('The deflate stream was closed while data was being processed'));
+  }
+
+  /**
+   * @param {string | Uint8Array} data
+   * @param {boolean} fin Whether it is the end of a message
+   * @param {(error: Error | null, data?: Buffer) => void} callback
+   */
+  compress(data, fin, callback) {
+    run((done) => this._compress(data, fin, finishing(done, callback)));
+  }
+
+  /**
+   * @param {Uint8Array} data
+   * @param {boolean} fin Whether it is the end of a message
+   * @param {(error: Error | null, data?: Buffer) => void} callback
+   */
+  decompress(data, fin, callback) {
+    run((done) => this._decompress(data, fin, finishing(done, callback)));
+  }
+
+  /**
+   * @param {string | Uint8Array} data
+   * @param {boolean} fin
+   * @param {(error: Error | null, data?: Buffer) => void} callback
+   */
+  _compress(data, fin, callback) {
+    const side = this._isServer ? 'server' : 'client';
+    if (this._deflate === null) {
+      const windowBits = this._windowBits(side);
+      const stream = zlib.createDeflateRaw({ ...this._options.zlibDeflateOptions, windowBits });
+      this._deflate = Object.assign(stream, { [kFlow]: new Flow(stream, 0) });
+    }
+    const stream = this._deflate;
+    const flow = stream[kFlow];
+    flow.callback = callback;
+    stream.write(data);
+    stream.flush(zlib.constants.Z_SYNC_FLUSH, () => {
+      // Cleaned up meanwhile.
+      if (this._deflate !== stream) return;
+      const all = flow.take();
+      if (fin && this.params[`${side}_no_context_takeover`]) stream.reset();
+      flow.finish(null, fin ? all.subarray(0, -TAIL.length) : all);
+    });
+  }
+
+  /**
+   * @param {Uint8Array} data
+   * @param {boolean} fin
+   * @param {(error: Error | null, data?: Buffer) => void} callback
+   */
+  _decompress(data, fin, callback) {
+    const side = this._isServer ? 'client' : 'server';
+    if (this._inflate === null) this._inflate = this._openInflate(side);
+    const stream = this._inflate;
+    const flow = stream[kFlow];
+    flow.callback = callback;
+    stream.write(data);
+    if (fin) stream.write(TAIL);
+    stream.flush(() => {
+      if (flow.error !== null) {
+        stream.close();
+        this._inflate = null;
+        flow.finish(flow.error);
+        return;
+      }
+      const all = flow.take();
+      // A block with the final bit set ends the stream; the next message begins a new one.
+      if (stream.readableEnded) {
+        stream.close();
+        this._inflate = null;
+      } else if (fin && this.params[`${side}_no_context_takeover`]) {
+        stream.reset();
+      }
+      flow.finish(null, all);
+    });
+  }
+
+  /** @param {string} side */
+  _openInflate(side) {
+    const windowBits = this._windowBits(side);
+    const stream = zlib.createInflateRaw({ ...this._options.zlibInflateOptions, windowBits });
+    const flow = new Flow(stream, this._maxPayload);
+    stream.on('error', (/** @type {any} */ error) => {
+      // zlib has closed it.
+      this._inflate = null;
+      error[kStatusCode] = 1007;
+      flow.finish(flow.error ?? error);
+    });
+    return Object.assign(stream, { [kFlow]: flow });
+  }
+
+  /** @param {string} side @returns {number} */
+  _windowBits(side) {
+    const bits = this.params[`${side}_max_window_bits`];
+    return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
+  }
+}
+
+/** What came out of a stream of zlib. */
+class Flow {
+  /**
+   * @param {any} stream
+   * @param {number} most Bytes of output; 0 is no limit
+   */
+  constructor(stream, most) {
+    this.length = 0;
+    /** @type {Buffer[]} */
+    this.chunks = [];
+    /** @type {Error | null} */
+    this.error = null;
+    /** @type {((error: Error | null, data?: Buffer) => void) | null} */
+    this.callback = null;
+    const onData = (/** @type {Buffer} */ chunk) => {
+      this.length += chunk.length;
+      if (most === 0 || this.length <= most) {
+        this.chunks.push(chunk);
+        return;
+      }
+      this.error = maxPayloadExceeded();
+      stream.removeListener('data', onData);
+      // Unlike close(), it lets the flush under way finish.
+      stream.reset();
+    };
+    stream.on('data', onData);
+  }
+
+  /** @returns {Buffer} The output so far */
+  take() {
+    const { chunks, length } = this;
+    this.chunks = [];
+    this.length = 0;
+    if (chunks.length === 0) return EMPTY_BUFFER;
+    return chunks.length === 1 ? chunks[0] : Buffer.concat(chunks, length);
+  }
+
+  /**
+   * @param {Error | null} error
+   * @param {Buffer} [data]
+   */
+  finish(error, data) {
+    const { callback } = this;
+    this.callback = null;
+    callback?.(error, data);
+  }
+}
+
+/**
+ * Runs a job when not too many others do.
+ *
+ * @param {(done: () => void) => void} job
+ */
+function run(job) {
+  jobs.waiting.push(() => job(next));
+  runWaiting();
+}
+
+function next() {
+  jobs.running--;
+  runWaiting();
+}
+
+function runWaiting() {
+  if (jobs.running === jobs.most) return;
+  const job = jobs.waiting.shift();
+  if (job === undefined) return;
+  jobs.running++;
+  job();
+}
+
+/**
+ * @param {() => void} done
+ * @param {(error: Error | null, data?: Buffer) => void} callback
+ * @returns {(error: Error | null, data?: Buffer) => void}
+ */
+function finishing(done, callback) {
+  return (error, data) => {
+    done();
+    callback(error, data);
+  };
+}
+
+module.exports = { PerMessageDeflate };

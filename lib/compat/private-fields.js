@@ -1,0 +1,132 @@
+'use strict';
+
+const { ABNORMAL, CLOSING, CONNECTING, EMPTY_BUFFER } = require('../constants');
+const inbound = require('../connection/inbound');
+const { hasConnection } = require('../connection/outgoing');
+const { ReceiverView } = require('./receiver-view');
+const { SenderView } = require('./sender-view');
+const { Socket } = require('./socket');
+
+/**
+ * Fields of ws that are not documented and that its users read all the same.
+ *
+ * @type {any}
+ */
+const fields = {
+  get _autoPong() {
+    return !!this._options?.autoPong;
+  },
+
+  get _binaryType() {
+    return this.binaryType;
+  },
+
+  get _closeCode() {
+    return this._extra === null ? ABNORMAL : this._extra.closeCode;
+  },
+
+  get _closeFrameReceived() {
+    return (this._bits & inbound.CLOSE_RECEIVED) !== 0;
+  },
+
+  get _closeFrameSent() {
+    return (this._bits & inbound.CLOSE_SENT) !== 0;
+  },
+
+  get _closeMessage() {
+    return this._extra === null ? EMPTY_BUFFER : this._extra.closeMessage;
+  },
+
+  get _closeTimeout() {
+    return this._options?.closeTimeout;
+  },
+
+  get _closeTimer() {
+    const stream = this._extra?.stream;
+    if (stream) return stream.closeTimer ?? null;
+    // The reactor keeps it: this only tells how long it is.
+    return this._readyState === CLOSING && this._owner !== null ? { _idleTimeout: this._closeTimeout } : null;
+  },
+
+  get _errorEmitted() {
+    return (this._bits & inbound.ERROR_EMITTED) !== 0;
+  },
+
+  get _extensions() {
+    const extra = this._ensureExtra();
+    if (extra.extensions === null) extra.extensions = extensionsIn(this._shared.extensions);
+    return extra.extensions;
+  },
+
+  set _extensions(extensions) {
+    this._ensureExtra().extensions = extensions;
+  },
+
+  get _isServer() {
+    return (this._bits & inbound.CLIENT) === 0;
+  },
+
+  set _isServer(isServer) {
+    if (isServer) this._bits &= ~inbound.CLIENT;
+    else this._bits |= inbound.CLIENT;
+  },
+
+  get _paused() {
+    return this.isPaused;
+  },
+
+  get _receiver() {
+    if (this._readyState === CONNECTING || !hasConnection(this)) return null;
+    const extra = this._ensureExtra();
+    if (extra.receiver === null) extra.receiver = new ReceiverView(this);
+    return extra.receiver;
+  },
+
+  get _sender() {
+    if (this._readyState === CONNECTING || !hasConnection(this)) return null;
+    const extra = this._ensureExtra();
+    if (extra.sender === null) extra.sender = new SenderView(this);
+    return extra.sender;
+  },
+
+  get _redirects() {
+    return this._extra?.client?.redirects;
+  },
+
+  get _req() {
+    return this._extra?.client?.request;
+  },
+
+  get _socket() {
+    if (this._readyState === CONNECTING || !hasConnection(this)) return null;
+    const extra = this._ensureExtra();
+    if (extra.stream !== null) return extra.stream.socket;
+    if (extra.socket === null) extra.socket = new Socket(this);
+    return extra.socket;
+  },
+};
+
+/**
+ * @param {string} header Of the reactor's answer
+ * @returns {any} The extensions by name, as far as ws shows them
+ */
+function extensionsIn(header) {
+  if (header === '') return {};
+  const [name, ...list] = header.split('; ');
+  /** @type {Record<string, true | number>} */
+  const params = {};
+  for (const param of list) {
+    const [key, value] = param.split('=');
+    params[key] = value === undefined ? true : Number(value);
+  }
+  return { [name]: { params } };
+}
+
+/** @param {any} prototype Of WebSocket */
+function install(prototype) {
+  const descriptors = Object.getOwnPropertyDescriptors(fields);
+  for (const descriptor of Object.values(descriptors)) descriptor.enumerable = false;
+  Object.defineProperties(prototype, descriptors);
+}
+
+module.exports = { install };

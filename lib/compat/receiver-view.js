@@ -1,0 +1,72 @@
+'use strict';
+
+const EventEmitter = require('node:events');
+
+const { limit } = require('../limits');
+
+/** In the numbers of ws. */
+const INFLATING = 5;
+
+/**
+ * What `ws._receiver` shows: the settings that a connection is read with, whether something read waits to be inflated,
+ * 'drain' when nothing does any more, and 'conclude' when the peer's close frame has been answered. The reading itself is
+ * done elsewhere.
+ */
+class ReceiverView extends EventEmitter {
+  /** @param {any} ws */
+  constructor(ws) {
+    super();
+    this._ws = ws;
+  }
+
+  get _allowSynchronousEvents() {
+    return this._ws._options?.allowSynchronousEvents ?? true;
+  }
+
+  get _binaryType() {
+    return this._ws.binaryType;
+  }
+
+  get _extensions() {
+    const extensions = this._ws._extensions;
+    for (const extension of Object.values(extensions)) /** @type {any} */ (extension)._maxPayload = this._maxPayload;
+    return extensions;
+  }
+
+  get _isServer() {
+    return this._ws._isServer;
+  }
+
+  get _maxBufferedChunks() {
+    return this._ws._options?.maxBufferedChunks | 0;
+  }
+
+  get _maxFragments() {
+    return limit(this._ws._options?.maxFragments);
+  }
+
+  get _maxPayload() {
+    return limit(this._ws._options?.maxPayload);
+  }
+
+  /** @returns {number | undefined} */
+  get _state() {
+    return this._isBehind() ? INFLATING : undefined;
+  }
+
+  get _writableState() {
+    return { needDrain: this._isBehind() };
+  }
+
+  get _skipUTF8Validation() {
+    return !!this._ws._options?.skipUTF8Validation;
+  }
+
+  /** @returns {boolean} Of the reactor's connections: no, it reads what it can hand on */
+  _isBehind() {
+    const { stream } = this._ws._extra;
+    return stream !== null && stream.isLagging;
+  }
+}
+
+module.exports = { ReceiverView };

@@ -1,0 +1,131 @@
+'use strict';
+
+const { Writable } = require('node:stream');
+
+const { IN_BINARY, IN_CLOSE, IN_ERROR, IN_PING, IN_PONG, IN_TEXT } = require('../constants');
+const { negotiatedDeflate } = require('../deflate/deflate-options');
+const { protocolError } = require('../errors');
+const { convert } = require('../connection/inbound');
+const { StreamEngine } = require('../duplex/stream-engine');
+const { unshared } = require('../views');
+
+/** Bytes that may be inflated before others have their turn. */
+const INFLATED_AT_ONCE = 128 * 1024;
+
+/**
+ * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude'; what breaks the protocol is an
+ * 'error'. Connections of this package do without it; it is part of the API.
+ */
+class Receiver extends Writable {
+  /**
+   * @param {any} [options] isServer, extensions, binaryType, maxPayload, maxFragments, skipUTF8Validation,
+   *   allowSynchronousEvents
+   */
+  constructor(options = {}) {
+    super();
+    const { allowSynchronousEvents = true } = options;
+    this._allowSynchronousEvents = allowSynchronousEvents;
+    this._binaryType = options.binaryType || 'nodebuffer';
+    this._extensions = options.extensions || {};
+    const deflate = negotiatedDeflate(this);
+    this._isDeflating = deflate !== undefined;
+    this._engine = new StreamEngine(!!options.isServer, options, deflate);
+    this._isConcluded = false;
+  }
+
+  /** @returns {number} Bytes that the frames of the message under way have declared */
+  get _totalPayloadLength() {
+    return this._engine.native.declared();
+  }
+
+  /**
+   * @param {Buffer} chunk Unmasked in place
+   * @param {BufferEncoding} _encoding
+   * @param {(error?: Error) => void} callback
+   */
+  _write(chunk, _encoding, callback) {
+    chunk = /** @type {Buffer} */ (unshared(chunk));
+    // Inflating takes time in ws: what is written meanwhile comes behind it.
+    if (this._isDeflating) process.nextTick(() => this._parse(chunk, callback));
+    else this._parse(chunk, callback);
+  }
+
+  /**
+   * @param {Buffer} chunk
+   * @param {(error?: Error) => void} callback
+   */
+  _parse(chunk, callback) {
+    if (this._isConcluded || this.destroyed) {
+      callback();
+      return;
+    }
+    const records = /** @type {Array<[number, Buffer]>} */ ([]);
+    let failure = /** @type {Error | undefined} */ (undefined);
+    let isPaused = false;
+    const take = (/** @type {number} */ tag, /** @type {Buffer} */ data) => records.push([tag, data]);
+    const broke = (/** @type {Error} */ error) => {
+      failure = error;
+    };
+    const pause = () => {
+      isPaused = true;
+    };
+    this._engine.room = INFLATED_AT_ONCE;
+    this._engine.parse(chunk, { take, takeLater: take, broke, pause });
+    const goOn = () => this._parse(chunk, callback);
+    if (failure !== undefined) callback(failure);
+    else if (!isPaused) this._emitAll(records, 0, callback);
+    else this._emitAll(records, 0, (error) => (error ? callback(error) : setImmediate(goOn)));
+  }
+
+  /**
+   * @param {Error | null} error
+   * @param {(error?: Error | null) => void} callback
+   */
+  _destroy(error, callback) {
+    this._engine.dispose();
+    callback(error);
+  }
+
+  /**
+   * @param {Array<[number, Buffer]>} records
+   * @param {number} next Index of the first to emit
+   * @param {(error?: Error) => void} callback
+   */
+  _emitAll(records, next, callback) {
+    for (; next < records.length; next++) {
+      const [tag, data] = records[next];
+      const kind = tag & 0xff;
+      if (kind === IN_ERROR) {
+        callback(protocolError((tag >>> 8) & 0xff, tag >>> 16));
+        return;
+      }
+      if (kind === IN_CLOSE) {
+        this._isConcluded = true;
+        this.emit('conclude', tag >>> 16, data);
+        this.end();
+      } else if (this._allowSynchronousEvents) {
+        this._emitOne(kind, data);
+      } else {
+        setImmediate(() => {
+          this._emitOne(kind, data);
+          this._emitAll(records, next + 1, callback);
+        });
+        return;
+      }
+    }
+    callback();
+  }
+
+  /**
+   * @param {number} kind
+   * @param {Buffer} data
+   */
+  _emitOne(kind, data) {
+    if (kind === IN_TEXT) this.emit('message', data, false);
+    else if (kind === IN_BINARY) this.emit('message', convert(this._binaryType, data), true);
+    else if (kind === IN_PING) this.emit('ping', data);
+    else if (kind === IN_PONG) this.emit('pong', data);
+  }
+}
+
+module.exports = { Receiver };

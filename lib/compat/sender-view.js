@@ -1,0 +1,42 @@
+'use strict';
+
+const { SENDS_WAIT } = require('../connection/inbound');
+const { sendFrame } = require('../connection/sends');
+
+/** What sends wait for, in the numbers of ws. */
+const DEFAULT = 0;
+const DEFLATING = 1;
+const GET_BLOB_DATA = 2;
+
+/** What `ws._sender` shows: how far sends have come that were not handed on at once, and `sendFrame`. */
+class SenderView {
+  /** @param {any} ws */
+  constructor(ws) {
+    this._ws = ws;
+  }
+
+  get _socket() {
+    return this._ws._socket;
+  }
+
+  get _bufferedBytes() {
+    return this._ws._extra.lateBytes;
+  }
+
+  get _state() {
+    if ((this._ws._bits & SENDS_WAIT) === 0) return DEFAULT;
+    return this._ws._extra.stream?.job ? DEFLATING : GET_BLOB_DATA;
+  }
+
+  /**
+   * Writes what `Sender.frame` made.
+   *
+   * @param {Array<string | Uint8Array>} list
+   * @param {Function} [callback]
+   */
+  sendFrame(list, callback) {
+    sendFrame(this._ws, list, callback);
+  }
+}
+
+module.exports = { SenderView };

@@ -1,0 +1,363 @@
+'use strict';
+
+const { isUint8Array } = require('node:util').types;
+
+const { EMPTY_BUFFER, FastBuffer } = require('../constants');
+const { streamDestroyed } = require('../errors');
+const { maskKey } = require('../duplex/mask-key');
+const outgoing = require('../connection/outgoing');
+
+const FIN = 0x80;
+const RSV1 = 0x40;
+const MASK = 0x80;
+
+const TEXT = 0x1;
+const BINARY = 0x2;
+const CLOSE = 0x8;
+const PING = 0x9;
+const PONG = 0xa;
+
+/** A payload of more bytes has its length in two more bytes, or, from `LENGTH_16` bytes on, in eight. */
+const LENGTH_7 = 125;
+const LENGTH_16 = 65536;
+
+const DEFLATE = 'permessage-deflate';
+
+/**
+ * Frames for a socket (RFC 6455, 5.2). This package sends its own frames without it; it is part of the API because
+ * programs make a frame once with `Sender.frame` and write it to many sockets.
+ */
+class Sender {
+  /**
+   * @param {any} socket Where frames are written
+   * @param {any} [extensions] The negotiated extensions by name
+   * @param {(key: Buffer) => void} [generateMask] Fills the masking key
+   */
+  constructor(socket, extensions, generateMask) {
+    this._socket = socket;
+    this._extensions = extensions || {};
+    this._generateMask = generateMask;
+    this._isFirst = true;
+    this._compress = false;
+    this._bufferedBytes = 0;
+    /** What waits for a Blob or the compression before it. @type {{ size: number, send: (error?: Error) => void }[]} */
+    this._queue = [];
+    this._isBusy = false;
+    /** Whether something could not be sent: nothing behind it is. */
+    this._isOver = false;
+    /** @type {(error: Error) => void} */
+    this.onerror = () => {};
+  }
+
+  /**
+   * A frame, as one or two pieces.
+   *
+   * @param {string | Uint8Array} data Masked in place, unless it is `readOnly`
+   * @param {any} options opcode, fin, rsv1, mask, readOnly, generateMask
+   * @returns {Array<string | Uint8Array>}
+   */
+  static frame(data, options) {
+    return makeFrame(typeof data === 'string' ? Buffer.from(data) : data, options);
+  }
+
+  /**
+   * @param {any} code
+   * @param {any} data
+   * @param {boolean} [isMasked]
+   * @param {Function} [callback]
+   */
+  close(code, data, isMasked, callback) {
+    const reason = outgoing.closeReason(code, data);
+    let body = EMPTY_BUFFER;
+    if (code !== undefined) {
+      body = Buffer.allocUnsafe(2 + reason.length);
+      body.writeUInt16BE(code, 0);
+      body.set(reason, 2);
+    }
+    this._post(body, false, this._options(CLOSE, isMasked), callback);
+  }
+
+  /**
+   * @param {any} data
+   * @param {boolean} [isMasked]
+   * @param {Function} [callback]
+   */
+  ping(data, isMasked, callback) {
+    this._control(PING, data, isMasked, callback);
+  }
+
+  /**
+   * @param {any} data
+   * @param {boolean} [isMasked]
+   * @param {Function} [callback]
+   */
+  pong(data, isMasked, callback) {
+    this._control(PONG, data, isMasked, callback);
+  }
+
+  /**
+   * @param {any} data
+   * @param {any} options binary, compress, fin, mask
+   * @param {Function} [callback]
+   */
+  send(data, options, callback) {
+    const deflate = this._extensions[DEFLATE];
+    const message = prepare(data);
+    let opcode = 0;
+    let rsv1 = false;
+    if (this._isFirst) {
+      opcode = options.binary ? BINARY : TEXT;
+      rsv1 = options.compress;
+      const side = deflate?._isServer ? 'server' : 'client';
+      if (rsv1 && deflate?.params[`${side}_no_context_takeover`]) rsv1 = message.size >= deflate._threshold;
+      this._compress = rsv1;
+    }
+    this._isFirst = !!options.fin;
+    const frame = { ...this._options(opcode, options.mask, message.readOnly), fin: options.fin, rsv1 };
+    this._post(message.data, this._compress, frame, callback);
+  }
+
+  /**
+   * Writes what `frame` returned.
+   *
+   * @param {Array<string | Uint8Array>} list
+   * @param {any} [callback] Called when the socket has written it
+   */
+  sendFrame(list, callback) {
+    if (list.length === 1) {
+      this._socket.write(list[0], callback);
+      return;
+    }
+    this._socket.cork();
+    this._socket.write(list[0]);
+    this._socket.write(list[1], callback);
+    this._socket.uncork();
+  }
+
+  /**
+   * @param {number} opcode
+   * @param {any} data
+   * @param {boolean} [isMasked]
+   * @param {Function} [callback]
+   */
+  _control(opcode, data, isMasked, callback) {
+    const message = prepare(data);
+    if (message.size > LENGTH_7) throw new RangeError('The data size must not be greater than 125 bytes');
+    this._post(message.data, false, this._options(opcode, isMasked, message.readOnly), callback);
+  }
+
+  /**
+   * @param {number} opcode
+   * @param {boolean} [isMasked]
+   * @param {boolean} [readOnly]
+   */
+  _options(opcode, isMasked, readOnly = false) {
+    return { fin: true, generateMask: this._generateMask, mask: isMasked, opcode, readOnly, rsv1: false };
+  }
+
+  /**
+   * Sends in order: at once, unless something before it is not ready.
+   *
+   * @param {any} data
+   * @param {boolean} compress
+   * @param {any} frame Options of the frame
+   * @param {any} callback
+   */
+  _post(data, compress, frame, callback) {
+    const size = sizeOf(data);
+    const send = (/** @type {Error | undefined} */ error) => {
+      if (error !== undefined) callback?.(error);
+      else if (outgoing.isBlob(data)) this._read(data, compress, frame, callback);
+      else if (compress) this._deflate(data, frame, callback);
+      else this.sendFrame(makeFrame(data, frame), callback);
+    };
+    if (this._isOver) {
+      process.nextTick(send, streamDestroyed());
+      return;
+    }
+    if (!this._isBusy) {
+      send(undefined);
+      return;
+    }
+    this._bufferedBytes += size;
+    this._queue.push({ size, send });
+  }
+
+  /**
+   * @param {Blob} blob
+   * @param {boolean} compress
+   * @param {any} frame
+   * @param {any} callback
+   */
+  _read(blob, compress, frame, callback) {
+    const { size } = blob;
+    this._wait(size);
+    blob.arrayBuffer().then(
+      (content) => {
+        if (this._socket.destroyed) {
+          const error = new Error('The socket was closed while the blob was being read');
+          // What a callback throws must not become a rejection.
+          process.nextTick(() => this._abandon(error, callback));
+          return;
+        }
+        this._bufferedBytes -= size;
+        this._isBusy = false;
+        const data = Buffer.from(content);
+        if (compress) this._deflate(data, { ...frame, readOnly: true }, callback);
+        else this.sendFrame(makeFrame(data, { ...frame, readOnly: true }), callback);
+        this._next();
+      },
+    ).catch((error) => {
+      process.nextTick(() => {
+        this._abandon(error, callback);
+        this.onerror(error);
+      });
+    });
+  }
+
+  /**
+   * @param {string | Uint8Array} data
+   * @param {any} frame
+   * @param {any} callback
+   */
+  _deflate(data, frame, callback) {
+    const size = sizeOf(data);
+    this._wait(size);
+    this._extensions[DEFLATE].compress(data, frame.fin, (/** @type {any} */ _error, /** @type {Buffer} */ bytes) => {
+      if (this._socket.destroyed) {
+        this._abandon(new Error('The socket was closed while data was being compressed'), callback);
+        return;
+      }
+      this._bufferedBytes -= size;
+      this._isBusy = false;
+      this.sendFrame(makeFrame(bytes, { ...frame, readOnly: false }), callback);
+      this._next();
+    });
+  }
+
+  /** @param {number} size Bytes that wait */
+  _wait(size) {
+    this._bufferedBytes += size;
+    this._isBusy = true;
+  }
+
+  _next() {
+    while (!this._isBusy) {
+      const first = this._queue.shift();
+      if (first === undefined) return;
+      this._bufferedBytes -= first.size;
+      first.send();
+    }
+  }
+
+  /**
+   * @param {Error} error
+   * @param {any} callback Of the send that failed; what waits behind it fails too
+   */
+  _abandon(error, callback) {
+    this._isOver = true;
+    const sends = this._queue.splice(0).map(({ send }) => send);
+    outgoing.callAll(callback ? [callback, ...sends] : sends, 0, error);
+  }
+}
+
+/**
+ * @param {string | Uint8Array} data
+ * @param {any} options
+ * @returns {Array<string | Uint8Array>} Text stays text where its bytes need not change
+ */
+function makeFrame(data, options) {
+  const key = options.mask ? maskKey(options.generateMask, options.maskBuffer) : 0;
+  const isText = typeof data === 'string';
+  const bytes = isText && key !== 0 ? Buffer.from(data) : data;
+  const length = sizeOf(bytes);
+  const isMerged = key !== 0 && !isText && !!options.readOnly;
+
+  const size = headerBytes(length, options.mask);
+  const target = Buffer.allocUnsafe(isMerged ? size + length : size);
+  writeHeader(target, size, length, options, key);
+  if (length === 0) return [target];
+  if (typeof bytes === 'string' || key === 0) return [target, bytes];
+  if (isMerged) {
+    mask(bytes, key, target, size);
+    return [target];
+  }
+  mask(bytes, key, bytes, 0);
+  return [target, bytes];
+}
+
+/**
+ * @param {any} data
+ * @returns {{ data: any, size: number, readOnly: boolean }}
+ */
+function prepare(data) {
+  if (typeof data === 'string' || outgoing.isBlob(data)) return { data, size: sizeOf(data), readOnly: false };
+  const bytes = toBuffer(outgoing.toBytes(data));
+  // A copy is ours to mask in place; a view of the caller's memory is not.
+  const readOnly = ArrayBuffer.isView(data) || data instanceof ArrayBuffer;
+  return { data: bytes, size: bytes.length, readOnly };
+}
+
+/**
+ * @param {Uint8Array} bytes
+ * @returns {Buffer} The same memory
+ */
+function toBuffer(bytes) {
+  return Buffer.isBuffer(bytes) ? bytes : new FastBuffer(bytes.buffer, bytes.byteOffset, bytes.length);
+}
+
+/**
+ * @param {any} data
+ * @returns {number} Bytes
+ */
+function sizeOf(data) {
+  if (typeof data === 'string') return Buffer.byteLength(data);
+  return isUint8Array(data) ? data.length : data.size;
+}
+
+/**
+ * @param {number} length Bytes of the payload
+ * @param {boolean} isMasked
+ * @returns {number}
+ */
+function headerBytes(length, isMasked) {
+  return (isMasked ? 6 : 2) + (length <= LENGTH_7 ? 0 : length < LENGTH_16 ? 2 : 8);
+}
+
+/**
+ * @param {Buffer} target
+ * @param {number} size Bytes of the header
+ * @param {number} length Bytes of the payload
+ * @param {any} options
+ * @param {number} key
+ */
+function writeHeader(target, size, length, options, key) {
+  target[0] = options.opcode | (options.fin ? FIN : 0) | (options.rsv1 ? RSV1 : 0);
+  if (length <= LENGTH_7) {
+    target[1] = length;
+  } else if (length < LENGTH_16) {
+    target[1] = 126;
+    target.writeUInt16BE(length, 2);
+  } else {
+    target[1] = 127;
+    target.writeBigUInt64BE(BigInt(length), 2);
+  }
+  if (!options.mask) return;
+  target[1] |= MASK;
+  target.writeUInt32LE(key, size - 4);
+}
+
+/**
+ * @param {Uint8Array} source
+ * @param {number} key
+ * @param {Uint8Array} target
+ * @param {number} offset Where in the target
+ */
+function mask(source, key, target, offset) {
+  const { length } = source;
+  for (let index = 0; index < length; index++) {
+    target[offset + index] = source[index] ^ (key >>> ((index & 3) << 3));
+  }
+}
+
+module.exports = { Sender };

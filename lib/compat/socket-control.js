@@ -1,0 +1,233 @@
+'use strict';
+
+// What both kinds of socket do to a connection whose real socket the reactor owns: the stand-in for a socket that the
+// reactor accepted, and the net.Socket that it adopted. `owner` is the WebSocket, or the handshake before it.
+
+const { isUint8Array } = require('node:util').types;
+
+const {
+  OUT_END,
+  OUT_FEED,
+  OUT_FLAG_FIN,
+  OUT_FLAG_WANT_SENT,
+  OUT_KEEP_ALIVE,
+  OUT_NO_DELAY,
+  OUT_TERMINATE,
+  OUT_WATCH,
+  OUT_WRITE,
+} = require('../constants');
+const outbox = require('../reactor/outbox');
+const { addCallback } = require('../connection/outgoing');
+const reactor = require('../reactor/reactor');
+
+/** Of the time after which a silent socket is reported, the part by which that may come too late. */
+const IDLE_GRAIN = 1 / 8;
+
+/** Most seconds that a record can carry. */
+const LONGEST_KEEP_ALIVE = 0xffff;
+
+/**
+ * Writes bytes as they are, without a frame.
+ *
+ * @param {any} owner
+ * @param {string | Uint8Array} data
+ * @param {any} encoding
+ * @param {any} callback Called when the bytes were handed to the kernel, or with an error when they never will be
+ */
+function write(owner, data, encoding, callback) {
+  const bytes = toBytes(data, encoding);
+  const wantsSent = typeof callback === 'function';
+  const tag = wantsSent ? OUT_WRITE | (OUT_FLAG_WANT_SENT << 8) : OUT_WRITE;
+  owner._accepted += outbox.pushBytes(owner._slot, owner._generation, tag, bytes);
+  // Not before: if the bytes are refused, this callback would be called for another write.
+  if (wantsSent) addCallback(owner, callback);
+}
+
+/**
+ * @param {any} data
+ * @param {any} encoding
+ * @returns {Uint8Array}
+ * @throws {TypeError} ERR_INVALID_ARG_TYPE, as of a stream of Node
+ */
+function toBytes(data, encoding) {
+  if (typeof data === 'string') return Buffer.from(data, encoding);
+  if (isUint8Array(data)) return data;
+  if (ArrayBuffer.isView(data)) return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
+  const error = new TypeError('The "chunk" argument must be of type string or an instance of Buffer, TypedArray, or DataView.');
+  throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });
+}
+
+/**
+ * Whether 'data' is to tell of the bytes that are read from now on.
+ *
+ * @param {any} owner
+ * @param {boolean} isWatched
+ */
+function watch(owner, isWatched) {
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_WATCH | ((isWatched ? 1 : 0) << 16));
+}
+
+/**
+ * Has bytes read before what the peer sends from now on.
+ *
+ * @param {any} owner
+ * @param {Uint8Array} bytes
+ * @param {boolean} isLast Whether the peer's end is behind them
+ */
+function feed(owner, bytes, isLast) {
+  outbox.pushBytes(owner._slot, owner._generation, OUT_FEED | ((isLast ? OUT_FLAG_FIN : 0) << 8), bytes);
+}
+
+/**
+ * Half-closes the connection once everything is written.
+ *
+ * @param {any} owner
+ * @param {any} callback As for `write`
+ */
+function end(owner, callback) {
+  const wantsSent = typeof callback === 'function';
+  outbox.pushEmpty(owner._slot, owner._generation, wantsSent ? OUT_END | (OUT_FLAG_WANT_SENT << 8) : OUT_END);
+  if (wantsSent) addCallback(owner, callback);
+}
+
+/**
+ * Closes the connection with a reset.
+ *
+ * @param {any} owner
+ */
+function reset(owner) {
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_TERMINATE | (OUT_FLAG_FIN << 8));
+}
+
+/**
+ * @param {any} owner
+ * @param {any} [on]
+ */
+function setNoDelay(owner, on) {
+  const aux = on === undefined || on ? 1 : 0;
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_NO_DELAY | (aux << 16));
+}
+
+/**
+ * @param {any} owner
+ * @param {any} on
+ * @param {any} milliseconds Silence before the first probe
+ */
+function setKeepAlive(owner, on, milliseconds) {
+  const seconds = Math.min(Math.max(Math.trunc(milliseconds / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
+  const flag = on ? OUT_FLAG_FIN : 0;
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_KEEP_ALIVE | (flag << 8) | (seconds << 16));
+}
+
+/**
+ * @param {any} owner
+ * @returns {number} Bytes read from the socket since the reactor has it; -1 when it is gone
+ */
+function bytesRead(owner) {
+  return reactor.state.native.bytesGiven(owner._slot, owner._generation);
+}
+
+/**
+ * @param {any} owner
+ * @returns {number} Bytes of what was sent that the kernel took since the reactor has the socket; -1 when it is gone
+ */
+function bytesWritten(owner) {
+  return reactor.bytesTaken(owner);
+}
+
+/** `setTimeout()` of a socket: 'timeout' after so long without a byte in either direction. */
+class IdleTimer {
+  /** @param {any} socket */
+  constructor(socket) {
+    this.socket = socket;
+    this.limit = 0;
+    this.bytes = 0;
+    this.since = 0;
+    this.reported = false;
+    /** @type {NodeJS.Timeout | undefined} */
+    this.timer = undefined;
+  }
+
+  /** @param {number} milliseconds 0 is never */
+  set(milliseconds) {
+    clearInterval(this.timer);
+    this.timer = undefined;
+    this.limit = milliseconds;
+    if (milliseconds === 0) return;
+    this.moved();
+    this.timer = setInterval(() => this.look(), Math.max(milliseconds * IDLE_GRAIN, 1));
+    this.timer.unref();
+  }
+
+  moved() {
+    this.bytes = this.socket.bytesRead + this.socket.bytesWritten;
+    this.since = performance.now();
+    this.reported = false;
+  }
+
+  look() {
+    if (this.bytes !== this.socket.bytesRead + this.socket.bytesWritten) {
+      this.moved();
+    } else if (!this.reported && performance.now() - this.since >= this.limit) {
+      // Once for each silence, as in Node.
+      this.reported = true;
+      this.socket.emit('timeout');
+    }
+  }
+}
+
+/**
+ * `setTimeout()` with Node's rules for its arguments.
+ *
+ * @param {any} socket
+ * @param {any} idle Its IdleTimer, if it has one
+ * @param {any} milliseconds
+ * @param {any} callback
+ * @returns {any} Its IdleTimer
+ */
+function setTimeout(socket, idle, milliseconds, callback) {
+  if (typeof milliseconds !== 'number') {
+    const error = new TypeError('The "msecs" argument must be of type number.');
+    throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });
+  }
+  if (milliseconds < 0 || !Number.isFinite(milliseconds)) {
+    const error = new RangeError('The value of "msecs" is out of range. It must be a non-negative finite number.');
+    throw Object.assign(error, { code: 'ERR_OUT_OF_RANGE' });
+  }
+  socket.timeout = milliseconds;
+  const timer = idle || new IdleTimer(socket);
+  timer.set(milliseconds);
+  if (callback !== undefined) {
+    if (milliseconds === 0) socket.removeListener('timeout', callback);
+    else socket.once('timeout', callback);
+  }
+  return timer;
+}
+
+/**
+ * Whether the connection keeps the process alive.
+ *
+ * @param {any} socket
+ * @param {boolean} does
+ */
+function setReferenced(socket, does) {
+  if (socket._unreferenced !== does || socket.closed) return;
+  socket._unreferenced = !does;
+  if (does) reactor.hold();
+  else reactor.release();
+}
+
+module.exports = {
+  bytesRead,
+  bytesWritten,
+  end,
+  feed,
+  reset,
+  setKeepAlive,
+  setNoDelay,
+  setReferenced,
+  setTimeout,
+  toBytes,
+  watch,
+  write,
+};

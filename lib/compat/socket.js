@@ -1,0 +1,327 @@
+'use strict';
+
+const { SocketAddress } = require('node:net');
+
+const {
+  OPENED_FAMILY,
+  OPENED_GENERATION,
+  OPENED_LOCAL_ADDRESS,
+  OPENED_LOCAL_PORT,
+  OPENED_REMOTE_ADDRESS,
+  OPENED_REMOTE_PORT,
+} = require('../constants');
+const { GONE, TERMINATED } = require('../connection/inbound');
+const { withBytes } = require('./raw-bytes');
+const control = require('./socket-control');
+const { LazySocket } = require('./lazy-socket');
+
+const IPV6_BYTES = 16;
+
+/** Bytes of a 101 without a subprotocol and extensions. */
+const ANSWER_LENGTH = 129;
+
+/**
+ * Slot, generation and addresses of a connection that opens. Kept small, because every connection keeps
+ * them: an IPv4 address as a number, an IPv6 address as a string of 16 bytes.
+ *
+ * @param {any} peer Where to keep them
+ * @param {number} slot
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
+ */
+function readPeer(peer, slot, bytes, start) {
+  const family = bytes.readUInt32LE(start + OPENED_FAMILY);
+  peer._slot = slot;
+  peer._generation = bytes.readUInt32LE(start + OPENED_GENERATION);
+  peer._localPort = bytes.readUInt32LE(start + OPENED_LOCAL_PORT);
+  peer._remotePort = bytes.readUInt32LE(start + OPENED_REMOTE_PORT);
+  peer._local = readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family);
+  peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
+}
+
+/**
+ * Has what is not yet a WebSocket hold a connection that opens.
+ *
+ * @param {any} holder What the reactor's records are for, and what a Socket stands for
+ * @param {number} slot
+ * @param {Buffer} bytes
+ * @param {number} start As for `readPeer`
+ */
+function hold(holder, slot, bytes, start) {
+  readPeer(holder, slot, bytes, start);
+  holder._accepted = 0;
+  // One of the bits of NOT_PLAIN: dispatch must not take it for an open WebSocket.
+  holder._bits = 0x80;
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {number} at
+ * @param {number} family
+ * @returns {number | string}
+ */
+function readAddress(bytes, at, family) {
+  if (family === 6) return bytes.toString('latin1', at, at + IPV6_BYTES);
+  return family === 4 ? bytes.readInt32BE(at) : '';
+}
+
+/**
+ * @param {number | string} address
+ * @returns {string | undefined}
+ */
+function formatAddress(address) {
+  if (typeof address === 'number') {
+    return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`;
+  }
+  if (address === '') return undefined;
+  const hex = Buffer.from(address, 'latin1').toString('hex');
+  const groups = /** @type {string[]} */ (hex.match(/.{4}/g)).join(':');
+  return new SocketAddress({ address: groups, family: 'ipv6' }).address;
+}
+
+/**
+ * @param {number | string} address
+ * @returns {'IPv4' | 'IPv6' | undefined}
+ */
+function familyOf(address) {
+  if (typeof address === 'number') return 'IPv4';
+  return address === '' ? undefined : 'IPv6';
+}
+
+/**
+ * Stands for the `net.Socket` of a connection whose socket the reactor owns: `ws._socket` and `req.socket`. What
+ * arrives is read by the reactor: 'data' shows copies.
+ */
+class Socket extends withBytes(LazySocket) {
+  /** @param {any} owner The WebSocket or the handshake that the connection belongs to */
+  constructor(owner) {
+    super();
+    this._owner = owner;
+    this._ended = false;
+    this._peerEnded = false;
+    this._closed = (owner._bits & GONE) !== 0;
+    this._destroyed = false;
+    this._unreferenced = false;
+    this._peerSeen = false;
+    /** @type {any} */
+    this._idle = null;
+    // The reactor's counters, as they were seen last: they do not outlive the connection.
+    this._given = 0;
+    this._taken = 0;
+    /** Bytes of the answer to the handshake; null where the reactor has written it, or nobody yet. @type {number | null} */
+    this._answered = null;
+    this.connecting = false;
+    /** @type {any} */
+    this.encrypted = undefined;
+    /** @type {any} */
+    this.authorized = undefined;
+  }
+
+  get destroyed() {
+    return this._destroyed || (this._owner._bits & (GONE | TERMINATED)) !== 0;
+  }
+
+  get remoteAddress() {
+    return this._knowsPeer() ? formatAddress(this._owner._remote) : undefined;
+  }
+
+  get remotePort() {
+    return this._knowsPeer() ? this._owner._remotePort : undefined;
+  }
+
+  get remoteFamily() {
+    return this._knowsPeer() ? familyOf(this._owner._remote) : undefined;
+  }
+
+  get localAddress() {
+    return this.destroyed ? undefined : formatAddress(this._owner._local);
+  }
+
+  get localPort() {
+    return this.destroyed ? undefined : this._owner._localPort;
+  }
+
+  get localFamily() {
+    return this.destroyed ? undefined : familyOf(this._owner._local);
+  }
+
+  /** @returns {{ address?: string, family?: string, port?: number }} The local address */
+  address() {
+    if (this.destroyed) return {};
+    return { address: this.localAddress, family: this.localFamily, port: this.localPort };
+  }
+
+  get readable() {
+    return !this._peerEnded && !this.destroyed;
+  }
+
+  get writable() {
+    return !this.destroyed && !this._ended;
+  }
+
+  get closed() {
+    return this._closed;
+  }
+
+  get pending() {
+    return false;
+  }
+
+  get readyState() {
+    return this.destroyed ? 'closed' : this._ended ? 'readOnly' : 'open';
+  }
+
+  get writableLength() {
+    return this.destroyed ? 0 : this._owner.bufferedAmount;
+  }
+
+  get bufferSize() {
+    return this.writableLength;
+  }
+
+  get bytesRead() {
+    this._given = Math.max(this._given, control.bytesRead(this._owner));
+    return this._given;
+  }
+
+  get bytesWritten() {
+    this._taken = Math.max(this._taken, control.bytesWritten(this._owner));
+    const { _shared: shared } = this._owner;
+    const answered = this._answered ?? (shared === undefined ? 0 : answerLength(shared));
+    return answered + this._taken;
+  }
+
+  get writableEnded() {
+    return this._ended;
+  }
+
+  /** @param {any} _data @param {any} _encoding @param {any} callback Of a write that comes too late */
+  _refuse(_data, _encoding, callback) {
+    const error = /** @type {any} */ (new Error('write after end'));
+    error.code = 'ERR_STREAM_WRITE_AFTER_END';
+    if (callback) process.nextTick(callback, error);
+    return false;
+  }
+
+  /**
+   * Half-closes the connection once everything is written.
+   *
+   * @param {any} [data]
+   * @param {any} [encoding]
+   * @param {any} [callback]
+   * @returns {this}
+   */
+  end(data, encoding, callback) {
+    if (typeof data === 'function') [data, encoding, callback] = [undefined, undefined, data];
+    else if (typeof encoding === 'function') [encoding, callback] = [undefined, encoding];
+    if (data !== undefined && data !== null) this.write(data, encoding);
+    if (callback) this.once('finish', callback);
+    if (this.writable) {
+      this._ended = true;
+      control.end(this._owner, (/** @type {Error | undefined} */ failed) => failed || this.emit('finish'));
+    }
+    return this;
+  }
+
+  /**
+   * Closes the connection at once.
+   *
+   * @param {Error} [error]
+   * @returns {this}
+   */
+  destroy(error) {
+    if (this.destroyed) return this;
+    this._destroyed = true;
+    this._owner._destroy();
+    if (error && this.listenerCount('error') !== 0) process.nextTick(() => this.emit('error', error));
+    return this;
+  }
+
+  destroySoon() {
+    this.end();
+  }
+
+  /** Closes the connection with a reset. */
+  resetAndDestroy() {
+    if (!this.destroyed) control.reset(this._owner);
+    return this.destroy();
+  }
+
+  pause() {
+    this._owner.pause();
+    return this;
+  }
+
+  resume() {
+    this._owner.resume();
+    return this;
+  }
+
+  isPaused() {
+    return this._owner.isPaused;
+  }
+
+  /** @param {any} [on] */
+  setNoDelay(on) {
+    control.setNoDelay(this._owner, on);
+    return this;
+  }
+
+  /** @param {any} [on] @param {any} [milliseconds] */
+  setKeepAlive(on, milliseconds) {
+    control.setKeepAlive(this._owner, on, milliseconds);
+    return this;
+  }
+
+  /** @param {any} milliseconds @param {any} [callback] */
+  setTimeout(milliseconds, callback) {
+    this._idle = control.setTimeout(this, this._idle, milliseconds, callback);
+    return this;
+  }
+
+  setEncoding() {
+    return this;
+  }
+
+  ref() {
+    control.setReferenced(this, true);
+    return this;
+  }
+
+  unref() {
+    control.setReferenced(this, false);
+    return this;
+  }
+
+  /** @returns {boolean} As a net.Socket, it remembers the peer for somebody who has asked before the end */
+  _knowsPeer() {
+    if (!this.destroyed) this._peerSeen = true;
+    return this._peerSeen;
+  }
+
+  /** The peer sends no more. Called by its owner. */
+  _onEnd() {
+    this._peerEnded = true;
+    this.emit('end');
+  }
+
+  /** The connection is gone. Called by its owner. */
+  _onClosed() {
+    if (this._closed) return;
+    this._closed = true;
+    this._destroyed = true;
+    this._idle?.set(0);
+    this.emit('close', false);
+  }
+}
+
+/**
+ * @param {any} shared Of a WebSocket
+ * @returns {number} Bytes of the 101 that the reactor has written
+ */
+function answerLength({ extensions, protocol }) {
+  const line = (/** @type {string} */ name, /** @type {string} */ value) => (value === '' ? 0 : `${name}: ${value}\r\n`.length);
+  return ANSWER_LENGTH + line('Sec-WebSocket-Protocol', protocol) + line('Sec-WebSocket-Extensions', extensions);
+}
+
+module.exports = { Socket, hold, readPeer };

@@ -1,0 +1,82 @@
+'use strict';
+
+const reactor = require('../reactor/reactor');
+
+/** How many connections of listeners have opened. */
+let opened = 0;
+
+/** The server whose `clients` this package looks at itself. @type {any} */
+let looked = null;
+
+/**
+ * A connection is a client of its server from now on.
+ *
+ * @param {any} server
+ * @param {any} ws
+ */
+function track(server, ws) {
+  ws._order = ++opened;
+  clientsOf(server)?.add(ws);
+}
+
+/**
+ * The list that a server has, which may be one that its user has put there, by whatever means.
+ *
+ * @param {any} server
+ * @returns {any} null if nobody has looked at it yet, undefined if there is none
+ */
+function clientsOf(server) {
+  looked = server;
+  const { clients } = server;
+  looked = null;
+  return clients;
+}
+
+/**
+ * Has a server keep a list of its clients, because somebody asks or because the table of connections will not tell them any more.
+ *
+ * @param {any} server
+ * @returns {Set<any> | undefined} undefined without clientTracking
+ */
+function list(server) {
+  if (server._clients === null) {
+    const clients = reactor.state.connections.filter((one) => one?._order > 0 && one._owner === server);
+    server._clients = new Set(clients.sort((one, other) => one._order - other._order));
+  }
+  return server._clients;
+}
+
+/** A list for each connection that opens is 70 bytes that most servers never look at. */
+const property = {
+  __proto__: /** @type {any} */ (null),
+  configurable: true,
+  enumerable: true,
+
+  /** @this {any} */
+  get() {
+    return looked === this ? this._clients : list(this);
+  },
+
+  /** @this {any} @param {any} clients */
+  set(clients) {
+    this._clients = clients;
+  },
+};
+
+/**
+ * Gives a server its `clients`.
+ *
+ * @param {any} server
+ * @param {Set<any> | null} clients null: its connections are in the table
+ */
+function trackClients(server, clients) {
+  // A subclass may have an accessor of its own.
+  if ('clients' in server) {
+    server.clients = clients ?? new Set();
+    return;
+  }
+  server._clients = clients;
+  Object.defineProperty(server, 'clients', property);
+}
+
+module.exports = { clientsOf, list, track, trackClients };

@@ -1,0 +1,395 @@
+'use strict';
+
+const { inContext } = require('../async-context');
+const { convert } = require('./binary-type');
+const bits = require('./bits');
+const { list } = require('./clients');
+const {
+  CLOSING,
+  EMPTY_BUFFER,
+  GONE,
+  IN_BINARY,
+  IN_CLOSE,
+  IN_CLOSED,
+  IN_DRAIN,
+  IN_END,
+  IN_ERROR,
+  IN_FLAG_RECENT,
+  IN_PING,
+  IN_PONG,
+  IN_RAW,
+  IN_SENT,
+  IN_TEXT,
+  NO_STATUS,
+  OPEN,
+  OUT_END,
+  OUT_PAUSE,
+  OUT_RESUME,
+  STREAM,
+} = require('../constants');
+const { currentBatch, payload } = require('../reactor/dispatch');
+const { closeCodeOf, protocolError } = require('../errors');
+const { abandonSends, command, sent } = require('./outgoing');
+const { afterTwoTurns, tellOfEnd } = require('./peer-end');
+const { answerPing } = require('./pongs');
+const { drained } = require('./pressure');
+const reactor = require('../reactor/reactor');
+
+const {
+  CLOSE_RECEIVED,
+  CLOSE_SENT,
+  END_WAITS,
+  ERROR_EMITTED,
+  HOLDING,
+  ONE_BY_ONE,
+  OWN_PONG,
+  PAUSED,
+  PEER_DONE,
+  SENDS_WAIT,
+  TERMINATED,
+} = bits;
+
+const RECENT = IN_FLAG_RECENT << 8;
+
+/** Tags and payloads held before the socket is not read any more: 1024 records. */
+const MOST_HELD = 2048;
+
+/**
+ * A record that is not a plain message.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ * @param {number} offset
+ * @param {number} length
+ */
+function record(ws, tag, offset, length) {
+  inContext(ws, onRecord, tag, offset, length);
+}
+
+/**
+ * @param {any} ws
+ * @param {number} tag
+ * @param {number} offset
+ * @param {number} length
+ */
+function onRecord(ws, tag, offset, length) {
+  const kind = tag & 0xff;
+  if (kind === IN_SENT) sent(ws, length);
+  else if (kind === IN_DRAIN) drained(ws);
+  else if (kind === IN_CLOSED) onClosed(ws, tag);
+  // Told during the handshake and overtaken by its end: it is told again when everything before it has been read.
+  else if (kind === IN_END && length !== 0) return;
+  else if ((ws._bits & TERMINATED) === 0) {
+    onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length));
+  }
+}
+
+/** Instead of the data of an error that only waits for the next tick: terminate() does not take it back. */
+const DUE = Buffer.alloc(0);
+
+/**
+ * Something from the peer: a message, a control frame, an error.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ * @param {Buffer} data
+ */
+function arrived(ws, tag, data) {
+  inContext(ws, onArrived, tag, data);
+}
+
+/**
+ * @param {any} ws
+ * @param {number} tag
+ * @param {Buffer} data
+ */
+function onArrived(ws, tag, data) {
+  const kind = tag & 0xff;
+  // With nothing unread before it, the peer's end is told to a paused WebSocket too.
+  const isEnd = kind === IN_END && (ws._bits & HOLDING) === 0;
+  // In the next tick, as in ws: whoever reads in a tick of his own has got what came before.
+  const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
+  if (isLater && !mustHold(ws)) hold(ws, tag, DUE);
+  else if (isLater || (!isEnd && mustHold(ws))) hold(ws, kind === IN_END ? tag | RECENT : tag, data);
+  else deliver(ws, tag, data);
+}
+
+/**
+ * @param {any} ws
+ * @returns {boolean} Whether a record has to wait for its turn
+ */
+function mustHold(ws) {
+  if ((ws._bits & (HOLDING | ONE_BY_ONE)) !== 0) return true;
+  // What was read together with the message whose handler paused is still delivered, as in ws.
+  return (ws._bits & PAUSED) !== 0 && ws._ensureExtra().pausedIn !== currentBatch();
+}
+
+/**
+ * @param {any} ws
+ * @param {number} tag
+ * @param {Buffer} data
+ */
+function hold(ws, tag, data) {
+  const extra = ws._ensureExtra();
+  if (extra.held === null) extra.held = [];
+  extra.held.push(tag, data);
+  if (extra.held.length > MOST_HELD && !extra.throttled && (ws._bits & GONE) === 0) {
+    extra.throttled = true;
+    command(ws, OUT_PAUSE);
+  }
+  if ((ws._bits & HOLDING) !== 0) return;
+  ws._bits |= HOLDING;
+  if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
+}
+
+/**
+ * Goes on with what is held: after resume(), and one by one without allowSynchronousEvents.
+ *
+ * @param {any} ws
+ */
+function deliverHeld(ws) {
+  inContext(ws, onHeld);
+}
+
+/** @param {any} ws */
+function onHeld(ws) {
+  const extra = ws._ensureExtra();
+  const { held } = extra;
+  extra.scheduled = false;
+  if (held === null) return;
+  try {
+    while (extra.heldNext < held.length && (ws._bits & PAUSED) === 0) {
+      const tag = held[extra.heldNext];
+      const data = held[extra.heldNext + 1];
+      held[extra.heldNext + 1] = undefined;
+      extra.heldNext += 2;
+      deliver(ws, tag, data);
+      if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
+    }
+  } finally {
+    if (extra.heldNext === held.length) allDelivered(ws, extra);
+    else if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
+  }
+}
+
+/**
+ * @param {any} ws
+ * @param {any} extra
+ */
+function allDelivered(ws, extra) {
+  extra.held = null;
+  extra.heldNext = 0;
+  ws._bits &= ~HOLDING;
+  if (!extra.throttled) return;
+  extra.throttled = false;
+  if ((ws._bits & (GONE | PAUSED)) === 0) command(ws, OUT_RESUME);
+}
+
+/**
+ * Delivers what is held soon: an event one by one in the next turn of the event loop, else in the next tick.
+ *
+ * @param {any} ws
+ */
+function scheduleNext(ws) {
+  const extra = ws._ensureExtra();
+  if (extra.held === null || extra.scheduled) return;
+  extra.scheduled = true;
+  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(extra.held[extra.heldNext])) setImmediate(deliverHeld, ws);
+  else process.nextTick(deliverHeld, ws);
+}
+
+/**
+ * @param {number} tag
+ * @returns {boolean} Whether it is one of the events that come one per turn
+ */
+function isEvent(tag) {
+  const kind = tag & 0xff;
+  return kind === IN_TEXT || kind === IN_BINARY || kind === IN_PING || kind === IN_PONG;
+}
+
+/**
+ * @param {any} ws
+ * @param {number} tag
+ * @param {Buffer} data
+ */
+function deliver(ws, tag, data) {
+  const kind = tag & 0xff;
+  if (kind === IN_CLOSED) finish(ws);
+  else if ((ws._bits & TERMINATED) !== 0 && data !== DUE) return;
+  else if (kind === IN_TEXT) ws.emit('message', data, false);
+  else if (kind === IN_BINARY) ws.emit('message', convert(ws.binaryType, data), true);
+  else if (kind === IN_PING) pinged(ws, data);
+  else if (kind === IN_PONG) ws.emit('pong', data);
+  else if (kind === IN_RAW) ws._extra?.socket?._onBytes(data);
+  else if (kind === IN_END) peerEnded(ws, (tag & RECENT) !== 0);
+  else if (kind === IN_CLOSE) closeReceived(ws, tag >>> 16, data);
+  else if (kind === IN_ERROR) failed(ws, (tag >>> 8) & 0xff, tag >>> 16);
+}
+
+/**
+ * @param {any} ws
+ * @param {Buffer} data
+ */
+function pinged(ws, data) {
+  // Else the reactor has answered.
+  if ((ws._bits & (STREAM | OWN_PONG)) !== 0) answerPing(ws, data);
+  ws.emit('ping', data);
+}
+
+/**
+ * The peer's close frame came: it is answered with the same code and reason.
+ *
+ * @param {any} ws
+ * @param {number} code
+ * @param {Buffer} reason
+ */
+function closeReceived(ws, code, reason) {
+  ws._bits |= CLOSE_RECEIVED | PEER_DONE;
+  const extra = ws._ensureExtra();
+  extra.closeCode = code;
+  if (reason.length !== 0) {
+    // A copy: the WebSocket must not keep the slab.
+    extra.closeMessage = Buffer.allocUnsafeSlow(reason.length);
+    extra.closeMessage.set(reason);
+  }
+  if ((ws._bits & STREAM) !== 0) ws._extra.stream.stopReading();
+  if ((ws._bits & CLOSE_SENT) !== 0) endSoon(ws);
+  if (code === NO_STATUS) ws.close();
+  else ws.close(code, reason);
+  extra.receiver?.emit('conclude', code, extra.closeMessage);
+}
+
+/**
+ * Both sides have said what they had to say, and ours is in the kernel: it ends. A client that ends by itself, as that of ws
+ * does, has done so by then, and hears of our end when 'close' has been emitted here.
+ *
+ * @param {any} ws
+ */
+function endSoon(ws) {
+  if ((ws._bits & STREAM) === 0) afterTwoTurns(endOurSide, ws);
+}
+
+/** @param {any} ws */
+function endOurSide(ws) {
+  if ((ws._bits & (GONE | TERMINATED)) === 0) command(ws, OUT_END);
+}
+
+/**
+ * The peer ended its side without a close frame: what handlers have sent, and send in this turn, still leaves, then ours ends too.
+ *
+ * @param {any} ws
+ * @param {boolean} isRecent
+ */
+function peerEnded(ws, isRecent) {
+  ws._bits |= END_WAITS;
+  tellOfEnd(ended, ws, isRecent);
+}
+
+/** @param {any} ws */
+function ended(ws) {
+  if ((ws._bits & END_WAITS) === 0) return;
+  ws._bits &= ~END_WAITS;
+  if ((ws._bits & TERMINATED) !== 0) return;
+  const wasOpen = ws._readyState === OPEN;
+  ws._readyState = CLOSING;
+  command(ws, OUT_END);
+  ws._extra?.socket?._onEnd();
+  // The reactor has nothing to add: 'close' need not wait until it has closed the socket.
+  if (wasOpen && isDone(ws)) inContext(ws, leave);
+}
+
+/**
+ * @param {any} ws
+ * @returns {boolean} Whether all that was sent is in the kernel, and all that came is delivered
+ */
+function isDone(ws) {
+  if ((ws._bits & (GONE | TERMINATED | HOLDING | SENDS_WAIT)) !== 0) return false;
+  return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
+}
+
+/** @param {any} ws */
+function leave(ws) {
+  ws._bits |= GONE;
+  reactor.depart(ws._slot);
+  finish(ws);
+}
+
+/**
+ * The peer broke the protocol.
+ *
+ * @param {any} ws
+ * @param {number} kind Number of the protocol error
+ * @param {number} detail
+ */
+function failed(ws, kind, detail) {
+  if ((ws._bits & STREAM) !== 0) {
+    ws._extra.stream.failed = true;
+    ws._extra.stream.stopReading();
+  }
+  ws._bits |= PEER_DONE;
+  if ((ws._bits & CLOSE_SENT) !== 0) endSoon(ws);
+  if ((ws._bits & TERMINATED) === 0) ws.close(closeCodeOf(kind));
+  if ((ws._bits & ERROR_EMITTED) !== 0) return;
+  ws._bits |= ERROR_EMITTED;
+  ws.emit('error', protocolError(kind, detail));
+}
+
+/**
+ * The socket is gone. What is held comes before 'close'; if its owner has paused the WebSocket and did not close it, that is
+ * on resume().
+ *
+ * @param {any} ws
+ * @param {number} tag
+ */
+function closed(ws, tag) {
+  inContext(ws, onClosed, tag);
+}
+
+/**
+ * @param {any} ws
+ * @param {number} tag
+ */
+function onClosed(ws, tag) {
+  const mayWait = (ws._bits & TERMINATED) === 0;
+  // It is a client of its server until 'close'.
+  if (mayWait && ws._owner !== null && (ws._bits & HOLDING) !== 0) list(ws._owner);
+  if ((ws._bits & STREAM) === 0) reactor.forget(ws._slot);
+  ws._bits |= GONE;
+  if (mayWait && (ws._bits & HOLDING) !== 0) {
+    if (ws._readyState !== OPEN) ws._bits &= ~PAUSED;
+    ws._ensureExtra().held.push(tag, EMPTY_BUFFER);
+    if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
+    if ((ws._bits & STREAM) === 0) abandonSends(ws);
+  } else {
+    finish(ws);
+  }
+}
+
+/** @param {any} ws */
+function finish(ws) {
+  ended(ws);
+  ws._readyState = CLOSING;
+  if ((ws._bits & STREAM) === 0) {
+    if (!ws._extra?.socket?._unreferenced) reactor.release();
+    abandonSends(ws);
+  }
+  ws._owner?.closed(ws);
+  try {
+    ws.emitClose();
+  } finally {
+    ws._extra?.socket?._onClosed();
+  }
+}
+
+module.exports = {
+  ...bits,
+  GONE,
+  arrived,
+  closed,
+  convert,
+  endSoon,
+  finish,
+  hold,
+  record,
+  scheduleNext,
+};

@@ -1,0 +1,88 @@
+'use strict';
+
+const { OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PREPARED, OUT_TEXT, STREAM } = require('../constants');
+const outbox = require('../reactor/outbox');
+const outgoing = require('./outgoing');
+
+const FIN = OUT_FLAG_FIN << 8;
+const COMPRESS = OUT_FLAG_COMPRESS << 8;
+const KIND = 0xff;
+
+/** Numbers of the messages that the reactor has. */
+let last = 0;
+const registry = new FinalizationRegistry((/** @type {number} */ number) => outbox.forgetPrepared(number));
+
+/** A message that was made ready to be sent to many connections. */
+class PreparedMessage {
+  #data;
+  #tag;
+  #length;
+  /** Of the reactor's copy; 0 before it has one. */
+  #number = 0;
+
+  /**
+   * @param {any} data As `send()` takes it, but no Blob
+   * @param {any} [options] `{ binary, compress }`
+   */
+  constructor(data, options) {
+    if (typeof data === 'number') data = data.toString();
+    if (outgoing.isBlob(data)) throw new TypeError('A Blob has to be read before it can be prepared');
+    const isText = typeof data === 'string';
+    const tag = options === undefined || options === null ? null : outgoing.tagOf(options, !isText);
+    this.#tag = tag ?? (isText ? outgoing.TEXT : outgoing.BINARY);
+    if ((this.#tag & FIN) === 0) throw new TypeError('Only a whole message can be prepared: fin must not be false');
+    // What the caller does with its bytes afterwards must not matter.
+    this.#data = isText ? data : outgoing.copyOf(outgoing.toBytes(data));
+    this.#length = isText ? Buffer.byteLength(data) : this.#data.length;
+  }
+
+  /** Bytes of the message, before compression. */
+  get length() {
+    return this.#length;
+  }
+
+  /**
+   * Queues the message.
+   *
+   * @param {PreparedMessage} message
+   * @param {any} ws
+   * @param {any} [callback] Called when the bytes were handed to the kernel
+   */
+  static post(message, ws, callback) {
+    if ((ws._bits & STREAM) !== 0) {
+      outgoing.post(ws, message.#tag, message.#data, callback);
+      return;
+    }
+    const wantsSent = typeof callback === 'function';
+    const tag = wantsSent ? OUT_PREPARED | (OUT_FLAG_WANT_SENT << 8) : OUT_PREPARED;
+    outbox.pushPrepared(ws._slot, ws._generation, tag, message.#give());
+    ws._accepted += outgoing.frameBytes(message.#length);
+    if (wantsSent) outgoing.addCallback(ws, callback);
+  }
+
+  /** The number by which the reactor knows the message; it gets it now if it has not got it. */
+  #give() {
+    if (this.#number === 0) {
+      const bytes = typeof this.#data === 'string' ? Buffer.from(this.#data) : this.#data;
+      outbox.addPrepared(last + 1, (this.#tag & KIND) === OUT_TEXT, (this.#tag & COMPRESS) !== 0, bytes);
+      this.#number = ++last;
+      registry.register(this, last);
+    }
+    return this.#number;
+  }
+}
+
+/**
+ * Makes a message ready to be sent to many connections: it is framed once, and compressed once where connections have no
+ * context takeover.
+ *
+ * @param {any} data
+ * @param {any} [options]
+ * @returns {PreparedMessage}
+ * @throws {TypeError} For a Blob, `fin: false`, and what `send()` does not take
+ */
+function prepare(data, options) {
+  return new PreparedMessage(data, options);
+}
+
+module.exports = { PreparedMessage, prepare };

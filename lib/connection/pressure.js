@@ -1,0 +1,60 @@
+'use strict';
+
+const { EMPTY_BUFFER, OUT_FLAG_WANT_SENT, OUT_WRITE, STREAM } = require('../constants');
+const outbox = require('../reactor/outbox');
+const { addCallback } = require('./outgoing');
+const reactor = require('../reactor/reactor');
+
+/** Unsent bytes of a connection from which on `send()` returns false; 'drain' follows at half of it. The reactor's too. */
+const HIGH_WATER_MARK = 1024 * 1024;
+const LOW_WATER_MARK = HIGH_WATER_MARK / 2;
+
+/** A record of nothing that asks to be told when it has left. */
+const MARKER = OUT_WRITE | (OUT_FLAG_WANT_SENT << 8);
+
+/**
+ * Whether a WebSocket has room for more. If not, 'drain' follows when it has.
+ *
+ * @param {any} ws
+ * @returns {boolean}
+ */
+function hasRoom(ws) {
+  const extra = ws._ensureExtra();
+  if ((ws._bits & STREAM) !== 0) return !extra.stream.socket.writableNeedDrain;
+  if (ws._accepted + extra.lateBytes < extra.roomUntil) return true;
+  extra.roomUntil = Math.max(reactor.bytesTaken(ws), 0) + HIGH_WATER_MARK;
+  if (ws.bufferedAmount < HIGH_WATER_MARK) return true;
+  extra.isDrainDue = true;
+  if (!extra.isMarked) mark(ws, extra);
+  return false;
+}
+
+/**
+ * The reactor speaks up only if it found that much waiting: it may have been quicker.
+ *
+ * @param {any} ws
+ * @param {any} extra
+ */
+function mark(ws, extra) {
+  extra.isMarked = true;
+  outbox.pushBytes(ws._slot, ws._generation, MARKER, EMPTY_BUFFER);
+  addCallback(ws, (/** @type {Error | undefined} */ error) => {
+    extra.isMarked = false;
+    if (error !== undefined || !extra.isDrainDue) return;
+    if (ws.bufferedAmount <= LOW_WATER_MARK) drained(ws);
+    else mark(ws, extra);
+  });
+}
+
+/**
+ * What waits has fallen to half of the mark; the reactor and the marker may both say so.
+ *
+ * @param {any} ws
+ */
+function drained(ws) {
+  if (!ws._extra?.isDrainDue) return;
+  ws._extra.isDrainDue = false;
+  ws.emit('drain');
+}
+
+module.exports = { HIGH_WATER_MARK, drained, hasRoom };

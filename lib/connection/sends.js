@@ -1,0 +1,223 @@
+'use strict';
+
+const {
+  CONNECTING,
+  FastBuffer,
+  OPEN,
+  OUT_CLOSE,
+  OUT_FLAG_WANT_SENT,
+  OUT_WRITE,
+  READY_STATES,
+  STREAM,
+} = require('../constants');
+const { streamDestroyed } = require('../errors');
+const { CLIENT, CLOSE_SENT, GONE, PEER_DONE, SENDS_WAIT, TERMINATED, endSoon } = require('./inbound');
+const outbox = require('../reactor/outbox');
+const outgoing = require('./outgoing');
+const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
+const { PreparedMessage } = require('./prepared');
+const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting-sends');
+
+const { MASK_FLIPPED, WANT_SENT, post } = outgoing;
+
+/**
+ * `ping()` and `pong()`.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ * @param {any} data
+ * @param {any} mask
+ * @param {any} callback
+ */
+function sendControl(ws, tag, data, mask, callback) {
+  if (typeof data === 'function') {
+    callback = data;
+    data = mask = undefined;
+  } else if (typeof mask === 'function') {
+    callback = mask;
+    mask = undefined;
+  }
+  if (typeof data === 'number') data = data.toString();
+  if (ws.readyState !== OPEN) {
+    sendClosed(ws, data, callback);
+    return;
+  }
+  if (mask !== undefined) tag |= masking(ws, mask);
+  if ((ws._bits & SENDS_WAIT) !== 0 || outgoing.isBlob(data)) sendInTurn(ws, tag, data, callback, true);
+  else post(ws, tag, outgoing.controlPayload(data), callback);
+  // Nobody is told, but 'drain' follows.
+  if (ws._accepted >= HIGH_WATER_MARK) hasRoom(ws);
+}
+
+/**
+ * The `mask` of a send, which only means something over a stream.
+ *
+ * @param {any} ws
+ * @param {any} mask
+ * @returns {number} For the tag
+ */
+function masking(ws, mask) {
+  const isRule = !!mask === ((ws._bits & CLIENT) !== 0);
+  return isRule || (ws._bits & STREAM) === 0 ? 0 : MASK_FLIPPED;
+}
+
+/**
+ * What is not just posted: a send of or behind a Blob, or of data that has to be converted.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ * @param {any} data
+ * @param {any} callback
+ * @param {boolean} [isControl]
+ */
+function sendInTurn(ws, tag, data, callback, isControl) {
+  if (!isControl && data instanceof PreparedMessage) {
+    sendPrepared(ws, data, callback);
+    return;
+  }
+  const blob = outgoing.isBlob(data);
+  if (blob && isControl && data.size > 125) outgoing.controlPayload(Buffer.alloc(126));
+  let bytes = blob ? null : isControl ? outgoing.controlPayload(data) : outgoing.toBytes(data);
+  const send = (/** @type {Error | undefined} */ error) => {
+    if (error !== undefined) {
+      if (typeof callback === 'function') callback(error);
+    } else if (bytes === null) {
+      sendBlob(ws, tag, data, callback);
+    } else {
+      post(ws, tag, bytes, callback);
+    }
+  };
+  if ((ws._bits & SENDS_WAIT) === 0) {
+    send(undefined);
+    return;
+  }
+  const size = bytes === null ? data.size : bytes.length;
+  // The caller may use its memory again.
+  if (bytes !== null && bytes.buffer === (data?.buffer ?? data)) bytes = outgoing.copyOf(bytes);
+  sendLater(ws, size, send);
+}
+
+/**
+ * @param {any} ws
+ * @param {any} message A PreparedMessage
+ * @param {any} callback
+ */
+function sendPrepared(ws, message, callback) {
+  if ((ws._bits & SENDS_WAIT) === 0) {
+    PreparedMessage.post(message, ws, callback);
+    return;
+  }
+  sendLater(ws, message.length, (error) => {
+    if (error === undefined) PreparedMessage.post(message, ws, callback);
+    else if (typeof callback === 'function') callback(error);
+  });
+}
+
+/**
+ * A send before the connection is open, or after it left OPEN.
+ *
+ * @param {any} ws
+ * @param {any} data
+ * @param {any} callback
+ */
+function sendClosed(ws, data, callback) {
+  const state = ws.readyState;
+  const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
+  if (state === CONNECTING) throw new Error(message);
+  const length = data instanceof PreparedMessage ? data.length : outgoing.byteLength(data);
+  if (length !== 0) ws._ensureExtra().lateBytes += length;
+  if (callback) process.nextTick(callback, new Error(message));
+}
+
+/**
+ * Sends a close frame whose arguments were checked.
+ *
+ * @param {any} ws
+ * @param {number | undefined} code
+ * @param {Uint8Array} reason
+ */
+function postClose(ws, code, reason) {
+  if ((ws._bits & SENDS_WAIT) === 0) closeNow(ws, code, reason);
+  else sendLater(ws, 0, (error) => error === undefined && closeNow(ws, code, reason));
+}
+
+/**
+ * @param {any} ws
+ * @param {number | undefined} code
+ * @param {Uint8Array} reason
+ */
+function closeNow(ws, code, reason) {
+  if ((ws._bits & STREAM) !== 0) {
+    ws._extra.stream.close(code, reason);
+    return;
+  }
+  ws._bits |= CLOSE_SENT;
+  const isLast = (ws._bits & PEER_DONE) !== 0;
+  const tag = OUT_CLOSE | (isLast ? WANT_SENT : 0) | ((code === undefined ? 0 : code) << 16);
+  // Not counted, neither here nor there: ws has handed it to the kernel by now.
+  outbox.pushBytes(ws._slot, ws._generation, tag, reason);
+  if (isLast) outgoing.addCallback(ws, (/** @type {any} */ error) => error === null && endSoon(ws));
+}
+
+/**
+ * Reads a Blob and sends it; whatever is sent meanwhile waits for it.
+ *
+ * @param {any} ws
+ * @param {number} tag
+ * @param {Blob} blob
+ * @param {any} callback
+ */
+function sendBlob(ws, tag, blob, callback) {
+  const { size } = blob;
+  expect(ws, size);
+  blob.arrayBuffer().then(
+    (bytes) => {
+      if ((ws._bits & (GONE | TERMINATED)) !== 0 || ws._extra.stream?.socket.destroyed) {
+        const error = new Error('The socket was closed while the blob was being read');
+        process.nextTick(abandon, ws, size, callback, error);
+        return;
+      }
+      arrived(ws, size);
+      attempt(ws, size, callback, () => post(ws, tag, new FastBuffer(bytes), callback));
+      sendWaiting(ws);
+    },
+    (error) => process.nextTick(giveUp, ws, size, callback, error),
+  );
+}
+
+/**
+ * Writes what `Sender.frame` made.
+ *
+ * @param {any} ws
+ * @param {Array<string | Uint8Array>} list
+ * @param {any} [callback] Called when all of it was handed on
+ */
+function sendFrame(ws, list, callback) {
+  if ((ws._bits & STREAM) !== 0) {
+    ws._extra.stream.cork.writeAll(list, callback);
+    return;
+  }
+  if ((ws._bits & GONE) !== 0) {
+    if (callback) process.nextTick(callback, streamDestroyed());
+    return;
+  }
+  const last = list.length - 1;
+  for (const [index, part] of list.entries()) {
+    const wantsSent = index === last && typeof callback === 'function';
+    const tag = wantsSent ? OUT_WRITE | (OUT_FLAG_WANT_SENT << 8) : OUT_WRITE;
+    ws._accepted +=
+      typeof part === 'string'
+        ? outbox.pushText(ws._slot, ws._generation, tag, part)
+        : outbox.pushBytes(ws._slot, ws._generation, tag, part);
+    if (wantsSent) outgoing.addCallback(ws, callback);
+  }
+}
+
+module.exports = {
+  masking,
+  postClose,
+  sendClosed,
+  sendControl,
+  sendFrame,
+  sendInTurn,
+};

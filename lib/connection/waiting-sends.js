@@ -1,0 +1,138 @@
+'use strict';
+
+// Sends behind one whose bytes are not there yet: a Blob that is being read, a message that is being compressed. They wait in
+// `extra.waiting`, and only while SENDS_WAIT is set; it is set until `arrived` or `abandon` is called, so none is forgotten.
+
+const { CLOSING, GONE, OPEN, OUT_END } = require('../constants');
+const { streamDestroyed } = require('../errors');
+const { ERROR_EMITTED, SENDS_WAIT } = require('./inbound');
+const { callAll, command } = require('./outgoing');
+
+/** The queue of a connection that sends nothing any more: nothing can be put into it. */
+const ABANDONED = /** @type {any} */ (Object.freeze([]));
+
+/**
+ * From now on sends wait for some bytes.
+ *
+ * @param {any} ws
+ * @param {number} size How many bytes; `bufferedAmount` counts them
+ */
+function expect(ws, size) {
+  ws._ensureExtra().lateBytes += size;
+  ws._bits |= SENDS_WAIT;
+}
+
+/**
+ * The bytes are there. The caller posts them, and calls `sendWaiting` then.
+ *
+ * @param {any} ws
+ * @param {number} size As for `expect`
+ */
+function arrived(ws, size) {
+  ws._extra.lateBytes -= size;
+  ws._bits &= ~SENDS_WAIT;
+}
+
+/**
+ * @param {any} ws
+ * @param {number} size Bytes, which `bufferedAmount` counts until `send` is called
+ * @param {(error?: Error) => void} send Sends now; gets an error instead when it never will be
+ */
+function sendLater(ws, size, send) {
+  const extra = ws._ensureExtra();
+  if (extra.waiting === ABANDONED) {
+    process.nextTick(send, streamDestroyed());
+    return;
+  }
+  extra.lateBytes += size;
+  if (extra.waiting === null) extra.waiting = [];
+  extra.waiting.push({ send, size });
+}
+
+/**
+ * Makes the sends that have waited, up to one that others have to wait for.
+ *
+ * @param {any} ws
+ */
+function sendWaiting(ws) {
+  const extra = ws._extra;
+  const { waiting } = extra;
+  if (waiting === null || waiting === ABANDONED) return;
+  let next = 0;
+  while (next < waiting.length && (ws._bits & SENDS_WAIT) === 0) {
+    const { send, size } = waiting[next++];
+    extra.lateBytes -= size;
+    attempt(ws, 0, send, send);
+  }
+  waiting.splice(0, next);
+}
+
+/**
+ * Makes a send whose caller does not hear what it throws: that ends the connection, as a Blob does that cannot be read.
+ *
+ * @param {any} ws
+ * @param {number} size Bytes of it that `bufferedAmount` has counted until now
+ * @param {any} callback Gets what is thrown
+ * @param {() => void} send
+ */
+function attempt(ws, size, callback, send) {
+  try {
+    send();
+  } catch (error) {
+    expect(ws, size);
+    process.nextTick(giveUp, ws, size, callback, error);
+  }
+}
+
+/**
+ * The bytes never will be there. What is sent after that is refused too: the peer would miss what was before it.
+ *
+ * @param {any} ws
+ * @param {number} size As for `expect`
+ * @param {any} callback Of their send
+ * @param {Error} error For it, and for those that have waited
+ */
+function abandon(ws, size, callback, error) {
+  const extra = ws._extra;
+  const waiting = extra.waiting ?? [];
+  extra.waiting = ABANDONED;
+  extra.lateBytes -= size;
+  const sends = [];
+  if (typeof callback === 'function') sends.push(callback);
+  for (const one of waiting) {
+    extra.lateBytes -= one.size;
+    sends.push(one.send);
+  }
+  callAll(sends, 0, error);
+}
+
+/**
+ * A send has failed of which the peer is still there: the connection cannot go on in order.
+ *
+ * @param {any} ws
+ * @param {number} size
+ * @param {any} callback
+ * @param {Error} error
+ */
+function giveUp(ws, size, callback, error) {
+  try {
+    abandon(ws, size, callback, error);
+  } finally {
+    end(ws, error);
+  }
+}
+
+/** @param {any} ws @param {Error} error */
+function end(ws, error) {
+  if ((ws._bits & GONE) !== 0) return;
+  if (ws._readyState === OPEN) {
+    ws._readyState = CLOSING;
+    ws._extra.stream?.startCloseTimer();
+  }
+  command(ws, OUT_END);
+  if ((ws._bits & ERROR_EMITTED) !== 0) return;
+  ws._bits |= ERROR_EMITTED;
+  ws.emit('error', error);
+}
+
+module.exports = { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting };

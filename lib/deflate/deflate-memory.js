@@ -1,0 +1,48 @@
+'use strict';
+
+const { inspect } = require('node:util');
+
+const { addon } = require('../reactor/addon');
+
+const COMPRESSORS = ['dedicated', 'shared'];
+
+/**
+ * The `perMessageDeflate` of a server or a client in the terms of ws: what `compressor` stands for is negotiated. Sets the budget of the
+ * process, if there is one.
+ *
+ * @param {any} options
+ * @returns {any}
+ * @throws {RangeError | TypeError} For a wrong `compressor` or `budget`
+ */
+function applyMemoryOptions(options) {
+  if (!options) return options;
+  const { budget, compressor = 'dedicated' } = options;
+  if (!COMPRESSORS.includes(compressor)) {
+    throw new TypeError(
+      `options.perMessageDeflate.compressor must be 'dedicated' or 'shared'. Received ${inspect(compressor)}`,
+    );
+  }
+  if (budget !== undefined && budget !== null) setBudget(budget);
+  if (compressor === 'dedicated') return options;
+  if (options.serverNoContextTakeover === false || options.clientNoContextTakeover === false) {
+    throw new TypeError("options.perMessageDeflate: a context that is taken over needs compressor: 'dedicated'");
+  }
+  return { ...options, serverNoContextTakeover: true, clientNoContextTakeover: true };
+}
+
+/** @param {any} bytes */
+function setBudget(bytes) {
+  const name = 'options.perMessageDeflate.budget';
+  if (typeof bytes !== 'number') throw new TypeError(`${name} must be a number. Received ${inspect(bytes)}`);
+  if (!Number.isSafeInteger(bytes) || bytes < 0) {
+    throw new RangeError(`${name} must be a number of bytes, 0 or more. Received ${inspect(bytes)}`);
+  }
+  addon().setDeflateBudget(bytes);
+}
+
+/** @returns {boolean} Whether clients are to be asked not to refer to earlier messages */
+function isBudgetFull() {
+  return addon().deflateBudgetIsFull();
+}
+
+module.exports = { applyMemoryOptions, isBudgetFull };

@@ -1,0 +1,83 @@
+'use strict';
+
+const { isBudgetFull } = require('./deflate-memory');
+const extension = require('../handshake/extension');
+const { PerMessageDeflate } = require('../compat/permessage-deflate');
+
+/** The one extension there is. */
+const DEFLATE = PerMessageDeflate.extensionName;
+
+/**
+ * What a client offers.
+ *
+ * @param {any} options Its options
+ * @returns {any} null without the option `perMessageDeflate`
+ */
+function offerOf(options) {
+  const { maxPayload, perMessageDeflate } = options;
+  return perMessageDeflate ? new PerMessageDeflate({ ...perMessageDeflate, isServer: false, maxPayload }) : null;
+}
+
+/**
+ * What a server accepts of the offers in a `Sec-WebSocket-Extensions` header.
+ *
+ * @param {string | undefined} header
+ * @param {any} options Those of the server
+ * @returns {Record<string, any>} The accepted extensions by name
+ * @throws {Error} When the header is none, or nothing that it offers of permessage-deflate is acceptable
+ */
+function acceptOffers(header, options) {
+  const { maxPayload, perMessageDeflate } = options;
+  if (!perMessageDeflate || header === undefined) return {};
+  const offers = extension.parse(header)[DEFLATE];
+  if (offers === undefined) return {};
+  const clientNoContextTakeover = perMessageDeflate.clientNoContextTakeover || isBudgetFull();
+  const accepted = new PerMessageDeflate({
+    ...perMessageDeflate,
+    clientNoContextTakeover,
+    isServer: true,
+    maxPayload,
+  });
+  accepted.accept(offers);
+  return { [DEFLATE]: accepted };
+}
+
+/**
+ * What a client makes of the `Sec-WebSocket-Extensions` header of the answer.
+ *
+ * @param {string | undefined} header
+ * @param {any} offered What `offerOf` returned
+ * @returns {{ error?: string, extensions: Record<string, any> }} Why the connection must fail, or the extensions by name
+ */
+function acceptAnswer(header, offered) {
+  const extensions = {};
+  if (header === undefined) return { extensions };
+  if (offered === null) {
+    const error = 'Server sent a Sec-WebSocket-Extensions header but no extension was requested';
+    return { error, extensions };
+  }
+  try {
+    const answered = extension.parse(header);
+    const names = Object.keys(answered);
+    if (names.length !== 1 || names[0] !== DEFLATE) {
+      return { error: 'Server indicated an extension that was not requested', extensions };
+    }
+    offered.accept(answered[DEFLATE]);
+  } catch {
+    return { error: 'Invalid Sec-WebSocket-Extensions header', extensions };
+  }
+  return { extensions: { [DEFLATE]: offered } };
+}
+
+/**
+ * The value of the header for extensions: of a client's offer, or of a server's answer.
+ *
+ * @param {any} extensions The extensions by name
+ * @returns {string} '' without any
+ */
+function headerOf(extensions) {
+  const deflate = extensions[DEFLATE];
+  return deflate ? extension.format({ [DEFLATE]: [deflate.params ?? deflate.offer()] }) : '';
+}
+
+module.exports = { DEFLATE, acceptAnswer, acceptOffers, headerOf, offerOf };

@@ -1,0 +1,88 @@
+'use strict';
+
+const { EMPTY_BUFFER, FastBuffer } = require('../constants');
+
+/** Shorter parts are copied: a view takes more memory than they do. */
+const LEAST_KEPT = 4 * 1024;
+
+/** Bytes of copies in one piece of memory, if they come one by one. */
+const MOST_COPIED = 64 * 1024;
+
+/**
+ * The parts of a message that is not all in one chunk: views of the chunks, until they are put together. What is held
+ * follows what came: at most twice as much, and `LEAST_KEPT`.
+ */
+class Parts {
+  constructor() {
+    /** @type {Buffer[]} */
+    this.list = [];
+    this.length = 0;
+    /** The chunk of the first part, if it may be written to. */
+    this.first = /** @type {Buffer} */ (EMPTY_BUFFER);
+    /** Where short parts are collected, behind those of the list, and how much of it is used. */
+    this.room = EMPTY_BUFFER;
+    this.used = 0;
+  }
+
+  /**
+   * @param {Buffer} chunk
+   * @param {number} offset
+   * @param {number} length
+   * @param {boolean} isFree Whether the chunk may be written to: nobody has got anything else of it
+   */
+  add(chunk, offset, length, isFree) {
+    const part = new FastBuffer(chunk.buffer, chunk.byteOffset + offset, length);
+    if (isFree && this.length === 0) this.first = chunk;
+    this.length += length;
+    // A view keeps all of its ArrayBuffer.
+    if (length >= LEAST_KEPT && length >= chunk.buffer.byteLength / 2) {
+      this.close();
+      this.list.push(part);
+      return;
+    }
+    if (this.used + length > this.room.length) this.grow(length);
+    this.room.set(part, this.used);
+    this.used += length;
+  }
+
+  /**
+   * The message.
+   *
+   * @param {Buffer} chunk
+   * @param {number} offset
+   * @param {number} length Of its last part, which may be empty
+   * @returns {Buffer}
+   */
+  end(chunk, offset, length) {
+    this.close();
+    const total = this.length + length;
+    // TLS cuts a message of 16 KiB a few bytes before its end, as many as there are before its beginning. What is in the cache
+    // is moved there for half of what new memory costs.
+    const isRoom = total <= this.first.length;
+    const message = /** @type {any} */ (isRoom ? this.first.subarray(0, total) : Buffer.allocUnsafe(total));
+    let at = 0;
+    for (const part of this.list) {
+      message.set(part, at);
+      at += part.length;
+    }
+    message.set(new FastBuffer(chunk.buffer, chunk.byteOffset + offset, length), at);
+    return message;
+  }
+
+  /** Nothing more is collected in this room. */
+  close() {
+    if (this.used !== 0) this.list.push(this.room.subarray(0, this.used));
+    this.room = EMPTY_BUFFER;
+    this.used = 0;
+  }
+
+  /** @param {number} more */
+  grow(more) {
+    if (this.used + more > MOST_COPIED) this.close();
+    const room = Buffer.allocUnsafeSlow(Math.max(this.used + more, Math.min(2 * this.room.length, MOST_COPIED)));
+    room.set(this.room.subarray(0, this.used));
+    this.room = room;
+  }
+}
+
+module.exports = { Parts };

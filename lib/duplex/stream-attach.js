@@ -1,0 +1,98 @@
+'use strict';
+
+const { CLOSING, OPEN, STREAM } = require('../constants');
+const { GONE, ONE_BY_ONE } = require('../connection/inbound');
+const { StreamConnection } = require('./stream-connection');
+const { pullAll } = require('./stream-cork');
+const { finishSome } = require('./stream-deflate');
+
+const kConnection = Symbol('connection');
+
+/** How many connections over streams there are. */
+let attached = 0;
+
+/** @this {any} @param {Buffer} chunk */
+function onData(chunk) {
+  this[kConnection].input(chunk);
+}
+
+/** @this {any} */
+function onDrain() {
+  this[kConnection].ws.emit('drain');
+}
+
+/** @this {any} */
+function onEnd() {
+  this[kConnection].ws._readyState = CLOSING;
+  this.end();
+}
+
+/** @this {any} */
+function onError() {
+  this.removeListener('error', onError);
+  this.on('error', () => {});
+  const connection = this[kConnection];
+  if (connection === undefined) return;
+  connection.ws._readyState = CLOSING;
+  this.destroy();
+}
+
+/** @this {any} */
+function onClose() {
+  const connection = this[kConnection];
+  const { ws } = connection;
+  this.removeListener('close', onClose);
+  this.removeListener('data', onData);
+  this.removeListener('drain', onDrain);
+  this.removeListener('end', onEnd);
+  this[kConnection] = undefined;
+  if (--attached === 0) process.removeListener('exit', writeAll);
+  clearTimeout(connection.closeTimer);
+  connection.silence?.stop();
+  ws._readyState = CLOSING;
+  ws._bits |= GONE;
+  try {
+    connection.job?.abandon();
+  } finally {
+    connection.onClosed();
+  }
+}
+
+/** Nothing runs after 'exit'. */
+function writeAll() {
+  finishSome();
+  pullAll();
+}
+
+/**
+ * Makes a stream the connection of a WebSocket, which is open then.
+ *
+ * @param {any} ws
+ * @param {any} socket Duplex
+ * @param {Buffer} head What was read of it after the handshake
+ * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
+ */
+function attachStream(ws, socket, head, options) {
+  if (attached++ === 0) process.on('exit', writeAll);
+  const connection = new StreamConnection(ws, socket, options);
+  const { allowSynchronousEvents = true } = options;
+  ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | STREAM;
+  ws._ensureExtra().stream = connection;
+  socket[kConnection] = connection;
+  connection.reader = onData;
+
+  // A mere Duplex has neither.
+  if (socket.setTimeout) socket.setTimeout(0);
+  if (socket.setNoDelay) socket.setNoDelay();
+  if (head.length > 0) socket.unshift(head);
+  socket.on('close', onClose);
+  socket.on('data', onData);
+  socket.on('drain', onDrain);
+  socket.on('end', onEnd);
+  socket.on('error', onError);
+
+  ws._readyState = OPEN;
+  ws.emit('open');
+}
+
+module.exports = { attachStream };

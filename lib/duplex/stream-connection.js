@@ -1,0 +1,352 @@
+'use strict';
+
+const { inContext } = require('../async-context');
+const {
+  EMPTY_BUFFER,
+  IN_BINARY,
+  IN_CLOSED,
+  IN_TEXT,
+  OUT_CLOSE,
+  OUT_END,
+  OUT_FLAG_FIN,
+  OUT_PAUSE,
+  OUT_RESUME,
+  OUT_TERMINATE,
+} = require('../constants');
+const { negotiatedDeflate } = require('../deflate/deflate-options');
+const { NOT_PLAIN } = require('../reactor/dispatch');
+const inbound = require('../connection/inbound');
+const { maskKey } = require('./mask-key');
+const outgoing = require('../connection/outgoing');
+const { Cork } = require('./stream-cork');
+const { Releaser, isData, postCompressed } = require('./stream-deflate');
+const { StreamEngine } = require('./stream-engine');
+const { LEAST_SHARED, sharedCopy } = require('./stream-same');
+const { silenceOf } = require('./stream-silence');
+const { Stint, Turns } = require('./turns');
+const { lengthOf, unshared } = require('../views');
+
+const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, TERMINATED } = inbound;
+
+/** What is inflated in a turn of the event loop for all streams, and for one of them before the others have their share: bytes. */
+const inflating = new Turns({ bytes: 1024 * 1024, slice: 128 * 1024, alternates: false });
+
+/**
+ * A connection over a stream of Node: TLS, a pipe, any Duplex. It runs the engine on this thread and hands on the same
+ * records as the reactor does for its sockets.
+ */
+class StreamConnection {
+  /**
+   * @param {any} ws
+   * @param {any} socket Duplex
+   * @param {any} options Those of `setSocket`
+   */
+  constructor(ws, socket, options) {
+    this.ws = ws;
+    this.socket = socket;
+    /** The listener of its 'data'. @type {any} */
+    this.reader = null;
+    const deflate = ws.extensions === '' ? undefined : negotiatedDeflate(ws);
+    this.engine = new StreamEngine((ws._bits & CLIENT) === 0, options, deflate);
+    this.isDeflating = deflate !== undefined;
+    /** Among those that inflate, and those that compress. */
+    this.stint = new Stint();
+    this.outgoing = new Stint();
+    this.releaser = deflate && new Releaser(this.engine, deflate.settings.releaseAfter);
+    /** The message that is being compressed. @type {any} */
+    this.job = null;
+    /** Whether it is done, and those that waited for it have their turn. */
+    this.isCompressing = false;
+    this.generateMask = options.generateMask;
+    this.closeTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    /** Whether the peer broke the protocol. */
+    this.failed = false;
+    this.silence = silenceOf(this);
+    this.cork = new Cork(socket);
+    this.isParsing = false;
+    /** Chunks that wait: handlers of an earlier one run, or it inflates to much, and others are first. @type {Buffer[]} */
+    this.chunks = [];
+    /** Whether the first of them goes on in another turn. */
+    this.isLagging = false;
+    /** Whether the stream is not read because of that. */
+    this.isThrottled = false;
+    /** Whether the stream has closed, and whether it had ended before. */
+    this.isOver = false;
+    this.hasEnded = false;
+  }
+
+  /**
+   * Bytes from the peer.
+   *
+   * @param {Buffer} chunk It is unmasked in place
+   */
+  input(chunk) {
+    if (this.silence !== null) this.silence.heard();
+    this.chunks.push(/** @type {Buffer} */ (unshared(chunk)));
+    if (!this.isParsing && !this.isLagging) this.parse();
+  }
+
+  /** Parses what has come, as far as nobody comes first who inflates less. */
+  parse() {
+    if (!this.isDeflating || this.chunks.length === 0) {
+      this.parseAll();
+      return;
+    }
+    this.isLagging = true;
+    if (!inflating.enter(this)) this.throttle();
+  }
+
+  /**
+   * Its turn to inflate.
+   *
+   * @param {number} room Bytes
+   */
+  work(room) {
+    const { engine, stint } = this;
+    // Nobody is interested any more.
+    if (!this.isLagging) return;
+    // Memory: what comes one by one is not inflated before.
+    if ((this.ws._bits & HOLDING) !== 0) {
+      stint.isMore = true;
+      return;
+    }
+    this.isLagging = engine.hasTold = false;
+    engine.inflated = 0;
+    engine.room = room;
+    try {
+      this.parseAll();
+    } finally {
+      stint.done = engine.inflated;
+      stint.isMore = this.isLagging;
+      stint.isAnew = engine.hasTold;
+    }
+  }
+
+  parseAll() {
+    this.isParsing = true;
+    this.cork.hold();
+    try {
+      while (!this.isLagging && this.chunks.length !== 0) {
+        this.engine.parse(/** @type {Buffer} */ (this.chunks.shift()), this);
+      }
+    } finally {
+      this.isParsing = false;
+      try {
+        inContext(this.ws, release, this.cork);
+      } finally {
+        this.parsed();
+      }
+    }
+  }
+
+  /** The handlers of what was parsed have run; one of them may have thrown. */
+  parsed() {
+    this.releaser?.used();
+    const { _bits: bits, _extra: extra } = this.ws;
+    if ((bits & HOLDING) !== 0 && (bits & GONE) === 0 && !extra.throttled) {
+      extra.throttled = true;
+      this.socket.pause();
+    }
+    if (this.isLagging) return;
+    if (this.chunks.length !== 0) process.nextTick(parseRest, this);
+    else this.caughtUp();
+  }
+
+  /** @param {Buffer} chunk */
+  pause(chunk) {
+    this.chunks.unshift(chunk);
+    this.isLagging = true;
+    this.throttle();
+  }
+
+  /** The stream is not read until what has come of it is parsed. */
+  throttle() {
+    if (this.isThrottled || this.isOver) return;
+    this.isThrottled = true;
+    this.socket.pause();
+  }
+
+  /** All that was read has been parsed. */
+  caughtUp() {
+    if (this.isOver) {
+      this.engine.dispose();
+      this.releaser?.stop();
+      // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come first.
+      const isKnown = this.hasEnded || this.failed || (this.ws._bits & CLOSE_RECEIVED) !== 0;
+      if (isKnown) inbound.closed(this.ws, IN_CLOSED);
+      else process.nextTick(inbound.closed, this.ws, IN_CLOSED);
+    } else if (this.isThrottled) {
+      this.isThrottled = false;
+      this.command(OUT_RESUME);
+      this.ws._extra.receiver?.emit('drain');
+    }
+  }
+
+  /** The stream has closed: what was read before is still delivered, unless there is nothing more to say. */
+  onClosed() {
+    this.isOver = true;
+    const { ws } = this;
+    // A paused stream may have been destroyed with bytes that nobody read.
+    const { endEmitted, length } = this.socket._readableState;
+    this.hasEnded = endEmitted;
+    if (this.failed || (ws._bits & (CLOSE_RECEIVED | TERMINATED)) !== 0) {
+      this.chunks = [];
+      this.isLagging = false;
+    } else if (length !== 0 && !endEmitted) {
+      this.chunks.push(this.socket.read(length));
+    }
+    if (!this.isParsing && !this.isLagging) this.parse();
+  }
+
+  /** @param {number} tag @param {Buffer} data */
+  take(tag, data) {
+    const { ws } = this;
+    const kind = tag & 0xff;
+    if ((kind === IN_TEXT || kind === IN_BINARY) && (ws._bits & NOT_PLAIN) === 0) {
+      ws.emit('message', data, kind === IN_BINARY);
+      return;
+    }
+    inbound.arrived(ws, tag, data);
+  }
+
+  /** @param {number} tag @param {Buffer} data */
+  takeLater(tag, data) {
+    inbound.hold(this.ws, tag, data);
+  }
+
+  /** The engine failed: that ends this connection and nothing else. */
+  broke() {
+    this.failed = true;
+    this.socket.destroy();
+  }
+
+  /**
+   * What the reactor does for a record without payload.
+   *
+   * @param {number} kind
+   */
+  command(kind) {
+    if (kind === OUT_PAUSE) {
+      this.socket.pause();
+    } else if (kind === OUT_RESUME) {
+      if (!this.ws.isPaused && !this.ws._extra.throttled && !this.isThrottled) this.socket.resume();
+    } else if (kind === OUT_END) {
+      this.socket.end();
+    } else if (kind === OUT_TERMINATE) {
+      this.cork.pull();
+      this.socket.destroy();
+    }
+  }
+
+  /**
+   * Writes a frame.
+   *
+   * @param {number} tag kind | flags << 8, and whether it is masked against the rule
+   * @param {string | Uint8Array} data
+   * @param {any} [callback] Called when the stream has written it
+   */
+  post(tag, data, callback) {
+    if (typeof data !== 'string' && data.length !== lengthOf.call(data)) data = outgoing.toBytes(data);
+    if (this.isDeflating && isData(tag) && postCompressed(this, tag, data, callback)) return;
+    const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
+    const block = this.cork.borrow(length);
+    if (block === null && this.isShared(tag, data, length)) {
+      this.cork.writeAll([this.engine.header(tag, length), sharedCopy(data)], callback);
+      return;
+    }
+    this.cork.write(this.engine.frame(tag, data, length, this.key(tag), block), callback, block);
+  }
+
+  /**
+   * @param {number} tag
+   * @param {string | Uint8Array} data
+   * @param {number} length Bytes of it
+   * @returns {data is Uint8Array} Whether others may be sent the same memory: nobody gets to see it, and it is not masked
+   */
+  isShared(tag, data, length) {
+    return this.cork.lendsMemory && length >= LEAST_SHARED && typeof data !== 'string' && !this.isMasked(tag);
+  }
+
+  /**
+   * Writes the frame of a payload that the engine has compressed.
+   *
+   * @param {number} tag
+   * @param {number} length Bytes of it
+   * @param {any} callback
+   */
+  postPayload(tag, length, callback) {
+    const frame = this.engine.compressedFrame(tag, length, this.key(tag));
+    this.releaser?.used();
+    this.cork.write(frame, callback);
+  }
+
+  /**
+   * @param {number} tag Of a frame
+   * @returns {number | undefined} The masking key, if it is to be masked
+   */
+  key(tag) {
+    return this.isMasked(tag) ? maskKey(this.generateMask) : undefined;
+  }
+
+  /** @param {number} tag Of a frame */
+  isMasked(tag) {
+    return ((this.ws._bits & CLIENT) !== 0) !== ((tag & outgoing.MASK_FLIPPED) !== 0);
+  }
+
+  /**
+   * Sends a close frame.
+   *
+   * @param {number | undefined} code
+   * @param {Uint8Array} reason
+   */
+  close(code, reason) {
+    let body = EMPTY_BUFFER;
+    if (code !== undefined) {
+      body = Buffer.allocUnsafe(2 + reason.length);
+      body.writeUInt16BE(code, 0);
+      body.set(reason, 2);
+    }
+    this.post(OUT_CLOSE | (OUT_FLAG_FIN << 8), body, (/** @type {any} */ error) => {
+      // The listener of the stream's 'error' deals with it.
+      if (error) return;
+      this.ws._bits |= CLOSE_SENT;
+      this.endIfDone();
+    });
+  }
+
+  /** Ends the stream once the closing handshake is done. */
+  endIfDone() {
+    const { _bits: bits } = this.ws;
+    if ((bits & CLOSE_SENT) !== 0 && ((bits & CLOSE_RECEIVED) !== 0 || this.failed)) this.socket.end();
+  }
+
+  /** Destroys the stream when closing takes too long. */
+  startCloseTimer() {
+    this.closeTimer = setTimeout(() => this.socket.destroy(), this.ws._closeTimeout);
+  }
+
+  /** The peer has nothing more to say: what follows is read and dropped, so that its end is seen. */
+  stopReading() {
+    if ((this.ws._bits & GONE) !== 0) return;
+    this.socket.removeListener('data', this.reader);
+    process.nextTick(resume, this.socket);
+  }
+}
+
+/** @param {any} _ws @param {any} cork */
+function release(_ws, cork) {
+  cork.release();
+}
+
+/** @param {StreamConnection} connection */
+function parseRest(connection) {
+  const { chunks, isLagging, isParsing } = connection;
+  if (chunks.length !== 0 && !isParsing && !isLagging) connection.parse();
+}
+
+/** @param {any} socket */
+function resume(socket) {
+  socket.resume();
+}
+
+module.exports = { StreamConnection };

@@ -1,0 +1,194 @@
+'use strict';
+
+const { OUT_BINARY, OUT_TEXT } = require('../constants');
+const { copyOf } = require('../connection/outgoing');
+const { endTurn } = require('./stream-engine');
+const { Turns } = require('./turns');
+const { unshared } = require('../views');
+const { abandon, arrived, expect, sendWaiting } = require('../connection/waiting-sends');
+
+/** Bytes that are compressed in one turn of the event loop, and of one message before the others get theirs. */
+const TURN_BYTES = 256 * 1024;
+const SLICE_BYTES = 64 * 1024;
+
+const TAG_OF_FRAME = 0xffff;
+
+/** What was compressed in a turn will hardly be sent again. */
+const deflating = new Turns({ bytes: TURN_BYTES, slice: SLICE_BYTES, alternates: true, onTurn: endTurn });
+
+/** Messages that are being compressed, one of each connection. @type {Set<Job>} */
+const jobs = new Set();
+
+/**
+ * @param {number} tag
+ * @returns {boolean} Whether it is that of a data frame
+ */
+function isData(tag) {
+  const kind = tag & 0xff;
+  return kind === OUT_TEXT || kind === OUT_BINARY;
+}
+
+/**
+ * Compresses a data frame and writes it when the handlers of this tick are done; a long one in slices, in several turns
+ * of the event loop. What is sent behind it waits for it.
+ *
+ * @param {any} connection A StreamConnection with permessage-deflate
+ * @param {number} tag
+ * @param {string | Uint8Array} data
+ * @param {any} callback Called when the stream has written it
+ * @returns {boolean} False: it is not to be compressed
+ */
+function postCompressed(connection, tag, data, callback) {
+  const { engine } = connection;
+  const bytes = typeof data === 'string' ? Buffer.from(data) : unshared(data);
+  if (!engine.native.willCompress(tag & TAG_OF_FRAME, bytes.length)) return false;
+  if (connection.isCompressing && bytes.length <= Math.min(deflating.left, SLICE_BYTES)) {
+    deflating.spend(connection.outgoing, bytes.length + 1);
+    connection.postPayload(tag, compress(engine, tag, bytes, true), callback);
+  } else {
+    // A copy: the caller may use its memory again.
+    connection.job = new Job(connection, tag, bytes === data ? copyOf(bytes) : bytes, callback);
+  }
+  return true;
+}
+
+/**
+ * @param {any} engine
+ * @param {number} tag
+ * @param {Uint8Array} bytes
+ * @param {boolean} isLast Whether they end the frame
+ * @returns {number} Bytes of the compressed payload so far
+ */
+function compress(engine, tag, bytes, isLast) {
+  return engine.native.compress(tag & TAG_OF_FRAME, bytes, isLast);
+}
+
+/** A message that is being compressed. */
+class Job {
+  /**
+   * @param {any} connection
+   * @param {number} tag
+   * @param {Uint8Array} bytes
+   * @param {any} callback
+   */
+  constructor(connection, tag, bytes, callback) {
+    this.connection = connection;
+    this.tag = tag;
+    this.bytes = bytes;
+    this.callback = callback;
+    this.next = 0;
+    this.stint = connection.outgoing;
+    expect(connection.ws, bytes.length);
+    jobs.add(this);
+    process.nextTick(begin, this);
+  }
+
+  /**
+   * Its turn.
+   *
+   * @param {number} room Bytes
+   */
+  work(room) {
+    if (!jobs.has(this)) return;
+    if (this.connection.socket.destroyed) {
+      this.abandon();
+      return;
+    }
+    const { next, stint } = this;
+    try {
+      do this.advance();
+      while (jobs.has(this) && this.next - next < room);
+    } finally {
+      stint.done = this.next - next + 1;
+      stint.isMore = jobs.has(this);
+    }
+  }
+
+  /** The next slice; with the last one, the frame and what waits for it. */
+  advance() {
+    const { bytes, callback, connection, tag } = this;
+    const slice = bytes.subarray(this.next, this.next + SLICE_BYTES);
+    this.next += slice.length;
+    const isLast = this.next === bytes.length;
+    let length;
+    try {
+      length = compress(connection.engine, tag, slice, isLast);
+    } catch {
+      this.abandon();
+      connection.broke();
+      return;
+    }
+    if (!isLast) return;
+    const { ws } = connection;
+    this.end();
+    arrived(ws, bytes.length);
+    connection.isCompressing = true;
+    try {
+      connection.postPayload(tag, length, callback);
+      sendWaiting(ws);
+    } finally {
+      connection.isCompressing = false;
+    }
+  }
+
+  /** Nobody will read it: its sender is told, and those of what waits for it. */
+  abandon() {
+    this.end();
+    const error = new Error('The socket was closed while data was being compressed');
+    abandon(this.connection.ws, this.bytes.length, this.callback, error);
+  }
+
+  end() {
+    jobs.delete(this);
+    this.connection.job = null;
+  }
+}
+
+/** @param {Job} job */
+function begin(job) {
+  if (jobs.has(job)) deflating.enter(job);
+}
+
+/** Compresses and writes a turn's share of what waits for it: the process ends, and whoever ends it does not wait for more. */
+function finishSome() {
+  let left = TURN_BYTES;
+  for (const job of jobs) {
+    while (left > 0 && jobs.has(job)) {
+      const { next } = job;
+      job.advance();
+      left -= job.next - next + 1;
+    }
+  }
+}
+
+/** Frees the compression contexts of a connection that has not used them for so long. */
+class Releaser {
+  /**
+   * @param {any} engine
+   * @param {number} delay Milliseconds; 0 is never
+   */
+  constructor(engine, delay) {
+    this.engine = engine;
+    this.delay = delay;
+    this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+  }
+
+  /** A message has gone one way or the other. */
+  used() {
+    if (this.delay === 0) return;
+    if (this.timer === undefined) {
+      this.timer = setTimeout(() => this.engine.native.releaseContexts(), this.delay);
+      this.timer.unref();
+    } else {
+      this.timer.refresh();
+    }
+  }
+
+  /** The connection is gone. */
+  stop() {
+    clearTimeout(this.timer);
+    this.delay = 0;
+  }
+}
+
+module.exports = { Releaser, finishSome, isData, postCompressed };

@@ -1,0 +1,266 @@
+'use strict';
+
+const { addon } = require('../reactor/addon');
+const {
+  EMPTY_BUFFER,
+  FastBuffer,
+  IN_CLOSE,
+  IN_ERROR,
+  IN_FLAG_LAST_PART,
+  IN_FLAG_OWNED,
+  IN_PART,
+  RECORD_WORDS,
+  STREAM_HEADER,
+  STREAM_RECORDS,
+  STREAM_ROOM,
+  STREAM_WORDS,
+} = require('../constants');
+const { setProtocolErrors } = require('../errors');
+const { limit } = require('../limits');
+const { Parts } = require('./parts');
+
+/** Bytes that a frame may need before its payload. */
+const HEADROOM = 14;
+
+/** Of a tag: what the engine knows of. */
+const TAG_OF_FRAME = 0xffff;
+
+/** What the engines write to, and it must be kept: the records of a call, and the header of a frame. */
+const words = new Uint32Array(STREAM_WORDS);
+const headerBytes = new Uint8Array(words.buffer, 4 * STREAM_HEADER);
+
+/** @type {any} */
+let native = null;
+/** What the engines share. @type {any} */
+let streams = null;
+/** Functions of it: (number, chunk) => count, (number, tag, length) => bytes, and for frames that are masked. */
+let input = /** @type {any} */ (null);
+let header = /** @type {any} */ (null);
+let frameInPlace = /** @type {any} */ (null);
+
+/** What is being taken. A call for another stream meanwhile, made by a handler, moves its records. */
+let active = /** @type {Progress | null} */ (null);
+
+/**
+ * @typedef {object} Sink Where records go, in order
+ * @property {(tag: number, data: Buffer) => void} take
+ * @property {(tag: number, data: Buffer) => void} takeLater Gets those that are left when `take` has thrown
+ * @property {(error: Error) => void} broke The engine itself failed; the connection must end
+ * @property {(chunk: Buffer) => void} pause Others first: the chunk is to be parsed on, in another turn
+ */
+
+/**
+ * @typedef {object} Progress
+ * @property {Uint32Array} records
+ * @property {number} count How many of them there are
+ * @property {number} next The first that is not taken
+ * @property {boolean} isAtEnd Whether the engine wants no further call
+ * @property {boolean} isPaused Whether that is because others are first
+ */
+
+/** The protocol state of one connection that does not belong to the reactor. */
+class StreamEngine {
+  /**
+   * @param {boolean} isServer
+   * @param {any} options maxPayload, maxFragments, skipUTF8Validation
+   * @param {any} deflate What `negotiatedDeflate` returned
+   */
+  constructor(isServer, options, deflate) {
+    if (native === null) load();
+    const settings = {
+      deflate,
+      isServer,
+      maxPayload: limit(options.maxPayload),
+      maxFragments: limit(options.maxFragments),
+      skipUtf8Validation: !!options.skipUTF8Validation,
+    };
+    /** What it has for compression. */
+    this.native = new native.StreamEngine(settings, streams);
+    this.number = this.native.number;
+    /** Whether a chunk is its own to write to: it has been unmasked, and what was given out of it is known. */
+    this.ownsChunks = isServer && deflate === undefined;
+    /** Whether messages may be compressed. */
+    this.isDeflating = deflate !== undefined;
+    /** What may still be inflated, if they may be, before others are served. For the caller to set before it has a chunk parsed. */
+    this.room = 0;
+    /** What was inflated and told since the caller last said that it was nothing. */
+    this.inflated = 0;
+    this.hasTold = false;
+    /** Of the message that is coming in. @type {InstanceType<typeof Parts> | null} */
+    this.parts = null;
+  }
+
+  /**
+   * Parses a chunk.
+   *
+   * @param {Buffer} chunk It is unmasked in place, and payloads are views of it. One that `sink.pause` was given is parsed
+   *   from where that was
+   * @param {Sink} sink
+   */
+  parse(chunk, sink) {
+    const outer = active;
+    if (outer !== null && outer.records === words) outer.records = words.slice(0, RECORD_WORDS * outer.count);
+    const progress = { records: words, next: 0, count: 0, isAtEnd: false, isPaused: false };
+    active = progress;
+    let isDone = false;
+    try {
+      parseOn(this, chunk, sink, progress, false);
+      isDone = true;
+    } finally {
+      // An engine that has given all records of a chunk would read it as a new one.
+      const isMore = progress.next < progress.count || !progress.isAtEnd;
+      if (!isDone && isMore) parseOn(this, chunk, sink, progress, true);
+      else if (!isDone && progress.isPaused) sink.pause(chunk);
+      active = outer;
+    }
+  }
+
+  /**
+   * Makes a frame.
+   *
+   * @param {number} tag That of the outbound record
+   * @param {string | Uint8Array} data
+   * @param {number} length Bytes of it
+   * @param {number | undefined} key The masking key, if it is to be masked
+   * @param {Buffer | null} block Where to make it, if there is room
+   * @returns {Buffer}
+   */
+  frame(tag, data, length, key, block) {
+    const start = key === undefined ? header(this.number, tag & TAG_OF_FRAME, length) : HEADROOM;
+    const bytes = start + length;
+    const buffer = block === null ? Buffer.allocUnsafe(bytes) : new FastBuffer(block.buffer, 0, bytes);
+    if (typeof data === 'string') buffer.utf8Write(data, start);
+    else if (length !== 0) buffer.set(data, start);
+    if (key !== undefined) {
+      return buffer.subarray(frameInPlace(this.number, tag & TAG_OF_FRAME, buffer, start, length, key));
+    }
+    for (let index = 0; index < start; index++) buffer[index] = headerBytes[index];
+    return buffer;
+  }
+
+  /**
+   * @param {number} tag That of the outbound record
+   * @param {number} length Bytes of the payload
+   * @returns {Buffer} The header of a frame that is not masked
+   */
+  header(tag, length) {
+    return Buffer.from(headerBytes.subarray(0, header(this.number, tag & TAG_OF_FRAME, length)));
+  }
+
+  /**
+   * Makes a frame of what the engine has compressed.
+   *
+   * @param {number} tag
+   * @param {number} length Bytes of it
+   * @param {number | undefined} key
+   * @returns {Buffer}
+   */
+  compressedFrame(tag, length, key) {
+    const buffer = Buffer.allocUnsafe(HEADROOM + length);
+    return buffer.subarray(this.native.frameCompressed(tag & TAG_OF_FRAME, buffer, HEADROOM, key));
+  }
+
+  /** The connection is gone. */
+  dispose() {
+    this.parts = null;
+    this.native.dispose();
+  }
+}
+
+function load() {
+  native = addon();
+  setProtocolErrors(native.protocolErrors());
+  streams = new native.Streams(words);
+  input = streams.input();
+  header = streams.header();
+  frameInPlace = streams.frame();
+}
+
+/** What was compressed in this turn will hardly be sent again. */
+function endTurn() {
+  streams.endTurn();
+}
+
+/**
+ * @param {StreamEngine} engine
+ * @param {Buffer} chunk
+ * @param {Sink} sink
+ * @param {Progress} progress
+ * @param {boolean} isLate
+ */
+function parseOn(engine, chunk, sink, progress, isLate) {
+  while (progress.next < progress.count || !progress.isAtEnd) {
+    if (progress.next === progress.count) callEngine(engine, chunk, sink, progress);
+    while (progress.next < progress.count) {
+      const { records } = progress;
+      const word = RECORD_WORDS * progress.next++;
+      const tag = records[word + 1];
+      const offset = records[word + 2];
+      const length = records[word + 3];
+      if ((tag & 0xff) === IN_PART) {
+        if (engine.parts === null) engine.parts = new Parts();
+        // With nothing but its header before it, and no other record, it is all of the chunk.
+        const isAlone = progress.count === 1 && offset <= HEADROOM;
+        engine.parts.add(chunk, offset, length, isAlone && engine.ownsChunks);
+        continue;
+      }
+      const data = payload(engine, chunk, tag, offset, length);
+      if (isLate) sink.takeLater(tag, data);
+      else sink.take(tag, data);
+    }
+  }
+  if (progress.isPaused) sink.pause(chunk);
+}
+
+/**
+ * @param {StreamEngine} engine
+ * @param {Buffer} chunk
+ * @param {Sink} sink
+ * @param {Progress} progress
+ */
+function callEngine(engine, chunk, sink, progress) {
+  progress.records = words;
+  progress.next = progress.count = 0;
+  progress.isAtEnd = true;
+  try {
+    if (engine.isDeflating) words[STREAM_ROOM] = engine.room;
+    const count = input(engine.number, chunk);
+    if (engine.isDeflating) {
+      const used = words[STREAM_ROOM];
+      engine.inflated += used;
+      engine.room = Math.max(engine.room - used, 0);
+    }
+    progress.isPaused = count < 0;
+    progress.count = progress.isPaused ? -count - 1 : count;
+    progress.isAtEnd = count !== STREAM_RECORDS;
+    engine.hasTold ||= progress.count !== 0;
+  } catch (error) {
+    sink.broke(/** @type {Error} */ (error));
+  }
+}
+
+/**
+ * @param {StreamEngine} engine
+ * @param {Buffer} chunk
+ * @param {number} tag
+ * @param {number} offset
+ * @param {number} length
+ * @returns {Buffer}
+ */
+function payload(engine, chunk, tag, offset, length) {
+  const kind = tag & 0xff;
+  const { parts } = engine;
+  if (parts !== null) {
+    // Nothing follows an error or a close frame.
+    const isLast = (tag & (IN_FLAG_LAST_PART << 8)) !== 0;
+    if (isLast || kind === IN_CLOSE || kind === IN_ERROR) engine.parts = null;
+    if (isLast && kind !== IN_ERROR) return parts.end(chunk, offset, length);
+  }
+  if (length === 0) return EMPTY_BUFFER;
+  if ((tag & (IN_FLAG_OWNED << 8)) === 0) return new FastBuffer(chunk.buffer, chunk.byteOffset + offset, length);
+  const data = Buffer.allocUnsafeSlow(length);
+  engine.native.takeLarge(offset, data);
+  return data;
+}
+
+module.exports = { HEADROOM, StreamEngine, endTurn };

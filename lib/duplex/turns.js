@@ -1,0 +1,261 @@
+'use strict';
+
+// Not that of the world that this is loaded in: a test may have put another in its place.
+const { setImmediate } = require('node:timers');
+
+const { capture, root } = require('../async-context');
+const { checkpoint } = require('../reactor/dispatch');
+
+/** What a run costs beside its work, in bytes. */
+const LEAST_COST = 64;
+
+/**
+ * @typedef {object} Worker Something that has work that takes long
+ * @property {Stint} stint
+ * @property {(room: number) => void} work Does some of it: as many bytes as there is room for, and then the step in hand. It says
+ *   in its stint what came of it, also when it throws
+ */
+
+/** Where a worker stands among the others. */
+class Stint {
+  constructor() {
+    // What came of the last run: bytes worked on, whether there is more to do, and whether that is something new, behind
+    // what handlers were told.
+    this.done = 0;
+    this.isMore = false;
+    this.isAnew = false;
+    /** The point up to which it has had its share of the time that passes with the work. */
+    this.finish = 0;
+    /** Bytes worked on since it last began something. */
+    this.had = 0;
+    /** What it runs in, if it has waited. @type {any} */
+    this.context = null;
+  }
+}
+
+/**
+ * Work of which a turn of the event loop does so much, whoever wants it. The worker that has had least comes first (start-time fair
+ * queueing): somebody with little to do waits for none but his like. What takes more than a slice has a half of each turn to
+ * itself, and is done one after the other.
+ */
+class Turns {
+  /**
+   * @param {object} settings
+   * @param {number} settings.bytes Of one turn
+   * @param {number} settings.slice Of one worker, before it counts as long
+   * @param {boolean} settings.alternates Whether those that are long get on alternately. If not, each is done before the next goes on:
+   *   for work that takes memory until it is done
+   * @param {() => void} [settings.onTurn] Called when a turn has ended
+   */
+  constructor({ bytes, slice, alternates, onTurn = () => {} }) {
+    this.bytes = bytes;
+    this.slice = slice;
+    this.alternates = alternates;
+    this.onTurn = onTurn;
+    /** What this turn may still do, and what of it those that are not long may. */
+    this.left = bytes;
+    this.leftOfShort = bytes;
+    this.now = 0;
+    this.count = 0;
+    /** Those that wait, the first at the head. @type {Heap} */
+    this.short = new Heap();
+    /** Those that wait in the middle of something long. @type {Worker[]} */
+    this.long = [];
+    this.isComing = false;
+  }
+
+  /**
+   * A worker has something to do that it did not have: it is done at once, if there is room for it in this turn and nobody comes
+   * before it.
+   *
+   * @param {Worker} worker
+   * @returns {boolean} False: it waits
+   */
+  enter(worker) {
+    const { stint } = worker;
+    const start = Math.max(this.now, stint.finish);
+    if (this.left > 0 && !this.short.isBefore(start)) {
+      this.run(worker, start, this.slice);
+      return true;
+    }
+    stint.context ??= capture();
+    this.wait(worker, start);
+    return false;
+  }
+
+  /**
+   * Counts work that was done without asking.
+   *
+   * @param {Stint} stint
+   * @param {number} bytes
+   */
+  spend(stint, bytes) {
+    this.left -= bytes;
+    stint.finish = Math.max(this.now, stint.finish) + bytes;
+    this.comeBack();
+  }
+
+  /**
+   * @param {Worker} worker
+   * @param {number} start
+   * @param {number} most
+   */
+  run(worker, start, most) {
+    const { stint } = worker;
+    const { context } = stint;
+    const room = Math.min(this.left, most);
+    this.now = Math.max(this.now, start);
+    stint.done = 0;
+    stint.isMore = stint.isAnew = false;
+    try {
+      if (context === null) worker.work(room);
+      else context.runInAsyncScope(worker.work, worker, room);
+    } finally {
+      this.account(worker, start);
+    }
+  }
+
+  /**
+   * @param {Worker} worker
+   * @param {number} start
+   */
+  account(worker, start) {
+    const { stint } = worker;
+    stint.finish = Math.max(start, stint.finish) + stint.done + LEAST_COST;
+    stint.had = stint.isAnew ? 0 : stint.had + stint.done;
+    this.left -= stint.done;
+    if (stint.done !== 0 || stint.isMore) this.comeBack();
+    if (!stint.isMore) {
+      stint.had = 0;
+      stint.context = null;
+      return;
+    }
+    stint.context ??= capture();
+    // What a handler puts off comes before what is new.
+    if (stint.isAnew) root.runInAsyncScope(setImmediate, null, enterAgain, this, worker);
+    else if (stint.had < this.slice) this.wait(worker, stint.finish);
+    else if (this.alternates || stint.had === stint.done) this.long.push(worker);
+    else this.long.unshift(worker);
+  }
+
+  /**
+   * @param {Worker} worker
+   * @param {number} start
+   */
+  wait(worker, start) {
+    this.short.push({ order: this.count++, start, worker });
+    this.comeBack();
+  }
+
+  comeBack() {
+    if (this.isComing) return;
+    this.isComing = true;
+    // Not in the context of who happens to come first.
+    root.runInAsyncScope(setImmediate, null, beginTurn, this);
+  }
+
+  /** A turn of those that wait. */
+  serve() {
+    this.isComing = false;
+    this.left = this.bytes;
+    this.leftOfShort = this.bytes / 2;
+    this.onTurn();
+    // Those that one of them makes wait have their turn in the next.
+    let runs = this.short.list.length + this.long.length;
+    try {
+      while (this.left > 0 && runs-- > 0 && this.serveOne()) checkpoint();
+    } finally {
+      if (this.short.list.length + this.long.length !== 0) this.comeBack();
+    }
+  }
+
+  /** @returns {boolean} Whether there was one */
+  serveOne() {
+    const isLong = this.long.length !== 0 && (this.leftOfShort <= 0 || this.short.list.length === 0);
+    if (isLong) {
+      const worker = /** @type {Worker} */ (this.long.shift());
+      this.run(worker, Math.max(this.now, worker.stint.finish), this.alternates ? this.slice : Infinity);
+      return true;
+    }
+    const entry = this.short.pop();
+    if (entry === undefined) return false;
+    const before = this.left;
+    try {
+      this.run(entry.worker, entry.start, this.slice);
+    } finally {
+      this.leftOfShort -= before - this.left;
+    }
+    return true;
+  }
+}
+
+/** @param {Turns} turns @param {Worker} worker */
+function enterAgain(turns, worker) {
+  turns.enter(worker);
+}
+
+/** @param {Turns} turns */
+function beginTurn(turns) {
+  turns.serve();
+}
+
+/**
+ * @typedef {object} Entry
+ * @property {number} start
+ * @property {number} order Of those with the same start
+ * @property {Worker} worker
+ */
+
+/** Entries by start. */
+class Heap {
+  constructor() {
+    /** Each before those at twice its index and one or two more. @type {Entry[]} */
+    this.list = [];
+  }
+
+  /**
+   * @param {number} start
+   * @returns {boolean} Whether one of them comes before somebody new who starts then
+   */
+  isBefore(start) {
+    return this.list.length !== 0 && this.list[0].start <= start;
+  }
+
+  /** @param {Entry} entry */
+  push(entry) {
+    const { list } = this;
+    let at = list.push(entry) - 1;
+    while (at !== 0) {
+      const above = (at - 1) >> 1;
+      if (!comesFirst(entry, list[above])) break;
+      list[at] = list[above];
+      at = above;
+    }
+    list[at] = entry;
+  }
+
+  /** @returns {Entry | undefined} The first one, which is not in there any more */
+  pop() {
+    const { list } = this;
+    const first = list[0];
+    const last = list.pop();
+    if (last === undefined || list.length === 0) return first;
+    let at = 0;
+    for (;;) {
+      let below = 2 * at + 1;
+      if (below + 1 < list.length && comesFirst(list[below + 1], list[below])) below++;
+      if (below >= list.length || !comesFirst(list[below], last)) break;
+      list[at] = list[below];
+      at = below;
+    }
+    list[at] = last;
+    return first;
+  }
+}
+
+/** @param {Entry} one @param {Entry} other */
+function comesFirst(one, other) {
+  return one.start < other.start || (one.start === other.start && one.order < other.order);
+}
+
+module.exports = { Stint, Turns };

@@ -1,0 +1,260 @@
+'use strict';
+
+const { createHash } = require('node:crypto');
+const { STATUS_CODES } = require('node:http');
+
+const { GUID } = require('../constants');
+const { acceptOffers, headerOf } = require('../deflate/negotiation');
+const subprotocol = require('./subprotocol');
+
+/** 16 bytes in base64 (RFC 6455, 4.1). */
+const KEY = /^[+/0-9A-Za-z]{22}==$/;
+
+/** A CR, LF or NUL would let a header line smuggle in another one. */
+const FORBIDDEN = /[\r\n\0]/;
+
+/**
+ * The opening handshake where JavaScript decides it, in the order of ws: `handle()` is `handleUpgrade()` of a server, and
+ * `finish()` its `completeUpgrade()`. What is left to its subclasses is where the answer goes: the reactor, or a stream
+ * of Node.
+ */
+class Handshake {
+  /**
+   * @param {any} server The WebSocketServer
+   * @param {any} request
+   * @param {any} socket
+   * @param {Buffer} head What was read behind the request
+   * @param {(ws: any, request: any) => void} callback
+   */
+  constructor(server, request, socket, head, callback) {
+    this.server = server;
+    this.request = request;
+    this.socket = socket;
+    this.head = head;
+    this.callback = callback;
+    /** The accepted extensions by name. @type {any} */
+    this.accepted = {};
+  }
+
+  /** All checks and hooks. */
+  handle() {
+    const { headers, method } = this.request;
+    this.socket.on('error', destroyOnError);
+    if (method !== 'GET') return this.refuse(405, 'Invalid HTTP method');
+    const { upgrade } = headers;
+    if (upgrade === undefined || upgrade.toLowerCase() !== 'websocket') {
+      return this.refuse(400, 'Invalid Upgrade header');
+    }
+    const key = headers['sec-websocket-key'];
+    if (key === undefined || !KEY.test(key)) {
+      return this.refuse(400, 'Missing or invalid Sec-WebSocket-Key header');
+    }
+    if (!this.isVersion(headers['sec-websocket-version'])) {
+      return this.refuse(400, 'Missing or invalid Sec-WebSocket-Version header', {
+        'Sec-WebSocket-Version': '13, 8',
+      });
+    }
+    if (this.hasBody()) return this.refuse(400, 'Unexpected request body');
+    this.decide(key);
+  }
+
+  /**
+   * From the path on.
+   *
+   * @param {string} key
+   */
+  decide(key) {
+    const { request, server } = this;
+    if (!server.shouldHandle(request)) return this.respond(400);
+    const offered = request.headers['sec-websocket-protocol'];
+    let protocols = /** @type {Set<string>} */ (new Set());
+    try {
+      if (offered !== undefined) protocols = subprotocol.parse(offered);
+    } catch {
+      return this.refuse(400, 'Invalid Sec-WebSocket-Protocol header');
+    }
+    try {
+      this.accepted = acceptOffers(request.headers['sec-websocket-extensions'], server.options);
+    } catch {
+      return this.refuse(400, 'Invalid or unacceptable Sec-WebSocket-Extensions header');
+    }
+    this.verify(protocols, key);
+  }
+
+  /**
+   * @param {Set<string>} protocols
+   * @param {string} key
+   */
+  verify(protocols, key) {
+    const { request, server } = this;
+    const { verifyClient } = server.options;
+    if (!verifyClient) return this.complete(protocols, key);
+    const version = Number(request.headers['sec-websocket-version']);
+    const { socket } = request;
+    const info = {
+      origin: request.headers[version === 8 ? 'sec-websocket-origin' : 'origin'],
+      secure: !!(socket.authorized || socket.encrypted),
+      req: request,
+    };
+    if (verifyClient.length !== 2) {
+      if (server.options.verifyClient(info)) this.complete(protocols, key);
+      else this.respond(401);
+      return;
+    }
+    /** @type {(verified: any, code?: any, message?: any, headers?: any) => void} */
+    const decide = (verified, code, message, headers) => {
+      if (verified) this.complete(protocols, key);
+      else this.respond(code || 401, message, headers);
+    };
+    server.options.verifyClient(info, decide);
+  }
+
+  /**
+   * @param {Set<string>} protocols
+   * @param {string} key
+   */
+  complete(protocols, key) {
+    const { accepted, callback, head, request, server, socket } = this;
+    server.completeUpgrade(accepted, key, protocols, request, socket, head, callback);
+  }
+
+  /**
+   * Answers with 101, unless something has come in between.
+   *
+   * @param {any} extensions The accepted ones by name
+   * @param {string} key
+   * @param {Set<string>} protocols
+   */
+  finish(extensions, key, protocols) {
+    const { request, server, socket } = this;
+    if (!socket.readable || !socket.writable) return socket.destroy();
+    if (this.isAnswered()) {
+      throw new Error(
+        'server.handleUpgrade() was called more than once with the same socket, ' +
+          'possibly due to a misconfiguration',
+      );
+    }
+    if (!server.isRunning()) return this.respond(503);
+    const digest = createHash('sha1').update(key + GUID).digest('base64');
+    const lines = [
+      'HTTP/1.1 101 Switching Protocols',
+      'Upgrade: websocket',
+      'Connection: Upgrade',
+      `Sec-WebSocket-Accept: ${digest}`,
+    ];
+    const { WebSocket } = server.options;
+    const ws = new WebSocket(null, undefined, server.options);
+    let protocol = '';
+    if (protocols.size !== 0) {
+      const { handleProtocols } = server.options;
+      protocol = handleProtocols
+        ? server.options.handleProtocols(protocols, request)
+        : protocols.values().next().value;
+      if (protocol) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
+    }
+    this.accepted = extensions;
+    const answer = headerOf(extensions);
+    if (answer !== '') lines.push(`Sec-WebSocket-Extensions: ${answer}`);
+    server.emit('headers', lines, request);
+    const bad = lines.find((line) => FORBIDDEN.test(line));
+    if (bad !== undefined) {
+      this.respond(500);
+      throw invalidLine(bad);
+    }
+    this.accept(ws, lines.join('\r\n') + '\r\n\r\n', protocol || '', answer);
+  }
+
+  /**
+   * A refusal that 'wsClientError' listeners may take over.
+   *
+   * @param {number} code
+   * @param {string} message
+   * @param {Record<string, string>} [headers]
+   */
+  refuse(code, message, headers) {
+    if (this.server.listenerCount('wsClientError') === 0) this.respond(code, message, headers);
+    else this.server.emit('wsClientError', new Error(message), this.socket, this.request);
+  }
+
+  /**
+   * Answers with an HTTP status and ends the connection.
+   *
+   * @param {number} code
+   * @param {string} [message] Body; the status phrase when it is empty
+   * @param {Record<string, any>} [extra] Header fields
+   */
+  respond(code, message, extra) {
+    if (!this.mayRespond()) return;
+    const phrase = STATUS_CODES[code];
+    const body = message || String(phrase);
+    const headers = {
+      Connection: 'close',
+      'Content-Type': 'text/html',
+      'Content-Length': Buffer.byteLength(body),
+      ...extra,
+    };
+    const lines = Object.entries(headers).map(([name, value]) => `${name}: ${value}`);
+    const bad = lines.find((line) => FORBIDDEN.test(line));
+    if (bad !== undefined) {
+      this.socket.destroy();
+      throw invalidLine(bad);
+    }
+    const head = [`HTTP/1.1 ${code} ${phrase}`, ...lines, '', ''].join('\r\n');
+    this.end(head + body);
+  }
+
+  /**
+   * @param {string | undefined} version
+   * @returns {boolean} Whether it is one that is spoken here
+   */
+  isVersion(version) {
+    return Number(version) === 13 || Number(version) === 8;
+  }
+
+  /** @returns {boolean} Whether the request has a body that could be taken for frames */
+  hasBody() {
+    return false;
+  }
+
+  /** @returns {boolean} Whether the connection is a WebSocket already, or has been refused */
+  isAnswered() {
+    return false;
+  }
+
+  /** @returns {boolean} Whether a refusal can be written */
+  mayRespond() {
+    return true;
+  }
+
+  /**
+   * Writes the 101 and makes the connection a WebSocket.
+   *
+   * @param {any} _ws
+   * @param {string} _response
+   * @param {string} _protocol The subprotocol, '' for none
+   * @param {string} _extensions What the answer says of them, '' for nothing
+   */
+  accept(_ws, _response, _protocol, _extensions) {}
+
+  /**
+   * Writes a refusal and closes the connection.
+   *
+   * @param {string} _response
+   */
+  end(_response) {}
+}
+
+/** The listener for errors of a socket while the handshake is under way. @this {any} */
+function destroyOnError() {
+  this.destroy();
+}
+
+/**
+ * @param {string} line
+ * @returns {TypeError}
+ */
+function invalidLine(line) {
+  return new TypeError(`Invalid character in a header line of the handshake: ${JSON.stringify(line)}`);
+}
+
+module.exports = { Handshake, destroyOnError };

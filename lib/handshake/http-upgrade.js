@@ -1,0 +1,34 @@
+'use strict';
+
+const { capture, setContext } = require('../async-context');
+const { attach, kWebSocket } = require('./attach');
+const { Handshake, destroyOnError } = require('./handshake');
+
+/** A handshake whose request an HTTP server of Node has read: `server` and `noServer`. */
+class HttpUpgrade extends Handshake {
+  isAnswered() {
+    return this.socket[kWebSocket] !== undefined;
+  }
+
+  /** @param {any} ws @param {string} response @param {string} protocol @param {string} extensions */
+  accept(ws, response, protocol, extensions) {
+    const { head, request, server, socket } = this;
+    ws._shared = ws._shared.opened(server, protocol, '', 0, 0);
+    if (extensions !== '') ws._extensions = this.accepted;
+    setContext(ws, capture());
+    socket.removeListener('error', destroyOnError);
+    attach(ws, socket, head, response, server.options);
+    server.came();
+    server.opened(ws);
+    this.callback(ws, request);
+  }
+
+  /** @param {string} response */
+  end(response) {
+    // Whatever the user has done to the socket shows as an 'error', which destroys it.
+    this.socket.once('finish', this.socket.destroy);
+    this.socket.end(response);
+  }
+}
+
+module.exports = { HttpUpgrade };

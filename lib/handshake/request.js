@@ -1,0 +1,147 @@
+'use strict';
+
+const { IncomingMessage } = require('node:http');
+
+const {
+  EMPTY_BUFFER,
+  OPENED_PROTOCOL_LENGTH,
+  OPENED_REQUEST,
+  OPENED_REQUEST_LENGTH,
+  OPENED_TAIL_LENGTH,
+} = require('../constants');
+
+/**
+ * The upgrade request, as Node's HTTP server would have given it. The reactor's form is
+ * `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`; the header list is cut only when
+ * somebody looks.
+ */
+class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
+  /**
+   * @param {string} text The request in the reactor's form
+   * @param {{ _socket: any }} owner Whose socket `req.socket` is
+   */
+  constructor(text, owner) {
+    super(null);
+    const urlAt = text.indexOf('\0') + 1;
+    const versionAt = text.indexOf('\0', urlAt) + 1;
+    const minor = text.charCodeAt(versionAt) - 0x30;
+    this.method = text.slice(0, urlAt - 1);
+    this.url = text.slice(urlAt, versionAt - 1);
+    this.httpVersionMajor = 1;
+    this.httpVersionMinor = minor;
+    this.httpVersion = `1.${minor}`;
+    this.upgrade = true;
+    this.complete = true;
+    this._headerText = text.slice(versionAt + 2);
+    this._owner = owner;
+  }
+
+  // IncomingMessage assigns these in its constructor, so they need setters.
+  /** @returns {any} */
+  get socket() {
+    return this._replacedSocket === undefined ? this._owner._socket : this._replacedSocket;
+  }
+
+  set socket(socket) {
+    if (socket !== null) this._replacedSocket = socket;
+  }
+
+  get rawHeaders() {
+    return this._headerList();
+  }
+
+  set rawHeaders(list) {
+    this._rawHeaders = list;
+  }
+
+  get headers() {
+    this._headerList();
+    return super.headers;
+  }
+
+  set headers(headers) {
+    super.headers = headers;
+  }
+
+  get headersDistinct() {
+    this._headerList();
+    return super.headersDistinct;
+  }
+
+  set headersDistinct(headers) {
+    super.headersDistinct = headers;
+  }
+
+  /** @returns {string[]} */
+  _headerList() {
+    if (this._headerText !== '') {
+      const list = this._headerText.split('\0');
+      if (list.length % 2 === 1) list.pop();
+      this._headerText = '';
+      // What is added to a complete message are trailers.
+      this.complete = false;
+      this._addHeaderLines(list, list.length);
+      this.complete = true;
+    }
+    return /** @type {string[]} */ (this._rawHeaders);
+  }
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
+ * @returns {string} The request in the reactor's form
+ */
+function requestText(bytes, start) {
+  const length = bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH);
+  return bytes.toString('latin1', start + OPENED_REQUEST, start + OPENED_REQUEST + length);
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the OPEN record begins
+ * @returns {string} The subprotocol that was chosen, '' for none
+ */
+function protocolText(bytes, start) {
+  const length = bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);
+  if (length === 0) return '';
+  const at = start + OPENED_REQUEST + bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH);
+  return bytes.toString('latin1', at, at + length);
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the OPEN record begins
+ * @returns {string} What the answer says of extensions, '' for nothing
+ */
+function extensionsText(bytes, start) {
+  const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
+  if (length === 0) return '';
+  const at = tailAt(bytes, start);
+  return bytes.toString('latin1', at, at + length);
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the REQUEST record begins
+ * @returns {Buffer} A copy of what was read behind the request
+ */
+function headOf(bytes, start) {
+  const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
+  if (length === 0) return EMPTY_BUFFER;
+  const at = tailAt(bytes, start);
+  return Buffer.from(bytes.subarray(at, at + length));
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
+ * @returns {number} Where in it the tail begins
+ */
+function tailAt(bytes, start) {
+  const before =
+    bytes.readUInt32LE(start + OPENED_REQUEST_LENGTH) + bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);
+  return start + OPENED_REQUEST + before;
+}
+
+module.exports = { UpgradeRequest, extensionsText, headOf, protocolText, requestText };

@@ -1,0 +1,46 @@
+'use strict';
+
+const http = require('node:http');
+
+const { sharedListenOptions } = require('../options');
+
+/** Milliseconds between two looks for requests that take too long, at most. */
+const CHECK_INTERVAL = 1000;
+
+/**
+ * Whether this process is a worker of a cluster: its ports are its primary's, which hands connections to the workers.
+ *
+ * @returns {boolean}
+ */
+function isShared() {
+  return require('node:cluster').isWorker;
+}
+
+/**
+ * Listens as ws does.
+ *
+ * @param {any} options Of a WebSocketServer
+ * @param {(() => void) | undefined} callback A listener for 'listening'
+ * @returns {http.Server}
+ */
+function createListener(options, callback) {
+  const { handshakeTimeout, ...listen } = sharedListenOptions(options);
+  const limits = {
+    connectionsCheckingInterval: Math.min(handshakeTimeout, CHECK_INTERVAL),
+    headersTimeout: handshakeTimeout,
+    requestTimeout: handshakeTimeout,
+  };
+  return http.createServer(limits, refuse).listen(listen, callback);
+}
+
+/**
+ * @param {http.IncomingMessage} _request Of something else than an upgrade
+ * @param {http.ServerResponse} response
+ */
+function refuse(_request, response) {
+  const body = http.STATUS_CODES[426];
+  response.writeHead(426, { 'Content-Length': Buffer.byteLength(body ?? ''), 'Content-Type': 'text/plain' });
+  response.end(body);
+}
+
+module.exports = { createListener, isShared };

@@ -1,0 +1,270 @@
+'use strict';
+
+const { STATUS_CODES } = require('node:http');
+
+const { capture, setContext } = require('../async-context');
+const { list } = require('../connection/clients');
+const {
+  EMPTY_BUFFER,
+  IN_CLOSED,
+  IN_END,
+  IN_SENT,
+  OUT_ACCEPT,
+  OUT_PAUSE,
+  OUT_RESPOND,
+  OUT_RESUME,
+  OUT_TERMINATE,
+  kOpen,
+} = require('../constants');
+const { negotiatedDeflate } = require('../deflate/deflate-options');
+const { payload } = require('../reactor/dispatch');
+const { Handshake, destroyOnError } = require('./handshake');
+const inbound = require('../connection/inbound');
+const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
+const outbox = require('../reactor/outbox');
+const { abandonSends, sent } = require('../connection/outgoing');
+const { tellOfEnd } = require('../connection/peer-end');
+const reactor = require('../reactor/reactor');
+const { UpgradeRequest, extensionsText, headOf, protocolText, requestText } = require('./request');
+const { isHeard } = require('./request-visibility');
+const { Socket, hold } = require('../compat/socket');
+const control = require('../compat/socket-control');
+
+/** Who answers for a socket that is no WebSocket's yet. */
+const kUpgrade = Symbol('kUpgrade');
+
+/**
+ * A connection of a listener of the reactor whose handshake JavaScript decides. It holds the slot in the table until it is a
+ * WebSocket or gone, and its socket is what `handleUpgrade()` gets.
+ */
+class Upgrade {
+  /**
+   * @param {any} server The WebSocketServer of the listener
+   * @param {number} slot
+   * @param {Buffer} bytes
+   * @param {number} start Where in it the payload of the record begins
+   * @param {any} early The connection, if it was shown before its request came
+   * @param {boolean} isLate Whether the reactor has answered before it knew that it should ask: an OPEN record
+   */
+  constructor(server, slot, bytes, start, early, isLate) {
+    this.server = server;
+    this._slot = slot;
+    this._generation = 0;
+    this._extra = { callbacks: /** @type {Function[] | null} */ (null) };
+    hold(this, slot, bytes, start);
+    this.socket = /** @type {any} */ (early === undefined ? new Socket(this) : early.handOver(this));
+    this.socket[kUpgrade] = this;
+    this.request = new UpgradeRequest(requestText(bytes, start), this);
+    this.head = isLate ? EMPTY_BUFFER : headOf(bytes, start);
+    /** What the reactor has answered, and what has come since. */
+    this.late = isLate ? new Late(protocolText(bytes, start), extensionsText(bytes, start)) : null;
+    this.answered = false;
+    this.gone = false;
+    /** The peer has ended its side, which is told later. */
+    this._endWaits = false;
+    this.isPaused = false;
+    this.bufferedAmount = 0;
+    reactor.place(slot, this);
+    if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE);
+  }
+
+  get _socket() {
+    return this.socket;
+  }
+
+  pause() {}
+
+  resume() {}
+
+  _ensureExtra() {
+    return this._extra;
+  }
+
+  /** @param {number} tag @param {number} offset @param {number} length */
+  _onRecord(tag, offset, length) {
+    const kind = tag & 0xff;
+    if (kind === IN_CLOSED) {
+      reactor.forget(this._slot);
+      this._onFailed();
+    } else if (kind === IN_SENT) {
+      sent(this, length);
+    } else if (this.late !== null) {
+      this.late.records.push([tag, payload(tag, offset, length)]);
+    } else if (kind === IN_END) {
+      this._endWaits = true;
+      tellOfEnd(ended, this, true);
+    }
+  }
+
+  _onFailed() {
+    ended(this);
+    this.gone = true;
+    if (!this.socket._unreferenced) reactor.release();
+    this.server.closed(this);
+    abandonSends(this);
+    this.socket._onClosed();
+  }
+
+  _destroy() {
+    if (!this.gone) outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
+  }
+
+  /** Shows the request to who listens for 'upgrade', which is the server; without anybody it is a request like others. */
+  ask() {
+    const { head, request, server, socket } = this;
+    if (server._listener.emit('upgrade', request, socket, head)) return;
+    const body = String(STATUS_CODES[426]);
+    const lines = ['Connection: close', `Content-Length: ${body.length}`, 'Content-Type: text/plain'];
+    this.respond([`HTTP/1.1 426 ${body}`, ...lines, '', body].join('\r\n'));
+  }
+
+  /**
+   * @param {string} response The 101
+   * @param {any} options Of the server that accepts
+   * @param {any} extensions The accepted ones by name
+   * @param {boolean} isServedAlike Whether that is the server of the listener
+   * @param {Buffer} head What is read first, as a stream would have it put back
+   */
+  accept(response, options, extensions, isServedAlike, head) {
+    const deflate = negotiatedDeflate({ _extensions: extensions });
+    if (deflate !== undefined || !isServedAlike || hasOwnPong(options)) {
+      const served = { ...connectionOptions(options), deflate };
+      reactor.state.native.serve(this._slot, this._generation, served);
+    }
+    // Before it is read.
+    if (head.length !== 0) control.feed(this, head, false);
+    this.push(OUT_ACCEPT, response);
+    this.socket._answered = Buffer.byteLength(response);
+  }
+
+  /** @param {string} response A refusal, behind which the connection ends */
+  respond(response) {
+    if (this.late === null) this.push(OUT_RESPOND, response);
+    else this._destroy();
+    this.answered = true;
+    // A second verdict comes too late, as with a stream that was ended.
+    this.socket._ended = true;
+  }
+
+  /**
+   * @param {number} tag
+   * @param {string} text
+   */
+  push(tag, text) {
+    this.answered = true;
+    outbox.pushText(this._slot, this._generation, tag, text);
+  }
+}
+
+/** Of a connection that the reactor has opened before JavaScript could be asked: what is told to it if it may stay. */
+class Late {
+  /** @param {string} protocol @param {string} extensions */
+  constructor(protocol, extensions) {
+    this.protocol = protocol;
+    this.extensions = extensions;
+    /** @type {Array<[number, Buffer]>} */
+    this.records = [];
+  }
+
+  /**
+   * @param {any} ws Open
+   */
+  deliver(ws) {
+    for (const [tag, data] of this.records) inbound.hold(ws, tag, data);
+    outbox.pushEmpty(ws._slot, ws._generation, OUT_RESUME);
+  }
+}
+
+/** A handshake of such a connection, for the server that `handleUpgrade()` was called of. */
+class ReactorHandshake extends Handshake {
+  get upgrade() {
+    return this.socket[kUpgrade];
+  }
+
+  isAnswered() {
+    return this.upgrade.answered;
+  }
+
+  mayRespond() {
+    return this.socket.writable && !this.upgrade.answered;
+  }
+
+  /**
+   * To the letter (RFC 6455, 4.4), as the reactor checks it.
+   *
+   * @param {string | undefined} version
+   */
+  isVersion(version) {
+    return version === '13' || version === '8';
+  }
+
+  hasBody() {
+    const { headers } = this.request;
+    return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
+  }
+
+  /** @param {any} ws @param {string} response @param {string} protocol @param {string} extensions */
+  accept(ws, response, protocol, extensions) {
+    const { accepted, head, server, socket, upgrade } = this;
+    if (upgrade.gone || socket.destroyed) return;
+    const { late } = upgrade;
+    const isServedAlike = server === upgrade.server;
+    if (late === null) {
+      upgrade.accept(response, server.options, accepted, isServedAlike, head);
+    } else if (!isServedAlike || late.protocol !== protocol || late.extensions !== extensions) {
+      // The client has been told something else.
+      socket.destroy();
+      return;
+    }
+    upgrade.answered = true;
+    socket[kOpen] = (/** @type {any} */ opened) => {
+      socket[kOpen] = undefined;
+      opened._attach(server, upgrade, protocol, extensions);
+      if (late === null && hasOwnPong(server.options)) opened._bits |= inbound.OWN_PONG;
+      opened._adopt(socket);
+      late?.deliver(opened);
+      if (isHeard(opened, 'open')) opened.emit('open');
+    };
+    if (!isServedAlike) {
+      upgrade.server.closed(upgrade);
+      upgrade.server = server;
+      server.came();
+    }
+    setContext(ws, capture());
+    socket.removeListener('error', destroyOnError);
+    ws.setSocket(socket, head, socketOptions(server.options));
+    // A `setSocket()` that has kept the socket: the table of connections does not know this client.
+    if (ws._owner !== server) list(server);
+    server.opened(ws);
+    this.callback(ws, this.request);
+    // Nothing was received together with a message yet: everything waits for resume().
+    if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
+  }
+
+  /** @param {string} response */
+  end(response) {
+    this.upgrade.respond(response);
+  }
+}
+
+/**
+ * @param {any} socket What `handleUpgrade()` was given
+ * @returns {boolean} Whether its connection is the reactor's
+ */
+function isReactors(socket) {
+  return socket[kUpgrade] !== undefined;
+}
+
+/**
+ * The peer has ended its side. A WebSocket that was made of the connection meanwhile is told by itself.
+ *
+ * @param {Upgrade} upgrade
+ */
+function ended(upgrade) {
+  if (!upgrade._endWaits) return;
+  upgrade._endWaits = false;
+  const { socket } = upgrade;
+  if (socket._owner === upgrade) socket._onEnd();
+}
+
+module.exports = { ReactorHandshake, Upgrade, isReactors };

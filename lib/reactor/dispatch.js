@@ -1,0 +1,315 @@
+'use strict';
+
+const EventEmitter = require('node:events');
+
+const { root } = require('../async-context');
+const {
+  ADOPTED_SLOTS,
+  EMPTY_BUFFER,
+  IN_FLAG_OWNED,
+  FastBuffer,
+  IN_BINARY,
+  IN_CLOSE,
+  IN_CONNECTION,
+  IN_FAILURE,
+  IN_LISTENER_CLOSED,
+  IN_OPEN,
+  IN_RAW,
+  IN_REQUEST,
+  IN_TEXT,
+  OPENED_LISTENER,
+} = require('../constants');
+const { list } = require('../connection/clients');
+const outbox = require('./outbox');
+const reactor = require('./reactor');
+
+const { state } = reactor;
+
+/** Milliseconds and batches of one turn; then timers and other I/O come first. */
+const TURN_MILLISECONDS = 8;
+const TURN_BATCHES = 8;
+
+/** Connections after which the clock is read within a batch. */
+const CLOCK_INTERVAL = 64;
+
+/**
+ * Bits of `connection._bits` that say that a message cannot be emitted just so. Defined here because
+ * this is where every message is tested against them.
+ */
+const NOT_PLAIN = 0xff;
+
+/**
+ * In Node every read of a socket is a callback of its own, with process.nextTick and promise jobs run
+ * after it. This does the same between the connections of a batch (measured: 40 ns when nothing waits).
+ *
+ * @type {() => void}
+ */
+const checkpoint = unwrapped(/** @type {any} */ (process)._tickCallback) ?? (() => {});
+
+/**
+ * Node's own `emit`. A single listener is called without it, which saves a tenth of what a small message costs; where somebody has
+ * put another in its place (a domain, a tracer, a subclass), that one is called. Connections whose listeners' rejections are
+ * caught by `emit` are not plain.
+ *
+ * @type {unknown}
+ */
+const ownEmit = isOwn(EventEmitter.prototype.emit) ? EventEmitter.prototype.emit : null;
+
+/** In place of the slot of the previous record, when there is none or it opened the connection. */
+const NO_RECORD = -1;
+const OPENED_JUST_NOW = -2;
+
+// The batch being delivered: records [cursor, count) are still to come.
+let cursor = 0;
+let count = 0;
+let batch = 0;
+let delivering = false;
+let immediate = false;
+
+/** Called when records wait, or to go on with a turn that was cut short. */
+function wake() {
+  if (!immediate) turn();
+}
+
+function continueTurn() {
+  immediate = false;
+  turn();
+}
+
+function continueLater() {
+  if (immediate) return;
+  immediate = true;
+  setImmediate(continueTurn);
+}
+
+/**
+ * Delivers what waits now, in the middle of another callback: somebody in this process is about to hear of what the
+ * reactor has done, and its records come first. What a handler throws is thrown later.
+ */
+function catchUp() {
+  if (state.native === null) return;
+  try {
+    root.runInAsyncScope(turn);
+  } catch (error) {
+    process.nextTick(rethrow, error);
+  }
+}
+
+/** @param {unknown} error */
+function rethrow(error) {
+  throw error;
+}
+
+function turn() {
+  // A handler runs the event loop (as deasync does), or calls us: the delivery that it is in goes on when it returns.
+  if (delivering) return;
+  const deadline = performance.now() + TURN_MILLISECONDS;
+  let finished = false;
+  outbox.beginBatching();
+  try {
+    for (let batches = 0; ; ) {
+      if (cursor === count) {
+        if (batches === TURN_BATCHES) break;
+        count = cursor = 0;
+        // What the handlers have sent goes with it.
+        count = reactor.drain();
+        batch++;
+        if (count === 0) {
+          finished = true;
+          break;
+        }
+        if (batches++ !== 0 && performance.now() > deadline) break;
+      }
+      delivering = true;
+      if (!deliver(deadline)) break;
+      delivering = false;
+    }
+  } finally {
+    // Also when a handler threw: the error goes on to 'uncaughtException', the rest comes next.
+    delivering = false;
+    outbox.endBatching();
+    if (!finished) {
+      // Peers wait for some records, so not for all of a batch.
+      if (cursor !== 0 && cursor !== count) reactor.delivered(cursor);
+      continueLater();
+    }
+  }
+}
+
+/**
+ * Delivers the batch from `cursor` on. What is to be done when a handler throws is done by `turn`: inside of a `try` V8 constructs a
+ * Buffer by way of three more calls, a seventh of JavaScript's share of a small message. This is too long to be inlined there.
+ *
+ * @param {number} deadline When to stop, between two connections
+ * @returns {boolean} Whether all of it was delivered
+ */
+function deliver(deadline) {
+  const { adopted, connections, records } = state;
+  let { base, buffer, bytes } = state;
+  let next = cursor;
+  let previous = NO_RECORD;
+  let changes = 0;
+  while (next < count) {
+    const word = next << 2;
+    const slot = records[word];
+    if (slot !== previous) {
+      if (previous !== NO_RECORD) {
+        checkpoint();
+        // A peer waits for each that opens.
+        const looks = (++changes & (CLOCK_INTERVAL - 1)) === 0 || previous === OPENED_JUST_NOW;
+        if (looks && performance.now() > deadline) return false;
+      }
+      previous = slot;
+    }
+    // Before a handler may throw: the next delivery goes on behind it.
+    cursor = ++next;
+    if (bytes.length === 0) {
+      // A handler has detached them.
+      if (!reactor.restore()) {
+        lose(slot, records[word + 1], records[word + 2], records[word + 3]);
+        continue;
+      }
+      ({ base, buffer, bytes } = state);
+    }
+    const tag = records[word + 1];
+    const length = records[word + 3];
+    const kind = tag & 0xff;
+    const connection = slot < ADOPTED_SLOTS ? connections[slot] : adopted[slot - ADOPTED_SLOTS];
+    if (
+      (kind === IN_TEXT || kind === IN_BINARY) &&
+      (tag & (IN_FLAG_OWNED << 8)) === 0 &&
+      connection !== undefined &&
+      (connection._bits & NOT_PLAIN) === 0
+    ) {
+      state.viewed = true;
+      const data = length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length);
+      const listener = connection._events.message;
+      if (typeof listener === 'function' && connection.emit === ownEmit) {
+        Reflect.apply(listener, connection, [data, kind === IN_BINARY]);
+      } else {
+        connection.emit('message', data, kind === IN_BINARY);
+      }
+    } else {
+      deliverOther(slot, tag, records[word + 2], length);
+      // Jobs of a 'connection' handler run before its first message, as they do when Node reads the socket.
+      if (kind === IN_OPEN) previous = OPENED_JUST_NOW;
+    }
+  }
+  // The last connection's jobs run before the flush too, so that what they send goes with it.
+  checkpoint();
+  return true;
+}
+
+/**
+ * A record whose batch is gone. A connection that misses something ends: no peer must believe that it was heard.
+ *
+ * @param {number} slot
+ * @param {number} tag
+ * @param {number} offset
+ * @param {number} length
+ */
+function lose(slot, tag, offset, length) {
+  const kind = tag & 0xff;
+  const isOfPayload = kind <= IN_CLOSE || kind === IN_REQUEST || kind === IN_RAW || kind === IN_CONNECTION;
+  const isHere = length === 0 || (tag & (IN_FLAG_OWNED << 8)) !== 0;
+  if (!isOfPayload || isHere) deliverOther(slot, tag, offset, length);
+  else connectionOf(slot)?.terminate();
+}
+
+/**
+ * @param {number} slot
+ * @returns {any}
+ */
+function connectionOf(slot) {
+  return slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
+}
+
+/**
+ * With --pending-deprecation it comes as a function that warns, and whose prototype it is.
+ *
+ * @param {any} tickCallback Undefined where there is none
+ * @returns {(() => void) | null}
+ */
+function unwrapped(tickCallback) {
+  if (typeof tickCallback !== 'function') return null;
+  const prototype = Object.getPrototypeOf(tickCallback);
+  return prototype === Function.prototype ? tickCallback : prototype;
+}
+
+/**
+ * @param {Function} emit
+ * @returns {boolean} Whether it is the one that Node comes with
+ */
+function isOwn(emit) {
+  return Function.prototype.toString.call(emit).includes('kErrorMonitor');
+}
+
+/**
+ * @param {number} slot Slot of the connection, or id of the listener
+ * @param {number} tag kind | flags << 8 | aux << 16
+ * @param {number} offset Where the payload is, relative to the batch
+ * @param {number} length Its bytes, or a count
+ */
+function deliverOther(slot, tag, offset, length) {
+  const kind = tag & 0xff;
+  if (kind === IN_OPEN || kind === IN_REQUEST || kind === IN_CONNECTION) {
+    // Read in place: a Buffer of its own would be garbage at once.
+    const isOwned = (tag & (IN_FLAG_OWNED << 8)) !== 0;
+    const bytes = isOwned ? reactor.takeLarge(offset, length) : state.bytes;
+    const start = isOwned ? 0 : state.base + offset;
+    const server = state.listeners.get(bytes.readUInt32LE(start + OPENED_LISTENER));
+    if (kind === IN_CONNECTION) server?._listener.accepted(slot, bytes, start);
+    else server?._onOpened(slot, tag, bytes, start);
+  } else if (kind === IN_LISTENER_CLOSED) {
+    const server = state.listeners.get(slot);
+    // Each reactor says so, and nothing opens there any more.
+    if (server === undefined || --server._reactors !== 0) return;
+    reactor.strike(slot);
+    server._onReleased();
+  } else if (kind === IN_FAILURE) {
+    fail(payload(tag, offset, length).toString());
+  } else {
+    connectionOf(slot)?._onRecord(tag, offset, length);
+  }
+}
+
+/**
+ * The payload of a record of the batch being delivered.
+ *
+ * @param {number} tag
+ * @param {number} offset
+ * @param {number} length
+ * @returns {Buffer}
+ */
+function payload(tag, offset, length) {
+  if (length === 0) return EMPTY_BUFFER;
+  if ((tag & (IN_FLAG_OWNED << 8)) !== 0) return reactor.takeLarge(offset, length);
+  state.viewed = true;
+  return new FastBuffer(state.buffer, state.base + offset, length);
+}
+
+/**
+ * Number of the batch being delivered, -1 outside of a delivery.
+ *
+ * @returns {number}
+ */
+function currentBatch() {
+  return delivering ? batch : -1;
+}
+
+/**
+ * A reactor died: the others end too, every connection is gone and every server has failed.
+ *
+ * @param {string} reason
+ */
+function fail(reason) {
+  const error = new Error(`The reactor failed: ${reason}`);
+  state.native.shutdown();
+  state.failure = error;
+  for (const server of state.listeners.values()) list(server);
+  const { connections, servers } = reactor.forgetAll();
+  for (const connection of connections) process.nextTick(() => connection._onFailed());
+  for (const server of servers) process.nextTick(() => server._onFailed(error));
+}
+
+module.exports = { NOT_PLAIN, catchUp, checkpoint, currentBatch, payload, wake };
