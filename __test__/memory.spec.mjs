@@ -1,4 +1,4 @@
-// What an open connection takes while nothing happens. That of the reactor is a test in src/reactor/connection.rs.
+// What an open connection takes while nothing happens. That of the reactor is a test in src/reactor/connection/mod.rs.
 import { once } from 'node:events';
 import net from 'node:net';
 

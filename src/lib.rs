@@ -2,15 +2,17 @@
 //!
 //! ```text
 //!           reactor thread                         |        JS thread
-//!  socket -> reactor -> engine -> bridge::batch ---+--> binding -> lib/reactor/dispatch.js -> 'message'
-//!  socket <- reactor <- engine <- bridge::command <+--- binding <- lib/websocket.js <- send()
+//!  socket -> reactor -> engine -> bridge::batch ---+--> binding -> lib -> 'message'
+//!  socket <- reactor <- engine <- bridge::chunk <--+--- binding <- lib <- send()
 //! ```
 //!
 //! `engine` is RFC 6455 with no sockets, clock or threads. `reactor` owns every socket. `bridge` is
 //! the only memory the two threads share. `binding` is the only code that knows about JavaScript.
-//! Nothing imports to its right; see ARCHITECTURE.md.
+//! Nothing imports to its right; see ARCHITECTURE.md. `one_shot` is a DEFLATE encoder, which the
+//! engine uses beside that of zlib-rs.
 
 pub mod engine;
+mod one_shot;
 
 #[cfg(feature = "reactor")]
 pub mod bridge;

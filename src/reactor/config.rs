@@ -6,7 +6,7 @@ use crate::engine;
 use crate::engine::deflate::Settings;
 use crate::engine::handshake::extensions::Acceptance;
 
-use super::spin::processors;
+use super::wait::spin::processors;
 
 /// What every connection of one listener (or one adopted socket) is served with.
 #[derive(Debug, Clone, PartialEq)]

@@ -13,10 +13,10 @@ use mio::net::TcpStream;
 use crate::bridge::gauges::MAX_SLOTS;
 
 use super::Reactor;
+use super::command::handle::{Command, Handle};
 use super::config::ReactorConfig;
-use super::connections::{Connections, Share};
-use super::consumer::Consumer;
-use super::handle::{Command, Handle};
+use super::connection::table::{Connections, Share};
+use super::consume::consumer::Consumer;
 
 /// As many reactors as there are consumers, in one group. The lowest bits of a slot, as many as it takes to number them
 /// all, are the number of its reactor. `config` is for each of them, see [`ReactorConfig::shared_by`].

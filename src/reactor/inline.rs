@@ -8,9 +8,9 @@ use std::time::{Duration, Instant};
 use crate::bridge::large::Large;
 
 use super::Reactor;
-use super::consumer::Consumer;
-use super::handle::Command;
-use super::records::Rest;
+use super::command::handle::Command;
+use super::command::records::Rest;
+use super::consume::consumer::Consumer;
 
 /// When a reactor wants its next turn, if no socket gives it one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

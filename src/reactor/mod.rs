@@ -11,47 +11,18 @@
 #![deny(unsafe_code)]
 #![expect(clippy::disallowed_methods, reason = "the one layer that has a clock")]
 
-mod accepting;
-mod adoption;
-mod commands;
+mod command;
 mod config;
 mod connection;
-mod connections;
-mod consumer;
-mod deferred;
-mod deflating;
-mod forward;
-mod frames;
-mod gates;
-mod giving_way;
+mod consume;
 mod group;
-mod handle;
-mod handler;
-mod idling;
 mod inline;
-mod listener;
-mod opening;
-mod outbound;
-mod outgoing;
-mod reading;
-mod ready;
-mod records;
-mod remains;
-mod serving;
-mod session;
-mod silence;
-mod socket;
-mod spin;
-mod starved;
+mod open;
+mod read;
 #[cfg(test)]
 mod tests;
-mod timers;
-mod unfinished;
-mod unwritten;
-mod upgrade;
-mod waiting;
-mod wishes;
-mod writing;
+mod wait;
+mod write;
 
 use std::collections::{HashMap, VecDeque};
 use std::io;
@@ -66,36 +37,36 @@ use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
 use crate::engine::Prepared;
 
+pub use command::handle::{Adoption, Command, Handle};
 pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
-pub use connections::ConnectionId;
-pub use consumer::Consumer;
-pub use forward::{ASK_ACCEPTED, ASK_CONNECTIONS, ASK_REFUSED, Forward, Link, report_failure};
+pub use connection::session::Session;
+pub use connection::table::ConnectionId;
+pub use consume::consumer::Consumer;
+pub use consume::forward::{ASK_ACCEPTED, ASK_CONNECTIONS, ASK_REFUSED, Forward, Link, report_failure};
+pub use consume::local::{Bytes, Handler, Local, Message};
 pub use group::reactors;
-pub use handle::{Adoption, Command, Handle};
-pub use handler::{Bytes, Handler, Local, Message};
 pub use inline::{Due, until};
-pub use listener::{BoundListener, ListenAddress};
-pub use opening::{Opening, Verdict};
-pub use session::Session;
+pub use open::listen::{BoundListener, ListenAddress};
+pub use open::opening::{Opening, Verdict};
 
+use command::handle::Shared;
+use command::serve::Asked;
 use connection::Writable;
-use connections::{Connections, Share};
-use deflating::Compression;
-use gates::Gates;
+use connection::gates::Gates;
+use connection::session::Work;
+use connection::table::{Connections, Share};
+use connection::timers::Timers;
 use group::Seat;
-use handle::Shared;
-use idling::Idling;
-use listener::Listener;
-use outgoing::Pool;
-use ready::Ready;
-use remains::Remains;
-use serving::Asked;
-use session::Work;
-pub use spin::Spinner;
-use starved::Starved;
-use timers::Timers;
-use unfinished::Unfinished;
-use unwritten::Unwritten;
+use open::listen::Listener;
+use read::ready::Ready;
+use read::starved::Starved;
+use read::unfinished::Unfinished;
+use wait::idling::Idling;
+pub use wait::spin::Spinner;
+use write::compress::Compression;
+use write::outgoing::Pool;
+use write::remains::Remains;
+use write::schedule::Unwritten;
 
 /// All sockets of one thread. Make it, keep a [`Handle`], and let a thread `run` it.
 pub struct Reactor<C: Consumer> {

@@ -2,7 +2,8 @@
 
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Method, Status};
 
-use super::inflater::TRAILER;
+use crate::one_shot::TRAILER;
+
 use super::settings::{Settings, deflate_window_bits};
 
 /// What makes two compressors exchangeable, and what they make of the same message the same.

@@ -6,12 +6,12 @@ use std::sync::Arc;
 use crate::engine::config::Role;
 use crate::engine::error::ErrorKind;
 use crate::engine::utf8::Validator;
+use crate::one_shot::Manner;
 
 use super::deflater::{Deflater, Recipe};
 use super::inflater::{Inflater, Sink};
 use super::pool::Pool;
 use super::settings::{Params, Settings};
-use super::whole::Manner;
 
 /// What one connection needs for compression. Contexts are there only while they are needed.
 pub(in crate::engine) struct Extension {
@@ -195,7 +195,7 @@ impl Extension {
         }
         let start = out.len();
         if let Some(manner) = outgoing.manner.filter(|_| outgoing.whole) {
-            shared.whole().compress(payload, manner, fin, out);
+            shared.one_shot().compress(payload, manner, fin, out);
         } else {
             let mut deflater = outgoing.deflater.take().unwrap_or_else(|| shared.deflater(recipe));
             deflater.compress(payload, fin, &mut shared.scratch, out);

@@ -4,15 +4,13 @@ use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
 
 use crate::engine::error::ErrorKind;
 use crate::engine::utf8::Validator;
+use crate::one_shot::TRAILER;
 
 use super::settings::MAX_WINDOW_BITS;
 
 /// Bytes of heap that one context for incoming messages takes, whatever window was negotiated: the window is always
 /// one of 32 KiB, so that contexts can be lent to any connection.
 pub const INFLATER_BYTES: usize = 48 << 10;
-
-/// What a sender cuts off the end of a message (RFC 7692, section 7.2.2).
-pub(super) const TRAILER: [u8; 4] = [0, 0, 0xff, 0xff];
 
 /// The state of a DEFLATE stream that comes in.
 pub(super) struct Inflater {

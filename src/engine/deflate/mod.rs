@@ -5,7 +5,8 @@
 //!                      contexts: lent by the Pool, kept only where context takeover was negotiated
 //! ```
 //!
-//! Without context, and at the levels 1 to 6, a message is compressed by `whole`, which needs no context and is shared by all.
+//! Without context, and at the levels 1 to 6, a message is compressed by `crate::one_shot`, which needs no context
+//! and is shared by all.
 //!
 //! # Memory
 //!
@@ -29,7 +30,6 @@ mod extension;
 mod inflater;
 mod pool;
 mod settings;
-mod whole;
 
 pub use budget::{Budget, DEFAULT_BUDGET};
 pub(in crate::engine) use deflater::Recipe;

@@ -2,10 +2,11 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
+use crate::one_shot::OneShot;
+
 use super::budget::Budget;
 use super::deflater::{Deflater, Recipe};
 use super::inflater::Inflater;
-use super::whole::Whole;
 
 /// Contexts of each kind that wait for the next message. Only messages in fragments need several at a time.
 const SPARE: usize = 4;
@@ -24,7 +25,7 @@ pub(super) struct Shared {
     pub(super) scratch: Box<[u8]>,
     inflaters: Vec<Inflater>,
     deflaters: Vec<Deflater>,
-    whole: Option<Box<Whole>>,
+    one_shot: Option<Box<OneShot>>,
     /// Bytes inflated since [`Pool::take_work`], and those they were inflated from.
     pub(super) work: usize,
     last: Option<Remembered>,
@@ -55,7 +56,7 @@ impl Pool {
             scratch: Box::default(),
             inflaters: Vec::new(),
             deflaters: Vec::new(),
-            whole: None,
+            one_shot: None,
             work: 0,
             last: None,
             reused: 0,
@@ -120,8 +121,8 @@ impl Shared {
     }
 
     /// The compressor of messages without context.
-    pub(super) fn whole(&mut self) -> &mut Whole {
-        self.whole.get_or_insert_with(|| Box::new(Whole::new()))
+    pub(super) fn one_shot(&mut self) -> &mut OneShot {
+        self.one_shot.get_or_insert_with(|| Box::new(OneShot::new()))
     }
 
     /// What `plain` was compressed to, if it is the message that was compressed last, in the same way.

@@ -11,8 +11,8 @@ use crate::bridge::layout::*;
 use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::ReactorConfig;
 use crate::reactor::config::{CONTROL_ALLOWANCE, CONTROL_RESERVE, OPENINGS_PART, READ_BUDGET, SMALLEST_READ};
-use crate::reactor::starved::Lack;
-use crate::reactor::unfinished::Unfinished;
+use crate::reactor::read::starved::Lack;
+use crate::reactor::read::unfinished::Unfinished;
 use crate::reactor::{Forward, Reactor, SMALL_ALLOWANCE};
 
 /// Writes numbered messages of 1000 bytes until more than `least` bytes wait and the server takes no more for a while;

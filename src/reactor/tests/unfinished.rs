@@ -9,7 +9,7 @@ use super::turns::until;
 use super::*;
 use crate::engine::ErrorKind as Broken;
 use crate::reactor::config::{READ_SIZE, SMALL_ALLOWANCE};
-use crate::reactor::unfinished::Unfinished;
+use crate::reactor::read::unfinished::Unfinished;
 use crate::reactor::{ConnectionId, Local, Reactor, ReactorConfig};
 
 const MARK: usize = 1 << 20;

@@ -1,0 +1,245 @@
+//! Applies what other threads ask for.
+
+use std::time::Duration;
+
+use crate::bridge::chunk::OutRecord;
+use crate::bridge::layout::{
+    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FEED, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_SAME,
+    OUT_FLAG_WANT_SENT, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED,
+    OUT_RESPOND, OUT_RESUME, OUT_TERMINATE, OUT_TEXT, OUT_WATCH, OUT_WRITE,
+};
+use crate::engine::frame::wire_len;
+use crate::engine::{CloseCode, FrameKind, Prepared};
+
+use crate::reactor::Reactor;
+use crate::reactor::command::records::Outbound;
+use crate::reactor::command::records::{Next, Records, Rest};
+use crate::reactor::config::COMPRESS_BUDGET;
+use crate::reactor::connection::Phase;
+use crate::reactor::connection::session::{IN_PLACE, Session};
+use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::open::upgrade;
+use crate::reactor::write::compress::Pending;
+use crate::reactor::write::compress::is_data;
+
+impl<C: Consumer> Reactor<C> {
+    /// Applies records in order, as far as the turn's budget goes; `last` is the payload of a large one behind those that `rest`
+    /// has. Returns what is left.
+    pub(in crate::reactor) fn on_records(
+        &mut self,
+        bytes: &[u8],
+        rest: Rest,
+        last: Option<&[u8]>,
+    ) -> Option<Rest> {
+        let mut records = Records::new(bytes, rest, last);
+        let mut position = records.records.position();
+        // A panic in a record leaves the following ones where they are.
+        while let Some(first) = records.next() {
+            self.guarded(first.record.slot, |reactor| reactor.on_run(first, &mut records));
+            let applied =
+                records.records.position() - std::mem::replace(&mut position, records.records.position());
+            self.work.spend_on_commands(applied);
+            if self.work.command_budget == 0 && records.records.peek_slot().is_some() {
+                return Some(records.into_rest());
+            }
+        }
+        None
+    }
+
+    /// Applies a record and those behind it that are for the same connection.
+    fn on_run<'a>(&mut self, first: Next<'a>, records: &mut Records<'a>) {
+        let mut next = Some(first);
+        while let Some(first) = next {
+            let Some(Next { record, payload, more }) = self.on_plain(first, records) else { return };
+            match records.prepared(&record, &payload) {
+                Some(prepared) => self.on_same(&record, more, prepared),
+                None => self.on_record(&record, payload, more),
+            }
+            if !self.work.doomed.is_empty() {
+                return;
+            }
+            next = if more { records.next() } else { None };
+        }
+    }
+
+    /// Queues messages as long as nothing but messages comes, and nothing but their frames is to be made of them. Returns the
+    /// first record of the run that asks for more than that.
+    #[inline]
+    fn on_plain<'a>(&mut self, first: Next<'a>, records: &mut Records<'a>) -> Option<Next<'a>> {
+        let Next { ref record, ref payload, more } = first;
+        let id = ConnectionId { slot: record.slot, generation: record.generation };
+        let Some(connection) = self.connections.get(id) else { return Some(first) };
+        if connection.deferred.is_some() || connection.engine.has_deflate() || !connection.takes_frames() {
+            return Some(first);
+        }
+        // Alone, a long one may be written from where it is, and what others get too is kept once.
+        let is_short = payload.len() < IN_PLACE || (more && !record.is_same());
+        let is_message = matches!(record.kind, OUT_TEXT | OUT_BINARY);
+        if !is_message || !is_short || record.flags & !(OUT_FLAG_COMPRESS | OUT_FLAG_SAME) != OUT_FLAG_FIN {
+            return Some(first);
+        }
+        connection
+            .queue_messages(std::iter::once((record.kind == OUT_TEXT, &**payload)), &mut self.work.pool);
+        let others = std::iter::from_fn(|| records.records.next_message(id.slot, id.generation, IN_PLACE));
+        connection.queue_messages(others, &mut self.work.pool);
+        Session { id, connection, work: &mut self.work }.touch();
+        if records.records.peek_slot() == Some(id.slot) { records.next() } else { None }
+    }
+
+    #[inline]
+    fn on_record(&mut self, record: &OutRecord, payload: Outbound<'_>, more: bool) {
+        let id = ConnectionId { slot: record.slot, generation: record.generation };
+        let Some(connection) = self.connections.get(id) else { return };
+        let mut session = Session { id, connection, work: &mut self.work };
+        if record.kind == OUT_ACCEPT {
+            return upgrade::accept(&mut session, &payload);
+        }
+        if record.kind == OUT_PREPARED {
+            let number = payload.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+            let prepared = number.and_then(|number| self.prepared.get_mut(&number));
+            return prepared.map_or((), |prepared| {
+                send_prepared(&mut session, prepared, record.flags, false, COMPRESS_BUDGET);
+            });
+        }
+        let head = Head { kind: record.kind, flags: record.flags, aux: record.aux };
+        submit(&mut session, head, payload, more);
+    }
+
+    /// A record that sends what others send too.
+    fn on_same(&mut self, record: &OutRecord, more: bool, prepared: &mut Prepared) {
+        let id = ConnectionId { slot: record.slot, generation: record.generation };
+        let Some(connection) = self.connections.get(id) else { return };
+        // A large one is written when the turn ends, within the budget for that.
+        let now = !more && !record.is_large();
+        let longest = self.work.compression.at_once();
+        let mut session = Session { id, connection, work: &mut self.work };
+        send_prepared(&mut session, prepared, record.flags, now, longest);
+    }
+}
+
+/// What a record is, apart from its payload and whom it is for.
+#[derive(Clone, Copy)]
+struct Head {
+    kind: u8,
+    flags: u8,
+    aux: u16,
+}
+
+/// Applies a record, unless it has to wait for a message that is being compressed.
+fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
+    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WATCH | OUT_FEED);
+    if session.connection.deferred.is_none() && !session.connection.engine.has_deflate() {
+        return apply(session, head, payload, more);
+    }
+    let len = payload.len();
+    let data = is_data(head.kind) && session.connection.engine.has_deflate();
+    let waits = if data { session.must_wait(head.flags, len) } else { session.connection.deferred.is_some() };
+    if waits && !at_once {
+        let Head { kind, flags, aux } = head;
+        return session.defer(Pending { kind, flags, aux, payload: payload.into_frame() });
+    }
+    if data && session.connection.engine.will_compress(head.flags & OUT_FLAG_COMPRESS != 0, len) {
+        session.account(wire_len(len, false));
+        session.compressed(head.kind, head.flags, &payload);
+        return mark(session, head.kind, head.flags);
+    }
+    apply(session, head, payload, more);
+}
+
+/// Sends a message that others get too: the same bytes, unless this connection needs its own. `now`: nothing follows it here,
+/// `longest`: most bytes to be compressed for it at once.
+fn send_prepared(session: &mut Session<'_>, prepared: &mut Prepared, flags: u8, now: bool, longest: usize) {
+    let connection = &mut *session.connection;
+    let frame = if connection.deferred.is_none() && connection.takes_frames() {
+        connection.engine.prepared_frame(prepared, longest)
+    } else {
+        None
+    };
+    if let Some(frame) = frame {
+        session.account(wire_len(prepared.payload().len(), false));
+        session.shared(frame, now);
+        return mark(session, OUT_PREPARED, flags);
+    }
+    let kind = if prepared.kind() == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
+    let compress = if prepared.compress() { OUT_FLAG_COMPRESS } else { 0 };
+    let head = Head { kind, flags: flags & OUT_FLAG_WANT_SENT | OUT_FLAG_FIN | compress, aux: 0 };
+    submit(session, head, Outbound::Shared(prepared.payload_frame()), true);
+}
+
+/// Applies what waited and is no data frame.
+pub(in crate::reactor) fn apply_pending(session: &mut Session<'_>, pending: &Pending) {
+    let head = Head { kind: pending.kind, flags: pending.flags, aux: pending.aux };
+    apply(session, head, Outbound::Lent(&pending.payload), true);
+}
+
+/// Notes a record that has been applied and whose sender wants to hear of its end. One that came when the connection took
+/// nothing of its kind any more has not left: its end is that of the connection.
+pub(in crate::reactor) fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
+    if flags & OUT_FLAG_WANT_SENT == 0 {
+        return;
+    }
+    let has_left = match kind {
+        OUT_TEXT | OUT_BINARY | OUT_PING | OUT_PONG => session.connection.takes_frames(),
+        OUT_WRITE => !session.connection.shut,
+        _ => true,
+    };
+    if has_left { session.mark() } else { session.mark_lost() }
+}
+
+/// `more`: the next record is for the same connection.
+fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
+    let fin = head.flags & OUT_FLAG_FIN != 0;
+    match head.kind {
+        OUT_TEXT => send(session, FrameKind::Text, fin, payload, more),
+        OUT_BINARY => send(session, FrameKind::Binary, fin, payload, more),
+        OUT_PING => send(session, FrameKind::Ping, true, payload, more),
+        OUT_PONG => send(session, FrameKind::Pong, true, payload, more),
+        OUT_CLOSE => {
+            // Its sender does not count it: no send follows it.
+            session.close(CloseCode::new(head.aux), &payload);
+        }
+        OUT_TERMINATE if fin => session.reset(),
+        OUT_TERMINATE => {
+            session.is_known();
+            session.terminate();
+        }
+        OUT_PAUSE => session.pause(),
+        OUT_RESUME => session.resume(),
+        OUT_RESPOND if session.connection.phase == Phase::Asked => session.respond(&payload),
+        OUT_WRITE => {
+            session.account(payload.len());
+            session.write_payload(payload);
+        }
+        // What the consumer had to say it has written itself: whatever the peer still says is no request.
+        OUT_END if matches!(session.connection.phase, Phase::Asked | Phase::Handshake) => {
+            session.respond(&[])
+        }
+        OUT_END => session.end(),
+        OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
+        OUT_WATCH => session.watch(head.aux != 0),
+        OUT_FEED => {
+            let (bytes, start) = payload.into_memory();
+            session.feed(bytes, start, fin);
+        }
+        OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(head.aux.into())),
+        _ => {}
+    }
+    mark(session, head.kind, head.flags);
+}
+
+fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound<'_>, more: bool) {
+    session.account(wire_len(payload.len(), false));
+    match payload {
+        Outbound::Own(large) => {
+            session.connection.queue_large(kind, fin, large);
+            session.touch();
+        }
+        // Frames that follow each other leave together; a long one that stands alone is spared a copy.
+        Outbound::Lent(_) | Outbound::Shared(_) => {
+            if more || !session.frame_now(kind, fin, &payload) {
+                session.frame(kind, fin, &payload);
+            }
+        }
+    }
+}

@@ -1,0 +1,173 @@
+//! The way to a reactor from other threads.
+
+use std::io;
+use std::sync::Arc;
+
+use mio::Waker;
+use mio::net::TcpStream;
+
+use crate::bridge::chunk::{Arena, Chunk, Outbox};
+use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
+use crate::bridge::room::Lent;
+use crate::engine::deflate::Params;
+use crate::engine::{CloseCode, MessageKind, Prepared};
+
+use crate::reactor::config::ListenerConfig;
+use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::open::listen::BoundListener;
+
+/// What other threads ask of the reactor, in order.
+pub enum Command {
+    /// Frames and what else is done with connections.
+    Chunk(Chunk),
+    /// The same in memory that goes back to where it came from.
+    Arena(Arena),
+    /// Takes a bound listener under the number `id`; it accepts after `Accept`.
+    Listen {
+        /// A number that no other listener of this reactor has had.
+        id: u32,
+        /// The socket.
+        listener: BoundListener,
+        /// How its connections are served.
+        config: Arc<ListenerConfig>,
+    },
+    /// Takes connections of the listener `id`, which another reactor of the group has.
+    Join {
+        /// The number it has there.
+        id: u32,
+        /// How its connections are served.
+        config: Arc<ListenerConfig>,
+    },
+    /// A connection that another reactor of the group has accepted for this one.
+    Take {
+        /// The listener's number.
+        listener: u32,
+        /// The connection.
+        stream: TcpStream,
+    },
+    /// Lets a listener accept.
+    Accept(u32),
+    /// Closes a listener; connections that have not finished their handshake get 503.
+    CloseListener(u32),
+    /// Serves a socket whose upgrade was answered elsewhere.
+    Adopt(Box<Adoption>),
+    /// How a connection is served whose upgrade the consumer accepts behind this.
+    Serve {
+        /// The connection.
+        id: ConnectionId,
+        /// In place of what its listener says.
+        config: Arc<ListenerConfig>,
+        /// What was negotiated about permessage-deflate; how it is used is in `config`.
+        deflate: Option<Params>,
+    },
+    /// Takes a message that records of the kind `OUT_PREPARED` refer to by this number.
+    Prepare(u32, Box<Prepared>),
+    /// The message of this number will not be sent again.
+    Forget(u32),
+    /// Ends `run` after what is queued has been tried to write.
+    Stop,
+}
+
+/// A socket that is a WebSocket already.
+pub struct Adoption {
+    /// The socket; it is made non-blocking.
+    #[expect(clippy::disallowed_types, reason = "what the caller has")]
+    pub stream: std::net::TcpStream,
+    /// The id that the connection gets, with a slot from `ADOPTED_SLOTS` on that no connection has now. Who chose it
+    /// knows of the connection, so that it is not told that it opens, only that it closes, even when it cannot be taken.
+    /// `None`: the reactor chooses, and tells.
+    pub id: Option<ConnectionId>,
+    /// Bytes to be written before anything else: the 101 response, if nobody has written it yet.
+    pub response: Vec<u8>,
+    /// Bytes that were read behind the request.
+    pub prefix: Vec<u8>,
+    /// The number that `Opening::listener` gets.
+    pub listener: u32,
+    /// How it is served.
+    pub config: Arc<ListenerConfig>,
+    /// What was negotiated about permessage-deflate; how it is used is in `config`.
+    pub deflate: Option<Params>,
+}
+
+pub(in crate::reactor) struct Shared {
+    pub(in crate::reactor) outbox: Outbox<Command>,
+    pub(in crate::reactor) waker: Waker,
+}
+
+/// A cloneable handle that any thread may use. It outlives the reactor; commands then go nowhere.
+#[derive(Clone)]
+pub struct Handle {
+    pub(in crate::reactor) shared: Arc<Shared>,
+}
+
+impl Handle {
+    /// Queues a command and wakes the reactor if it sleeps.
+    ///
+    /// # Errors
+    /// The system's, when the waker cannot be written to; the command stays queued.
+    pub fn submit(&self, command: Command) -> io::Result<()> {
+        if self.shared.outbox.send(command) { self.shared.waker.wake() } else { Ok(()) }
+    }
+
+    /// Wakes the reactor, if it sleeps, without a command: a batch has been given back that it waits for.
+    ///
+    /// # Errors
+    /// The system's.
+    pub fn wake(&self) -> io::Result<()> {
+        if self.shared.outbox.sleep.should_wake() { self.shared.waker.wake() } else { Ok(()) }
+    }
+
+    /// An empty buffer for the next chunk.
+    pub fn buffer(&self) -> Vec<u8> {
+        self.shared.outbox.buffer()
+    }
+
+    /// Memory for the next arena, unless the reactor has all that was lent.
+    pub fn arena(&self) -> Option<Box<dyn Lent>> {
+        self.shared.outbox.arena()
+    }
+
+    /// Instead of memory that was not filled, that which the reactor has given back last.
+    pub fn exchange(&self, memory: Box<dyn Lent>) -> Box<dyn Lent> {
+        self.shared.outbox.exchange(memory)
+    }
+
+    /// Lends memory for arenas.
+    pub fn lend_arena(&self, memory: Box<dyn Lent>) {
+        self.shared.outbox.give_back(memory);
+    }
+
+    /// Sends a complete message.
+    ///
+    /// # Errors
+    /// As `submit`.
+    pub fn send(&self, to: ConnectionId, kind: MessageKind, payload: &[u8]) -> io::Result<()> {
+        let kind = match kind {
+            MessageKind::Text => OUT_TEXT,
+            MessageKind::Binary => OUT_BINARY,
+        };
+        self.record(to, kind, OUT_FLAG_FIN, 0, payload)
+    }
+
+    /// Begins the closing handshake.
+    ///
+    /// # Errors
+    /// As `submit`.
+    pub fn close(&self, to: ConnectionId, code: Option<CloseCode>, reason: &[u8]) -> io::Result<()> {
+        self.record(to, OUT_CLOSE, 0, code.map_or(0, CloseCode::get), reason)
+    }
+
+    /// Closes the socket.
+    ///
+    /// # Errors
+    /// As `submit`.
+    pub fn terminate(&self, to: ConnectionId) -> io::Result<()> {
+        self.record(to, OUT_TERMINATE, 0, 0, &[])
+    }
+
+    fn record(&self, to: ConnectionId, kind: u8, flags: u8, aux: u16, payload: &[u8]) -> io::Result<()> {
+        let mut chunk = Chunk { bytes: self.buffer(), large: Vec::new() };
+        chunk.push_record((to.slot, to.generation), kind, flags, aux, payload);
+        self.submit(Command::Chunk(chunk))
+    }
+}

@@ -1,0 +1,6 @@
+//! From other threads: what they ask for, record by record, and how much of it a turn applies.
+
+pub(in crate::reactor) mod apply;
+pub(in crate::reactor) mod handle;
+pub(in crate::reactor) mod records;
+pub(in crate::reactor) mod serve;

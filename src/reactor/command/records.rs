@@ -1,0 +1,186 @@
+//! The records of a chunk with their payloads, and what is made once of a payload that several of them have.
+
+use std::ops::Deref;
+use std::vec::IntoIter;
+
+use crate::bridge::chunk::{OutRecord, OutRecords};
+use crate::bridge::large::Large;
+use crate::bridge::layout::{
+    OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_TEXT,
+};
+use crate::engine::Frame;
+use crate::engine::{MessageKind, Prepared};
+
+use crate::reactor::connection::session::IN_PLACE;
+
+/// The records of a chunk that are still to be applied.
+pub(in crate::reactor) struct Records<'a> {
+    pub(in crate::reactor) records: OutRecords<'a>,
+    bytes: &'a [u8],
+    /// Without its position.
+    rest: Rest,
+    last: Option<&'a [u8]>,
+}
+
+/// What is left of a chunk, apart from its bytes.
+pub(in crate::reactor) struct Rest {
+    /// Where the next record begins.
+    position: usize,
+    /// The large payloads from there on.
+    large: IntoIter<Large>,
+    /// The last large payload that several records have.
+    shared: Option<Prepared>,
+    /// Messages with a payload that several records have.
+    same: Vec<Same>,
+}
+
+impl Rest {
+    /// All of a chunk with these large payloads.
+    pub(in crate::reactor) fn all(large: Vec<Large>) -> Self {
+        Self { position: 0, large: large.into_iter(), shared: None, same: Vec::new() }
+    }
+}
+
+/// A message that more than one record sends.
+struct Same {
+    /// Where its payload begins.
+    start: usize,
+    kind: MessageKind,
+    compress: bool,
+    /// Not before the third send: two are served as well from where it is.
+    prepared: Option<Prepared>,
+}
+
+/// A record to be applied.
+pub(in crate::reactor) struct Next<'a> {
+    pub(in crate::reactor) record: OutRecord,
+    pub(in crate::reactor) payload: Outbound<'a>,
+    /// The one behind it is for the same connection.
+    pub(in crate::reactor) more: bool,
+}
+
+impl<'a> Records<'a> {
+    /// `last` is the payload of a large record behind those that `rest` has.
+    pub(in crate::reactor) fn new(bytes: &'a [u8], rest: Rest, last: Option<&'a [u8]>) -> Self {
+        Self { records: OutRecords::from(bytes, rest.position), bytes, rest, last }
+    }
+
+    pub(in crate::reactor) fn into_rest(self) -> Rest {
+        Rest { position: self.records.position(), ..self.rest }
+    }
+
+    #[inline]
+    pub(in crate::reactor) fn next(&mut self) -> Option<Next<'a>> {
+        let record = self.records.next()?;
+        let payload = match record.is_large() {
+            false => Outbound::Lent(self.bytes.get(record.range.clone()).unwrap_or_default()),
+            // Taken even when the connection is gone, or the next record would get this one's payload.
+            true => self.large(&record),
+        };
+        let more = self.records.peek_slot() == Some(record.slot);
+        Some(Next { record, payload, more })
+    }
+
+    /// The payload of a large record.
+    fn large(&mut self, record: &OutRecord) -> Outbound<'a> {
+        let shared = &mut self.rest.shared;
+        if !record.is_same() {
+            let own = match self.rest.large.next() {
+                Some(large) => Outbound::Own(large),
+                None => Outbound::Lent(self.last.take().unwrap_or_default()),
+            };
+            let Some((kind, compress)) = message(record).filter(|_| is_shared(record)) else { return own };
+            let (memory, start) = own.into_memory();
+            *shared = Some(Prepared::in_place(kind, memory, start, compress));
+        }
+        shared.as_ref().map_or(Outbound::Lent(&[]), |shared| Outbound::Shared(shared.payload_frame()))
+    }
+
+    /// The message that a record sends, if others send it too and it is worth to be framed once.
+    #[inline]
+    pub(in crate::reactor) fn prepared(
+        &mut self,
+        record: &OutRecord,
+        payload: &[u8],
+    ) -> Option<&mut Prepared> {
+        if !is_shared(record) {
+            return None;
+        }
+        let (kind, compress) = message(record)?;
+        if record.is_large() {
+            return self.rest.shared.as_mut();
+        }
+        if payload.len() < IN_PLACE {
+            return None;
+        }
+        let start = record.range.start;
+        let is_it = |same: &Same| (same.start, same.kind, same.compress) == (start, kind, compress);
+        let Some(index) = self.rest.same.iter().rposition(is_it) else {
+            self.rest.same.push(Same { start, kind, compress, prepared: None });
+            return None;
+        };
+        let same = self.rest.same.get_mut(index)?;
+        Some(same.prepared.get_or_insert_with(|| Prepared::new(kind, payload, compress)))
+    }
+}
+
+/// Whether other records have the payload too.
+fn is_shared(record: &OutRecord) -> bool {
+    record.flags & (OUT_FLAG_SAME | OUT_FLAG_SHARED) != 0
+}
+
+/// Of a record that sends a whole message: of which kind, and whether it is to be compressed.
+fn message(record: &OutRecord) -> Option<(MessageKind, bool)> {
+    let kind = match record.kind {
+        OUT_TEXT => MessageKind::Text,
+        OUT_BINARY => MessageKind::Binary,
+        _ => return None,
+    };
+    (record.flags & OUT_FLAG_FIN != 0).then_some((kind, record.flags & OUT_FLAG_COMPRESS != 0))
+}
+
+/// The payload of a record, wherever it lies. It dereferences to its bytes, which are all in one place: none of these is
+/// empty because another has them.
+pub(in crate::reactor) enum Outbound<'a> {
+    /// In the chunk, or wherever its sender has it until the record has been applied.
+    Lent(&'a [u8]),
+    /// The reactor's, to be framed and queued where it is.
+    Own(Large),
+    /// Where it stays for all connections that send it.
+    Shared(Frame),
+}
+
+impl Outbound<'_> {
+    /// The payload, for a later turn.
+    pub(in crate::reactor) fn into_frame(self) -> Frame {
+        match self {
+            Self::Lent(bytes) => Frame::new(bytes.to_vec(), 0),
+            Self::Own(large) => {
+                let (memory, start) = large.into_memory();
+                Frame::new(memory, start)
+            }
+            Self::Shared(frame) => frame,
+        }
+    }
+
+    /// The payload in memory of its own, and where in that it begins.
+    pub(in crate::reactor) fn into_memory(self) -> (Vec<u8>, usize) {
+        match self {
+            Self::Own(large) => large.into_memory(),
+            Self::Lent(_) | Self::Shared(_) => (self.to_vec(), 0),
+        }
+    }
+}
+
+impl Deref for Outbound<'_> {
+    type Target = [u8];
+
+    #[inline]
+    fn deref(&self) -> &[u8] {
+        match self {
+            Self::Lent(bytes) => bytes,
+            Self::Own(large) => large,
+            Self::Shared(frame) => frame,
+        }
+    }
+}

@@ -1,0 +1,122 @@
+//! What other threads ask for, as much of it as a turn allows.
+//!
+//! A hundred megabytes sent at once, or ten thousand connections closed, come in a few commands: whoever sends a ping
+//! meanwhile does not wait for all of that. What is left over comes first in the next turn, so nothing overtakes anything.
+
+use std::collections::VecDeque;
+
+use crate::bridge::chunk::{Arena, Chunk};
+use crate::bridge::room::Lent;
+
+use crate::reactor::Reactor;
+use crate::reactor::command::handle::Command;
+use crate::reactor::command::records::Rest;
+use crate::reactor::config::COMMAND_BUDGET;
+use crate::reactor::consume::consumer::Consumer;
+
+/// Commands that this turn has taken from their queue and not come to.
+#[derive(Default)]
+pub(in crate::reactor) struct Asked {
+    /// The records that come first.
+    under_way: Option<UnderWay>,
+    commands: VecDeque<Command>,
+}
+
+impl Asked {
+    pub(in crate::reactor) fn is_empty(&self) -> bool {
+        self.under_way.is_none() && self.commands.is_empty()
+    }
+}
+
+/// Records of which some have been applied.
+struct UnderWay {
+    memory: Memory,
+    rest: Rest,
+}
+
+/// What the records are in, and where it goes behind the last of them.
+enum Memory {
+    Own(Vec<u8>),
+    Lent { memory: Box<dyn Lent>, used: usize },
+}
+
+impl Memory {
+    fn bytes(&self) -> &[u8] {
+        match self {
+            Self::Own(bytes) => bytes,
+            Self::Lent { memory, used } => memory.bytes().get(..*used).unwrap_or_default(),
+        }
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// Does what other threads have asked for, as much as a turn allows, and writes what they have sent. False: they have
+    /// asked for nothing.
+    pub(in crate::reactor) fn serve_commands(&mut self) -> bool {
+        let asked = !self.asked.is_empty() || !self.shared.outbox.commands.is_empty();
+        if asked {
+            self.work.command_budget = COMMAND_BUDGET;
+            self.on_commands();
+            self.on_deferred();
+            self.flush();
+        }
+        asked
+    }
+
+    /// Does all that other threads have asked for.
+    pub(in crate::reactor) fn serve_all_commands(&mut self) {
+        self.work.command_budget = usize::MAX;
+        self.on_commands();
+    }
+
+    fn on_commands(&mut self) {
+        let new = self.shared.outbox.commands.take_all();
+        if !self.asked.is_empty() {
+            self.asked.commands.extend(new);
+            return self.on_asked();
+        }
+        for command in new {
+            // Most turns come to all of them, without a list.
+            if self.work.command_budget > 0 && self.asked.is_empty() {
+                self.on_command(command);
+            } else {
+                self.asked.commands.push_back(command);
+            }
+        }
+    }
+
+    /// Goes on with what earlier turns have left.
+    fn on_asked(&mut self) {
+        if let Some(under_way) = self.asked.under_way.take() {
+            self.go_on(under_way);
+        }
+        while self.work.command_budget > 0
+            && self.asked.under_way.is_none()
+            && let Some(command) = self.asked.commands.pop_front()
+        {
+            self.on_command(command);
+        }
+    }
+
+    /// Applies the records of a chunk in order.
+    pub(in crate::reactor) fn on_chunk(&mut self, chunk: Chunk) {
+        self.go_on(UnderWay { memory: Memory::Own(chunk.bytes), rest: Rest::all(chunk.large) });
+    }
+
+    /// Applies the records of an arena in order.
+    pub(in crate::reactor) fn on_arena(&mut self, Arena { memory, used, large }: Arena) {
+        self.go_on(UnderWay { memory: Memory::Lent { memory, used }, rest: Rest::all(large) });
+    }
+
+    /// Applies records as far as the budget goes, and gives their memory back behind the last.
+    fn go_on(&mut self, UnderWay { memory, rest }: UnderWay) {
+        if let Some(rest) = self.on_records(memory.bytes(), rest, None) {
+            self.asked.under_way = Some(UnderWay { memory, rest });
+            return;
+        }
+        match memory {
+            Memory::Own(bytes) => self.shared.outbox.recycle(bytes),
+            Memory::Lent { memory, .. } => self.shared.outbox.give_back(memory),
+        }
+    }
+}

@@ -1,0 +1,106 @@
+//! What a peer can observe of a connection that the consumer must know of first.
+//!
+//! Where the consumer is on another thread, it hears of a connection later than the reactor does. A peer that has its 101 could
+//! ask by another way in, or in the consumer's own process, and find nobody. So what tells a peer of a change leaves when the
+//! consumer has dealt with the record of that change: the 101 behind OPEN, with what was sent meanwhile, and the end of the
+//! socket behind CLOSED.
+//!
+//! ```text
+//! a turn: 101 queued, OPEN recorded as the nth record -> withhold
+//! a turn: delivered >= n -> on_delivered -> 101 written
+//! ```
+//!
+//! The consumer sends no command for it: the count of records that it has dealt with is enough. Gates open in the order in
+//! which they were closed, all that may at once. Nothing else waits for them: a connection is read, and counted, meanwhile.
+
+use std::collections::VecDeque;
+
+use mio::net::TcpStream;
+
+use crate::reactor::Reactor;
+use crate::reactor::connection::Writable;
+use crate::reactor::connection::session::Session;
+use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+
+/// Something that a peer must wait for.
+enum Gate {
+    /// What is queued for a connection, the 101 first.
+    Opening(ConnectionId),
+    /// The end of a socket, which is that of this one's lifetime.
+    End(TcpStream),
+}
+
+/// All of one reactor.
+#[derive(Default)]
+pub(in crate::reactor) struct Gates {
+    /// With the number of the record, oldest first.
+    closed: VecDeque<(u64, Gate)>,
+}
+
+impl Gates {
+    /// Whether somebody waits for the consumer.
+    pub(in crate::reactor) fn is_waiting(&self) -> bool {
+        !self.closed.is_empty()
+    }
+}
+
+impl Session<'_> {
+    /// The consumer is about to hear of the connection, with the record of that number, and its peer has to wait for that.
+    pub(in crate::reactor) fn withhold(&mut self, record: u64) {
+        self.connection.writable = Writable::AfterDelivery;
+        self.work.gates.closed.push_back((record, Gate::Opening(self.id)));
+    }
+
+    /// The consumer knows of the connection: it has asked for something.
+    pub(in crate::reactor) fn is_known(&mut self) {
+        if self.connection.writable == Writable::AfterDelivery {
+            self.connection.writable = Writable::Now;
+        }
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// The consumer hears of a connection's end with the last record, and its peer has to wait for that.
+    pub(in crate::reactor) fn hold_end(&mut self, stream: TcpStream) {
+        if let Some(progress) = self.consumer.progress() {
+            self.work.gates.closed.push_back((progress.recorded, Gate::End(stream)));
+        }
+    }
+
+    /// Lets go what the consumer knows of by now.
+    pub(in crate::reactor) fn on_delivered(&mut self) {
+        if !self.work.gates.is_waiting() {
+            return;
+        }
+        let delivered = self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered);
+        while self.work.gates.closed.front().is_some_and(|(record, _)| *record <= delivered) {
+            let Some((_, gate)) = self.work.gates.closed.pop_front() else { return };
+            self.open_gate(gate);
+        }
+    }
+
+    /// Descriptors have run out: sockets that are held for the sake of order are not worth those that come.
+    pub(in crate::reactor) fn let_ends_go(&mut self) {
+        self.work.gates.closed.retain(|(_, gate)| matches!(gate, Gate::Opening(_)));
+    }
+
+    /// Nobody will be told of anything any more.
+    pub(in crate::reactor) fn open_all_gates(&mut self) {
+        for (_, gate) in std::mem::take(&mut self.work.gates.closed) {
+            self.open_gate(gate);
+        }
+    }
+
+    fn open_gate(&mut self, gate: Gate) {
+        match gate {
+            Gate::Opening(id) => {
+                let Some(connection) = self.connections.get(id) else { return };
+                let mut session = Session { id, connection, work: &mut self.work };
+                session.is_known();
+                session.touch();
+            }
+            Gate::End(stream) => drop(stream),
+        }
+    }
+}

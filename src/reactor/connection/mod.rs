@@ -1,0 +1,316 @@
+//! One socket, its engine, and what it has yet to write.
+
+pub(in crate::reactor) mod gates;
+pub(in crate::reactor) mod session;
+pub(in crate::reactor) mod silence;
+pub(in crate::reactor) mod socket;
+pub(in crate::reactor) mod table;
+pub(in crate::reactor) mod timers;
+pub(in crate::reactor) mod wishes;
+
+use std::io;
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mio::net::TcpStream;
+
+use crate::bridge::large::Large;
+use crate::engine::deflate::Params;
+use crate::engine::handshake::HeadScanner;
+use crate::engine::{Engine, FrameKind};
+
+use crate::reactor::config::{COMPRESSED_READ_SIZE, HEAD_READ, ListenerConfig, READ_SIZE};
+use crate::reactor::connection::timers::Deadline;
+use crate::reactor::connection::wishes::Wishes;
+use crate::reactor::read::starved::Lack;
+use crate::reactor::write::compress::Deferred;
+use crate::reactor::write::outgoing::{Flushed, Outgoing, Pool};
+
+pub(in crate::reactor) struct Connection {
+    pub(in crate::reactor) stream: TcpStream,
+    pub(in crate::reactor) listener: u32,
+    pub(in crate::reactor) config: Arc<ListenerConfig>,
+    pub(in crate::reactor) engine: Engine,
+    pub(in crate::reactor) outgoing: Outgoing,
+    pub(in crate::reactor) phase: Phase,
+    /// What has come of the request, until the connection is open or refused.
+    pub(in crate::reactor) head: Option<Box<Head>>,
+    pub(in crate::reactor) deadline: Deadline,
+    pub(in crate::reactor) purpose: Purpose,
+    /// The consumer has been told of this connection and must be told of its end.
+    pub(in crate::reactor) announced: bool,
+    /// Data may be waiting in the kernel: the edge has been seen and not been read to its end.
+    pub(in crate::reactor) readable: bool,
+    /// Whether what is queued may be written.
+    pub(in crate::reactor) writable: Writable,
+    /// On the reactor's list of connections to flush.
+    pub(in crate::reactor) dirty: bool,
+    /// On the reactor's list of connections to read further.
+    pub(in crate::reactor) queued: bool,
+    /// It wanted much of its last share of a turn.
+    pub(in crate::reactor) greedy: bool,
+    /// The consumer does not want to be given more.
+    pub(in crate::reactor) paused: bool,
+    /// Why it is not read, although it would be.
+    pub(in crate::reactor) starved: Option<Lack>,
+    /// On the list of those who wait until all connections together have less undrained.
+    pub(in crate::reactor) listed: bool,
+    /// The peer has ended its side.
+    pub(in crate::reactor) ended: bool,
+    /// An event said that the peer has ended its side; what was received before may not have been read.
+    pub(in crate::reactor) hung_up: bool,
+    /// The peer has sent urgent bytes: a short read may have stopped before one, from then on.
+    pub(in crate::reactor) urgent: bool,
+    /// An event said that the socket is dead.
+    pub(in crate::reactor) dead: bool,
+    /// End our side once all is written.
+    pub(in crate::reactor) finishing: bool,
+    pub(in crate::reactor) shut: bool,
+    /// To be closed at the end of this step: nothing more is read from it or told of it but that.
+    pub(in crate::reactor) doomed: bool,
+    /// A ping of ours has not been followed by any byte of the peer.
+    pub(in crate::reactor) pinged: bool,
+    /// Queued bytes have been above the high-water mark.
+    pub(in crate::reactor) high: bool,
+    pub(in crate::reactor) pending_pongs: u32,
+    /// Undrained inbound bytes, records included.
+    pub(in crate::reactor) held: usize,
+    /// Not only those of pings and pongs.
+    pub(in crate::reactor) holds_data: bool,
+    /// Bytes read since the connection was accepted or adopted.
+    pub(in crate::reactor) received: u64,
+    /// Bytes queued by the consumer's sends since the connection opened.
+    pub(in crate::reactor) accepted: u64,
+    /// Sends that wait for a message that is being compressed.
+    pub(in crate::reactor) deferred: Option<Box<Deferred>>,
+    /// What the consumer wants beside messages; `None` where that is nothing.
+    pub(in crate::reactor) wishes: Option<Box<Wishes>>,
+    /// When compression contexts were used last; `None` when there are none to release. Boxed: few connections have any.
+    pub(in crate::reactor) contexts_used: Option<Box<Instant>>,
+}
+
+/// How far the connection has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::reactor) enum Phase {
+    /// Reading the upgrade request.
+    Handshake,
+    /// The consumer decides about the upgrade.
+    Asked,
+    /// Frames.
+    Open,
+    /// Refused: the answer is written, then the socket is closed; what the peer still sends is thrown away.
+    Linger,
+}
+
+/// When the socket takes what is queued.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::reactor) enum Writable {
+    /// As far as anybody knows.
+    Now,
+    /// The last write was refused: not before the edge.
+    AfterEdge,
+    /// Not before the consumer has heard of the connection, see `gates.rs`. The 101 is queued.
+    AfterDelivery,
+}
+
+/// The head of the request as far as it has come.
+#[derive(Default)]
+pub(in crate::reactor) struct Head {
+    /// The peer's address, where accepting has told it.
+    pub(in crate::reactor) peer: Option<SocketAddr>,
+    pub(in crate::reactor) bytes: Vec<u8>,
+    pub(in crate::reactor) scanner: HeadScanner,
+    /// Bytes of a request body to skip before the next request (keep-alive after a 426).
+    pub(in crate::reactor) skip: u64,
+    /// The listener was closed meanwhile.
+    pub(in crate::reactor) orphan: bool,
+    /// The consumer, which decides, has been told that the peer has ended its side.
+    pub(in crate::reactor) ended: bool,
+    /// What was negotiated about permessage-deflate, while the consumer decides.
+    pub(in crate::reactor) deflate: Option<Params>,
+}
+
+/// What the deadline is for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::reactor) enum Purpose {
+    Handshake,
+    /// Silence: ping, or end the connection.
+    Silence,
+    /// Closing has begun and must come to an end.
+    Close,
+}
+
+impl Connection {
+    /// `head`: that of a request that is to come; without one the connection is open.
+    pub(in crate::reactor) fn new(
+        stream: TcpStream,
+        listener: u32,
+        config: Arc<ListenerConfig>,
+        head: Option<Box<Head>>,
+    ) -> Self {
+        Self {
+            stream,
+            listener,
+            config,
+            engine: Engine::new(),
+            outgoing: Outgoing::default(),
+            phase: if head.is_some() { Phase::Handshake } else { Phase::Open },
+            head,
+            deadline: Deadline::default(),
+            purpose: Purpose::Handshake,
+            announced: false,
+            readable: false,
+            writable: Writable::Now,
+            dirty: false,
+            queued: false,
+            greedy: false,
+            paused: false,
+            starved: None,
+            listed: false,
+            ended: false,
+            hung_up: false,
+            urgent: false,
+            dead: false,
+            finishing: false,
+            shut: false,
+            doomed: false,
+            pinged: false,
+            high: false,
+            pending_pongs: 0,
+            held: 0,
+            holds_data: false,
+            received: 0,
+            accepted: 0,
+            deferred: None,
+            wishes: None,
+            contexts_used: None,
+        }
+    }
+
+    pub(in crate::reactor) fn is_open(&self) -> bool {
+        self.phase == Phase::Open
+    }
+
+    /// Whether what is read now may be compressed: messages that come behind the request too.
+    pub(in crate::reactor) fn may_inflate(&self) -> bool {
+        self.engine.has_deflate() || (self.config.deflate.is_some() && !self.is_open())
+    }
+
+    /// What is freed with it, as far as it is known.
+    pub(in crate::reactor) fn heap_bytes(&self) -> usize {
+        size_of::<Self>() + self.engine.buffered() + self.engine.context_bytes() + self.outgoing.len()
+    }
+
+    /// The most that is read of it at once.
+    pub(in crate::reactor) fn largest_read(&self) -> usize {
+        match self.phase {
+            Phase::Handshake | Phase::Asked => HEAD_READ,
+            _ if self.engine.has_deflate() => COMPRESSED_READ_SIZE,
+            _ => READ_SIZE,
+        }
+    }
+
+    /// Both sides have said what they had to say with close frames, or the peer can say nothing more.
+    pub(in crate::reactor) fn close_complete(&self) -> bool {
+        self.engine.close_sent() && (self.engine.close_received() || self.engine.failed())
+    }
+
+    /// Whether a frame may be sent: not before the handshake is done, not after a close frame (RFC 6455 section 5.5.1),
+    /// not after our end.
+    pub(in crate::reactor) fn takes_frames(&self) -> bool {
+        self.is_open() && !self.engine.close_sent() && !self.shut
+    }
+
+    /// Queues a frame, copying its payload. It is dropped when the connection does not take any.
+    pub(in crate::reactor) fn queue_frame(
+        &mut self,
+        kind: FrameKind,
+        fin: bool,
+        payload: &[u8],
+        pool: &mut Pool,
+    ) {
+        if !self.takes_frames() {
+            return;
+        }
+        let header = self.engine.encode(kind, fin, payload.len(), None);
+        self.outgoing.push_frame(&header, payload, pool);
+    }
+
+    /// As `queue_frame` for a consumer's messages that are not compressed, on a connection that takes frames. Each is told as
+    /// whether it is text, and its payload.
+    #[inline(always)]
+    pub(in crate::reactor) fn queue_messages<'a>(
+        &mut self,
+        messages: impl Iterator<Item = (bool, &'a [u8])>,
+        pool: &mut Pool,
+    ) {
+        let Self { engine, outgoing, accepted, .. } = self;
+        let frames = messages.map(|(is_text, payload)| {
+            // Twice, so that neither has to ask what else it might be.
+            let header = match is_text {
+                true => engine.encode(FrameKind::Text, true, payload.len(), None),
+                false => engine.encode(FrameKind::Binary, true, payload.len(), None),
+            };
+            (header, payload)
+        });
+        *accepted += outgoing.push_frames(frames, pool) as u64;
+    }
+
+    /// As `queue_frame`, without copying the payload.
+    pub(in crate::reactor) fn queue_large(&mut self, kind: FrameKind, fin: bool, payload: Large) {
+        if !self.takes_frames() {
+            return;
+        }
+        let header = self.engine.encode(kind, fin, payload.len(), None);
+        let (bytes, start) = payload.into_frame(&header);
+        self.outgoing.push_owned(bytes, start);
+    }
+
+    /// Bytes of the consumer's sends that wait no more; automatic pongs in between count as its own.
+    pub(in crate::reactor) fn settled(&self) -> u64 {
+        self.accepted.saturating_sub(self.outgoing.len() as u64)
+    }
+
+    /// Writes what waits, at most `budget` bytes of it. True: there is more, and the kernel would take it.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub(in crate::reactor) fn flush(&mut self, pool: &mut Pool, budget: usize) -> io::Result<bool> {
+        if self.writable != Writable::Now && !self.outgoing.is_empty() {
+            return Ok(false);
+        }
+        let flushed = self.outgoing.flush(&self.stream, pool, budget)?;
+        self.writable = if flushed == Flushed::Blocked { Writable::AfterEdge } else { Writable::Now };
+        if flushed == Flushed::All {
+            self.pending_pongs = 0;
+        }
+        Ok(flushed == Flushed::Some)
+    }
+
+    /// The silence after which something is to be done; `None` when silence is no matter.
+    pub(in crate::reactor) fn silence(&self) -> Option<Duration> {
+        let (ping, idle) = (self.config.ping_interval, self.config.idle_timeout);
+        match (ping.is_zero(), idle.is_zero()) {
+            (true, true) => None,
+            (false, true) => Some(ping),
+            (true, false) => Some(idle),
+            (false, false) => Some(ping.min(idle)),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What only few connections have at a time is boxed.
+    #[test]
+    #[cfg(target_pointer_width = "64")]
+    fn an_idle_connection_is_small() {
+        // The socket is larger in a build with assertions.
+        let size = size_of::<Connection>() - size_of::<TcpStream>();
+        assert!(size <= 220, "{size}");
+        assert!(size_of::<Engine>() <= 48, "{}", size_of::<Engine>());
+    }
+}

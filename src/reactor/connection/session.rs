@@ -1,0 +1,393 @@
+//! What may be done with a connection while the reactor has it in hand.
+
+use std::collections::VecDeque;
+use std::io::IoSlice;
+use std::net::SocketAddr;
+use std::time::{Duration, Instant};
+
+use socket2::{SockRef, TcpKeepalive};
+
+use crate::engine::frame::write_before;
+use crate::engine::{CloseCode, FrameKind, MessageKind, PreparedFrame};
+
+use crate::reactor::command::records::Outbound;
+use crate::reactor::config::{COST_OF_CALL, LAST_WRITE, SMALL_ALLOWANCE};
+use crate::reactor::connection::gates::Gates;
+use crate::reactor::connection::socket;
+use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::connection::timers::Timers;
+use crate::reactor::connection::{Connection, Phase, Purpose};
+use crate::reactor::consume::local::{Bytes, Message, frame_kind};
+use crate::reactor::open::opening::Opening;
+use crate::reactor::read::ready::Ready;
+use crate::reactor::read::starved::Starved;
+use crate::reactor::read::unfinished::Unfinished;
+use crate::reactor::wait::idling::Idling;
+use crate::reactor::write::compress::Compression;
+use crate::reactor::write::outgoing::Pool;
+use crate::reactor::write::remains::Remains;
+use crate::reactor::write::schedule::Unwritten;
+
+/// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
+/// gathering many frames into one write is cheaper than the copy it costs.
+pub(in crate::reactor) const IN_PLACE: usize = 2 << 10;
+
+/// Lists and pools that belong to no single connection.
+pub(in crate::reactor) struct Work {
+    pub(in crate::reactor) now: Instant,
+    pub(in crate::reactor) timers: Timers,
+    /// Connections whose deadline may have come, not looked at yet.
+    pub(in crate::reactor) expired: VecDeque<ConnectionId>,
+    pub(in crate::reactor) pool: Pool,
+    /// Connections with something to write.
+    pub(in crate::reactor) unwritten: Unwritten,
+    /// Memory of connections that are gone.
+    pub(in crate::reactor) remains: Remains,
+    /// What may still be done of what other threads ask for, before the others get their turn; as bytes.
+    pub(in crate::reactor) command_budget: usize,
+    /// Connections that wait to be read.
+    pub(in crate::reactor) ready: Ready,
+    /// Connections that are not read because they, or all together, have too much undrained.
+    pub(in crate::reactor) starved: Starved,
+    /// Connections to be closed at the end of this step.
+    pub(in crate::reactor) doomed: Vec<u32>,
+    /// Unfinished frames and messages of all connections.
+    pub(in crate::reactor) unfinished: Unfinished,
+    /// What peers do not get before the consumer knows why.
+    pub(in crate::reactor) gates: Gates,
+    /// What compression needs and connections share.
+    pub(in crate::reactor) compression: Compression,
+    /// What has been freed.
+    pub(in crate::reactor) idling: Idling,
+}
+
+impl Work {
+    /// A command was applied that moved so many bytes.
+    pub(in crate::reactor) fn spend_on_commands(&mut self, bytes: usize) {
+        self.command_budget = self.command_budget.saturating_sub(bytes + COST_OF_CALL);
+    }
+}
+
+/// One connection, as a handler or a command sees it.
+pub struct Session<'a> {
+    pub(in crate::reactor) id: ConnectionId,
+    pub(in crate::reactor) connection: &'a mut Connection,
+    pub(in crate::reactor) work: &'a mut Work,
+}
+
+impl Session<'_> {
+    /// Which connection this is.
+    pub fn id(&self) -> ConnectionId {
+        self.id
+    }
+
+    /// Whether frames go both ways; false during the handshake and after a refusal.
+    pub fn is_open(&self) -> bool {
+        self.connection.is_open()
+    }
+
+    /// Our end of the socket; `None` when the kernel does not say (a dead socket).
+    pub fn local_address(&self) -> Option<SocketAddr> {
+        self.connection.stream.local_addr().ok()
+    }
+
+    /// The peer's end of the socket.
+    pub fn remote_address(&self) -> Option<SocketAddr> {
+        self.connection.stream.peer_addr().ok()
+    }
+
+    /// What is known of the connection without its request.
+    pub(in crate::reactor) fn opening(&self) -> Opening<'static> {
+        Opening {
+            listener: self.connection.listener,
+            local: self.local_address(),
+            remote: self.remote_address(),
+            request: None,
+            protocol: None,
+            extensions: None,
+            rest: &[],
+        }
+    }
+
+    /// Bytes that wait to be written.
+    pub fn queued(&self) -> usize {
+        self.connection.outgoing.len()
+    }
+
+    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4). Copies `payload`, and compresses
+    /// it where permessage-deflate was negotiated.
+    pub fn send(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
+        self.data(frame_kind(kind), fin, payload);
+    }
+
+    /// Sends a ping with at most 125 bytes; more is cut off.
+    pub fn ping(&mut self, payload: &[u8]) {
+        self.frame(FrameKind::Ping, true, control(payload));
+    }
+
+    /// Sends a pong with at most 125 bytes; more is cut off.
+    pub fn pong(&mut self, payload: &[u8]) {
+        self.frame(FrameKind::Pong, true, control(payload));
+    }
+
+    /// Sends a message back as it came: from the receive buffer itself where that saves a copy.
+    pub fn send_back(&mut self, message: Message<'_>) {
+        let kind = frame_kind(message.kind);
+        if self.connection.engine.has_deflate() {
+            return self.data(kind, true, message.payload.as_slice());
+        }
+        let Bytes::Input { buffer, range, headroom } = message.payload else {
+            return self.frame(kind, true, message.payload.as_slice());
+        };
+        let payload = buffer.get(range.clone()).unwrap_or_default();
+        if !self.may_write_now(payload.len()) {
+            return self.frame(kind, true, payload);
+        }
+        let header = self.connection.engine.encode(kind, true, range.len(), None);
+        match write_before(buffer, range.clone(), headroom, &header) {
+            Some(frame) => self.write_now(&[IoSlice::new(buffer.get(frame).unwrap_or_default())]),
+            None => {
+                self.write_now(&[IoSlice::new(&header), IoSlice::new(buffer.get(range).unwrap_or_default())])
+            }
+        }
+    }
+
+    /// Sends a close frame and closes the socket once the peer has answered, at the latest after the listener's
+    /// `close_timeout`. `None` = a frame without a code; a reason is cut to 123 bytes.
+    pub fn close(&mut self, code: Option<CloseCode>, reason: &[u8]) {
+        let mut body = [0; 125];
+        let mut len = 0;
+        if let Some(code) = code {
+            let reason = reason.get(..reason.len().min(123)).unwrap_or_default();
+            len = 2 + reason.len();
+            for (to, from) in body.iter_mut().zip(code.to_bytes().iter().chain(reason)) {
+                *to = *from;
+            }
+        }
+        let first = !self.connection.engine.close_sent();
+        self.frame(FrameKind::Close, true, body.get(..len).unwrap_or_default());
+        if first {
+            self.arm_close();
+        }
+    }
+
+    /// Ends our side of the socket once all is written; the connection is closed when the peer has ended its side too,
+    /// at the latest after the listener's `close_timeout`.
+    pub fn end(&mut self) {
+        self.connection.finishing = true;
+        self.arm_close();
+        self.touch();
+    }
+
+    /// Closes the socket after one attempt to write what waits.
+    ///
+    /// Of what was read already, nothing more is reported.
+    pub fn terminate(&mut self) {
+        if std::mem::replace(&mut self.connection.doomed, true) {
+            return;
+        }
+        // What the kernel does not take now is lost, as with the destroy() of a net.Socket.
+        let queued = self.connection.outgoing.len();
+        let _gone_anyway = self.connection.flush(&mut self.work.pool, LAST_WRITE);
+        self.work.spend_on_commands(queued.saturating_sub(self.connection.outgoing.len()));
+        self.work.doomed.push(self.id.slot);
+    }
+
+    /// Destroys the connection with a reset: what waits is lost, and the peer sees an error.
+    pub fn reset(&mut self) {
+        let _gone_anyway = SockRef::from(&self.connection.stream).set_linger(Some(Duration::ZERO));
+        if !std::mem::replace(&mut self.connection.doomed, true) {
+            self.work.doomed.push(self.id.slot);
+        }
+    }
+
+    /// Stops reading the socket; TCP then holds the peer back. What has been read already is still reported.
+    pub fn pause(&mut self) {
+        self.connection.paused = true;
+    }
+
+    /// Reads again.
+    pub fn resume(&mut self) {
+        self.connection.paused = false;
+        self.want_read();
+    }
+
+    /// Whether small writes leave at once (TCP_NODELAY). Default: true. A socket that refuses it stays as it is.
+    pub fn set_no_delay(&mut self, on: bool) {
+        let _stays_as_it_is = self.connection.stream.set_nodelay(on);
+    }
+
+    /// Whether the system probes a silent peer (SO_KEEPALIVE), after `idle` if that is not zero. Default: false. A socket
+    /// that refuses it stays as it is.
+    pub fn set_keep_alive(&mut self, on: bool, idle: Duration) {
+        let socket = SockRef::from(&self.connection.stream);
+        let _stays_as_it_is = if on && !idle.is_zero() {
+            socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle))
+        } else {
+            socket.set_keepalive(on)
+        };
+    }
+
+    /// Inbound bytes that the consumer has yet to take; above the mark the socket is not read.
+    pub fn hold(&mut self, bytes: usize) {
+        self.add_held(bytes);
+        self.connection.holds_data = true;
+    }
+
+    /// The same, of a ping or pong.
+    pub fn hold_control(&mut self, bytes: usize) {
+        if !self.connection.holds_data && self.connection.held > SMALL_ALLOWANCE {
+            self.work.starved.reserve_used += bytes;
+        }
+        self.add_held(bytes);
+    }
+
+    fn add_held(&mut self, bytes: usize) {
+        self.work.starved.holders += usize::from(self.connection.held == 0 && bytes > 0);
+        self.connection.held += bytes;
+    }
+
+    /// Counts a consumer's send for `on_settled`: its bytes on the wire, queued or dropped.
+    pub(in crate::reactor) fn account(&mut self, wire_bytes: usize) {
+        self.connection.accepted += wire_bytes as u64;
+    }
+
+    pub(in crate::reactor) fn frame(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) {
+        self.connection.queue_frame(kind, fin, payload, &mut self.work.pool);
+        self.touch();
+    }
+
+    /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket itself).
+    pub(in crate::reactor) fn write(&mut self, bytes: &[u8]) {
+        if !self.connection.shut {
+            self.connection.outgoing.push(bytes, &mut self.work.pool);
+            self.touch();
+        }
+    }
+
+    /// The same, without copying what is the reactor's.
+    pub(in crate::reactor) fn write_payload(&mut self, payload: Outbound<'_>) {
+        if self.connection.shut {
+            return;
+        }
+        match payload {
+            Outbound::Lent(bytes) => self.connection.outgoing.push(bytes, &mut self.work.pool),
+            Outbound::Shared(frame) => self.connection.outgoing.push_shared(frame),
+            Outbound::Own(large) => {
+                let (bytes, start) = large.into_memory();
+                self.connection.outgoing.push_owned(bytes, start);
+            }
+        }
+        self.touch();
+    }
+
+    pub(in crate::reactor) fn arm_close(&mut self) {
+        self.connection.purpose = Purpose::Close;
+        let after = self.connection.config.close_timeout;
+        self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
+    }
+
+    /// Refuses the handshake with `response`; the connection is then only waited for to go away.
+    pub(in crate::reactor) fn respond(&mut self, response: &[u8]) {
+        self.write(response);
+        self.connection.phase = Phase::Linger;
+        self.connection.head = None;
+        self.connection.finishing = true;
+        self.connection.purpose = Purpose::Close;
+        let after = crate::reactor::config::LINGER_TIMEOUT;
+        self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
+        self.want_read();
+    }
+
+    /// After a panic: 1011 behind what is queued, which is whole frames, then what the peer still sends is thrown away.
+    /// False if no frame may be sent any more.
+    pub(in crate::reactor) fn give_up(&mut self) -> bool {
+        let connection = &mut *self.connection;
+        if connection.doomed || !connection.takes_frames() {
+            return false;
+        }
+        let code = CloseCode::INTERNAL_ERROR.to_bytes();
+        let mut frame = connection.engine.encode(FrameKind::Close, true, code.len(), None).to_vec();
+        frame.extend_from_slice(&code);
+        connection.deferred = None;
+        connection.paused = false;
+        self.respond(&frame);
+        true
+    }
+
+    /// Puts the connection on the list of those to flush.
+    pub(in crate::reactor) fn touch(&mut self) {
+        if !self.connection.dirty {
+            self.connection.dirty = true;
+            self.work.unwritten.push(self.id.slot);
+        }
+    }
+
+    /// Puts the connection on the list of those to read, if there may be something.
+    pub(in crate::reactor) fn want_read(&mut self) {
+        if (self.connection.readable || self.connection.is_fed()) && !self.connection.queued {
+            self.connection.queued = true;
+            self.work.ready.push(self.id.slot, self.connection.greedy);
+        }
+    }
+
+    /// Writes a frame at once if it is long enough to be worth a write of its own and nothing waits before it.
+    pub(in crate::reactor) fn frame_now(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) -> bool {
+        let now = self.may_write_now(payload.len());
+        if now {
+            let header = self.connection.engine.encode(kind, fin, payload.len(), None);
+            self.write_now(&[IoSlice::new(&header), IoSlice::new(payload)]);
+        }
+        now
+    }
+
+    /// Sends a whole frame that other connections send too; `now`: what the kernel takes of a long one leaves at once, if nothing
+    /// waits before it.
+    pub(in crate::reactor) fn shared(
+        &mut self,
+        PreparedFrame { mut frame, compressed }: PreparedFrame,
+        now: bool,
+    ) {
+        self.work.compression.spend(compressed);
+        if frame.len() < IN_PLACE {
+            self.connection.outgoing.push(&frame, &mut self.work.pool);
+        } else {
+            if now && self.may_write_now(frame.len()) {
+                // As in `write_now`.
+                let sent = socket::send(&self.connection.stream, &frame).unwrap_or_default();
+                // Its record, which is all that is charged otherwise, does not have the payload.
+                self.work.command_budget = self.work.command_budget.saturating_sub(sent);
+                frame.skip(sent);
+            }
+            if !frame.is_empty() {
+                self.connection.outgoing.push_shared(frame);
+            }
+        }
+        self.touch();
+    }
+
+    fn may_write_now(&self, len: usize) -> bool {
+        let connection = &self.connection;
+        len >= IN_PLACE && connection.outgoing.is_empty() && connection.takes_frames()
+    }
+
+    /// Writes the parts of a frame and queues what the kernel does not take.
+    fn write_now(&mut self, parts: &[IoSlice<'_>]) {
+        // Whatever is wrong with the socket, the flush at the end of the turn will meet it again.
+        let mut sent = socket::send_vectored(&self.connection.stream, parts).unwrap_or_default();
+        for part in parts {
+            let taken = sent.min(part.len());
+            sent -= taken;
+            if let Some(rest) = part.get(taken..).filter(|rest| !rest.is_empty()) {
+                self.connection.outgoing.push(rest, &mut self.work.pool);
+            }
+        }
+        // Also when all is written: its consumer is told at the end of the turn.
+        self.touch();
+    }
+}
+
+/// What fits a control frame (RFC 6455 section 5.5).
+fn control(payload: &[u8]) -> &[u8] {
+    payload.get(..payload.len().min(125)).unwrap_or_default()
+}

@@ -1,0 +1,193 @@
+//! The slabs of connections, with generations: a stale id finds nothing.
+
+use crate::bridge::layout::ADOPTED_SLOTS;
+
+use crate::reactor::connection::Connection;
+
+/// Names one connection for as long as the reactor lives: a slot that is used again has another generation.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct ConnectionId {
+    /// Index into the slab; from [`ADOPTED_SLOTS`] on, an index into that of the sockets that others have numbered.
+    pub slot: u32,
+    /// Which use of the slot it is. [`NO_GENERATION`] is none: such an id names nobody.
+    pub generation: u32,
+}
+
+/// The generation of no connection, and the one before the first.
+const NO_GENERATION: u32 = 0;
+
+/// The generation after this one.
+const fn next_generation(generation: u32) -> u32 {
+    match generation.wrapping_add(1) {
+        NO_GENERATION => NO_GENERATION + 1,
+        next => next,
+    }
+}
+
+/// Which slots are those of one reactor: its number is in the lowest bits.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::reactor) struct Share {
+    number: u32,
+    bits: u32,
+}
+
+impl Share {
+    /// There is one reactor.
+    pub(in crate::reactor) const ALL: Self = Self { number: 0, bits: 0 };
+
+    /// The share of reactor `number` of `count`.
+    pub(in crate::reactor) const fn new(number: u32, count: u32) -> Self {
+        Self { number, bits: count.next_power_of_two().trailing_zeros() }
+    }
+
+    /// Where in its table the reactor has the slot, if it is its own.
+    fn index(self, slot: u32) -> Option<usize> {
+        (slot & ((1 << self.bits) - 1) == self.number).then_some((slot >> self.bits) as usize)
+    }
+
+    fn slot(self, index: usize) -> u32 {
+        ((index as u32) << self.bits) | self.number
+    }
+}
+
+/// All connections of one reactor.
+pub(in crate::reactor) struct Connections {
+    entries: Vec<Entry>,
+    free: Vec<u32>,
+    /// Slots freed in this turn: an event for their old socket may still be in the current batch of events,
+    /// so they are not used again before the turn ends.
+    quarantine: Vec<u32>,
+    /// Slots numbered by the adopter of their sockets, who uses one again when he has heard that it is free.
+    adopted: Vec<Entry>,
+    live: usize,
+    /// Slots of each kind are below this, counted from where the kind begins.
+    limit: u32,
+    share: Share,
+}
+
+struct Entry {
+    /// That of its connection, or of the next one; never [`NO_GENERATION`].
+    generation: u32,
+    /// Boxed: an empty slot then costs 16 bytes, and the slab grows without moving connections.
+    connection: Option<Box<Connection>>,
+}
+
+impl Default for Entry {
+    fn default() -> Self {
+        Self { generation: next_generation(NO_GENERATION), connection: None }
+    }
+}
+
+impl Connections {
+    pub(in crate::reactor) fn new(limit: u32, share: Share) -> Self {
+        Self {
+            entries: Vec::new(),
+            free: Vec::new(),
+            quarantine: Vec::new(),
+            adopted: Vec::new(),
+            live: 0,
+            limit,
+            share,
+        }
+    }
+
+    /// The id for the next `insert`; `None` when all slots are taken.
+    pub(in crate::reactor) fn next_id(&mut self) -> Option<ConnectionId> {
+        let slot = match self.free.last() {
+            Some(&slot) => slot,
+            None if self.share.slot(self.entries.len()) >= self.limit => return None,
+            None => {
+                let slot = self.share.slot(self.entries.len());
+                self.entries.push(Entry::default());
+                self.free.push(slot);
+                slot
+            }
+        };
+        let generation = self.entries.get(self.share.index(slot)?)?.generation;
+        Some(ConnectionId { slot, generation })
+    }
+
+    /// Makes `id`, which the adopter of a socket has chosen, the id for the next `insert`; `None` when it cannot be.
+    pub(in crate::reactor) fn reserve(&mut self, id: ConnectionId) -> Option<ConnectionId> {
+        if id.generation == NO_GENERATION {
+            return None;
+        }
+        let adopted = id.slot.checked_sub(ADOPTED_SLOTS).filter(|&slot| slot < self.limit)?;
+        let index = self.share.index(adopted)?;
+        if self.adopted.len() <= index {
+            self.adopted.resize_with(index + 1, Entry::default);
+        }
+        let entry = self.adopted.get_mut(index).filter(|entry| entry.connection.is_none())?;
+        entry.generation = id.generation;
+        Some(id)
+    }
+
+    /// Puts `connection` under the id that `next_id` or `reserve` just gave.
+    pub(in crate::reactor) fn insert(&mut self, id: ConnectionId, connection: Connection) {
+        if id.slot < ADOPTED_SLOTS {
+            let taken = self.free.pop();
+            debug_assert_eq!(taken, Some(id.slot));
+        }
+        if let Some(entry) = self.entry_mut(id.slot) {
+            entry.connection = Some(Box::new(connection));
+            self.live += 1;
+        }
+    }
+
+    pub(in crate::reactor) fn get_mut(&mut self, slot: u32) -> Option<&mut Connection> {
+        self.entry_mut(slot)?.connection.as_deref_mut()
+    }
+
+    /// The id of the connection in `slot`.
+    pub(in crate::reactor) fn id(&self, slot: u32) -> Option<ConnectionId> {
+        let entry = match slot.checked_sub(ADOPTED_SLOTS) {
+            None => self.entries.get(self.share.index(slot)?),
+            Some(adopted) => self.adopted.get(self.share.index(adopted)?),
+        }?;
+        entry.connection.as_ref().map(|_| ConnectionId { slot, generation: entry.generation })
+    }
+
+    pub(in crate::reactor) fn get(&mut self, id: ConnectionId) -> Option<&mut Connection> {
+        let entry = self.entry_mut(id.slot)?;
+        if entry.generation != id.generation {
+            return None;
+        }
+        entry.connection.as_deref_mut()
+    }
+
+    pub(in crate::reactor) fn remove(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
+        let entry = self.entry_mut(slot)?;
+        let connection = entry.connection.take()?;
+        let id = ConnectionId { slot, generation: entry.generation };
+        entry.generation = next_generation(entry.generation);
+        if slot < ADOPTED_SLOTS {
+            self.quarantine.push(slot);
+        }
+        self.live -= 1;
+        Some((id, connection))
+    }
+
+    pub(in crate::reactor) fn end_turn(&mut self) {
+        self.free.append(&mut self.quarantine);
+    }
+
+    pub(in crate::reactor) fn len(&self) -> usize {
+        self.live
+    }
+
+    /// Slots that hold a connection now.
+    pub(in crate::reactor) fn slots(&self) -> Vec<u32> {
+        let share = self.share;
+        let numbered = |first: u32| (0..).map(move |index| first + share.slot(index));
+        let own = numbered(0).zip(&self.entries);
+        let adopted = numbered(ADOPTED_SLOTS).zip(&self.adopted);
+        own.chain(adopted).filter(|(_, entry)| entry.connection.is_some()).map(|(slot, _)| slot).collect()
+    }
+
+    fn entry_mut(&mut self, slot: u32) -> Option<&mut Entry> {
+        match slot.checked_sub(ADOPTED_SLOTS) {
+            None => self.entries.get_mut(self.share.index(slot)?),
+            Some(adopted) => self.adopted.get_mut(self.share.index(adopted)?),
+        }
+    }
+}

@@ -1,0 +1,103 @@
+//! What the reactor hands its events to: either a [`Handler`](crate::reactor::Handler) on the same thread, or the bridge.
+
+use std::ops::Range;
+
+use crate::bridge::batch::Credit;
+use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
+
+use crate::reactor::connection::session::Session;
+use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::open::opening::{Opening, Verdict};
+
+/// What a consumer was told, and what it has dealt with, in records that are numbered from 1 on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Progress {
+    /// The last record there is, handed over or not.
+    pub recorded: u64,
+    /// The last one that it has dealt with.
+    pub delivered: u64,
+}
+
+/// The owner of the buffer that sockets are read into, and receiver of all that comes out of it.
+///
+/// Ranges in payloads refer to that buffer. Order is exact per connection: `on_request`, `on_open`, frames as they
+/// came, `on_closed`, once.
+pub trait Consumer {
+    /// Where the next read goes: at most `most` bytes, never empty.
+    fn spare(&mut self, most: usize) -> &mut [u8];
+    /// `len` bytes were read into what `spare` gave; where they are in the buffer.
+    fn claim(&mut self, len: usize) -> Range<usize>;
+    /// A part of the buffer.
+    fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
+    /// The next event of the bytes from `pos` to `end` of the buffer that the reactor is to see to. A consumer for which that
+    /// is no more than a note may keep messages to itself.
+    ///
+    /// # Errors
+    /// As of [`Engine::poll_whole`](crate::engine::Engine::poll_whole).
+    #[inline]
+    fn next_event(
+        &mut self,
+        session: &mut Session<'_>,
+        end: usize,
+        pos: &mut usize,
+    ) -> Result<Option<Event>, u64> {
+        let connection = &mut *session.connection;
+        connection.engine.poll_whole(&connection.config.engine, self.buffer(0..end), pos)
+    }
+    /// Whether the bytes in `range`, the last of what was claimed last, stay directly before what `spare` and `claim` give next,
+    /// and `more` bytes can be read there. Until then nothing is handed over.
+    fn keep(&mut self, range: Range<usize>, more: usize) -> bool;
+    /// All events of what was claimed last have been handed over.
+    fn release(&mut self, range: Range<usize>);
+
+    /// Whether connections of the listener are told of before their handshake.
+    fn shows(&mut self, listener: u32) -> bool;
+    /// A connection was accepted for which `shows` said true.
+    fn on_connection(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
+    /// Whether the handshake needs a decision that comes later, as a command.
+    fn asks(&mut self, listener: u32, verdict: Verdict) -> bool;
+    /// A handshake for which `asks` said true.
+    fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
+    /// The connection is open.
+    fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
+    /// Bytes of a connection whose session was told to `watch`, before what they say; they will be unmasked in place.
+    fn on_raw(&mut self, session: &mut Session<'_>, range: Range<usize>);
+    /// A complete message.
+    fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload);
+    /// A ping; the automatic pong is queued already.
+    fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload);
+    /// A pong.
+    fn on_pong(&mut self, session: &mut Session<'_>, payload: Payload);
+    /// The peer's close frame.
+    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload);
+    /// The peer broke the protocol.
+    fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError);
+    /// The peer ended its side without a close frame. While the consumer decides about the handshake it is told too, and
+    /// once more if it accepts all the same, after what was received before the end.
+    fn on_end(&mut self, session: &mut Session<'_>);
+    /// The socket is closed.
+    fn on_closed(&mut self, id: ConnectionId);
+    /// `count` marked sends are in the kernel.
+    fn on_sent(&mut self, id: ConnectionId, count: u32);
+    /// Queued bytes have fallen to half the high-water mark after having been above it.
+    fn on_drain(&mut self, id: ConnectionId);
+    /// So many bytes of the connection's sends wait no more.
+    fn on_settled(&mut self, id: ConnectionId, bytes: u64);
+    /// So many bytes have been read from the connection.
+    fn on_received(&mut self, id: ConnectionId, bytes: u64);
+    /// The listener accepts no more.
+    fn on_listener_closed(&mut self, listener: u32);
+
+    /// The end of a turn.
+    fn on_turn_end(&mut self);
+    /// How far a consumer on another thread has come; `None` where it knows what it is told when the call returns.
+    fn progress(&self) -> Option<Progress>;
+    /// What has been taken since the last call (flow control).
+    fn reclaim(&mut self, release: &mut dyn FnMut(Credit));
+    /// Whether all connections together have left too much undrained.
+    fn is_pressed(&self) -> bool;
+    /// Bytes of what waits to be drained about connections that open or ask to.
+    fn openings(&self) -> usize;
+    /// Whether some sockets are not read until `reclaim` gives credit.
+    fn set_starving(&mut self, starving: bool);
+}

@@ -1,0 +1,390 @@
+//! The consumer that carries events to another thread: every event becomes a record of the current batch, message bytes
+//! stay where the socket was read to.
+
+use std::collections::HashMap;
+use std::ops::Range;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::bridge::batch::{Batch, Credit, Record};
+use crate::bridge::doorbell::Bell;
+use crate::bridge::gauges::Gauges;
+use crate::bridge::inbox::Inbox;
+use crate::bridge::layout::{
+    IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CONNECTION, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_RECENT,
+    IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_RAW, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
+};
+use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
+use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
+
+use crate::reactor::connection::session::Session;
+use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::connection::{Connection, Writable};
+use crate::reactor::consume::consumer::{Consumer, Progress};
+use crate::reactor::open::opening::{Opening, Verdict};
+use crate::reactor::wait::giving_way::GivingWay;
+
+/// From this size on an assembled message crosses as it is; a smaller one is copied to the others of its batch.
+const LARGE: usize = 64 << 10;
+
+/// Handshakes that pass the native checks need a decision (a hook is set).
+pub const ASK_ACCEPTED: u32 = 1;
+/// Refusals are to be reported (there is a `wsClientError` listener).
+pub const ASK_REFUSED: u32 = 2;
+/// Connections are to be told of before their handshake.
+pub const ASK_CONNECTIONS: u32 = 4;
+/// Those of the above that are about handshakes.
+const ASK_HANDSHAKES: u32 = ASK_ACCEPTED | ASK_REFUSED;
+
+/// What the reactor's thread and the consumer's thread share.
+pub struct Link {
+    /// Batches.
+    pub inbox: Inbox,
+    /// Progress of sends, per connection.
+    pub gauges: Arc<Gauges>,
+    asks: Mutex<HashMap<u32, u32>>,
+}
+
+impl Link {
+    /// Nothing under way.
+    pub fn new() -> Self {
+        Self::with(Arc::new(Bell::new()), Arc::new(Gauges::new()))
+    }
+
+    /// Those of a group of reactors, whose slots differ: they have the bell and the gauges in common.
+    pub fn group(count: usize) -> Vec<Arc<Self>> {
+        let (bell, gauges) = (Arc::new(Bell::new()), Arc::new(Gauges::new()));
+        (0..count).map(|_| Arc::new(Self::with(bell.clone(), gauges.clone()))).collect()
+    }
+
+    fn with(bell: Arc<Bell>, gauges: Arc<Gauges>) -> Self {
+        Self { inbox: Inbox::with_bell(bell), gauges, asks: Mutex::new(HashMap::new()) }
+    }
+
+    /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED | ASK_REFUSED`, and
+    /// whether connections are told of before: `ASK_CONNECTIONS`.
+    pub fn set_ask(&self, listener: u32, ask: u32) {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).insert(listener, ask);
+    }
+
+    /// Forgets a listener.
+    pub fn forget(&self, listener: u32) {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&listener);
+    }
+
+    fn ask(&self, listener: u32) -> u32 {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).get(&listener).copied().unwrap_or(0)
+    }
+}
+
+/// Turns events into batches.
+pub struct Forward {
+    link: Arc<Link>,
+    batch: Box<Batch>,
+    /// Called when the other thread must be told that there is something.
+    ring: Box<dyn FnMut() + Send>,
+    total_mark: usize,
+    /// Some record refers to bytes of the read under way.
+    retained: bool,
+    pub(in crate::reactor) giving_way: GivingWay,
+}
+
+impl Forward {
+    /// `ring` is called when the other thread must be told that batches wait: at most once until it has answered.
+    /// `total_mark`: bytes not yet taken, of all connections, above which reading is cut down.
+    pub fn new(link: Arc<Link>, total_mark: usize, ring: Box<dyn FnMut() + Send>) -> Self {
+        Self {
+            link,
+            batch: Box::new(Batch::new()),
+            ring,
+            total_mark,
+            retained: false,
+            giving_way: GivingWay::never(),
+        }
+    }
+
+    /// The same in a thread of its own, which gives way to the consumer's where both have but one CPU.
+    #[must_use]
+    pub fn in_thread(self) -> Self {
+        Self { giving_way: GivingWay::on_one_cpu(), ..self }
+    }
+
+    fn publish(&mut self) {
+        let gives_way = self.giving_way.is_due(self.batch.used, self.link.inbox.weight());
+        let full = std::mem::replace(&mut self.batch, Box::new(Batch::hollow()));
+        let (empty, ring) = self.link.inbox.publish(full);
+        self.batch = empty;
+        // Before it is told, for then it may run at once, and take it.
+        self.giving_way.handed_over(self.link.inbox.weight());
+        if ring {
+            (self.ring)();
+        }
+        if gives_way {
+            std::thread::yield_now();
+        }
+    }
+
+    /// A record about what is not being read: the batch may be handed over before it.
+    fn report(&mut self, slot: u32, kind: u8, count: u32) {
+        self.make_room();
+        self.batch.push(Record::new(slot, kind, 0, 0, 0, count));
+    }
+
+    fn make_room(&mut self) {
+        if self.batch.records.len() + SPARE_RECORDS >= MAX_RECORDS {
+            self.publish();
+        }
+    }
+
+    /// A record with a payload.
+    fn carry(&mut self, session: &mut Session<'_>, kind: u8, aux: u16, payload: Payload) {
+        let ConnectionId { slot, generation } = session.id();
+        let len = match payload {
+            Payload::Input { range, .. } => {
+                self.retained |= !range.is_empty();
+                self.batch.push(in_place(slot, kind, aux, &range));
+                range.len()
+            }
+            Payload::Owned(bytes) => {
+                let len = bytes.len();
+                if len < LARGE {
+                    self.batch.push_copy(slot, kind, 0, aux, &bytes);
+                } else {
+                    self.batch.push_owned(slot, kind, 0, aux, bytes);
+                }
+                len
+            }
+        };
+        let weight = len + size_of::<Record>();
+        match kind {
+            IN_PING | IN_PONG => session.hold_control(weight),
+            _ => session.hold(weight),
+        }
+        self.batch.charge(slot, generation, u32::try_from(weight).unwrap_or(u32::MAX), 1);
+    }
+
+    fn opening(&mut self, session: &mut Session<'_>, kind: u8, tail: &[u8], opening: &Opening<'_>) {
+        let ConnectionId { slot, generation } = session.id();
+        let mut request = Vec::new();
+        if let Some(head) = opening.request {
+            head.write_normal_form(&mut request);
+        }
+        let opened = Opened {
+            generation,
+            listener: opening.listener,
+            local: opening.local,
+            remote: opening.remote,
+            request: &request,
+            protocol: opening.protocol.unwrap_or_default(),
+            tail,
+        };
+        let mut payload = Vec::new();
+        opened.encode(&mut payload);
+        self.link.gauges.open(slot, generation);
+        self.link.gauges.set_given(slot, session.connection.received);
+        // Adopted sockets open without a read, which would have seen to it.
+        self.make_room();
+        self.batch.push_opening(slot, kind, 0, 0, &payload);
+    }
+}
+
+impl Consumer for Forward {
+    fn spare(&mut self, most: usize) -> &mut [u8] {
+        if self.batch.is_full() {
+            self.publish();
+        }
+        let most = most.min(self.batch.read_room(SHORTEST_MASKED_FRAME));
+        self.batch.spare().get_mut(..most).unwrap_or_default()
+    }
+
+    fn claim(&mut self, len: usize) -> Range<usize> {
+        let start = self.batch.used;
+        self.batch.used += len;
+        self.retained = false;
+        start..start + len
+    }
+
+    fn buffer(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.batch.bytes.get_mut(range).unwrap_or_default()
+    }
+
+    /// Notes the messages that are whole where they were read. Whose they are, and who is charged, is said once for all.
+    fn next_event(
+        &mut self,
+        session: &mut Session<'_>,
+        end: usize,
+        pos: &mut usize,
+    ) -> Result<Option<Event>, u64> {
+        let ConnectionId { slot, generation } = session.id();
+        let Connection { engine, config, .. } = &mut *session.connection;
+        let Batch { bytes, records, .. } = &mut *self.batch;
+        let input = bytes.get_mut(..end).unwrap_or_default();
+        let before = records.len();
+        let mut weight = 0;
+        let other = loop {
+            match engine.poll_whole(&config.engine, input, pos) {
+                Ok(Some(Event::Message { kind, payload: Payload::Input { range, .. } })) => {
+                    self.retained |= !range.is_empty();
+                    weight += range.len() + size_of::<Record>();
+                    records.push(in_place(slot, message_kind(kind), 0, &range));
+                }
+                other => break other,
+            }
+        };
+        let count = records.len() - before;
+        if count > 0 {
+            session.hold(weight);
+            let weight = u32::try_from(weight).unwrap_or(u32::MAX);
+            self.batch.charge(slot, generation, weight, count as u32);
+        }
+        other
+    }
+
+    fn keep(&mut self, range: Range<usize>, more: usize) -> bool {
+        self.batch.keep(range, more)
+    }
+
+    fn release(&mut self, range: Range<usize>) {
+        // Nothing refers to these bytes, and nothing was put behind them: the next read may have their place.
+        if !self.retained && self.batch.used == range.end {
+            self.batch.used = range.start;
+        }
+    }
+
+    fn asks(&mut self, listener: u32, verdict: Verdict) -> bool {
+        let ask = self.link.ask(listener);
+        match verdict {
+            Err(refusal) if refusal.before_should_handle() => ask & ASK_REFUSED != 0,
+            // `shouldHandle` may be the program's own, so it may overrule the path.
+            Err(_) => ask & ASK_HANDSHAKES != 0,
+            Ok(()) => ask & ASK_ACCEPTED != 0,
+        }
+    }
+
+    fn shows(&mut self, listener: u32) -> bool {
+        self.link.ask(listener) & ASK_CONNECTIONS != 0
+    }
+
+    fn on_connection(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+        self.opening(session, IN_CONNECTION, &[], opening);
+    }
+
+    fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+        self.opening(session, IN_REQUEST, opening.rest, opening);
+    }
+
+    fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+        let extensions = opening.extensions.unwrap_or_default();
+        self.opening(session, IN_OPEN, extensions.as_bytes(), opening);
+    }
+
+    fn on_raw(&mut self, session: &mut Session<'_>, range: Range<usize>) {
+        let bytes = self.buffer(range).to_vec();
+        self.carry(session, IN_RAW, 0, Payload::Owned(bytes));
+    }
+
+    fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {
+        self.carry(session, message_kind(kind), 0, payload);
+    }
+
+    fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload) {
+        self.carry(session, IN_PING, 0, payload);
+    }
+
+    fn on_pong(&mut self, session: &mut Session<'_>, payload: Payload) {
+        self.carry(session, IN_PONG, 0, payload);
+    }
+
+    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload) {
+        self.carry(session, IN_CLOSE, code.map_or(CloseCode::NO_STATUS_RECEIVED, CloseCode::get), reason);
+    }
+
+    fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError) {
+        self.batch.push(Record::new(session.id().slot, IN_ERROR, error.kind as u8, error.detail, 0, 0));
+    }
+
+    fn on_end(&mut self, session: &mut Session<'_>) {
+        let Connection { config, held, writable, .. } = &*session.connection;
+        // OPEN is charged to nobody: it is dealt with when the 101 may leave.
+        let is_recent = *held > 0 || *writable == Writable::AfterDelivery || config.early_handshake;
+        let flags = if is_recent { IN_FLAG_RECENT } else { 0 };
+        self.make_room();
+        let count = u32::from(!session.is_open());
+        self.batch.push(Record::new(session.id().slot, IN_END, flags, 0, 0, count));
+    }
+
+    fn on_closed(&mut self, id: ConnectionId) {
+        self.report(id.slot, IN_CLOSED, 0);
+    }
+
+    fn on_sent(&mut self, id: ConnectionId, count: u32) {
+        self.report(id.slot, IN_SENT, count);
+    }
+
+    fn on_drain(&mut self, id: ConnectionId) {
+        self.report(id.slot, IN_DRAIN, 0);
+    }
+
+    fn on_settled(&mut self, id: ConnectionId, bytes: u64) {
+        self.link.gauges.set(id.slot, bytes);
+    }
+
+    fn on_received(&mut self, id: ConnectionId, bytes: u64) {
+        self.link.gauges.set_given(id.slot, bytes);
+    }
+
+    fn on_listener_closed(&mut self, listener: u32) {
+        self.link.forget(listener);
+        self.report(listener, IN_LISTENER_CLOSED, 0);
+    }
+
+    fn on_turn_end(&mut self) {
+        if !self.batch.is_empty() {
+            self.publish();
+        }
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        let inbox = &self.link.inbox;
+        let recorded = inbox.published() + self.batch.records.len() as u64;
+        Some(Progress { recorded, delivered: inbox.delivered() })
+    }
+
+    fn reclaim(&mut self, release: &mut dyn FnMut(Credit)) {
+        self.link.inbox.reclaim(release);
+    }
+
+    fn is_pressed(&self) -> bool {
+        self.link.inbox.weight() + self.batch.weight() > self.total_mark
+    }
+
+    fn openings(&self) -> usize {
+        self.link.inbox.openings() + self.batch.openings()
+    }
+
+    fn set_starving(&mut self, starving: bool) {
+        self.link.inbox.set_starving(starving);
+    }
+}
+
+/// The record of a payload that stays where it was read.
+fn in_place(slot: u32, kind: u8, aux: u16, range: &Range<usize>) -> Record {
+    // The place of nothing may be given to the next read.
+    let offset = if range.is_empty() { 0 } else { range.start as u32 };
+    Record::new(slot, kind, 0, aux, offset, range.len() as u32)
+}
+
+fn message_kind(kind: MessageKind) -> u8 {
+    match kind {
+        MessageKind::Text => IN_TEXT,
+        MessageKind::Binary => IN_BINARY,
+    }
+}
+
+/// Tells the other thread that the reactor is dead; called when nothing else publishes any more.
+pub fn report_failure(link: &Link, why: &str, ring: &dyn Fn()) {
+    let mut batch = Box::new(Batch::new());
+    batch.push_copy(0, IN_FAILURE, 0, 0, why.as_bytes());
+    if link.inbox.publish(batch).1 {
+        ring();
+    }
+}

@@ -1,0 +1,221 @@
+//! What a program implements to be served by the reactor, and what it may do with a connection.
+
+use std::ops::Range;
+
+use crate::bridge::batch::Credit;
+use crate::engine::{CloseCode, FrameKind, MessageKind, Payload, ProtocolError};
+
+use crate::reactor::config::READ_SIZE;
+use crate::reactor::connection::session::Session;
+use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::consume::consumer::{Consumer, Progress};
+use crate::reactor::open::opening::{Opening, Verdict};
+
+/// A complete message.
+pub struct Message<'a> {
+    /// Text (checked to be UTF-8) or binary.
+    pub kind: MessageKind,
+    /// Its bytes.
+    pub payload: Bytes<'a>,
+}
+
+/// Bytes of an event and where they are.
+pub enum Bytes<'a> {
+    /// In the buffer that the socket was read into.
+    Input {
+        /// The whole buffer.
+        buffer: &'a mut [u8],
+        /// Where the bytes are in it.
+        range: Range<usize>,
+        /// How many bytes before `range` may be overwritten (the frame's own header).
+        headroom: usize,
+    },
+    /// Assembled from several reads or fragments.
+    Owned(Vec<u8>),
+}
+
+impl Bytes<'_> {
+    /// The bytes themselves.
+    pub fn as_slice(&self) -> &[u8] {
+        match self {
+            Self::Input { buffer, range, .. } => buffer.get(range.clone()).unwrap_or_default(),
+            Self::Owned(bytes) => bytes,
+        }
+    }
+}
+
+/// A program's side of the reactor. All methods run on the reactor's thread and must not block.
+///
+/// Order is exact per connection: `on_open`, then frames as they came, then `on_closed`, once.
+#[expect(unused_variables, reason = "defaults that ignore their arguments")]
+pub trait Handler {
+    /// The connection is open; the 101 is on its way.
+    fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {}
+    /// A message.
+    fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>);
+    /// A ping; the pong is queued already if the listener's `auto_pong` is on.
+    fn on_ping(&mut self, session: &mut Session<'_>, payload: Bytes<'_>) {}
+    /// A pong.
+    fn on_pong(&mut self, session: &mut Session<'_>, payload: Bytes<'_>) {}
+    /// The peer's close frame; nothing will be read after it. The default answers it.
+    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Bytes<'_>) {
+        session.close(code, reason.as_slice());
+    }
+    /// The peer broke the protocol; nothing will be read after it. The default closes with the error's code.
+    fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError) {
+        session.close(Some(error.close_code()), &[]);
+    }
+    /// The peer ended its side without a close frame. The default ends ours once all is written.
+    fn on_end(&mut self, session: &mut Session<'_>) {
+        session.end();
+    }
+    /// The socket is closed; the id is of no more use.
+    fn on_closed(&mut self, id: ConnectionId) {}
+    /// `count` calls of [`Session::mark`] have been reached.
+    fn on_sent(&mut self, id: ConnectionId, count: u32) {}
+    /// Queued bytes have fallen to half the high-water mark after having been above it.
+    fn on_drain(&mut self, id: ConnectionId) {}
+    /// The listener accepts no more.
+    fn on_listener_closed(&mut self, listener: u32) {}
+    /// The end of a turn.
+    fn on_turn_end(&mut self) {}
+}
+
+/// A handler with the one buffer that all its sockets are read into; every read begins at its start, so that it stays
+/// in cache.
+pub struct Local<H> {
+    handler: H,
+    buffer: Box<[u8]>,
+}
+
+impl<H: Handler> Local<H> {
+    /// Serves `handler` on the reactor's own thread.
+    pub fn new(handler: H) -> Self {
+        Self { handler, buffer: vec![0; READ_SIZE].into_boxed_slice() }
+    }
+
+    /// The handler.
+    pub fn handler(&mut self) -> &mut H {
+        &mut self.handler
+    }
+}
+
+fn bytes(buffer: &mut [u8], payload: Payload) -> Bytes<'_> {
+    match payload {
+        Payload::Input { range, headroom } => Bytes::Input { buffer, range, headroom },
+        Payload::Owned(bytes) => Bytes::Owned(bytes),
+    }
+}
+
+impl<H: Handler> Consumer for Local<H> {
+    fn spare(&mut self, most: usize) -> &mut [u8] {
+        let end = most.min(self.buffer.len());
+        self.buffer(0..end)
+    }
+
+    fn claim(&mut self, len: usize) -> Range<usize> {
+        0..len
+    }
+
+    fn buffer(&mut self, range: Range<usize>) -> &mut [u8] {
+        self.buffer.get_mut(range).unwrap_or_default()
+    }
+
+    fn keep(&mut self, _range: Range<usize>, _more: usize) -> bool {
+        false
+    }
+
+    fn release(&mut self, _range: Range<usize>) {}
+
+    fn asks(&mut self, _listener: u32, _verdict: Verdict) -> bool {
+        false
+    }
+
+    fn shows(&mut self, _listener: u32) -> bool {
+        false
+    }
+
+    fn on_connection(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
+
+    fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
+
+    fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
+        self.handler.on_open(session, opening);
+    }
+
+    fn on_raw(&mut self, _session: &mut Session<'_>, _range: Range<usize>) {}
+
+    #[inline]
+    fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {
+        let payload = bytes(&mut self.buffer, payload);
+        self.handler.on_message(session, Message { kind, payload });
+    }
+
+    fn on_ping(&mut self, session: &mut Session<'_>, payload: Payload) {
+        self.handler.on_ping(session, bytes(&mut self.buffer, payload));
+    }
+
+    fn on_pong(&mut self, session: &mut Session<'_>, payload: Payload) {
+        self.handler.on_pong(session, bytes(&mut self.buffer, payload));
+    }
+
+    fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload) {
+        self.handler.on_close(session, code, bytes(&mut self.buffer, reason));
+    }
+
+    fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError) {
+        self.handler.on_error(session, error);
+    }
+
+    fn on_end(&mut self, session: &mut Session<'_>) {
+        self.handler.on_end(session);
+    }
+
+    fn on_closed(&mut self, id: ConnectionId) {
+        self.handler.on_closed(id);
+    }
+
+    fn on_sent(&mut self, id: ConnectionId, count: u32) {
+        self.handler.on_sent(id, count);
+    }
+
+    fn on_drain(&mut self, id: ConnectionId) {
+        self.handler.on_drain(id);
+    }
+
+    fn on_settled(&mut self, _id: ConnectionId, _bytes: u64) {}
+
+    fn on_received(&mut self, _id: ConnectionId, _bytes: u64) {}
+
+    fn on_listener_closed(&mut self, listener: u32) {
+        self.handler.on_listener_closed(listener);
+    }
+
+    fn on_turn_end(&mut self) {
+        self.handler.on_turn_end();
+    }
+
+    fn progress(&self) -> Option<Progress> {
+        None
+    }
+
+    fn reclaim(&mut self, _release: &mut dyn FnMut(Credit)) {}
+
+    fn is_pressed(&self) -> bool {
+        false
+    }
+
+    fn openings(&self) -> usize {
+        0
+    }
+
+    fn set_starving(&mut self, _starving: bool) {}
+}
+
+/// The frame kind that carries a message of this kind.
+pub(in crate::reactor) fn frame_kind(kind: MessageKind) -> FrameKind {
+    match kind {
+        MessageKind::Text => FrameKind::Text,
+        MessageKind::Binary => FrameKind::Binary,
+    }
+}

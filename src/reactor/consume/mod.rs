@@ -1,0 +1,5 @@
+//! Where events go: to a handler on the same thread, or across the bridge to another one.
+
+pub(in crate::reactor) mod consumer;
+pub(in crate::reactor) mod forward;
+pub(in crate::reactor) mod local;

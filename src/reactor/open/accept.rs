@@ -1,0 +1,135 @@
+//! Listeners, and the connections that they accept.
+
+use std::net::SocketAddr;
+use std::sync::Arc;
+use std::time::Duration;
+
+use mio::{Interest, Token};
+
+use crate::reactor::config::{self, ListenerConfig};
+use crate::reactor::connection::socket;
+use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::connection::{Connection, Head, Phase};
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::open::listen::{Accepted, BoundListener, INHERITS_NODELAY, Listener};
+use crate::reactor::{LISTENERS, Reactor};
+
+impl<C: Consumer> Reactor<C> {
+    pub(in crate::reactor) fn on_listen(
+        &mut self,
+        id: u32,
+        listener: BoundListener,
+        config: Arc<ListenerConfig>,
+    ) {
+        let mut socket = listener.socket;
+        let token = Token(LISTENERS + id as usize);
+        if self.poll.registry().register(&mut socket, token, Interest::READABLE).is_ok() {
+            self.listeners.insert(id, Listener::new(socket, config));
+        } else {
+            self.consumer.on_listener_closed(id);
+        }
+    }
+
+    pub(in crate::reactor) fn on_close_listener(&mut self, id: u32) {
+        let Some(mut listener) = self.listeners.remove(&id) else { return };
+        if let Some(socket) = &mut listener.socket {
+            let _closed_next = self.poll.registry().deregister(socket);
+        }
+        // Before it is told: whoever hears of it may want the port.
+        drop(listener);
+        for slot in self.connections.slots() {
+            if let Some(connection) = self.connections.get_mut(slot)
+                && connection.listener == id
+                && connection.phase == Phase::Handshake
+                && let Some(head) = &mut connection.head
+            {
+                head.orphan = true;
+                // Nothing of a request has come, or one has been answered: nobody waits for a 503.
+                if head.bytes.is_empty() {
+                    self.destroy(slot);
+                }
+            }
+        }
+        self.consumer.on_listener_closed(id);
+    }
+
+    pub(in crate::reactor) fn accept(&mut self, id: u32) {
+        // What they send is held back elsewhere; that they came and went is not.
+        let openings = self.consumer.openings();
+        let (budget, pause) = match openings > self.config.total_mark / config::OPENINGS_PART {
+            true => (0, config::PRESSED_ACCEPT),
+            false => (config::ACCEPT_BUDGET, Duration::ZERO),
+        };
+        for _ in 0..budget {
+            let Some(listener) = self.listeners.get_mut(&id).filter(|listener| listener.accepting) else {
+                return;
+            };
+            match listener.accept(self.work.now) {
+                Accepted::Connection(stream, peer) => {
+                    // Another reactor of the group may have fewer.
+                    if let Some(stream) = self.seat.place(id, stream) {
+                        self.on_take(id, stream, Some(peer));
+                    }
+                }
+                Accepted::Empty => return,
+                Accepted::Exhausted => return self.let_ends_go(),
+            }
+        }
+        // The edge is used up but the queue is not.
+        if let Some(listener) = self.listeners.get_mut(&id) {
+            listener.retry_at = Some(self.work.now + pause);
+        }
+    }
+
+    /// A connection that was accepted for this reactor, and counts already. `peer`: its address, where it is known.
+    pub(in crate::reactor) fn on_take(
+        &mut self,
+        listener: u32,
+        stream: mio::net::TcpStream,
+        peer: Option<SocketAddr>,
+    ) {
+        // Without a slot for it, or when the listener has been closed meanwhile, the socket is closed.
+        let config = self.listeners.get(&listener).map(|listener| listener.config.clone());
+        let taken = config.and_then(|config| {
+            let id = self.connections.next_id()?;
+            let head = Head { peer, ..Head::default() };
+            self.admit(id, stream, listener, config, Some(Box::new(head)))
+        });
+        match taken {
+            Some(slot) if self.consumer.shows(listener) => self.show(slot),
+            Some(_) => {}
+            None => self.seat.left(),
+        }
+    }
+
+    /// Tells the consumer of a connection whose request has not come.
+    fn show(&mut self, slot: u32) {
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        session.connection.announced = true;
+        let opening = session.opening();
+        consumer.on_connection(&mut session, &opening);
+    }
+
+    /// Takes a socket in, which without a `head` is open. `None`: there are too many, or the poll is full; the socket is closed.
+    pub(in crate::reactor) fn admit(
+        &mut self,
+        id: ConnectionId,
+        mut stream: mio::net::TcpStream,
+        listener: u32,
+        config: Arc<ListenerConfig>,
+        head: Option<Box<Head>>,
+    ) -> Option<u32> {
+        if !INHERITS_NODELAY || head.is_none() {
+            // A socket that refuses this is dead and will say so on the first read.
+            let _dead_anyway = stream.set_nodelay(true);
+        }
+        self.poll.registry().register(&mut stream, Token(id.slot as usize), socket::interest()).ok()?;
+        let mut connection = Connection::new(stream, listener, config, head);
+        if connection.phase == Phase::Handshake {
+            let after = connection.config.handshake_timeout;
+            self.work.timers.arm(id, &mut connection.deadline, self.work.now, after);
+        }
+        self.connections.insert(id, connection);
+        Some(id.slot)
+    }
+}

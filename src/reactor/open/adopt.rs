@@ -1,0 +1,75 @@
+//! Sockets whose upgrade was answered elsewhere.
+
+use std::sync::Arc;
+
+use crate::engine::deflate::Params;
+
+use crate::reactor::Reactor;
+use crate::reactor::command::handle::Adoption;
+use crate::reactor::config::ListenerConfig;
+use crate::reactor::connection::session::Session;
+use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::open::upgrade;
+
+impl<C: Consumer> Reactor<C> {
+    /// Takes a socket over.
+    pub(in crate::reactor) fn on_adopt(&mut self, adoption: Adoption) {
+        let Adoption { stream, id: chosen, response, prefix, listener, config, deflate } = adoption;
+        let id = match chosen {
+            Some(id) => self.connections.reserve(id),
+            None => self.connections.next_id(),
+        };
+        // A socket that refuses this is dead and will say so on the first read.
+        let _dead_anyway = stream.set_nonblocking(true);
+        let stream = mio::net::TcpStream::from_std(stream);
+        self.seat.came();
+        match id.and_then(|id| self.admit(id, stream, listener, config, None)) {
+            Some(slot) => {
+                let tell = chosen.is_none();
+                self.guarded(slot, |reactor| reactor.open_adopted(slot, deflate, tell, &response, &prefix));
+            }
+            None => {
+                self.seat.left();
+                if let Some(id) = chosen {
+                    self.consumer.on_closed(id);
+                }
+            }
+        }
+    }
+
+    /// The consumer has said how a connection is to be served that it is about to accept.
+    pub(in crate::reactor) fn on_serve(
+        &mut self,
+        id: ConnectionId,
+        config: Arc<ListenerConfig>,
+        deflate: Option<Params>,
+    ) {
+        let Some(connection) = self.connections.get(id) else { return };
+        upgrade::serve(&mut Session { id, connection, work: &mut self.work }, config, deflate);
+    }
+
+    /// An adopted socket becomes a connection.
+    fn open_adopted(
+        &mut self,
+        slot: u32,
+        deflate: Option<Params>,
+        tell: bool,
+        response: &[u8],
+        prefix: &[u8],
+    ) {
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        upgrade::open(&mut session, deflate);
+        session.connection.announced = true;
+        if !response.is_empty() {
+            session.write(response);
+        }
+        if tell {
+            let opening = session.opening();
+            consumer.on_open(&mut session, &opening);
+        }
+        session.connection.received += prefix.len() as u64;
+        consumer.on_received(session.id, session.connection.received);
+        self.feed(slot, prefix);
+    }
+}

@@ -1,0 +1,161 @@
+//! Listening sockets: bind at once, accept until there is no more.
+
+use std::io::{self, ErrorKind};
+use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::sync::Arc;
+use std::time::{Duration, Instant};
+
+use mio::net::{TcpListener, TcpStream};
+use socket2::{Domain, Protocol, Socket, Type};
+
+use crate::reactor::config::ListenerConfig;
+
+/// First and longest wait after the process has run out of descriptors or the kernel out of memory.
+const FIRST_BACKOFF: Duration = Duration::from_millis(10);
+const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
+
+/// Whether an accepted socket has the TCP_NODELAY of its listener, so that nobody has to set it.
+pub(in crate::reactor) const INHERITS_NODELAY: bool = cfg!(target_os = "linux");
+
+/// Where to listen.
+#[derive(Debug, Clone, Copy)]
+pub struct ListenAddress {
+    /// `None`: all addresses, IPv6 and IPv4 in one socket where the system has IPv6, as Node does.
+    pub host: Option<std::net::IpAddr>,
+    /// 0 = the system chooses.
+    pub port: u16,
+    /// Length of the queue of connections that are not accepted yet.
+    pub backlog: i32,
+    /// Refuse IPv4 on an IPv6 socket.
+    pub ipv6_only: bool,
+}
+
+/// A socket that listens and has not been given to a reactor.
+pub struct BoundListener {
+    pub(in crate::reactor) socket: TcpListener,
+    address: SocketAddr,
+}
+
+impl BoundListener {
+    /// Binds and listens.
+    ///
+    /// # Errors
+    /// The system's: the address is in use, is not ours, or is not allowed.
+    pub fn bind(address: &ListenAddress) -> io::Result<Self> {
+        match address.host {
+            Some(host) => Self::bind_to(SocketAddr::new(host, address.port), address),
+            None => {
+                let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), address.port);
+                Self::bind_to(any, address).or_else(|error| match error.kind() {
+                    ErrorKind::AddrInUse | ErrorKind::PermissionDenied => Err(error),
+                    // No IPv6 on this machine.
+                    _ => Self::bind_to(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port), address),
+                })
+            }
+        }
+    }
+
+    /// The address it listens on.
+    pub fn address(&self) -> SocketAddr {
+        self.address
+    }
+
+    fn bind_to(at: SocketAddr, address: &ListenAddress) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
+        if at.is_ipv6() {
+            socket.set_only_v6(address.ipv6_only)?;
+        }
+        // On Windows this option would let two servers share a port.
+        #[cfg(not(windows))]
+        socket.set_reuse_address(true)?;
+        socket.set_nonblocking(true)?;
+        if INHERITS_NODELAY {
+            socket.set_tcp_nodelay(true)?;
+        }
+        socket.bind(&at.into())?;
+        socket.listen(address.backlog)?;
+        let socket = TcpListener::from_std(socket.into());
+        let address = socket.local_addr()?;
+        Ok(Self { socket, address })
+    }
+}
+
+/// A listener of a reactor.
+pub(in crate::reactor) struct Listener {
+    /// `None`: another reactor of the group has it.
+    pub(in crate::reactor) socket: Option<TcpListener>,
+    pub(in crate::reactor) config: Arc<ListenerConfig>,
+    pub(in crate::reactor) accepting: bool,
+    /// Not before then; the process is out of descriptors.
+    pub(in crate::reactor) retry_at: Option<Instant>,
+    backoff: Duration,
+}
+
+/// What one call of accept gave.
+pub(in crate::reactor) enum Accepted {
+    Connection(TcpStream, SocketAddr),
+    /// The queue is empty; an event will come.
+    Empty,
+    /// Out of descriptors or memory; no event will come, try again later.
+    Exhausted,
+}
+
+impl Listener {
+    pub(in crate::reactor) fn new(socket: TcpListener, config: Arc<ListenerConfig>) -> Self {
+        Self { socket: Some(socket), ..Self::elsewhere(config) }
+    }
+
+    /// Another reactor of the group accepts its connections.
+    pub(in crate::reactor) fn elsewhere(config: Arc<ListenerConfig>) -> Self {
+        Self { socket: None, config, accepting: false, retry_at: None, backoff: FIRST_BACKOFF }
+    }
+
+    pub(in crate::reactor) fn accept(&mut self, now: Instant) -> Accepted {
+        // More connections may come meanwhile, each with an event: they do not bring descriptors.
+        if self.retry_at.is_some_and(|at| at > now) {
+            return Accepted::Exhausted;
+        }
+        let Some(socket) = &self.socket else { return Accepted::Empty };
+        loop {
+            match socket.accept() {
+                Ok((stream, peer)) => {
+                    self.backoff = FIRST_BACKOFF;
+                    self.retry_at = None;
+                    return Accepted::Connection(stream, peer);
+                }
+                Err(error) if error.kind() == ErrorKind::WouldBlock => {
+                    self.backoff = FIRST_BACKOFF;
+                    self.retry_at = None;
+                    return Accepted::Empty;
+                }
+                // A connection that died while it waited, or a signal: the next one may be well.
+                Err(error) if is_transient(&error) => {}
+                Err(_) => {
+                    self.retry_at = Some(now + self.backoff);
+                    self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
+                    return Accepted::Exhausted;
+                }
+            }
+        }
+    }
+}
+
+fn is_transient(error: &io::Error) -> bool {
+    matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// R07: what concerns one connection goes on with the next, what concerns the process waits; nothing ends accepting.
+    #[test]
+    #[cfg(target_os = "linux")]
+    fn r07_errors_of_accept() {
+        let transient = |code| is_transient(&io::Error::from_raw_os_error(code));
+        let (eintr, econnaborted, econnreset) = (4, 103, 104);
+        assert!([eintr, econnaborted, econnreset].into_iter().all(transient));
+        let (eperm, enomem, enfile, emfile, enobufs) = (1, 12, 23, 24, 105);
+        assert!(![eperm, enomem, enfile, emfile, enobufs].into_iter().any(transient));
+    }
+}

@@ -1,0 +1,224 @@
+//! Drives the opening handshake of one connection: bytes in, a response or a question to the consumer out.
+
+use std::sync::Arc;
+use std::time::SystemTime;
+
+use crate::engine::deflate::Params;
+use crate::engine::handshake::{
+    self, HttpError, Options, Parsed, Refusal, Request, check, write_accept, write_bad_request,
+    write_header_too_large, write_refusal, write_service_unavailable, write_upgrade_required,
+};
+
+use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, ListenerConfig, UNREAD_ANSWERS};
+use crate::reactor::connection::session::Session;
+use crate::reactor::connection::{Head, Phase, Purpose};
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::open::opening::Opening;
+
+/// What becomes of the connection after some bytes of its head.
+enum Step {
+    /// More bytes are needed, or the consumer's decision.
+    Wait,
+    /// The connection is open; these are the first bytes of frames.
+    Opened(Vec<u8>),
+    /// A request that was no upgrade has been answered; the next may already be there.
+    Again,
+}
+
+/// Takes bytes of a handshake. Returns the bytes behind the head once the connection is open.
+pub(in crate::reactor) fn on_bytes<C: Consumer>(
+    consumer: &mut C,
+    session: &mut Session<'_>,
+    bytes: &[u8],
+) -> Option<Vec<u8>> {
+    if let Some(head) = &mut session.connection.head {
+        head.bytes.extend_from_slice(bytes);
+    }
+    loop {
+        if session.connection.phase != Phase::Handshake {
+            return None;
+        }
+        let mut head = session.connection.head.take()?;
+        let step = step(consumer, session, &mut head);
+        if session.connection.phase == Phase::Handshake {
+            session.connection.head = Some(head);
+        }
+        match step {
+            Step::Wait => return None,
+            Step::Opened(rest) => return Some(rest),
+            Step::Again => {}
+        }
+    }
+}
+
+/// The consumer accepts: `response` is the whole 101. What came behind the request it has, and has fed.
+///
+/// Without permessage-deflate, unless [`serve`] has said what was negotiated about it.
+pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) {
+    if session.connection.phase != Phase::Asked {
+        return;
+    }
+    let Some(head) = session.connection.head.take() else { return };
+    session.write(response);
+    open(session, head.deflate);
+    session.want_read();
+}
+
+/// How a connection is served if the consumer accepts it, in place of what its listener says.
+pub(in crate::reactor) fn serve(
+    session: &mut Session<'_>,
+    config: Arc<ListenerConfig>,
+    deflate: Option<Params>,
+) {
+    if session.connection.phase != Phase::Asked {
+        return;
+    }
+    if let Some(head) = &mut session.connection.head {
+        head.deflate = deflate;
+        session.connection.config = config;
+    }
+}
+
+fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Head) -> Step {
+    let skipped = usize::try_from(head.skip).unwrap_or(usize::MAX).min(head.bytes.len());
+    head.bytes.drain(..skipped);
+    head.skip -= skipped as u64;
+    if head.skip > 0 || head.bytes.is_empty() {
+        return Step::Wait;
+    }
+    let bytes = std::mem::take(&mut head.bytes);
+    match head.scanner.parse(&bytes) {
+        Parsed::Incomplete => {
+            head.bytes = bytes;
+            Step::Wait
+        }
+        Parsed::Invalid(error) => {
+            session.respond(&bad_request(error));
+            Step::Wait
+        }
+        Parsed::Request(request) if request.is_upgrade() => {
+            on_upgrade(consumer, session, head, &request, &bytes)
+        }
+        Parsed::Request(request) => on_plain_request(session, head, &request, &bytes),
+    }
+}
+
+fn on_upgrade<C: Consumer>(
+    consumer: &mut C,
+    session: &mut Session<'_>,
+    head: &mut Head,
+    request: &Request<'_>,
+    bytes: &[u8],
+) -> Step {
+    if head.orphan {
+        let mut response = Vec::new();
+        write_service_unavailable(&mut response);
+        session.respond(&response);
+        return Step::Wait;
+    }
+    let config = session.connection.config.clone();
+    let acceptance = config.deflate.as_ref().map(|deflate| session.acceptance(deflate));
+    let options = Options { path: config.path.as_deref(), deflate: acceptance.as_ref() };
+    let checked = check(request, &options);
+    let verdict = checked.as_ref().map(|_| ()).map_err(|&refusal| refusal);
+    let rest = bytes.get(request.head_len()..).unwrap_or_default();
+    let mut opening = Opening {
+        listener: session.connection.listener,
+        local: session.local_address(),
+        remote: head.peer.or_else(|| session.remote_address()),
+        request: Some(request),
+        protocol: checked.as_ref().ok().and_then(|upgrade| upgrade.protocol),
+        extensions: None,
+        rest: &[],
+    };
+    if consumer.asks(opening.listener, verdict) {
+        opening.protocol = None;
+        opening.rest = rest;
+        session.connection.announced = true;
+        session.connection.phase = Phase::Asked;
+        // The peer has done its part in time; how long the consumer takes is its own affair.
+        session.connection.deadline.clear();
+        session.connection.head = Some(Box::default());
+        session.connection.finishing = false;
+        consumer.on_request(session, &opening);
+        return Step::Wait;
+    }
+    match checked {
+        Ok(ref upgrade) => {
+            let mut response = Vec::with_capacity(192);
+            opening.extensions = upgrade.deflate.as_ref().map(|accepted| &*accepted.answer);
+            write_accept(&mut response, &upgrade.accept, upgrade.protocol, opening.extensions);
+            session.write(&response);
+            open(session, upgrade.deflate.as_ref().map(|accepted| accepted.params));
+            session.connection.announced = true;
+            consumer.on_open(session, &opening);
+            if let Some(progress) = consumer.progress().filter(|_| !config.early_handshake) {
+                session.withhold(progress.recorded);
+            }
+            Step::Opened(rest.to_vec())
+        }
+        Err(refusal) => {
+            refuse(session, refusal);
+            Step::Wait
+        }
+    }
+}
+
+/// A request that asks for no upgrade: 426, as the HTTP server inside ws answers.
+fn on_plain_request(session: &mut Session<'_>, head: &mut Head, request: &Request<'_>, bytes: &[u8]) -> Step {
+    let mut response = Vec::with_capacity(256);
+    if request.minor_version() == 1 && !request.has_host() {
+        write_bad_request(&mut response);
+        session.respond(&response);
+        return Step::Wait;
+    }
+    let body = if request.has_body() { request.content_length() } else { Some(0) };
+    // A body of unknown length would have to be decoded to find the next request; nobody sends one here for good reason.
+    // And nobody sends so many requests without reading the answers: they would pile up here.
+    let keep_alive = request.keep_alive() && body.is_some() && session.queued() < UNREAD_ANSWERS;
+    #[expect(clippy::disallowed_methods, reason = "the Date header is wall-clock time")]
+    let date = httpdate::fmt_http_date(SystemTime::now());
+    write_upgrade_required(&mut response, &date, keep_alive, request.is_head());
+    if !keep_alive {
+        session.respond(&response);
+        return Step::Wait;
+    }
+    session.write(&response);
+    head.bytes = bytes.get(request.head_len()..).unwrap_or_default().to_vec();
+    head.scanner = handshake::HeadScanner::new();
+    head.skip = body.unwrap_or(0);
+    session.work.timers.arm(
+        session.id,
+        &mut session.connection.deadline,
+        session.work.now,
+        KEEP_ALIVE_TIMEOUT,
+    );
+    Step::Again
+}
+
+pub(in crate::reactor) fn open(session: &mut Session<'_>, deflate: Option<Params>) {
+    if let Some(params) = deflate {
+        session.enable_deflate(params);
+    }
+    session.connection.phase = Phase::Open;
+    session.connection.deadline.clear();
+    session.connection.purpose = Purpose::Silence;
+    if let Some(after) = session.connection.silence() {
+        session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);
+    }
+}
+
+fn refuse(session: &mut Session<'_>, refusal: Refusal) {
+    let mut response = Vec::new();
+    write_refusal(&mut response, refusal);
+    session.respond(&response);
+}
+
+fn bad_request(error: HttpError) -> Vec<u8> {
+    let mut response = Vec::new();
+    match error {
+        HttpError::BadRequest => write_bad_request(&mut response),
+        HttpError::HeaderTooLarge => write_header_too_large(&mut response),
+    }
+    response
+}

@@ -1,0 +1,98 @@
+//! From the bytes of a read to the events in them.
+
+use std::ops::Range;
+
+use crate::engine::{Event, FrameKind, Payload};
+
+use crate::reactor::config::READ_SIZE;
+use crate::reactor::connection::Writable;
+use crate::reactor::connection::session::Session;
+use crate::reactor::consume::consumer::Consumer;
+
+/// The beginning of a frame that stays where it was read to, for its rest to be read behind it.
+#[derive(Clone, Copy, Default)]
+pub(in crate::reactor) struct Begun {
+    /// Bytes that are there.
+    pub(in crate::reactor) len: usize,
+    /// Bytes that are not; 0 without such a frame.
+    pub(in crate::reactor) missing: usize,
+}
+
+/// Hands the events of the bytes in `range` of the consumer's buffer over. With `more` to come, the last frame may stay there
+/// until it is whole. True: one of the messages may have begun before them.
+pub(in crate::reactor) fn on_frames<C: Consumer>(
+    consumer: &mut C,
+    session: &mut Session<'_>,
+    range: Range<usize>,
+    more: bool,
+) -> (Begun, bool) {
+    let mut pos = range.start;
+    let mut whole = false;
+    while !session.connection.doomed {
+        let event = match consumer.next_event(session, range.end, &mut pos) {
+            Ok(event) => event,
+            Err(missing) => {
+                let missing = usize::try_from(missing).unwrap_or(usize::MAX);
+                if more && missing <= READ_SIZE && consumer.keep(pos..range.end, missing) {
+                    return (Begun { len: range.end - pos, missing }, whole);
+                }
+                let connection = &mut *session.connection;
+                let input = consumer.buffer(0..range.end);
+                connection.engine.poll(&connection.config.engine, input, &mut pos)
+            }
+        };
+        let Some(event) = event else { break };
+        match event {
+            Event::Message { kind, payload } => {
+                whole = true;
+                consumer.on_message(session, kind, payload);
+            }
+            // Its settings ask for none.
+            Event::Part { .. } => {}
+            Event::Ping(payload) => {
+                auto_pong(consumer, session, &payload);
+                if !session.connection.doomed {
+                    consumer.on_ping(session, payload);
+                }
+            }
+            Event::Pong(payload) => consumer.on_pong(session, payload),
+            Event::Close { code, reason } => {
+                consumer.on_close(session, code, reason);
+                finish_if_complete(session);
+            }
+            Event::Error(error) => {
+                consumer.on_error(session, error);
+                finish_if_complete(session);
+            }
+        }
+    }
+    (Begun::default(), whole)
+}
+
+/// The answer to our close frame may have come when all is written: then nothing else would end the connection.
+pub(in crate::reactor) fn finish_if_complete(session: &mut Session<'_>) {
+    if session.connection.close_complete() {
+        session.touch();
+    }
+}
+
+/// Answers a ping before anybody is told of it; a peer that pings and does not read is cut off.
+fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: &Payload) {
+    let config = &session.connection.config;
+    if !config.auto_pong || session.connection.engine.close_sent() {
+        return;
+    }
+    let most = config.max_pending_auto_pongs;
+    let waits = session.connection.writable != Writable::Now;
+    if most > 0 && waits && session.connection.pending_pongs >= most {
+        return session.terminate();
+    }
+    session.connection.pending_pongs += 1;
+    match payload {
+        Payload::Input { range, .. } => {
+            let bytes = consumer.buffer(range.clone());
+            session.frame(FrameKind::Pong, true, bytes);
+        }
+        Payload::Owned(bytes) => session.frame(FrameKind::Pong, true, bytes),
+    }
+}

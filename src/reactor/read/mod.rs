@@ -1,0 +1,317 @@
+//! From readable sockets to events.
+
+pub(in crate::reactor) mod frames;
+pub(in crate::reactor) mod ready;
+pub(in crate::reactor) mod starved;
+pub(in crate::reactor) mod unfinished;
+
+use std::io::ErrorKind;
+
+use crate::reactor::Reactor;
+use crate::reactor::config::{LAST_READ, MODEST, READ_BUDGET, READ_SIZE, SMALLEST_READ, TIMER_BUDGET};
+use crate::reactor::connection::session::Session;
+use crate::reactor::connection::silence::{on_silence, touch_silence};
+use crate::reactor::connection::socket;
+use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::connection::timers::Fired;
+use crate::reactor::connection::{Connection, Phase, Purpose};
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::open::upgrade;
+use crate::reactor::read::frames::{Begun, on_frames};
+
+/// How a read ended.
+enum ReadEnd {
+    /// So many bytes came.
+    Bytes(usize),
+    /// So many of the consumer's own were before them.
+    Fed(usize),
+    /// The peer has ended its side.
+    Eof,
+    /// Nothing more for now; an edge will come.
+    Empty,
+    /// The socket is dead.
+    Dead,
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// Reads one connection until it is empty, its budget is used up, or it may not be read. `to_end`: a short read
+    /// does not prove that the socket is empty, because the peer's end may be behind it.
+    pub(in crate::reactor) fn read(&mut self, slot: u32, to_end: bool) {
+        let mut budget = READ_BUDGET;
+        let mut begun = Begun::default();
+        while let Some(allowed) = self.allowance(slot) {
+            let (compressed, largest) = self
+                .connections
+                .get_mut(slot)
+                .map_or((false, READ_SIZE), |c| (c.may_inflate(), c.largest_read()));
+            let most = if budget == 0 || self.is_turn_over() {
+                // A short read more costs less than to assemble the frame, now and from what the next turn brings.
+                begun.missing
+            } else {
+                budget.min(largest)
+            };
+            if most == 0 {
+                self.assemble(slot, begun);
+                return self.read_on(slot, READ_BUDGET - budget);
+            }
+            let room = self.consumer.spare(most.min(allowed));
+            let asked = room.len();
+            if asked == 0 {
+                // Reading nothing would look like the peer's end.
+                self.assemble(slot, begun);
+                return self.read_on(slot, READ_BUDGET);
+            }
+            let Some(connection) = self.connections.get_mut(slot) else { return };
+            match read_once(connection, room) {
+                end @ (ReadEnd::Bytes(len) | ReadEnd::Fed(len)) => {
+                    let received = matches!(end, ReadEnd::Bytes(_));
+                    if received {
+                        connection.pinged = false;
+                        self.count(slot, len);
+                    }
+                    // Less than was asked for is mostly all there is.
+                    let more = received && len == asked && !compressed && allowed == usize::MAX;
+                    begun = self.on_bytes(slot, begun.len, len, more);
+                    let work = if compressed { len.max(self.inflated(slot)) } else { len };
+                    // A call costs as much as that, however little it may bring.
+                    let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
+                    budget = budget.saturating_sub(work);
+                    self.turn_budget = self.turn_budget.saturating_sub(work);
+                    if received && len < asked && !to_end && socket::SHORT_READ_IS_LAST {
+                        return self.drained(slot, READ_BUDGET - budget);
+                    }
+                }
+                ReadEnd::Eof => {
+                    connection.readable = false;
+                    self.assemble(slot, begun);
+                    return self.on_eof(slot);
+                }
+                ReadEnd::Empty => {
+                    self.drained(slot, READ_BUDGET - budget);
+                    break;
+                }
+                ReadEnd::Dead => {
+                    self.work.doomed.push(slot);
+                    return;
+                }
+            }
+        }
+        self.assemble(slot, begun);
+    }
+
+    /// Nothing is read behind what is there of a frame: the engine keeps it.
+    fn assemble(&mut self, slot: u32, begun: Begun) {
+        if begun.len > 0 {
+            self.on_bytes(slot, begun.len, 0, false);
+        }
+    }
+
+    /// As `read`. While the consumer decides about the handshake, or has paused, nothing is read: then it is told here of the
+    /// peer's end.
+    pub(in crate::reactor) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
+        self.read(slot, to_end);
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        if session.connection.paused && session.connection.is_open() {
+            return self.look_for_end(slot);
+        }
+        let (hung_up, dead) = (session.connection.hung_up, session.connection.dead);
+        let connection = &mut *session.connection;
+        let Some(head) = connection.head.as_mut().filter(|_| connection.phase == Phase::Asked) else {
+            return;
+        };
+        if dead {
+            session.work.doomed.push(slot);
+        } else if hung_up && !std::mem::replace(&mut head.ended, true) {
+            // As of an open connection: whatever the consumer does now, or does not, it has until then to do it.
+            session.arm_close();
+            consumer.on_end(&mut session);
+        }
+    }
+
+    /// A paused connection whose peer has ended or is gone has nothing to wait for, unless something unread is before that.
+    fn look_for_end(&mut self, slot: u32) {
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        if !connection.hung_up || connection.is_fed() || connection.ended || connection.doomed {
+            return;
+        }
+        match connection.stream.peek(&mut [0]) {
+            Ok(0) => self.on_eof(slot),
+            Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
+                self.work.doomed.push(slot);
+            }
+            _ => {}
+        }
+    }
+
+    /// Bytes that were read behind a request: they go the way of bytes from the socket, where they were counted.
+    pub(in crate::reactor) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
+        while !bytes.is_empty() && self.connections.get_mut(slot).is_some_and(|connection| !connection.doomed)
+        {
+            let room = self.consumer.spare(bytes.len().min(READ_SIZE));
+            let len = room.len().min(bytes.len());
+            let (now, later) = bytes.split_at(len);
+            for (to, from) in room.iter_mut().zip(now) {
+                *to = *from;
+            }
+            bytes = later;
+            debug_assert!(len > 0, "a consumer always has room");
+            if len == 0 {
+                // Dropping them silently would tear the stream.
+                return self.work.doomed.push(slot);
+            }
+            self.on_bytes(slot, 0, len, false);
+        }
+    }
+
+    /// What the timer wheel has to say.
+    pub(in crate::reactor) fn on_timers(&mut self) {
+        self.work.timers.expire(self.work.now, &mut self.work.expired);
+        for _ in 0..TIMER_BUDGET {
+            let Some(id) = self.work.expired.pop_front() else { return };
+            let Some(connection) = self.connections.get(id) else { continue };
+            if let Fired::Due = self.work.timers.fire(id, &mut connection.deadline) {
+                self.guarded(id.slot, |reactor| reactor.on_deadline(id));
+            }
+        }
+    }
+
+    fn on_deadline(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get(id) else { return };
+        let mut session = Session { id, connection, work: &mut self.work };
+        match session.connection.purpose {
+            Purpose::Handshake => {
+                let mut response = Vec::new();
+                let head =
+                    session.connection.head.as_ref().filter(|_| session.connection.phase == Phase::Handshake);
+                if head.is_some_and(|head| !head.bytes.is_empty()) {
+                    crate::engine::handshake::write_request_timeout(&mut response);
+                    session.respond(&response);
+                } else {
+                    session.terminate();
+                }
+            }
+            // What the peer has sent to a paused connection is read first: its close frame may be behind it.
+            Purpose::Close if session.connection.paused => {
+                session.resume();
+                let Session { id, connection, work } = session;
+                work.timers.arm(id, &mut connection.deadline, work.now, LAST_READ);
+            }
+            Purpose::Close => session.terminate(),
+            Purpose::Silence => on_silence(&mut session),
+        }
+    }
+
+    pub(in crate::reactor) fn read_later(&mut self, slot: u32) {
+        let Some((mut session, _)) = self.session(slot) else { return };
+        session.want_read();
+    }
+
+    /// There is more than the connection's share of this turn, of which it has had so much.
+    fn read_on(&mut self, slot: u32, spent: usize) {
+        if spent == 0 {
+            return self.read_later(slot);
+        }
+        let Some(connection) = self.connections.get_mut(slot) else { return };
+        connection.greedy = spent >= MODEST;
+        if !std::mem::replace(&mut connection.queued, true) {
+            self.work.ready.push_served(slot, connection.greedy);
+        }
+    }
+
+    /// There is nothing more for now, behind so much of a share.
+    fn drained(&mut self, slot: u32, spent: usize) {
+        if let Some(connection) = self.connections.get_mut(slot) {
+            connection.readable = false;
+            connection.greedy = spent >= MODEST;
+        }
+    }
+
+    pub(in crate::reactor) fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
+        let id = self.connections.id(slot)?;
+        let connection = self.connections.get_mut(slot)?;
+        Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
+    }
+
+    /// So many bytes have come from the peer.
+    fn count(&mut self, slot: u32, len: usize) {
+        let Some((session, consumer)) = self.session(slot) else { return };
+        session.connection.received += len as u64;
+        consumer.on_received(session.id, session.connection.received);
+    }
+
+    /// `len` bytes lie at the consumer's position, and before it `kept` of a frame that begins there. With `more` to come, what
+    /// there is of the last frame may stay where it is.
+    fn on_bytes(&mut self, slot: u32, kept: usize, len: usize, more: bool) -> Begun {
+        let claimed = self.consumer.claim(len);
+        let range = claimed.start.saturating_sub(kept)..claimed.end;
+        let mut begun = Begun::default();
+        let Some((mut session, consumer)) = self.session(slot) else { return begun };
+        match session.connection.phase {
+            _ if session.connection.doomed => consumer.release(range),
+            Phase::Open => {
+                touch_silence(&mut session);
+                if session.connection.is_watched() && len > 0 {
+                    consumer.on_raw(&mut session, claimed);
+                }
+                let before = session.connection.engine.buffered();
+                let (kept, whole) = on_frames(consumer, &mut session, range.clone(), more);
+                let after = session.connection.engine.buffered();
+                let seen = (session.work.now, session.connection.received);
+                session.work.unfinished.change(session.id, (before, after), whole, seen);
+                if kept.len == 0 {
+                    consumer.release(range);
+                }
+                begun = kept;
+            }
+            Phase::Handshake | Phase::Asked => {
+                let bytes = consumer.buffer(range.clone()).to_vec();
+                consumer.release(range);
+                if let Some(rest) = upgrade::on_bytes(consumer, &mut session, &bytes) {
+                    self.feed(slot, &rest);
+                }
+            }
+            Phase::Linger => consumer.release(range),
+        }
+        begun
+    }
+
+    fn on_eof(&mut self, slot: u32) {
+        let Some((mut session, consumer)) = self.session(slot) else { return };
+        let connection = &mut session.connection;
+        connection.ended = true;
+        let open = connection.is_open();
+        if !open || connection.close_complete() || connection.shut {
+            if connection.outgoing.is_empty() || connection.shut {
+                return session.work.doomed.push(slot);
+            }
+            connection.finishing = true;
+            return session.touch();
+        }
+        // Whatever the consumer does now or does not, it has until then to do it.
+        if session.connection.purpose != Purpose::Close {
+            session.arm_close();
+        }
+        let connection = &session.connection;
+        // A close frame was received: the consumer has been told and its answer ends the connection.
+        if !connection.engine.close_received() && !connection.engine.failed() {
+            consumer.on_end(&mut session);
+        }
+    }
+}
+
+fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
+    match connection.take_fed(room) {
+        Some(0) => return ReadEnd::Eof,
+        Some(len) => return ReadEnd::Fed(len),
+        None => {}
+    }
+    loop {
+        return match socket::receive(&connection.stream, room) {
+            Ok(0) => ReadEnd::Eof,
+            Ok(len) => ReadEnd::Bytes(len),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => ReadEnd::Empty,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => ReadEnd::Dead,
+        };
+    }
+}

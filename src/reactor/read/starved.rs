@@ -1,0 +1,234 @@
+//! How much of a connection may be read, and which connections wait until it may be more.
+//!
+//! Two budgets, each with a mark of its own, and neither presses the other: what the consumer has not taken, here, and messages
+//! that have not come to their end, in `unfinished.rs`. Whoever waits is found without a look at the others who do:
+//!
+//! ```text
+//! Lack::Credit   what was taken is credited, which names the connection
+//! Lack::Room     a queue, served from its front while all together are below the mark
+//! Lack::Turn     see `unfinished.rs`
+//! ```
+
+use std::collections::VecDeque;
+
+use crate::reactor::Reactor;
+use crate::reactor::config::{
+    CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE, SMALLEST_READ,
+};
+use crate::reactor::connection::table::{ConnectionId, Connections};
+use crate::reactor::connection::{Connection, Phase};
+use crate::reactor::consume::consumer::Consumer;
+
+/// What a connection that is not read is short of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::reactor) enum Lack {
+    /// It has too much undrained itself.
+    Credit,
+    /// All together have, and it has more than its share.
+    Room,
+    /// All together have sent too much of messages that are not complete, and it is not its turn.
+    Turn,
+}
+
+/// Who waits for the consumer.
+#[derive(Default)]
+pub(in crate::reactor) struct Starved {
+    /// Connections that lack credit or room.
+    count: usize,
+    /// Those that lack room, in the order in which they go on; and some that do not any more.
+    queue: VecDeque<u32>,
+    /// Those that got credit. Empty between turns.
+    credited: Vec<u32>,
+    /// The consumer has been asked to say when it takes something.
+    wishes: bool,
+    /// Connections that have something undrained.
+    pub(in crate::reactor) holders: usize,
+    /// What pings and pongs have taken of their reserve since there was no pressure.
+    pub(in crate::reactor) reserve_used: usize,
+}
+
+impl Starved {
+    /// The connection lacks something.
+    fn add(&mut self, slot: u32, connection: &mut Connection, lack: Lack) {
+        connection.starved = Some(lack);
+        self.count += usize::from(lack != Lack::Turn);
+        if lack == Lack::Room && !std::mem::replace(&mut connection.listed, true) {
+            self.queue.push_back(slot);
+        }
+    }
+
+    /// Whether those who are gone are most of the queue.
+    fn is_untidy(&self, connections: &Connections) -> bool {
+        self.queue.len() > 2 * connections.len() + SERVED_AT_ONCE
+    }
+
+    /// It may be read again, for all that is known.
+    pub(in crate::reactor) fn take(&mut self, connection: &mut Connection) -> Option<Lack> {
+        let lack = connection.starved.take();
+        self.count -= usize::from(lack.is_some_and(|lack| lack != Lack::Turn));
+        lack
+    }
+
+    /// It is gone.
+    pub(in crate::reactor) fn forget(&mut self, connection: &mut Connection) {
+        self.take(connection);
+        self.holders -= usize::from(connection.held > 0);
+    }
+
+    /// Who goes on next.
+    fn next(&mut self, connections: &mut Connections) -> Option<u32> {
+        while let Some(slot) = self.queue.pop_front() {
+            // Those that are gone are in the queue too, and may have a successor in their slot.
+            let Some(connection) = connections.get_mut(slot) else { continue };
+            connection.listed = false;
+            if connection.starved == Some(Lack::Room) {
+                self.take(connection);
+                return Some(slot);
+            }
+        }
+        None
+    }
+
+    /// Leaves nobody in the queue twice, nor those who are gone.
+    fn tidy(&mut self, connections: &mut Connections) {
+        let listed = |slot: &u32| connections.get_mut(*slot).is_some_and(|c| std::mem::take(&mut c.listed));
+        self.queue.retain(listed);
+        for &slot in &self.queue {
+            if let Some(connection) = connections.get_mut(slot) {
+                connection.listed = true;
+            }
+        }
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// How many bytes may be read from the connection now, at most; if none, it waits.
+    pub(in crate::reactor) fn allowance(&mut self, slot: u32) -> Option<usize> {
+        let limit = self.limit(slot)?;
+        let connection = self.connections.get_mut(slot)?;
+        if self.work.starved.take(connection) == Some(Lack::Turn) {
+            self.work.unfinished.stop_waiting(slot);
+        }
+        if let Err(lack) = limit {
+            self.work.starved.add(slot, connection, lack);
+            if self.work.starved.is_untidy(&self.connections) {
+                self.work.starved.tidy(&mut self.connections);
+            }
+            if lack == Lack::Turn {
+                self.work.unfinished.wait(slot);
+            }
+        }
+        limit.ok()
+    }
+
+    /// How many bytes may be read from the connection, or what it lacks. `None`: nobody wants to read it.
+    fn limit(&mut self, slot: u32) -> Option<Result<usize, Lack>> {
+        let (is_pressed, crowded) = (self.consumer.is_pressed(), self.work.unfinished.restricts(slot));
+        let share = if is_pressed { self.share() } else { 0 };
+        let connection = self.connections.get_mut(slot)?;
+        if connection.paused || connection.ended || connection.doomed || connection.phase == Phase::Asked {
+            return None;
+        }
+        if connection.held >= self.config.connection_mark {
+            return Some(Err(Lack::Credit));
+        }
+        if !is_pressed && !crowded {
+            return Some(Ok(usize::MAX));
+        }
+        // What a read brings is not known before: it may not be more than what is left.
+        let buffered = connection.engine.buffered();
+        let mut left = SMALL_ALLOWANCE.saturating_sub(buffered);
+        if crowded && left < SMALLEST_READ {
+            return Some(Err(Lack::Turn));
+        }
+        if is_pressed {
+            // A message that is completed is undrained, so it counts already.
+            left = share.saturating_sub(connection.held + buffered);
+            if left < SMALLEST_READ {
+                let only_pings = !connection.holds_data && buffered == 0;
+                // Who does no more than ping is not why memory runs out, as long as it is little at a time.
+                let reserve = self.config.total_mark / CONTROL_RESERVE;
+                let may_ping =
+                    connection.held < CONTROL_ALLOWANCE && self.work.starved.reserve_used < reserve;
+                let ping = wire(connection, SMALLEST_READ);
+                return Some(if only_pings && may_ping { Ok(ping) } else { Err(Lack::Room) });
+            }
+        }
+        Some(Ok(wire(connection, left)))
+    }
+
+    /// What a connection may have undrained while all together have too much: if each has as much, it is too much no more.
+    fn share(&self) -> usize {
+        let equal = self.config.total_mark / 2 / self.work.starved.holders.max(1);
+        equal.clamp(2 * SMALLEST_READ, SMALL_ALLOWANCE)
+    }
+
+    /// Credits that the consumer gave back let starved connections be read again.
+    pub(in crate::reactor) fn reclaim(&mut self) {
+        let (connections, starved) = (&mut self.connections, &mut self.work.starved);
+        self.consumer.reclaim(&mut |credit| {
+            let id = ConnectionId { slot: credit.slot, generation: credit.generation };
+            let Some(connection) = connections.get(id) else { return };
+            let held = connection.held.saturating_sub(credit.bytes as usize);
+            if held == 0 && connection.held > 0 {
+                starved.holders -= 1;
+                connection.holds_data = false;
+            }
+            connection.held = held;
+            if matches!(connection.starved, Some(Lack::Credit | Lack::Room)) {
+                starved.credited.push(id.slot);
+            }
+        });
+        let mut credited = std::mem::take(&mut self.work.starved.credited);
+        for slot in credited.drain(..) {
+            // It may lack something else now, and is found by that then.
+            if self.allowance(slot).is_some() {
+                self.read_later(slot);
+            }
+        }
+        self.work.starved.credited = credited;
+        if !self.consumer.is_pressed() {
+            self.work.starved.reserve_used = 0;
+            self.serve_queue();
+        }
+        let waits = self.work.starved.count > 0 || self.work.gates.is_waiting();
+        if !waits && std::mem::take(&mut self.work.starved.wishes) {
+            self.consumer.set_starving(false);
+        }
+    }
+
+    /// Lets those who lack room go on, not many more than have their share of this turn.
+    fn serve_queue(&mut self) {
+        let mut served = 0;
+        while served < SERVED_AT_ONCE
+            && let Some(slot) = self.work.starved.next(&mut self.connections)
+        {
+            self.read_later(slot);
+            served += usize::from(self.connections.get_mut(slot).is_some_and(|connection| connection.queued));
+        }
+    }
+
+    /// What the connection lacked is there.
+    pub(in crate::reactor) fn feed_again(&mut self, slot: u32) {
+        if let Some(connection) = self.connections.get_mut(slot) {
+            self.work.starved.take(connection);
+            self.read_later(slot);
+        }
+    }
+
+    /// Asks to be woken for the sake of starved connections, and of peers that wait until the consumer knows of something,
+    /// before the reactor sleeps. The wish first, then the look: what came before the wish wakes nobody.
+    pub(in crate::reactor) fn wish_for_news(&mut self) {
+        if self.work.starved.count > 0 || self.work.gates.is_waiting() {
+            self.work.starved.wishes = true;
+            self.consumer.set_starving(true);
+            self.reclaim();
+            self.on_delivered();
+        }
+    }
+}
+
+/// How many bytes may be read for which no more than `bytes` are kept, whatever they are inflated to.
+fn wire(connection: &Connection, bytes: usize) -> usize {
+    if connection.may_inflate() { (bytes / MOST_INFLATED).max(1) } else { bytes }
+}

@@ -1,0 +1,88 @@
+//! Memory that connections have left behind goes back to the system while there is nothing else to do.
+//!
+//! An allocator keeps what is freed, and glibc's a heap for each thread, of which it gives back the top only: what compression
+//! took of a hundred connections stays for good. To have it look through all of it takes milliseconds, in which others that
+//! allocate wait, so it is asked only when it is worth it and nothing has happened for a moment.
+
+use std::time::{Duration, Instant};
+
+/// What has to be freed before it is worth it: 8 MiB.
+const WORTH: usize = 8 << 20;
+/// How long nothing must have happened.
+const MOMENT: Duration = Duration::from_millis(250);
+
+/// What has been freed and may be given back.
+pub(in crate::reactor) struct Idling {
+    give_back: Option<fn()>,
+    freed: usize,
+    /// When something happened last.
+    busy: Instant,
+}
+
+impl Idling {
+    /// `give_back`: see [`ReactorConfig`](crate::reactor::ReactorConfig).
+    pub(in crate::reactor) fn new(give_back: Option<fn()>, now: Instant) -> Self {
+        Self { give_back, freed: 0, busy: now }
+    }
+
+    /// So many bytes are used no more.
+    pub(in crate::reactor) fn freed(&mut self, bytes: usize) {
+        self.freed = self.freed.saturating_add(bytes);
+    }
+
+    /// Something happens.
+    pub(in crate::reactor) fn disturb(&mut self, now: Instant) {
+        self.busy = now;
+    }
+
+    /// When to look again.
+    pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
+        (self.freed >= WORTH && self.give_back.is_some()).then(|| self.busy + MOMENT)
+    }
+
+    /// Gives back what is worth it, if nothing has happened for long enough.
+    pub(in crate::reactor) fn rest(&mut self, now: Instant) {
+        if let (Some(give_back), Some(at)) = (self.give_back, self.deadline())
+            && at <= now
+        {
+            self.freed = 0;
+            give_back();
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::sync::atomic::{AtomicUsize, Ordering};
+
+    use super::*;
+
+    #[test]
+    fn much_is_given_back_once_when_nothing_happens() {
+        static CALLS: AtomicUsize = AtomicUsize::new(0);
+        fn give_back() {
+            CALLS.fetch_add(1, Ordering::Relaxed);
+        }
+        let calls = || CALLS.load(Ordering::Relaxed);
+        let start = Instant::now();
+        let mut idling = Idling::new(Some(give_back), start);
+        idling.freed(WORTH - 1);
+        assert_eq!(idling.deadline(), None, "it is not worth it");
+        idling.freed(1);
+        assert_eq!(idling.deadline(), Some(start + MOMENT));
+        let later = start + MOMENT / 2;
+        idling.disturb(later);
+        idling.rest(start + MOMENT);
+        assert_eq!(calls(), 0, "something has happened meanwhile");
+        idling.rest(later + MOMENT);
+        idling.rest(later + 2 * MOMENT);
+        assert_eq!((calls(), idling.deadline()), (1, None));
+    }
+
+    #[test]
+    fn nobody_wakes_for_an_allocator_that_gives_nothing_back() {
+        let mut idling = Idling::new(None, Instant::now());
+        idling.freed(WORTH);
+        assert_eq!(idling.deadline(), None);
+    }
+}

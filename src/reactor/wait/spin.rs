@@ -1,0 +1,142 @@
+//! Whether to poll a little longer without blocking before the thread sleeps.
+//!
+//! With few connections the way into sleep and back costs more than the work. A short spin after traffic spares it, but
+//! it must not burn a core on an idle server, nor take the core from the JS thread when both share one. Where there is little to do
+//! it gives way to others between its looks: who is woken by what it has sent may need this very core.
+
+use std::num::NonZero;
+use std::time::{Duration, Instant};
+
+use crate::reactor::config::Spin;
+
+/// How long a reply that is worth waiting for takes to come: a handler's turn, a loopback round trip.
+const WINDOW: Duration = Duration::from_micros(50);
+/// After so many spins in vain, spin only on every `SKIP`th occasion.
+const PATIENCE: u32 = 8;
+const SKIP: u32 = 64;
+/// So many things at a time are little to do: their answers are waited for. With more, giving way would cost more than it brings.
+const LITTLE: usize = 4;
+
+/// CPUs that the process may use, affinity and cgroup quota included.
+pub(in crate::reactor) fn processors() -> usize {
+    std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// Says whether to look once more before sleeping; each thread that spins has its own.
+pub struct Spinner {
+    window: Duration,
+    until: Option<Instant>,
+    /// Spins in a row that ended in sleep all the same.
+    vain: u32,
+    /// Occasions let pass since the last spin.
+    skipped: u32,
+    /// The last turn had little to do.
+    little: bool,
+}
+
+impl Spinner {
+    /// Never spins on one CPU.
+    pub fn new(spin: Spin) -> Self {
+        let one_cpu = processors() < 2;
+        let window = match spin {
+            Spin::Never => Duration::ZERO,
+            _ if one_cpu => Duration::ZERO,
+            Spin::Automatic => WINDOW,
+            Spin::Micros(micros) => Duration::from_micros(micros.into()),
+        };
+        Self { window, until: None, vain: 0, skipped: 0, little: false }
+    }
+
+    /// A turn had work: so many things.
+    pub(in crate::reactor) fn worked(&mut self, now: Instant, things: usize) {
+        self.little = things <= LITTLE;
+        if self.window.is_zero() {
+            return;
+        }
+        if self.until.is_some() {
+            self.vain = 0;
+        }
+        if self.vain >= PATIENCE && self.skipped < SKIP {
+            self.skipped += 1;
+            self.until = None;
+            return;
+        }
+        self.skipped = 0;
+        self.until = Some(now + self.window);
+    }
+
+    /// Whether the next poll should not block.
+    pub(in crate::reactor) fn spinning(&mut self, now: Instant) -> bool {
+        match self.until {
+            Some(until) if now < until => true,
+            Some(_) => {
+                self.until = None;
+                self.vain = self.vain.saturating_add(1);
+                false
+            }
+            None => false,
+        }
+    }
+
+    /// A consumer's turn had so many things: looks for more, for as long as it may be worth it. `begin` is called before the
+    /// first look; if it says false, there is none.
+    pub fn look_for(&mut self, things: usize, begin: impl Fn() -> bool, found: impl Fn() -> bool) {
+        let now = Instant::now();
+        self.worked(now, things);
+        if !self.spinning(now) || !begin() {
+            return;
+        }
+        while !found() && self.spinning(Instant::now()) {
+            // The peer may need this CPU, or the reactor.
+            std::thread::yield_now();
+        }
+    }
+
+    /// Whether to let others run between two looks.
+    pub(in crate::reactor) fn gives_way(&self) -> bool {
+        self.little && self.until.is_some()
+    }
+
+    /// Whether the clock must be asked at all.
+    pub(in crate::reactor) fn is_on(&self) -> bool {
+        !self.window.is_zero()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn spinner() -> Spinner {
+        Spinner { window: Duration::from_micros(50), until: None, vain: 0, skipped: 0, little: false }
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
+    fn spins_after_work_and_stops_in_time() {
+        let t0 = Instant::now();
+        let mut spinner = spinner();
+        assert!(!spinner.spinning(t0));
+        spinner.worked(t0, 1);
+        assert!(spinner.gives_way());
+        assert!(spinner.spinning(t0 + Duration::from_micros(49)));
+        assert!(!spinner.spinning(t0 + Duration::from_micros(50)));
+        assert!(!spinner.spinning(t0 + Duration::from_micros(51)));
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
+    fn spins_in_vain_become_rare() {
+        let mut now = Instant::now();
+        let mut spinner = spinner();
+        let mut spins = 0;
+        for _ in 0..1000 {
+            spinner.worked(now, LITTLE + 1);
+            assert!(!spinner.gives_way());
+            spins += u32::from(spinner.spinning(now));
+            now += Duration::from_millis(1);
+            spinner.spinning(now);
+        }
+        assert!(spins < 8 + 1000 / 64 + 2, "{spins}");
+    }
+}

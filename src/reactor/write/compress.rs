@@ -1,0 +1,296 @@
+//! permessage-deflate on the reactor: outgoing messages, its share of a turn, contexts that nobody uses.
+//!
+//! A long message is compressed in slices. What is sent behind it waits, and keeps its place.
+
+use std::collections::VecDeque;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::bridge::large::Large;
+use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT};
+use crate::engine::deflate::{Params, Pool};
+use crate::engine::frame::wire_len;
+use crate::engine::handshake::extensions::Acceptance;
+use crate::engine::{Frame, FrameKind};
+
+use crate::reactor::Reactor;
+use crate::reactor::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT, DeflateConfig};
+use crate::reactor::connection::session::{Session, Work};
+use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+
+/// What compression needs and connections share.
+pub(in crate::reactor) struct Compression {
+    pub(in crate::reactor) pool: Arc<Pool>,
+    /// A compressed message on its way to `outgoing`.
+    message: Vec<u8>,
+    /// Bytes that may still be compressed in this turn.
+    budget: usize,
+    /// Connections whose sends wait.
+    deferred: VecDeque<ConnectionId>,
+    /// Connections that hold contexts which are released some time.
+    holders: Vec<ConnectionId>,
+    /// When to look at them.
+    pub(in crate::reactor) release_at: Option<Instant>,
+}
+
+/// A compressed message up to this size is built in memory that stays for the next one.
+const REUSED: usize = 64 << 10;
+
+impl Compression {
+    /// Nothing under way; `budget` is that of [`ReactorConfig`](crate::reactor::ReactorConfig).
+    pub(in crate::reactor) fn new(budget: Option<usize>) -> Self {
+        Self {
+            pool: Arc::new(budget.map_or_else(Pool::of_process, Pool::new)),
+            message: Vec::new(),
+            budget: COMPRESS_BUDGET,
+            deferred: VecDeque::new(),
+            holders: Vec::new(),
+            release_at: None,
+        }
+    }
+
+    pub(in crate::reactor) fn begin_turn(&mut self) {
+        self.budget = COMPRESS_BUDGET;
+    }
+
+    /// So many bytes have been compressed.
+    pub(in crate::reactor) fn spend(&mut self, bytes: usize) {
+        self.budget = self.budget.saturating_sub(bytes);
+    }
+
+    /// Most bytes of a message that need not wait for the next turn.
+    pub(in crate::reactor) fn at_once(&self) -> usize {
+        self.budget.min(COMPRESS_SLICE)
+    }
+
+    pub(in crate::reactor) fn end_turn(&mut self) {
+        self.pool.forget_message();
+    }
+
+    /// Whether sends wait for the next turn.
+    pub(in crate::reactor) fn is_waiting(&self) -> bool {
+        !self.deferred.is_empty()
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// Goes on with the sends that wait, one slice for each connection, as far as the turn's budget goes.
+    pub(in crate::reactor) fn on_deferred(&mut self) {
+        while self.work.compression.budget > 0
+            && let Some(id) = self.work.compression.deferred.pop_front()
+        {
+            self.guarded(id.slot, |reactor| reactor.resume_sends(id));
+        }
+    }
+
+    fn resume_sends(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get(id) else { return };
+        let mut session = Session { id, connection, work: &mut self.work };
+        let Some(mut deferred) = session.connection.deferred.take() else { return };
+        while let Some(pending) = deferred.sends.pop_front() {
+            if !is_data(pending.kind) {
+                crate::reactor::command::apply::apply_pending(&mut session, &pending);
+            } else if !session.advance(&mut deferred, &pending) {
+                deferred.sends.push_front(pending);
+                break;
+            }
+        }
+        if !deferred.sends.is_empty() && !session.connection.doomed {
+            session.connection.deferred = Some(deferred);
+            self.work.compression.deferred.push_back(id);
+        }
+    }
+
+    /// Bytes that were inflated for what a connection sent, since the last call.
+    pub(in crate::reactor) fn inflated(&mut self, slot: u32) -> usize {
+        if let Some(id) = self.connections.id(slot)
+            && let Some(connection) = self.connections.get(id)
+        {
+            Session { id, connection, work: &mut self.work }.note_contexts();
+        }
+        self.work.compression.pool.take_work()
+    }
+
+    /// Frees the compression contexts that have not been used for long enough.
+    pub(in crate::reactor) fn release_contexts(&mut self) {
+        let Work { now, .. } = self.work;
+        if self.work.compression.release_at.is_none_or(|at| at > now) {
+            return;
+        }
+        let mut next = None;
+        let connections = &mut self.connections;
+        let idling = &mut self.work.idling;
+        self.work.compression.holders.retain(|&id| {
+            let Some(connection) = connections.get(id) else { return false };
+            let after = connection.config.deflate.map(|deflate| deflate.release_after);
+            let (Some(used), Some(after)) = (&connection.contexts_used, after) else { return false };
+            let due = **used + after;
+            if due <= now {
+                let before = connection.engine.context_bytes();
+                connection.engine.release_contexts();
+                idling.freed(before.saturating_sub(connection.engine.context_bytes()));
+                connection.contexts_used = None;
+                return false;
+            }
+            next = Some(next.map_or(due, |at| due.min(at)));
+            true
+        });
+        self.work.compression.release_at = next;
+    }
+}
+
+impl Session<'_> {
+    /// What is accepted at the moment: no connection may keep a context for what comes in once those use the budget up.
+    pub(in crate::reactor) fn acceptance(&self, deflate: &DeflateConfig) -> Acceptance {
+        let full = self.work.compression.pool.budget().is_full();
+        let Acceptance { client_no_context_takeover, .. } = deflate.acceptance;
+        Acceptance { client_no_context_takeover: client_no_context_takeover || full, ..deflate.acceptance }
+    }
+
+    /// Turns permessage-deflate on, as it was negotiated.
+    pub(in crate::reactor) fn enable_deflate(&mut self, params: Params) {
+        let config = &self.connection.config;
+        let Some(deflate) = config.deflate else { return };
+        let mut settings = deflate.settings;
+        settings.releasable = !deflate.release_after.is_zero();
+        self.connection.engine.enable_deflate(
+            config.engine.role,
+            params,
+            &settings,
+            &self.work.compression.pool,
+        );
+    }
+
+    /// Sends a data frame, compressed if the extension is on and its threshold says so.
+    pub(in crate::reactor) fn data(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) {
+        if self.connection.engine.has_deflate() {
+            let kind = if kind == FrameKind::Text { OUT_TEXT } else { OUT_BINARY };
+            let flags = OUT_FLAG_COMPRESS | if fin { OUT_FLAG_FIN } else { 0 };
+            if self.must_wait(flags, payload.len()) {
+                self.defer(Pending { kind, flags, aux: 0, payload: Frame::new(payload.to_vec(), 0) });
+            } else {
+                self.compressed(kind, flags, payload);
+            }
+        } else {
+            self.frame(kind, fin, payload);
+        }
+    }
+
+    /// Whether a data frame has to wait: behind others, or because this turn has compressed enough.
+    pub(in crate::reactor) fn must_wait(&mut self, flags: u8, len: usize) -> bool {
+        self.connection.deferred.is_some()
+            || (len > self.work.compression.at_once()
+                && self.connection.engine.will_compress(flags & OUT_FLAG_COMPRESS != 0, len))
+    }
+
+    /// Queues a send behind those that wait.
+    pub(in crate::reactor) fn defer(&mut self, pending: Pending) {
+        let deferred = self.connection.deferred.get_or_insert_with(|| {
+            self.work.compression.deferred.push_back(self.id);
+            Box::<Deferred>::default()
+        });
+        deferred.sends.push_back(pending);
+    }
+
+    /// Sends a data frame that need not wait.
+    pub(in crate::reactor) fn compressed(&mut self, kind: u8, flags: u8, payload: &[u8]) {
+        let (fin, wanted) = (flags & OUT_FLAG_FIN != 0, flags & OUT_FLAG_COMPRESS != 0);
+        if !self.connection.takes_frames() {
+            return;
+        }
+        if !self.connection.engine.will_compress(wanted, payload.len()) {
+            return self.frame(data_kind(kind), fin, payload);
+        }
+        let mut compressed = std::mem::take(&mut self.work.compression.message);
+        self.connection.engine.compress(payload, fin, &mut compressed);
+        self.work.compression.spend(payload.len());
+        self.frame(data_kind(kind), fin, &compressed);
+        self.note_contexts();
+        if compressed.capacity() <= REUSED {
+            compressed.clear();
+            self.work.compression.message = compressed;
+        }
+    }
+
+    /// Compresses a slice of a data frame that waits; true when all of it is queued.
+    fn advance(&mut self, deferred: &mut Deferred, pending: &Pending) -> bool {
+        let payload = &*pending.payload;
+        let (fin, wanted) = (pending.flags & OUT_FLAG_FIN != 0, pending.flags & OUT_FLAG_COMPRESS != 0);
+        if self.work.compression.budget == 0 {
+            return false;
+        }
+        let connection = &mut *self.connection;
+        if connection.takes_frames() && connection.engine.will_compress(wanted, payload.len()) {
+            let rest = payload.get(deferred.done..).unwrap_or_default();
+            let slice = rest.get(..rest.len().min(COMPRESS_SLICE)).unwrap_or_default();
+            let last = slice.len() == rest.len();
+            connection.engine.compress(slice, fin && last, deferred.compressed.memory_mut());
+            deferred.done += slice.len();
+            self.work.compression.spend(slice.len());
+            self.note_contexts();
+            if !last {
+                return false;
+            }
+            deferred.done = 0;
+            let compressed = std::mem::take(&mut deferred.compressed);
+            self.connection.queue_large(data_kind(pending.kind), fin, compressed);
+            self.touch();
+        } else {
+            self.frame(data_kind(pending.kind), fin, payload);
+            self.work.compression.spend(payload.len() / COPY_DISCOUNT);
+        }
+        self.account(wire_len(payload.len(), false));
+        crate::reactor::command::apply::mark(self, pending.kind, pending.flags);
+        true
+    }
+
+    /// Contexts have been used: the time until they are released begins anew.
+    pub(in crate::reactor) fn note_contexts(&mut self) {
+        let connection = &mut *self.connection;
+        let Some(after) = connection.config.deflate.map(|deflate| deflate.release_after) else { return };
+        if after.is_zero() || !connection.engine.holds_contexts() {
+            return;
+        }
+        if let Some(used) = &mut connection.contexts_used {
+            **used = self.work.now;
+        } else {
+            connection.contexts_used = Some(Box::new(self.work.now));
+            self.work.compression.holders.push(self.id);
+            let due = self.work.now + after;
+            self.work.compression.release_at =
+                Some(self.work.compression.release_at.map_or(due, |at| due.min(at)));
+        }
+    }
+}
+
+/// Whether a record is a data frame.
+pub(in crate::reactor) fn is_data(kind: u8) -> bool {
+    matches!(kind, OUT_TEXT | OUT_BINARY)
+}
+
+fn data_kind(kind: u8) -> FrameKind {
+    if kind == OUT_TEXT { FrameKind::Text } else { FrameKind::Binary }
+}
+
+/// The queue of one connection.
+#[derive(Default)]
+pub(in crate::reactor) struct Deferred {
+    pub(in crate::reactor) sends: VecDeque<Pending>,
+    /// The message at the front as far as it has been compressed.
+    pub(in crate::reactor) compressed: Large,
+    /// Bytes of the message at the front that have been.
+    pub(in crate::reactor) done: usize,
+}
+
+/// An outbound record that has not been applied.
+pub(in crate::reactor) struct Pending {
+    /// One of the `OUT_` kinds.
+    pub(in crate::reactor) kind: u8,
+    /// `OUT_FLAG_` bits.
+    pub(in crate::reactor) flags: u8,
+    /// What it means depends on the kind.
+    pub(in crate::reactor) aux: u16,
+    /// Others may send it too.
+    pub(in crate::reactor) payload: Frame,
+}

@@ -1,0 +1,383 @@
+//! What a connection has yet to write: small frames gathered into one buffer, large payloads kept as they came.
+
+use std::collections::VecDeque;
+use std::io::{self, ErrorKind, IoSlice};
+
+use crate::engine::{EncodedHeader, Frame};
+
+use crate::reactor::connection::socket;
+use mio::net::TcpStream;
+
+/// Small frames are gathered up to this size before a further buffer is begun, so that memory is freed as it is written.
+const GATHER: usize = 64 << 10;
+/// Buffers in one vectored write; more only help when many large payloads wait, and then the socket is full anyway.
+const VECTORS: usize = 32;
+/// Gathering buffers kept for the next turn; one per connection that is written to in a turn.
+const POOLED: usize = 256;
+
+/// Gathering buffers that no connection needs at the moment: idle connections own none.
+#[derive(Default)]
+pub(in crate::reactor) struct Pool {
+    buffers: Vec<Vec<u8>>,
+    /// Bytes of buffers that were freed because all of them was written.
+    freed: usize,
+}
+
+impl Pool {
+    fn take(&mut self) -> Vec<u8> {
+        self.buffers.pop().unwrap_or_default()
+    }
+
+    /// Bytes of buffers that were freed behind a write since the last call.
+    pub(in crate::reactor) fn take_freed(&mut self) -> usize {
+        std::mem::take(&mut self.freed)
+    }
+
+    fn give(&mut self, mut buffer: Vec<u8>) {
+        if self.buffers.len() < POOLED && buffer.capacity() <= GATHER {
+            buffer.clear();
+            self.buffers.push(buffer);
+        }
+    }
+}
+
+#[derive(Default)]
+pub(in crate::reactor) struct Outgoing {
+    /// Leaves before `gathered`. Boxed, and gone when empty: an idle connection pays for the pointer only.
+    #[expect(clippy::box_collection, reason = "24 bytes less for each connection")]
+    queue: Option<Box<VecDeque<Segment>>>,
+    gathered: Vec<u8>,
+    /// Bytes of `gathered` that the kernel has; only ever > 0 while `queue` is empty.
+    gathered_start: usize,
+    /// Sum of all that waits.
+    len: usize,
+    /// Sum of all that was ever queued. Invariant: >= len.
+    pushed: u64,
+}
+
+enum Segment {
+    /// From its second field on.
+    Owned(Vec<u8>, usize),
+    /// Other connections send it too.
+    Shared(Frame),
+}
+
+/// How a flush ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::reactor) enum Flushed {
+    All,
+    /// The budget is used up.
+    Some,
+    /// The kernel's buffer is full; a writable event will come.
+    Blocked,
+}
+
+impl Outgoing {
+    pub(in crate::reactor) fn len(&self) -> usize {
+        self.len
+    }
+
+    pub(in crate::reactor) fn is_empty(&self) -> bool {
+        self.len == 0
+    }
+
+    /// Bytes that were ever queued.
+    pub(in crate::reactor) fn pushed(&self) -> u64 {
+        self.pushed
+    }
+
+    /// How many of those the kernel has.
+    pub(in crate::reactor) fn written(&self) -> u64 {
+        self.pushed.saturating_sub(self.len as u64)
+    }
+
+    /// Queues a copy of `bytes`.
+    pub(in crate::reactor) fn push(&mut self, bytes: &[u8], pool: &mut Pool) {
+        self.begin(pool);
+        self.gathered.extend_from_slice(bytes);
+        self.count(bytes.len());
+    }
+
+    /// Queues a frame, copying its payload.
+    #[inline]
+    pub(in crate::reactor) fn push_frame(&mut self, header: &EncodedHeader, payload: &[u8], pool: &mut Pool) {
+        self.begin(pool);
+        append(&mut self.gathered, header, payload);
+        self.count(header.len() + payload.len());
+    }
+
+    /// Queues frames, copying their payloads. Returns how many bytes that are.
+    #[inline(always)]
+    pub(in crate::reactor) fn push_frames<'a>(
+        &mut self,
+        frames: impl Iterator<Item = (EncodedHeader, &'a [u8])>,
+        pool: &mut Pool,
+    ) -> usize {
+        let mut bytes = 0;
+        for (header, payload) in frames {
+            self.begin(pool);
+            append(&mut self.gathered, &header, payload);
+            bytes += header.len() + payload.len();
+        }
+        self.count(bytes);
+        bytes
+    }
+
+    /// Sees to a buffer that has room.
+    #[inline]
+    fn begin(&mut self, pool: &mut Pool) {
+        if self.gathered.capacity() == 0 {
+            self.gathered = pool.take();
+        } else if self.gathered.len() > GATHER {
+            self.seal();
+        }
+    }
+
+    /// Queues `bytes[start..]` without copying.
+    pub(in crate::reactor) fn push_owned(&mut self, bytes: Vec<u8>, start: usize) {
+        if !self.gathered.is_empty() {
+            self.seal();
+        }
+        self.count(bytes.len().saturating_sub(start));
+        self.queue.get_or_insert_default().push_back(Segment::Owned(bytes, start));
+    }
+
+    /// Queues what is left of a frame, which stays where it is for all who send it.
+    pub(in crate::reactor) fn push_shared(&mut self, frame: Frame) {
+        if !self.gathered.is_empty() {
+            self.seal();
+        }
+        self.count(frame.len());
+        self.queue.get_or_insert_default().push_back(Segment::Shared(frame));
+    }
+
+    /// Writes until all is written, the kernel takes no more, or `budget` bytes have been written.
+    ///
+    /// # Errors
+    /// The socket's; the connection is then of no more use.
+    pub(in crate::reactor) fn flush(
+        &mut self,
+        socket: &TcpStream,
+        pool: &mut Pool,
+        mut budget: usize,
+    ) -> io::Result<Flushed> {
+        while self.len > 0 {
+            if budget == 0 {
+                return Ok(Flushed::Some);
+            }
+            let sent = match self.write_once(socket, budget) {
+                Ok(sent) => sent,
+                Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Flushed::Blocked),
+                Err(error) => return Err(error),
+            };
+            // A short write on a non-blocking stream means a full buffer, but only a refused one arms the edge.
+            pool.freed += self.consume(sent);
+            budget = budget.saturating_sub(sent);
+        }
+        if self.gathered.capacity() > 0 {
+            pool.give(std::mem::take(&mut self.gathered));
+        }
+        self.queue = None;
+        Ok(Flushed::All)
+    }
+
+    /// Frees buffers of what waits, from the front, until those were `least` bytes. Returns how many they were, more than none
+    /// unless nothing waits.
+    pub(in crate::reactor) fn discard(&mut self, least: usize) -> usize {
+        let before = self.len;
+        while self.len > 0 && before - self.len < least.max(1) {
+            let first = self.queue.as_ref().and_then(|queue| queue.front());
+            self.consume(first.map_or(self.len, |first| first.rest().len()));
+        }
+        before - self.len
+    }
+
+    fn count(&mut self, bytes: usize) {
+        self.len += bytes;
+        self.pushed += bytes as u64;
+    }
+
+    fn seal(&mut self) {
+        let bytes = std::mem::take(&mut self.gathered);
+        let start = std::mem::take(&mut self.gathered_start);
+        self.queue.get_or_insert_default().push_back(Segment::Owned(bytes, start));
+    }
+
+    /// One call, with at most `most` bytes.
+    fn write_once(&self, stream: &TcpStream, most: usize) -> io::Result<usize> {
+        let gathered = self.gathered.get(self.gathered_start..).unwrap_or_default();
+        let Some((queue, first)) = self.queue.as_deref().and_then(|queue| Some((queue, queue.front()?)))
+        else {
+            return socket::send(stream, first_of(gathered, most));
+        };
+        if queue.len() == 1 && gathered.is_empty() {
+            return socket::send(stream, first_of(first.rest(), most));
+        }
+        let mut vectors = [IoSlice::new(&[]); VECTORS];
+        let (mut used, mut room) = (0, most);
+        let waiting = queue.iter().map(Segment::rest).chain(std::iter::once(gathered));
+        for (vector, bytes) in vectors.iter_mut().zip(waiting) {
+            let bytes = first_of(bytes, room);
+            *vector = IoSlice::new(bytes);
+            used += 1;
+            room -= bytes.len();
+            if room == 0 {
+                break;
+            }
+        }
+        socket::send_vectored(stream, &vectors[..used])
+    }
+
+    /// So many bytes wait no more. Returns the length of the buffers that are freed with that.
+    fn consume(&mut self, mut sent: usize) -> usize {
+        self.len = self.len.saturating_sub(sent);
+        let mut freed = 0;
+        while let Some(queue) = &mut self.queue
+            && let Some(first) = queue.front_mut()
+        {
+            let rest = first.rest().len();
+            if sent < rest {
+                first.skip(sent);
+                return freed;
+            }
+            sent -= rest;
+            freed += first.size();
+            queue.pop_front();
+        }
+        self.gathered_start += sent;
+        if self.gathered_start >= self.gathered.len() {
+            self.gathered.clear();
+            self.gathered_start = 0;
+        }
+        freed
+    }
+}
+
+fn first_of(bytes: &[u8], most: usize) -> &[u8] {
+    bytes.get(..bytes.len().min(most)).unwrap_or_default()
+}
+
+/// Appends a frame.
+#[inline(always)]
+fn append(gathered: &mut Vec<u8>, header: &EncodedHeader, payload: &[u8]) {
+    gathered.reserve(header.len() + payload.len());
+    match header.as_bytes() {
+        // Most are as short as that, and to copy so many bytes takes no call.
+        &[first, second] => gathered.extend_from_slice(&[first, second]),
+        header => gathered.extend_from_slice(header),
+    }
+    gathered.extend_from_slice(payload);
+}
+
+impl Segment {
+    fn rest(&self) -> &[u8] {
+        match self {
+            Self::Owned(bytes, start) => bytes.get(*start..).unwrap_or_default(),
+            Self::Shared(frame) => frame,
+        }
+    }
+
+    /// Bytes of memory that are freed with it.
+    fn size(&self) -> usize {
+        match self {
+            Self::Owned(bytes, _) => bytes.len(),
+            Self::Shared(frame) => frame.size_if_last(),
+        }
+    }
+
+    /// So many bytes more have been written.
+    fn skip(&mut self, bytes: usize) {
+        match self {
+            Self::Owned(_, start) => *start += bytes,
+            Self::Shared(frame) => frame.skip(bytes),
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// O07.
+    #[test]
+    fn order_is_kept_across_gathered_and_owned_pieces_and_partial_writes() {
+        let mut pool = Pool::default();
+        let mut out = Outgoing::default();
+        out.push(b"abc", &mut pool);
+        out.push_owned(b"xxdef".to_vec(), 2);
+        out.push(b"g", &mut pool);
+        out.push_shared(Frame::new(b"h".to_vec(), 0));
+        out.push(b"ij", &mut pool);
+        assert_eq!(out.len(), 10);
+        let mut seen = Vec::new();
+        while !out.is_empty() {
+            let gathered = out.gathered.get(out.gathered_start..).unwrap();
+            let byte = *out
+                .queue
+                .iter()
+                .flat_map(|queue| queue.iter())
+                .flat_map(|s| s.rest())
+                .chain(gathered)
+                .next()
+                .unwrap();
+            seen.push(byte);
+            out.consume(1);
+        }
+        assert_eq!(seen, b"abcdefghij");
+    }
+
+    /// O07.
+    #[test]
+    fn a_partly_written_gathering_buffer_is_sealed_with_its_place() {
+        let mut pool = Pool::default();
+        let mut out = Outgoing::default();
+        out.push(b"abc", &mut pool);
+        out.consume(2);
+        out.push_owned(b"d".to_vec(), 0);
+        assert_eq!(out.len(), 2);
+        assert_eq!(out.queue.unwrap().iter().flat_map(Segment::rest).copied().collect::<Vec<_>>(), b"cd");
+    }
+
+    #[test]
+    fn what_is_not_to_be_written_is_freed_buffer_by_buffer() {
+        let mut pool = Pool::default();
+        let mut out = Outgoing::default();
+        out.push(b"abc", &mut pool);
+        for _ in 0..3 {
+            out.push_owned(vec![0; 10], 4);
+        }
+        out.push(b"de", &mut pool);
+        assert_eq!([out.discard(1), out.discard(0), out.discard(7), out.discard(9)], [3, 6, 12, 2]);
+        assert_eq!(out.discard(1), 0);
+        assert!(out.is_empty());
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_types, reason = "a socket to write to")]
+    fn a_long_queue_leaves_in_pieces_of_the_budget() {
+        let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
+        let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
+        let mut server = listener.accept().unwrap().0;
+        let client = TcpStream::from_std(client);
+        let (mut out, mut pool) = (Outgoing::default(), Pool::default());
+        let pieces = 2 * VECTORS as u8 + 1;
+        for piece in 0..pieces {
+            out.push_owned(vec![piece; 10], 0);
+        }
+        out.push(&[pieces; 10], &mut pool);
+        let mut left = out.len();
+        for budget in [1, 15, 10 * VECTORS + 5, 7] {
+            assert_eq!(out.flush(&client, &mut pool, budget).unwrap(), Flushed::Some);
+            left -= budget;
+            assert_eq!(out.len(), left);
+        }
+        assert_eq!(out.flush(&client, &mut pool, left).unwrap(), Flushed::All);
+        // What was gathered is kept for the next.
+        assert_eq!([pool.take_freed(), pool.take_freed()], [10 * usize::from(pieces), 0]);
+        drop(client);
+        let mut received = Vec::new();
+        io::Read::read_to_end(&mut server, &mut received).unwrap();
+        assert_eq!(received, (0..=pieces).flat_map(|piece| [piece; 10]).collect::<Vec<_>>());
+    }
+}
