@@ -15,7 +15,7 @@ const { WebSocketServer } = implementation;
 
 /** Only in a process of its own can the thread be made to die; this is what the report of its death leaves behind. */
 function pretendFailure(t) {
-  const { state } = createRequire(import.meta.url)('../lib/reactor/reactor.js');
+  const { state } = createRequire(import.meta.url)('../lib/reactor/table.js');
   state.failure = new Error('The reactor thread failed: as pretended');
   t.teardown(() => {
     state.failure = null;

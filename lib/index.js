@@ -1,7 +1,7 @@
 'use strict';
 
 const extension = require('./handshake/extension');
-const { PerMessageDeflate } = require('./compat/permessage-deflate');
+const { PerMessageDeflate } = require('./deflate/permessage-deflate');
 const { prepare } = require('./connection/prepared');
 const { Receiver } = require('./compat/receiver');
 const { Sender } = require('./compat/sender');

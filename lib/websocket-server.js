@@ -8,13 +8,14 @@ const { addon } = require('./reactor/addon');
 const { wantedAsk, watchHooks } = require('./handshake/asking');
 const { ASK_ALWAYS, IN_REQUEST } = require('./constants');
 const { capture, setContext } = require('./async-context');
-const { clientsOf, track, trackClients } = require('./connection/clients');
+const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { attachTo } = require('./handshake/http-server');
 const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer } = require('./compat/listener-server');
 const { listenOptions, merge, reactorOptions, watch } = require('./options');
 const { checkMayListen } = require('./handshake/permission');
-const reactor = require('./reactor/reactor');
+const { start } = require('./reactor/start');
+const { enlist, state } = require('./reactor/table');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./handshake/request');
 const { emitTwo, isHeard, isSecondSeen } = require('./handshake/request-visibility');
 const { createListener, isShared } = require('./handshake/shared-listener');
@@ -96,7 +97,7 @@ class WebSocketServer extends EventEmitter {
     if (!this._listens) return this._leave();
     this._server = null;
     if (this._listenerId === -1) process.nextTick(emitClose, this);
-    else reactor.state.native.closeListener(this._listenerId);
+    else state.native.closeListener(this._listenerId);
   }
 
   /**
@@ -230,6 +231,11 @@ class WebSocketServer extends EventEmitter {
     this._closeIfDone();
   }
 
+  /** The table of connections will not tell its clients any more. */
+  _listClients() {
+    list(this);
+  }
+
   /**
    * The reactor died.
    *
@@ -295,17 +301,17 @@ class WebSocketServer extends EventEmitter {
     this._ask = wantedAsk(this);
     let native = /** @type {any} */ (null);
     try {
-      native = reactor.start(reactorOptions(this.options));
-      if (reactor.state.failure !== null) throw reactor.state.failure;
+      native = start(reactorOptions(this.options));
+      if (state.failure !== null) throw state.failure;
       const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));
       this._listenerId = id;
-      this._reactors = reactor.state.reactors;
+      this._reactors = state.reactors;
       this._address = { address: bound.address, family: bound.family, port: bound.port };
     } catch (error) {
       process.nextTick(() => this._emit('error', error));
       return;
     }
-    reactor.enlist(this._listenerId, this);
+    enlist(this._listenerId, this);
     this._listener?._onBound();
     // Accepting starts when the listeners that this turn attaches are known.
     process.nextTick(() => {
@@ -325,7 +331,7 @@ class WebSocketServer extends EventEmitter {
     const ask = wantedAsk(this);
     if (ask !== this._ask) {
       this._ask = ask;
-      if (this._listenerId !== -1 && this.isRunning()) reactor.state.native.setAsk(this._listenerId, ask);
+      if (this._listenerId !== -1 && this.isRunning()) state.native.setAsk(this._listenerId, ask);
     }
     return (ask & ASK_ALWAYS) === 0;
   }

@@ -30,8 +30,8 @@ const eventTarget = require('./event-target');
 const inbound = require('./connection/inbound');
 const outgoing = require('./connection/outgoing');
 const { HIGH_WATER_MARK, hasRoom } = require('./connection/pressure');
-const reactor = require('./reactor/reactor');
-const { DEFLATE } = require('./deflate/negotiation');
+const table = require('./reactor/table');
+const { DEFLATE } = require('./handshake/negotiation');
 const shared = require('./connection/shared');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/sends');
 const { attachStream } = require('./duplex/stream-attach');
@@ -140,7 +140,7 @@ class WebSocket extends Emitter {
     // Node takes a write that fails in the callback of another that failed off twice.
     if (stream !== null) return Math.max(stream.socket._writableState.length, 0) + late;
     if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
-    const taken = reactor.bytesTaken(this);
+    const taken = table.bytesTaken(this);
     return taken < 0 || taken > this._accepted ? late : this._accepted - taken + late;
   }
 
@@ -319,7 +319,7 @@ class WebSocket extends Emitter {
     this._remote = peer._remote;
     this._shared = this._shared.opened(owner, protocol, extensions, peer._local, peer._localPort);
     this._readyState = OPEN;
-    reactor.place(peer._slot, this);
+    table.place(peer._slot, this);
   }
 
   /** Its socket can be used. */

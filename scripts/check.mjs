@@ -19,6 +19,7 @@ const CHECKS = [
   ['types', () => tool('typescript/bin/tsc', ['--noEmit', '--project', 'tsconfig.json'])],
   ['types: a program for @types/ws', () => tool('typescript/bin/tsc', ['--noEmit', '--project', '__test__/types/tsconfig.json'])],
   ['eslint', () => tool('eslint/bin/eslint.js', ['--max-warnings', '0', '.'])],
+  ['imports', () => tool('dependency-cruiser/bin/dependency-cruise.mjs', ['--config', '.dependency-cruiser.mjs', 'lib'])],
   ['layers', () => report(layerViolations())],
   ['file sizes', () => report(ceilingViolations())],
   ['generated files', () => report(generatedViolations())],

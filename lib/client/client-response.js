@@ -3,7 +3,7 @@
 const { createHash } = require('node:crypto');
 
 const { GUID } = require('../constants');
-const { acceptAnswer } = require('../deflate/negotiation');
+const { acceptAnswer } = require('../handshake/negotiation');
 
 /**
  * What the request said.

@@ -12,7 +12,7 @@ const { catchUp } = require('../reactor/dispatch');
 const { CLIENT, ERROR_EMITTED } = require('../connection/inbound');
 const { applyMemoryOptions } = require('../deflate/deflate-memory');
 const { check } = require('../deflate/deflate-options');
-const { DEFLATE, headerOf, offerOf } = require('../deflate/negotiation');
+const { DEFLATE, headerOf, offerOf } = require('../handshake/negotiation');
 const { isToken } = require('../handshake/token');
 
 const DEFAULTS = {

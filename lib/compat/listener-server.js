@@ -4,8 +4,8 @@ const EventEmitter = require('node:events');
 
 const { IN_REQUEST } = require('../constants');
 const { RawConnection } = require('./raw-connection');
-const reactor = require('../reactor/reactor');
-const { watchListeners } = require('./watched-listeners');
+const { hold, release } = require('../reactor/lifetime');
+const { watchListeners } = require('../handshake/watched-listeners');
 
 const { emit } = EventEmitter.prototype;
 
@@ -84,7 +84,7 @@ class ListenerServer extends EventEmitter {
 
   _count() {
     this._wss._connections++;
-    reactor.hold();
+    hold();
   }
 
   get listening() {
@@ -117,18 +117,18 @@ class ListenerServer extends EventEmitter {
     if (this._unreferenced !== does) return;
     this._unreferenced = !does;
     if (!this.listening) return;
-    if (does) reactor.hold();
-    else reactor.release();
+    if (does) hold();
+    else release();
   }
 
   /** It listens from now on. Called by its owner. */
   _onBound() {
-    if (!this._unreferenced) reactor.hold();
+    if (!this._unreferenced) hold();
   }
 
   /** It listens no more. Called by its owner. */
   _onReleased() {
-    if (!this._unreferenced) reactor.release();
+    if (!this._unreferenced) release();
     this.emit('close');
   }
 }

@@ -3,7 +3,7 @@
 const EventEmitter = require('node:events');
 
 const control = require('./socket-control');
-const { watchListeners } = require('./watched-listeners');
+const { watchListeners } = require('../handshake/watched-listeners');
 
 /**
  * What both kinds of socket do with the bytes of a connection that is the reactor's: 'data' while somebody listens for it,

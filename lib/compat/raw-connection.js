@@ -3,7 +3,8 @@
 const { IN_CLOSED, IN_SENT, OUT_PAUSE, OUT_RESUME, OUT_TERMINATE } = require('../constants');
 const outbox = require('../reactor/outbox');
 const { abandonSends, sent } = require('../connection/outgoing');
-const reactor = require('../reactor/reactor');
+const { release } = require('../reactor/lifetime');
+const table = require('../reactor/table');
 const { Socket, hold } = require('./socket');
 
 /**
@@ -27,7 +28,7 @@ class RawConnection {
     this.gone = false;
     hold(this, slot, bytes, start);
     this.socket = /** @type {any} */ (new Socket(this));
-    reactor.place(slot, this);
+    table.place(slot, this);
   }
 
   pause() {
@@ -62,14 +63,14 @@ class RawConnection {
     const kind = tag & 0xff;
     if (kind === IN_SENT) sent(this, length);
     if (kind !== IN_CLOSED) return;
-    reactor.forget(this._slot);
+    table.forget(this._slot);
     this._onFailed();
   }
 
   _onFailed() {
     this.gone = true;
     this.server._listener.forget(this);
-    if (!this.socket._unreferenced) reactor.release();
+    if (!this.socket._unreferenced) release();
     this.server.closed(this);
     abandonSends(this);
     this.socket._onClosed();

@@ -18,7 +18,8 @@ const {
 } = require('../constants');
 const outbox = require('../reactor/outbox');
 const { addCallback } = require('../connection/outgoing');
-const reactor = require('../reactor/reactor');
+const { hold, release } = require('../reactor/lifetime');
+const { bytesTaken, state } = require('../reactor/table');
 
 /** Of the time after which a silent socket is reported, the part by which that may come too late. */
 const IDLE_GRAIN = 1 / 8;
@@ -124,7 +125,7 @@ function setKeepAlive(owner, on, milliseconds) {
  * @returns {number} Bytes read from the socket since the reactor has it; -1 when it is gone
  */
 function bytesRead(owner) {
-  return reactor.state.native.bytesGiven(owner._slot, owner._generation);
+  return state.native.bytesGiven(owner._slot, owner._generation);
 }
 
 /**
@@ -132,7 +133,7 @@ function bytesRead(owner) {
  * @returns {number} Bytes of what was sent that the kernel took since the reactor has the socket; -1 when it is gone
  */
 function bytesWritten(owner) {
-  return reactor.bytesTaken(owner);
+  return bytesTaken(owner);
 }
 
 /** `setTimeout()` of a socket: 'timeout' after so long without a byte in either direction. */
@@ -213,8 +214,8 @@ function setTimeout(socket, idle, milliseconds, callback) {
 function setReferenced(socket, does) {
   if (socket._unreferenced !== does || socket.closed) return;
   socket._unreferenced = !does;
-  if (does) reactor.hold();
-  else reactor.release();
+  if (does) hold();
+  else release();
 }
 
 module.exports = {

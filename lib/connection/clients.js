@@ -1,6 +1,6 @@
 'use strict';
 
-const reactor = require('../reactor/reactor');
+const { state } = require('../reactor/table');
 
 /** How many connections of listeners have opened. */
 let opened = 0;
@@ -40,7 +40,7 @@ function clientsOf(server) {
  */
 function list(server) {
   if (server._clients === null) {
-    const clients = reactor.state.connections.filter((one) => one?._order > 0 && one._owner === server);
+    const clients = state.connections.filter((one) => one?._order > 0 && one._owner === server);
     server._clients = new Set(clients.sort((one, other) => one._order - other._order));
   }
   return server._clients;

@@ -33,7 +33,8 @@ const { abandonSends, command, sent } = require('./outgoing');
 const { afterTwoTurns, tellOfEnd } = require('./peer-end');
 const { answerPing } = require('./pongs');
 const { drained } = require('./pressure');
-const reactor = require('../reactor/reactor');
+const { release } = require('../reactor/lifetime');
+const table = require('../reactor/table');
 
 const {
   CLOSE_RECEIVED,
@@ -310,7 +311,7 @@ function isDone(ws) {
 /** @param {any} ws */
 function leave(ws) {
   ws._bits |= GONE;
-  reactor.depart(ws._slot);
+  table.depart(ws._slot);
   finish(ws);
 }
 
@@ -353,7 +354,7 @@ function onClosed(ws, tag) {
   const mayWait = (ws._bits & TERMINATED) === 0;
   // It is a client of its server until 'close'.
   if (mayWait && ws._owner !== null && (ws._bits & HOLDING) !== 0) list(ws._owner);
-  if ((ws._bits & STREAM) === 0) reactor.forget(ws._slot);
+  if ((ws._bits & STREAM) === 0) table.forget(ws._slot);
   ws._bits |= GONE;
   if (mayWait && (ws._bits & HOLDING) !== 0) {
     if (ws._readyState !== OPEN) ws._bits &= ~PAUSED;
@@ -370,7 +371,7 @@ function finish(ws) {
   ended(ws);
   ws._readyState = CLOSING;
   if ((ws._bits & STREAM) === 0) {
-    if (!ws._extra?.socket?._unreferenced) reactor.release();
+    if (!ws._extra?.socket?._unreferenced) release();
     abandonSends(ws);
   }
   ws._owner?.closed(ws);

@@ -3,7 +3,7 @@
 const { EMPTY_BUFFER, OUT_FLAG_WANT_SENT, OUT_WRITE, STREAM } = require('../constants');
 const outbox = require('../reactor/outbox');
 const { addCallback } = require('./outgoing');
-const reactor = require('../reactor/reactor');
+const { bytesTaken } = require('../reactor/table');
 
 /** Unsent bytes of a connection from which on `send()` returns false; 'drain' follows at half of it. The reactor's too. */
 const HIGH_WATER_MARK = 1024 * 1024;
@@ -22,7 +22,7 @@ function hasRoom(ws) {
   const extra = ws._ensureExtra();
   if ((ws._bits & STREAM) !== 0) return !extra.stream.socket.writableNeedDrain;
   if (ws._accepted + extra.lateBytes < extra.roomUntil) return true;
-  extra.roomUntil = Math.max(reactor.bytesTaken(ws), 0) + HIGH_WATER_MARK;
+  extra.roomUntil = Math.max(bytesTaken(ws), 0) + HIGH_WATER_MARK;
   if (ws.bufferedAmount < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
   if (!extra.isMarked) mark(ws, extra);

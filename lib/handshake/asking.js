@@ -6,10 +6,10 @@ const EventEmitter = require('node:events');
 
 const { ASK_ALWAYS, ASK_CONNECTIONS, ASK_REFUSED } = require('../constants');
 const { hasOwnPong } = require('../options');
-const reactor = require('../reactor/reactor');
+const { state } = require('../reactor/table');
 const { plainEmit } = require('./request-visibility');
-const { watchListeners } = require('../compat/watched-listeners');
-const { watchMethods } = require('../compat/watched-methods');
+const { watchListeners } = require('./watched-listeners');
+const { watchMethods } = require('./watched-methods');
 const { WebSocket } = require('../websocket');
 
 const { setSocket } = WebSocket.prototype;
@@ -44,7 +44,7 @@ function watchHooks(prototype) {
 }
 
 function updateAll() {
-  for (const server of reactor.state.listeners.values()) server._updateAsk();
+  for (const server of state.listeners.values()) server._updateAsk();
 }
 
 /**

@@ -4,9 +4,12 @@ const net = require('node:net');
 
 const { become } = require('../compat/adopted-socket');
 const { negotiatedDeflate } = require('../deflate/deflate-options');
+const { attachStream } = require('../duplex/stream-attach');
 const { OWN_PONG } = require('../connection/inbound');
 const { connectionOptions, hasOwnPong, reactorOptions, socketOptions } = require('../options');
-const reactor = require('../reactor/reactor');
+const { hold } = require('../reactor/lifetime');
+const { start } = require('../reactor/start');
+const { claim, forget, state } = require('../reactor/table');
 const { unshared } = require('../views');
 const { WebSocket } = require('../websocket');
 
@@ -46,7 +49,6 @@ function attach(ws, socket, head, response, options) {
     return;
   }
   if (isAdoptable(socket) && !isBomb(ws, socket, head) && adopt(ws, socket, head, Buffer.from(response), options)) return;
-  const { attachStream } = require('../duplex/stream-attach');
   socket.write(response);
   attachStream(ws, socket, head, socketOptions(options));
 }
@@ -94,9 +96,9 @@ function isBomb(ws, socket, head) {
  * @returns {any} null: the process has no descriptors or threads left for it
  */
 function startReactor(options) {
-  if (reactor.state.native === null && performance.now() < retryAt) return null;
+  if (state.native === null && performance.now() < retryAt) return null;
   try {
-    return reactor.start(reactorOptions(options));
+    return start(reactorOptions(options));
   } catch {
     retryAt = performance.now() + RETRY_MILLISECONDS;
     return null;
@@ -114,24 +116,24 @@ function startReactor(options) {
 function adopt(ws, socket, head, response, options) {
   const native = startReactor(options);
   // Nobody would ever serve it.
-  if (native === null || reactor.state.failure !== null) return false;
+  if (native === null || state.failure !== null) return false;
   const prefix = [head];
   while (socket.readableLength !== 0) prefix.push(socket.read());
   const early = prefix.length === 1 ? unshared(head) : Buffer.concat(prefix);
   const readBefore = socket.bytesRead - early.length;
   const writtenBefore = socket.bytesWritten + response.length;
   if (hasOwnPong(options)) ws._bits |= OWN_PONG;
-  const { generation, slot } = reactor.claim(ws);
+  const { generation, slot } = claim(ws);
   try {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
     native.adopt(socket._handle.fd, slot, generation, response, early, served);
   } catch {
     // Out of descriptors: the one that there is can still be served.
-    reactor.forget(slot);
+    forget(slot);
     for (const chunk of prefix.slice(1).reverse()) socket.unshift(chunk);
     return false;
   }
-  reactor.hold();
+  hold();
   ws._slot = slot;
   ws._generation = generation;
   ws._ensureExtra().socket = socket;

@@ -4,7 +4,7 @@ const { createHash } = require('node:crypto');
 const { STATUS_CODES } = require('node:http');
 
 const { GUID } = require('../constants');
-const { acceptOffers, headerOf } = require('../deflate/negotiation');
+const { acceptOffers, headerOf } = require('./negotiation');
 const subprotocol = require('./subprotocol');
 
 /** 16 bytes in base64 (RFC 6455, 4.1). */

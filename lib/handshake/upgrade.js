@@ -24,7 +24,8 @@ const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
 const outbox = require('../reactor/outbox');
 const { abandonSends, sent } = require('../connection/outgoing');
 const { tellOfEnd } = require('../connection/peer-end');
-const reactor = require('../reactor/reactor');
+const { release } = require('../reactor/lifetime');
+const table = require('../reactor/table');
 const { UpgradeRequest, extensionsText, headOf, protocolText, requestText } = require('./request');
 const { isHeard } = require('./request-visibility');
 const { Socket, hold } = require('../compat/socket');
@@ -64,7 +65,7 @@ class Upgrade {
     this._endWaits = false;
     this.isPaused = false;
     this.bufferedAmount = 0;
-    reactor.place(slot, this);
+    table.place(slot, this);
     if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE);
   }
 
@@ -84,7 +85,7 @@ class Upgrade {
   _onRecord(tag, offset, length) {
     const kind = tag & 0xff;
     if (kind === IN_CLOSED) {
-      reactor.forget(this._slot);
+      table.forget(this._slot);
       this._onFailed();
     } else if (kind === IN_SENT) {
       sent(this, length);
@@ -99,7 +100,7 @@ class Upgrade {
   _onFailed() {
     ended(this);
     this.gone = true;
-    if (!this.socket._unreferenced) reactor.release();
+    if (!this.socket._unreferenced) release();
     this.server.closed(this);
     abandonSends(this);
     this.socket._onClosed();
@@ -129,7 +130,7 @@ class Upgrade {
     const deflate = negotiatedDeflate({ _extensions: extensions });
     if (deflate !== undefined || !isServedAlike || hasOwnPong(options)) {
       const served = { ...connectionOptions(options), deflate };
-      reactor.state.native.serve(this._slot, this._generation, served);
+      table.state.native.serve(this._slot, this._generation, served);
     }
     // Before it is read.
     if (head.length !== 0) control.feed(this, head, false);

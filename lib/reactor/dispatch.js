@@ -19,11 +19,11 @@ const {
   IN_TEXT,
   OPENED_LISTENER,
 } = require('../constants');
-const { list } = require('../connection/clients');
+const { batch, delivered, drain, restore, takeLarge } = require('./batch');
 const outbox = require('./outbox');
-const reactor = require('./reactor');
+const table = require('./table');
 
-const { state } = reactor;
+const { connectionOf, state } = table;
 
 /** Milliseconds and batches of one turn; then timers and other I/O come first. */
 const TURN_MILLISECONDS = 8;
@@ -62,7 +62,7 @@ const OPENED_JUST_NOW = -2;
 // The batch being delivered: records [cursor, count) are still to come.
 let cursor = 0;
 let count = 0;
-let batch = 0;
+let batchNumber = 0;
 let delivering = false;
 let immediate = false;
 
@@ -112,8 +112,8 @@ function turn() {
         if (batches === TURN_BATCHES) break;
         count = cursor = 0;
         // What the handlers have sent goes with it.
-        count = reactor.drain();
-        batch++;
+        count = drain();
+        batchNumber++;
         if (count === 0) {
           finished = true;
           break;
@@ -130,7 +130,7 @@ function turn() {
     outbox.endBatching();
     if (!finished) {
       // Peers wait for some records, so not for all of a batch.
-      if (cursor !== 0 && cursor !== count) reactor.delivered(cursor);
+      if (cursor !== 0 && cursor !== count) delivered(cursor);
       continueLater();
     }
   }
@@ -144,8 +144,9 @@ function turn() {
  * @returns {boolean} Whether all of it was delivered
  */
 function deliver(deadline) {
-  const { adopted, connections, records } = state;
-  let { base, buffer, bytes } = state;
+  const { adopted, connections } = state;
+  const { records } = batch;
+  let { base, buffer, bytes } = batch;
   let next = cursor;
   let previous = NO_RECORD;
   let changes = 0;
@@ -165,11 +166,11 @@ function deliver(deadline) {
     cursor = ++next;
     if (bytes.length === 0) {
       // A handler has detached them.
-      if (!reactor.restore()) {
+      if (!restore()) {
         lose(slot, records[word + 1], records[word + 2], records[word + 3]);
         continue;
       }
-      ({ base, buffer, bytes } = state);
+      ({ base, buffer, bytes } = batch);
     }
     const tag = records[word + 1];
     const length = records[word + 3];
@@ -181,7 +182,7 @@ function deliver(deadline) {
       connection !== undefined &&
       (connection._bits & NOT_PLAIN) === 0
     ) {
-      state.viewed = true;
+      batch.viewed = true;
       const data = length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length);
       const listener = connection._events.message;
       if (typeof listener === 'function' && connection.emit === ownEmit) {
@@ -217,14 +218,6 @@ function lose(slot, tag, offset, length) {
 }
 
 /**
- * @param {number} slot
- * @returns {any}
- */
-function connectionOf(slot) {
-  return slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
-}
-
-/**
  * With --pending-deprecation it comes as a function that warns, and whose prototype it is.
  *
  * @param {any} tickCallback Undefined where there is none
@@ -255,8 +248,8 @@ function deliverOther(slot, tag, offset, length) {
   if (kind === IN_OPEN || kind === IN_REQUEST || kind === IN_CONNECTION) {
     // Read in place: a Buffer of its own would be garbage at once.
     const isOwned = (tag & (IN_FLAG_OWNED << 8)) !== 0;
-    const bytes = isOwned ? reactor.takeLarge(offset, length) : state.bytes;
-    const start = isOwned ? 0 : state.base + offset;
+    const bytes = isOwned ? takeLarge(offset, length) : batch.bytes;
+    const start = isOwned ? 0 : batch.base + offset;
     const server = state.listeners.get(bytes.readUInt32LE(start + OPENED_LISTENER));
     if (kind === IN_CONNECTION) server?._listener.accepted(slot, bytes, start);
     else server?._onOpened(slot, tag, bytes, start);
@@ -264,7 +257,7 @@ function deliverOther(slot, tag, offset, length) {
     const server = state.listeners.get(slot);
     // Each reactor says so, and nothing opens there any more.
     if (server === undefined || --server._reactors !== 0) return;
-    reactor.strike(slot);
+    table.strike(slot);
     server._onReleased();
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
@@ -283,9 +276,9 @@ function deliverOther(slot, tag, offset, length) {
  */
 function payload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
-  if ((tag & (IN_FLAG_OWNED << 8)) !== 0) return reactor.takeLarge(offset, length);
-  state.viewed = true;
-  return new FastBuffer(state.buffer, state.base + offset, length);
+  if ((tag & (IN_FLAG_OWNED << 8)) !== 0) return takeLarge(offset, length);
+  batch.viewed = true;
+  return new FastBuffer(batch.buffer, batch.base + offset, length);
 }
 
 /**
@@ -294,7 +287,7 @@ function payload(tag, offset, length) {
  * @returns {number}
  */
 function currentBatch() {
-  return delivering ? batch : -1;
+  return delivering ? batchNumber : -1;
 }
 
 /**
@@ -306,8 +299,8 @@ function fail(reason) {
   const error = new Error(`The reactor failed: ${reason}`);
   state.native.shutdown();
   state.failure = error;
-  for (const server of state.listeners.values()) list(server);
-  const { connections, servers } = reactor.forgetAll();
+  for (const server of state.listeners.values()) server._listClients();
+  const { connections, servers } = table.forgetAll();
   for (const connection of connections) process.nextTick(() => connection._onFailed());
   for (const server of servers) process.nextTick(() => server._onFailed(error));
 }

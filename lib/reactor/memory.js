@@ -31,7 +31,7 @@ function isKept(memory) {
 
 /**
  * Memory that many messages live in: a handler must not be able to detach it. Before Node 24 there are still ways, which
- * `restore` of reactor.js deals with.
+ * `restore` of batch.js deals with.
  *
  * @param {number} bytes
  * @returns {Buffer} Not zeroed; its ArrayBuffer is its own

@@ -8,7 +8,7 @@ const require = createRequire(import.meta.url);
 const folder = new URL('..', import.meta.url);
 
 const { WebSocket, WebSocketServer } = require('../../../lib/index.js');
-const reactor = require('../../../lib/reactor/reactor.js');
+const table = require('../../../lib/reactor/table.js');
 
 /** The `ws` of npm, of which the clients are made. */
 export const RealWebSocket = require('ws-real').WebSocket;
@@ -31,11 +31,11 @@ for (const copy of copiesOfWs()) {
  * @returns {Promise<any[]>} Their WebSockets
  */
 export async function assertOnReactor(count) {
-  const { adopted, connections } = reactor.state;
+  const { adopted, connections } = table.state;
   const all = () => [...connections, ...adopted].filter((connection) => connection instanceof WebSocket);
   while (all().length !== count) await setImmediate();
   const served = all();
-  for (const connection of served) while (reactor.bytesTaken(connection) === 0) await setImmediate();
+  for (const connection of served) while (table.bytesTaken(connection) === 0) await setImmediate();
   return served;
 }
 

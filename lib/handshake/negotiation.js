@@ -1,8 +1,8 @@
 'use strict';
 
-const { isBudgetFull } = require('./deflate-memory');
-const extension = require('../handshake/extension');
-const { PerMessageDeflate } = require('../compat/permessage-deflate');
+const { isBudgetFull } = require('../deflate/deflate-memory');
+const extension = require('./extension');
+const { PerMessageDeflate } = require('../deflate/permessage-deflate');
 
 /** The one extension there is. */
 const DEFLATE = PerMessageDeflate.extensionName;

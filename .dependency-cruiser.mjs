@@ -1,0 +1,45 @@
+// Which folder of lib may import which, as ARCHITECTURE.md has it; `npm run check` runs it.
+
+/** What every folder may use: files on top that use no folder. */
+const LEAVES = 'async-context|constants|errors|limits|views';
+
+/**
+ * @param {string} folder
+ * @param {string[]} others The folders that it may import beside itself
+ */
+const only = (folder, others) => ({
+  name: `${folder}-imports`,
+  severity: 'error',
+  from: { path: `^lib/${folder}/` },
+  to: { path: '^lib/', pathNot: `^lib/(((${[folder, 'native', ...others].join('|')})/)|(${LEAVES})\\.js$)` },
+});
+
+export default {
+  forbidden: [
+    { name: 'no-cycles', severity: 'error', from: {}, to: { circular: true } },
+    {
+      name: 'leaves-import-leaves',
+      severity: 'error',
+      from: { path: `^lib/(${LEAVES})\\.js$` },
+      to: { path: '^lib/', pathNot: `^lib/(${LEAVES})\\.js$` },
+    },
+    only('reactor', []),
+    only('connection', ['reactor']),
+    only('deflate', ['reactor']),
+    only('duplex', ['connection', 'deflate', 'reactor']),
+    {
+      name: 'compat-is-apart',
+      comment: 'Besides the public classes, only handshakes that hand out a socket know what imitates one.',
+      severity: 'error',
+      from: { path: '^lib/', pathNot: '^lib/(compat/|(index|websocket|websocket-server)\\.js$|handshake/(attach|upgrade)\\.js$)' },
+      to: { path: '^lib/compat/' },
+    },
+    {
+      name: 'no-unresolved',
+      severity: 'error',
+      from: {},
+      to: { couldNotResolve: true, pathNot: '^reactor-ws-' },
+    },
+  ],
+  options: { doNotFollow: { path: '^(lib/native|node_modules)/' }, includeOnly: '^lib/' },
+};

@@ -1,0 +1,194 @@
+'use strict';
+
+const {
+  DELIVERED_RECORDS,
+  DRAINED_BYTES,
+  DRAINED_HANDED,
+  DRAINED_LENT,
+  FastBuffer,
+  LENT_ID,
+} = require('../constants');
+const { allocate } = require('./memory');
+const outbox = require('./outbox');
+
+/**
+ * Received payloads are views of slabs of this size, in bytes. A slab is never written twice, so a view stays
+ * valid for as long as somebody keeps it; the price is that it keeps its slab.
+ */
+const SLAB_BYTES = 128 * 1024;
+
+/** Batches of one reactor that may be on their way in memory that is lent; one that is further ahead has its own. */
+const LENT_BUFFERS = 8;
+
+/** The batch that was drained last: its records, and where their payloads are. */
+const batch = {
+  records: new Uint32Array(0),
+  /**
+   * Where the payloads are: an ArrayBuffer, all of it as a Buffer, and where in it they begin.
+   *
+   * @type {ArrayBufferLike}
+   */
+  buffer: new ArrayBuffer(0),
+  /** @type {Buffer} */
+  bytes: Buffer.alloc(0),
+  base: 0,
+  /** Whether somebody got a view of them. If not, the next batch takes their place. */
+  viewed: false,
+};
+
+/** The native reactors. @type {any} */
+let native = null;
+/** How many buffers may be lent. */
+let mostLent = 0;
+/** @type {Buffer} */
+let slab = Buffer.alloc(0);
+/** Where the last batch in the slab begins and ends. */
+let slabStart = 0;
+let slabEnd = 0;
+/**
+ * Memory that the reactor reads into; it comes back, by its number, with a batch: for good with a large one, which then
+ * needs no copy, and until the next drain with a small one. The native part keeps this list for as long as the reactor runs.
+ *
+ * @type {(Buffer | undefined)[]}
+ */
+let lent = [];
+let lentBytes = 0;
+/** Memory that came back for good with the last batch. @type {Buffer | null} */
+let handed = null;
+/** Whether a handler has detached memory: large batches are copied from then on. */
+let isWary = false;
+/** The native function of that name. @type {() => number} */
+let drainNative = () => 0;
+/** The native function of that name. @type {() => void} */
+let deliverNative = () => {};
+/** The native function of that name. @type {(memory: Buffer) => void} */
+let lendNative = () => {};
+
+/**
+ * @param {any} reactors The native reactors that batches come from
+ * @param {Uint32Array<ArrayBuffer>} records The array that they were made with
+ * @param {(Buffer | undefined)[]} list The one of those that they were made with that is for lent memory
+ * @param {number} bytes Of each buffer that is lent
+ */
+function attach(reactors, records, list, bytes) {
+  native = reactors;
+  batch.records = records;
+  lent = list;
+  lentBytes = bytes;
+  mostLent = LENT_BUFFERS * native.count;
+  drainNative = native.drain();
+  deliverNative = native.deliver();
+  lendNative = native.lend();
+  // A batch without bytes must not be shown in memory without bytes, which is what detached memory looks like.
+  newSlab(0);
+}
+
+/** @param {number} least Bytes that must fit */
+function newSlab(least) {
+  slab = allocate(Math.max(least, SLAB_BYTES));
+  slabStart = slabEnd = 0;
+}
+
+/**
+ * Flushes, and takes the oldest batch that waits: its records into `batch.records`, its payloads into the slab, or with
+ * the memory that was lent for them.
+ *
+ * @returns {number} How many records; 0 when nothing waits
+ */
+function drain() {
+  const { records, viewed } = batch;
+  if (viewed) slabStart = slabEnd;
+  batch.viewed = false;
+  if (handed !== null) {
+    // Memory that nobody has seen can be used again.
+    lend(viewed && batch.bytes === handed ? allocate(lentBytes) : handed);
+    show(slab, slabStart);
+    handed = null;
+  }
+  const count = outbox.cross(drainNative);
+  if (count === 0) return 0;
+  const id = records[DRAINED_LENT] - 1;
+  if (records[DRAINED_HANDED] !== 0) {
+    handed = /** @type {Buffer} */ (lent[id]);
+    lent[id] = undefined;
+    // The slab has nothing of this batch.
+    slabEnd = slabStart;
+    if (!isWary) show(handed, 0);
+  }
+  if (handed === null || isWary) intoSlab();
+  if (handed === null && id === -1) lendMore();
+  return count;
+}
+
+/**
+ * The first records of the last drained batch have been delivered, the others come in a later turn of the event loop.
+ *
+ * @param {number} count How many
+ */
+function delivered(count) {
+  batch.records[DELIVERED_RECORDS] = count;
+  deliverNative();
+}
+
+/** Copies the bytes of the last drained batch into the slab. */
+function intoSlab() {
+  const bytes = batch.records[DRAINED_BYTES];
+  const id = batch.records[DRAINED_LENT] - 1;
+  const from = handed === null ? lent[id] : handed;
+  if (bytes > slab.length - slabStart) newSlab(bytes);
+  if (from === undefined) native.copyBytes(slab, slabStart);
+  else if (bytes !== 0) slab.set(new FastBuffer(from.buffer, 0, bytes), slabStart);
+  // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
+  slabEnd = Math.min((slabStart + bytes + 7) & ~7, slab.length);
+  show(slab, slabStart);
+}
+
+/** @param {Buffer} memory @param {number} base Where in it the payloads begin */
+function show(memory, base) {
+  batch.bytes = memory;
+  batch.base = base;
+  batch.buffer = memory.buffer;
+}
+
+/**
+ * A handler has detached the memory of the batch being delivered, which Node before 24 lets it do: its bytes are copied
+ * again.
+ *
+ * @returns {boolean} False: they came without a copy and are gone
+ */
+function restore() {
+  isWary = true;
+  if (batch.bytes === handed) return false;
+  newSlab(0);
+  intoSlab();
+  return true;
+}
+
+/** @param {Buffer} memory That nobody else refers to */
+function lend(memory) {
+  const free = lent.indexOf(undefined);
+  const id = free === -1 ? lent.length : free;
+  lent[id] = memory;
+  batch.records[LENT_ID] = id;
+  lendNative(memory);
+}
+
+/** Lends memory, unless enough is lent. */
+function lendMore() {
+  if (lent.length < mostLent) lend(allocate(lentBytes));
+}
+
+/**
+ * A payload of the last drained batch that is too large for the slab.
+ *
+ * @param {number} index Its number in the batch
+ * @param {number} length Its bytes
+ * @returns {Buffer} A Buffer that owns its memory
+ */
+function takeLarge(index, length) {
+  const data = Buffer.allocUnsafeSlow(length);
+  native.takeLarge(index, data);
+  return data;
+}
+
+module.exports = { attach, batch, delivered, drain, restore, takeLarge };

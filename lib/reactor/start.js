@@ -1,0 +1,40 @@
+'use strict';
+
+const { addon } = require('./addon');
+const { root } = require('../async-context');
+const batch = require('./batch');
+const { wake } = require('./dispatch');
+const { setProtocolErrors } = require('../errors');
+const lifetime = require('./lifetime');
+const outbox = require('./outbox');
+const table = require('./table');
+
+/** These have functions of libuv, but no loop behind them. */
+const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
+
+/**
+ * The native reactors; started on first use.
+ *
+ * @param {{ reactors: number, spin: number, unfinishedBudget: number }} settings Only the first call decides. `reactors`: its
+ *   threads, 0 = it runs on this one; `spin`: microseconds for which it polls before it sleeps, -1 is automatic;
+ *   `unfinishedBudget`: bytes for unfinished messages, 0 = no limit
+ * @returns {any}
+ */
+function start(settings) {
+  if (table.state.native !== null) return table.state.native;
+  const binding = addon();
+  const layout = binding.layout();
+  setProtocolErrors(binding.protocolErrors());
+  const records = new Uint32Array(layout.DRAINED_WORDS);
+  const options = { ...settings, libuv: !HAS_OWN_LOOP };
+  const memory = binding.lists();
+  // Not in the context of who happens to come first.
+  const native = root.runInAsyncScope(() => new binding.Reactor(wake, options, records, memory));
+  batch.attach(native, records, memory[0], layout.LENT_BYTES);
+  outbox.attach(native, records, memory[1]);
+  lifetime.attach(native);
+  table.attach(native, records);
+  return native;
+}
+
+module.exports = { start };

@@ -1,0 +1,193 @@
+'use strict';
+
+const { ADOPTED_SLOTS, ASKED_GENERATION, ASKED_SLOT, IN_CLOSED, NO_GENERATION } = require('../constants');
+const lifetime = require('./lifetime');
+
+/** No record of it is a plain message: `NOT_PLAIN` of the dispatch. */
+const DEPARTED_BITS = 4;
+
+/** Everything that this environment (the main thread or a worker) has in the reactors. */
+const state = {
+  /** The native reactors, which look like one. @type {any} */
+  native: null,
+  /** Why its thread has died. @type {Error | null} */
+  failure: null,
+  /** Those that the reactor accepted, by its slots. @type {any[]} */
+  connections: [],
+  /** Those that it adopted, by their slots from ADOPTED_SLOTS on. @type {any[]} */
+  adopted: [],
+  /** How many reactors there are. */
+  reactors: 1,
+  /** The servers by listener id. @type {Map<number, any>} */
+  listeners: new Map(),
+};
+
+/** What both sides of a crossing say. */
+let said = /** @type {Uint32Array} */ (new Uint32Array(0));
+/** The native function of that name. @type {() => number} */
+let takenNative = () => -1;
+
+/** Slots of `state.adopted` that are free. @type {number[]} */
+const freeAdopted = [];
+let adoptedGeneration = 0;
+
+/**
+ * @param {any} native The native reactors
+ * @param {Uint32Array} records The array that they were made with
+ */
+function attach(native, records) {
+  state.native = native;
+  state.reactors = native.count;
+  said = records;
+  takenNative = native.taken();
+}
+
+/**
+ * @param {number} slot
+ * @returns {any}
+ */
+function connectionOf(slot) {
+  return slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
+}
+
+/**
+ * How many bytes of a connection's sends wait no more.
+ *
+ * @param {any} ws
+ * @returns {number} -1 when the connection is gone
+ */
+function bytesTaken(ws) {
+  said[ASKED_SLOT] = ws._slot;
+  said[ASKED_GENERATION] = ws._generation;
+  return takenNative();
+}
+
+/**
+ * Gives a connection to be adopted a slot.
+ *
+ * @param {any} connection
+ * @returns {{ generation: number, slot: number }}
+ */
+function claim(connection) {
+  const index = freeAdopted.pop() ?? nextAdopted();
+  state.adopted[index] = connection;
+  lifetime.use();
+  adoptedGeneration = (adoptedGeneration + 1) >>> 0 || NO_GENERATION + 1;
+  return { generation: adoptedGeneration, slot: ADOPTED_SLOTS + index };
+}
+
+/**
+ * The lowest bits of a slot are the number of its reactor, so that new ones go to each in turn.
+ *
+ * @returns {number}
+ */
+function nextAdopted() {
+  let index = state.adopted.length;
+  // Numbers that no reactor has.
+  while ((index & (2 ** Math.ceil(Math.log2(state.reactors)) - 1)) >= state.reactors) index = state.adopted.push(undefined);
+  return index;
+}
+
+/**
+ * The records of a slot are for this connection from now on.
+ *
+ * @param {number} slot
+ * @param {any} connection
+ */
+function place(slot, connection) {
+  if (state.connections[slot] === undefined) lifetime.use();
+  state.connections[slot] = connection;
+}
+
+/**
+ * The connection of a slot is gone.
+ *
+ * @param {number} slot
+ */
+function forget(slot) {
+  if (slot < ADOPTED_SLOTS) {
+    state.connections[slot] = undefined;
+  } else {
+    state.adopted[slot - ADOPTED_SLOTS] = undefined;
+    freeAdopted.push(slot - ADOPTED_SLOTS);
+  }
+  lifetime.unuse();
+}
+
+/** What is left of a connection whose 'close' was emitted before the reactor closed its socket: its slot. */
+class Departed {
+  /** @param {number} slot */
+  constructor(slot) {
+    this._slot = slot;
+    this._bits = DEPARTED_BITS;
+  }
+
+  /** @param {number} tag */
+  _onRecord(tag) {
+    if ((tag & 0xff) === IN_CLOSED) forget(this._slot);
+  }
+
+  _onFailed() {}
+
+  terminate() {}
+}
+
+/**
+ * Nothing more is to be reported of a connection but that its slot is free.
+ *
+ * @param {number} slot
+ */
+function depart(slot) {
+  const departed = new Departed(slot);
+  if (slot < ADOPTED_SLOTS) state.connections[slot] = departed;
+  else state.adopted[slot - ADOPTED_SLOTS] = departed;
+}
+
+/**
+ * The records of a listener are for this server from now on.
+ *
+ * @param {number} id
+ * @param {any} server
+ */
+function enlist(id, server) {
+  lifetime.use();
+  state.listeners.set(id, server);
+}
+
+/**
+ * A listener is closed.
+ *
+ * @param {number} id
+ */
+function strike(id) {
+  state.listeners.delete(id);
+  lifetime.unuse();
+}
+
+/**
+ * Forgets all connections and listeners.
+ *
+ * @returns {{ connections: any[], servers: any[] }} Those that there were
+ */
+function forgetAll() {
+  freeAdopted.length = 0;
+  const connections = [...state.connections.splice(0), ...state.adopted.splice(0)].filter(Boolean);
+  const servers = [...state.listeners.values()];
+  state.listeners.clear();
+  for (let gone = connections.length + servers.length; gone > 0; gone--) lifetime.unuse();
+  return { connections, servers };
+}
+
+module.exports = {
+  attach,
+  bytesTaken,
+  claim,
+  connectionOf,
+  depart,
+  enlist,
+  forget,
+  forgetAll,
+  place,
+  state,
+  strike,
+};
