@@ -2,7 +2,7 @@
 
 const { AsyncResource } = require('node:async_hooks');
 
-const { CONTEXT } = require('./constants');
+const { CONTEXT } = require('./bits');
 
 /** What every AsyncResource has. */
 const IDS = new Set(['async_id_symbol', 'trigger_async_id_symbol']);

@@ -100,13 +100,6 @@ module.exports = {
   OUT_FLAG_SAME: 16,
   OUT_FLAG_SHARED: 32,
 
-  /** Bit of `ws._bits`: its events run in an async context of their own, `ws._extra.context`. One of `NOT_PLAIN`. */
-  CONTEXT: 0x40,
-  /** Bit of `ws._bits`: the socket is gone; 'close' may still wait for `resume()`. */
-  GONE: 0x2000,
-  /** Bit of `ws._bits`: the connection is a stream of Node, `ws._extra.stream`, and not the reactor's. */
-  STREAM: 0x4000,
-
   // Which handshakes, and whether connections before them, JavaScript wants to see.
   ASK_ALWAYS: 1,
   ASK_REFUSED: 2,

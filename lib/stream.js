@@ -2,7 +2,7 @@
 
 const { Duplex } = require('node:stream');
 
-const { STREAM } = require('./constants');
+const { STREAM } = require('./bits');
 
 /**
  * A stream over a WebSocket: what is written is sent, each chunk as a message; messages can be read.

@@ -2,6 +2,18 @@
 
 const EventEmitter = require('node:events');
 
+const {
+  CLIENT,
+  CONVERT,
+  GONE,
+  ONE_BY_ONE,
+  PAUSED,
+  REJECTIONS,
+  SENDS_WAIT,
+  STREAM,
+  STREAM_PAUSED,
+  TERMINATED,
+} = require('./bits');
 const { inContext } = require('./async-context');
 const {
   ABNORMAL,
@@ -19,7 +31,6 @@ const {
   OUT_RESUME,
   OUT_TERMINATE,
   READY_STATES,
-  STREAM,
   kOpen,
 } = require('./constants');
 const { abort, connect } = require('./client/client');
@@ -38,7 +49,6 @@ const { attachStream } = require('./duplex/stream-attach');
 
 const { sharedBy } = shared;
 const { BINARY, FIN, TEXT, command, hasConnection, post } = outgoing;
-const { CLIENT, CONVERT, GONE, ONE_BY_ONE, PAUSED, REJECTIONS, SENDS_WAIT, STREAM_PAUSED, TERMINATED } = inbound;
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
 class Extra {

@@ -4,12 +4,12 @@ const { randomBytes } = require('node:crypto');
 const http = require('node:http');
 const https = require('node:https');
 
+const { CLIENT, ERROR_EMITTED } = require('../bits');
 const { addon } = require('../reactor/addon');
 const { complaint, credentialsOf, parseAddress, whereOf } = require('./client-address');
 const { checkResponse } = require('./client-response');
 const { CLOSING, CONNECTING } = require('../constants');
 const { catchUp } = require('../reactor/dispatch');
-const { CLIENT, ERROR_EMITTED } = require('../connection/inbound');
 const { applyMemoryOptions } = require('../deflate/deflate-memory');
 const { check } = require('../deflate/deflate-options');
 const { DEFLATE, headerOf, offerOf } = require('../handshake/negotiation');

@@ -2,7 +2,7 @@
 
 const net = require('node:net');
 
-const { GONE, TERMINATED } = require('../connection/inbound');
+const { GONE, TERMINATED } = require('../bits');
 const { withBytes } = require('./raw-bytes');
 const control = require('./socket-control');
 

@@ -1,7 +1,7 @@
 'use strict';
 
+const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, ERROR_EMITTED } = require('../bits');
 const { ABNORMAL, CLOSING, CONNECTING, EMPTY_BUFFER } = require('../constants');
-const inbound = require('../connection/inbound');
 const { hasConnection } = require('../connection/outgoing');
 const { ReceiverView } = require('./receiver-view');
 const { SenderView } = require('./sender-view');
@@ -26,11 +26,11 @@ const fields = {
   },
 
   get _closeFrameReceived() {
-    return (this._bits & inbound.CLOSE_RECEIVED) !== 0;
+    return (this._bits & CLOSE_RECEIVED) !== 0;
   },
 
   get _closeFrameSent() {
-    return (this._bits & inbound.CLOSE_SENT) !== 0;
+    return (this._bits & CLOSE_SENT) !== 0;
   },
 
   get _closeMessage() {
@@ -49,7 +49,7 @@ const fields = {
   },
 
   get _errorEmitted() {
-    return (this._bits & inbound.ERROR_EMITTED) !== 0;
+    return (this._bits & ERROR_EMITTED) !== 0;
   },
 
   get _extensions() {
@@ -63,12 +63,12 @@ const fields = {
   },
 
   get _isServer() {
-    return (this._bits & inbound.CLIENT) === 0;
+    return (this._bits & CLIENT) === 0;
   },
 
   set _isServer(isServer) {
-    if (isServer) this._bits &= ~inbound.CLIENT;
-    else this._bits |= inbound.CLIENT;
+    if (isServer) this._bits &= ~CLIENT;
+    else this._bits |= CLIENT;
   },
 
   get _paused() {

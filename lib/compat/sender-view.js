@@ -1,6 +1,6 @@
 'use strict';
 
-const { SENDS_WAIT } = require('../connection/inbound');
+const { SENDS_WAIT } = require('../bits');
 const { sendFrame } = require('../connection/sends');
 
 /** What sends wait for, in the numbers of ws. */

@@ -2,6 +2,7 @@
 
 const { SocketAddress } = require('node:net');
 
+const { GONE, HANDSHAKE, TERMINATED } = require('../bits');
 const {
   OPENED_FAMILY,
   OPENED_GENERATION,
@@ -10,7 +11,6 @@ const {
   OPENED_REMOTE_ADDRESS,
   OPENED_REMOTE_PORT,
 } = require('../constants');
-const { GONE, TERMINATED } = require('../connection/inbound');
 const { withBytes } = require('./raw-bytes');
 const control = require('./socket-control');
 const { LazySocket } = require('./lazy-socket');
@@ -50,8 +50,7 @@ function readPeer(peer, slot, bytes, start) {
 function hold(holder, slot, bytes, start) {
   readPeer(holder, slot, bytes, start);
   holder._accepted = 0;
-  // One of the bits of NOT_PLAIN: dispatch must not take it for an open WebSocket.
-  holder._bits = 0x80;
+  holder._bits = HANDSHAKE;
 }
 
 /**

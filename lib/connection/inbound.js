@@ -1,13 +1,26 @@
 'use strict';
 
+const {
+  CLOSE_RECEIVED,
+  CLOSE_SENT,
+  END_WAITS,
+  ERROR_EMITTED,
+  GONE,
+  HOLDING,
+  ONE_BY_ONE,
+  OWN_PONG,
+  PAUSED,
+  PEER_DONE,
+  SENDS_WAIT,
+  STREAM,
+  TERMINATED,
+} = require('../bits');
 const { inContext } = require('../async-context');
 const { convert } = require('./binary-type');
-const bits = require('./bits');
 const { list } = require('./clients');
 const {
   CLOSING,
   EMPTY_BUFFER,
-  GONE,
   IN_BINARY,
   IN_CLOSE,
   IN_CLOSED,
@@ -25,7 +38,6 @@ const {
   OUT_END,
   OUT_PAUSE,
   OUT_RESUME,
-  STREAM,
 } = require('../constants');
 const { currentBatch, payload } = require('../reactor/dispatch');
 const { closeCodeOf, protocolError } = require('../errors');
@@ -35,20 +47,6 @@ const { answerPing } = require('./pongs');
 const { drained } = require('./pressure');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
-
-const {
-  CLOSE_RECEIVED,
-  CLOSE_SENT,
-  END_WAITS,
-  ERROR_EMITTED,
-  HOLDING,
-  ONE_BY_ONE,
-  OWN_PONG,
-  PAUSED,
-  PEER_DONE,
-  SENDS_WAIT,
-  TERMINATED,
-} = bits;
 
 const RECENT = IN_FLAG_RECENT << 8;
 
@@ -383,8 +381,6 @@ function finish(ws) {
 }
 
 module.exports = {
-  ...bits,
-  GONE,
   arrived,
   closed,
   convert,

@@ -2,17 +2,16 @@
 
 const { isUint8Array } = require('node:util').types;
 
+const { GONE, STREAM } = require('../bits');
 const {
   EMPTY_BUFFER,
+  FastBuffer,
+  NO_SLOT,
+  OUT_BINARY,
   OUT_FLAG_COMPRESS,
   OUT_FLAG_FIN,
   OUT_FLAG_WANT_SENT,
-  FastBuffer,
-  GONE,
-  NO_SLOT,
-  OUT_BINARY,
   OUT_TEXT,
-  STREAM,
   hasBlob,
 } = require('../constants');
 const { streamDestroyed } = require('../errors');

@@ -1,6 +1,7 @@
 'use strict';
 
-const { OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PREPARED, OUT_TEXT, STREAM } = require('../constants');
+const { STREAM } = require('../bits');
+const { OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PREPARED, OUT_TEXT } = require('../constants');
 const outbox = require('../reactor/outbox');
 const outgoing = require('./outgoing');
 

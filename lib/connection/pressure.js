@@ -1,6 +1,7 @@
 'use strict';
 
-const { EMPTY_BUFFER, OUT_FLAG_WANT_SENT, OUT_WRITE, STREAM } = require('../constants');
+const { STREAM } = require('../bits');
+const { EMPTY_BUFFER, OUT_FLAG_WANT_SENT, OUT_WRITE } = require('../constants');
 const outbox = require('../reactor/outbox');
 const { addCallback } = require('./outgoing');
 const { bytesTaken } = require('../reactor/table');

@@ -1,5 +1,6 @@
 'use strict';
 
+const { CLIENT, CLOSE_SENT, GONE, PEER_DONE, SENDS_WAIT, STREAM, TERMINATED } = require('../bits');
 const {
   CONNECTING,
   FastBuffer,
@@ -8,10 +9,9 @@ const {
   OUT_FLAG_WANT_SENT,
   OUT_WRITE,
   READY_STATES,
-  STREAM,
 } = require('../constants');
 const { streamDestroyed } = require('../errors');
-const { CLIENT, CLOSE_SENT, GONE, PEER_DONE, SENDS_WAIT, TERMINATED, endSoon } = require('./inbound');
+const { endSoon } = require('./inbound');
 const outbox = require('../reactor/outbox');
 const outgoing = require('./outgoing');
 const { HIGH_WATER_MARK, hasRoom } = require('./pressure');

@@ -3,9 +3,9 @@
 // Sends behind one whose bytes are not there yet: a Blob that is being read, a message that is being compressed. They wait in
 // `extra.waiting`, and only while SENDS_WAIT is set; it is set until `arrived` or `abandon` is called, so none is forgotten.
 
-const { CLOSING, GONE, OPEN, OUT_END } = require('../constants');
+const { ERROR_EMITTED, GONE, SENDS_WAIT } = require('../bits');
+const { CLOSING, OPEN, OUT_END } = require('../constants');
 const { streamDestroyed } = require('../errors');
-const { ERROR_EMITTED, SENDS_WAIT } = require('./inbound');
 const { callAll, command } = require('./outgoing');
 
 /** The queue of a connection that sends nothing any more: nothing can be put into it. */

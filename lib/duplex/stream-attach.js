@@ -1,7 +1,7 @@
 'use strict';
 
-const { CLOSING, OPEN, STREAM } = require('../constants');
-const { GONE, ONE_BY_ONE } = require('../connection/inbound');
+const { GONE, ONE_BY_ONE, STREAM } = require('../bits');
+const { CLOSING, OPEN } = require('../constants');
 const { StreamConnection } = require('./stream-connection');
 const { pullAll } = require('./stream-cork');
 const { finishSome } = require('./stream-deflate');

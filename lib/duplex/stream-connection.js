@@ -1,5 +1,6 @@
 'use strict';
 
+const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, NOT_PLAIN, TERMINATED } = require('../bits');
 const { inContext } = require('../async-context');
 const {
   EMPTY_BUFFER,
@@ -14,7 +15,6 @@ const {
   OUT_TERMINATE,
 } = require('../constants');
 const { negotiatedDeflate } = require('../deflate/deflate-options');
-const { NOT_PLAIN } = require('../reactor/dispatch');
 const inbound = require('../connection/inbound');
 const { maskKey } = require('./mask-key');
 const outgoing = require('../connection/outgoing');
@@ -25,8 +25,6 @@ const { LEAST_SHARED, sharedCopy } = require('./stream-same');
 const { silenceOf } = require('./stream-silence');
 const { Stint, Turns } = require('./turns');
 const { lengthOf, unshared } = require('../views');
-
-const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, TERMINATED } = inbound;
 
 /** What is inflated in a turn of the event loop for all streams, and for one of them before the others have their share: bytes. */
 const inflating = new Turns({ bytes: 1024 * 1024, slice: 128 * 1024, alternates: false });

@@ -3,8 +3,8 @@
 // Not that of the world that this is loaded in: a test may have put another in its place.
 const { clearTimeout, setTimeout } = require('node:timers');
 
+const { CLIENT } = require('../bits');
 const { OPEN } = require('../constants');
-const { CLIENT } = require('../connection/inbound');
 
 /** The longest delay a timer takes. */
 const LONGEST_DELAY = 2 ** 31 - 1;

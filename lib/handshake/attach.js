@@ -2,10 +2,10 @@
 
 const net = require('node:net');
 
+const { OWN_PONG } = require('../bits');
 const { become } = require('../compat/adopted-socket');
 const { negotiatedDeflate } = require('../deflate/deflate-options');
 const { attachStream } = require('../duplex/stream-attach');
-const { OWN_PONG } = require('../connection/inbound');
 const { connectionOptions, hasOwnPong, reactorOptions, socketOptions } = require('../options');
 const { hold } = require('../reactor/lifetime');
 const { start } = require('../reactor/start');

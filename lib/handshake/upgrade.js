@@ -2,6 +2,7 @@
 
 const { STATUS_CODES } = require('node:http');
 
+const { OWN_PONG } = require('../bits');
 const { capture, setContext } = require('../async-context');
 const { list } = require('../connection/clients');
 const {
@@ -221,7 +222,7 @@ class ReactorHandshake extends Handshake {
     socket[kOpen] = (/** @type {any} */ opened) => {
       socket[kOpen] = undefined;
       opened._attach(server, upgrade, protocol, extensions);
-      if (late === null && hasOwnPong(server.options)) opened._bits |= inbound.OWN_PONG;
+      if (late === null && hasOwnPong(server.options)) opened._bits |= OWN_PONG;
       opened._adopt(socket);
       late?.deliver(opened);
       if (isHeard(opened, 'open')) opened.emit('open');

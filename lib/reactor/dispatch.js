@@ -19,6 +19,7 @@ const {
   IN_TEXT,
   OPENED_LISTENER,
 } = require('../constants');
+const { NOT_PLAIN } = require('../bits');
 const { batch, delivered, drain, restore, takeLarge } = require('./batch');
 const outbox = require('./outbox');
 const table = require('./table');
@@ -31,12 +32,6 @@ const TURN_BATCHES = 8;
 
 /** Connections after which the clock is read within a batch. */
 const CLOCK_INTERVAL = 64;
-
-/**
- * Bits of `connection._bits` that say that a message cannot be emitted just so. Defined here because
- * this is where every message is tested against them.
- */
-const NOT_PLAIN = 0xff;
 
 /**
  * In Node every read of a socket is a callback of its own, with process.nextTick and promise jobs run
@@ -305,4 +300,4 @@ function fail(reason) {
   for (const server of servers) process.nextTick(() => server._onFailed(error));
 }
 
-module.exports = { NOT_PLAIN, catchUp, checkpoint, currentBatch, payload, wake };
+module.exports = { catchUp, checkpoint, currentBatch, payload, wake };

@@ -1,10 +1,8 @@
 'use strict';
 
+const { TERMINATED } = require('../bits');
 const { ADOPTED_SLOTS, ASKED_GENERATION, ASKED_SLOT, IN_CLOSED, NO_GENERATION } = require('../constants');
 const lifetime = require('./lifetime');
-
-/** No record of it is a plain message: `NOT_PLAIN` of the dispatch. */
-const DEPARTED_BITS = 4;
 
 /** Everything that this environment (the main thread or a worker) has in the reactors. */
 const state = {
@@ -119,7 +117,7 @@ class Departed {
   /** @param {number} slot */
   constructor(slot) {
     this._slot = slot;
-    this._bits = DEPARTED_BITS;
+    this._bits = TERMINATED;
   }
 
   /** @param {number} tag */

@@ -1,0 +1,72 @@
+'use strict';
+
+// The state of a connection, as bits of its `_bits`: one number, because an idle connection is its memory, and because
+// the dispatch tests all of the first group at once.
+
+// Any of these: a message of the connection cannot just be emitted. Together they are NOT_PLAIN.
+
+/** `pause()` was called: what arrives waits for `resume()`. */
+const PAUSED = 0x01;
+/** Records wait in `_extra.held`; later ones queue up behind them. */
+const HOLDING = 0x02;
+/** Nothing is emitted any more but 'close'. */
+const TERMINATED = 0x04;
+/** `binaryType` is not 'nodebuffer'. */
+const CONVERT = 0x08;
+/** `allowSynchronousEvents` is false: one event in each turn of the event loop. */
+const ONE_BY_ONE = 0x10;
+/** What listeners return is of interest: `captureRejections` of node:events. */
+const REJECTIONS = 0x20;
+/** Events run in an async context of their own, `_extra.context`. */
+const CONTEXT = 0x40;
+/** There is no WebSocket yet, but a handshake. */
+const HANDSHAKE = 0x80;
+const NOT_PLAIN = 0xff;
+
+// What the peer and this side have done.
+
+const CLOSE_RECEIVED = 0x100;
+const CLOSE_SENT = 0x200;
+const ERROR_EMITTED = 0x400;
+/** Sends wait for a Blob that is being read, or for a message that is being compressed. */
+const SENDS_WAIT = 0x800;
+/** The peer has ended its side, which is reported later. */
+const END_WAITS = 0x1000;
+/** The peer has sent its last: a close frame, or what breaks the protocol. */
+const PEER_DONE = 0x2000;
+/** The socket is gone; 'close' may still wait for `resume()`. */
+const GONE = 0x4000;
+
+// What kind of connection it is.
+
+/** This side is the client. */
+const CLIENT = 0x8000;
+/** The connection is a stream of Node, `_extra.stream`, and not the reactor's. */
+const STREAM = 0x1_0000;
+/** As PAUSED, for a stream: what comes out of it is delivered all the same, as in ws. */
+const STREAM_PAUSED = 0x2_0000;
+/** Pings are answered by the `pong()` of the WebSocket's class, and not by the reactor. */
+const OWN_PONG = 0x4_0000;
+
+module.exports = {
+  CLIENT,
+  CLOSE_RECEIVED,
+  CLOSE_SENT,
+  CONTEXT,
+  CONVERT,
+  END_WAITS,
+  ERROR_EMITTED,
+  GONE,
+  HANDSHAKE,
+  HOLDING,
+  NOT_PLAIN,
+  ONE_BY_ONE,
+  OWN_PONG,
+  PAUSED,
+  PEER_DONE,
+  REJECTIONS,
+  SENDS_WAIT,
+  STREAM,
+  STREAM_PAUSED,
+  TERMINATED,
+};
