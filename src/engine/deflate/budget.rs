@@ -11,7 +11,8 @@ pub const DEFAULT_BUDGET: usize = 64 << 20;
 /// A context for outgoing messages counts while it is there; one that does not fit is not kept, and its connection's messages
 /// are compressed each by itself. One for incoming messages counts from the handshake on, whether it is there or not, for nothing
 /// could be done once the peer may refer to earlier messages; when they have used the budget up, it is
-/// [full](Self::is_full), and handshakes should ask for `client_no_context_takeover`.
+/// [full](Self::is_full), and handshakes should ask for `client_no_context_takeover`. Messages of those who have agreed to that
+/// get one as long as it fits; where it does not, they are kept as they come until they are complete, or long.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicUsize,
@@ -42,7 +43,8 @@ impl Budget {
         self.outgoing.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the contexts for incoming messages that connections keep or may come to keep.
+    /// Bytes of the contexts for incoming messages that connections keep or may come to keep, and of those that unfinished
+    /// messages have.
     pub fn incoming(&self) -> usize {
         self.incoming.load(Ordering::Relaxed)
     }
@@ -65,12 +67,19 @@ impl Budget {
         self.outgoing.fetch_sub(bytes, Ordering::Relaxed);
     }
 
-    /// A connection keeps a context for incoming messages.
+    /// Whether a message may have a context until it is complete; it counts from now on.
+    pub(super) fn lend(&self) -> bool {
+        let limit = self.limit.load(Ordering::Relaxed);
+        let more = |kept: usize| kept.checked_add(super::INFLATER_BYTES).filter(|sum| *sum <= limit);
+        self.incoming.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
+    }
+
+    /// A connection keeps a context for incoming messages, or a message has one, whether that fits or not.
     pub(super) fn reserve(&self) {
         self.incoming.fetch_add(super::INFLATER_BYTES, Ordering::Relaxed);
     }
 
-    /// One that did is gone.
+    /// It keeps it no more.
     pub(super) fn unreserve(&self) {
         self.incoming.fetch_sub(super::INFLATER_BYTES, Ordering::Relaxed);
     }

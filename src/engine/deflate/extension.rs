@@ -5,11 +5,10 @@ use std::sync::Arc;
 
 use crate::engine::config::Role;
 use crate::engine::error::ErrorKind;
-use crate::engine::utf8::Validator;
 use crate::one_shot::Manner;
 
 use super::deflater::{Deflater, Recipe};
-use super::inflater::{Inflater, Sink};
+use super::incoming::{Incoming, Incomplete};
 use super::pool::Pool;
 use super::settings::{Params, Settings};
 
@@ -18,17 +17,6 @@ pub(in crate::engine) struct Extension {
     pool: Arc<Pool>,
     incoming: Incoming,
     outgoing: Outgoing,
-}
-
-struct Incoming {
-    /// The context is kept between messages.
-    takeover: bool,
-    inflater: Option<Inflater>,
-    /// Something of the message that is under way has been inflated.
-    begun: bool,
-    /// The end of what came in, for when the context is released.
-    history: Option<Vec<u8>>,
-    window: usize,
 }
 
 struct Outgoing {
@@ -51,28 +39,13 @@ struct Outgoing {
 /// A fragment of so many bytes loses little when it is compressed without what came before it.
 const WORTH_ITSELF: usize = 32 << 10;
 
-/// What the frames of an incoming message have in common with those of the connection's limits.
-pub(in crate::engine) struct Incomplete<'a> {
-    /// What has been inflated of the message.
-    pub(in crate::engine) message: &'a mut Vec<u8>,
-    /// Most bytes of it.
-    pub(in crate::engine) limit: usize,
-    /// Its validator, if it is text.
-    pub(in crate::engine) utf8: Option<&'a mut Validator>,
-}
-
 impl Extension {
     pub(in crate::engine) fn new(role: Role, params: Params, settings: &Settings, pool: Arc<Pool>) -> Self {
         let client = (params.client_no_context_takeover, params.client_max_window_bits);
         let server = (params.server_no_context_takeover, params.server_max_window_bits);
         let (ours, theirs) = if role == Role::Server { (server, client) } else { (client, server) };
-        let incoming = Incoming {
-            takeover: !theirs.0,
-            inflater: None,
-            begun: false,
-            history: (!theirs.0 && settings.releasable).then(Vec::new),
-            window: 1 << theirs.1.min(super::settings::MAX_WINDOW_BITS),
-        };
+        let window = 1 << theirs.1.min(super::settings::MAX_WINDOW_BITS);
+        let incoming = Incoming::new(!theirs.0, window, settings.releasable, pool.budget());
         let outgoing = Outgoing {
             takeover: !ours.0,
             recipe: Recipe::new(settings, ours.1),
@@ -84,15 +57,12 @@ impl Extension {
             compressed: false,
             whole: false,
         };
-        if incoming.takeover {
-            pool.budget().reserve();
-        }
         Self { pool, incoming, outgoing }
     }
 
     /// Whether a context is there that could be released.
     pub(in crate::engine) fn holds_context(&self) -> bool {
-        self.outgoing.deflater.is_some() || self.incoming.inflater.is_some()
+        self.outgoing.deflater.is_some() || self.incoming.holds_context()
     }
 
     /// Takes the next bytes of a compressed message: the last ones of their frame with `frame_end`, of the message with
@@ -104,45 +74,7 @@ impl Extension {
         fin: bool,
         to: Incomplete<'_>,
     ) -> Result<(), ErrorKind> {
-        let incoming = &mut self.incoming;
-        incoming.begun |= !bytes.is_empty();
-        // A message without a byte is not what RFC 7692, section 7.2.3.6, says, but everybody takes it for an empty one.
-        if !incoming.begun {
-            return Ok(());
-        }
-        let mut shared = self.pool.lock();
-        let inflater = incoming.inflater.get_or_insert_with(|| {
-            let mut inflater = shared.inflater();
-            if let Some(history) = &incoming.history {
-                inflater.remember(history);
-            }
-            inflater
-        });
-        let before = to.message.len();
-        let Incomplete { message, limit, utf8 } = to;
-        let mut sink = Sink { out: message, limit, utf8, scratch: &mut shared.scratch };
-        let inflated = inflater.feed(bytes, &mut sink);
-        let inflated =
-            inflated.and_then(|()| if frame_end && fin { inflater.finish(&mut sink) } else { Ok(()) });
-        shared.work += bytes.len() + message.len() - before;
-        inflated?;
-        if !frame_end {
-            return Ok(());
-        }
-        let ended = inflater.has_ended();
-        if ended {
-            inflater.reset();
-        }
-        if fin {
-            incoming.begun = false;
-            incoming.remember(message, ended);
-            if !incoming.takeover
-                && let Some(inflater) = incoming.inflater.take()
-            {
-                shared.give_inflater(inflater);
-            }
-        }
-        Ok(())
+        self.incoming.inflate(&self.pool, bytes, (frame_end, fin), to)
     }
 
     /// Decides about the next data frame of ours, of `len` bytes before compression, `first` of its message.
@@ -213,67 +145,37 @@ impl Extension {
 
     /// Gives the contexts back that no message under way needs.
     pub(in crate::engine) fn release(&mut self, sending: bool) {
-        let mut shared = self.pool.lock();
         if !sending {
             if let Some(deflater) = self.outgoing.deflater.take() {
-                shared.give_deflater(deflater);
+                self.pool.lock().give_deflater(deflater);
             }
             if std::mem::take(&mut self.outgoing.kept) {
                 self.pool.budget().unkeep(self.outgoing.bytes);
             }
         }
-        if !self.incoming.begun
-            && self.incoming.history.is_some()
-            && let Some(inflater) = self.incoming.inflater.take()
-        {
-            shared.give_inflater(inflater);
-        }
+        self.incoming.release(&self.pool);
     }
 
     /// Nothing more comes in.
     pub(in crate::engine) fn end_incoming(&mut self) {
-        self.incoming.begun = false;
-        self.incoming.history = None;
-        if let Some(inflater) = self.incoming.inflater.take() {
-            self.pool.lock().give_inflater(inflater);
-        }
+        self.incoming.end(&self.pool);
     }
 
-    /// Bytes of the context that the message which comes in has for itself: one that is kept counts in the [`Budget`](super::Budget).
+    /// Bytes that the message which comes in takes for its context.
     pub(in crate::engine) fn lent(&self) -> usize {
-        let Incoming { takeover, inflater, .. } = &self.incoming;
-        if *takeover || inflater.is_none() { 0 } else { super::INFLATER_BYTES }
+        self.incoming.lent()
     }
 
     /// Bytes of heap.
     pub(in crate::engine) fn buffered(&self) -> usize {
         let deflater = if self.outgoing.deflater.is_some() { self.outgoing.bytes } else { 0 };
-        let inflater = if self.incoming.inflater.is_some() { super::INFLATER_BYTES } else { 0 };
-        size_of::<Self>() + deflater + inflater + self.incoming.history.as_ref().map_or(0, Vec::capacity)
-    }
-}
-
-impl Incoming {
-    /// Keeps the end of what came in so far, if it may be needed.
-    fn remember(&mut self, message: &[u8], ended: bool) {
-        let Some(history) = &mut self.history else { return };
-        if ended {
-            *history = Vec::new();
-            return;
-        }
-        let newest = message.get(message.len().saturating_sub(self.window)..).unwrap_or_default();
-        let excess = (history.len() + newest.len()).saturating_sub(self.window);
-        history.drain(..excess.min(history.len()));
-        history.reserve_exact(newest.len());
-        history.extend_from_slice(newest);
+        size_of::<Self>() + deflater + self.incoming.buffered()
     }
 }
 
 impl Drop for Extension {
     fn drop(&mut self) {
-        if self.incoming.takeover {
-            self.pool.budget().unreserve();
-        }
+        self.incoming.forget(self.pool.budget());
         if self.outgoing.kept {
             self.pool.budget().unkeep(self.outgoing.bytes);
         }

@@ -48,9 +48,13 @@ impl Inflater {
         let _always_taken = self.zlib.set_dictionary(history);
     }
 
-    /// Whether a block with BFINAL has ended the stream.
-    pub(super) fn has_ended(&self) -> bool {
-        self.ended
+    /// A frame is complete. True: a block with BFINAL has ended the stream, and what follows begins anew.
+    pub(super) fn end_frame(&mut self) -> bool {
+        let ended = self.ended;
+        if ended {
+            self.reset();
+        }
+        ended
     }
 
     /// Inflates the next bytes of a message.

@@ -20,20 +20,25 @@
 //!                              and only while the kept ones of all connections stay within the [`Budget`]
 //! ```
 //!
-//! and nothing at all where neither side has context takeover. A kept context that was not used for a while may be
+//! and nothing at all where neither side has context takeover. Inside of a message it has a context then too, which counts in the
+//! budget; where that is used up, the message's first 4 KiB are kept as they came (`held`), and no more is needed for one that
+//! is not longer. A kept context that was not used for a while may be
 //! [released](crate::engine::Engine::release_contexts): for outgoing messages that costs compression, never
 //! correctness; for incoming ones at most 32 KiB of history remain.
 
 mod budget;
 mod deflater;
 mod extension;
+mod held;
+mod incoming;
 mod inflater;
 mod pool;
 mod settings;
 
 pub use budget::{Budget, DEFAULT_BUDGET};
 pub(in crate::engine) use deflater::Recipe;
-pub(in crate::engine) use extension::{Extension, Incomplete};
+pub(in crate::engine) use extension::Extension;
+pub(in crate::engine) use incoming::Incomplete;
 pub use inflater::INFLATER_BYTES;
 pub use pool::Pool;
 pub use settings::{Params, Settings, Strategy};

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use super::deflate::{BOTH_NO_TAKEOVER, deflating, engine, pool, sent};
+use proptest::prelude::*;
+
+use super::deflate::{BOTH_NO_TAKEOVER, deflating, engine, frame, pool, sent};
 use super::*;
 use crate::engine::deflate::{INFLATER_BYTES, Params, Pool, Settings};
 
@@ -111,5 +113,120 @@ fn the_context_of_an_unfinished_message_counts() {
         // A key is missing.
         assert_eq!(feed(&mut server, &config, &hex("00000000 8100")).len(), 1);
         assert_eq!(server.buffered(), 0);
+    }
+}
+
+fn within(pool: &Arc<Pool>, params: Params) -> Engine {
+    let mut engine = Engine::new();
+    engine.enable_deflate(Role::Server, params, &Settings::default(), pool);
+    engine
+}
+
+/// Contexts of unfinished messages have the budget of those that are kept; what has none is kept as it came.
+#[test]
+fn contexts_of_unfinished_messages_stay_within_the_budget() {
+    let (config, pool) = (Config::default(), Arc::new(Pool::new(2 * INFLATER_BYTES)));
+    let bytes = hex("c187 00000000 f248cdc9c90700");
+    let mut servers: Vec<Engine> = (0..4).map(|_| within(&pool, BOTH_NO_TAKEOVER)).collect();
+    for server in &mut servers {
+        assert_eq!(feed(server, &config, &bytes[..10]), []);
+        assert!(server.buffered() >= INFLATER_BYTES, "it counts, context or not");
+    }
+    let contexts = |servers: &[Engine]| servers.iter().map(Engine::holds_contexts).collect::<Vec<_>>();
+    assert_eq!(contexts(&servers), [true, true, false, false]);
+    assert!(servers[3].context_bytes() < 1024, "{}", servers[3].context_bytes());
+    assert_eq!(pool.budget().incoming(), 2 * INFLATER_BYTES);
+    assert!(pool.budget().is_full());
+    // One whose peer may refer to earlier messages counts all the same.
+    let keeps = within(&pool, Params::default());
+    assert_eq!(pool.budget().incoming(), 3 * INFLATER_BYTES);
+    drop(keeps);
+    // There is room again: the next bytes have a context.
+    drop(servers.remove(0));
+    assert_eq!(feed(&mut servers[2], &config, &bytes[10..11]), []);
+    assert_eq!(contexts(&servers), [true, false, true]);
+    for (server, rest) in servers.iter_mut().zip([10, 10, 11]) {
+        assert_eq!(feed(server, &config, &bytes[rest..]), [Seen::Text(b"Hello".to_vec())]);
+        assert_eq!(server.buffered(), 0);
+    }
+    assert_eq!((contexts(&servers), pool.budget().incoming()), (vec![false; 3], 0));
+}
+
+/// What is longer than what is kept so has a context, which counts; it goes with the message, with an error and with the engine.
+#[test]
+fn a_long_unfinished_message_has_a_context_beyond_the_budget() {
+    let (config, pool) = (Config::default(), Arc::new(Pool::new(0)));
+    let mut plain = vec![0; 5000];
+    plain.iter_mut().enumerate().for_each(|(n, byte)| *byte = n as u8);
+    let stored = [&[0, 0x88, 0x13, !0x88, !0x13][..], &plain, &[0]].concat();
+    for (most, end) in [(4096, "rest"), (4097, "rest"), (4096, "error"), (4097, "error"), (4097, "gone")] {
+        for step in [1, 100, most] {
+            let mut server = within(&pool, BOTH_NO_TAKEOVER);
+            let bytes = frame(0xc2, &stored);
+            let header = bytes.len() - stored.len();
+            for piece in bytes[..header + most].chunks(step) {
+                assert_eq!(feed(&mut server, &config, piece), []);
+            }
+            let is_long = most > 4096;
+            assert_eq!(server.holds_contexts(), is_long, "{most} in steps of {step}");
+            assert_eq!(pool.budget().incoming() > 0, is_long);
+            match end {
+                "rest" => {
+                    assert_eq!(
+                        feed(&mut server, &config, &bytes[header + most..]),
+                        [Seen::Binary(plain.clone())]
+                    );
+                }
+                "error" => drop(server.refuse(ErrorKind::Unfinished)),
+                _ => drop(server),
+            }
+            assert_eq!(pool.budget().incoming(), 0);
+        }
+    }
+}
+
+/// A frame that ends its stream is followed by a new one, also where both have been kept as they came.
+#[test]
+fn streams_that_end_with_their_frames_are_told_apart() {
+    let ended = hex("f3 48 cd c9 c9 07 00 00");
+    let stream = [frame(0x41, &ended), frame(0, &[]), frame(0, &[]), frame(0x80, &ended)].concat();
+    for budget in [0, INFLATER_BYTES] {
+        for step in [1, 3, stream.len()] {
+            let mut server = within(&Arc::new(Pool::new(budget)), BOTH_NO_TAKEOVER);
+            let seen: Vec<Seen> =
+                stream.chunks(step).flat_map(|piece| feed(&mut server, &Config::default(), piece)).collect();
+            assert_eq!(seen, [Seen::Text(b"HelloHello".to_vec())]);
+        }
+    }
+}
+
+proptest! {
+    /// The budget decides about memory and about nothing else.
+    #[test]
+    fn what_is_kept_as_it_came_becomes_the_same(
+        parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1500), 1..12),
+        broken in prop::option::of(0_usize..12),
+        cut in 1_usize..3000,
+    ) {
+        let mut client = engine(Role::Client, BOTH_NO_TAKEOVER, &Settings { threshold: 0, ..Settings::default() });
+        let last = parts.len() - 1;
+        let mut stream: Vec<u8> = Vec::new();
+        for (n, part) in parts.iter().enumerate() {
+            let begin = stream.len();
+            stream.extend(sent(&mut client, part, n == last));
+            if broken == Some(n) && let Some(byte) = stream.get_mut(begin + 8) {
+                *byte ^= 0x55;
+            }
+        }
+        let seen = [0, usize::MAX].map(|budget| {
+            let pool = Arc::new(Pool::new(budget));
+            let mut server = within(&pool, BOTH_NO_TAKEOVER);
+            let seen: Vec<Seen> =
+                stream.chunks(cut).flat_map(|piece| feed(&mut server, &Config::default(), piece)).collect();
+            drop(server);
+            assert_eq!(pool.budget().incoming(), 0);
+            seen
+        });
+        prop_assert_eq!(&seen[0], &seen[1]);
     }
 }

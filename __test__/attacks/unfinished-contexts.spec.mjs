@@ -1,0 +1,28 @@
+// Beginnings of compressed messages, a few bytes each: the contexts that they would need have the budget of those that are kept.
+import test from 'ava';
+
+import { Attacked, attack, echoes, figures } from '../helpers/canary.mjs';
+import { MEASURED } from '../helpers/child.mjs';
+import { isReference } from '../helpers/impl.mjs';
+
+const MIB = 2 ** 20;
+const CONNECTIONS = 2000;
+const BUDGET = MIB;
+/** Of a connection, beside a context: what JavaScript and the reactor have of it, and the beginning of its message. */
+const EACH = 5 * 1024;
+const PATIENCE = 20_000;
+
+for (const plain of [21, 20_000]) {
+  test.serial(`${CONNECTIONS} beginnings of a message of ${plain} bytes, compressed`, async (t) => {
+    const options = { perMessageDeflate: { budget: BUDGET, clientNoContextTakeover: true } };
+    const server = await Attacked.start(t, 0, options, MEASURED);
+    await attack(t, server.port, 'inflate', 100, plain);
+    const before = (await server.report()).rss;
+    await attack(t, server.port, 'inflate', CONNECTIONS, plain);
+    const times = await echoes(t, server.port, { times: 50, interval: 10, patience: PATIENCE });
+    const grown = (await server.report()).rss - before;
+    t.log(`${(grown / MIB).toFixed(1)} MiB more, ${Math.round(grown / CONNECTIONS)} bytes each; echoes: ${figures(times)}`);
+    t.true(times.every((time) => time < PATIENCE));
+    if (!isReference) t.true(grown < 2 * BUDGET + CONNECTIONS * EACH, `${grown / MIB} MiB`);
+  });
+}

@@ -1,0 +1,190 @@
+//! Messages that come in compressed, on one connection.
+
+use crate::engine::error::ErrorKind;
+use crate::engine::utf8::Validator;
+
+use super::INFLATER_BYTES;
+use super::budget::Budget;
+use super::held::{Held, MOST_HELD};
+use super::inflater::{Inflater, Sink};
+use super::pool::Pool;
+
+/// The context for what comes in, or what came while there is none.
+pub(super) struct Incoming {
+    /// The context is kept between messages, and has its place in the budget as long as the connection.
+    takeover: bool,
+    /// Invariant: without takeover it is there only inside of a message, and charged to the budget.
+    inflater: Option<Inflater>,
+    /// Of the message that is under way; there is no context then.
+    held: Option<Box<Held>>,
+    /// Something of the message that is under way has come.
+    begun: bool,
+    /// The end of what came in, for when the context is released.
+    history: Option<Vec<u8>>,
+    window: usize,
+}
+
+/// What the frames of an incoming message have in common with those of the connection's limits.
+pub(in crate::engine) struct Incomplete<'a> {
+    /// What has been inflated of the message.
+    pub(in crate::engine) message: &'a mut Vec<u8>,
+    /// Most bytes of it.
+    pub(in crate::engine) limit: usize,
+    /// Its validator, if it is text.
+    pub(in crate::engine) utf8: Option<&'a mut Validator>,
+}
+
+impl Incoming {
+    /// Of a peer with or without context takeover. `releasable`: a context that is kept may be released.
+    pub(super) fn new(takeover: bool, window: usize, releasable: bool, budget: &Budget) -> Self {
+        if takeover {
+            budget.reserve();
+        }
+        let history = (takeover && releasable).then(Vec::new);
+        Self { takeover, inflater: None, held: None, begun: false, history, window }
+    }
+
+    /// Takes the next bytes of a message: the last ones of their frame with `frame_end`, of the message with `fin` too.
+    pub(super) fn inflate(
+        &mut self,
+        pool: &Pool,
+        bytes: &[u8],
+        (frame_end, fin): (bool, bool),
+        to: Incomplete<'_>,
+    ) -> Result<(), ErrorKind> {
+        self.begun |= !bytes.is_empty();
+        // A message without a byte is not what RFC 7692, section 7.2.3.6, says, but everybody takes it for an empty one.
+        if !self.begun {
+            return Ok(());
+        }
+        let message_end = frame_end && fin;
+        // Needed within this call only.
+        let passes = message_end && !self.takeover && self.inflater.is_none();
+        if !passes && !self.may_have_context(bytes.len(), pool.budget()) {
+            self.held.get_or_insert_default().push(bytes, frame_end);
+            return Ok(());
+        }
+        let mut shared = pool.lock();
+        let mut passing = None;
+        let place = if passes { &mut passing } else { &mut self.inflater };
+        let inflater = place.get_or_insert_with(|| {
+            let mut inflater = shared.inflater();
+            if let Some(history) = &self.history {
+                inflater.remember(history);
+            }
+            inflater
+        });
+        let (before, held) = (to.message.len(), self.held.take());
+        let work = bytes.len() + held.as_ref().map_or(0, |held| held.len());
+        let Incomplete { message, limit, utf8 } = to;
+        let mut sink = Sink { out: message, limit, utf8, scratch: &mut shared.scratch };
+        let inflated = inflater.catch_up(held.as_deref(), &mut sink);
+        let inflated = inflated.and_then(|()| inflater.feed(bytes, &mut sink));
+        let inflated = inflated.and_then(|()| if message_end { inflater.finish(&mut sink) } else { Ok(()) });
+        shared.work += work + message.len() - before;
+        let ended = frame_end && inflater.end_frame();
+        if let Some(inflater) = passing {
+            shared.give_inflater(inflater);
+        }
+        inflated?;
+        if message_end {
+            drop(shared);
+            self.begun = false;
+            self.remember(message, ended);
+            if !self.takeover {
+                self.give_context(pool);
+            }
+        }
+        Ok(())
+    }
+
+    /// Whether there is a context for the message that is under way, or may be one now, with so many bytes more of it.
+    fn may_have_context(&self, more: usize, budget: &Budget) -> bool {
+        if self.takeover || self.inflater.is_some() || budget.lend() {
+            return true;
+        }
+        let len = self.held.as_ref().map_or(0, |held| held.len()).saturating_add(more);
+        let is_long = len > MOST_HELD;
+        if is_long {
+            budget.reserve();
+        }
+        is_long
+    }
+
+    /// Gives the context back, if there is one.
+    fn give_context(&mut self, pool: &Pool) {
+        let Some(inflater) = self.inflater.take() else { return };
+        pool.lock().give_inflater(inflater);
+        if !self.takeover {
+            pool.budget().unreserve();
+        }
+    }
+
+    /// Keeps the end of what came in so far, if it may be needed.
+    fn remember(&mut self, message: &[u8], ended: bool) {
+        let Some(history) = &mut self.history else { return };
+        if ended {
+            *history = Vec::new();
+            return;
+        }
+        let newest = message.get(message.len().saturating_sub(self.window)..).unwrap_or_default();
+        let excess = (history.len() + newest.len()).saturating_sub(self.window);
+        history.drain(..excess.min(history.len()));
+        history.reserve_exact(newest.len());
+        history.extend_from_slice(newest);
+    }
+
+    /// Gives the context back, if no message under way needs it and what may be referred to is remembered without it.
+    pub(super) fn release(&mut self, pool: &Pool) {
+        if !self.begun && self.history.is_some() {
+            self.give_context(pool);
+        }
+    }
+
+    /// Nothing more comes in.
+    pub(super) fn end(&mut self, pool: &Pool) {
+        self.begun = false;
+        self.history = None;
+        self.held = None;
+        self.give_context(pool);
+    }
+
+    /// The connection is gone.
+    pub(super) fn forget(&mut self, budget: &Budget) {
+        if self.takeover || self.inflater.is_some() {
+            budget.unreserve();
+        }
+    }
+
+    pub(super) fn holds_context(&self) -> bool {
+        self.inflater.is_some()
+    }
+
+    /// Bytes of the context that the message which comes in has for itself, or will have: one that is kept counts in the
+    /// [`Budget`] only.
+    pub(super) fn lent(&self) -> usize {
+        let lent = !self.takeover && (self.inflater.is_some() || self.held.is_some());
+        if lent { INFLATER_BYTES } else { 0 }
+    }
+
+    /// Bytes of heap.
+    pub(super) fn buffered(&self) -> usize {
+        let inflater = if self.inflater.is_some() { INFLATER_BYTES } else { 0 };
+        let held = self.held.as_ref().map_or(0, |held| held.buffered());
+        inflater + held + self.history.as_ref().map_or(0, Vec::capacity)
+    }
+}
+
+impl Inflater {
+    /// Inflates what came before there was a context.
+    fn catch_up(&mut self, held: Option<&Held>, sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
+        let Some(held) = held else { return Ok(()) };
+        for (bytes, frame_end) in held.frames() {
+            self.feed(bytes, sink)?;
+            if frame_end {
+                self.end_frame();
+            }
+        }
+        Ok(())
+    }
+}
