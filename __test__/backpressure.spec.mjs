@@ -105,6 +105,17 @@ ownOnly("'drain' follows a false also when all of it leaves at once", async (t) 
   t.true(received > 0);
 });
 
+ownOnly("'drain' follows each false, whichever thread is quicker", async (t) => {
+  const { ws } = await openPair(t);
+  const data = Buffer.alloc(1000);
+  for (let round = 0; round < 200; round++) {
+    const drained = once(ws, 'drain');
+    while (ws.send(data));
+    await drained;
+  }
+  t.true(ws.bufferedAmount <= 512 * 1024);
+});
+
 ownOnly('send() returns false when nothing can be sent', async (t) => {
   const { ws } = await openPair(t);
   t.true(ws.send('a'));

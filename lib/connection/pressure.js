@@ -39,21 +39,22 @@ function hasRoom(ws) {
 function mark(ws, extra) {
   extra.isMarked = true;
   outbox.pushBytes(ws._slot, ws._generation, MARKER, EMPTY_BUFFER);
-  addCallback(ws, (/** @type {Error | undefined} */ error) => {
+  addCallback(ws, (/** @type {Error | null} */ error) => {
     extra.isMarked = false;
-    if (error !== undefined || !extra.isDrainDue) return;
-    if (ws.bufferedAmount <= LOW_WATER_MARK) drained(ws);
-    else mark(ws, extra);
+    if (error !== null) return;
+    drained(ws);
+    if (extra.isDrainDue && !extra.isMarked) mark(ws, extra);
   });
 }
 
 /**
- * What waits has fallen to half of the mark; the reactor and the marker may both say so.
+ * What waits may have fallen to half of the mark. The reactor and the marker both say so, and either may mean what was sent
+ * before an earlier 'drain'.
  *
  * @param {any} ws
  */
 function drained(ws) {
-  if (!ws._extra?.isDrainDue) return;
+  if (!ws._extra?.isDrainDue || ws.bufferedAmount > LOW_WATER_MARK) return;
   ws._extra.isDrainDue = false;
   ws.emit('drain');
 }
