@@ -40,69 +40,37 @@ const { Emitter, settle } = require('./compat/emitter');
 const eventTarget = require('./event-target');
 const inbound = require('./connection/inbound');
 const outgoing = require('./connection/outgoing');
-const { HIGH_WATER_MARK, hasRoom } = require('./connection/pressure');
+const { hasRoom } = require('./connection/pressure');
+const { Extra, HIGH_WATER_MARK } = require('./connection/state');
 const table = require('./reactor/table');
 const { DEFLATE } = require('./handshake/negotiation');
 const shared = require('./connection/shared');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/sends');
 const { attachStream } = require('./duplex/stream-attach');
 
+/** @import { Connection, ExtraFields } from './connection/state' */
+
 const { sharedBy } = shared;
 const { BINARY, FIN, TEXT, command, hasConnection, post } = outgoing;
 
-/** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
-class Extra {
-  constructor() {
-    /** Callbacks of sends that are not in the kernel yet. @type {Function[] | null} */
-    this.callbacks = null;
-    /** Records that wait, as pairs of tag and payload. @type {any[] | null} */
-    this.held = null;
-    /** Index of the next one. */
-    this.heldNext = 0;
-    /** Whether a call that delivers it is coming. */
-    this.scheduled = false;
-    /** Whether the socket is not read because there are too many. */
-    this.throttled = false;
-    /** The batch in which pause() was called. */
-    this.pausedIn = -1;
-    /** The connection over a stream of Node. @type {any} */
-    this.stream = null;
-    /** The negotiated extensions by name. @type {any} */
-    this.extensions = null;
-    /** The handshake of a client. @type {any} */
-    this.client = null;
-    this.binaryType = BINARY_TYPES[0];
-    /** What the peer's close frame said. */
-    this.closeCode = ABNORMAL;
-    this.closeMessage = EMPTY_BUFFER;
-    /** The facade for `_socket`. @type {any} */
-    this.socket = null;
-    /** @type {any} */
-    this.receiver = null;
-    /** @type {any} */
-    this.sender = null;
-    /** Sends that wait for a Blob. @type {Array<(error?: Error) => void> | null} */
-    this.waiting = null;
-    /** Bytes given to send() after the connection left OPEN, and those of a Blob being read. */
-    this.lateBytes = 0;
-    /** There is room while less than this has been accepted: what the kernel had taken when somebody looked last, and the mark. */
-    this.roomUntil = HIGH_WATER_MARK;
-    /** The AsyncResource in which its events run. @type {any} */
-    this.context = null;
-    /** Whether send() has returned false and 'drain' has not come since. */
-    this.isDrainDue = false;
-    /** Whether a record is under way that tells when it has left. */
-    this.isMarked = false;
-    /** Answers to pings that have not left. */
-    this.pendingPongs = 0;
-  }
+/**
+ * What `install` of shared.js and of private-fields.js adds to a WebSocket, as far as this package uses it.
+ *
+ * @typedef {object} Fields
+ * @property {any} _options Of the server, with its defaults; undefined for a client
+ * @property {any} _owner The server, or null
+ * @property {string} _protocol
+ * @property {Record<string, any>} _extensions The negotiated ones by name
+ * @property {boolean} _autoPong
+ * @property {number} _closeTimeout Milliseconds
+ * @property {boolean} _isServer
+ * @property {any} _socket
+ * @property {number | string} _local Address of this side; see socket.js
+ * @property {number} _localPort
+ */
 
-  /** Some of it refers to the WebSocket: JSON that is made of that leaves it out. */
-  toJSON() {}
-}
-
-/** A connection. */
-class WebSocket extends Emitter {
+/** @implements {Connection} */
+class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @type {unknown} */ (Emitter)) {
   /**
    * @param {string | URL | null} address Where to connect; null is a WebSocket that a server opens, or `setSocket`
    * @param {any} [protocols] The subprotocols of a client, or its options
@@ -125,7 +93,7 @@ class WebSocket extends Emitter {
     // Which of the connections of listeners it is, counted as they open; 0 = none.
     this._order = 0;
     this._shared = sharedBy(address === null ? options : undefined);
-    /** @type {Extra | null} */
+    /** @type {ExtraFields | null} */
     this._extra = null;
     if (address !== null) connect(this, address, protocols, options);
   }
@@ -308,7 +276,7 @@ class WebSocket extends Emitter {
     else command(this, OUT_TERMINATE);
   }
 
-  /** @returns {Extra} */
+  /** @returns {ExtraFields} */
   _ensureExtra() {
     if (this._extra === null) this._extra = new Extra();
     return this._extra;

@@ -1,11 +1,14 @@
 'use strict';
 
+const { HANDSHAKE } = require('../bits');
 const { IN_CLOSED, IN_SENT, OUT_PAUSE, OUT_RESUME, OUT_TERMINATE } = require('../constants');
 const outbox = require('../reactor/outbox');
 const { abandonSends, sent } = require('../connection/outgoing');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
-const { Socket, hold } = require('./socket');
+const { Socket, readPeer } = require('./socket');
+
+/** @import { SentCallback } from '../connection/state' */
 
 /**
  * A connection of a listener before its request has come. There are only some where somebody listens for 'connection' of
@@ -22,11 +25,15 @@ class RawConnection {
     this.server = server;
     this._slot = slot;
     this._generation = 0;
-    this._extra = { callbacks: /** @type {Function[] | null} */ (null) };
+    this._bits = HANDSHAKE;
+    this._accepted = 0;
+    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null) };
+    this._local = this._remote = /** @type {number | string} */ (0);
+    this._localPort = this._remotePort = 0;
+    readPeer(this, slot, bytes, start);
     this.isPaused = false;
     this.bufferedAmount = 0;
     this.gone = false;
-    hold(this, slot, bytes, start);
     this.socket = /** @type {any} */ (new Socket(this));
     table.place(slot, this);
   }
@@ -74,6 +81,10 @@ class RawConnection {
     this.server.closed(this);
     abandonSends(this);
     this.socket._onClosed();
+  }
+
+  terminate() {
+    this._destroy();
   }
 
   _destroy() {

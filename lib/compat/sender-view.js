@@ -3,6 +3,8 @@
 const { SENDS_WAIT } = require('../bits');
 const { sendFrame } = require('../connection/sends');
 
+/** @import { SentCallback, WebSocket } from '../connection/state' */
+
 /** What sends wait for, in the numbers of ws. */
 const DEFAULT = 0;
 const DEFLATING = 1;
@@ -10,7 +12,7 @@ const GET_BLOB_DATA = 2;
 
 /** What `ws._sender` shows: how far sends have come that were not handed on at once, and `sendFrame`. */
 class SenderView {
-  /** @param {any} ws */
+  /** @param {WebSocket} ws */
   constructor(ws) {
     this._ws = ws;
   }
@@ -20,19 +22,19 @@ class SenderView {
   }
 
   get _bufferedBytes() {
-    return this._ws._extra.lateBytes;
+    return this._ws._ensureExtra().lateBytes;
   }
 
   get _state() {
     if ((this._ws._bits & SENDS_WAIT) === 0) return DEFAULT;
-    return this._ws._extra.stream?.job ? DEFLATING : GET_BLOB_DATA;
+    return this._ws._extra?.stream?.job ? DEFLATING : GET_BLOB_DATA;
   }
 
   /**
    * Writes what `Sender.frame` made.
    *
    * @param {Array<string | Uint8Array>} list
-   * @param {Function} [callback]
+   * @param {SentCallback} [callback]
    */
   sendFrame(list, callback) {
     sendFrame(this._ws, list, callback);

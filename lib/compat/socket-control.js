@@ -6,10 +6,10 @@
 const { isUint8Array } = require('node:util').types;
 
 const {
+  EMPTY_BUFFER,
   OUT_END,
   OUT_FEED,
   OUT_FLAG_FIN,
-  OUT_FLAG_WANT_SENT,
   OUT_KEEP_ALIVE,
   OUT_NO_DELAY,
   OUT_TERMINATE,
@@ -17,7 +17,7 @@ const {
   OUT_WRITE,
 } = require('../constants');
 const outbox = require('../reactor/outbox');
-const { addCallback } = require('../connection/outgoing');
+const { push } = require('../connection/outgoing');
 const { hold, release } = require('../reactor/lifetime');
 const { bytesTaken, state } = require('../reactor/table');
 
@@ -36,12 +36,7 @@ const LONGEST_KEEP_ALIVE = 0xffff;
  * @param {any} callback Called when the bytes were handed to the kernel, or with an error when they never will be
  */
 function write(owner, data, encoding, callback) {
-  const bytes = toBytes(data, encoding);
-  const wantsSent = typeof callback === 'function';
-  const tag = wantsSent ? OUT_WRITE | (OUT_FLAG_WANT_SENT << 8) : OUT_WRITE;
-  owner._accepted += outbox.pushBytes(owner._slot, owner._generation, tag, bytes);
-  // Not before: if the bytes are refused, this callback would be called for another write.
-  if (wantsSent) addCallback(owner, callback);
+  owner._accepted += push(owner, OUT_WRITE, toBytes(data, encoding), callback);
 }
 
 /**
@@ -86,9 +81,7 @@ function feed(owner, bytes, isLast) {
  * @param {any} callback As for `write`
  */
 function end(owner, callback) {
-  const wantsSent = typeof callback === 'function';
-  outbox.pushEmpty(owner._slot, owner._generation, wantsSent ? OUT_END | (OUT_FLAG_WANT_SENT << 8) : OUT_END);
-  if (wantsSent) addCallback(owner, callback);
+  push(owner, OUT_END, EMPTY_BUFFER, callback);
 }
 
 /**

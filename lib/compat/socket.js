@@ -2,7 +2,7 @@
 
 const { SocketAddress } = require('node:net');
 
-const { GONE, HANDSHAKE, TERMINATED } = require('../bits');
+const { GONE, TERMINATED } = require('../bits');
 const {
   OPENED_FAMILY,
   OPENED_GENERATION,
@@ -24,7 +24,17 @@ const ANSWER_LENGTH = 129;
  * Slot, generation and addresses of a connection that opens. Kept small, because every connection keeps
  * them: an IPv4 address as a number, an IPv6 address as a string of 16 bytes.
  *
- * @param {any} peer Where to keep them
+ * @typedef {object} Peer
+ * @property {number} _slot
+ * @property {number} _generation
+ * @property {number | string} _local
+ * @property {number} _localPort
+ * @property {number | string} _remote
+ * @property {number} _remotePort
+ */
+
+/**
+ * @param {Peer} peer Where to keep what is read
  * @param {number} slot
  * @param {Buffer} bytes
  * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
@@ -37,20 +47,6 @@ function readPeer(peer, slot, bytes, start) {
   peer._remotePort = bytes.readUInt32LE(start + OPENED_REMOTE_PORT);
   peer._local = readAddress(bytes, start + OPENED_LOCAL_ADDRESS, family);
   peer._remote = readAddress(bytes, start + OPENED_REMOTE_ADDRESS, family);
-}
-
-/**
- * Has what is not yet a WebSocket hold a connection that opens.
- *
- * @param {any} holder What the reactor's records are for, and what a Socket stands for
- * @param {number} slot
- * @param {Buffer} bytes
- * @param {number} start As for `readPeer`
- */
-function hold(holder, slot, bytes, start) {
-  readPeer(holder, slot, bytes, start);
-  holder._accepted = 0;
-  holder._bits = HANDSHAKE;
 }
 
 /**
@@ -323,4 +319,4 @@ function answerLength({ extensions, protocol }) {
   return ANSWER_LENGTH + line('Sec-WebSocket-Protocol', protocol) + line('Sec-WebSocket-Extensions', extensions);
 }
 
-module.exports = { Socket, hold, readPeer };
+module.exports = { Socket, readPeer };

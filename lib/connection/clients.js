@@ -2,6 +2,8 @@
 
 const { state } = require('../reactor/table');
 
+/** @import { WebSocket } from './state' */
+
 /** How many connections of listeners have opened. */
 let opened = 0;
 
@@ -12,7 +14,7 @@ let looked = null;
  * A connection is a client of its server from now on.
  *
  * @param {any} server
- * @param {any} ws
+ * @param {WebSocket} ws
  */
 function track(server, ws) {
   ws._order = ++opened;

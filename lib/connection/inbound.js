@@ -45,18 +45,21 @@ const { abandonSends, command, sent } = require('./outgoing');
 const { afterTwoTurns, tellOfEnd } = require('./peer-end');
 const { answerPing } = require('./pongs');
 const { drained } = require('./pressure');
+const { streamOf } = require('./state');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
 
+/** @import { ExtraFields, Held, WebSocket } from './state' */
+
 const RECENT = IN_FLAG_RECENT << 8;
 
-/** Tags and payloads held before the socket is not read any more: 1024 records. */
-const MOST_HELD = 2048;
+/** Records that may be held before the socket is not read any more. */
+const MOST_HELD = 1024;
 
 /**
  * A record that is not a plain message.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag
  * @param {number} offset
  * @param {number} length
@@ -66,7 +69,7 @@ function record(ws, tag, offset, length) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag
  * @param {number} offset
  * @param {number} length
@@ -89,7 +92,7 @@ const DUE = Buffer.alloc(0);
 /**
  * Something from the peer: a message, a control frame, an error.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag
  * @param {Buffer} data
  */
@@ -98,7 +101,7 @@ function arrived(ws, tag, data) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag
  * @param {Buffer} data
  */
@@ -114,7 +117,7 @@ function onArrived(ws, tag, data) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @returns {boolean} Whether a record has to wait for its turn
  */
 function mustHold(ws) {
@@ -124,14 +127,14 @@ function mustHold(ws) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag
  * @param {Buffer} data
  */
 function hold(ws, tag, data) {
   const extra = ws._ensureExtra();
   if (extra.held === null) extra.held = [];
-  extra.held.push(tag, data);
+  extra.held.push({ tag, data });
   if (extra.held.length > MOST_HELD && !extra.throttled && (ws._bits & GONE) === 0) {
     extra.throttled = true;
     command(ws, OUT_PAUSE);
@@ -144,13 +147,13 @@ function hold(ws, tag, data) {
 /**
  * Goes on with what is held: after resume(), and one by one without allowSynchronousEvents.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  */
 function deliverHeld(ws) {
   inContext(ws, onHeld);
 }
 
-/** @param {any} ws */
+/** @param {WebSocket} ws */
 function onHeld(ws) {
   const extra = ws._ensureExtra();
   const { held } = extra;
@@ -158,10 +161,9 @@ function onHeld(ws) {
   if (held === null) return;
   try {
     while (extra.heldNext < held.length && (ws._bits & PAUSED) === 0) {
-      const tag = held[extra.heldNext];
-      const data = held[extra.heldNext + 1];
-      held[extra.heldNext + 1] = undefined;
-      extra.heldNext += 2;
+      const { tag, data } = /** @type {Held} */ (held[extra.heldNext]);
+      // It may be the last that keeps the batch it came with.
+      held[extra.heldNext++] = undefined;
       deliver(ws, tag, data);
       if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
     }
@@ -172,8 +174,8 @@ function onHeld(ws) {
 }
 
 /**
- * @param {any} ws
- * @param {any} extra
+ * @param {WebSocket} ws
+ * @param {ExtraFields} extra
  */
 function allDelivered(ws, extra) {
   extra.held = null;
@@ -187,13 +189,13 @@ function allDelivered(ws, extra) {
 /**
  * Delivers what is held soon: an event one by one in the next turn of the event loop, else in the next tick.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  */
 function scheduleNext(ws) {
   const extra = ws._ensureExtra();
   if (extra.held === null || extra.scheduled) return;
   extra.scheduled = true;
-  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(extra.held[extra.heldNext])) setImmediate(deliverHeld, ws);
+  if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(/** @type {Held} */ (extra.held[extra.heldNext]).tag)) setImmediate(deliverHeld, ws);
   else process.nextTick(deliverHeld, ws);
 }
 
@@ -207,7 +209,7 @@ function isEvent(tag) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag
  * @param {Buffer} data
  */
@@ -226,7 +228,7 @@ function deliver(ws, tag, data) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {Buffer} data
  */
 function pinged(ws, data) {
@@ -238,7 +240,7 @@ function pinged(ws, data) {
 /**
  * The peer's close frame came: it is answered with the same code and reason.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} code
  * @param {Buffer} reason
  */
@@ -251,7 +253,7 @@ function closeReceived(ws, code, reason) {
     extra.closeMessage = Buffer.allocUnsafeSlow(reason.length);
     extra.closeMessage.set(reason);
   }
-  if ((ws._bits & STREAM) !== 0) ws._extra.stream.stopReading();
+  if ((ws._bits & STREAM) !== 0) streamOf(ws).stopReading();
   if ((ws._bits & CLOSE_SENT) !== 0) endSoon(ws);
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);
@@ -262,13 +264,13 @@ function closeReceived(ws, code, reason) {
  * Both sides have said what they had to say, and ours is in the kernel: it ends. A client that ends by itself, as that of ws
  * does, has done so by then, and hears of our end when 'close' has been emitted here.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  */
 function endSoon(ws) {
   if ((ws._bits & STREAM) === 0) afterTwoTurns(endOurSide, ws);
 }
 
-/** @param {any} ws */
+/** @param {WebSocket} ws */
 function endOurSide(ws) {
   if ((ws._bits & (GONE | TERMINATED)) === 0) command(ws, OUT_END);
 }
@@ -276,7 +278,7 @@ function endOurSide(ws) {
 /**
  * The peer ended its side without a close frame: what handlers have sent, and send in this turn, still leaves, then ours ends too.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {boolean} isRecent
  */
 function peerEnded(ws, isRecent) {
@@ -284,7 +286,7 @@ function peerEnded(ws, isRecent) {
   tellOfEnd(ended, ws, isRecent);
 }
 
-/** @param {any} ws */
+/** @param {WebSocket} ws */
 function ended(ws) {
   if ((ws._bits & END_WAITS) === 0) return;
   ws._bits &= ~END_WAITS;
@@ -298,7 +300,7 @@ function ended(ws) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @returns {boolean} Whether all that was sent is in the kernel, and all that came is delivered
  */
 function isDone(ws) {
@@ -306,7 +308,7 @@ function isDone(ws) {
   return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
 }
 
-/** @param {any} ws */
+/** @param {WebSocket} ws */
 function leave(ws) {
   ws._bits |= GONE;
   table.depart(ws._slot);
@@ -316,14 +318,15 @@ function leave(ws) {
 /**
  * The peer broke the protocol.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} kind Number of the protocol error
  * @param {number} detail
  */
 function failed(ws, kind, detail) {
   if ((ws._bits & STREAM) !== 0) {
-    ws._extra.stream.failed = true;
-    ws._extra.stream.stopReading();
+    const stream = streamOf(ws);
+    stream.failed = true;
+    stream.stopReading();
   }
   ws._bits |= PEER_DONE;
   if ((ws._bits & CLOSE_SENT) !== 0) endSoon(ws);
@@ -337,7 +340,7 @@ function failed(ws, kind, detail) {
  * The socket is gone. What is held comes before 'close'; if its owner has paused the WebSocket and did not close it, that is
  * on resume().
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag
  */
 function closed(ws, tag) {
@@ -345,7 +348,7 @@ function closed(ws, tag) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag
  */
 function onClosed(ws, tag) {
@@ -356,7 +359,7 @@ function onClosed(ws, tag) {
   ws._bits |= GONE;
   if (mayWait && (ws._bits & HOLDING) !== 0) {
     if (ws._readyState !== OPEN) ws._bits &= ~PAUSED;
-    ws._ensureExtra().held.push(tag, EMPTY_BUFFER);
+    ws._ensureExtra().held?.push({ tag, data: EMPTY_BUFFER });
     if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
     if ((ws._bits & STREAM) === 0) abandonSends(ws);
   } else {
@@ -364,7 +367,7 @@ function onClosed(ws, tag) {
   }
 }
 
-/** @param {any} ws */
+/** @param {WebSocket} ws */
 function finish(ws) {
   ended(ws);
   ws._readyState = CLOSING;

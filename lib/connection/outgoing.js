@@ -17,7 +17,10 @@ const {
 const { streamDestroyed } = require('../errors');
 const outbox = require('../reactor/outbox');
 const { lastViewOf } = require('../reactor/same');
+const { streamOf } = require('./state');
 const { lengthOf } = require('../views');
+
+/** @import { Connection, SentCallback, WebSocket } from './state' */
 
 const FIN = OUT_FLAG_FIN << 8;
 const WANT_SENT = OUT_FLAG_WANT_SENT << 8;
@@ -179,32 +182,48 @@ function frameBytes(length) {
 /**
  * Queues one frame. The data must have been checked.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag kind | flags << 8 | aux << 16
  * @param {string | Uint8Array} data
- * @param {any} [callback] Called when the bytes were handed to the kernel
+ * @param {SentCallback} [callback] Called when the bytes were handed to the kernel
  */
 function post(ws, tag, data, callback) {
   if ((ws._bits & STREAM) !== 0) {
-    ws._extra.stream.post(tag, data, typeof callback === 'function' ? callback : undefined);
+    streamOf(ws).post(tag, data, typeof callback === 'function' ? callback : undefined);
     return;
   }
+  ws._accepted += frameBytes(push(ws, tag, data, callback));
+}
+
+/**
+ * Puts a record of a connection of the reactor where the next flush finds it, and remembers who wants to hear that its payload
+ * has left.
+ *
+ * @param {Connection} ws
+ * @param {number} tag kind | flags << 8 | aux << 16
+ * @param {string | Uint8Array | number} data The payload, or the number of a prepared message
+ * @param {SentCallback} [callback]
+ * @returns {number} Bytes of the payload
+ */
+function push(ws, tag, data, callback) {
   const wantsSent = typeof callback === 'function';
   if (wantsSent) tag |= WANT_SENT;
   const length =
     typeof data === 'string'
       ? outbox.pushText(ws._slot, ws._generation, tag, data)
-      : outbox.pushBytes(ws._slot, ws._generation, tag, data);
-  ws._accepted += frameBytes(length);
+      : typeof data === 'number'
+        ? outbox.pushPrepared(ws._slot, ws._generation, tag, data)
+        : outbox.pushBytes(ws._slot, ws._generation, tag, data);
   // Not before: if the data is refused, this callback would be called for another send.
-  if (wantsSent) addCallback(ws, callback);
+  if (wantsSent) remember(ws, callback);
+  return length;
 }
 
 /**
- * @param {any} ws
- * @param {Function} callback Of a send that is marked with WANT_SENT
+ * @param {Connection} ws
+ * @param {SentCallback} callback
  */
-function addCallback(ws, callback) {
+function remember(ws, callback) {
   if ((ws._bits & GONE) !== 0) {
     process.nextTick(callback, streamDestroyed());
     return;
@@ -215,7 +234,7 @@ function addCallback(ws, callback) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @returns {boolean} Whether it has, or had, a connection. A client whose handshake failed never had one
  */
 function hasConnection(ws) {
@@ -225,12 +244,12 @@ function hasConnection(ws) {
 /**
  * Queues a command without payload.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} kind
  * @throws {TypeError} Without a connection, as in ws, where the socket is null then
  */
 function command(ws, kind) {
-  if ((ws._bits & STREAM) !== 0) ws._extra.stream.command(kind);
+  if ((ws._bits & STREAM) !== 0) streamOf(ws).command(kind);
   else if (ws._slot === NO_SLOT) throw new TypeError('The WebSocket has no socket');
   else outbox.pushEmpty(ws._slot, ws._generation, kind);
 }
@@ -257,7 +276,7 @@ function callAll(callbacks, next, error) {
 /**
  * The oldest sends with a callback are in the kernel.
  *
- * @param {any} ws
+ * @param {Connection} ws
  * @param {number} count How many
  */
 function sent(ws, count) {
@@ -270,7 +289,7 @@ function sent(ws, count) {
 /**
  * The connection is gone: what was not sent never will be.
  *
- * @param {any} ws
+ * @param {Connection} ws
  */
 function abandonSends(ws) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;
@@ -283,9 +302,7 @@ module.exports = {
   FIN,
   MASK_FLIPPED,
   TEXT,
-  WANT_SENT,
   abandonSends,
-  addCallback,
   byteLength,
   callAll,
   closeReason,
@@ -297,6 +314,7 @@ module.exports = {
   isBlob,
   isValidStatusCode,
   post,
+  push,
   sent,
   tagOf,
   toBytes,

@@ -3,10 +3,12 @@
 const { OPEN } = require('../constants');
 const { limit } = require('../limits');
 
+/** @import { WebSocket } from './state' */
+
 /**
  * The automatic answer to a ping, where the reactor does not give it.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {Buffer} data
  */
 function answerPing(ws, data) {

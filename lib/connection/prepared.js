@@ -1,9 +1,11 @@
 'use strict';
 
 const { STREAM } = require('../bits');
-const { OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT, OUT_PREPARED, OUT_TEXT } = require('../constants');
+const { OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_PREPARED, OUT_TEXT } = require('../constants');
 const outbox = require('../reactor/outbox');
 const outgoing = require('./outgoing');
+
+/** @import { SentCallback, WebSocket } from './state' */
 
 const FIN = OUT_FLAG_FIN << 8;
 const COMPRESS = OUT_FLAG_COMPRESS << 8;
@@ -46,19 +48,16 @@ class PreparedMessage {
    * Queues the message.
    *
    * @param {PreparedMessage} message
-   * @param {any} ws
-   * @param {any} [callback] Called when the bytes were handed to the kernel
+   * @param {WebSocket} ws
+   * @param {SentCallback} [callback] Called when the bytes were handed to the kernel
    */
   static post(message, ws, callback) {
     if ((ws._bits & STREAM) !== 0) {
       outgoing.post(ws, message.#tag, message.#data, callback);
       return;
     }
-    const wantsSent = typeof callback === 'function';
-    const tag = wantsSent ? OUT_PREPARED | (OUT_FLAG_WANT_SENT << 8) : OUT_PREPARED;
-    outbox.pushPrepared(ws._slot, ws._generation, tag, message.#give());
+    outgoing.push(ws, OUT_PREPARED, message.#give(), callback);
     ws._accepted += outgoing.frameBytes(message.#length);
-    if (wantsSent) outgoing.addCallback(ws, callback);
   }
 
   /** The number by which the reactor knows the message; it gets it now if it has not got it. */

@@ -6,28 +6,29 @@ const {
   FastBuffer,
   OPEN,
   OUT_CLOSE,
-  OUT_FLAG_WANT_SENT,
   OUT_WRITE,
   READY_STATES,
 } = require('../constants');
 const { streamDestroyed } = require('../errors');
 const { endSoon } = require('./inbound');
-const outbox = require('../reactor/outbox');
 const outgoing = require('./outgoing');
-const { HIGH_WATER_MARK, hasRoom } = require('./pressure');
+const { hasRoom } = require('./pressure');
 const { PreparedMessage } = require('./prepared');
+const { HIGH_WATER_MARK, streamOf } = require('./state');
 const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting-sends');
 
-const { MASK_FLIPPED, WANT_SENT, post } = outgoing;
+/** @import { SentCallback, WebSocket } from './state' */
+
+const { MASK_FLIPPED, post, push } = outgoing;
 
 /**
  * `ping()` and `pong()`.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag
  * @param {any} data
  * @param {any} mask
- * @param {any} callback
+ * @param {SentCallback | undefined} callback
  */
 function sendControl(ws, tag, data, mask, callback) {
   if (typeof data === 'function') {
@@ -52,7 +53,7 @@ function sendControl(ws, tag, data, mask, callback) {
 /**
  * The `mask` of a send, which only means something over a stream.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {any} mask
  * @returns {number} For the tag
  */
@@ -64,10 +65,10 @@ function masking(ws, mask) {
 /**
  * What is not just posted: a send of or behind a Blob, or of data that has to be converted.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag
  * @param {any} data
- * @param {any} callback
+ * @param {SentCallback | undefined} callback
  * @param {boolean} [isControl]
  */
 function sendInTurn(ws, tag, data, callback, isControl) {
@@ -98,9 +99,9 @@ function sendInTurn(ws, tag, data, callback, isControl) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {any} message A PreparedMessage
- * @param {any} callback
+ * @param {SentCallback | undefined} callback
  */
 function sendPrepared(ws, message, callback) {
   if ((ws._bits & SENDS_WAIT) === 0) {
@@ -116,9 +117,9 @@ function sendPrepared(ws, message, callback) {
 /**
  * A send before the connection is open, or after it left OPEN.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {any} data
- * @param {any} callback
+ * @param {SentCallback | undefined} callback
  */
 function sendClosed(ws, data, callback) {
   const state = ws.readyState;
@@ -132,7 +133,7 @@ function sendClosed(ws, data, callback) {
 /**
  * Sends a close frame whose arguments were checked.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number | undefined} code
  * @param {Uint8Array} reason
  */
@@ -142,37 +143,36 @@ function postClose(ws, code, reason) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number | undefined} code
  * @param {Uint8Array} reason
  */
 function closeNow(ws, code, reason) {
   if ((ws._bits & STREAM) !== 0) {
-    ws._extra.stream.close(code, reason);
+    streamOf(ws).close(code, reason);
     return;
   }
   ws._bits |= CLOSE_SENT;
   const isLast = (ws._bits & PEER_DONE) !== 0;
-  const tag = OUT_CLOSE | (isLast ? WANT_SENT : 0) | ((code === undefined ? 0 : code) << 16);
+  const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
   // Not counted, neither here nor there: ws has handed it to the kernel by now.
-  outbox.pushBytes(ws._slot, ws._generation, tag, reason);
-  if (isLast) outgoing.addCallback(ws, (/** @type {any} */ error) => error === null && endSoon(ws));
+  push(ws, tag, reason, isLast ? (error) => error === null && endSoon(ws) : undefined);
 }
 
 /**
  * Reads a Blob and sends it; whatever is sent meanwhile waits for it.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} tag
  * @param {Blob} blob
- * @param {any} callback
+ * @param {SentCallback | undefined} callback
  */
 function sendBlob(ws, tag, blob, callback) {
   const { size } = blob;
   expect(ws, size);
   blob.arrayBuffer().then(
     (bytes) => {
-      if ((ws._bits & (GONE | TERMINATED)) !== 0 || ws._extra.stream?.socket.destroyed) {
+      if ((ws._bits & (GONE | TERMINATED)) !== 0 || ws._extra?.stream?.socket.destroyed) {
         const error = new Error('The socket was closed while the blob was being read');
         process.nextTick(abandon, ws, size, callback, error);
         return;
@@ -188,13 +188,13 @@ function sendBlob(ws, tag, blob, callback) {
 /**
  * Writes what `Sender.frame` made.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {Array<string | Uint8Array>} list
- * @param {any} [callback] Called when all of it was handed on
+ * @param {SentCallback} [callback] Called when all of it was handed on
  */
 function sendFrame(ws, list, callback) {
   if ((ws._bits & STREAM) !== 0) {
-    ws._extra.stream.cork.writeAll(list, callback);
+    streamOf(ws).cork.writeAll(list, callback);
     return;
   }
   if ((ws._bits & GONE) !== 0) {
@@ -203,13 +203,7 @@ function sendFrame(ws, list, callback) {
   }
   const last = list.length - 1;
   for (const [index, part] of list.entries()) {
-    const wantsSent = index === last && typeof callback === 'function';
-    const tag = wantsSent ? OUT_WRITE | (OUT_FLAG_WANT_SENT << 8) : OUT_WRITE;
-    ws._accepted +=
-      typeof part === 'string'
-        ? outbox.pushText(ws._slot, ws._generation, tag, part)
-        : outbox.pushBytes(ws._slot, ws._generation, tag, part);
-    if (wantsSent) outgoing.addCallback(ws, callback);
+    ws._accepted += push(ws, OUT_WRITE, part, index === last ? callback : undefined);
   }
 }
 

@@ -8,13 +8,15 @@ const { CLOSING, OPEN, OUT_END } = require('../constants');
 const { streamDestroyed } = require('../errors');
 const { callAll, command } = require('./outgoing');
 
+/** @import { SentCallback, WebSocket } from './state' */
+
 /** The queue of a connection that sends nothing any more: nothing can be put into it. */
 const ABANDONED = /** @type {any} */ (Object.freeze([]));
 
 /**
  * From now on sends wait for some bytes.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} size How many bytes; `bufferedAmount` counts them
  */
 function expect(ws, size) {
@@ -25,16 +27,16 @@ function expect(ws, size) {
 /**
  * The bytes are there. The caller posts them, and calls `sendWaiting` then.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} size As for `expect`
  */
 function arrived(ws, size) {
-  ws._extra.lateBytes -= size;
+  ws._ensureExtra().lateBytes -= size;
   ws._bits &= ~SENDS_WAIT;
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} size Bytes, which `bufferedAmount` counts until `send` is called
  * @param {(error?: Error) => void} send Sends now; gets an error instead when it never will be
  */
@@ -52,17 +54,17 @@ function sendLater(ws, size, send) {
 /**
  * Makes the sends that have waited, up to one that others have to wait for.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  */
 function sendWaiting(ws) {
-  const extra = ws._extra;
+  const extra = ws._ensureExtra();
   const { waiting } = extra;
   if (waiting === null || waiting === ABANDONED) return;
   let next = 0;
   while (next < waiting.length && (ws._bits & SENDS_WAIT) === 0) {
     const { send, size } = waiting[next++];
     extra.lateBytes -= size;
-    attempt(ws, 0, send, send);
+    attempt(ws, 0, /** @type {SentCallback} */ (send), send);
   }
   waiting.splice(0, next);
 }
@@ -70,9 +72,9 @@ function sendWaiting(ws) {
 /**
  * Makes a send whose caller does not hear what it throws: that ends the connection, as a Blob does that cannot be read.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} size Bytes of it that `bufferedAmount` has counted until now
- * @param {any} callback Gets what is thrown
+ * @param {SentCallback | undefined} callback Gets what is thrown
  * @param {() => void} send
  */
 function attempt(ws, size, callback, send) {
@@ -87,13 +89,13 @@ function attempt(ws, size, callback, send) {
 /**
  * The bytes never will be there. What is sent after that is refused too: the peer would miss what was before it.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} size As for `expect`
- * @param {any} callback Of their send
+ * @param {SentCallback | undefined} callback Of their send
  * @param {Error} error For it, and for those that have waited
  */
 function abandon(ws, size, callback, error) {
-  const extra = ws._extra;
+  const extra = ws._ensureExtra();
   const waiting = extra.waiting ?? [];
   extra.waiting = ABANDONED;
   extra.lateBytes -= size;
@@ -109,9 +111,9 @@ function abandon(ws, size, callback, error) {
 /**
  * A send has failed of which the peer is still there: the connection cannot go on in order.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {number} size
- * @param {any} callback
+ * @param {SentCallback | undefined} callback
  * @param {Error} error
  */
 function giveUp(ws, size, callback, error) {
@@ -122,12 +124,12 @@ function giveUp(ws, size, callback, error) {
   }
 }
 
-/** @param {any} ws @param {Error} error */
+/** @param {WebSocket} ws @param {Error} error */
 function end(ws, error) {
   if ((ws._bits & GONE) !== 0) return;
   if (ws._readyState === OPEN) {
     ws._readyState = CLOSING;
-    ws._extra.stream?.startCloseTimer();
+    ws._extra?.stream?.startCloseTimer();
   }
   command(ws, OUT_END);
   if ((ws._bits & ERROR_EMITTED) !== 0) return;

@@ -2,7 +2,7 @@
 
 const { STATUS_CODES } = require('node:http');
 
-const { OWN_PONG } = require('../bits');
+const { HANDSHAKE, OWN_PONG } = require('../bits');
 const { capture, setContext } = require('../async-context');
 const { list } = require('../connection/clients');
 const {
@@ -29,8 +29,10 @@ const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
 const { UpgradeRequest, extensionsText, headOf, protocolText, requestText } = require('./request');
 const { isHeard } = require('./request-visibility');
-const { Socket, hold } = require('../compat/socket');
+const { Socket, readPeer } = require('../compat/socket');
 const control = require('../compat/socket-control');
+
+/** @import { Connection, SentCallback } from '../connection/state' */
 
 /** Who answers for a socket that is no WebSocket's yet. */
 const kUpgrade = Symbol('kUpgrade');
@@ -38,6 +40,8 @@ const kUpgrade = Symbol('kUpgrade');
 /**
  * A connection of a listener of the reactor whose handshake JavaScript decides. It holds the slot in the table until it is a
  * WebSocket or gone, and its socket is what `handleUpgrade()` gets.
+ *
+ * @implements {Connection}
  */
 class Upgrade {
   /**
@@ -52,8 +56,12 @@ class Upgrade {
     this.server = server;
     this._slot = slot;
     this._generation = 0;
-    this._extra = { callbacks: /** @type {Function[] | null} */ (null) };
-    hold(this, slot, bytes, start);
+    this._bits = HANDSHAKE;
+    this._accepted = 0;
+    this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null) };
+    this._local = this._remote = /** @type {number | string} */ (0);
+    this._localPort = this._remotePort = 0;
+    readPeer(this, slot, bytes, start);
     this.socket = /** @type {any} */ (early === undefined ? new Socket(this) : early.handOver(this));
     this.socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
@@ -109,6 +117,11 @@ class Upgrade {
 
   _destroy() {
     if (!this.gone) outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
+  }
+
+  /** A record of it is lost. */
+  terminate() {
+    this._destroy();
   }
 
   /** Shows the request to who listens for 'upgrade', which is the server; without anybody it is a request like others. */

@@ -324,11 +324,13 @@ function addPrepared(number, isText, compress, data) {
  * @param {number} generation
  * @param {number} tag
  * @param {number} number
+ * @returns {number} Bytes of payload
  */
 function pushPrepared(slot, generation, tag, number) {
   const start = begin(slot, generation, tag, Uint32Array.BYTES_PER_ELEMENT);
   words[start >>> 2] = number;
   finish(start, Uint32Array.BYTES_PER_ELEMENT);
+  return Uint32Array.BYTES_PER_ELEMENT;
 }
 
 /** @param {number} number Of a message that nobody will send again */

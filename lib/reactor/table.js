@@ -4,6 +4,17 @@ const { TERMINATED } = require('../bits');
 const { ADOPTED_SLOTS, ASKED_GENERATION, ASKED_SLOT, IN_CLOSED, NO_GENERATION } = require('../constants');
 const lifetime = require('./lifetime');
 
+/**
+ * What has a slot of the table: the connection itself, a handshake before it, or what is left behind it.
+ *
+ * @typedef {object} Holder
+ * @property {number} _slot The reactor's; from ADOPTED_SLOTS on, one that this side has chosen
+ * @property {number} _bits See bits.js
+ * @property {(tag: number, offset: number, length: number) => void} _onRecord Gets a record that is not a plain message
+ * @property {() => void} _onFailed The reactor died
+ * @property {() => void} terminate Ends the connection at once
+ */
+
 /** Everything that this environment (the main thread or a worker) has in the reactors. */
 const state = {
   /** The native reactors, which look like one. @type {any} */

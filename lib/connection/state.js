@@ -1,0 +1,112 @@
+'use strict';
+
+const { ABNORMAL, BINARY_TYPES, EMPTY_BUFFER } = require('../constants');
+
+/** @import { AsyncResource } from 'node:async_hooks' */
+/** @import { Holder } from '../reactor/table' */
+
+/**
+ * A connection that can be sent to: a WebSocket, or the handshake before there is one. What stands for its socket asks it
+ * for everything.
+ *
+ * @typedef {object} Sending
+ * @property {number} _generation Which of the connections that its slot has had
+ * @property {number} _accepted Bytes of frames, and of what was written raw, that the reactor was given
+ * @property {{ callbacks: SentCallback[] | null } | null} _extra
+ * @property {() => { callbacks: SentCallback[] | null }} _ensureExtra
+ * @property {number | string} _local Address of this side; see socket.js
+ * @property {number} _localPort
+ * @property {number | string} _remote Address of the peer
+ * @property {number} _remotePort
+ * @property {number} bufferedAmount Bytes that wait to be sent
+ * @property {boolean} isPaused
+ * @property {() => void} pause
+ * @property {() => void} resume
+ * @property {() => void} _destroy Closes the socket at once
+ */
+
+/** @typedef {Holder & Sending} Connection */
+
+/**
+ * The callback of a send: null when all of it is in the kernel, an error when it never will be.
+ *
+ * @typedef {(error: Error | null) => void} SentCallback
+ */
+
+/** @typedef {InstanceType<typeof import('../websocket').WebSocket>} WebSocket */
+
+/** @typedef {InstanceType<typeof import('../duplex/stream-connection').StreamConnection>} StreamConnection */
+
+/** @typedef {InstanceType<typeof Extra>} ExtraFields */
+
+/**
+ * A record of a connection that waits for its turn to be delivered.
+ *
+ * @typedef {object} Held
+ * @property {number} tag kind | flags << 8 | aux << 16
+ * @property {Buffer} data Its payload
+ */
+
+/** Unsent bytes of a connection from which on `send()` returns false; 'drain' follows at half of it. The reactor's too. */
+const HIGH_WATER_MARK = 1024 * 1024;
+
+/** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
+class Extra {
+  constructor() {
+    /** Callbacks of sends that are not in the kernel yet, the oldest first. @type {SentCallback[] | null} */
+    this.callbacks = null;
+    /** Records that wait. @type {Array<Held | undefined> | null} */
+    this.held = null;
+    /** Index of the next one. */
+    this.heldNext = 0;
+    /** Whether a call that delivers it is coming. */
+    this.scheduled = false;
+    /** Whether the socket is not read because there are too many. */
+    this.throttled = false;
+    /** The batch in which pause() was called. */
+    this.pausedIn = -1;
+    /** The connection over a stream of Node. @type {StreamConnection | null} */
+    this.stream = null;
+    /** The negotiated extensions by name. @type {Record<string, any> | null} */
+    this.extensions = null;
+    /** The handshake of a client. @type {{ redirects: number, request: any, url: string } | null} */
+    this.client = null;
+    this.binaryType = BINARY_TYPES[0];
+    /** What the peer's close frame said. */
+    this.closeCode = ABNORMAL;
+    this.closeMessage = EMPTY_BUFFER;
+    /** What stands for `_socket`. @type {any} */
+    this.socket = null;
+    /** What stands for `_receiver`. @type {any} */
+    this.receiver = null;
+    /** What stands for `_sender`. @type {any} */
+    this.sender = null;
+    /** Sends that wait for a Blob. @type {Array<{ send: (error?: Error) => void, size: number }> | null} */
+    this.waiting = null;
+    /** Bytes given to send() after the connection left OPEN, and those of a Blob being read. */
+    this.lateBytes = 0;
+    /** There is room while fewer bytes than this have been accepted: what the kernel had taken when somebody looked last, and the mark. */
+    this.roomUntil = HIGH_WATER_MARK;
+    /** What its events run in. @type {AsyncResource | null} */
+    this.context = null;
+    /** Whether send() has returned false and 'drain' has not come since. */
+    this.isDrainDue = false;
+    /** Whether a record is under way that reports when it has left. */
+    this.isMarked = false;
+    /** Answers to pings that have not left. */
+    this.pendingPongs = 0;
+  }
+
+  /** Some of it refers to the WebSocket: JSON that is made of that leaves it out. */
+  toJSON() {}
+}
+
+/**
+ * @param {WebSocket} ws One whose STREAM bit is set
+ * @returns {StreamConnection}
+ */
+function streamOf(ws) {
+  return /** @type {any} */ (ws._extra).stream;
+}
+
+module.exports = { Extra, HIGH_WATER_MARK, streamOf };
