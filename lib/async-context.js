@@ -4,6 +4,8 @@ const { AsyncResource } = require('node:async_hooks');
 
 const { CONTEXT } = require('./bits');
 
+/** @import { WebSocket } from './connection/state' */
+
 /** What every AsyncResource has. */
 const IDS = new Set(['async_id_symbol', 'trigger_async_id_symbol']);
 
@@ -34,7 +36,7 @@ function capture() {
 }
 
 /**
- * @param {any} ws Not open yet
+ * @param {WebSocket} ws Not open yet
  * @param {AsyncResource | null} context What its events shall run in; null for the one they come in
  */
 function setContext(ws, context) {
@@ -46,15 +48,16 @@ function setContext(ws, context) {
 /**
  * Calls a function in the context of a WebSocket.
  *
- * @param {any} ws
- * @param {(ws: any, a?: any, b?: any, c?: any) => void} call Gets the WebSocket and what follows
- * @param {any} [a]
- * @param {any} [b]
- * @param {any} [c]
+ * @template A, B, C
+ * @param {WebSocket} ws
+ * @param {(ws: WebSocket, a: A, b: B, c: C) => void} call
+ * @param {A} [a] What `call` gets beside the WebSocket
+ * @param {B} [b]
+ * @param {C} [c]
  */
 function inContext(ws, call, a, b, c) {
-  if ((ws._bits & CONTEXT) === 0) call(ws, a, b, c);
-  else ws._extra.context.runInAsyncScope(call, null, ws, a, b, c);
+  if ((ws._bits & CONTEXT) === 0) call(ws, /** @type {A} */ (a), /** @type {B} */ (b), /** @type {C} */ (c));
+  else /** @type {any} */ (ws._extra).context.runInAsyncScope(call, null, ws, a, b, c);
 }
 
 module.exports = { capture, inContext, root, setContext };

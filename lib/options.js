@@ -8,6 +8,12 @@ const { deflateOptions } = require('./deflate/deflate-options');
 const { limit } = require('./limits');
 const { WebSocket } = require('./websocket');
 
+/**
+ * The options of a server over the defaults. They are as the user gave them, and are coerced where they are used, as in ws.
+ *
+ * @typedef {import('../index').ServerOptions & { WebSocket?: any }} ServerOptions
+ */
+
 const { pong } = WebSocket.prototype;
 
 /** Milliseconds: the longest delay a timer takes. Also the most microseconds of `spin`. */
@@ -60,13 +66,13 @@ const OWN = {
 };
 
 /** Options that decide which handshakes JavaScript sees, and may be assigned at any time. */
-const WATCHED = ['handleProtocols', 'path', 'verifyClient'];
+const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient']);
 
 /**
  * The options over the defaults. An option that is undefined overrides its default, as in ws.
  *
- * @param {any} given
- * @returns {any}
+ * @param {any} given What the constructor got
+ * @returns {ServerOptions}
  * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type of an own option
  * @throws {RangeError} For a port or an own option out of its range
  */
@@ -90,14 +96,14 @@ function merge(given) {
 /**
  * The value of an option that ws does not have. Unlike those of ws it is not coerced, and undefined is its default.
  *
- * @param {any} options
- * @param {string} name
+ * @param {ServerOptions} options
+ * @param {string} name One of OWN
  * @returns {any}
  * @throws {TypeError | RangeError}
  */
 function own(options, name) {
   // Not what Object.prototype may have: these are no properties of every `options`.
-  const value = Object.hasOwn(options, name) ? options[name] : undefined;
+  const value = Object.hasOwn(options, name) ? options[/** @type {keyof ServerOptions} */ (name)] : undefined;
   if (value === undefined || value === null) return OWN[name].initial;
   return check(name, value, `options.${name}`);
 }
@@ -121,7 +127,7 @@ function check(name, value, label) {
 }
 
 /**
- * @param {any} options
+ * @param {ServerOptions} options
  * @returns {number} How many reactor threads are wanted; 0: none, the reactor runs on the JavaScript thread
  * @throws {TypeError | RangeError}
  */
@@ -133,7 +139,7 @@ function reactorsOf(options) {
 }
 
 /**
- * @param {any} options
+ * @param {any} options `backlog`, `host` and `port` as given
  * @returns {number}
  * @throws {RangeError | TypeError} ERR_SOCKET_BAD_PORT or ERR_INVALID_ARG_VALUE, as Node
  */
@@ -148,7 +154,7 @@ function portOf({ backlog, host, port }) {
 /**
  * Calls `changed` whenever one of the watched options is assigned.
  *
- * @param {any} options
+ * @param {ServerOptions} options
  * @param {() => void} changed
  */
 function watch(options, changed) {
@@ -171,8 +177,8 @@ function watch(options, changed) {
 /**
  * A delay as `setTimeout` takes it.
  *
- * @param {any} value
- * @returns {number} Milliseconds
+ * @param {unknown} value
+ * @returns {number} Milliseconds, at least 1
  */
 function delay(value) {
   const number = Number(value);
@@ -182,7 +188,7 @@ function delay(value) {
 /**
  * What the reactor is told to listen with.
  *
- * @param {any} options The options of the server
+ * @param {ServerOptions} options The options of the server
  * @param {string | null} host IP literal; null is every address
  * @param {number} ask Which handshakes JavaScript wants to see
  */
@@ -190,7 +196,7 @@ function listenOptions(options, host, ask) {
   return {
     host,
     port: options.port,
-    backlog: options.backlog > 0 ? options.backlog | 0 : BACKLOG,
+    backlog: Number(options.backlog) > 0 ? Number(options.backlog) | 0 : BACKLOG,
     ipv6Only: own(options, 'ipv6Only'),
     path: options.path ? String(options.path) : null,
     earlyHandshake: own(options, 'earlyHandshake'),
@@ -204,7 +210,7 @@ function listenOptions(options, host, ask) {
 /**
  * What an HTTP server of Node is told to listen with.
  *
- * @param {any} options The options of the server
+ * @param {ServerOptions} options The options of the server
  */
 function sharedListenOptions(options) {
   const { backlog, host, port } = options;
@@ -220,7 +226,7 @@ function sharedListenOptions(options) {
 /**
  * How the reactor serves a connection.
  *
- * @param {any} options The options of the server
+ * @param {ServerOptions} options The options of the server
  */
 function connectionOptions(options) {
   return {
@@ -236,7 +242,7 @@ function connectionOptions(options) {
 }
 
 /**
- * @param {any} options The options of the server
+ * @param {ServerOptions} options The options of the server
  * @returns {boolean} Whether its WebSocket class has a `pong()` that is to answer pings, in place of the reactor
  */
 function hasOwnPong({ WebSocket: Class }) {
@@ -246,7 +252,7 @@ function hasOwnPong({ WebSocket: Class }) {
 /**
  * What `setSocket()` of a connection's WebSocket is called with.
  *
- * @param {any} options The options of the server
+ * @param {ServerOptions} options The options of the server
  */
 function socketOptions(options) {
   const { allowSynchronousEvents, maxBufferedChunks, maxFragments, maxPayload, skipUTF8Validation } = options;
@@ -256,7 +262,7 @@ function socketOptions(options) {
 /**
  * What the reactors of an environment are started with.
  *
- * @param {any} options The options of its first server
+ * @param {ServerOptions} options The options of its first server
  * @returns {{ reactors: number, spin: number, unfinishedBudget: number }}
  */
 function reactorOptions(options) {

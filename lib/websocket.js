@@ -250,7 +250,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
    *
    * @param {any} socket Duplex
    * @param {Buffer} head What was read of it after the handshake
-   * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
+   * @param {import('./duplex/stream-connection').SocketOptions} options
    */
   setSocket(socket, head, options) {
     const open = socket[kOpen];

@@ -6,13 +6,17 @@ const { GONE, TERMINATED } = require('../bits');
 const { withBytes } = require('./raw-bytes');
 const control = require('./socket-control');
 
+/** @import { WebSocket } from '../connection/state' */
+
+/** What a stream hands to its methods. @typedef {(error?: Error | null) => void} Callback */
+
 const kState = /** @type {any} */ (Symbol('kState'));
 
 /** What an adopted socket was when it was adopted, and what it waits for. */
 class State {
   /**
-   * @param {any} ws
-   * @param {any} socket
+   * @param {WebSocket} ws
+   * @param {net.Socket} socket
    * @param {number} bytesRead Bytes that came before the reactor reads
    * @param {number} bytesWritten Bytes that left before the WebSocket writes
    */
@@ -21,13 +25,13 @@ class State {
     this.remoteAddress = socket.remoteAddress;
     this.remotePort = socket.remotePort;
     this.remoteFamily = socket.remoteFamily;
-    this.local = socket.address();
+    this.local = /** @type {net.AddressInfo} */ (socket.address());
     this.bytesRead = bytesRead;
     this.bytesWritten = bytesWritten;
     // Of the reactor's counters, what was seen last: they do not outlive the connection.
     this.given = 0;
     this.taken = 0;
-    /** @type {any} */
+    /** @type {ReturnType<typeof control.setTimeout> | null} */
     this.idle = null;
     /** What `destroy()` still has to do when the connection is gone. @type {(() => void) | null} */
     this.destroyed = null;
@@ -135,19 +139,19 @@ class AdoptedSocket extends withBytes(net.Socket) {
     return this[kState].ws.isPaused;
   }
 
-  /** @param {any} [on] */
+  /** @param {unknown} [on] */
   setNoDelay(on) {
     control.setNoDelay(this[kState].ws, on);
     return this;
   }
 
-  /** @param {any} [on] @param {any} [milliseconds] */
+  /** @param {unknown} [on] @param {unknown} [milliseconds] */
   setKeepAlive(on, milliseconds) {
     control.setKeepAlive(this[kState].ws, on, milliseconds);
     return this;
   }
 
-  /** @param {any} milliseconds @param {any} [callback] */
+  /** @param {unknown} milliseconds @param {() => void} [callback] */
   setTimeout(milliseconds, callback) {
     const state = this[kState];
     state.idle = control.setTimeout(this, state.idle, milliseconds, callback);
@@ -170,7 +174,7 @@ class AdoptedSocket extends withBytes(net.Socket) {
     return this.destroy();
   }
 
-  /** @param {any} data @param {any} encoding @param {any} callback As the stream does once it has ended */
+  /** @param {any} data @param {any} encoding @param {Callback | undefined} callback As the stream does once it has ended */
   _refuse(data, encoding, callback) {
     return net.Socket.prototype.write.call(this, data, encoding, callback);
   }
@@ -182,13 +186,13 @@ class AdoptedSocket extends withBytes(net.Socket) {
 
   _read() {}
 
-  /** @param {any} chunk @param {any} encoding @param {any} callback */
+  /** @param {any} chunk @param {BufferEncoding} encoding @param {Callback} callback */
   _write(chunk, encoding, callback) {
     if (this.destroyed) callback();
     else control.write(this[kState].ws, chunk, encoding, this._done(callback));
   }
 
-  /** @param {any[]} chunks @param {any} callback */
+  /** @param {Array<{ chunk: any, encoding: BufferEncoding }>} chunks @param {Callback} callback */
   _writev(chunks, callback) {
     const { length } = chunks;
     for (let i = 0; i < length; i++) {
@@ -198,7 +202,7 @@ class AdoptedSocket extends withBytes(net.Socket) {
     }
   }
 
-  /** @param {any} callback */
+  /** @param {Callback} callback */
   _final(callback) {
     if (this.destroyed) callback();
     else control.end(this[kState].ws, this._done(callback));
@@ -207,16 +211,16 @@ class AdoptedSocket extends withBytes(net.Socket) {
   /**
    * What did not leave is lost with the connection, not an error of the socket.
    *
-   * @param {any} callback
+   * @param {Callback} callback
    */
   _done(callback) {
-    return (/** @type {Error | undefined} */ error) => {
+    return (/** @type {Error | null} */ error) => {
       if (error) this.destroy();
       callback(error);
     };
   }
 
-  /** @param {any} error @param {any} callback */
+  /** @param {Error | null} error @param {Callback} callback */
   _destroy(error, callback) {
     const state = this[kState];
     state.idle?.set(0);
@@ -260,8 +264,8 @@ class ClosedHandle {
 /**
  * Makes a net.Socket whose connection the reactor has adopted the socket of a WebSocket.
  *
- * @param {any} socket
- * @param {any} ws
+ * @param {any} socket Whose class changes
+ * @param {WebSocket} ws
  * @param {number} readBefore Bytes that came before the reactor reads
  * @param {number} writtenBefore Bytes that left before the WebSocket writes
  */
@@ -283,7 +287,7 @@ function become(socket, ws, readBefore, writtenBefore) {
 /**
  * The HTTP server has put methods of its own on the socket, which take the parser away when somebody listens.
  *
- * @param {any} socket
+ * @param {any} socket A net.Socket
  */
 function forgetParser(socket) {
   for (const name of ['on', 'addListener', 'prependListener']) {

@@ -21,6 +21,9 @@ const { push } = require('../connection/outgoing');
 const { hold, release } = require('../reactor/lifetime');
 const { bytesTaken, state } = require('../reactor/table');
 
+/** @import { EventEmitter } from 'node:events' */
+/** @import { Connection, SentCallback } from '../connection/state' */
+
 /** Of the time after which a silent socket is reported, the part by which that may come too late. */
 const IDLE_GRAIN = 1 / 8;
 
@@ -30,18 +33,18 @@ const LONGEST_KEEP_ALIVE = 0xffff;
 /**
  * Writes bytes as they are, without a frame.
  *
- * @param {any} owner
- * @param {string | Uint8Array} data
- * @param {any} encoding
- * @param {any} callback Called when the bytes were handed to the kernel, or with an error when they never will be
+ * @param {Connection} owner
+ * @param {unknown} data A string or bytes
+ * @param {BufferEncoding | undefined} encoding Of a string
+ * @param {SentCallback} [callback] Called when the bytes were handed to the kernel, or with an error when they never will be
  */
 function write(owner, data, encoding, callback) {
   owner._accepted += push(owner, OUT_WRITE, toBytes(data, encoding), callback);
 }
 
 /**
- * @param {any} data
- * @param {any} encoding
+ * @param {unknown} data
+ * @param {BufferEncoding} [encoding] Of a string
  * @returns {Uint8Array}
  * @throws {TypeError} ERR_INVALID_ARG_TYPE, as of a stream of Node
  */
@@ -56,7 +59,7 @@ function toBytes(data, encoding) {
 /**
  * Whether 'data' is to tell of the bytes that are read from now on.
  *
- * @param {any} owner
+ * @param {Connection} owner
  * @param {boolean} isWatched
  */
 function watch(owner, isWatched) {
@@ -66,7 +69,7 @@ function watch(owner, isWatched) {
 /**
  * Has bytes read before what the peer sends from now on.
  *
- * @param {any} owner
+ * @param {Connection} owner
  * @param {Uint8Array} bytes
  * @param {boolean} isLast Whether the peer's end is behind them
  */
@@ -77,8 +80,8 @@ function feed(owner, bytes, isLast) {
 /**
  * Half-closes the connection once everything is written.
  *
- * @param {any} owner
- * @param {any} callback As for `write`
+ * @param {Connection} owner
+ * @param {SentCallback} [callback] As for `write`
  */
 function end(owner, callback) {
   push(owner, OUT_END, EMPTY_BUFFER, callback);
@@ -87,15 +90,15 @@ function end(owner, callback) {
 /**
  * Closes the connection with a reset.
  *
- * @param {any} owner
+ * @param {Connection} owner
  */
 function reset(owner) {
   outbox.pushEmpty(owner._slot, owner._generation, OUT_TERMINATE | (OUT_FLAG_FIN << 8));
 }
 
 /**
- * @param {any} owner
- * @param {any} [on]
+ * @param {Connection} owner
+ * @param {unknown} [on] False sends at once no more; the default is true
  */
 function setNoDelay(owner, on) {
   const aux = on === undefined || on ? 1 : 0;
@@ -103,18 +106,18 @@ function setNoDelay(owner, on) {
 }
 
 /**
- * @param {any} owner
- * @param {any} on
- * @param {any} milliseconds Silence before the first probe
+ * @param {Connection} owner
+ * @param {unknown} on Whether to probe
+ * @param {unknown} milliseconds Of silence before the first probe; 0 by default, which is the system's
  */
 function setKeepAlive(owner, on, milliseconds) {
-  const seconds = Math.min(Math.max(Math.trunc(milliseconds / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
+  const seconds = Math.min(Math.max(Math.trunc(Number(milliseconds) / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
   const flag = on ? OUT_FLAG_FIN : 0;
   outbox.pushEmpty(owner._slot, owner._generation, OUT_KEEP_ALIVE | (flag << 8) | (seconds << 16));
 }
 
 /**
- * @param {any} owner
+ * @param {Connection} owner
  * @returns {number} Bytes read from the socket since the reactor has it; -1 when it is gone
  */
 function bytesRead(owner) {
@@ -122,7 +125,7 @@ function bytesRead(owner) {
 }
 
 /**
- * @param {any} owner
+ * @param {Connection} owner
  * @returns {number} Bytes of what was sent that the kernel took since the reactor has the socket; -1 when it is gone
  */
 function bytesWritten(owner) {
@@ -131,7 +134,7 @@ function bytesWritten(owner) {
 
 /** `setTimeout()` of a socket: 'timeout' after so long without a byte in either direction. */
 class IdleTimer {
-  /** @param {any} socket */
+  /** @param {EventEmitter & { bytesRead: number, bytesWritten: number }} socket */
   constructor(socket) {
     this.socket = socket;
     this.limit = 0;
@@ -173,11 +176,11 @@ class IdleTimer {
 /**
  * `setTimeout()` with Node's rules for its arguments.
  *
- * @param {any} socket
- * @param {any} idle Its IdleTimer, if it has one
- * @param {any} milliseconds
- * @param {any} callback
- * @returns {any} Its IdleTimer
+ * @param {any} socket A net.Socket, or what stands for one
+ * @param {IdleTimer | null} idle If the socket has one
+ * @param {unknown} milliseconds
+ * @param {() => void} [callback] A listener for 'timeout'; with 0 milliseconds, one that was
+ * @returns {IdleTimer}
  */
 function setTimeout(socket, idle, milliseconds, callback) {
   if (typeof milliseconds !== 'number') {
@@ -201,7 +204,7 @@ function setTimeout(socket, idle, milliseconds, callback) {
 /**
  * Whether the connection keeps the process alive.
  *
- * @param {any} socket
+ * @param {any} socket As above
  * @param {boolean} does
  */
 function setReferenced(socket, does) {

@@ -15,6 +15,8 @@ const { withBytes } = require('./raw-bytes');
 const control = require('./socket-control');
 const { LazySocket } = require('./lazy-socket');
 
+/** @import { Connection } from '../connection/state' */
+
 const IPV6_BYTES = 16;
 
 /** Bytes of a 101 without a subprotocol and extensions. */
@@ -88,9 +90,10 @@ function familyOf(address) {
  * arrives is read by the reactor: 'data' shows copies.
  */
 class Socket extends withBytes(LazySocket) {
-  /** @param {any} owner The WebSocket or the handshake that the connection belongs to */
+  /** @param {Connection} owner The WebSocket or the handshake that the connection belongs to */
   constructor(owner) {
     super();
+    /** @type {Connection} */
     this._owner = owner;
     this._ended = false;
     this._peerEnded = false;
@@ -98,7 +101,7 @@ class Socket extends withBytes(LazySocket) {
     this._destroyed = false;
     this._unreferenced = false;
     this._peerSeen = false;
-    /** @type {any} */
+    /** @type {ReturnType<typeof control.setTimeout> | null} */
     this._idle = null;
     // The reactor's counters, as they were seen last: they do not outlive the connection.
     this._given = 0;
@@ -181,7 +184,7 @@ class Socket extends withBytes(LazySocket) {
 
   get bytesWritten() {
     this._taken = Math.max(this._taken, control.bytesWritten(this._owner));
-    const { _shared: shared } = this._owner;
+    const { _shared: shared } = /** @type {any} */ (this._owner);
     const answered = this._answered ?? (shared === undefined ? 0 : answerLength(shared));
     return answered + this._taken;
   }
@@ -190,7 +193,7 @@ class Socket extends withBytes(LazySocket) {
     return this._ended;
   }
 
-  /** @param {any} _data @param {any} _encoding @param {any} callback Of a write that comes too late */
+  /** @param {unknown} _data @param {unknown} _encoding @param {((error: Error) => void) | undefined} callback Of a write that comes too late */
   _refuse(_data, _encoding, callback) {
     const error = /** @type {any} */ (new Error('write after end'));
     error.code = 'ERR_STREAM_WRITE_AFTER_END';
@@ -201,9 +204,9 @@ class Socket extends withBytes(LazySocket) {
   /**
    * Half-closes the connection once everything is written.
    *
-   * @param {any} [data]
-   * @param {any} [encoding]
-   * @param {any} [callback]
+   * @param {any} [data] Written before; the callback
+   * @param {any} [encoding] Of a string; the callback
+   * @param {any} [callback] A listener for 'finish'
    * @returns {this}
    */
   end(data, encoding, callback) {
@@ -213,7 +216,7 @@ class Socket extends withBytes(LazySocket) {
     if (callback) this.once('finish', callback);
     if (this.writable) {
       this._ended = true;
-      control.end(this._owner, (/** @type {Error | undefined} */ failed) => failed || this.emit('finish'));
+      control.end(this._owner, (failed) => failed || this.emit('finish'));
     }
     return this;
   }
@@ -256,19 +259,19 @@ class Socket extends withBytes(LazySocket) {
     return this._owner.isPaused;
   }
 
-  /** @param {any} [on] */
+  /** @param {unknown} [on] */
   setNoDelay(on) {
     control.setNoDelay(this._owner, on);
     return this;
   }
 
-  /** @param {any} [on] @param {any} [milliseconds] */
+  /** @param {unknown} [on] @param {unknown} [milliseconds] */
   setKeepAlive(on, milliseconds) {
     control.setKeepAlive(this._owner, on, milliseconds);
     return this;
   }
 
-  /** @param {any} milliseconds @param {any} [callback] */
+  /** @param {unknown} milliseconds @param {() => void} [callback] */
   setTimeout(milliseconds, callback) {
     this._idle = control.setTimeout(this, this._idle, milliseconds, callback);
     return this;
@@ -311,7 +314,7 @@ class Socket extends withBytes(LazySocket) {
 }
 
 /**
- * @param {any} shared Of a WebSocket
+ * @param {{ extensions: string, protocol: string }} shared Of a WebSocket
  * @returns {number} Bytes of the 101 that the reactor has written
  */
 function answerLength({ extensions, protocol }) {

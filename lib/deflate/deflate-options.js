@@ -18,18 +18,36 @@ const AS_OFFERED = 0;
 const REFUSED = -1;
 
 /**
+ * The option `perMessageDeflate` of a server or a client.
+ *
+ * @typedef {import('../../types/deflate').ServerOptions & import('../../types/deflate').ClientOptions} Options
+ */
+
+/**
+ * What the native side is told about permessage-deflate.
+ *
+ * @typedef {object} Deflate
+ * @property {ReturnType<typeof settingsOf>} settings
+ * @property {boolean | undefined} serverNoContextTakeover
+ * @property {boolean} clientNoContextTakeover
+ * @property {number} serverMaxWindowBits 8 to 15, AS_OFFERED or REFUSED
+ * @property {number} clientMaxWindowBits
+ */
+
+/**
  * What the reactor is told about the `perMessageDeflate` of a server.
  *
- * @param {any} options The value of the option
- * @returns {any} null when it is off
+ * @param {Options | boolean | null | undefined} options The value of the option; anything else that is true stands for the defaults
+ * @returns {Deflate | null} null when it is off
  * @throws {RangeError | TypeError} As `check`
  */
 function deflateOptions(options) {
   if (!options) return null;
-  check(options);
-  const { serverMaxWindowBits, clientMaxWindowBits, serverNoContextTakeover, clientNoContextTakeover } = options;
+  const given = /** @type {Options} */ (options);
+  check(given);
+  const { serverMaxWindowBits, clientMaxWindowBits, serverNoContextTakeover, clientNoContextTakeover } = given;
   return {
-    settings: settingsOf(options),
+    settings: settingsOf(given),
     serverNoContextTakeover: flag(serverNoContextTakeover),
     clientNoContextTakeover: !!clientNoContextTakeover,
     serverMaxWindowBits: windowBits(serverMaxWindowBits),
@@ -40,8 +58,8 @@ function deflateOptions(options) {
 /**
  * What an engine is told about permessage-deflate on its connection, when the handshake was answered here.
  *
- * @param {any} carrier What has `_extensions` by name, as a WebSocket
- * @returns {any} undefined without permessage-deflate
+ * @param {{ _extensions: Record<string, any> }} carrier What has its extensions by name, as a WebSocket
+ * @returns {Deflate | undefined} undefined without permessage-deflate
  */
 function negotiatedDeflate(carrier) {
   const { params, _options: options } = carrier._extensions['permessage-deflate'] ?? {};
@@ -58,7 +76,7 @@ function negotiatedDeflate(carrier) {
 /**
  * Throws what zlib throws in ws when the first message is compressed, for numbers out of range.
  *
- * @param {any} options Of permessage-deflate
+ * @param {Options} options Of permessage-deflate
  * @throws {RangeError | TypeError}
  */
 function check(options) {
@@ -74,7 +92,7 @@ function check(options) {
 /**
  * How messages are compressed, by options that have been checked. What has become wrong since is left out.
  *
- * @param {any} options Of permessage-deflate
+ * @param {Options} options Of permessage-deflate
  */
 function settingsOf(options) {
   const { level, memLevel, strategy } = options.zlibDeflateOptions ?? {};
@@ -88,7 +106,7 @@ function settingsOf(options) {
 }
 
 /**
- * @param {any} value
+ * @param {unknown} value
  * @returns {boolean | undefined} false only for false itself: ws takes other falsy values for no wish
  */
 function flag(value) {
@@ -97,7 +115,7 @@ function flag(value) {
 }
 
 /**
- * @param {any} bits
+ * @param {unknown} bits
  * @returns {number}
  */
 function windowBits(bits) {
@@ -106,7 +124,7 @@ function windowBits(bits) {
 }
 
 /**
- * @param {any} bits
+ * @param {unknown} bits
  * @returns {number}
  */
 function zlibWindowBits(bits) {
@@ -114,7 +132,7 @@ function zlibWindowBits(bits) {
 }
 
 /**
- * @param {any} bits Of the negotiated parameters
+ * @param {unknown} bits Of the negotiated parameters
  * @returns {number}
  */
 function agreed(bits) {
@@ -122,7 +140,7 @@ function agreed(bits) {
 }
 
 /**
- * @param {any} bytes
+ * @param {unknown} bytes
  * @returns {number} A length that is not below it is one that `>=` of ws says yes to
  */
 function threshold(bytes) {
@@ -132,7 +150,7 @@ function threshold(bytes) {
 }
 
 /**
- * @param {any} millis
+ * @param {unknown} millis Milliseconds
  * @returns {number}
  */
 function releaseAfter(millis) {

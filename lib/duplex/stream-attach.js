@@ -6,6 +6,9 @@ const { StreamConnection } = require('./stream-connection');
 const { pullAll } = require('./stream-cork');
 const { finishSome } = require('./stream-deflate');
 
+/** @import { WebSocket } from '../connection/state' */
+/** @import { SocketOptions } from './stream-connection' */
+
 const kConnection = Symbol('connection');
 
 /** How many connections over streams there are. */
@@ -67,10 +70,10 @@ function writeAll() {
 /**
  * Makes a stream the connection of a WebSocket, which is open then.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {any} socket Duplex
  * @param {Buffer} head What was read of it after the handshake
- * @param {any} options maxPayload, maxFragments, skipUTF8Validation, allowSynchronousEvents, generateMask
+ * @param {SocketOptions} options
  */
 function attachStream(ws, socket, head, options) {
   if (attached++ === 0) process.on('exit', writeAll);

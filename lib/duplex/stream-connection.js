@@ -26,6 +26,20 @@ const { silenceOf } = require('./stream-silence');
 const { Stint, Turns } = require('./turns');
 const { lengthOf, unshared } = require('../views');
 
+/** @import { SentCallback, WebSocket } from '../connection/state' */
+/** @import { CompressionJob } from './stream-deflate' */
+
+/**
+ * Those of `setSocket()`.
+ *
+ * @typedef {object} SocketOptions
+ * @property {boolean} [allowSynchronousEvents] Default true
+ * @property {number} [maxPayload] Bytes; 0 is no limit
+ * @property {number} [maxFragments] 0 is no limit
+ * @property {boolean} [skipUTF8Validation]
+ * @property {(mask: Buffer) => void} [generateMask] Of a client
+ */
+
 /** What is inflated in a turn of the event loop for all streams, and for one of them before the others have their share: bytes. */
 const inflating = new Turns({ bytes: 1024 * 1024, slice: 128 * 1024, alternates: false });
 
@@ -35,14 +49,14 @@ const inflating = new Turns({ bytes: 1024 * 1024, slice: 128 * 1024, alternates:
  */
 class StreamConnection {
   /**
-   * @param {any} ws
+   * @param {WebSocket} ws
    * @param {any} socket Duplex
-   * @param {any} options Those of `setSocket`
+   * @param {SocketOptions} options
    */
   constructor(ws, socket, options) {
     this.ws = ws;
     this.socket = socket;
-    /** The listener of its 'data'. @type {any} */
+    /** The listener of its 'data'. @type {((chunk: Buffer) => void) | null} */
     this.reader = null;
     const deflate = ws.extensions === '' ? undefined : negotiatedDeflate(ws);
     this.engine = new StreamEngine((ws._bits & CLIENT) === 0, options, deflate);
@@ -51,7 +65,7 @@ class StreamConnection {
     this.stint = new Stint();
     this.outgoing = new Stint();
     this.releaser = deflate && new Releaser(this.engine, deflate.settings.releaseAfter);
-    /** The message that is being compressed. @type {any} */
+    /** The message that is being compressed. @type {CompressionJob | null} */
     this.job = null;
     /** Whether it is done, and those that waited for it have their turn. */
     this.isCompressing = false;
@@ -140,7 +154,8 @@ class StreamConnection {
   /** The handlers of what was parsed have run; one of them may have thrown. */
   parsed() {
     this.releaser?.used();
-    const { _bits: bits, _extra: extra } = this.ws;
+    const { _bits: bits } = this.ws;
+    const extra = this.ws._ensureExtra();
     if ((bits & HOLDING) !== 0 && (bits & GONE) === 0 && !extra.throttled) {
       extra.throttled = true;
       this.socket.pause();
@@ -176,7 +191,7 @@ class StreamConnection {
     } else if (this.isThrottled) {
       this.isThrottled = false;
       this.command(OUT_RESUME);
-      this.ws._extra.receiver?.emit('drain');
+      this.ws._extra?.receiver?.emit('drain');
     }
   }
 
@@ -227,7 +242,7 @@ class StreamConnection {
     if (kind === OUT_PAUSE) {
       this.socket.pause();
     } else if (kind === OUT_RESUME) {
-      if (!this.ws.isPaused && !this.ws._extra.throttled && !this.isThrottled) this.socket.resume();
+      if (!this.ws.isPaused && !this.ws._extra?.throttled && !this.isThrottled) this.socket.resume();
     } else if (kind === OUT_END) {
       this.socket.end();
     } else if (kind === OUT_TERMINATE) {
@@ -241,7 +256,7 @@ class StreamConnection {
    *
    * @param {number} tag kind | flags << 8, and whether it is masked against the rule
    * @param {string | Uint8Array} data
-   * @param {any} [callback] Called when the stream has written it
+   * @param {SentCallback} [callback] Called when the stream has written it
    */
   post(tag, data, callback) {
     if (typeof data !== 'string' && data.length !== lengthOf.call(data)) data = outgoing.toBytes(data);
@@ -270,7 +285,7 @@ class StreamConnection {
    *
    * @param {number} tag
    * @param {number} length Bytes of it
-   * @param {any} callback
+   * @param {SentCallback | undefined} callback Called when the stream has written it
    */
   postPayload(tag, length, callback) {
     const frame = this.engine.compressedFrame(tag, length, this.key(tag));
@@ -304,7 +319,7 @@ class StreamConnection {
       body.writeUInt16BE(code, 0);
       body.set(reason, 2);
     }
-    this.post(OUT_CLOSE | (OUT_FLAG_FIN << 8), body, (/** @type {any} */ error) => {
+    this.post(OUT_CLOSE | (OUT_FLAG_FIN << 8), body, (error) => {
       // The listener of the stream's 'error' deals with it.
       if (error) return;
       this.ws._bits |= CLOSE_SENT;
@@ -331,7 +346,7 @@ class StreamConnection {
   }
 }
 
-/** @param {any} _ws @param {any} cork */
+/** @param {WebSocket} _ws @param {InstanceType<typeof Cork>} cork */
 function release(_ws, cork) {
   cork.release();
 }
@@ -342,7 +357,7 @@ function parseRest(connection) {
   if (chunks.length !== 0 && !isParsing && !isLagging) connection.parse();
 }
 
-/** @param {any} socket */
+/** @param {import('node:stream').Duplex} socket */
 function resume(socket) {
   socket.resume();
 }

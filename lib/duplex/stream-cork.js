@@ -6,6 +6,8 @@ const tls = require('node:tls');
 const { borrow, giveBack, isDone, isUnchanged } = require('./blocks');
 const { HEADROOM } = require('./stream-engine');
 
+/** @import { SentCallback } from '../connection/state' */
+
 /** Streams that have been written to in this tick. */
 let corked = /** @type {Cork[]} */ ([]);
 
@@ -52,7 +54,7 @@ class Cork {
 
   /**
    * @param {string | Uint8Array} data
-   * @param {any} [callback]
+   * @param {SentCallback} [callback] Called when the stream has written it
    * @param {Buffer | null} [block] What was borrowed for it
    */
   write(data, callback, block) {
@@ -75,7 +77,7 @@ class Cork {
    * Writes what belongs together.
    *
    * @param {Array<string | Uint8Array>} list
-   * @param {any} [callback] Of the last one
+   * @param {SentCallback} [callback] Called when the stream has written the last one
    */
   writeAll(list, callback) {
     const last = list.length - 1;

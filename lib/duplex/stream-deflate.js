@@ -7,6 +7,9 @@ const { Turns } = require('./turns');
 const { unshared } = require('../views');
 const { abandon, arrived, expect, sendWaiting } = require('../connection/waiting-sends');
 
+/** @import { SentCallback, StreamConnection } from '../connection/state' */
+/** @import { Engine } from './stream-engine' */
+
 /** Bytes that are compressed in one turn of the event loop, and of one message before the others get theirs. */
 const TURN_BYTES = 256 * 1024;
 const SLICE_BYTES = 64 * 1024;
@@ -32,10 +35,10 @@ function isData(tag) {
  * Compresses a data frame and writes it when the handlers of this tick are done; a long one in slices, in several turns
  * of the event loop. What is sent behind it waits for it.
  *
- * @param {any} connection A StreamConnection with permessage-deflate
+ * @param {StreamConnection} connection One with permessage-deflate
  * @param {number} tag
  * @param {string | Uint8Array} data
- * @param {any} callback Called when the stream has written it
+ * @param {SentCallback | undefined} callback Called when the stream has written it
  * @returns {boolean} False: it is not to be compressed
  */
 function postCompressed(connection, tag, data, callback) {
@@ -53,7 +56,7 @@ function postCompressed(connection, tag, data, callback) {
 }
 
 /**
- * @param {any} engine
+ * @param {Engine} engine
  * @param {number} tag
  * @param {Uint8Array} bytes
  * @param {boolean} isLast Whether they end the frame
@@ -63,13 +66,15 @@ function compress(engine, tag, bytes, isLast) {
   return engine.native.compress(tag & TAG_OF_FRAME, bytes, isLast);
 }
 
+/** @typedef {Job} CompressionJob */
+
 /** A message that is being compressed. */
 class Job {
   /**
-   * @param {any} connection
+   * @param {StreamConnection} connection
    * @param {number} tag
    * @param {Uint8Array} bytes
-   * @param {any} callback
+   * @param {SentCallback | undefined} callback
    */
   constructor(connection, tag, bytes, callback) {
     this.connection = connection;
@@ -164,7 +169,7 @@ function finishSome() {
 /** Frees the compression contexts of a connection that has not used them for so long. */
 class Releaser {
   /**
-   * @param {any} engine
+   * @param {Engine} engine
    * @param {number} delay Milliseconds; 0 is never
    */
   constructor(engine, delay) {

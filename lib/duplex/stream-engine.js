@@ -19,6 +19,8 @@ const { setProtocolErrors } = require('../errors');
 const { limit } = require('../limits');
 const { Parts } = require('./parts');
 
+/** @import { Deflate } from '../deflate/deflate-options' */
+
 /** Bytes that a frame may need before its payload. */
 const HEADROOM = 14;
 
@@ -58,12 +60,14 @@ let active = /** @type {Progress | null} */ (null);
  * @property {boolean} isPaused Whether that is because others are first
  */
 
+/** @typedef {StreamEngine} Engine */
+
 /** The protocol state of one connection that does not belong to the reactor. */
 class StreamEngine {
   /**
    * @param {boolean} isServer
-   * @param {any} options maxPayload, maxFragments, skipUTF8Validation
-   * @param {any} deflate What `negotiatedDeflate` returned
+   * @param {{ maxPayload?: number, maxFragments?: number, skipUTF8Validation?: boolean }} options Bytes, frames; 0 is no limit
+   * @param {Deflate | undefined} deflate What `negotiatedDeflate` returned
    */
   constructor(isServer, options, deflate) {
     if (native === null) load();

@@ -6,6 +6,8 @@ const { clearTimeout, setTimeout } = require('node:timers');
 const { CLIENT } = require('../bits');
 const { OPEN } = require('../constants');
 
+/** @import { StreamConnection } from '../connection/state' */
+
 /** The longest delay a timer takes. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
@@ -15,7 +17,7 @@ const LONGEST_DELAY = 2 ** 31 - 1;
  */
 class Silence {
   /**
-   * @param {any} connection A StreamConnection
+   * @param {StreamConnection} connection
    * @param {number} ping Milliseconds of silence after which there is a ping, and after as many the end; 0 is never
    * @param {number} idle Milliseconds of silence after which there is the end; 0 is never
    */
@@ -79,7 +81,7 @@ function passed(silence) {
 }
 
 /**
- * @param {any} connection A StreamConnection
+ * @param {StreamConnection} connection
  * @returns {Silence | null} None where the peer may be as silent as it likes
  */
 function silenceOf(connection) {

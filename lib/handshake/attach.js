@@ -13,6 +13,9 @@ const { claim, forget, state } = require('../reactor/table');
 const { unshared } = require('../views');
 const { WebSocket } = require('../websocket');
 
+/** @import { WebSocket as Connection } from '../connection/state' */
+/** @import { ServerOptions } from '../options' */
+
 const { setSocket } = WebSocket.prototype;
 
 /** The WebSocket that a socket belongs to. */
@@ -34,11 +37,11 @@ const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && 
 /**
  * Makes the connection of a socket a WebSocket: the reactor adopts it if it can, else it is served on this thread.
  *
- * @param {any} ws Its owner is the server
+ * @param {Connection} ws Its owner is the server
  * @param {any} socket Any Duplex
  * @param {Buffer} head What was read behind the request
  * @param {string} response The 101, to be written before anything else
- * @param {any} options The options of the server
+ * @param {ServerOptions} options The options of the server
  */
 function attach(ws, socket, head, response, options) {
   socket[kWebSocket] = ws;
@@ -82,7 +85,7 @@ function isAdoptable(socket) {
 /**
  * Whether more has come behind the request than may be inflated in one piece, which the reactor would do.
  *
- * @param {any} ws
+ * @param {Connection} ws
  * @param {any} socket
  * @param {Buffer} head
  * @returns {boolean}
@@ -92,7 +95,7 @@ function isBomb(ws, socket, head) {
 }
 
 /**
- * @param {any} options
+ * @param {ServerOptions} options
  * @returns {any} null: the process has no descriptors or threads left for it
  */
 function startReactor(options) {
@@ -106,11 +109,11 @@ function startReactor(options) {
 }
 
 /**
- * @param {any} ws
+ * @param {Connection} ws
  * @param {any} socket
  * @param {Buffer} head
  * @param {Buffer} response
- * @param {any} options
+ * @param {ServerOptions} options
  * @returns {boolean} False: nothing has changed
  */
 function adopt(ws, socket, head, response, options) {

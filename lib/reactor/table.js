@@ -62,7 +62,7 @@ function connectionOf(slot) {
 /**
  * How many bytes of a connection's sends wait no more.
  *
- * @param {any} ws
+ * @param {{ _generation: number, _slot: number }} ws A connection
  * @returns {number} -1 when the connection is gone
  */
 function bytesTaken(ws) {
@@ -74,7 +74,7 @@ function bytesTaken(ws) {
 /**
  * Gives a connection to be adopted a slot.
  *
- * @param {any} connection
+ * @param {Holder} connection
  * @returns {{ generation: number, slot: number }}
  */
 function claim(connection) {
@@ -101,7 +101,7 @@ function nextAdopted() {
  * The records of a slot are for this connection from now on.
  *
  * @param {number} slot
- * @param {any} connection
+ * @param {Holder} connection
  */
 function place(slot, connection) {
   if (state.connections[slot] === undefined) lifetime.use();
