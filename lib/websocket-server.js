@@ -23,6 +23,12 @@ const { readPeer } = require('./compat/socket');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
 const { WebSocket } = require('./websocket');
 
+/** @import { IncomingMessage } from 'node:http' */
+/** @import { Peer } from './compat/socket' */
+/** @import { WebSocket as Connection } from './connection/state' */
+/** @import { ServerOptions } from './options' */
+/** @import { Holder } from './reactor/table' */
+
 const RUNNING = 0;
 const CLOSING = 1;
 const CLOSED = 2;
@@ -33,7 +39,7 @@ const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0
 /** A WebSocket server: on a port of its own, behind an HTTP server, or for upgrades that the user hands to it. */
 class WebSocketServer extends EventEmitter {
   /**
-   * @param {any} options See index.d.ts
+   * @param {ServerOptions} options
    * @param {() => void} [callback] A listener for 'listening'
    */
   constructor(options, callback) {
@@ -103,7 +109,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * Answers an upgrade request that an HTTP server of Node has read.
    *
-   * @param {any} request
+   * @param {IncomingMessage} request
    * @param {any} socket Any Duplex
    * @param {Buffer} head What was read behind the request
    * @param {(ws: any, request: any) => void} callback
@@ -116,11 +122,11 @@ class WebSocketServer extends EventEmitter {
   /**
    * The end of `handleUpgrade()`, when all checks have passed.
    *
-   * @param {any} extensions The accepted ones by name
+   * @param {Record<string, any>} extensions The accepted ones by name
    * @param {string} key The value of the `Sec-WebSocket-Key` header
    * @param {Set<string>} protocols
-   * @param {any} request
-   * @param {any} socket
+   * @param {IncomingMessage} request
+   * @param {any} socket Any Duplex
    * @param {Buffer} head
    * @param {(ws: any, request: any) => void} callback
    * @throws {Error} When the socket is a WebSocket's already
@@ -130,14 +136,15 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @param {any} request
+   * @param {IncomingMessage} request
    * @returns {boolean} Whether the path of the request is the one of the `path` option
    */
   shouldHandle(request) {
     const { path } = this.options;
     if (!path) return true;
-    const query = request.url.indexOf('?');
-    return (query === -1 ? request.url : request.url.slice(0, query)) === path;
+    const url = /** @type {string} */ (request.url);
+    const query = url.indexOf('?');
+    return (query === -1 ? url : url.slice(0, query)) === path;
   }
 
   /** @returns {boolean} Whether new connections are taken */
@@ -153,7 +160,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * A connection that came is a WebSocket now.
    *
-   * @param {any} ws
+   * @param {Connection} ws
    */
   opened(ws) {
     track(this, ws);
@@ -162,7 +169,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * A connection is gone.
    *
-   * @param {any} connection
+   * @param {Holder} connection
    */
   closed(connection) {
     this._connections--;
@@ -247,10 +254,10 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @param {any} peer Slot, generation and addresses
+   * @param {Peer} peer
    * @param {string} protocol
    * @param {string} extensions As in the answer
-   * @returns {any} A WebSocket of the class that the options name
+   * @returns {Connection} A WebSocket of the class that the options name
    */
   _makeWebSocket(peer, protocol, extensions) {
     try {
@@ -340,12 +347,12 @@ class WebSocketServer extends EventEmitter {
 watchHooks(WebSocketServer.prototype);
 
 /**
- * @param {any} server
- * @param {any} request
- * @param {any} socket
+ * @param {WebSocketServer} server
+ * @param {IncomingMessage} request
+ * @param {any} socket Any Duplex
  * @param {Buffer} head
  * @param {(ws: any, request: any) => void} callback
- * @returns {any} Its Handshake
+ * @returns {InstanceType<typeof ReactorHandshake> | InstanceType<typeof HttpUpgrade>}
  */
 function handshake(server, request, socket, head, callback) {
   const Kind = isReactors(socket) ? ReactorHandshake : HttpUpgrade;

@@ -9,7 +9,7 @@ const WRONG_PROTOCOL = 'The URL\'s protocol must be one of "ws:", "wss:", "http:
 /**
  * The address of a client; `http:` and `https:` are taken for `ws:` and `wss:`.
  *
- * @param {any} address
+ * @param {string | URL} address
  * @param {URL} [base] What it is relative to
  * @returns {URL} It may still be of no use; see `complaint`
  * @throws {SyntaxError}
@@ -73,13 +73,13 @@ function credentialsOf(url) {
   return `${querystring.unescape(url.username)}:${querystring.unescape(url.password)}`;
 }
 
-/** @param {any} options */
+/** @param {any} options Of `http.request`; its path is that of the request until now */
 function connectPlain(options) {
   options.path = options.socketPath;
   return net.connect(options);
 }
 
-/** @param {any} options */
+/** @param {any} options Of `https.request` */
 function connectTls(options) {
   options.path = undefined;
   if (!options.servername && options.servername !== '') {

@@ -15,6 +15,9 @@ const { check } = require('../deflate/deflate-options');
 const { DEFLATE, headerOf, offerOf } = require('../handshake/negotiation');
 const { isToken } = require('../handshake/token');
 
+/** @import { ClientRequest, IncomingMessage } from 'node:http' */
+/** @import { WebSocket } from '../connection/state' */
+
 const DEFAULTS = {
   allowSynchronousEvents: true,
   autoPong: true,
@@ -37,12 +40,18 @@ const VERSIONS = [8, 13];
 const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
 const KEY_BYTES = 16;
 
+/** The options over the defaults. @typedef {typeof DEFAULTS & import('../../index').ClientOptions & Record<string, any>} Settings */
+
+/** @typedef {https.RequestOptions & { headers: Record<string, any>, socketPath?: string }} Requested */
+
+/** @typedef {Client} ClientHandshake */
+
 /** The opening handshake of a client. */
 class Client {
   /**
-   * @param {any} ws
-   * @param {any[]} protocols
-   * @param {any} options As given
+   * @param {WebSocket} ws
+   * @param {string[]} protocols What it offers
+   * @param {any} options As given to the constructor of the WebSocket
    */
   constructor(ws, protocols, options) {
     this.ws = ws;
@@ -50,7 +59,7 @@ class Client {
     this.options = options;
     this.redirects = 0;
     this.url = '';
-    /** The request that is under way. @type {any} */
+    /** The request that is under way. @type {ClientRequest | null} */
     this.request = null;
     /** Whether the error of the request is ours. */
     this.isAborted = false;
@@ -102,13 +111,14 @@ class Client {
 
   /**
    * @param {URL} url
-   * @param {any} settings
+   * @param {Settings} settings
    * @param {import('./client-response').Offered} offered
-   * @returns {any} What `http.request` is given
+   * @returns {Requested} What `http.request` is given
    */
   requestOptions(url, settings, { deflate, key }) {
     const { createConnection, defaultPort, ...where } = whereOf(url);
     const { origin, protocolVersion } = settings;
+    /** @type {Record<string, any>} */
     const headers = {
       ...settings.headers,
       'Sec-WebSocket-Version': protocolVersion,
@@ -134,12 +144,12 @@ class Client {
    * Keeps credentials from a host that a redirect leads to, unless a 'redirect' listener takes care of them.
    *
    * @param {URL} url
-   * @param {any} requested What `http.request` is going to be given
+   * @param {Requested} requested What `http.request` is going to be given
    */
   guardSecrets(url, requested) {
     const isSecure = url.protocol === 'wss:';
     const isIpc = url.protocol === 'ws+unix:';
-    const host = isIpc ? requested.socketPath : url.host;
+    const host = isIpc ? /** @type {string} */ (requested.socketPath) : url.host;
     if (this.origin === null) {
       this.origin = { host, isIpc, isSecure };
       // Copied, so that nothing of the caller's is changed; by lower-case names, so that they can be found.
@@ -163,9 +173,9 @@ class Client {
   }
 
   /**
-   * @param {any} request
+   * @param {ClientRequest} request
    * @param {URL} url
-   * @param {any} settings
+   * @param {Settings} settings
    * @param {import('./client-response').Offered} offered
    */
   listen(request, url, settings, offered) {
@@ -173,13 +183,13 @@ class Client {
     if (settings.handshakeTimeout) {
       request.on('timeout', () => abortHandshake(this, request, 'Opening handshake has timed out'));
     }
-    request.on('error', (/** @type {Error} */ error) => {
+    request.on('error', (error) => {
       if (this.request !== request || this.isAborted) return;
       this.request = null;
       fail(ws, error);
     });
-    request.on('response', (/** @type {any} */ response) => this.answered(request, response, url, settings));
-    request.on('upgrade', (/** @type {any} */ response, /** @type {any} */ socket, /** @type {Buffer} */ head) => {
+    request.on('response', (response) => this.answered(request, response, url, settings));
+    request.on('upgrade', (response, socket, head) => {
       // A server of this process has the connection already, as in ws.
       catchUp();
       ws.emit('upgrade', response);
@@ -200,14 +210,15 @@ class Client {
   /**
    * The server does not upgrade.
    *
-   * @param {any} request
-   * @param {any} response
+   * @param {ClientRequest} request
+   * @param {IncomingMessage} response
    * @param {URL} url
-   * @param {any} settings
+   * @param {Settings} settings
    */
   answered(request, response, url, settings) {
     const { ws } = this;
-    const { headers, statusCode } = response;
+    const { headers } = response;
+    const statusCode = /** @type {number} */ (response.statusCode);
     if (!headers.location || !settings.followRedirects || statusCode < 300 || statusCode >= 400) {
       if (ws.emit('unexpected-response', request, response)) return;
       abortHandshake(this, request, `Unexpected server response: ${statusCode}`);
@@ -232,7 +243,7 @@ class Client {
 /**
  * The subprotocols of a client.
  *
- * @param {any[]} protocols
+ * @param {string[]} protocols
  * @returns {Set<string>}
  * @throws {SyntaxError}
  */
@@ -247,9 +258,9 @@ function offeredProtocols(protocols) {
 /**
  * `new WebSocket(address, protocols, options)`.
  *
- * @param {any} ws
- * @param {any} address
- * @param {any} protocols
+ * @param {WebSocket} ws
+ * @param {string | URL} address
+ * @param {any} protocols A subprotocol, several, or the options
  * @param {any} options
  */
 function connect(ws, address, protocols, options) {
@@ -269,7 +280,7 @@ function connect(ws, address, protocols, options) {
 /**
  * `close()` and `terminate()` before the connection is open.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  */
 function abort(ws) {
   const client = ws._extra?.client;
@@ -279,7 +290,7 @@ function abort(ws) {
 
 /**
  * @param {Client} client
- * @param {any} stream The request, or the socket of one that was answered
+ * @param {any} stream The ClientRequest, or the socket of one that was answered
  * @param {string} message
  */
 function abortHandshake(client, stream, message) {
@@ -301,7 +312,7 @@ function abortHandshake(client, stream, message) {
 }
 
 /**
- * @param {any} ws
+ * @param {WebSocket} ws
  * @param {Error} error
  */
 function fail(ws, error) {

@@ -2,18 +2,19 @@
 
 const { state } = require('../reactor/table');
 
-/** @import { WebSocket } from './state' */
+/** @import { Server, WebSocket } from './state' */
+/** @import { Holder } from '../reactor/table' */
 
 /** How many connections of listeners have opened. */
 let opened = 0;
 
-/** The server whose `clients` this package looks at itself. @type {any} */
+/** The server whose `clients` this package looks at itself. @type {Server | null} */
 let looked = null;
 
 /**
  * A connection is a client of its server from now on.
  *
- * @param {any} server
+ * @param {Server} server
  * @param {WebSocket} ws
  */
 function track(server, ws) {
@@ -24,12 +25,12 @@ function track(server, ws) {
 /**
  * The list that a server has, which may be one that its user has put there, by whatever means.
  *
- * @param {any} server
- * @returns {any} null if nobody has looked at it yet, undefined if there is none
+ * @param {Server} server
+ * @returns {Set<Holder> | null | undefined} null if nobody has looked at it yet, undefined if there is none
  */
 function clientsOf(server) {
   looked = server;
-  const { clients } = server;
+  const { clients } = /** @type {any} */ (server);
   looked = null;
   return clients;
 }
@@ -37,8 +38,8 @@ function clientsOf(server) {
 /**
  * Has a server keep a list of its clients, because somebody asks or because the table of connections will not tell them any more.
  *
- * @param {any} server
- * @returns {Set<any> | undefined} undefined without clientTracking
+ * @param {Server} server
+ * @returns {Set<Holder> | undefined} undefined without clientTracking
  */
 function list(server) {
   if (server._clients === null) {
@@ -68,8 +69,8 @@ const property = {
 /**
  * Gives a server its `clients`.
  *
- * @param {any} server
- * @param {Set<any> | null} clients null: its connections are in the table
+ * @param {Server} server
+ * @param {Set<Holder> | null} clients null: its connections are in the table
  */
 function trackClients(server, clients) {
   // A subclass may have an accessor of its own.

@@ -35,7 +35,11 @@ const { ABNORMAL, BINARY_TYPES, EMPTY_BUFFER } = require('../constants');
 
 /** @typedef {InstanceType<typeof import('../websocket').WebSocket>} WebSocket */
 
+/** @typedef {InstanceType<typeof import('../websocket-server').WebSocketServer>} Server */
+
 /** @typedef {InstanceType<typeof import('../duplex/stream-connection').StreamConnection>} StreamConnection */
+
+/** @typedef {import('../client/client').ClientHandshake} Client */
 
 /** @typedef {InstanceType<typeof Extra>} ExtraFields */
 
@@ -69,7 +73,7 @@ class Extra {
     this.stream = null;
     /** The negotiated extensions by name. @type {Record<string, any> | null} */
     this.extensions = null;
-    /** The handshake of a client. @type {{ redirects: number, request: any, url: string } | null} */
+    /** The handshake of a client. @type {Client | null} */
     this.client = null;
     this.binaryType = BINARY_TYPES[0];
     /** What the peer's close frame said. */

@@ -7,6 +7,9 @@ const { GUID } = require('../constants');
 const { acceptOffers, headerOf } = require('./negotiation');
 const subprotocol = require('./subprotocol');
 
+/** @import { IncomingMessage } from 'node:http' */
+/** @import { Server, WebSocket } from '../connection/state' */
+
 /** 16 bytes in base64 (RFC 6455, 4.1). */
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
@@ -20,11 +23,11 @@ const FORBIDDEN = /[\r\n\0]/;
  */
 class Handshake {
   /**
-   * @param {any} server The WebSocketServer
-   * @param {any} request
-   * @param {any} socket
+   * @param {Server} server
+   * @param {IncomingMessage} request
+   * @param {any} socket Any Duplex
    * @param {Buffer} head What was read behind the request
-   * @param {(ws: any, request: any) => void} callback
+   * @param {(ws: WebSocket, request: IncomingMessage) => void} callback
    */
   constructor(server, request, socket, head, callback) {
     this.server = server;
@@ -32,7 +35,7 @@ class Handshake {
     this.socket = socket;
     this.head = head;
     this.callback = callback;
-    /** The accepted extensions by name. @type {any} */
+    /** The accepted extensions by name. @type {Record<string, any>} */
     this.accepted = {};
   }
 
@@ -90,14 +93,16 @@ class Handshake {
     const { verifyClient } = server.options;
     if (!verifyClient) return this.complete(protocols, key);
     const version = Number(request.headers['sec-websocket-version']);
-    const { socket } = request;
+    const socket = /** @type {any} */ (request.socket);
+    // Called as a method, as in ws.
+    const options = /** @type {any} */ (server.options);
     const info = {
       origin: request.headers[version === 8 ? 'sec-websocket-origin' : 'origin'],
       secure: !!(socket.authorized || socket.encrypted),
       req: request,
     };
     if (verifyClient.length !== 2) {
-      if (server.options.verifyClient(info)) this.complete(protocols, key);
+      if (options.verifyClient(info)) this.complete(protocols, key);
       else this.respond(401);
       return;
     }
@@ -106,7 +111,7 @@ class Handshake {
       if (verified) this.complete(protocols, key);
       else this.respond(code || 401, message, headers);
     };
-    server.options.verifyClient(info, decide);
+    options.verifyClient(info, decide);
   }
 
   /**
@@ -121,7 +126,7 @@ class Handshake {
   /**
    * Answers with 101, unless something has come in between.
    *
-   * @param {any} extensions The accepted ones by name
+   * @param {Record<string, any>} extensions The accepted ones by name
    * @param {string} key
    * @param {Set<string>} protocols
    */
@@ -146,10 +151,8 @@ class Handshake {
     const ws = new WebSocket(null, undefined, server.options);
     let protocol = '';
     if (protocols.size !== 0) {
-      const { handleProtocols } = server.options;
-      protocol = handleProtocols
-        ? server.options.handleProtocols(protocols, request)
-        : protocols.values().next().value;
+      const options = /** @type {any} */ (server.options);
+      protocol = options.handleProtocols ? options.handleProtocols(protocols, request) : protocols.values().next().value;
       if (protocol) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
     }
     this.accepted = extensions;
@@ -229,7 +232,7 @@ class Handshake {
   /**
    * Writes the 101 and makes the connection a WebSocket.
    *
-   * @param {any} _ws
+   * @param {WebSocket} _ws
    * @param {string} _response
    * @param {string} _protocol The subprotocol, '' for none
    * @param {string} _extensions What the answer says of them, '' for nothing

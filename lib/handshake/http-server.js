@@ -1,13 +1,16 @@
 'use strict';
 
-/** The WebSocketServers of each HTTP server, in the order in which they came. @type {WeakMap<object, Set<any>>} */
+/** @import { IncomingMessage } from 'node:http' */
+/** @import { Server } from '../connection/state' */
+
+/** The WebSocketServers of each HTTP server, in the order in which they came. @type {WeakMap<object, Set<Server>>} */
 const attached = new WeakMap();
 
 /**
  * Takes the upgrade requests of an HTTP server, and forwards 'listening' and 'error'.
  *
- * @param {any} wss
- * @param {any} server
+ * @param {Server} wss
+ * @param {any} server An http.Server, or what stands for one
  * @returns {() => void} Ends it
  */
 function attachTo(wss, server) {
@@ -17,7 +20,7 @@ function attachTo(wss, server) {
   const listeners = Object.entries({
     listening: wss.emit.bind(wss, 'listening'),
     error: wss.emit.bind(wss, 'error'),
-    upgrade(/** @type {any} */ request, /** @type {any} */ socket, /** @type {Buffer} */ head) {
+    upgrade(/** @type {IncomingMessage} */ request, /** @type {import('node:stream').Duplex} */ socket, /** @type {Buffer} */ head) {
       if (isFor(wss, request, siblings)) wss.handleUpgrade(request, socket, head, emitConnection);
     },
   });
@@ -32,9 +35,9 @@ function attachTo(wss, server) {
  * Whether a request is for this one of several WebSocketServers: for those that handle it; the first refuses what none
  * of them does. In ws each refuses the requests of the others.
  *
- * @param {any} wss
- * @param {any} request
- * @param {Set<any>} siblings
+ * @param {Server} wss
+ * @param {IncomingMessage} request
+ * @param {Set<Server>} siblings
  * @returns {boolean}
  */
 function isFor(wss, request, siblings) {

@@ -4,13 +4,15 @@ const { capture, setContext } = require('../async-context');
 const { attach, kWebSocket } = require('./attach');
 const { Handshake, destroyOnError } = require('./handshake');
 
+/** @import { WebSocket } from '../connection/state' */
+
 /** A handshake whose request an HTTP server of Node has read: `server` and `noServer`. */
 class HttpUpgrade extends Handshake {
   isAnswered() {
     return this.socket[kWebSocket] !== undefined;
   }
 
-  /** @param {any} ws @param {string} response @param {string} protocol @param {string} extensions */
+  /** @param {WebSocket} ws @param {string} response @param {string} protocol @param {string} extensions */
   accept(ws, response, protocol, extensions) {
     const { head, request, server, socket } = this;
     ws._shared = ws._shared.opened(server, protocol, '', 0, 0);

@@ -4,6 +4,9 @@ const { isBudgetFull } = require('../deflate/deflate-memory');
 const extension = require('./extension');
 const { PerMessageDeflate } = require('../deflate/permessage-deflate');
 
+/** @import { Options } from '../deflate/deflate-options' */
+/** @import { ServerOptions } from '../options' */
+
 /** The one extension there is. */
 const DEFLATE = PerMessageDeflate.extensionName;
 
@@ -14,7 +17,8 @@ const DEFLATE = PerMessageDeflate.extensionName;
  * @returns {any} null without the option `perMessageDeflate`
  */
 function offerOf(options) {
-  const { maxPayload, perMessageDeflate } = options;
+  const { maxPayload } = options;
+  const perMessageDeflate = /** @type {Options} */ (options.perMessageDeflate);
   return perMessageDeflate ? new PerMessageDeflate({ ...perMessageDeflate, isServer: false, maxPayload }) : null;
 }
 
@@ -22,12 +26,13 @@ function offerOf(options) {
  * What a server accepts of the offers in a `Sec-WebSocket-Extensions` header.
  *
  * @param {string | undefined} header
- * @param {any} options Those of the server
+ * @param {ServerOptions} options Those of the server
  * @returns {Record<string, any>} The accepted extensions by name
  * @throws {Error} When the header is none, or nothing that it offers of permessage-deflate is acceptable
  */
 function acceptOffers(header, options) {
-  const { maxPayload, perMessageDeflate } = options;
+  const { maxPayload } = options;
+  const perMessageDeflate = /** @type {Options} */ (options.perMessageDeflate);
   if (!perMessageDeflate || header === undefined) return {};
   const offers = extension.parse(header)[DEFLATE];
   if (offers === undefined) return {};
@@ -72,7 +77,7 @@ function acceptAnswer(header, offered) {
 /**
  * The value of the header for extensions: of a client's offer, or of a server's answer.
  *
- * @param {any} extensions The extensions by name
+ * @param {Record<string, any>} extensions The extensions by name
  * @returns {string} '' without any
  */
 function headerOf(extensions) {

@@ -4,6 +4,8 @@ const http = require('node:http');
 
 const { sharedListenOptions } = require('../options');
 
+/** @import { ServerOptions } from '../options' */
+
 /** Milliseconds between two looks for requests that take too long, at most. */
 const CHECK_INTERVAL = 1000;
 
@@ -19,7 +21,7 @@ function isShared() {
 /**
  * Listens as ws does.
  *
- * @param {any} options Of a WebSocketServer
+ * @param {ServerOptions} options Of a WebSocketServer
  * @param {(() => void) | undefined} callback A listener for 'listening'
  * @returns {http.Server}
  */
