@@ -10,7 +10,7 @@ import { isReference } from './helpers/impl.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
 /** Of the memory that is lent for batches. */
-const { LENT_BYTES } = isReference ? {} : createRequire(import.meta.url)('../lib/reactor/addon.js').addon().layout();
+const { LENT_BYTES } = isReference ? {} : createRequire(import.meta.url)('../lib/reactor/layout.js');
 
 const ownOnly = isReference ? test.serial.skip : test.serial;
 

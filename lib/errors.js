@@ -1,21 +1,12 @@
 'use strict';
 
 const { kStatusCode } = require('./constants');
+const { PROTOCOL_ERRORS } = require('./reactor/layout');
 
 const ZLIB_ERRNO = new Map([
   ['Z_DATA_ERROR', -3],
   ['Z_BUF_ERROR', -5],
 ]);
-
-/** @type {Array<{ code: string, message: string, closeCode: number, range: boolean } | undefined>} */
-let table = [];
-
-/**
- * @param {typeof table} protocolErrors The reactor's table of protocol errors, by number
- */
-function setProtocolErrors(protocolErrors) {
-  table = protocolErrors;
-}
 
 /**
  * What the peer did wrong, as the error that ws emits for it.
@@ -25,7 +16,7 @@ function setProtocolErrors(protocolErrors) {
  * @returns {Error & { code: string }}
  */
 function protocolError(kind, detail) {
-  const row = table[kind] || { code: 'WS_ERR_UNKNOWN', message: `Protocol error ${kind}`, range: true };
+  const row = PROTOCOL_ERRORS[kind] || { code: 'WS_ERR_UNKNOWN', message: `Protocol error ${kind}`, range: true };
   const message = row.message.replace('%d', String(detail));
   const error = /** @type {any} */ (row.range ? new RangeError(message) : new Error(message));
   error.code = row.code;
@@ -42,7 +33,7 @@ function protocolError(kind, detail) {
  * @returns {number}
  */
 function closeCodeOf(kind) {
-  const row = table[kind];
+  const row = PROTOCOL_ERRORS[kind];
   return row === undefined ? 1002 : row.closeCode;
 }
 
@@ -77,4 +68,4 @@ function maxPayloadExceeded() {
   return error;
 }
 
-module.exports = { closeCodeOf, maxPayloadExceeded, notSupported, protocolError, setProtocolErrors, streamDestroyed };
+module.exports = { closeCodeOf, maxPayloadExceeded, notSupported, protocolError, streamDestroyed };

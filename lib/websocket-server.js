@@ -6,7 +6,6 @@ const { isIP } = require('node:net');
 
 const { addon } = require('./reactor/addon');
 const { wantedAsk, watchHooks } = require('./handshake/asking');
-const { ASK_ALWAYS, IN_REQUEST } = require('./constants');
 const { capture, setContext } = require('./async-context');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { attachTo } = require('./handshake/http-server');
@@ -21,6 +20,7 @@ const { emitTwo, isHeard, isSecondSeen } = require('./handshake/request-visibili
 const { createListener, isShared } = require('./handshake/shared-listener');
 const { readPeer } = require('./compat/socket');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
+const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./reactor/layout');
 const { WebSocket } = require('./websocket');
 
 /** @import { IncomingMessage } from 'node:http' */
@@ -202,7 +202,7 @@ class WebSocketServer extends EventEmitter {
    * @param {any} early The connection, if it was shown before its request came
    */
   _show(slot, tag, bytes, start, early) {
-    const isOpen = (tag & 0xff) !== IN_REQUEST;
+    const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
     // Not all that makes JavaScript decide is heard when it is done, and what is heard may meet a connection on its way.
     if (isOpen && this._updateAsk()) this._welcome(slot, bytes, start, early);
     else new Upgrade(this, slot, bytes, start, early, isOpen).ask();
@@ -340,7 +340,7 @@ class WebSocketServer extends EventEmitter {
       this._ask = ask;
       if (this._listenerId !== -1 && this.isRunning()) state.native.setAsk(this._listenerId, ask);
     }
-    return (ask & ASK_ALWAYS) === 0;
+    return (ask & ASK_ACCEPTED) === 0;
   }
 }
 

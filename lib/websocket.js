@@ -16,7 +16,6 @@ const {
 } = require('./bits');
 const { inContext } = require('./async-context');
 const {
-  ABNORMAL,
   BINARY_TYPES,
   CLOSED,
   CLOSING,
@@ -25,11 +24,6 @@ const {
   NO_GENERATION,
   NO_SLOT,
   OPEN,
-  OUT_PAUSE,
-  OUT_PING,
-  OUT_PONG,
-  OUT_RESUME,
-  OUT_TERMINATE,
   READY_STATES,
   kOpen,
 } = require('./constants');
@@ -41,17 +35,27 @@ const eventTarget = require('./event-target');
 const inbound = require('./connection/inbound');
 const outgoing = require('./connection/outgoing');
 const { hasRoom } = require('./connection/pressure');
-const { Extra, HIGH_WATER_MARK } = require('./connection/state');
+const { Extra } = require('./connection/state');
 const table = require('./reactor/table');
 const { DEFLATE } = require('./handshake/negotiation');
 const shared = require('./connection/shared');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/sends');
 const { attachStream } = require('./duplex/stream-attach');
+const {
+  ABNORMAL,
+  HIGH_WATER_MARK,
+  OUT_FLAG_FIN,
+  OUT_PAUSE,
+  OUT_PING,
+  OUT_PONG,
+  OUT_RESUME,
+  OUT_TERMINATE,
+} = require('./reactor/layout');
 
 /** @import { Connection, ExtraFields } from './connection/state' */
 
 const { sharedBy } = shared;
-const { BINARY, FIN, TEXT, command, hasConnection, post } = outgoing;
+const { BINARY, TEXT, command, hasConnection, post } = outgoing;
 
 /**
  * What `install` of shared.js and of private-fields.js adds to a WebSocket, as far as this package uses it.
@@ -200,7 +204,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
    * @param {any} [callback]
    */
   ping(data, mask, callback) {
-    sendControl(this, OUT_PING | FIN, data, mask, callback);
+    sendControl(this, OUT_PING | OUT_FLAG_FIN, data, mask, callback);
   }
 
   /**
@@ -209,7 +213,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
    * @param {any} [callback]
    */
   pong(data, mask, callback) {
-    sendControl(this, OUT_PONG | FIN, data, mask, callback);
+    sendControl(this, OUT_PONG | OUT_FLAG_FIN, data, mask, callback);
   }
 
   /**

@@ -2,10 +2,10 @@
 
 const EventEmitter = require('node:events');
 
-const { IN_REQUEST } = require('../constants');
 const { RawConnection } = require('./raw-connection');
 const { hold, release } = require('../reactor/lifetime');
 const { watchListeners } = require('../handshake/watched-listeners');
+const { IN_REQUEST, KIND_MASK } = require('../reactor/layout');
 
 const { emit } = EventEmitter.prototype;
 
@@ -72,7 +72,7 @@ class ListenerServer extends EventEmitter {
     this._early.delete(slot);
     const { socket } = connection;
     // The reactor may have read the request before it knew. As in ws, one that is only ended may still be asked about.
-    if ((tag & 0xff) === IN_REQUEST ? !socket.destroyed : socket.writable) return connection;
+    if ((tag & KIND_MASK) === IN_REQUEST ? !socket.destroyed : socket.writable) return connection;
     socket.destroy();
     return null;
   }

@@ -1,8 +1,9 @@
 'use strict';
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, ERROR_EMITTED } = require('../bits');
-const { ABNORMAL, CLOSING, CONNECTING, EMPTY_BUFFER } = require('../constants');
+const { CLOSING, CONNECTING, EMPTY_BUFFER } = require('../constants');
 const { hasConnection } = require('../connection/outgoing');
+const { ABNORMAL } = require('../reactor/layout');
 const { ReceiverView } = require('./receiver-view');
 const { SenderView } = require('./sender-view');
 const { Socket } = require('./socket');

@@ -1,9 +1,9 @@
 'use strict';
 
 const { HANDSHAKE } = require('../bits');
-const { IN_CLOSED, IN_SENT, OUT_PAUSE, OUT_RESUME, OUT_TERMINATE } = require('../constants');
 const outbox = require('../reactor/outbox');
 const { abandonSends, sent } = require('../connection/outgoing');
+const { IN_CLOSED, IN_SENT, KIND_MASK, OUT_PAUSE, OUT_RESUME, OUT_TERMINATE } = require('../reactor/layout');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
 const { Socket, readPeer } = require('./socket');
@@ -67,7 +67,7 @@ class RawConnection {
 
   /** @param {number} tag @param {number} _offset @param {number} length */
   _onRecord(tag, _offset, length) {
-    const kind = tag & 0xff;
+    const kind = tag & KIND_MASK;
     if (kind === IN_SENT) sent(this, length);
     if (kind !== IN_CLOSED) return;
     table.forget(this._slot);

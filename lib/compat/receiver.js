@@ -2,11 +2,21 @@
 
 const { Writable } = require('node:stream');
 
-const { IN_BINARY, IN_CLOSE, IN_ERROR, IN_PING, IN_PONG, IN_TEXT } = require('../constants');
 const { negotiatedDeflate } = require('../deflate/deflate-options');
 const { protocolError } = require('../errors');
 const { convert } = require('../connection/inbound');
 const { StreamEngine } = require('../duplex/stream-engine');
+const {
+  AUX_SHIFT,
+  FLAGS_SHIFT,
+  IN_BINARY,
+  IN_CLOSE,
+  IN_ERROR,
+  IN_PING,
+  IN_PONG,
+  IN_TEXT,
+  KIND_MASK,
+} = require('../reactor/layout');
 const { unshared } = require('../views');
 
 /** Bytes that may be inflated before others have their turn. */
@@ -94,14 +104,14 @@ class Receiver extends Writable {
   _emitAll(records, next, callback) {
     for (; next < records.length; next++) {
       const [tag, data] = records[next];
-      const kind = tag & 0xff;
+      const kind = tag & KIND_MASK;
       if (kind === IN_ERROR) {
-        callback(protocolError((tag >>> 8) & 0xff, tag >>> 16));
+        callback(protocolError((tag >>> FLAGS_SHIFT) & KIND_MASK, tag >>> AUX_SHIFT));
         return;
       }
       if (kind === IN_CLOSE) {
         this._isConcluded = true;
-        this.emit('conclude', tag >>> 16, data);
+        this.emit('conclude', tag >>> AUX_SHIFT, data);
         this.end();
       } else if (this._allowSynchronousEvents) {
         this._emitOne(kind, data);

@@ -5,8 +5,11 @@
 
 const { isUint8Array } = require('node:util').types;
 
+const { EMPTY_BUFFER } = require('../constants');
+const outbox = require('../reactor/outbox');
+const { push } = require('../connection/outgoing');
 const {
-  EMPTY_BUFFER,
+  AUX_SHIFT,
   OUT_END,
   OUT_FEED,
   OUT_FLAG_FIN,
@@ -15,9 +18,7 @@ const {
   OUT_TERMINATE,
   OUT_WATCH,
   OUT_WRITE,
-} = require('../constants');
-const outbox = require('../reactor/outbox');
-const { push } = require('../connection/outgoing');
+} = require('../reactor/layout');
 const { hold, release } = require('../reactor/lifetime');
 const { bytesTaken, state } = require('../reactor/table');
 
@@ -28,7 +29,7 @@ const { bytesTaken, state } = require('../reactor/table');
 const IDLE_GRAIN = 1 / 8;
 
 /** Most seconds that a record can carry. */
-const LONGEST_KEEP_ALIVE = 0xffff;
+const LONGEST_KEEP_ALIVE = (1 << AUX_SHIFT) - 1;
 
 /**
  * Writes bytes as they are, without a frame.
@@ -63,7 +64,7 @@ function toBytes(data, encoding) {
  * @param {boolean} isWatched
  */
 function watch(owner, isWatched) {
-  outbox.pushEmpty(owner._slot, owner._generation, OUT_WATCH | ((isWatched ? 1 : 0) << 16));
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_WATCH | ((isWatched ? 1 : 0) << AUX_SHIFT));
 }
 
 /**
@@ -74,7 +75,7 @@ function watch(owner, isWatched) {
  * @param {boolean} isLast Whether the peer's end is behind them
  */
 function feed(owner, bytes, isLast) {
-  outbox.pushBytes(owner._slot, owner._generation, OUT_FEED | ((isLast ? OUT_FLAG_FIN : 0) << 8), bytes);
+  outbox.pushBytes(owner._slot, owner._generation, OUT_FEED | (isLast ? OUT_FLAG_FIN : 0), bytes);
 }
 
 /**
@@ -93,7 +94,7 @@ function end(owner, callback) {
  * @param {Connection} owner
  */
 function reset(owner) {
-  outbox.pushEmpty(owner._slot, owner._generation, OUT_TERMINATE | (OUT_FLAG_FIN << 8));
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_TERMINATE | OUT_FLAG_FIN);
 }
 
 /**
@@ -102,7 +103,7 @@ function reset(owner) {
  */
 function setNoDelay(owner, on) {
   const aux = on === undefined || on ? 1 : 0;
-  outbox.pushEmpty(owner._slot, owner._generation, OUT_NO_DELAY | (aux << 16));
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_NO_DELAY | (aux << AUX_SHIFT));
 }
 
 /**
@@ -113,7 +114,7 @@ function setNoDelay(owner, on) {
 function setKeepAlive(owner, on, milliseconds) {
   const seconds = Math.min(Math.max(Math.trunc(Number(milliseconds) / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
   const flag = on ? OUT_FLAG_FIN : 0;
-  outbox.pushEmpty(owner._slot, owner._generation, OUT_KEEP_ALIVE | (flag << 8) | (seconds << 16));
+  outbox.pushEmpty(owner._slot, owner._generation, OUT_KEEP_ALIVE | flag | (seconds << AUX_SHIFT));
 }
 
 /**

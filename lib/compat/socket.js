@@ -10,7 +10,7 @@ const {
   OPENED_LOCAL_PORT,
   OPENED_REMOTE_ADDRESS,
   OPENED_REMOTE_PORT,
-} = require('../constants');
+} = require('../reactor/layout');
 const { withBytes } = require('./raw-bytes');
 const control = require('./socket-control');
 const { LazySocket } = require('./lazy-socket');

@@ -18,9 +18,12 @@ const {
 const { inContext } = require('../async-context');
 const { convert } = require('./binary-type');
 const { list } = require('./clients');
+const { CLOSING, EMPTY_BUFFER, OPEN } = require('../constants');
+const { currentBatch, payload } = require('../reactor/dispatch');
+const { closeCodeOf, protocolError } = require('../errors');
 const {
-  CLOSING,
-  EMPTY_BUFFER,
+  AUX_SHIFT,
+  FLAGS_SHIFT,
   IN_BINARY,
   IN_CLOSE,
   IN_CLOSED,
@@ -33,14 +36,12 @@ const {
   IN_RAW,
   IN_SENT,
   IN_TEXT,
+  KIND_MASK,
   NO_STATUS,
-  OPEN,
   OUT_END,
   OUT_PAUSE,
   OUT_RESUME,
-} = require('../constants');
-const { currentBatch, payload } = require('../reactor/dispatch');
-const { closeCodeOf, protocolError } = require('../errors');
+} = require('../reactor/layout');
 const { abandonSends, command, sent } = require('./outgoing');
 const { afterTwoTurns, tellOfEnd } = require('./peer-end');
 const { answerPing } = require('./pongs');
@@ -50,8 +51,6 @@ const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
 
 /** @import { ExtraFields, Held, WebSocket } from './state' */
-
-const RECENT = IN_FLAG_RECENT << 8;
 
 /** Records that may be held before the socket is not read any more. */
 const MOST_HELD = 1024;
@@ -75,7 +74,7 @@ function record(ws, tag, offset, length) {
  * @param {number} length
  */
 function onRecord(ws, tag, offset, length) {
-  const kind = tag & 0xff;
+  const kind = tag & KIND_MASK;
   if (kind === IN_SENT) sent(ws, length);
   else if (kind === IN_DRAIN) drained(ws);
   else if (kind === IN_CLOSED) onClosed(ws, tag);
@@ -106,13 +105,13 @@ function arrived(ws, tag, data) {
  * @param {Buffer} data
  */
 function onArrived(ws, tag, data) {
-  const kind = tag & 0xff;
+  const kind = tag & KIND_MASK;
   // With nothing unread before it, the peer's end is told to a paused WebSocket too.
   const isEnd = kind === IN_END && (ws._bits & HOLDING) === 0;
   // In the next tick, as in ws: whoever reads in a tick of his own has got what came before.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
   if (isLater && !mustHold(ws)) hold(ws, tag, DUE);
-  else if (isLater || (!isEnd && mustHold(ws))) hold(ws, kind === IN_END ? tag | RECENT : tag, data);
+  else if (isLater || (!isEnd && mustHold(ws))) hold(ws, kind === IN_END ? tag | IN_FLAG_RECENT : tag, data);
   else deliver(ws, tag, data);
 }
 
@@ -204,7 +203,7 @@ function scheduleNext(ws) {
  * @returns {boolean} Whether it is one of the events that come one per turn
  */
 function isEvent(tag) {
-  const kind = tag & 0xff;
+  const kind = tag & KIND_MASK;
   return kind === IN_TEXT || kind === IN_BINARY || kind === IN_PING || kind === IN_PONG;
 }
 
@@ -214,7 +213,7 @@ function isEvent(tag) {
  * @param {Buffer} data
  */
 function deliver(ws, tag, data) {
-  const kind = tag & 0xff;
+  const kind = tag & KIND_MASK;
   if (kind === IN_CLOSED) finish(ws);
   else if ((ws._bits & TERMINATED) !== 0 && data !== DUE) return;
   else if (kind === IN_TEXT) ws.emit('message', data, false);
@@ -222,9 +221,9 @@ function deliver(ws, tag, data) {
   else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
   else if (kind === IN_RAW) ws._extra?.socket?._onBytes(data);
-  else if (kind === IN_END) peerEnded(ws, (tag & RECENT) !== 0);
-  else if (kind === IN_CLOSE) closeReceived(ws, tag >>> 16, data);
-  else if (kind === IN_ERROR) failed(ws, (tag >>> 8) & 0xff, tag >>> 16);
+  else if (kind === IN_END) peerEnded(ws, (tag & IN_FLAG_RECENT) !== 0);
+  else if (kind === IN_CLOSE) closeReceived(ws, tag >>> AUX_SHIFT, data);
+  else if (kind === IN_ERROR) failed(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK, tag >>> AUX_SHIFT);
 }
 
 /**

@@ -3,18 +3,19 @@
 const { isUint8Array } = require('node:util').types;
 
 const { GONE, STREAM } = require('../bits');
+const { EMPTY_BUFFER, FastBuffer, NO_SLOT, hasBlob } = require('../constants');
+const { streamDestroyed } = require('../errors');
 const {
-  EMPTY_BUFFER,
-  FastBuffer,
-  NO_SLOT,
+  AUX_SHIFT,
+  CONTROL_BYTES,
   OUT_BINARY,
   OUT_FLAG_COMPRESS,
   OUT_FLAG_FIN,
   OUT_FLAG_WANT_SENT,
   OUT_TEXT,
-  hasBlob,
-} = require('../constants');
-const { streamDestroyed } = require('../errors');
+  REASON_BYTES,
+  frameBytes,
+} = require('../reactor/layout');
 const outbox = require('../reactor/outbox');
 const { lastViewOf } = require('../reactor/same');
 const { streamOf } = require('./state');
@@ -22,19 +23,12 @@ const { lengthOf } = require('../views');
 
 /** @import { Connection, SentCallback, WebSocket } from './state' */
 
-const FIN = OUT_FLAG_FIN << 8;
-const WANT_SENT = OUT_FLAG_WANT_SENT << 8;
-const COMPRESS = OUT_FLAG_COMPRESS << 8;
-/** What is sent without options. COMPRESS says nothing where permessage-deflate was not negotiated. */
-const TEXT = OUT_TEXT | FIN | COMPRESS;
-const BINARY = OUT_BINARY | FIN | COMPRESS;
+/** What is sent without options. OUT_FLAG_COMPRESS says nothing where permessage-deflate was not negotiated. */
+const TEXT = OUT_TEXT | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
+const BINARY = OUT_BINARY | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 
 /** Of a tag of send(), ping() or pong(): masked by a server, not masked by a client. Streams only. */
-const MASK_FLIPPED = 1 << 16;
-
-/** Longest payload of a control frame, in bytes, and of a close reason (RFC 6455, 5.5). */
-const CONTROL_BYTES = 125;
-const REASON_BYTES = 123;
+const MASK_FLIPPED = 1 << AUX_SHIFT;
 
 const PLAIN = /** @type {any} */ (Object.prototype);
 
@@ -58,8 +52,8 @@ function tagOf(options, binary) {
   const { binary: isBinary, compress, fin } = given;
   if (isBinary !== undefined || 'binary' in given) binary = !!isBinary;
   let tag = binary ? OUT_BINARY : OUT_TEXT;
-  if (compress !== undefined ? compress : !('compress' in given)) tag |= COMPRESS;
-  return (fin !== undefined ? fin : !('fin' in given)) ? tag | FIN : tag;
+  if (compress !== undefined ? compress : !('compress' in given)) tag |= OUT_FLAG_COMPRESS;
+  return (fin !== undefined ? fin : !('fin' in given)) ? tag | OUT_FLAG_FIN : tag;
 }
 
 /**
@@ -149,7 +143,7 @@ function closeReason(code, reason) {
   }
   if (reason === undefined || !reason.length) return EMPTY_BUFFER;
   if (Buffer.byteLength(reason) > REASON_BYTES) {
-    throw new RangeError('The message must not be greater than 123 bytes');
+    throw new RangeError(`The message must not be greater than ${REASON_BYTES} bytes`);
   }
   if (typeof reason === 'string') return Buffer.from(reason);
   if (isUint8Array(reason)) return toBytes(reason);
@@ -165,18 +159,13 @@ function closeReason(code, reason) {
  */
 function controlPayload(data) {
   const bytes = toBytes(data);
-  if (bytes.length > CONTROL_BYTES) throw new RangeError('The data size must not be greater than 125 bytes');
+  if (bytes.length > CONTROL_BYTES) throw controlTooLong();
   return bytes;
 }
 
-/**
- * Bytes of a frame of a server: header and payload.
- *
- * @param {number} length Bytes of the payload
- * @returns {number}
- */
-function frameBytes(length) {
-  return length + (length < 126 ? 2 : length < 65536 ? 4 : 10);
+/** @returns {RangeError} For the payload of a control frame */
+function controlTooLong() {
+  return new RangeError(`The data size must not be greater than ${CONTROL_BYTES} bytes`);
 }
 
 /**
@@ -207,7 +196,7 @@ function post(ws, tag, data, callback) {
  */
 function push(ws, tag, data, callback) {
   const wantsSent = typeof callback === 'function';
-  if (wantsSent) tag |= WANT_SENT;
+  if (wantsSent) tag |= OUT_FLAG_WANT_SENT;
   const length =
     typeof data === 'string'
       ? outbox.pushText(ws._slot, ws._generation, tag, data)
@@ -299,7 +288,6 @@ function abandonSends(ws) {
 
 module.exports = {
   BINARY,
-  FIN,
   MASK_FLIPPED,
   TEXT,
   abandonSends,
@@ -308,8 +296,8 @@ module.exports = {
   closeReason,
   command,
   controlPayload,
+  controlTooLong,
   copyOf,
-  frameBytes,
   hasConnection,
   isBlob,
   isValidStatusCode,

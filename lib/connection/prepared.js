@@ -1,15 +1,11 @@
 'use strict';
 
 const { STREAM } = require('../bits');
-const { OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_PREPARED, OUT_TEXT } = require('../constants');
+const { KIND_MASK, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_PREPARED, OUT_TEXT, frameBytes } = require('../reactor/layout');
 const outbox = require('../reactor/outbox');
 const outgoing = require('./outgoing');
 
 /** @import { SentCallback, WebSocket } from './state' */
-
-const FIN = OUT_FLAG_FIN << 8;
-const COMPRESS = OUT_FLAG_COMPRESS << 8;
-const KIND = 0xff;
 
 /** Numbers of the messages that the reactor has. */
 let last = 0;
@@ -33,7 +29,7 @@ class PreparedMessage {
     const isText = typeof data === 'string';
     const tag = options === undefined || options === null ? null : outgoing.tagOf(options, !isText);
     this.#tag = tag ?? (isText ? outgoing.TEXT : outgoing.BINARY);
-    if ((this.#tag & FIN) === 0) throw new TypeError('Only a whole message can be prepared: fin must not be false');
+    if ((this.#tag & OUT_FLAG_FIN) === 0) throw new TypeError('Only a whole message can be prepared: fin must not be false');
     // What the caller does with its bytes afterwards must not matter.
     this.#data = isText ? data : outgoing.copyOf(outgoing.toBytes(data));
     this.#length = isText ? Buffer.byteLength(data) : this.#data.length;
@@ -57,14 +53,14 @@ class PreparedMessage {
       return;
     }
     outgoing.push(ws, OUT_PREPARED, message.#give(), callback);
-    ws._accepted += outgoing.frameBytes(message.#length);
+    ws._accepted += frameBytes(message.#length);
   }
 
   /** The number by which the reactor knows the message; it gets it now if it has not got it. */
   #give() {
     if (this.#number === 0) {
       const bytes = typeof this.#data === 'string' ? Buffer.from(this.#data) : this.#data;
-      outbox.addPrepared(last + 1, (this.#tag & KIND) === OUT_TEXT, (this.#tag & COMPRESS) !== 0, bytes);
+      outbox.addPrepared(last + 1, (this.#tag & KIND_MASK) === OUT_TEXT, (this.#tag & OUT_FLAG_COMPRESS) !== 0, bytes);
       this.#number = ++last;
       registry.register(this, last);
     }

@@ -1,14 +1,13 @@
 'use strict';
 
 const { STREAM } = require('../bits');
-const { EMPTY_BUFFER, OUT_WRITE } = require('../constants');
+const { EMPTY_BUFFER } = require('../constants');
+const { HIGH_WATER_MARK, LOW_WATER_MARK, OUT_WRITE } = require('../reactor/layout');
 const { push } = require('./outgoing');
-const { HIGH_WATER_MARK, streamOf } = require('./state');
+const { streamOf } = require('./state');
 const { bytesTaken } = require('../reactor/table');
 
 /** @import { ExtraFields, WebSocket } from './state' */
-
-const LOW_WATER_MARK = HIGH_WATER_MARK / 2;
 
 /**
  * Whether a WebSocket has room for more. If not, 'drain' follows when it has.

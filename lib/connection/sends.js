@@ -1,20 +1,14 @@
 'use strict';
 
 const { CLIENT, CLOSE_SENT, GONE, PEER_DONE, SENDS_WAIT, STREAM, TERMINATED } = require('../bits');
-const {
-  CONNECTING,
-  FastBuffer,
-  OPEN,
-  OUT_CLOSE,
-  OUT_WRITE,
-  READY_STATES,
-} = require('../constants');
+const { CONNECTING, FastBuffer, OPEN, READY_STATES } = require('../constants');
 const { streamDestroyed } = require('../errors');
+const { AUX_SHIFT, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_WRITE } = require('../reactor/layout');
 const { endSoon } = require('./inbound');
 const outgoing = require('./outgoing');
 const { hasRoom } = require('./pressure');
 const { PreparedMessage } = require('./prepared');
-const { HIGH_WATER_MARK, streamOf } = require('./state');
+const { streamOf } = require('./state');
 const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting-sends');
 
 /** @import { SentCallback, WebSocket } from './state' */
@@ -77,7 +71,7 @@ function sendInTurn(ws, tag, data, callback, isControl) {
     return;
   }
   const blob = outgoing.isBlob(data);
-  if (blob && isControl && data.size > 125) outgoing.controlPayload(Buffer.alloc(126));
+  if (blob && isControl && data.size > CONTROL_BYTES) throw outgoing.controlTooLong();
   let bytes = blob ? null : isControl ? outgoing.controlPayload(data) : outgoing.toBytes(data);
   const send = (/** @type {Error | undefined} */ error) => {
     if (error !== undefined) {
@@ -154,7 +148,7 @@ function closeNow(ws, code, reason) {
   }
   ws._bits |= CLOSE_SENT;
   const isLast = (ws._bits & PEER_DONE) !== 0;
-  const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << 16);
+  const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << AUX_SHIFT);
   // Not counted, neither here nor there: ws has handed it to the kernel by now.
   push(ws, tag, reason, isLast ? (error) => error === null && endSoon(ws) : undefined);
 }

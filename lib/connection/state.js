@@ -1,6 +1,7 @@
 'use strict';
 
-const { ABNORMAL, BINARY_TYPES, EMPTY_BUFFER } = require('../constants');
+const { BINARY_TYPES, EMPTY_BUFFER } = require('../constants');
+const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
 
 /** @import { AsyncResource } from 'node:async_hooks' */
 /** @import { Holder } from '../reactor/table' */
@@ -50,9 +51,6 @@ const { ABNORMAL, BINARY_TYPES, EMPTY_BUFFER } = require('../constants');
  * @property {number} tag kind | flags << 8 | aux << 16
  * @property {Buffer} data Its payload
  */
-
-/** Unsent bytes of a connection from which on `send()` returns false; 'drain' follows at half of it. The reactor's too. */
-const HIGH_WATER_MARK = 1024 * 1024;
 
 /** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
 class Extra {
@@ -113,4 +111,4 @@ function streamOf(ws) {
   return /** @type {any} */ (ws._extra).stream;
 }
 
-module.exports = { Extra, HIGH_WATER_MARK, streamOf };
+module.exports = { Extra, streamOf };

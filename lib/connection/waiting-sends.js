@@ -4,8 +4,9 @@
 // `extra.waiting`, and only while SENDS_WAIT is set; it is set until `arrived` or `abandon` is called, so none is forgotten.
 
 const { ERROR_EMITTED, GONE, SENDS_WAIT } = require('../bits');
-const { CLOSING, OPEN, OUT_END } = require('../constants');
+const { CLOSING, OPEN } = require('../constants');
 const { streamDestroyed } = require('../errors');
+const { OUT_END } = require('../reactor/layout');
 const { callAll, command } = require('./outgoing');
 
 /** @import { SentCallback, WebSocket } from './state' */

@@ -2,22 +2,23 @@
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, NOT_PLAIN, TERMINATED } = require('../bits');
 const { inContext } = require('../async-context');
+const { EMPTY_BUFFER } = require('../constants');
+const { negotiatedDeflate } = require('../deflate/deflate-options');
+const inbound = require('../connection/inbound');
+const { maskKey } = require('./mask-key');
+const outgoing = require('../connection/outgoing');
 const {
-  EMPTY_BUFFER,
   IN_BINARY,
   IN_CLOSED,
   IN_TEXT,
+  KIND_MASK,
   OUT_CLOSE,
   OUT_END,
   OUT_FLAG_FIN,
   OUT_PAUSE,
   OUT_RESUME,
   OUT_TERMINATE,
-} = require('../constants');
-const { negotiatedDeflate } = require('../deflate/deflate-options');
-const inbound = require('../connection/inbound');
-const { maskKey } = require('./mask-key');
-const outgoing = require('../connection/outgoing');
+} = require('../reactor/layout');
 const { Cork } = require('./stream-cork');
 const { Releaser, isData, postCompressed } = require('./stream-deflate');
 const { StreamEngine } = require('./stream-engine');
@@ -214,7 +215,7 @@ class StreamConnection {
   /** @param {number} tag @param {Buffer} data */
   take(tag, data) {
     const { ws } = this;
-    const kind = tag & 0xff;
+    const kind = tag & KIND_MASK;
     if ((kind === IN_TEXT || kind === IN_BINARY) && (ws._bits & NOT_PLAIN) === 0) {
       ws.emit('message', data, kind === IN_BINARY);
       return;
@@ -319,7 +320,7 @@ class StreamConnection {
       body.writeUInt16BE(code, 0);
       body.set(reason, 2);
     }
-    this.post(OUT_CLOSE | (OUT_FLAG_FIN << 8), body, (error) => {
+    this.post(OUT_CLOSE | OUT_FLAG_FIN, body, (error) => {
       // The listener of the stream's 'error' deals with it.
       if (error) return;
       this.ws._bits |= CLOSE_SENT;

@@ -3,8 +3,8 @@
 const net = require('node:net');
 const tls = require('node:tls');
 
+const { HEADROOM } = require('../reactor/layout');
 const { borrow, giveBack, isDone, isUnchanged } = require('./blocks');
-const { HEADROOM } = require('./stream-engine');
 
 /** @import { SentCallback } from '../connection/state' */
 

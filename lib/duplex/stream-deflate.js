@@ -1,11 +1,11 @@
 'use strict';
 
-const { OUT_BINARY, OUT_TEXT } = require('../constants');
 const { copyOf } = require('../connection/outgoing');
 const { endTurn } = require('./stream-engine');
 const { Turns } = require('./turns');
 const { unshared } = require('../views');
 const { abandon, arrived, expect, sendWaiting } = require('../connection/waiting-sends');
+const { AUX_SHIFT, KIND_MASK, OUT_BINARY, OUT_TEXT } = require('../reactor/layout');
 
 /** @import { SentCallback, StreamConnection } from '../connection/state' */
 /** @import { Engine } from './stream-engine' */
@@ -14,7 +14,7 @@ const { abandon, arrived, expect, sendWaiting } = require('../connection/waiting
 const TURN_BYTES = 256 * 1024;
 const SLICE_BYTES = 64 * 1024;
 
-const TAG_OF_FRAME = 0xffff;
+const TAG_OF_FRAME = (1 << AUX_SHIFT) - 1;
 
 /** What was compressed in a turn will hardly be sent again. */
 const deflating = new Turns({ bytes: TURN_BYTES, slice: SLICE_BYTES, alternates: true, onTurn: endTurn });
@@ -27,7 +27,7 @@ const jobs = new Set();
  * @returns {boolean} Whether it is that of a data frame
  */
 function isData(tag) {
-  const kind = tag & 0xff;
+  const kind = tag & KIND_MASK;
   return kind === OUT_TEXT || kind === OUT_BINARY;
 }
 

@@ -1,31 +1,29 @@
 'use strict';
 
 const { addon } = require('../reactor/addon');
+const { EMPTY_BUFFER, FastBuffer } = require('../constants');
+const { limit } = require('../limits');
 const {
-  EMPTY_BUFFER,
-  FastBuffer,
+  AUX_SHIFT,
+  HEADROOM,
   IN_CLOSE,
   IN_ERROR,
   IN_FLAG_LAST_PART,
   IN_FLAG_OWNED,
   IN_PART,
+  KIND_MASK,
   RECORD_WORDS,
   STREAM_HEADER,
   STREAM_RECORDS,
   STREAM_ROOM,
   STREAM_WORDS,
-} = require('../constants');
-const { setProtocolErrors } = require('../errors');
-const { limit } = require('../limits');
+} = require('../reactor/layout');
 const { Parts } = require('./parts');
 
 /** @import { Deflate } from '../deflate/deflate-options' */
 
-/** Bytes that a frame may need before its payload. */
-const HEADROOM = 14;
-
 /** Of a tag: what the engine knows of. */
-const TAG_OF_FRAME = 0xffff;
+const TAG_OF_FRAME = (1 << AUX_SHIFT) - 1;
 
 /** What the engines write to, and it must be kept: the records of a call, and the header of a frame. */
 const words = new Uint32Array(STREAM_WORDS);
@@ -173,7 +171,6 @@ class StreamEngine {
 
 function load() {
   native = addon();
-  setProtocolErrors(native.protocolErrors());
   streams = new native.Streams(words);
   input = streams.input();
   header = streams.header();
@@ -201,7 +198,7 @@ function parseOn(engine, chunk, sink, progress, isLate) {
       const tag = records[word + 1];
       const offset = records[word + 2];
       const length = records[word + 3];
-      if ((tag & 0xff) === IN_PART) {
+      if ((tag & KIND_MASK) === IN_PART) {
         if (engine.parts === null) engine.parts = new Parts();
         // With nothing but its header before it, and no other record, it is all of the chunk.
         const isAlone = progress.count === 1 && offset <= HEADROOM;
@@ -252,19 +249,19 @@ function callEngine(engine, chunk, sink, progress) {
  * @returns {Buffer}
  */
 function payload(engine, chunk, tag, offset, length) {
-  const kind = tag & 0xff;
+  const kind = tag & KIND_MASK;
   const { parts } = engine;
   if (parts !== null) {
     // Nothing follows an error or a close frame.
-    const isLast = (tag & (IN_FLAG_LAST_PART << 8)) !== 0;
+    const isLast = (tag & IN_FLAG_LAST_PART) !== 0;
     if (isLast || kind === IN_CLOSE || kind === IN_ERROR) engine.parts = null;
     if (isLast && kind !== IN_ERROR) return parts.end(chunk, offset, length);
   }
   if (length === 0) return EMPTY_BUFFER;
-  if ((tag & (IN_FLAG_OWNED << 8)) === 0) return new FastBuffer(chunk.buffer, chunk.byteOffset + offset, length);
+  if ((tag & IN_FLAG_OWNED) === 0) return new FastBuffer(chunk.buffer, chunk.byteOffset + offset, length);
   const data = Buffer.allocUnsafeSlow(length);
   engine.native.takeLarge(offset, data);
   return data;
 }
 
-module.exports = { HEADROOM, StreamEngine, endTurn };
+module.exports = { StreamEngine, endTurn };

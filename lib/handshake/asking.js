@@ -4,8 +4,8 @@
 
 const EventEmitter = require('node:events');
 
-const { ASK_ALWAYS, ASK_CONNECTIONS, ASK_REFUSED } = require('../constants');
 const { hasOwnPong } = require('../options');
+const { ASK_ACCEPTED, ASK_CONNECTIONS, ASK_REFUSED } = require('../reactor/layout');
 const { state } = require('../reactor/table');
 const { plainEmit } = require('./request-visibility');
 const { watchListeners } = require('./watched-listeners');
@@ -56,7 +56,7 @@ function wantedAsk(server) {
   // Looked up in its place: this runs for every connection that opens.
   const { _events: events, _listener: listener } = server;
   let ask = listener.isWatched ? ASK_CONNECTIONS : 0;
-  if (isOverridden(server)) return ask | ASK_ALWAYS | ASK_REFUSED;
+  if (isOverridden(server)) return ask | ASK_ACCEPTED | ASK_REFUSED;
   if (
     verifyClient ||
     handleProtocols ||
@@ -65,7 +65,7 @@ function wantedAsk(server) {
     Class?.prototype?.setSocket !== setSocket ||
     hasOwnPong(server.options)
   ) {
-    ask |= ASK_ALWAYS;
+    ask |= ASK_ACCEPTED;
   }
   return events.wsClientError === undefined ? ask : ask | ASK_REFUSED;
 }

@@ -4,6 +4,7 @@ const { createHash } = require('node:crypto');
 const { STATUS_CODES } = require('node:http');
 
 const { GUID } = require('../constants');
+const { REFUSALS } = require('../reactor/layout');
 const { acceptOffers, headerOf } = require('./negotiation');
 const subprotocol = require('./subprotocol');
 
@@ -43,21 +44,19 @@ class Handshake {
   handle() {
     const { headers, method } = this.request;
     this.socket.on('error', destroyOnError);
-    if (method !== 'GET') return this.refuse(405, 'Invalid HTTP method');
+    if (method !== 'GET') return this.refuse(REFUSALS.METHOD);
     const { upgrade } = headers;
     if (upgrade === undefined || upgrade.toLowerCase() !== 'websocket') {
-      return this.refuse(400, 'Invalid Upgrade header');
+      return this.refuse(REFUSALS.UPGRADE);
     }
     const key = headers['sec-websocket-key'];
     if (key === undefined || !KEY.test(key)) {
-      return this.refuse(400, 'Missing or invalid Sec-WebSocket-Key header');
+      return this.refuse(REFUSALS.KEY);
     }
     if (!this.isVersion(headers['sec-websocket-version'])) {
-      return this.refuse(400, 'Missing or invalid Sec-WebSocket-Version header', {
-        'Sec-WebSocket-Version': '13, 8',
-      });
+      return this.refuse(REFUSALS.VERSION);
     }
-    if (this.hasBody()) return this.refuse(400, 'Unexpected request body');
+    if (this.hasBody()) return this.refuse(REFUSALS.BODY);
     this.decide(key);
   }
 
@@ -68,18 +67,18 @@ class Handshake {
    */
   decide(key) {
     const { request, server } = this;
-    if (!server.shouldHandle(request)) return this.respond(400);
+    if (!server.shouldHandle(request)) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
     const offered = request.headers['sec-websocket-protocol'];
     let protocols = /** @type {Set<string>} */ (new Set());
     try {
       if (offered !== undefined) protocols = subprotocol.parse(offered);
     } catch {
-      return this.refuse(400, 'Invalid Sec-WebSocket-Protocol header');
+      return this.refuse(REFUSALS.PROTOCOL);
     }
     try {
       this.accepted = acceptOffers(request.headers['sec-websocket-extensions'], server.options);
     } catch {
-      return this.refuse(400, 'Invalid or unacceptable Sec-WebSocket-Extensions header');
+      return this.refuse(REFUSALS.EXTENSIONS);
     }
     this.verify(protocols, key);
   }
@@ -170,12 +169,10 @@ class Handshake {
   /**
    * A refusal that 'wsClientError' listeners may take over.
    *
-   * @param {number} code
-   * @param {string} message
-   * @param {Record<string, string>} [headers]
+   * @param {{ status: number, message: string, headers: Record<string, string> }} refusal
    */
-  refuse(code, message, headers) {
-    if (this.server.listenerCount('wsClientError') === 0) this.respond(code, message, headers);
+  refuse({ status, message, headers }) {
+    if (this.server.listenerCount('wsClientError') === 0) this.respond(status, message, headers);
     else this.server.emit('wsClientError', new Error(message), this.socket, this.request);
   }
 

@@ -2,13 +2,13 @@
 
 const { IncomingMessage } = require('node:http');
 
+const { EMPTY_BUFFER } = require('../constants');
 const {
-  EMPTY_BUFFER,
   OPENED_PROTOCOL_LENGTH,
   OPENED_REQUEST,
   OPENED_REQUEST_LENGTH,
   OPENED_TAIL_LENGTH,
-} = require('../constants');
+} = require('../reactor/layout');
 
 /**
  * The upgrade request, as Node's HTTP server would have given it. The reactor's form is

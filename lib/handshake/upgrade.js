@@ -5,18 +5,7 @@ const { STATUS_CODES } = require('node:http');
 const { HANDSHAKE, OWN_PONG } = require('../bits');
 const { capture, setContext } = require('../async-context');
 const { list } = require('../connection/clients');
-const {
-  EMPTY_BUFFER,
-  IN_CLOSED,
-  IN_END,
-  IN_SENT,
-  OUT_ACCEPT,
-  OUT_PAUSE,
-  OUT_RESPOND,
-  OUT_RESUME,
-  OUT_TERMINATE,
-  kOpen,
-} = require('../constants');
+const { EMPTY_BUFFER, kOpen } = require('../constants');
 const { negotiatedDeflate } = require('../deflate/deflate-options');
 const { payload } = require('../reactor/dispatch');
 const { Handshake, destroyOnError } = require('./handshake');
@@ -31,6 +20,17 @@ const { UpgradeRequest, extensionsText, headOf, protocolText, requestText } = re
 const { isHeard } = require('./request-visibility');
 const { Socket, readPeer } = require('../compat/socket');
 const control = require('../compat/socket-control');
+const {
+  IN_CLOSED,
+  IN_END,
+  IN_SENT,
+  KIND_MASK,
+  OUT_ACCEPT,
+  OUT_PAUSE,
+  OUT_RESPOND,
+  OUT_RESUME,
+  OUT_TERMINATE,
+} = require('../reactor/layout');
 
 /** @import { Connection, SentCallback } from '../connection/state' */
 
@@ -92,7 +92,7 @@ class Upgrade {
 
   /** @param {number} tag @param {number} offset @param {number} length */
   _onRecord(tag, offset, length) {
-    const kind = tag & 0xff;
+    const kind = tag & KIND_MASK;
     if (kind === IN_CLOSED) {
       table.forget(this._slot);
       this._onFailed();

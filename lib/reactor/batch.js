@@ -1,13 +1,7 @@
 'use strict';
 
-const {
-  DELIVERED_RECORDS,
-  DRAINED_BYTES,
-  DRAINED_HANDED,
-  DRAINED_LENT,
-  FastBuffer,
-  LENT_ID,
-} = require('../constants');
+const { FastBuffer } = require('../constants');
+const { DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, LENT_BYTES, LENT_ID } = require('./layout');
 const { allocate } = require('./memory');
 const outbox = require('./outbox');
 
@@ -52,7 +46,6 @@ let slabEnd = 0;
  * @type {(Buffer | undefined)[]}
  */
 let lent = [];
-let lentBytes = 0;
 /** Memory that came back for good with the last batch. @type {Buffer | null} */
 let handed = null;
 /** Whether a handler has detached memory: large batches are copied from then on. */
@@ -68,13 +61,11 @@ let lendNative = () => {};
  * @param {any} reactors The native reactors that batches come from
  * @param {Uint32Array<ArrayBuffer>} records The array that they were made with
  * @param {(Buffer | undefined)[]} list The one of those that they were made with that is for lent memory
- * @param {number} bytes Of each buffer that is lent
  */
-function attach(reactors, records, list, bytes) {
+function attach(reactors, records, list) {
   native = reactors;
   batch.records = records;
   lent = list;
-  lentBytes = bytes;
   mostLent = LENT_BUFFERS * native.count;
   drainNative = native.drain();
   deliverNative = native.deliver();
@@ -101,7 +92,7 @@ function drain() {
   batch.viewed = false;
   if (handed !== null) {
     // Memory that nobody has seen can be used again.
-    lend(viewed && batch.bytes === handed ? allocate(lentBytes) : handed);
+    lend(viewed && batch.bytes === handed ? allocate(LENT_BYTES) : handed);
     show(slab, slabStart);
     handed = null;
   }
@@ -175,7 +166,7 @@ function lend(memory) {
 
 /** Lends memory, unless enough is lent. */
 function lendMore() {
-  if (lent.length < mostLent) lend(allocate(lentBytes));
+  if (lent.length < mostLent) lend(allocate(LENT_BYTES));
 }
 
 /**

@@ -3,24 +3,24 @@
 const EventEmitter = require('node:events');
 
 const { root } = require('../async-context');
+const { EMPTY_BUFFER, FastBuffer } = require('../constants');
+const { NOT_PLAIN } = require('../bits');
+const { batch, delivered, drain, restore, takeLarge } = require('./batch');
 const {
   ADOPTED_SLOTS,
-  EMPTY_BUFFER,
-  IN_FLAG_OWNED,
-  FastBuffer,
   IN_BINARY,
   IN_CLOSE,
   IN_CONNECTION,
   IN_FAILURE,
+  IN_FLAG_OWNED,
   IN_LISTENER_CLOSED,
   IN_OPEN,
   IN_RAW,
   IN_REQUEST,
   IN_TEXT,
+  KIND_MASK,
   OPENED_LISTENER,
-} = require('../constants');
-const { NOT_PLAIN } = require('../bits');
-const { batch, delivered, drain, restore, takeLarge } = require('./batch');
+} = require('./layout');
 const outbox = require('./outbox');
 const table = require('./table');
 
@@ -169,11 +169,11 @@ function deliver(deadline) {
     }
     const tag = records[word + 1];
     const length = records[word + 3];
-    const kind = tag & 0xff;
+    const kind = tag & KIND_MASK;
     const connection = slot < ADOPTED_SLOTS ? connections[slot] : adopted[slot - ADOPTED_SLOTS];
     if (
       (kind === IN_TEXT || kind === IN_BINARY) &&
-      (tag & (IN_FLAG_OWNED << 8)) === 0 &&
+      (tag & IN_FLAG_OWNED) === 0 &&
       connection !== undefined &&
       (connection._bits & NOT_PLAIN) === 0
     ) {
@@ -205,9 +205,9 @@ function deliver(deadline) {
  * @param {number} length
  */
 function lose(slot, tag, offset, length) {
-  const kind = tag & 0xff;
+  const kind = tag & KIND_MASK;
   const isOfPayload = kind <= IN_CLOSE || kind === IN_REQUEST || kind === IN_RAW || kind === IN_CONNECTION;
-  const isHere = length === 0 || (tag & (IN_FLAG_OWNED << 8)) !== 0;
+  const isHere = length === 0 || (tag & IN_FLAG_OWNED) !== 0;
   if (!isOfPayload || isHere) deliverOther(slot, tag, offset, length);
   else connectionOf(slot)?.terminate();
 }
@@ -239,10 +239,10 @@ function isOwn(emit) {
  * @param {number} length Its bytes, or a count
  */
 function deliverOther(slot, tag, offset, length) {
-  const kind = tag & 0xff;
+  const kind = tag & KIND_MASK;
   if (kind === IN_OPEN || kind === IN_REQUEST || kind === IN_CONNECTION) {
     // Read in place: a Buffer of its own would be garbage at once.
-    const isOwned = (tag & (IN_FLAG_OWNED << 8)) !== 0;
+    const isOwned = (tag & IN_FLAG_OWNED) !== 0;
     const bytes = isOwned ? takeLarge(offset, length) : batch.bytes;
     const start = isOwned ? 0 : batch.base + offset;
     const server = state.listeners.get(bytes.readUInt32LE(start + OPENED_LISTENER));
@@ -271,7 +271,7 @@ function deliverOther(slot, tag, offset, length) {
  */
 function payload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
-  if ((tag & (IN_FLAG_OWNED << 8)) !== 0) return takeLarge(offset, length);
+  if ((tag & IN_FLAG_OWNED) !== 0) return takeLarge(offset, length);
   batch.viewed = true;
   return new FastBuffer(batch.buffer, batch.base + offset, length);
 }

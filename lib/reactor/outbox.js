@@ -1,6 +1,8 @@
 'use strict';
 
 const { ARENA_BYTES, arenaWords, lendArena } = require('./arenas');
+const same = require('./same');
+const { lengthOf, unshared } = require('../views');
 const {
   FLUSHED_BYTES,
   FLUSHED_NEXT,
@@ -8,9 +10,7 @@ const {
   OUT_FLAG_SAME,
   OUT_FLAG_SHARED,
   OUT_HEADER_BYTES,
-} = require('../constants');
-const same = require('./same');
-const { lengthOf, unshared } = require('../views');
+} = require('./layout');
 
 /** Payloads of this many bytes and more go to the reactor by themselves instead of through the arena. */
 const LARGE_BYTES = 64 * 1024;
@@ -23,10 +23,6 @@ const DIRECT_BYTES = 16 * 1024;
 
 /** Strings up to this length are tried as ASCII in a loop: cheaper than the call to `utf8Write`. */
 const LOOP_CHARACTERS = 10;
-
-const LARGE_TAG = OUT_FLAG_LARGE << 8;
-const SAME_TAG = OUT_FLAG_SAME << 8;
-const SHARED_TAG = OUT_FLAG_SHARED << 8;
 
 /** A UTF-16 code unit takes at most this many bytes of UTF-8. */
 const CHARACTER_BYTES = 3;
@@ -175,7 +171,7 @@ function canRefer() {
  * @param {number} payload Where it begins
  */
 function pushSame(slot, generation, tag, payload) {
-  const start = begin(slot, generation, tag | SAME_TAG, 0);
+  const start = begin(slot, generation, tag | OUT_FLAG_SAME, 0);
   words[(start >>> 2) - 1] = payload;
   used = start;
 }
@@ -286,14 +282,14 @@ function pushLarge(slot, generation, tag, data) {
   // so room first, which may flush, then the payload.
   if (!canRefer()) flush();
   if (same.isLastLarge(native, tag, data)) {
-    words[same.large.word] |= SHARED_TAG;
-    pushSame(slot, generation, tag | LARGE_TAG, same.large.length);
+    words[same.large.word] |= OUT_FLAG_SHARED;
+    pushSame(slot, generation, tag | OUT_FLAG_LARGE, same.large.length);
     return same.large.length;
   }
   const bytes = typeof data === 'string' ? Buffer.from(data) : unshared(data);
   const length = lengthOf.call(bytes);
   if (flushWith === null) native.addLarge(bytes);
-  const start = begin(slot, generation, tag | LARGE_TAG, 0);
+  const start = begin(slot, generation, tag | OUT_FLAG_LARGE, 0);
   finish(start, 0);
   words[(start >>> 2) - 1] = length;
   if (flushWith !== null) {

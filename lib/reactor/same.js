@@ -3,18 +3,15 @@
 // What was sent last, as far as it is in the arena being filled or goes with it: who sends the same to the next connection
 // refers to it. Nothing is kept beyond a flush.
 
-const { FastBuffer, OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT } = require('../constants');
+const { FastBuffer } = require('../constants');
 const { isViewOf, lengthOf } = require('../views');
+const { KIND_MASK, OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT } = require('./layout');
 
 /**
  * From here on it costs less to compare bytes that were sent before with what they were than to copy them again. Of text only a
  * loop over its characters costs less than to refer to it.
  */
 const SAME_BYTES = 4096;
-
-const KIND = 0xff;
-const FIN = OUT_FLAG_FIN << 8;
-const WANT_SENT = OUT_FLAG_WANT_SENT << 8;
 
 /** Looked up once: V8 has no short way to it through Buffer. */
 const { compare } = Buffer;
@@ -105,7 +102,7 @@ function keepText(data, slot, start, length) {
  */
 function keepLarge(data, length, tag, word) {
   // Others only share whole messages.
-  large.data = (tag & KIND) <= OUT_BINARY && (tag & FIN) !== 0 ? data : null;
+  large.data = (tag & KIND_MASK) <= OUT_BINARY && (tag & OUT_FLAG_FIN) !== 0 ? data : null;
   large.length = length;
   large.tag = tag;
   large.word = word;
@@ -118,7 +115,7 @@ function keepLarge(data, length, tag, word) {
  * @returns {boolean} Whether it makes the same message as the last, as it was
  */
 function isLastLarge(native, tag, data) {
-  if (data !== large.data || ((tag ^ large.tag) & ~WANT_SENT) !== 0) return false;
+  if (data !== large.data || ((tag ^ large.tag) & ~OUT_FLAG_WANT_SENT) !== 0) return false;
   return typeof data === 'string' || (lengthOf.call(data) === large.length && native.isLastLarge(data));
 }
 

@@ -4,7 +4,7 @@ const { addon } = require('./addon');
 const { root } = require('../async-context');
 const batch = require('./batch');
 const { wake } = require('./dispatch');
-const { setProtocolErrors } = require('../errors');
+const { DRAINED_WORDS } = require('./layout');
 const lifetime = require('./lifetime');
 const outbox = require('./outbox');
 const table = require('./table');
@@ -23,14 +23,12 @@ const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 function start(settings) {
   if (table.state.native !== null) return table.state.native;
   const binding = addon();
-  const layout = binding.layout();
-  setProtocolErrors(binding.protocolErrors());
-  const records = new Uint32Array(layout.DRAINED_WORDS);
+  const records = new Uint32Array(DRAINED_WORDS);
   const options = { ...settings, libuv: !HAS_OWN_LOOP };
   const memory = binding.lists();
   // Not in the context of who happens to come first.
   const native = root.runInAsyncScope(() => new binding.Reactor(wake, options, records, memory));
-  batch.attach(native, records, memory[0], layout.LENT_BYTES);
+  batch.attach(native, records, memory[0]);
   outbox.attach(native, records, memory[1]);
   lifetime.attach(native);
   table.attach(native, records);

@@ -1,7 +1,8 @@
 'use strict';
 
 const { TERMINATED } = require('../bits');
-const { ADOPTED_SLOTS, ASKED_GENERATION, ASKED_SLOT, IN_CLOSED, NO_GENERATION } = require('../constants');
+const { NO_GENERATION } = require('../constants');
+const { ADOPTED_SLOTS, ASKED_GENERATION, ASKED_SLOT, IN_CLOSED, KIND_MASK } = require('./layout');
 const lifetime = require('./lifetime');
 
 /**
@@ -133,7 +134,7 @@ class Departed {
 
   /** @param {number} tag */
   _onRecord(tag) {
-    if ((tag & 0xff) === IN_CLOSED) forget(this._slot);
+    if ((tag & KIND_MASK) === IN_CLOSED) forget(this._slot);
   }
 
   _onFailed() {}

@@ -27,6 +27,4 @@ pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use reactor::{JsReactor, ReactorOptions};
 pub use stream::{StreamEngine, StreamOptions};
 pub use streams::Streams;
-pub use tables::{
-    ProtocolErrorRow, deflate_budget_is_full, layout, lists, protocol_errors, set_deflate_budget,
-};
+pub use tables::{deflate_budget_is_full, lists, set_deflate_budget};

@@ -3,7 +3,8 @@
 use std::ops::Deref;
 
 use crate::engine::EncodedHeader;
-use crate::engine::frame::MAX_HEADER_LEN;
+
+use super::layout::HEADROOM;
 
 /// The bytes of a payload, behind room for the header of its frame. It dereferences to the payload alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
@@ -13,13 +14,10 @@ pub struct Large {
 }
 
 impl Large {
-    /// Bytes before the payload.
-    pub const HEADROOM: usize = MAX_HEADER_LEN;
-
     /// An empty one, for a payload of the given number of bytes.
     pub fn with_capacity(bytes: usize) -> Self {
-        let mut memory = Vec::with_capacity(bytes.saturating_add(Self::HEADROOM));
-        memory.resize(Self::HEADROOM, 0);
+        let mut memory = Vec::with_capacity(bytes.saturating_add(HEADROOM));
+        memory.resize(HEADROOM, 0);
         Self { memory }
     }
 
@@ -37,13 +35,13 @@ impl Large {
 
     /// The memory, and where in it the payload begins.
     pub fn into_memory(self) -> (Vec<u8>, usize) {
-        (self.memory, Self::HEADROOM)
+        (self.memory, HEADROOM)
     }
 
     /// The memory with `header` directly before the payload, and where in it the header begins.
     pub fn into_frame(mut self, header: &EncodedHeader) -> (Vec<u8>, usize) {
-        let start = Self::HEADROOM.saturating_sub(header.len());
-        if let Some(room) = self.memory.get_mut(start..Self::HEADROOM) {
+        let start = HEADROOM.saturating_sub(header.len());
+        if let Some(room) = self.memory.get_mut(start..HEADROOM) {
             room.copy_from_slice(header);
         }
         (self.memory, start)
@@ -61,6 +59,6 @@ impl Deref for Large {
 
     #[inline]
     fn deref(&self) -> &[u8] {
-        self.memory.get(Self::HEADROOM..).unwrap_or_default()
+        self.memory.get(HEADROOM..).unwrap_or_default()
     }
 }

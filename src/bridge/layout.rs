@@ -1,6 +1,7 @@
 //! The layout that Rust and JavaScript both read and write: the only place where these numbers exist.
 //!
-//! JavaScript gets them through [`constants`]. An inbound record (reactor to JavaScript) is four `u32`,
+//! JavaScript gets them, and what else of the lower layers it has to agree with, in `lib/reactor/layout.js`, which a test makes of them.
+//! An inbound record (reactor to JavaScript) is four `u32`,
 //!
 //! ```text
 //! [slot, kind | flags << 8 | aux << 16, offset, length]
@@ -19,14 +20,18 @@
 
 use std::net::{IpAddr, SocketAddr};
 
-/// Declares the constants and [`constants`] from one list, so that none can be forgotten.
-macro_rules! layout {
-    ($($(#[$doc:meta])* $name:ident: $type:ty = $value:expr;)*) => {
-        $($(#[$doc])* pub const $name: $type = $value;)*
+use crate::engine::CloseCode;
+use crate::engine::frame::{MAX_CONTROL_LEN, MAX_HEADER_LEN};
 
-        /// Every constant of this module by name: what JavaScript reads and writes records by.
-        pub fn constants() -> impl Iterator<Item = (&'static str, u32)> {
-            [$((stringify!($name), $name as u32)),*].into_iter()
+/// Declares the constants, and [`constants`] from the same list, so that JavaScript gets every one.
+macro_rules! layout {
+    ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $value:expr;)*) => {
+        $($(#[doc = $doc])* pub const $name: $type = $value;)*
+
+        /// Every constant of this module: its name, its number, and the lines of its comment.
+        #[cfg(all(test, not(loom)))]
+        pub(super) fn constants() -> Vec<(&'static str, u32, Vec<&'static str>)> {
+            vec![$((stringify!($name), $name as u32, vec![$($doc.trim()),*])),*]
         }
     };
 }
@@ -222,6 +227,34 @@ layout! {
     OUT_FLAG_SAME: u8 = 0x10;
     /// Outbound flag of a whole message with [`OUT_FLAG_LARGE`]: records behind it have the same payload.
     OUT_FLAG_SHARED: u8 = 0x20;
+
+    /// JavaScript decides about the handshakes of a listener that pass the native checks: a hook is set.
+    ASK_ACCEPTED: u32 = 1;
+    /// JavaScript decides about the handshakes of a listener that the native checks refuse: `wsClientError` has a listener.
+    ASK_REFUSED: u32 = 2;
+    /// JavaScript gets an [`IN_CONNECTION`] record of each connection of a listener, before its handshake.
+    ASK_CONNECTIONS: u32 = 4;
+
+    /// Unsent bytes of one connection from which on it has no room: `send()` returns false.
+    HIGH_WATER_MARK: usize = 1024 * 1024;
+    /// Unsent bytes down to which a connection without room must come until it is told that it has room again.
+    LOW_WATER_MARK: usize = low_water_mark(HIGH_WATER_MARK);
+
+    /// Bytes that the header of a frame may take, and that are left free before a payload which is framed where it is.
+    HEADROOM: usize = MAX_HEADER_LEN;
+    /// Most bytes in the payload of a control frame (RFC 6455, section 5.5).
+    CONTROL_BYTES: usize = MAX_CONTROL_LEN;
+    /// Most bytes in the reason of a close frame, behind its status code.
+    REASON_BYTES: usize = CONTROL_BYTES - 2;
+    /// Close code of a close frame without one (RFC 6455, section 7.4.1).
+    NO_STATUS: u16 = CloseCode::NO_STATUS_RECEIVED;
+    /// Close code of a connection that ended without a close frame.
+    ABNORMAL: u16 = CloseCode::ABNORMAL_CLOSURE;
+}
+
+/// Unsent bytes down to which a connection must come before it has room again, for one that has had none from `high` on.
+pub const fn low_water_mark(high: usize) -> usize {
+    high / 2
 }
 
 /// The word that carries kind, flags and aux.

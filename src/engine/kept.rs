@@ -1,6 +1,8 @@
 //! What is kept of a frame that an input ends in, if it is not part of a message.
 
-/// The beginning of a header, or of the body of a control frame (RFC 6455, section 5.5): at most 125 bytes.
+use super::frame::MAX_CONTROL_LEN;
+
+/// The beginning of a header, or of the body of a control frame (RFC 6455, section 5.5).
 ///
 /// Boxed where it is used: hardly ever is one of them cut in two, and every connection has the place for it.
 #[derive(Debug)]
@@ -11,7 +13,7 @@ pub(in crate::engine) struct Kept {
 }
 
 impl Kept {
-    const CAPACITY: usize = 125;
+    const CAPACITY: usize = MAX_CONTROL_LEN;
 
     /// What has been kept.
     pub(in crate::engine) fn bytes(&self) -> &[u8] {

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::bridge::layout::HIGH_WATER_MARK;
 use crate::engine;
 use crate::engine::deflate::Settings;
 use crate::engine::handshake::extensions::Acceptance;
@@ -48,7 +49,7 @@ impl Default for ListenerConfig {
             close_timeout: Duration::from_secs(30),
             ping_interval: Duration::ZERO,
             idle_timeout: Duration::ZERO,
-            high_water_mark: 1 << 20,
+            high_water_mark: HIGH_WATER_MARK,
         }
     }
 }

@@ -42,7 +42,7 @@ pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, 
 pub use connection::session::Session;
 pub use connection::table::ConnectionId;
 pub use consume::consumer::Consumer;
-pub use consume::forward::{ASK_ACCEPTED, ASK_CONNECTIONS, ASK_REFUSED, Forward, Link, report_failure};
+pub use consume::forward::{Forward, Link, report_failure};
 pub use consume::local::{Bytes, Handler, Local, Message};
 pub use group::reactors;
 pub use inline::{Due, until};

@@ -16,6 +16,8 @@ mod chunk;
 #[cfg(not(loom))]
 mod inbox;
 #[cfg(not(loom))]
+mod javascript;
+#[cfg(not(loom))]
 mod layout;
 #[cfg(not(loom))]
 mod queue;

@@ -15,6 +15,9 @@ use crate::engine::event::MessageKind;
 /// Longest header: two bytes, eight of length, four of key.
 pub const MAX_HEADER_LEN: usize = 14;
 
+/// Longest payload of a control frame (RFC 6455, section 5.5).
+pub const MAX_CONTROL_LEN: usize = 125;
+
 /// What the state of the connection and its settings demand of the next header.
 pub(in crate::engine) struct Expected {
     /// Whether the peer has to mask.
@@ -220,7 +223,7 @@ fn check_control(opcode: OpCode, first: u8, second: u8) -> Result<OpCode, Protoc
         return Err(ErrorKind::UnexpectedRsv1.into());
     }
     let len = second & LENGTH;
-    if len > MAX_CONTROL_LEN || (opcode == OpCode::Close && len == 1) {
+    if usize::from(len) > MAX_CONTROL_LEN || (opcode == OpCode::Close && len == 1) {
         return Err(ProtocolError::with_detail(ErrorKind::InvalidControlPayloadLength, len.into()));
     }
     Ok(opcode)
@@ -234,6 +237,5 @@ const MASK: u8 = 0x80;
 const LENGTH: u8 = 0x7f;
 const LENGTH_16: u8 = 126;
 const LENGTH_64: u8 = 127;
-const MAX_CONTROL_LEN: u8 = 125;
 /// The largest length that a JavaScript number holds exactly.
 const MAX_SAFE_INTEGER: u64 = (1 << 53) - 1;

@@ -5,7 +5,7 @@ mod header;
 
 pub use close::CloseCode;
 pub(in crate::engine) use close::{CODE_LEN, decode_code};
-pub use header::{EncodedHeader, MAX_HEADER_LEN, wire_len, write_before};
+pub use header::{EncodedHeader, MAX_CONTROL_LEN, MAX_HEADER_LEN, wire_len, write_before};
 pub(in crate::engine) use header::{Expected, Header, is_compressed};
 
 use super::event::MessageKind;

@@ -7,6 +7,7 @@ use std::time::{Duration, Instant};
 
 use socket2::{SockRef, TcpKeepalive};
 
+use crate::bridge::layout::{CONTROL_BYTES, REASON_BYTES};
 use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind, PreparedFrame};
 
@@ -155,10 +156,10 @@ impl Session<'_> {
     /// Sends a close frame and closes the socket once the peer has answered, at the latest after the listener's
     /// `close_timeout`. `None` = a frame without a code; a reason is cut to 123 bytes.
     pub fn close(&mut self, code: Option<CloseCode>, reason: &[u8]) {
-        let mut body = [0; 125];
+        let mut body = [0; CONTROL_BYTES];
         let mut len = 0;
         if let Some(code) = code {
-            let reason = reason.get(..reason.len().min(123)).unwrap_or_default();
+            let reason = reason.get(..reason.len().min(REASON_BYTES)).unwrap_or_default();
             len = 2 + reason.len();
             for (to, from) in body.iter_mut().zip(code.to_bytes().iter().chain(reason)) {
                 *to = *from;
@@ -389,5 +390,5 @@ impl Session<'_> {
 
 /// What fits a control frame (RFC 6455 section 5.5).
 fn control(payload: &[u8]) -> &[u8] {
-    payload.get(..payload.len().min(125)).unwrap_or_default()
+    payload.get(..payload.len().min(CONTROL_BYTES)).unwrap_or_default()
 }

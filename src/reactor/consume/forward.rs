@@ -10,8 +10,9 @@ use crate::bridge::doorbell::Bell;
 use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
-    IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CONNECTION, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_RECENT,
-    IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_RAW, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
+    ASK_ACCEPTED, ASK_CONNECTIONS, ASK_REFUSED, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CONNECTION, IN_DRAIN,
+    IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_RECENT, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_RAW,
+    IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
@@ -26,12 +27,6 @@ use crate::reactor::wait::giving_way::GivingWay;
 /// From this size on an assembled message crosses as it is; a smaller one is copied to the others of its batch.
 const LARGE: usize = 64 << 10;
 
-/// Handshakes that pass the native checks need a decision (a hook is set).
-pub const ASK_ACCEPTED: u32 = 1;
-/// Refusals are to be reported (there is a `wsClientError` listener).
-pub const ASK_REFUSED: u32 = 2;
-/// Connections are to be told of before their handshake.
-pub const ASK_CONNECTIONS: u32 = 4;
 /// Those of the above that are about handshakes.
 const ASK_HANDSHAKES: u32 = ASK_ACCEPTED | ASK_REFUSED;
 

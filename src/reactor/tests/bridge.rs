@@ -13,10 +13,7 @@ use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::*;
 use crate::reactor::connection::Phase;
-use crate::reactor::{
-    ASK_ACCEPTED, ASK_REFUSED, Command, ConnectionId, Forward, Handle, Link, ListenerConfig, Reactor,
-    ReactorConfig,
-};
+use crate::reactor::{Command, ConnectionId, Forward, Handle, Link, ListenerConfig, Reactor, ReactorConfig};
 
 /// One record: its slot, kind, flags, aux, count or length, and payload.
 #[derive(Debug, PartialEq, Eq)]

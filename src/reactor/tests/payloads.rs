@@ -8,7 +8,7 @@ use super::*;
 use crate::bridge::chunk::Chunk;
 use crate::bridge::large::Large;
 use crate::bridge::layout::*;
-use crate::reactor::{ASK_ACCEPTED, ConnectionId, Forward, Reactor, ReactorConfig};
+use crate::reactor::{ConnectionId, Forward, Reactor, ReactorConfig};
 
 /// On both sides of what a receive buffer, a gathering buffer, and a large payload are.
 const LENGTHS: [usize; 7] = [0, 1, 2047, 2048, 65_535, 65_536, 300_000];

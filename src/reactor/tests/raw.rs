@@ -3,7 +3,7 @@
 use super::bridge::{Js, Record};
 use super::*;
 use crate::bridge::layout::*;
-use crate::reactor::{ASK_CONNECTIONS, ReactorConfig};
+use crate::reactor::ReactorConfig;
 
 fn told(records: Vec<Record>) -> Vec<(u8, Vec<u8>)> {
     records.into_iter().map(|record| (record.kind, record.payload)).collect()

@@ -6,6 +6,7 @@
 use std::collections::VecDeque;
 use std::net::Shutdown;
 
+use crate::bridge::layout::low_water_mark;
 use crate::reactor::Reactor;
 use crate::reactor::config::WRITE_BUDGET;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE};
@@ -97,7 +98,7 @@ impl<C: Consumer> Reactor<C> {
         }
         let queued = connection.outgoing.len();
         let sent = connection.take_sent();
-        let drained = connection.high && queued <= connection.config.high_water_mark / 2;
+        let drained = connection.high && queued <= low_water_mark(connection.config.high_water_mark);
         connection.high &= !drained;
         // A consumer on another thread ends the connection itself, see `gates.rs`.
         let ends = connection.close_complete() && self.consumer.progress().is_none();

@@ -1,0 +1,281 @@
+'use strict';
+
+// What both languages must agree on, made by a test of src/bridge, which fails where it differs. To make it again:
+// WRITE_LAYOUT=1 cargo test --no-default-features --features reactor --lib layout
+//
+// A tag is the word of a record that carries its kind, flags and aux. The flags are here as they are in a tag.
+
+/**
+ * Bytes of a frame of a server: header and payload.
+ *
+ * @param {number} length Bytes of the payload
+ * @returns {number}
+ */
+function frameBytes(length) {
+  if (length < 126) return length + 2;
+  if (length < 65536) return length + 4;
+  return length + 10;
+}
+
+module.exports = {
+  /** `u32` words of a record, inbound or outbound. */
+  RECORD_WORDS: 4,
+  /** Most records in one inbound batch; JavaScript allocates its array of records once, for this many. */
+  MAX_RECORDS: 16384,
+  /** Word of the array of records, behind the last record: bytes of the drained batch's payloads. */
+  DRAINED_BYTES: 65536,
+  /**
+   * Word behind it: 1 + the number of the lent memory that they are in; 0 when they are in the reactor's own, and more
+   * should be lent.
+   */
+  DRAINED_LENT: 65537,
+  /**
+   * Word behind it: 1 when that memory is handed over, and other memory should be lent in its place; 0 when it goes
+   * back with the next drain, and payloads that are kept must be copied.
+   */
+  DRAINED_HANDED: 65538,
+  /** Word behind it, written by JavaScript: bytes of the arena to be flushed. */
+  FLUSHED_BYTES: 65539,
+  /**
+   * Word behind it, written by the flush and the drain: 1 + the number of the arena to be filled next; 0 for the same one
+   * again, after a flush because the reactor has all others.
+   */
+  FLUSHED_NEXT: 65540,
+  /** Word behind it, written by JavaScript: the slot of the connection whose sent bytes are asked for. */
+  ASKED_SLOT: 65541,
+  /** Word behind it: its generation. */
+  ASKED_GENERATION: 65542,
+  /** Word behind it, written by JavaScript: the number of the memory to be lent. */
+  LENT_ID: 65543,
+  /** Word behind it, written by JavaScript: how many records of the drained batch it has dealt with. */
+  DELIVERED_RECORDS: 65544,
+  /** Length of the array of records in words. */
+  DRAINED_WORDS: 65545,
+  /** Most records of one call for a stream. */
+  STREAM_RECORDS: 256,
+  /** Word of the array of a stream's records, behind the last record: the bytes of a frame's header, in their order. */
+  STREAM_HEADER: 1024,
+  /** Word behind it: in, the bytes that a call for a stream may inflate before others are served; out, those that it has worked on. */
+  STREAM_ROOM: 1028,
+  /** Length of that array in words. */
+  STREAM_WORDS: 1029,
+  /** Least bytes of memory to be lent. */
+  LENT_BYTES: 327680,
+  /** The slots from here on are numbered by JavaScript: adopted sockets. Those below are the reactor's. */
+  ADOPTED_SLOTS: 1073741824,
+  /** Mask of the kind within the word that carries kind, flags and aux. */
+  KIND_MASK: 255,
+  /** Where the flags (8 bits) begin within that word. */
+  FLAGS_SHIFT: 8,
+  /** Where the aux (16 bits) begins within that word. */
+  AUX_SHIFT: 16,
+  /** Inbound word: the connection's slot, or the listener's id. */
+  IN_WORD_SLOT: 0,
+  /** Inbound word: kind, flags and aux. */
+  IN_WORD_KIND: 1,
+  /** Inbound word: where the payload begins in the batch, or its index among the large payloads. */
+  IN_WORD_OFFSET: 2,
+  /** Inbound word: payload length in bytes, or a count. */
+  IN_WORD_LENGTH: 3,
+  /** A connection is open. Payload: `Opened`. */
+  IN_OPEN: 1,
+  /** A text message. */
+  IN_TEXT: 2,
+  /** A binary message. */
+  IN_BINARY: 3,
+  /** A ping frame. */
+  IN_PING: 4,
+  /** A pong frame. */
+  IN_PONG: 5,
+  /** The peer's close frame. aux: status code, 1005 when the frame was empty. Payload: the reason. */
+  IN_CLOSE: 6,
+  /** The peer broke the protocol. flags: number of the error kind, aux: detail number. */
+  IN_ERROR: 7,
+  /** The socket is gone. Last record of a connection. */
+  IN_CLOSED: 8,
+  /** The bytes of the `length` oldest sends that asked for it are in the kernel. */
+  IN_SENT: 9,
+  /** Outgoing bytes fell below the low-water mark after having been above the high one. */
+  IN_DRAIN: 10,
+  /** A handshake that JavaScript checks and answers. Payload: `Opened`. */
+  IN_REQUEST: 11,
+  /** A listener is closed. slot: listener id. */
+  IN_LISTENER_CLOSED: 12,
+  /** The reactor died. Payload: why, in UTF-8. */
+  IN_FAILURE: 13,
+  /**
+   * The peer ended its side of the socket without a close frame; JavaScript answers with `OUT_END`. Length: 1 while
+   * JavaScript decides about the handshake; if it accepts, the end is told again after what came before it. Else 0.
+   */
+  IN_END: 14,
+  /** Bytes as they came, for a connection that `OUT_WATCH` was told of; what they say follows. */
+  IN_RAW: 15,
+  /** Streams only. Bytes of a message that is not all in one chunk; more follow. */
+  IN_PART: 16,
+  /** A connection was accepted; its request has not come. Payload: `Opened`, without it. */
+  IN_CONNECTION: 17,
+  /** Inbound flag: the payload is one of the batch's large payloads and `offset` its index. */
+  IN_FLAG_OWNED: 32768,
+  /** Flag of a message of a stream: these are its last bytes, the others came with `IN_PART`. */
+  IN_FLAG_LAST_PART: 16384,
+  /** Flag of `IN_END`: behind something of its connection that JavaScript has not dealt with yet. */
+  IN_FLAG_RECENT: 256,
+  /** `Opened`, byte offset, `u32` little-endian: generation of the connection. */
+  OPENED_GENERATION: 0,
+  /** `Opened`, byte offset, `u32` little-endian: id of the listener. */
+  OPENED_LISTENER: 4,
+  /** `Opened`, byte offset, `u32` little-endian: local port, 0 when unknown. */
+  OPENED_LOCAL_PORT: 8,
+  /** `Opened`, byte offset, `u32` little-endian: remote port, 0 when unknown. */
+  OPENED_REMOTE_PORT: 12,
+  /** `Opened`, byte offset, `u32` little-endian: 4, 6, or 0 when neither address is known. */
+  OPENED_FAMILY: 16,
+  /** `Opened`, byte offset, `u32` little-endian: length of the request in bytes. */
+  OPENED_REQUEST_LENGTH: 20,
+  /** `Opened`, byte offset, `u32` little-endian: length of the subprotocol in bytes. */
+  OPENED_PROTOCOL_LENGTH: 24,
+  /** `Opened`, byte offset, `u32` little-endian: length of the tail in bytes. */
+  OPENED_TAIL_LENGTH: 28,
+  /** `Opened`, byte offset, 16 bytes: local address, IPv4 in the first 4. */
+  OPENED_LOCAL_ADDRESS: 32,
+  /** `Opened`, byte offset, 16 bytes: remote address, IPv4 in the first 4. */
+  OPENED_REMOTE_ADDRESS: 48,
+  /** `Opened`, byte offset: the request in normal form, latin1; the subprotocol and the tail follow it. */
+  OPENED_REQUEST: 64,
+  /** Bytes of an outbound record before its payload. */
+  OUT_HEADER_BYTES: 16,
+  /** Outbound records begin at multiples of this many bytes. */
+  OUT_ALIGN: 16,
+  /** Outbound word: the connection's slot. */
+  OUT_WORD_SLOT: 0,
+  /** Outbound word: the connection's generation. */
+  OUT_WORD_GENERATION: 1,
+  /** Outbound word: kind, flags and aux. */
+  OUT_WORD_KIND: 2,
+  /** Outbound word: payload length in bytes; with `OUT_FLAG_SAME` where the payload begins in the chunk. */
+  OUT_WORD_LENGTH: 3,
+  /** Send a text message or a fragment of one. */
+  OUT_TEXT: 1,
+  /** Send a binary message or a fragment of one. */
+  OUT_BINARY: 2,
+  /** Send a ping. */
+  OUT_PING: 3,
+  /** Send a pong. */
+  OUT_PONG: 4,
+  /** Send a close frame. aux: status code, 0 for an empty frame. Payload: the reason. */
+  OUT_CLOSE: 5,
+  /** Destroy the socket. `OUT_FLAG_FIN`: the peer gets a reset, and nothing that waits. */
+  OUT_TERMINATE: 6,
+  /** Stop reading. */
+  OUT_PAUSE: 7,
+  /** Read again. */
+  OUT_RESUME: 8,
+  /**
+   * Answer the handshake; the connection is open from here. Payload: the whole 101 response. What `IN_REQUEST` has
+   * brought behind the request is to be fed before.
+   */
+  OUT_ACCEPT: 9,
+  /** Write the payload as it is, then end: a refused handshake. */
+  OUT_RESPOND: 10,
+  /** Write the payload as it is. */
+  OUT_WRITE: 11,
+  /** Shut the sending side down after what was written. */
+  OUT_END: 12,
+  /** Set the socket option TCP_NODELAY: aux 1 on, 0 off. */
+  OUT_NO_DELAY: 13,
+  /**
+   * Set the socket option SO_KEEPALIVE: `OUT_FLAG_FIN` on, else off; aux = seconds of silence before the first
+   * probe, 0 = the system's default.
+   */
+  OUT_KEEP_ALIVE: 14,
+  /** Send a prepared message. Payload: its number, `u32` in the byte order of the machine. */
+  OUT_PREPARED: 15,
+  /** Whether `IN_RAW` tells of all bytes that are read from now on: aux 1 yes, 0 no. */
+  OUT_WATCH: 16,
+  /** Read the payload before what the socket has. `OUT_FLAG_FIN`: and then the peer's end. */
+  OUT_FEED: 17,
+  /** Outbound flag: last fragment of its message. */
+  OUT_FLAG_FIN: 256,
+  /** Outbound flag: count this in `IN_SENT` when its bytes are in the kernel. */
+  OUT_FLAG_WANT_SENT: 512,
+  /** Outbound flag: no payload follows in the arena, it is the next of the chunk's large payloads. */
+  OUT_FLAG_LARGE: 1024,
+  /** Outbound flag: compress, if the extension was negotiated. */
+  OUT_FLAG_COMPRESS: 2048,
+  /**
+   * Outbound flag: no payload follows, it is that of a record before, and the length word says where that payload begins in
+   * the chunk. With `OUT_FLAG_LARGE`: it is the last large payload that came with `OUT_FLAG_SHARED`, and this is a
+   * message like that one.
+   */
+  OUT_FLAG_SAME: 4096,
+  /** Outbound flag of a whole message with `OUT_FLAG_LARGE`: records behind it have the same payload. */
+  OUT_FLAG_SHARED: 8192,
+  /** JavaScript decides about the handshakes of a listener that pass the native checks: a hook is set. */
+  ASK_ACCEPTED: 1,
+  /** JavaScript decides about the handshakes of a listener that the native checks refuse: `wsClientError` has a listener. */
+  ASK_REFUSED: 2,
+  /** JavaScript gets an `IN_CONNECTION` record of each connection of a listener, before its handshake. */
+  ASK_CONNECTIONS: 4,
+  /** Unsent bytes of one connection from which on it has no room: `send()` returns false. */
+  HIGH_WATER_MARK: 1048576,
+  /** Unsent bytes down to which a connection without room must come until it is told that it has room again. */
+  LOW_WATER_MARK: 524288,
+  /** Bytes that the header of a frame may take, and that are left free before a payload which is framed where it is. */
+  HEADROOM: 14,
+  /** Most bytes in the payload of a control frame (RFC 6455, section 5.5). */
+  CONTROL_BYTES: 125,
+  /** Most bytes in the reason of a close frame, behind its status code. */
+  REASON_BYTES: 123,
+  /** Close code of a close frame without one (RFC 6455, section 7.4.1). */
+  NO_STATUS: 1005,
+  /** Close code of a connection that ended without a close frame. */
+  ABNORMAL: 1006,
+
+  /** Why a handshake is refused, and how: what ws says. */
+  REFUSALS: {
+    METHOD: { status: 405, message: 'Invalid HTTP method', headers: {} },
+    UPGRADE: { status: 400, message: 'Invalid Upgrade header', headers: {} },
+    KEY: { status: 400, message: 'Missing or invalid Sec-WebSocket-Key header', headers: {} },
+    VERSION: { status: 400, message: 'Missing or invalid Sec-WebSocket-Version header', headers: { 'Sec-WebSocket-Version': '13, 8' } },
+    BODY: { status: 400, message: 'Unexpected request body', headers: {} },
+    PATH: { status: 400, message: 'Bad Request', headers: {} },
+    PROTOCOL: { status: 400, message: 'Invalid Sec-WebSocket-Protocol header', headers: {} },
+    EXTENSIONS: { status: 400, message: 'Invalid or unacceptable Sec-WebSocket-Extensions header', headers: {} },
+  },
+
+  /**
+   * What a peer did wrong, by the flags of an `IN_ERROR` record. `%d` stands for its aux.
+   *
+   * @type {Array<{ code: string, message: string, closeCode: number, range: boolean } | undefined>}
+   */
+  PROTOCOL_ERRORS: [
+    undefined,
+    { code: 'WS_ERR_UNEXPECTED_RSV_2_3', message: 'Invalid WebSocket frame: RSV2 and RSV3 must be clear', closeCode: 1002, range: true },
+    { code: 'WS_ERR_UNEXPECTED_RSV_1', message: 'Invalid WebSocket frame: RSV1 must be clear', closeCode: 1002, range: true },
+    { code: 'WS_ERR_INVALID_OPCODE', message: 'Invalid WebSocket frame: invalid opcode %d', closeCode: 1002, range: true },
+    { code: 'WS_ERR_EXPECTED_FIN', message: 'Invalid WebSocket frame: FIN must be set', closeCode: 1002, range: true },
+    { code: 'WS_ERR_INVALID_CONTROL_PAYLOAD_LENGTH', message: 'Invalid WebSocket frame: invalid payload length %d', closeCode: 1002, range: true },
+    { code: 'WS_ERR_EXPECTED_MASK', message: 'Invalid WebSocket frame: MASK must be set', closeCode: 1002, range: true },
+    { code: 'WS_ERR_UNEXPECTED_MASK', message: 'Invalid WebSocket frame: MASK must be clear', closeCode: 1002, range: true },
+    { code: 'WS_ERR_INVALID_CLOSE_CODE', message: 'Invalid WebSocket frame: invalid status code %d', closeCode: 1002, range: true },
+    { code: 'WS_ERR_INVALID_UTF8', message: 'Invalid WebSocket frame: invalid UTF-8 sequence', closeCode: 1007, range: false },
+    { code: 'WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH', message: 'Unsupported WebSocket frame: payload length > 2^53 - 1', closeCode: 1009, range: true },
+    { code: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH', message: 'Max payload size exceeded', closeCode: 1009, range: true },
+    { code: 'WS_ERR_TOO_MANY_BUFFERED_PARTS', message: 'Too many message fragments', closeCode: 1008, range: true },
+    { code: 'Z_DATA_ERROR', message: 'invalid block type', closeCode: 1007, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid stored block lengths', closeCode: 1007, range: false },
+    { code: 'Z_DATA_ERROR', message: 'too many length or distance symbols', closeCode: 1007, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid code lengths set', closeCode: 1007, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid bit length repeat', closeCode: 1007, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid code -- missing end-of-block', closeCode: 1007, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid literal/lengths set', closeCode: 1007, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid distances set', closeCode: 1007, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid literal/length code', closeCode: 1007, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid distance code', closeCode: 1007, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid distance too far back', closeCode: 1007, range: false },
+    { code: 'Z_BUF_ERROR', message: 'unexpected end of file', closeCode: 1007, range: false },
+    { code: 'WS_ERR_UNFINISHED_MESSAGE', message: 'Unfinished message given up to make room for others', closeCode: 1013, range: true },
+  ],
+
+  frameBytes,
+};

@@ -1,0 +1,101 @@
+//! `lib/reactor/layout.js`: all that JavaScript has to agree with, made of what Rust has.
+
+use std::fmt::Write;
+use std::fs;
+
+use crate::bridge::layout::{FLAGS_SHIFT, constants};
+use crate::engine::frame::wire_len;
+use crate::engine::handshake::Refusal;
+use crate::engine::{ErrorClass, ErrorKind};
+
+const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lib/reactor/layout.js");
+
+const HEAD: &str = "\
+'use strict';
+
+// What both languages must agree on, made by a test of src/bridge, which fails where it differs. To make it again:
+// WRITE_LAYOUT=1 cargo test --no-default-features --features reactor --lib layout
+//
+// A tag is the word of a record that carries its kind, flags and aux. The flags are here as they are in a tag.
+
+";
+
+#[test]
+#[cfg_attr(miri, ignore = "reads a file")]
+fn the_layout_in_javascript_is_the_one_in_rust() {
+    let (wanted, found) = (javascript(), fs::read_to_string(FILE).unwrap_or_default());
+    if std::env::var_os("WRITE_LAYOUT").is_some() {
+        fs::write(FILE, wanted).unwrap();
+    } else {
+        assert!(found == wanted, "{FILE} differs; its first lines say how to make it again");
+    }
+}
+
+fn javascript() -> String {
+    let mut out = HEAD.to_owned();
+    frame_bytes(&mut out);
+    out.push_str("module.exports = {\n");
+    for (name, number, comment) in constants() {
+        let comment: Vec<_> = comment.iter().map(|line| line.replace("[`", "`").replace("`]", "`")).collect();
+        match &*comment {
+            [line] => writeln!(out, "  /** {line} */").unwrap(),
+            lines => writeln!(out, "  /**\n   * {}\n   */", lines.join("\n   * ")).unwrap(),
+        }
+        let number = if name.contains("_FLAG_") { number << FLAGS_SHIFT } else { number };
+        writeln!(out, "  {name}: {number},").unwrap();
+    }
+    refusals(&mut out);
+    protocol_errors(&mut out);
+    out.push_str("\n  frameBytes,\n};\n");
+    out
+}
+
+/// A function that says what `wire_len` does, in the steps that its results show.
+fn frame_bytes(out: &mut String) {
+    out.push_str(
+        "/**\n * Bytes of a frame of a server: header and payload.\n *\n \
+         * @param {number} length Bytes of the payload\n * @returns {number}\n */\n\
+         function frameBytes(length) {\n",
+    );
+    let header = |payload: usize| wire_len(payload, false) - payload;
+    let mut payload = 0;
+    for bits in [7, 16] {
+        let step = (payload..1 << bits).find(|&next| header(next) != header(payload)).unwrap_or(1 << bits);
+        writeln!(out, "  if (length < {step}) return length + {};", header(payload)).unwrap();
+        payload = step;
+    }
+    assert_eq!(header(payload), header(usize::MAX >> 1));
+    writeln!(out, "  return length + {};\n}}\n", header(payload)).unwrap();
+}
+
+fn refusals(out: &mut String) {
+    out.push_str("\n  /** Why a handshake is refused, and how: what ws says. */\n  REFUSALS: {\n");
+    for refusal in Refusal::ALL {
+        let (name, status, message) =
+            (format!("{refusal:?}").to_uppercase(), refusal.status(), refusal.body());
+        let headers: String =
+            refusal.headers().iter().map(|(name, value)| format!("'{name}': '{value}'")).collect();
+        let headers = if headers.is_empty() { "{}".to_owned() } else { format!("{{ {headers} }}") };
+        writeln!(out, "    {name}: {{ status: {status}, message: '{message}', headers: {headers} }},")
+            .unwrap();
+    }
+    out.push_str("  },\n");
+}
+
+fn protocol_errors(out: &mut String) {
+    out.push_str(
+        "\n  /**\n   * What a peer did wrong, by the flags of an `IN_ERROR` record. `%d` stands for its aux.\n   *\n   \
+         * @type {Array<{ code: string, message: string, closeCode: number, range: boolean } | undefined>}\n   */\n  \
+         PROTOCOL_ERRORS: [\n    undefined,\n",
+    );
+    for row in ErrorKind::table() {
+        let (code, close, detail) = (row.code, row.close_code.get(), if row.detailed { "%d" } else { "" });
+        let (message, range) = (row.sentence, row.class == ErrorClass::RangeError);
+        writeln!(
+            out,
+            "    {{ code: '{code}', message: '{message}{detail}', closeCode: {close}, range: {range} }},"
+        )
+        .unwrap();
+    }
+    out.push_str("  ],\n");
+}
