@@ -3,8 +3,8 @@
 const net = require('node:net');
 const { inspect } = require('node:util');
 
-const { applyMemoryOptions } = require('./deflate/deflate-memory');
-const { deflateOptions } = require('./deflate/deflate-options');
+const { applyMemoryOptions } = require('./deflate/budget');
+const { deflateOptions } = require('./deflate/options');
 const { limit } = require('./limits');
 const { WebSocket } = require('./websocket');
 

@@ -38,9 +38,9 @@ const { hasRoom } = require('./connection/pressure');
 const { Extra } = require('./connection/state');
 const table = require('./reactor/table');
 const { DEFLATE } = require('./handshake/negotiation');
-const shared = require('./connection/shared');
+const shared = require('./connection/common');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/sends');
-const { attachStream } = require('./duplex/stream-attach');
+const { attachStream } = require('./duplex/attach');
 const {
   ABNORMAL,
   HIGH_WATER_MARK,
@@ -254,7 +254,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
    *
    * @param {any} socket Duplex
    * @param {Buffer} head What was read of it after the handshake
-   * @param {import('./duplex/stream-connection').SocketOptions} options
+   * @param {import('./duplex/connection').SocketOptions} options
    */
   setSocket(socket, head, options) {
     const open = socket[kOpen];

@@ -6,12 +6,12 @@ const https = require('node:https');
 
 const { CLIENT, ERROR_EMITTED } = require('../bits');
 const { addon } = require('../reactor/addon');
-const { complaint, credentialsOf, parseAddress, whereOf } = require('./client-address');
-const { checkResponse } = require('./client-response');
+const { complaint, credentialsOf, parseAddress, whereOf } = require('./address');
+const { checkResponse } = require('./response');
 const { CLOSING, CONNECTING } = require('../constants');
 const { catchUp } = require('../reactor/dispatch');
-const { applyMemoryOptions } = require('../deflate/deflate-memory');
-const { check } = require('../deflate/deflate-options');
+const { applyMemoryOptions } = require('../deflate/budget');
+const { check } = require('../deflate/options');
 const { DEFLATE, headerOf, offerOf } = require('../handshake/negotiation');
 const { isToken } = require('../handshake/token');
 
@@ -112,7 +112,7 @@ class Client {
   /**
    * @param {URL} url
    * @param {Settings} settings
-   * @param {import('./client-response').Offered} offered
+   * @param {import('./response').Offered} offered
    * @returns {Requested} What `http.request` is given
    */
   requestOptions(url, settings, { deflate, key }) {
@@ -176,7 +176,7 @@ class Client {
    * @param {ClientRequest} request
    * @param {URL} url
    * @param {Settings} settings
-   * @param {import('./client-response').Offered} offered
+   * @param {import('./response').Offered} offered
    */
   listen(request, url, settings, offered) {
     const { ws } = this;

@@ -2,10 +2,10 @@
 
 const { Writable } = require('node:stream');
 
-const { negotiatedDeflate } = require('../deflate/deflate-options');
+const { negotiatedDeflate } = require('../deflate/options');
 const { protocolError } = require('../errors');
 const { convert } = require('../connection/inbound');
-const { StreamEngine } = require('../duplex/stream-engine');
+const { StreamEngine } = require('../duplex/engine');
 const {
   AUX_SHIFT,
   FLAGS_SHIFT,

@@ -9,7 +9,7 @@ const outgoing = require('./outgoing');
 const { hasRoom } = require('./pressure');
 const { PreparedMessage } = require('./prepared');
 const { streamOf } = require('./state');
-const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting-sends');
+const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting');
 
 /** @import { SentCallback, WebSocket } from './state' */
 

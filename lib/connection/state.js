@@ -38,7 +38,7 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
 
 /** @typedef {InstanceType<typeof import('../websocket-server').WebSocketServer>} Server */
 
-/** @typedef {InstanceType<typeof import('../duplex/stream-connection').StreamConnection>} StreamConnection */
+/** @typedef {InstanceType<typeof import('../duplex/connection').StreamConnection>} StreamConnection */
 
 /** @typedef {import('../client/client').ClientHandshake} Client */
 

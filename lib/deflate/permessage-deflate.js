@@ -3,7 +3,7 @@
 const zlib = require('node:zlib');
 
 const { EMPTY_BUFFER, kStatusCode } = require('../constants');
-const params = require('./deflate-params');
+const params = require('./params');
 const { maxPayloadExceeded } = require('../errors');
 const { limit } = require('../limits');
 

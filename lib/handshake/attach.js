@@ -4,8 +4,8 @@ const net = require('node:net');
 
 const { OWN_PONG } = require('../bits');
 const { become } = require('../compat/adopted-socket');
-const { negotiatedDeflate } = require('../deflate/deflate-options');
-const { attachStream } = require('../duplex/stream-attach');
+const { negotiatedDeflate } = require('../deflate/options');
+const { attachStream } = require('../duplex/attach');
 const { connectionOptions, hasOwnPong, reactorOptions, socketOptions } = require('../options');
 const { hold } = require('../reactor/lifetime');
 const { start } = require('../reactor/start');

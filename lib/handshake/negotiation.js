@@ -1,10 +1,10 @@
 'use strict';
 
-const { isBudgetFull } = require('../deflate/deflate-memory');
+const { isBudgetFull } = require('../deflate/budget');
 const extension = require('./extension');
 const { PerMessageDeflate } = require('../deflate/permessage-deflate');
 
-/** @import { Options } from '../deflate/deflate-options' */
+/** @import { Options } from '../deflate/options' */
 /** @import { ServerOptions } from '../options' */
 
 /** The one extension there is. */

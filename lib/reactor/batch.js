@@ -2,7 +2,7 @@
 
 const { FastBuffer } = require('../constants');
 const { DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, LENT_BYTES, LENT_ID } = require('./layout');
-const { allocate } = require('./memory');
+const { allocate } = require('./attached-memory');
 const outbox = require('./outbox');
 
 /**

@@ -4,7 +4,7 @@ const net = require('node:net');
 const tls = require('node:tls');
 
 const { HEADROOM } = require('../reactor/layout');
-const { borrow, giveBack, isDone, isUnchanged } = require('./blocks');
+const { borrow, giveBack, isDone, isUnchanged } = require('./frame-memory');
 
 /** @import { SentCallback } from '../connection/state' */
 

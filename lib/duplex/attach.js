@@ -2,12 +2,12 @@
 
 const { GONE, ONE_BY_ONE, STREAM } = require('../bits');
 const { CLOSING, OPEN } = require('../constants');
-const { StreamConnection } = require('./stream-connection');
-const { pullAll } = require('./stream-cork');
-const { finishSome } = require('./stream-deflate');
+const { StreamConnection } = require('./connection');
+const { pullAll } = require('./cork');
+const { finishSome } = require('./compression');
 
 /** @import { WebSocket } from '../connection/state' */
-/** @import { SocketOptions } from './stream-connection' */
+/** @import { SocketOptions } from './connection' */
 
 const kConnection = Symbol('connection');
 

@@ -20,7 +20,7 @@ const {
 } = require('../reactor/layout');
 const { Parts } = require('./parts');
 
-/** @import { Deflate } from '../deflate/deflate-options' */
+/** @import { Deflate } from '../deflate/options' */
 
 /** Of a tag: what the engine knows of. */
 const TAG_OF_FRAME = (1 << AUX_SHIFT) - 1;

@@ -1,14 +1,14 @@
 'use strict';
 
 const { copyOf } = require('../connection/outgoing');
-const { endTurn } = require('./stream-engine');
+const { endTurn } = require('./engine');
 const { Turns } = require('./turns');
 const { unshared } = require('../views');
-const { abandon, arrived, expect, sendWaiting } = require('../connection/waiting-sends');
+const { abandon, arrived, expect, sendWaiting } = require('../connection/waiting');
 const { AUX_SHIFT, KIND_MASK, OUT_BINARY, OUT_TEXT } = require('../reactor/layout');
 
 /** @import { SentCallback, StreamConnection } from '../connection/state' */
-/** @import { Engine } from './stream-engine' */
+/** @import { Engine } from './engine' */
 
 /** Bytes that are compressed in one turn of the event loop, and of one message before the others get theirs. */
 const TURN_BYTES = 256 * 1024;

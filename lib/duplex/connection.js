@@ -3,7 +3,7 @@
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, NOT_PLAIN, TERMINATED } = require('../bits');
 const { inContext } = require('../async-context');
 const { EMPTY_BUFFER } = require('../constants');
-const { negotiatedDeflate } = require('../deflate/deflate-options');
+const { negotiatedDeflate } = require('../deflate/options');
 const inbound = require('../connection/inbound');
 const { maskKey } = require('./mask-key');
 const outgoing = require('../connection/outgoing');
@@ -19,16 +19,16 @@ const {
   OUT_RESUME,
   OUT_TERMINATE,
 } = require('../reactor/layout');
-const { Cork } = require('./stream-cork');
-const { Releaser, isData, postCompressed } = require('./stream-deflate');
-const { StreamEngine } = require('./stream-engine');
-const { LEAST_SHARED, sharedCopy } = require('./stream-same');
-const { silenceOf } = require('./stream-silence');
+const { Cork } = require('./cork');
+const { Releaser, isData, postCompressed } = require('./compression');
+const { StreamEngine } = require('./engine');
+const { LEAST_SHARED, sharedCopy } = require('./copies');
+const { silenceOf } = require('./silence');
 const { Stint, Turns } = require('./turns');
 const { lengthOf, unshared } = require('../views');
 
 /** @import { SentCallback, WebSocket } from '../connection/state' */
-/** @import { CompressionJob } from './stream-deflate' */
+/** @import { CompressionJob } from './compression' */
 
 /**
  * Those of `setSocket()`.
