@@ -38,7 +38,7 @@ const { hasRoom } = require('./connection/pressure');
 const { Extra } = require('./connection/state');
 const table = require('./reactor/table');
 const { DEFLATE } = require('./handshake/negotiation');
-const shared = require('./connection/common');
+const common = require('./connection/common');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/sends');
 const { attachStream } = require('./duplex/attach');
 const {
@@ -54,11 +54,11 @@ const {
 
 /** @import { Connection, ExtraFields } from './connection/state' */
 
-const { sharedBy } = shared;
+const { commonOf } = common;
 const { BINARY, TEXT, command, hasConnection, post } = outgoing;
 
 /**
- * What `install` of shared.js and of private-fields.js adds to a WebSocket, as far as this package uses it.
+ * What `install` of common.js and of private-fields.js adds to a WebSocket, as far as this package uses it.
  *
  * @typedef {object} Fields
  * @property {any} _options Of the server, with its defaults; undefined for a client
@@ -96,7 +96,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     this._remote = 0;
     // Which of the connections of listeners it is, counted as they open; 0 = none.
     this._order = 0;
-    this._shared = sharedBy(address === null ? options : undefined);
+    this._common = commonOf(address === null ? options : undefined);
     /** @type {ExtraFields | null} */
     this._extra = null;
     if (address !== null) connect(this, address, protocols, options);
@@ -129,7 +129,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   get extensions() {
     const extra = this._extra;
     if (extra !== null && extra.extensions !== null) return Object.keys(extra.extensions).join();
-    return this._shared.extensions === '' ? '' : DEFLATE;
+    return this._common.extensions === '' ? '' : DEFLATE;
   }
 
   get isPaused() {
@@ -137,7 +137,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   }
 
   get protocol() {
-    return this._shared.protocol;
+    return this._common.protocol;
   }
 
   get readyState() {
@@ -299,7 +299,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     this._generation = peer._generation;
     this._remotePort = peer._remotePort;
     this._remote = peer._remote;
-    this._shared = this._shared.opened(owner, protocol, extensions, peer._local, peer._localPort);
+    this._common = this._common.opened(owner, protocol, extensions, peer._local, peer._localPort);
     this._readyState = OPEN;
     table.place(peer._slot, this);
   }
@@ -351,7 +351,7 @@ for (const name of GETTERS) {
 
 eventTarget.install(WebSocket.prototype);
 privateFields.install(WebSocket.prototype);
-shared.install(WebSocket.prototype);
+common.install(WebSocket.prototype);
 settle(WebSocket.prototype);
 
 /**

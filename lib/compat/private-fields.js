@@ -55,7 +55,7 @@ const fields = {
 
   get _extensions() {
     const extra = this._ensureExtra();
-    if (extra.extensions === null) extra.extensions = extensionsIn(this._shared.extensions);
+    if (extra.extensions === null) extra.extensions = extensionsIn(this._common.extensions);
     return extra.extensions;
   },
 

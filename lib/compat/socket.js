@@ -184,8 +184,8 @@ class Socket extends withBytes(LazySocket) {
 
   get bytesWritten() {
     this._taken = Math.max(this._taken, control.bytesWritten(this._owner));
-    const { _shared: shared } = /** @type {any} */ (this._owner);
-    const answered = this._answered ?? (shared === undefined ? 0 : answerLength(shared));
+    const { _common: common } = /** @type {any} */ (this._owner);
+    const answered = this._answered ?? (common === undefined ? 0 : answerLength(common));
     return answered + this._taken;
   }
 
@@ -314,7 +314,7 @@ class Socket extends withBytes(LazySocket) {
 }
 
 /**
- * @param {{ extensions: string, protocol: string }} shared Of a WebSocket
+ * @param {{ extensions: string, protocol: string }} common Of a WebSocket
  * @returns {number} Bytes of the 101 that the reactor has written
  */
 function answerLength({ extensions, protocol }) {

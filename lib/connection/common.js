@@ -10,14 +10,14 @@ const MOST_VARIANTS = 16;
  * the same address at our end. Never changed, so that all of them refer to one. Private, for a WebSocket may be printed, or made
  * JSON of, and this leads to the server and all that it has.
  */
-class Shared {
+class Common {
   #options;
   #owner;
   #protocol;
   #extensions;
   #local;
   #localPort;
-  /** Those made of it for connections. @type {Shared[] | null} */
+  /** Those made of it for connections. @type {Common[] | null} */
   #variants = null;
 
   /** @param {Changes} what */
@@ -65,7 +65,7 @@ class Shared {
    * @param {string} extensions
    * @param {number | string} local
    * @param {number} localPort
-   * @returns {Shared}
+   * @returns {Common}
    */
   opened(owner, protocol, extensions, local, localPort) {
     const variants = (this.#variants ??= []);
@@ -89,28 +89,28 @@ class Shared {
 
   /**
    * @param {Changes} changes
-   * @returns {Shared} Another one
+   * @returns {Common} Another one
    */
   with(changes) {
     const { extensions, local, localPort, options, owner, protocol } = this;
-    return new Shared({ extensions, local, localPort, options, owner, protocol, ...changes });
+    return new Common({ extensions, local, localPort, options, owner, protocol, ...changes });
   }
 }
 
-/** By options. @type {WeakMap<object, Shared>} */
+/** By options. @type {WeakMap<object, Common>} */
 const known = new WeakMap();
 
-const NONE = new Shared({});
+const NONE = new Common({});
 
 /**
  * @param {any} options Those of the WebSockets of a server
- * @returns {Shared}
+ * @returns {Common}
  */
-function sharedBy(options) {
-  if (typeof options !== 'object' || options === null) return options === undefined ? NONE : new Shared({ options });
-  let shared = known.get(options);
-  if (shared === undefined) known.set(options, (shared = new Shared({ options })));
-  return shared;
+function commonOf(options) {
+  if (typeof options !== 'object' || options === null) return options === undefined ? NONE : new Common({ options });
+  let common = known.get(options);
+  if (common === undefined) known.set(options, (common = new Common({ options })));
+  return common;
 }
 
 /**
@@ -120,31 +120,31 @@ function sharedBy(options) {
  */
 const fields = {
   get _local() {
-    return this._shared.local;
+    return this._common.local;
   },
 
   get _localPort() {
-    return this._shared.localPort;
+    return this._common.localPort;
   },
 
   get _options() {
-    return this._shared.options;
+    return this._common.options;
   },
 
   set _options(options) {
-    this._shared = this._shared.with({ options });
+    this._common = this._common.with({ options });
   },
 
   get _owner() {
-    return this._shared.owner;
+    return this._common.owner;
   },
 
   get _protocol() {
-    return this._shared.protocol;
+    return this._common.protocol;
   },
 
   set _protocol(protocol) {
-    this._shared = this._shared.with({ protocol });
+    this._common = this._common.with({ protocol });
   },
 };
 
@@ -155,4 +155,4 @@ function install(prototype) {
   Object.defineProperties(prototype, descriptors);
 }
 
-module.exports = { install, sharedBy };
+module.exports = { install, commonOf };

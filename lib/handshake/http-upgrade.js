@@ -15,7 +15,7 @@ class HttpUpgrade extends Handshake {
   /** @param {WebSocket} ws @param {string} response @param {string} protocol @param {string} extensions */
   accept(ws, response, protocol, extensions) {
     const { head, request, server, socket } = this;
-    ws._shared = ws._shared.opened(server, protocol, '', 0, 0);
+    ws._common = ws._common.opened(server, protocol, '', 0, 0);
     if (extensions !== '') ws._extensions = this.accepted;
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
