@@ -33,7 +33,8 @@ const { currentBatch } = require('./reactor/dispatch');
 const { Emitter, settle } = require('./compat/emitter');
 const eventTarget = require('./event-target');
 const inbound = require('./connection/inbound');
-const outgoing = require('./connection/outgoing');
+const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
+const { command, hasConnection, post } = require('./connection/outgoing');
 const { hasRoom } = require('./connection/pressure');
 const { Extra } = require('./connection/state');
 const table = require('./reactor/table');
@@ -55,7 +56,6 @@ const {
 /** @import { Connection, ExtraFields } from './connection/state' */
 
 const { commonOf } = common;
-const { BINARY, TEXT, command, hasConnection, post } = outgoing;
 
 /**
  * What `install` of common.js and of private-fields.js adds to a WebSocket, as far as this package uses it.
@@ -159,7 +159,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
       if (state === CLOSING) this._extra?.stream?.endIfDone();
       return;
     }
-    const payload = outgoing.closeReason(code, reason);
+    const payload = closeReason(code, reason);
     postClose(this, code, payload);
     this._readyState = CLOSING;
     this._extra?.stream?.startCloseTimer();
@@ -237,7 +237,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     if (options !== undefined && options !== null) {
       // Before anything else is asked of it: once V8 knows its shape from a property, `tagOf` costs no call.
       const { mask } = options;
-      tag = outgoing.tagOf(options, !isText);
+      tag = tagOf(options, !isText);
       if (mask !== undefined && Object.hasOwn(options, 'mask')) tag |= masking(this, mask);
     }
     if ((this._bits & SENDS_WAIT) === 0 && (isText || (data instanceof Uint8Array && data.length !== 0))) {

@@ -5,7 +5,8 @@ const { isUint8Array } = require('node:util').types;
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const { streamDestroyed } = require('../errors');
 const { maskKey } = require('../duplex/mask-key');
-const outgoing = require('../connection/outgoing');
+const { closeReason, isBlob, toBytes } = require('../connection/arguments');
+const { callAll } = require('../connection/outgoing');
 
 const FIN = 0x80;
 const RSV1 = 0x40;
@@ -67,7 +68,7 @@ class Sender {
    * @param {Function} [callback]
    */
   close(code, data, isMasked, callback) {
-    const reason = outgoing.closeReason(code, data);
+    const reason = closeReason(code, data);
     let body = EMPTY_BUFFER;
     if (code !== undefined) {
       body = Buffer.allocUnsafe(2 + reason.length);
@@ -167,7 +168,7 @@ class Sender {
     const size = sizeOf(data);
     const send = (/** @type {Error | undefined} */ error) => {
       if (error !== undefined) callback?.(error);
-      else if (outgoing.isBlob(data)) this._read(data, compress, frame, callback);
+      else if (isBlob(data)) this._read(data, compress, frame, callback);
       else if (compress) this._deflate(data, frame, callback);
       else this.sendFrame(makeFrame(data, frame), callback);
     };
@@ -257,7 +258,7 @@ class Sender {
   _abandon(error, callback) {
     this._isOver = true;
     const sends = this._queue.splice(0).map(({ send }) => send);
-    outgoing.callAll(callback ? [callback, ...sends] : sends, 0, error);
+    callAll(callback ? [callback, ...sends] : sends, 0, error);
   }
 }
 
@@ -291,8 +292,8 @@ function makeFrame(data, options) {
  * @returns {{ data: any, size: number, readOnly: boolean }}
  */
 function prepare(data) {
-  if (typeof data === 'string' || outgoing.isBlob(data)) return { data, size: sizeOf(data), readOnly: false };
-  const bytes = toBuffer(outgoing.toBytes(data));
+  if (typeof data === 'string' || isBlob(data)) return { data, size: sizeOf(data), readOnly: false };
+  const bytes = toBuffer(toBytes(data));
   // A copy is ours to mask in place; a view of the caller's memory is not.
   const readOnly = ArrayBuffer.isView(data) || data instanceof ArrayBuffer;
   return { data: bytes, size: bytes.length, readOnly };

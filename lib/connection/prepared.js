@@ -3,7 +3,8 @@
 const { STREAM } = require('../bits');
 const { KIND_MASK, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_PREPARED, OUT_TEXT, frameBytes } = require('../reactor/layout');
 const outbox = require('../reactor/outbox');
-const outgoing = require('./outgoing');
+const { BINARY, TEXT, copyOf, isBlob, tagOf, toBytes } = require('./arguments');
+const { post, push } = require('./outgoing');
 
 /** @import { SentCallback, WebSocket } from './state' */
 
@@ -25,13 +26,13 @@ class PreparedMessage {
    */
   constructor(data, options) {
     if (typeof data === 'number') data = data.toString();
-    if (outgoing.isBlob(data)) throw new TypeError('A Blob has to be read before it can be prepared');
+    if (isBlob(data)) throw new TypeError('A Blob has to be read before it can be prepared');
     const isText = typeof data === 'string';
-    const tag = options === undefined || options === null ? null : outgoing.tagOf(options, !isText);
-    this.#tag = tag ?? (isText ? outgoing.TEXT : outgoing.BINARY);
+    const tag = options === undefined || options === null ? null : tagOf(options, !isText);
+    this.#tag = tag ?? (isText ? TEXT : BINARY);
     if ((this.#tag & OUT_FLAG_FIN) === 0) throw new TypeError('Only a whole message can be prepared: fin must not be false');
     // What the caller does with its bytes afterwards must not matter.
-    this.#data = isText ? data : outgoing.copyOf(outgoing.toBytes(data));
+    this.#data = isText ? data : copyOf(toBytes(data));
     this.#length = isText ? Buffer.byteLength(data) : this.#data.length;
   }
 
@@ -49,10 +50,10 @@ class PreparedMessage {
    */
   static post(message, ws, callback) {
     if ((ws._bits & STREAM) !== 0) {
-      outgoing.post(ws, message.#tag, message.#data, callback);
+      post(ws, message.#tag, message.#data, callback);
       return;
     }
-    outgoing.push(ws, OUT_PREPARED, message.#give(), callback);
+    push(ws, OUT_PREPARED, message.#give(), callback);
     ws._accepted += frameBytes(message.#length);
   }
 

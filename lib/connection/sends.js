@@ -5,15 +5,14 @@ const { CONNECTING, FastBuffer, OPEN, READY_STATES } = require('../constants');
 const { streamDestroyed } = require('../errors');
 const { AUX_SHIFT, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_WRITE } = require('../reactor/layout');
 const { endSoon } = require('./inbound');
-const outgoing = require('./outgoing');
+const { MASK_FLIPPED, byteLength, controlPayload, controlTooLong, copyOf, isBlob, toBytes } = require('./arguments');
+const { post, push } = require('./outgoing');
 const { hasRoom } = require('./pressure');
 const { PreparedMessage } = require('./prepared');
 const { streamOf } = require('./state');
 const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting');
 
 /** @import { SentCallback, WebSocket } from './state' */
-
-const { MASK_FLIPPED, post, push } = outgoing;
 
 /**
  * `ping()` and `pong()`.
@@ -38,8 +37,8 @@ function sendControl(ws, tag, data, mask, callback) {
     return;
   }
   if (mask !== undefined) tag |= masking(ws, mask);
-  if ((ws._bits & SENDS_WAIT) !== 0 || outgoing.isBlob(data)) sendInTurn(ws, tag, data, callback, true);
-  else post(ws, tag, outgoing.controlPayload(data), callback);
+  if ((ws._bits & SENDS_WAIT) !== 0 || isBlob(data)) sendInTurn(ws, tag, data, callback, true);
+  else post(ws, tag, controlPayload(data), callback);
   // Nobody is told, but 'drain' follows.
   if (ws._accepted >= HIGH_WATER_MARK) hasRoom(ws);
 }
@@ -70,9 +69,9 @@ function sendInTurn(ws, tag, data, callback, isControl) {
     sendPrepared(ws, data, callback);
     return;
   }
-  const blob = outgoing.isBlob(data);
-  if (blob && isControl && data.size > CONTROL_BYTES) throw outgoing.controlTooLong();
-  let bytes = blob ? null : isControl ? outgoing.controlPayload(data) : outgoing.toBytes(data);
+  const blob = isBlob(data);
+  if (blob && isControl && data.size > CONTROL_BYTES) throw controlTooLong();
+  let bytes = blob ? null : isControl ? controlPayload(data) : toBytes(data);
   const send = (/** @type {Error | undefined} */ error) => {
     if (error !== undefined) {
       if (typeof callback === 'function') callback(error);
@@ -88,7 +87,7 @@ function sendInTurn(ws, tag, data, callback, isControl) {
   }
   const size = bytes === null ? data.size : bytes.length;
   // The caller may use its memory again.
-  if (bytes !== null && bytes.buffer === (data?.buffer ?? data)) bytes = outgoing.copyOf(bytes);
+  if (bytes !== null && bytes.buffer === (data?.buffer ?? data)) bytes = copyOf(bytes);
   sendLater(ws, size, send);
 }
 
@@ -119,7 +118,7 @@ function sendClosed(ws, data, callback) {
   const state = ws.readyState;
   const message = `WebSocket is not open: readyState ${state} (${READY_STATES[state]})`;
   if (state === CONNECTING) throw new Error(message);
-  const length = data instanceof PreparedMessage ? data.length : outgoing.byteLength(data);
+  const length = data instanceof PreparedMessage ? data.length : byteLength(data);
   if (length !== 0) ws._ensureExtra().lateBytes += length;
   if (callback) process.nextTick(callback, new Error(message));
 }

@@ -1,6 +1,6 @@
 'use strict';
 
-const { copyOf } = require('../connection/outgoing');
+const { copyOf } = require('../connection/arguments');
 const { endTurn } = require('./engine');
 const { Turns } = require('./turns');
 const { unshared } = require('../views');

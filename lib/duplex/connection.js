@@ -6,7 +6,7 @@ const { EMPTY_BUFFER } = require('../constants');
 const { negotiatedDeflate } = require('../deflate/options');
 const inbound = require('../connection/inbound');
 const { maskKey } = require('./mask-key');
-const outgoing = require('../connection/outgoing');
+const { MASK_FLIPPED, toBytes } = require('../connection/arguments');
 const {
   IN_BINARY,
   IN_CLOSED,
@@ -260,7 +260,7 @@ class StreamConnection {
    * @param {SentCallback} [callback] Called when the stream has written it
    */
   post(tag, data, callback) {
-    if (typeof data !== 'string' && data.length !== lengthOf.call(data)) data = outgoing.toBytes(data);
+    if (typeof data !== 'string' && data.length !== lengthOf.call(data)) data = toBytes(data);
     if (this.isDeflating && isData(tag) && postCompressed(this, tag, data, callback)) return;
     const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;
     const block = this.cork.borrow(length);
@@ -304,7 +304,7 @@ class StreamConnection {
 
   /** @param {number} tag Of a frame */
   isMasked(tag) {
-    return ((this.ws._bits & CLIENT) !== 0) !== ((tag & outgoing.MASK_FLIPPED) !== 0);
+    return ((this.ws._bits & CLIENT) !== 0) !== ((tag & MASK_FLIPPED) !== 0);
   }
 
   /**

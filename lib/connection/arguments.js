@@ -1,0 +1,177 @@
+'use strict';
+
+// What send(), ping(), pong() and close() are given: checked, and in the form in which it is sent.
+
+const { isUint8Array } = require('node:util').types;
+
+const { EMPTY_BUFFER, FastBuffer, hasBlob } = require('../constants');
+const {
+  AUX_SHIFT,
+  CONTROL_BYTES,
+  OUT_BINARY,
+  OUT_FLAG_COMPRESS,
+  OUT_FLAG_FIN,
+  OUT_TEXT,
+  REASON_BYTES,
+} = require('../reactor/layout');
+const { lastViewOf } = require('../reactor/same');
+const { lengthOf } = require('../views');
+
+/** What is sent without options. OUT_FLAG_COMPRESS says nothing where permessage-deflate was not negotiated. */
+const TEXT = OUT_TEXT | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
+const BINARY = OUT_BINARY | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
+
+/** Of a tag of send(), ping() or pong(): masked by a server, not masked by a client. Streams only. */
+const MASK_FLIPPED = 1 << AUX_SHIFT;
+
+const PLAIN = /** @type {any} */ (Object.prototype);
+
+/**
+ * The tag of a message that was sent with options. An own property that is undefined counts as given,
+ * because ws spreads the options over its defaults.
+ *
+ * @param {any} options `{ binary, compress, fin }`
+ * @param {boolean} binary Whether it is binary when the options do not say
+ * @returns {number}
+ */
+function tagOf(options, binary) {
+  if (typeof options !== 'object') return binary ? BINARY : TEXT;
+  // What can be read from a plain object is its own, unless somebody has put it into the prototype of all objects.
+  const plain =
+    Object.getPrototypeOf(options) === PLAIN &&
+    PLAIN.binary === undefined &&
+    PLAIN.compress === undefined &&
+    PLAIN.fin === undefined;
+  const given = plain ? options : { __proto__: null, ...options };
+  const { binary: isBinary, compress, fin } = given;
+  if (isBinary !== undefined || 'binary' in given) binary = !!isBinary;
+  let tag = binary ? OUT_BINARY : OUT_TEXT;
+  if (compress !== undefined ? compress : !('compress' in given)) tag |= OUT_FLAG_COMPRESS;
+  return (fin !== undefined ? fin : !('fin' in given)) ? tag | OUT_FLAG_FIN : tag;
+}
+
+/**
+ * What `send()` takes, as bytes.
+ *
+ * @param {any} data
+ * @returns {Uint8Array}
+ * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither bytes nor text; for what has been detached
+ */
+function toBytes(data) {
+  if (!data) return EMPTY_BUFFER;
+  if (isUint8Array(data)) {
+    const length = lengthOf.call(data);
+    // A `length` of its own must not decide how much memory is sent. What was detached is refused, but for a Buffer, as in ws.
+    if (data.length === length && (length !== 0 || Buffer.isBuffer(data))) return data;
+    return new FastBuffer(data.buffer, data.byteOffset, length);
+  }
+  if (data instanceof ArrayBuffer) return lastViewOf(data, 0, data.byteLength) ?? new FastBuffer(data);
+  if (ArrayBuffer.isView(data)) {
+    const { buffer, byteOffset, byteLength } = data;
+    return lastViewOf(buffer, byteOffset, byteLength) ?? new FastBuffer(buffer, byteOffset, byteLength);
+  }
+  return Buffer.from(data);
+}
+
+/**
+ * All of some bytes: an own `length`, which `Buffer.from` asks for, must not decide how many they are.
+ *
+ * @param {Uint8Array} bytes
+ * @returns {Buffer}
+ */
+function copyOf(bytes) {
+  return new FastBuffer(new Uint8Array(bytes).buffer);
+}
+
+/**
+ * @param {any} value
+ * @returns {boolean}
+ */
+function isBlob(value) {
+  return (
+    hasBlob &&
+    typeof value === 'object' &&
+    value !== null &&
+    typeof value.arrayBuffer === 'function' &&
+    typeof value.type === 'string' &&
+    typeof value.stream === 'function' &&
+    (value[Symbol.toStringTag] === 'Blob' || value[Symbol.toStringTag] === 'File')
+  );
+}
+
+/**
+ * Bytes of `data` as a message.
+ *
+ * @param {any} data
+ * @returns {number}
+ */
+function byteLength(data) {
+  if (!data) return 0;
+  if (typeof data === 'string') return Buffer.byteLength(data);
+  return isBlob(data) ? data.size : toBytes(data).length;
+}
+
+/**
+ * @param {any} code
+ * @returns {boolean} Whether a close frame may carry it (RFC 6455, 7.4)
+ */
+function isValidStatusCode(code) {
+  return (
+    (code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006) ||
+    (code >= 3000 && code <= 4999)
+  );
+}
+
+/**
+ * Checks the arguments of `close()`.
+ *
+ * @param {any} code
+ * @param {any} reason
+ * @returns {Uint8Array} The reason as bytes
+ * @throws {TypeError | RangeError}
+ */
+function closeReason(code, reason) {
+  if (code === undefined) return EMPTY_BUFFER;
+  if (typeof code !== 'number' || !isValidStatusCode(code)) {
+    throw new TypeError('First argument must be a valid error code number');
+  }
+  if (reason === undefined || !reason.length) return EMPTY_BUFFER;
+  if (Buffer.byteLength(reason) > REASON_BYTES) {
+    throw new RangeError(`The message must not be greater than ${REASON_BYTES} bytes`);
+  }
+  if (typeof reason === 'string') return Buffer.from(reason);
+  if (isUint8Array(reason)) return toBytes(reason);
+  throw new TypeError('Second argument must be a string or a Uint8Array');
+}
+
+/**
+ * Checks the data of `ping()` and `pong()`.
+ *
+ * @param {any} data
+ * @returns {Uint8Array}
+ * @throws {RangeError | TypeError}
+ */
+function controlPayload(data) {
+  const bytes = toBytes(data);
+  if (bytes.length > CONTROL_BYTES) throw controlTooLong();
+  return bytes;
+}
+
+/** @returns {RangeError} For the payload of a control frame */
+function controlTooLong() {
+  return new RangeError(`The data size must not be greater than ${CONTROL_BYTES} bytes`);
+}
+
+module.exports = {
+  BINARY,
+  MASK_FLIPPED,
+  TEXT,
+  byteLength,
+  closeReason,
+  controlPayload,
+  controlTooLong,
+  copyOf,
+  isBlob,
+  tagOf,
+  toBytes,
+};
