@@ -32,7 +32,7 @@ const privateFields = require('./compat/private-fields');
 const { currentBatch } = require('./reactor/dispatch');
 const { Emitter, settle } = require('./compat/emitter');
 const eventTarget = require('./event-target');
-const inbound = require('./connection/inbound');
+const receive = require('./connection/receive');
 const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
 const { command, hasConnection, post } = require('./connection/outgoing');
 const { hasRoom } = require('./connection/pressure');
@@ -40,7 +40,7 @@ const { Extra } = require('./connection/state');
 const table = require('./reactor/table');
 const { DEFLATE } = require('./handshake/negotiation');
 const common = require('./connection/common');
-const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/sends');
+const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/send');
 const { attachStream } = require('./duplex/attach');
 const {
   ABNORMAL,
@@ -192,7 +192,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
     if (!this.isPaused && hasConnection(this)) return;
     this._bits &= ~(PAUSED | STREAM_PAUSED);
-    inbound.scheduleNext(this);
+    receive.scheduleNext(this);
     // Too much is held: reading goes on once that is delivered.
     if (this._extra !== null && this._extra.throttled) return;
     command(this, OUT_RESUME);
@@ -329,13 +329,13 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
    * @param {number} length
    */
   _onRecord(tag, offset, length) {
-    inbound.record(this, tag, offset, length);
+    receive.record(this, tag, offset, length);
   }
 
   /** The reactor died. */
   _onFailed() {
     this._bits |= GONE | TERMINATED;
-    if (this._readyState !== CLOSED) inContext(this, inbound.finish);
+    if (this._readyState !== CLOSED) inContext(this, receive.finish);
   }
 }
 
@@ -361,7 +361,7 @@ settle(WebSocket.prototype);
  */
 function releaseHeld(ws) {
   ws._bits &= ~PAUSED;
-  inbound.scheduleNext(ws);
+  receive.scheduleNext(ws);
 }
 
 module.exports = { WebSocket };

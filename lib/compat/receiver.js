@@ -4,7 +4,7 @@ const { Writable } = require('node:stream');
 
 const { negotiatedDeflate } = require('../deflate/options');
 const { protocolError } = require('../errors');
-const { convert } = require('../connection/inbound');
+const { convert } = require('../connection/receive');
 const { StreamEngine } = require('../duplex/engine');
 const {
   AUX_SHIFT,

@@ -1,7 +1,7 @@
 'use strict';
 
 const { SENDS_WAIT } = require('../bits');
-const { sendFrame } = require('../connection/sends');
+const { sendFrame } = require('../connection/send');
 
 /** @import { SentCallback, WebSocket } from '../connection/state' */
 

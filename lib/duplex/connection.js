@@ -4,7 +4,7 @@ const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, NOT_PLAIN, TERMINATED
 const { inContext } = require('../async-context');
 const { EMPTY_BUFFER } = require('../constants');
 const { negotiatedDeflate } = require('../deflate/options');
-const inbound = require('../connection/inbound');
+const receive = require('../connection/receive');
 const { maskKey } = require('./mask-key');
 const { MASK_FLIPPED, toBytes } = require('../connection/arguments');
 const {
@@ -187,8 +187,8 @@ class StreamConnection {
       this.releaser?.stop();
       // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come first.
       const isKnown = this.hasEnded || this.failed || (this.ws._bits & CLOSE_RECEIVED) !== 0;
-      if (isKnown) inbound.closed(this.ws, IN_CLOSED);
-      else process.nextTick(inbound.closed, this.ws, IN_CLOSED);
+      if (isKnown) receive.closed(this.ws, IN_CLOSED);
+      else process.nextTick(receive.closed, this.ws, IN_CLOSED);
     } else if (this.isThrottled) {
       this.isThrottled = false;
       this.command(OUT_RESUME);
@@ -220,12 +220,12 @@ class StreamConnection {
       ws.emit('message', data, kind === IN_BINARY);
       return;
     }
-    inbound.arrived(ws, tag, data);
+    receive.arrived(ws, tag, data);
   }
 
   /** @param {number} tag @param {Buffer} data */
   takeLater(tag, data) {
-    inbound.hold(this.ws, tag, data);
+    receive.hold(this.ws, tag, data);
   }
 
   /** The engine failed: that ends this connection and nothing else. */

@@ -9,7 +9,7 @@ const { EMPTY_BUFFER, kOpen } = require('../constants');
 const { negotiatedDeflate } = require('../deflate/options');
 const { payload } = require('../reactor/dispatch');
 const { Handshake, destroyOnError } = require('./handshake');
-const inbound = require('../connection/inbound');
+const receive = require('../connection/receive');
 const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
 const outbox = require('../reactor/outbox');
 const { abandonSends, sent } = require('../connection/outgoing');
@@ -185,7 +185,7 @@ class Late {
    * @param {any} ws Open
    */
   deliver(ws) {
-    for (const [tag, data] of this.records) inbound.hold(ws, tag, data);
+    for (const [tag, data] of this.records) receive.hold(ws, tag, data);
     outbox.pushEmpty(ws._slot, ws._generation, OUT_RESUME);
   }
 }
