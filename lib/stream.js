@@ -7,7 +7,7 @@ const { STREAM } = require('./bits');
 /**
  * A stream over a WebSocket: what is written is sent, each chunk as a message; messages can be read.
  *
- * @param {any} ws
+ * @param {any} ws A WebSocket, of this package or not
  * @param {import('node:stream').DuplexOptions} [options]
  * @returns {Duplex}
  */

@@ -53,7 +53,9 @@ const {
   OUT_TERMINATE,
 } = require('./reactor/layout');
 
-/** @import { Connection, ExtraFields } from './connection/state' */
+/** @import { Peer } from './compat/socket' */
+/** @import { Connection, Data, ExtraFields, SentCallback, Server } from './connection/state' */
+/** @import { SendOptions } from '../types/sending' */
 
 const { commonOf } = common;
 
@@ -77,7 +79,7 @@ const { commonOf } = common;
 class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @type {unknown} */ (Emitter)) {
   /**
    * @param {string | URL | null} address Where to connect; null is a WebSocket that a server opens, or `setSocket`
-   * @param {any} [protocols] The subprotocols of a client, or its options
+   * @param {any} [protocols] A subprotocol of a client, several, or its options
    * @param {any} [options] Those of the client or of the server
    */
   constructor(address, protocols, options) {
@@ -149,8 +151,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   }
 
   /**
-   * @param {any} [code]
-   * @param {any} [reason]
+   * @param {number} [code] 1000 to 1014 without 1004 to 1006, or 3000 to 4999; without one the close frame is empty
+   * @param {string | Uint8Array} [reason] At most 123 bytes
    */
   close(code, reason) {
     const state = this.readyState;
@@ -199,27 +201,27 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   }
 
   /**
-   * @param {any} [data]
-   * @param {any} [mask]
-   * @param {any} [callback]
+   * @param {Data | SentCallback} [data] At most 125 bytes; none by default
+   * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server does not
+   * @param {SentCallback} [callback] Called when the frame is in the kernel, or never will be
    */
   ping(data, mask, callback) {
     sendControl(this, OUT_PING | OUT_FLAG_FIN, data, mask, callback);
   }
 
   /**
-   * @param {any} [data]
-   * @param {any} [mask]
-   * @param {any} [callback]
+   * @param {Data | SentCallback} [data] At most 125 bytes; none by default
+   * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server does not
+   * @param {SentCallback} [callback] Called when the frame is in the kernel, or never will be
    */
   pong(data, mask, callback) {
     sendControl(this, OUT_PONG | OUT_FLAG_FIN, data, mask, callback);
   }
 
   /**
-   * @param {any} data
-   * @param {any} [options]
-   * @param {any} [callback]
+   * @param {any} data See `Data` and `prepare()`
+   * @param {SendOptions | SentCallback | null} [options]
+   * @param {SentCallback} [callback] Called when the message is in the kernel, or never will be
    * @returns {boolean} Whether there is room for more; if not, 'drain' follows
    */
   send(data, options, callback) {
@@ -289,8 +291,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   /**
    * Makes it the connection of a slot.
    *
-   * @param {any} owner The server
-   * @param {any} peer Slot, generation and addresses
+   * @param {Server} owner
+   * @param {Peer} peer
    * @param {string} protocol
    * @param {string} extensions As in the answer
    */
@@ -313,7 +315,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   /**
    * Takes over the facade that the hooks of the handshake have seen.
    *
-   * @param {any} socket
+   * @param {any} socket What stands for the socket
    */
   _adopt(socket) {
     const extra = this._ensureExtra();
@@ -357,7 +359,7 @@ settle(WebSocket.prototype);
 /**
  * What is held is not worth waiting for resume() any more: the socket is gone.
  *
- * @param {any} ws
+ * @param {WebSocket} ws
  */
 function releaseHeld(ws) {
   ws._bits &= ~PAUSED;

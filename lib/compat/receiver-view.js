@@ -4,6 +4,8 @@ const EventEmitter = require('node:events');
 
 const { limit } = require('../limits');
 
+/** @import { WebSocket } from '../connection/state' */
+
 /** In the numbers of ws. */
 const INFLATING = 5;
 
@@ -13,7 +15,7 @@ const INFLATING = 5;
  * done elsewhere.
  */
 class ReceiverView extends EventEmitter {
-  /** @param {any} ws */
+  /** @param {WebSocket} ws */
   constructor(ws) {
     super();
     this._ws = ws;
@@ -64,7 +66,7 @@ class ReceiverView extends EventEmitter {
 
   /** @returns {boolean} Of the reactor's connections: no, it reads what it can hand on */
   _isBehind() {
-    const { stream } = this._ws._extra;
+    const { stream } = this._ws._ensureExtra();
     return stream !== null && stream.isLagging;
   }
 }

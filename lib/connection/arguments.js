@@ -30,7 +30,7 @@ const PLAIN = /** @type {any} */ (Object.prototype);
  * The tag of a message that was sent with options. An own property that is undefined counts as given,
  * because ws spreads the options over its defaults.
  *
- * @param {any} options `{ binary, compress, fin }`
+ * @param {any} options Own properties `binary`, `compress` and `fin` count
  * @param {boolean} binary Whether it is binary when the options do not say
  * @returns {number}
  */
@@ -53,7 +53,7 @@ function tagOf(options, binary) {
 /**
  * What `send()` takes, as bytes.
  *
- * @param {any} data
+ * @param {any} data See `Data`
  * @returns {Uint8Array}
  * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither bytes nor text; for what has been detached
  */
@@ -84,7 +84,7 @@ function copyOf(bytes) {
 }
 
 /**
- * @param {any} value
+ * @param {any} value Of any type
  * @returns {boolean}
  */
 function isBlob(value) {
@@ -102,7 +102,7 @@ function isBlob(value) {
 /**
  * Bytes of `data` as a message.
  *
- * @param {any} data
+ * @param {any} data See `Data`
  * @returns {number}
  */
 function byteLength(data) {
@@ -112,7 +112,7 @@ function byteLength(data) {
 }
 
 /**
- * @param {any} code
+ * @param {number} code
  * @returns {boolean} Whether a close frame may carry it (RFC 6455, 7.4)
  */
 function isValidStatusCode(code) {
@@ -125,8 +125,8 @@ function isValidStatusCode(code) {
 /**
  * Checks the arguments of `close()`.
  *
- * @param {any} code
- * @param {any} reason
+ * @param {unknown} code
+ * @param {any} reason A string or bytes
  * @returns {Uint8Array} The reason as bytes
  * @throws {TypeError | RangeError}
  */
@@ -147,7 +147,7 @@ function closeReason(code, reason) {
 /**
  * Checks the data of `ping()` and `pong()`.
  *
- * @param {any} data
+ * @param {any} data See `Data`
  * @returns {Uint8Array}
  * @throws {RangeError | TypeError}
  */

@@ -3,7 +3,9 @@
 /** Most variants that are remembered: subprotocols and our addresses are few, unless a peer makes some up. */
 const MOST_VARIANTS = 16;
 
-/** @typedef {{ extensions?: string, local?: number | string, localPort?: number, options?: any, owner?: any, protocol?: string }} Changes */
+/** @import { Server } from './state' */
+
+/** @typedef {{ extensions?: string, local?: number | string, localPort?: number, options?: any, owner?: Server | null, protocol?: string }} Changes */
 
 /**
  * What a WebSocket has in common with others: those of a server have the same options, and most of them the same subprotocol and
@@ -34,7 +36,7 @@ class Common {
     return this.#options;
   }
 
-  /** @returns {any} The server */
+  /** @returns {Server | null} */
   get owner() {
     return this.#owner;
   }
@@ -60,7 +62,7 @@ class Common {
   /**
    * The one for a connection of a server.
    *
-   * @param {any} owner
+   * @param {Server} owner
    * @param {string} protocol
    * @param {string} extensions
    * @param {number | string} local

@@ -6,6 +6,8 @@ const outbox = require('../reactor/outbox');
 const { BINARY, TEXT, copyOf, isBlob, tagOf, toBytes } = require('./arguments');
 const { post, push } = require('./outgoing');
 
+/** @import { PrepareOptions } from '../../types/sending' */
+
 /** @import { SentCallback, WebSocket } from './state' */
 
 /** Numbers of the messages that the reactor has. */
@@ -22,7 +24,7 @@ class PreparedMessage {
 
   /**
    * @param {any} data As `send()` takes it, but no Blob
-   * @param {any} [options] `{ binary, compress }`
+   * @param {PrepareOptions | null} [options]
    */
   constructor(data, options) {
     if (typeof data === 'number') data = data.toString();
@@ -73,8 +75,8 @@ class PreparedMessage {
  * Makes a message ready to be sent to many connections: it is framed once, and compressed once where connections have no
  * context takeover.
  *
- * @param {any} data
- * @param {any} [options]
+ * @param {any} data As `send()` takes it, but no Blob
+ * @param {PrepareOptions | null} [options]
  * @returns {PreparedMessage}
  * @throws {TypeError} For a Blob, `fin: false`, and what `send()` does not take
  */

@@ -19,9 +19,9 @@ const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = re
  *
  * @param {WebSocket} ws
  * @param {number} tag
- * @param {any} data
- * @param {any} mask
- * @param {SentCallback | undefined} callback
+ * @param {any} data `Data` of at most 125 bytes, or the callback
+ * @param {any} mask A boolean, or the callback
+ * @param {SentCallback | undefined} callback Called when the frame is in the kernel, or never will be
  */
 function sendControl(ws, tag, data, mask, callback) {
   if (typeof data === 'function') {
@@ -47,7 +47,7 @@ function sendControl(ws, tag, data, mask, callback) {
  * The `mask` of a send, which only means something over a stream.
  *
  * @param {WebSocket} ws
- * @param {any} mask
+ * @param {unknown} mask
  * @returns {number} For the tag
  */
 function masking(ws, mask) {
@@ -60,7 +60,7 @@ function masking(ws, mask) {
  *
  * @param {WebSocket} ws
  * @param {number} tag
- * @param {any} data
+ * @param {any} data `Data`, or a PreparedMessage
  * @param {SentCallback | undefined} callback
  * @param {boolean} [isControl]
  */
@@ -93,7 +93,7 @@ function sendInTurn(ws, tag, data, callback, isControl) {
 
 /**
  * @param {WebSocket} ws
- * @param {any} message A PreparedMessage
+ * @param {InstanceType<typeof PreparedMessage>} message
  * @param {SentCallback | undefined} callback
  */
 function sendPrepared(ws, message, callback) {
@@ -111,7 +111,7 @@ function sendPrepared(ws, message, callback) {
  * A send before the connection is open, or after it left OPEN.
  *
  * @param {WebSocket} ws
- * @param {any} data
+ * @param {any} data `Data`, or a PreparedMessage
  * @param {SentCallback | undefined} callback
  */
 function sendClosed(ws, data, callback) {

@@ -40,6 +40,8 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
 
 /** @typedef {InstanceType<typeof import('../duplex/connection').StreamConnection>} StreamConnection */
 
+/** What `send()` takes. @typedef {import('../../types/sending').Data} Data */
+
 /** @typedef {import('../client/client').ClientHandshake} Client */
 
 /** @typedef {InstanceType<typeof Extra>} ExtraFields */

@@ -5,6 +5,8 @@ const { NO_GENERATION } = require('../constants');
 const { ADOPTED_SLOTS, ASKED_GENERATION, ASKED_SLOT, IN_CLOSED, KIND_MASK } = require('./layout');
 const lifetime = require('./lifetime');
 
+/** @import { Server } from '../connection/state' */
+
 /**
  * What has a slot of the table: the connection itself, a handshake before it, or what is left behind it.
  *
@@ -28,7 +30,7 @@ const state = {
   adopted: [],
   /** How many reactors there are. */
   reactors: 1,
-  /** The servers by listener id. @type {Map<number, any>} */
+  /** The servers by listener id. @type {Map<number, Server>} */
   listeners: new Map(),
 };
 
@@ -58,6 +60,15 @@ function attach(native, records) {
  */
 function connectionOf(slot) {
   return slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
+}
+
+/**
+ * @param {number} slot
+ * @param {Holder | undefined} holder
+ */
+function set(slot, holder) {
+  if (slot < ADOPTED_SLOTS) state.connections[slot] = holder;
+  else state.adopted[slot - ADOPTED_SLOTS] = holder;
 }
 
 /**
@@ -115,12 +126,8 @@ function place(slot, connection) {
  * @param {number} slot
  */
 function forget(slot) {
-  if (slot < ADOPTED_SLOTS) {
-    state.connections[slot] = undefined;
-  } else {
-    state.adopted[slot - ADOPTED_SLOTS] = undefined;
-    freeAdopted.push(slot - ADOPTED_SLOTS);
-  }
+  set(slot, undefined);
+  if (slot >= ADOPTED_SLOTS) freeAdopted.push(slot - ADOPTED_SLOTS);
   lifetime.unuse();
 }
 
@@ -148,16 +155,14 @@ class Departed {
  * @param {number} slot
  */
 function depart(slot) {
-  const departed = new Departed(slot);
-  if (slot < ADOPTED_SLOTS) state.connections[slot] = departed;
-  else state.adopted[slot - ADOPTED_SLOTS] = departed;
+  set(slot, new Departed(slot));
 }
 
 /**
  * The records of a listener are for this server from now on.
  *
  * @param {number} id
- * @param {any} server
+ * @param {Server} server
  */
 function enlist(id, server) {
   lifetime.use();
