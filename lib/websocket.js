@@ -293,7 +293,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
    *
    * @param {Server} owner
    * @param {Peer} peer
-   * @param {string} protocol
+   * @param {string} protocol The subprotocol; '' for none
    * @param {string} extensions As in the answer
    */
   _attach(owner, peer, protocol, extensions) {
@@ -326,9 +326,9 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   }
 
   /**
-   * @param {number} tag
-   * @param {number} offset
-   * @param {number} length
+   * @param {number} tag kind | flags | aux of the record
+   * @param {number} offset Where the payload is, relative to the batch
+   * @param {number} length Bytes of the payload, or a count
    */
   _onRecord(tag, offset, length) {
     receive.record(this, tag, offset, length);

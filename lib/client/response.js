@@ -33,7 +33,7 @@ function checkResponse(response, offered) {
 
 /**
  * @param {import('node:http').IncomingHttpHeaders} headers
- * @param {string} key
+ * @param {string} key Of `Sec-WebSocket-Key`
  * @returns {string | undefined}
  */
 function checkUpgrade(headers, key) {

@@ -34,7 +34,7 @@ const LONGEST_KEEP_ALIVE = (1 << AUX_SHIFT) - 1;
 /**
  * Writes bytes as they are, without a frame.
  *
- * @param {Connection} owner
+ * @param {Connection} owner The connection that the socket stands for
  * @param {unknown} data A string or bytes
  * @param {BufferEncoding | undefined} encoding Of a string
  * @param {SentCallback} [callback] Called when the bytes were handed to the kernel, or with an error when they never will be
@@ -60,7 +60,7 @@ function toBytes(data, encoding) {
 /**
  * Whether 'data' is to tell of the bytes that are read from now on.
  *
- * @param {Connection} owner
+ * @param {Connection} owner The connection that the socket stands for
  * @param {boolean} isWatched
  */
 function watch(owner, isWatched) {
@@ -70,7 +70,7 @@ function watch(owner, isWatched) {
 /**
  * Has bytes read before what the peer sends from now on.
  *
- * @param {Connection} owner
+ * @param {Connection} owner The connection that the socket stands for
  * @param {Uint8Array} bytes
  * @param {boolean} isLast Whether the peer's end is behind them
  */
@@ -81,7 +81,7 @@ function feed(owner, bytes, isLast) {
 /**
  * Half-closes the connection once everything is written.
  *
- * @param {Connection} owner
+ * @param {Connection} owner The connection that the socket stands for
  * @param {SentCallback} [callback] As for `write`
  */
 function end(owner, callback) {
@@ -91,14 +91,14 @@ function end(owner, callback) {
 /**
  * Closes the connection with a reset.
  *
- * @param {Connection} owner
+ * @param {Connection} owner The connection that the socket stands for
  */
 function reset(owner) {
   outbox.pushEmpty(owner._slot, owner._generation, OUT_TERMINATE | OUT_FLAG_FIN);
 }
 
 /**
- * @param {Connection} owner
+ * @param {Connection} owner The connection that the socket stands for
  * @param {unknown} [on] False sends at once no more; the default is true
  */
 function setNoDelay(owner, on) {
@@ -107,7 +107,7 @@ function setNoDelay(owner, on) {
 }
 
 /**
- * @param {Connection} owner
+ * @param {Connection} owner The connection that the socket stands for
  * @param {unknown} on Whether to probe
  * @param {unknown} milliseconds Of silence before the first probe; 0 by default, which is the system's
  */
@@ -118,7 +118,7 @@ function setKeepAlive(owner, on, milliseconds) {
 }
 
 /**
- * @param {Connection} owner
+ * @param {Connection} owner The connection that the socket stands for
  * @returns {number} Bytes read from the socket since the reactor has it; -1 when it is gone
  */
 function bytesRead(owner) {
@@ -126,7 +126,7 @@ function bytesRead(owner) {
 }
 
 /**
- * @param {Connection} owner
+ * @param {Connection} owner The connection that the socket stands for
  * @returns {number} Bytes of what was sent that the kernel took since the reactor has the socket; -1 when it is gone
  */
 function bytesWritten(owner) {

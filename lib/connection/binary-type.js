@@ -4,7 +4,7 @@
  * A binary message in the form that was asked for.
  *
  * @param {string} binaryType
- * @param {Buffer} data
+ * @param {Buffer} data The payload
  * @returns {any}
  */
 function convert(binaryType, data) {

@@ -63,7 +63,7 @@ class Common {
    * The one for a connection of a server.
    *
    * @param {Server} owner
-   * @param {string} protocol
+   * @param {string} protocol The subprotocol; '' for none
    * @param {string} extensions
    * @param {number | string} local
    * @param {number} localPort

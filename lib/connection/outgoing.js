@@ -14,7 +14,7 @@ const { streamOf } = require('./state');
  *
  * @param {WebSocket} ws
  * @param {number} tag kind | flags << 8 | aux << 16
- * @param {string | Uint8Array} data
+ * @param {string | Uint8Array} data The payload
  * @param {SentCallback} [callback] Called when the bytes were handed to the kernel
  */
 function post(ws, tag, data, callback) {

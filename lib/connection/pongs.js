@@ -9,7 +9,7 @@ const { limit } = require('../limits');
  * The automatic answer to a ping, where the reactor does not give it.
  *
  * @param {WebSocket} ws
- * @param {Buffer} data
+ * @param {Buffer} data The payload
  */
 function answerPing(ws, data) {
   if (!ws._autoPong || ws.readyState !== OPEN) return;

@@ -59,9 +59,9 @@ const MOST_HELD = 1024;
  * A record that is not a plain message.
  *
  * @param {WebSocket} ws
- * @param {number} tag
- * @param {number} offset
- * @param {number} length
+ * @param {number} tag kind | flags | aux of the record
+ * @param {number} offset Where the payload is, relative to the batch
+ * @param {number} length Bytes of the payload, or a count
  */
 function record(ws, tag, offset, length) {
   inContext(ws, onRecord, tag, offset, length);
@@ -69,9 +69,9 @@ function record(ws, tag, offset, length) {
 
 /**
  * @param {WebSocket} ws
- * @param {number} tag
- * @param {number} offset
- * @param {number} length
+ * @param {number} tag kind | flags | aux of the record
+ * @param {number} offset Where the payload is, relative to the batch
+ * @param {number} length Bytes of the payload, or a count
  */
 function onRecord(ws, tag, offset, length) {
   const kind = tag & KIND_MASK;
@@ -92,8 +92,8 @@ const DUE = Buffer.alloc(0);
  * Something from the peer: a message, a control frame, an error.
  *
  * @param {WebSocket} ws
- * @param {number} tag
- * @param {Buffer} data
+ * @param {number} tag kind | flags | aux of the record
+ * @param {Buffer} data The payload
  */
 function arrived(ws, tag, data) {
   inContext(ws, onArrived, tag, data);
@@ -101,8 +101,8 @@ function arrived(ws, tag, data) {
 
 /**
  * @param {WebSocket} ws
- * @param {number} tag
- * @param {Buffer} data
+ * @param {number} tag kind | flags | aux of the record
+ * @param {Buffer} data The payload
  */
 function onArrived(ws, tag, data) {
   const kind = tag & KIND_MASK;
@@ -127,8 +127,8 @@ function mustHold(ws) {
 
 /**
  * @param {WebSocket} ws
- * @param {number} tag
- * @param {Buffer} data
+ * @param {number} tag kind | flags | aux of the record
+ * @param {Buffer} data The payload
  */
 function hold(ws, tag, data) {
   const extra = ws._ensureExtra();
@@ -199,7 +199,7 @@ function scheduleNext(ws) {
 }
 
 /**
- * @param {number} tag
+ * @param {number} tag kind | flags | aux of the record
  * @returns {boolean} Whether it is one of the events that come one per turn
  */
 function isEvent(tag) {
@@ -209,8 +209,8 @@ function isEvent(tag) {
 
 /**
  * @param {WebSocket} ws
- * @param {number} tag
- * @param {Buffer} data
+ * @param {number} tag kind | flags | aux of the record
+ * @param {Buffer} data The payload
  */
 function deliver(ws, tag, data) {
   const kind = tag & KIND_MASK;
@@ -228,7 +228,7 @@ function deliver(ws, tag, data) {
 
 /**
  * @param {WebSocket} ws
- * @param {Buffer} data
+ * @param {Buffer} data The payload
  */
 function pinged(ws, data) {
   // Else the reactor has answered.
@@ -340,7 +340,7 @@ function failed(ws, kind, detail) {
  * on resume().
  *
  * @param {WebSocket} ws
- * @param {number} tag
+ * @param {number} tag kind | flags | aux of the record
  */
 function closed(ws, tag) {
   inContext(ws, onClosed, tag);
@@ -348,7 +348,7 @@ function closed(ws, tag) {
 
 /**
  * @param {WebSocket} ws
- * @param {number} tag
+ * @param {number} tag kind | flags | aux of the record
  */
 function onClosed(ws, tag) {
   const mayWait = (ws._bits & TERMINATED) === 0;

@@ -18,7 +18,7 @@ const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = re
  * `ping()` and `pong()`.
  *
  * @param {WebSocket} ws
- * @param {number} tag
+ * @param {number} tag kind | flags | aux of the record
  * @param {any} data `Data` of at most 125 bytes, or the callback
  * @param {any} mask A boolean, or the callback
  * @param {SentCallback | undefined} callback Called when the frame is in the kernel, or never will be
@@ -59,9 +59,9 @@ function masking(ws, mask) {
  * What is not just posted: a send of or behind a Blob, or of data that has to be converted.
  *
  * @param {WebSocket} ws
- * @param {number} tag
+ * @param {number} tag kind | flags | aux of the record
  * @param {any} data `Data`, or a PreparedMessage
- * @param {SentCallback | undefined} callback
+ * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will be
  * @param {boolean} [isControl]
  */
 function sendInTurn(ws, tag, data, callback, isControl) {
@@ -94,7 +94,7 @@ function sendInTurn(ws, tag, data, callback, isControl) {
 /**
  * @param {WebSocket} ws
  * @param {InstanceType<typeof PreparedMessage>} message
- * @param {SentCallback | undefined} callback
+ * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will be
  */
 function sendPrepared(ws, message, callback) {
   if ((ws._bits & SENDS_WAIT) === 0) {
@@ -112,7 +112,7 @@ function sendPrepared(ws, message, callback) {
  *
  * @param {WebSocket} ws
  * @param {any} data `Data`, or a PreparedMessage
- * @param {SentCallback | undefined} callback
+ * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will be
  */
 function sendClosed(ws, data, callback) {
   const state = ws.readyState;
@@ -156,9 +156,9 @@ function closeNow(ws, code, reason) {
  * Reads a Blob and sends it; whatever is sent meanwhile waits for it.
  *
  * @param {WebSocket} ws
- * @param {number} tag
+ * @param {number} tag kind | flags | aux of the record
  * @param {Blob} blob
- * @param {SentCallback | undefined} callback
+ * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will be
  */
 function sendBlob(ws, tag, blob, callback) {
   const { size } = blob;

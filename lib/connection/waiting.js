@@ -114,7 +114,7 @@ function abandon(ws, size, callback, error) {
  *
  * @param {WebSocket} ws
  * @param {number} size
- * @param {SentCallback | undefined} callback
+ * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will be
  * @param {Error} error
  */
 function giveUp(ws, size, callback, error) {

@@ -23,7 +23,7 @@ const deflating = new Turns({ bytes: TURN_BYTES, slice: SLICE_BYTES, alternates:
 const jobs = new Set();
 
 /**
- * @param {number} tag
+ * @param {number} tag kind | flags | aux of the record
  * @returns {boolean} Whether it is that of a data frame
  */
 function isData(tag) {
@@ -36,8 +36,8 @@ function isData(tag) {
  * of the event loop. What is sent behind it waits for it.
  *
  * @param {StreamConnection} connection One with permessage-deflate
- * @param {number} tag
- * @param {string | Uint8Array} data
+ * @param {number} tag kind | flags | aux of the record
+ * @param {string | Uint8Array} data The payload
  * @param {SentCallback | undefined} callback Called when the stream has written it
  * @returns {boolean} False: it is not to be compressed
  */
@@ -57,8 +57,8 @@ function postCompressed(connection, tag, data, callback) {
 
 /**
  * @param {Engine} engine
- * @param {number} tag
- * @param {Uint8Array} bytes
+ * @param {number} tag kind | flags | aux of the record
+ * @param {Uint8Array} bytes The payload
  * @param {boolean} isLast Whether they end the frame
  * @returns {number} Bytes of the compressed payload so far
  */
@@ -72,9 +72,9 @@ function compress(engine, tag, bytes, isLast) {
 class Job {
   /**
    * @param {StreamConnection} connection
-   * @param {number} tag
-   * @param {Uint8Array} bytes
-   * @param {SentCallback | undefined} callback
+   * @param {number} tag kind | flags | aux of the record
+   * @param {Uint8Array} bytes The payload
+   * @param {SentCallback | undefined} callback Called when the stream has written it
    */
   constructor(connection, tag, bytes, callback) {
     this.connection = connection;

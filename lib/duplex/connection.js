@@ -256,7 +256,7 @@ class StreamConnection {
    * Writes a frame.
    *
    * @param {number} tag kind | flags << 8, and whether it is masked against the rule
-   * @param {string | Uint8Array} data
+   * @param {string | Uint8Array} data The payload
    * @param {SentCallback} [callback] Called when the stream has written it
    */
   post(tag, data, callback) {
@@ -272,8 +272,8 @@ class StreamConnection {
   }
 
   /**
-   * @param {number} tag
-   * @param {string | Uint8Array} data
+   * @param {number} tag kind | flags | aux of the record
+   * @param {string | Uint8Array} data The payload
    * @param {number} length Bytes of it
    * @returns {data is Uint8Array} Whether others may be sent the same memory: nobody gets to see it, and it is not masked
    */
@@ -284,7 +284,7 @@ class StreamConnection {
   /**
    * Writes the frame of a payload that the engine has compressed.
    *
-   * @param {number} tag
+   * @param {number} tag kind | flags | aux of the record
    * @param {number} length Bytes of it
    * @param {SentCallback | undefined} callback Called when the stream has written it
    */

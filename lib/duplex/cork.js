@@ -53,7 +53,7 @@ class Cork {
   }
 
   /**
-   * @param {string | Uint8Array} data
+   * @param {string | Uint8Array} data The payload
    * @param {SentCallback} [callback] Called when the stream has written it
    * @param {Buffer | null} [block] What was borrowed for it
    */

@@ -121,7 +121,7 @@ class StreamEngine {
    * Makes a frame.
    *
    * @param {number} tag That of the outbound record
-   * @param {string | Uint8Array} data
+   * @param {string | Uint8Array} data The payload
    * @param {number} length Bytes of it
    * @param {number | undefined} key The masking key, if it is to be masked
    * @param {Buffer | null} block Where to make it, if there is room
@@ -152,7 +152,7 @@ class StreamEngine {
   /**
    * Makes a frame of what the engine has compressed.
    *
-   * @param {number} tag
+   * @param {number} tag kind | flags | aux of the record
    * @param {number} length Bytes of it
    * @param {number | undefined} key
    * @returns {Buffer}
@@ -184,7 +184,7 @@ function endTurn() {
 
 /**
  * @param {StreamEngine} engine
- * @param {Buffer} chunk
+ * @param {Buffer} chunk What the stream has read
  * @param {Sink} sink
  * @param {Progress} progress
  * @param {boolean} isLate
@@ -215,7 +215,7 @@ function parseOn(engine, chunk, sink, progress, isLate) {
 
 /**
  * @param {StreamEngine} engine
- * @param {Buffer} chunk
+ * @param {Buffer} chunk What the stream has read
  * @param {Sink} sink
  * @param {Progress} progress
  */
@@ -242,8 +242,8 @@ function callEngine(engine, chunk, sink, progress) {
 
 /**
  * @param {StreamEngine} engine
- * @param {Buffer} chunk
- * @param {number} tag
+ * @param {Buffer} chunk What the stream has read
+ * @param {number} tag kind | flags | aux of the record
  * @param {number} offset
  * @param {number} length
  * @returns {Buffer}

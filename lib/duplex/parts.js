@@ -25,7 +25,7 @@ class Parts {
   }
 
   /**
-   * @param {Buffer} chunk
+   * @param {Buffer} chunk What the stream has read
    * @param {number} offset
    * @param {number} length
    * @param {boolean} isFree Whether the chunk may be written to: nobody has got anything else of it
@@ -48,7 +48,7 @@ class Parts {
   /**
    * The message.
    *
-   * @param {Buffer} chunk
+   * @param {Buffer} chunk What the stream has read
    * @param {number} offset
    * @param {number} length Of its last part, which may be empty
    * @returns {Buffer}

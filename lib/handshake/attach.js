@@ -87,7 +87,7 @@ function isAdoptable(socket) {
  *
  * @param {Connection} ws
  * @param {any} socket
- * @param {Buffer} head
+ * @param {Buffer} head What was read behind the request
  * @returns {boolean}
  */
 function isBomb(ws, socket, head) {
@@ -111,7 +111,7 @@ function startReactor(options) {
 /**
  * @param {Connection} ws
  * @param {any} socket
- * @param {Buffer} head
+ * @param {Buffer} head What was read behind the request
  * @param {Buffer} response
  * @param {ServerOptions} options
  * @returns {boolean} False: nothing has changed

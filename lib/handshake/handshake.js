@@ -63,7 +63,7 @@ class Handshake {
   /**
    * From the path on.
    *
-   * @param {string} key
+   * @param {string} key Of `Sec-WebSocket-Key`
    */
   decide(key) {
     const { request, server } = this;
@@ -84,8 +84,8 @@ class Handshake {
   }
 
   /**
-   * @param {Set<string>} protocols
-   * @param {string} key
+   * @param {Set<string>} protocols What the client offers
+   * @param {string} key Of `Sec-WebSocket-Key`
    */
   verify(protocols, key) {
     const { request, server } = this;
@@ -114,8 +114,8 @@ class Handshake {
   }
 
   /**
-   * @param {Set<string>} protocols
-   * @param {string} key
+   * @param {Set<string>} protocols What the client offers
+   * @param {string} key Of `Sec-WebSocket-Key`
    */
   complete(protocols, key) {
     const { accepted, callback, head, request, server, socket } = this;
@@ -126,8 +126,8 @@ class Handshake {
    * Answers with 101, unless something has come in between.
    *
    * @param {Record<string, any>} extensions The accepted ones by name
-   * @param {string} key
-   * @param {Set<string>} protocols
+   * @param {string} key Of `Sec-WebSocket-Key`
+   * @param {Set<string>} protocols What the client offers
    */
   finish(extensions, key, protocols) {
     const { request, server, socket } = this;

@@ -60,7 +60,7 @@ function forget() {
 /**
  * @param {Uint8Array} data
  * @param {number} start Where its payload begins
- * @param {number} length
+ * @param {number} length Bytes of the payload, or a count
  */
 function keepBytes(data, start, length) {
   bytes.data = data;
@@ -83,9 +83,9 @@ function isLastBytes(data, length, arena) {
 
 /**
  * @param {string} data
- * @param {number} slot
+ * @param {number} slot Of the connection in the table
  * @param {number} start
- * @param {number} length
+ * @param {number} length Bytes of the payload, or a count
  */
 function keepText(data, slot, start, length) {
   text.data = data;
@@ -96,8 +96,8 @@ function keepText(data, slot, start, length) {
 
 /**
  * @param {Uint8Array | string} data
- * @param {number} length
- * @param {number} tag
+ * @param {number} length Bytes of the payload, or a count
+ * @param {number} tag kind | flags | aux of the record
  * @param {number} word
  */
 function keepLarge(data, length, tag, word) {
@@ -110,7 +110,7 @@ function keepLarge(data, length, tag, word) {
 
 /**
  * @param {any} native The reactor, which has the payload
- * @param {number} tag
+ * @param {number} tag kind | flags | aux of the record
  * @param {Uint8Array | string} data
  * @returns {boolean} Whether it makes the same message as the last, as it was
  */
@@ -123,8 +123,8 @@ function isLastLarge(native, tag, data) {
  * What is no Uint8Array is sent by way of one: by the same as before, so that it is known again.
  *
  * @param {ArrayBufferLike} buffer
- * @param {number} offset
- * @param {number} length
+ * @param {number} offset Where the payload is, relative to the batch
+ * @param {number} length Bytes of the payload, or a count
  * @returns {Uint8Array | null} What was sent last, if that is these bytes
  */
 function lastViewOf(buffer, offset, length) {

@@ -55,7 +55,7 @@ function attach(native, records) {
 }
 
 /**
- * @param {number} slot
+ * @param {number} slot Of the connection in the table
  * @returns {any}
  */
 function connectionOf(slot) {
@@ -63,7 +63,7 @@ function connectionOf(slot) {
 }
 
 /**
- * @param {number} slot
+ * @param {number} slot Of the connection in the table
  * @param {Holder | undefined} holder
  */
 function set(slot, holder) {
@@ -112,7 +112,7 @@ function nextAdopted() {
 /**
  * The records of a slot are for this connection from now on.
  *
- * @param {number} slot
+ * @param {number} slot Of the connection in the table
  * @param {Holder} connection
  */
 function place(slot, connection) {
@@ -123,7 +123,7 @@ function place(slot, connection) {
 /**
  * The connection of a slot is gone.
  *
- * @param {number} slot
+ * @param {number} slot Of the connection in the table
  */
 function forget(slot) {
   set(slot, undefined);
@@ -152,7 +152,7 @@ class Departed {
 /**
  * Nothing more is to be reported of a connection but that its slot is free.
  *
- * @param {number} slot
+ * @param {number} slot Of the connection in the table
  */
 function depart(slot) {
   set(slot, new Departed(slot));
