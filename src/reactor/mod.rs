@@ -53,6 +53,7 @@ use command::handle::Shared;
 use command::serve::Asked;
 use connection::Writable;
 use connection::gates::Gates;
+use connection::life::Doomed;
 use connection::session::Work;
 use connection::table::{Connections, Share};
 use connection::timers::Timers;
@@ -125,7 +126,7 @@ impl<C: Consumer> Reactor<C> {
             command_budget: 0,
             ready: Ready::default(),
             starved: Starved::default(),
-            doomed: Vec::new(),
+            doomed: Doomed::default(),
             unfinished: Unfinished::new(config.unfinished_mark, config.unfinished_patience),
             gates: Gates::default(),
             compression: Compression::new(config.deflate_budget),
@@ -288,10 +289,10 @@ impl<C: Consumer> Reactor<C> {
     fn guarded(&mut self, slot: u32, step: impl FnOnce(&mut Self)) {
         let panicked = catch_unwind(AssertUnwindSafe(|| step(self))).is_err();
         if panicked && !catch_unwind(AssertUnwindSafe(|| self.give_up(slot))).unwrap_or(false) {
-            self.work.doomed.push(slot);
-        }
-        while let Some(slot) = self.work.doomed.pop() {
             self.destroy(slot);
+        }
+        while let Some(id) = self.work.doomed.pop() {
+            self.destroy(id.slot);
         }
     }
 
@@ -309,7 +310,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.starved.forget(&mut connection);
         // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
-        if connection.announced {
+        if connection.life.is_told() {
             // A panic must not go beyond the connection, and that is gone already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
                 // What the kernel took was sent, even if that was the last of it.

@@ -15,7 +15,6 @@ use crate::reactor::Reactor;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::command::records::{Next, Records, Rest};
 use crate::reactor::config::COMPRESS_BUDGET;
-use crate::reactor::connection::Phase;
 use crate::reactor::connection::session::{IN_PLACE, Session};
 use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
@@ -206,14 +205,10 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         }
         OUT_PAUSE => session.pause(),
         OUT_RESUME => session.resume(),
-        OUT_RESPOND if session.connection.phase == Phase::Asked => session.respond(&payload),
+        OUT_RESPOND if session.connection.life.is_asked() => session.respond(&payload),
         OUT_WRITE => {
             session.account(payload.len());
             session.write_payload(payload);
-        }
-        // What the consumer had to say it has written itself: whatever the peer still says is no request.
-        OUT_END if matches!(session.connection.phase, Phase::Asked | Phase::Handshake) => {
-            session.respond(&[])
         }
         OUT_END => session.end(),
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),

@@ -1,6 +1,7 @@
 //! One socket, its engine, and what it has yet to write.
 
 pub(in crate::reactor) mod gates;
+pub(in crate::reactor) mod life;
 pub(in crate::reactor) mod session;
 pub(in crate::reactor) mod silence;
 pub(in crate::reactor) mod socket;
@@ -9,18 +10,16 @@ pub(in crate::reactor) mod timers;
 pub(in crate::reactor) mod wishes;
 
 use std::io;
-use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use mio::net::TcpStream;
 
 use crate::bridge::large::Large;
-use crate::engine::deflate::Params;
-use crate::engine::handshake::HeadScanner;
 use crate::engine::{Engine, FrameKind};
 
 use crate::reactor::config::{COMPRESSED_READ_SIZE, HEAD_READ, ListenerConfig, READ_SIZE};
+use crate::reactor::connection::life::Life;
 use crate::reactor::connection::timers::Deadline;
 use crate::reactor::connection::wishes::Wishes;
 use crate::reactor::read::starved::Lack;
@@ -33,13 +32,9 @@ pub(in crate::reactor) struct Connection {
     pub(in crate::reactor) config: Arc<ListenerConfig>,
     pub(in crate::reactor) engine: Engine,
     pub(in crate::reactor) outgoing: Outgoing,
-    pub(in crate::reactor) phase: Phase,
-    /// What has come of the request, until the connection is open or refused.
-    pub(in crate::reactor) head: Option<Box<Head>>,
+    pub(in crate::reactor) life: Life,
+    /// What it is for depends on `life`.
     pub(in crate::reactor) deadline: Deadline,
-    pub(in crate::reactor) purpose: Purpose,
-    /// The consumer has been told of this connection and must be told of its end.
-    pub(in crate::reactor) announced: bool,
     /// Data may be waiting in the kernel: the edge has been seen and not been read to its end.
     pub(in crate::reactor) readable: bool,
     /// Whether what is queued may be written.
@@ -67,8 +62,6 @@ pub(in crate::reactor) struct Connection {
     /// End our side once all is written.
     pub(in crate::reactor) finishing: bool,
     pub(in crate::reactor) shut: bool,
-    /// To be closed at the end of this step: nothing more is read from it or told of it but that.
-    pub(in crate::reactor) doomed: bool,
     /// A ping of ours has not been followed by any byte of the peer.
     pub(in crate::reactor) pinged: bool,
     /// Queued bytes have been above the high-water mark.
@@ -90,19 +83,6 @@ pub(in crate::reactor) struct Connection {
     pub(in crate::reactor) contexts_used: Option<Box<Instant>>,
 }
 
-/// How far the connection has come.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::reactor) enum Phase {
-    /// Reading the upgrade request.
-    Handshake,
-    /// The consumer decides about the upgrade.
-    Asked,
-    /// Frames.
-    Open,
-    /// Refused: the answer is written, then the socket is closed; what the peer still sends is thrown away.
-    Linger,
-}
-
 /// When the socket takes what is queued.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) enum Writable {
@@ -114,40 +94,12 @@ pub(in crate::reactor) enum Writable {
     AfterDelivery,
 }
 
-/// The head of the request as far as it has come.
-#[derive(Default)]
-pub(in crate::reactor) struct Head {
-    /// The peer's address, where accepting has told it.
-    pub(in crate::reactor) peer: Option<SocketAddr>,
-    pub(in crate::reactor) bytes: Vec<u8>,
-    pub(in crate::reactor) scanner: HeadScanner,
-    /// Bytes of a request body to skip before the next request (keep-alive after a 426).
-    pub(in crate::reactor) skip: u64,
-    /// The listener was closed meanwhile.
-    pub(in crate::reactor) orphan: bool,
-    /// The consumer, which decides, has been told that the peer has ended its side.
-    pub(in crate::reactor) ended: bool,
-    /// What was negotiated about permessage-deflate, while the consumer decides.
-    pub(in crate::reactor) deflate: Option<Params>,
-}
-
-/// What the deadline is for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::reactor) enum Purpose {
-    Handshake,
-    /// Silence: ping, or end the connection.
-    Silence,
-    /// Closing has begun and must come to an end.
-    Close,
-}
-
 impl Connection {
-    /// `head`: that of a request that is to come; without one the connection is open.
     pub(in crate::reactor) fn new(
         stream: TcpStream,
         listener: u32,
         config: Arc<ListenerConfig>,
-        head: Option<Box<Head>>,
+        life: Life,
     ) -> Self {
         Self {
             stream,
@@ -155,11 +107,8 @@ impl Connection {
             config,
             engine: Engine::new(),
             outgoing: Outgoing::default(),
-            phase: if head.is_some() { Phase::Handshake } else { Phase::Open },
-            head,
+            life,
             deadline: Deadline::default(),
-            purpose: Purpose::Handshake,
-            announced: false,
             readable: false,
             writable: Writable::Now,
             dirty: false,
@@ -174,7 +123,6 @@ impl Connection {
             dead: false,
             finishing: false,
             shut: false,
-            doomed: false,
             pinged: false,
             high: false,
             pending_pongs: 0,
@@ -189,7 +137,7 @@ impl Connection {
     }
 
     pub(in crate::reactor) fn is_open(&self) -> bool {
-        self.phase == Phase::Open
+        self.life.is_open()
     }
 
     /// Whether what is read now may be compressed: messages that come behind the request too.
@@ -204,8 +152,8 @@ impl Connection {
 
     /// The most that is read of it at once.
     pub(in crate::reactor) fn largest_read(&self) -> usize {
-        match self.phase {
-            Phase::Handshake | Phase::Asked => HEAD_READ,
+        match self.life {
+            Life::Opening { .. } | Life::Asked(_) => HEAD_READ,
             _ if self.engine.has_deflate() => COMPRESSED_READ_SIZE,
             _ => READ_SIZE,
         }

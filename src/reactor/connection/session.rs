@@ -13,11 +13,12 @@ use crate::engine::{CloseCode, FrameKind, MessageKind, PreparedFrame};
 
 use crate::reactor::command::records::Outbound;
 use crate::reactor::config::{COST_OF_CALL, LAST_WRITE, SMALL_ALLOWANCE};
+use crate::reactor::connection::Connection;
 use crate::reactor::connection::gates::Gates;
+use crate::reactor::connection::life::{Doomed, Life};
 use crate::reactor::connection::socket;
 use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::connection::timers::Timers;
-use crate::reactor::connection::{Connection, Phase, Purpose};
 use crate::reactor::consume::local::{Bytes, Message, frame_kind};
 use crate::reactor::open::opening::Opening;
 use crate::reactor::read::ready::Ready;
@@ -51,7 +52,7 @@ pub(in crate::reactor) struct Work {
     /// Connections that are not read because they, or all together, have too much undrained.
     pub(in crate::reactor) starved: Starved,
     /// Connections to be closed at the end of this step.
-    pub(in crate::reactor) doomed: Vec<u32>,
+    pub(in crate::reactor) doomed: Doomed,
     /// Unfinished frames and messages of all connections.
     pub(in crate::reactor) unfinished: Unfinished,
     /// What peers do not get before the consumer knows why.
@@ -173,8 +174,12 @@ impl Session<'_> {
     }
 
     /// Ends our side of the socket once all is written; the connection is closed when the peer has ended its side too,
-    /// at the latest after the listener's `close_timeout`.
+    /// at the latest after the listener's `close_timeout`. Before the handshake is done, what the peer still sends is no request
+    /// any more.
     pub fn end(&mut self) {
+        if matches!(self.connection.life, Life::Opening { .. } | Life::Asked(_)) {
+            return self.respond(&[]);
+        }
         self.connection.finishing = true;
         self.arm_close();
         self.touch();
@@ -184,22 +189,25 @@ impl Session<'_> {
     ///
     /// Of what was read already, nothing more is reported.
     pub fn terminate(&mut self) {
-        if std::mem::replace(&mut self.connection.doomed, true) {
+        if self.connection.life.is_gone() {
             return;
         }
         // What the kernel does not take now is lost, as with the destroy() of a net.Socket.
         let queued = self.connection.outgoing.len();
         let _gone_anyway = self.connection.flush(&mut self.work.pool, LAST_WRITE);
         self.work.spend_on_commands(queued.saturating_sub(self.connection.outgoing.len()));
-        self.work.doomed.push(self.id.slot);
+        self.doom();
     }
 
     /// Destroys the connection with a reset: what waits is lost, and the peer sees an error.
     pub fn reset(&mut self) {
         let _gone_anyway = SockRef::from(&self.connection.stream).set_linger(Some(Duration::ZERO));
-        if !std::mem::replace(&mut self.connection.doomed, true) {
-            self.work.doomed.push(self.id.slot);
-        }
+        self.doom();
+    }
+
+    /// The connection is destroyed at the end of this step.
+    pub(in crate::reactor) fn doom(&mut self) {
+        self.work.doomed.push(self.id, self.connection);
     }
 
     /// Stops reading the socket; TCP then holds the peer back. What has been read already is still reported.
@@ -283,7 +291,9 @@ impl Session<'_> {
     }
 
     pub(in crate::reactor) fn arm_close(&mut self) {
-        self.connection.purpose = Purpose::Close;
+        if matches!(self.connection.life, Life::Open) {
+            self.connection.life = Life::Closing;
+        }
         let after = self.connection.config.close_timeout;
         self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
     }
@@ -291,10 +301,8 @@ impl Session<'_> {
     /// Refuses the handshake with `response`; the connection is then only waited for to go away.
     pub(in crate::reactor) fn respond(&mut self, response: &[u8]) {
         self.write(response);
-        self.connection.phase = Phase::Linger;
-        self.connection.head = None;
+        self.connection.life = Life::Draining { told: self.connection.life.is_told() };
         self.connection.finishing = true;
-        self.connection.purpose = Purpose::Close;
         let after = crate::reactor::config::LINGER_TIMEOUT;
         self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
         self.want_read();
@@ -304,7 +312,7 @@ impl Session<'_> {
     /// False if no frame may be sent any more.
     pub(in crate::reactor) fn give_up(&mut self) -> bool {
         let connection = &mut *self.connection;
-        if connection.doomed || !connection.takes_frames() {
+        if !connection.takes_frames() {
             return false;
         }
         let code = CloseCode::INTERNAL_ERROR.to_bytes();

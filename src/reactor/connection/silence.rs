@@ -2,12 +2,13 @@
 
 use std::time::Duration;
 
+use crate::reactor::connection::Writable;
+use crate::reactor::connection::life::Life;
 use crate::reactor::connection::session::Session;
-use crate::reactor::connection::{Purpose, Writable};
 
 /// The peer has spoken: silence begins anew.
 pub(in crate::reactor) fn touch_silence(session: &mut Session<'_>) {
-    if session.connection.purpose == Purpose::Silence
+    if matches!(session.connection.life, Life::Open)
         && let Some(after) = session.connection.silence()
     {
         session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);

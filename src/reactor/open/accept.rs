@@ -7,9 +7,10 @@ use std::time::Duration;
 use mio::{Interest, Token};
 
 use crate::reactor::config::{self, ListenerConfig};
+use crate::reactor::connection::Connection;
+use crate::reactor::connection::life::Life;
 use crate::reactor::connection::socket;
 use crate::reactor::connection::table::ConnectionId;
-use crate::reactor::connection::{Connection, Head, Phase};
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::listen::{Accepted, BoundListener, INHERITS_NODELAY, Listener};
 use crate::reactor::{LISTENERS, Reactor};
@@ -40,8 +41,7 @@ impl<C: Consumer> Reactor<C> {
         for slot in self.connections.slots() {
             if let Some(connection) = self.connections.get_mut(slot)
                 && connection.listener == id
-                && connection.phase == Phase::Handshake
-                && let Some(head) = &mut connection.head
+                && let Life::Opening { head, .. } = &mut connection.life
             {
                 head.orphan = true;
                 // Nothing of a request has come, or one has been answered: nobody waits for a 503.
@@ -92,8 +92,7 @@ impl<C: Consumer> Reactor<C> {
         let config = self.listeners.get(&listener).map(|listener| listener.config.clone());
         let taken = config.and_then(|config| {
             let id = self.connections.next_id()?;
-            let head = Head { peer, ..Head::default() };
-            self.admit(id, stream, listener, config, Some(Box::new(head)))
+            self.admit(id, stream, listener, config, Life::accepted(peer))
         });
         match taken {
             Some(slot) if self.consumer.shows(listener) => self.show(slot),
@@ -105,27 +104,29 @@ impl<C: Consumer> Reactor<C> {
     /// Tells the consumer of a connection whose request has not come.
     fn show(&mut self, slot: u32) {
         let Some((mut session, consumer)) = self.session(slot) else { return };
-        session.connection.announced = true;
+        if let Life::Opening { told, .. } = &mut session.connection.life {
+            *told = true;
+        }
         let opening = session.opening();
         consumer.on_connection(&mut session, &opening);
     }
 
-    /// Takes a socket in, which without a `head` is open. `None`: there are too many, or the poll is full; the socket is closed.
+    /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.
     pub(in crate::reactor) fn admit(
         &mut self,
         id: ConnectionId,
         mut stream: mio::net::TcpStream,
         listener: u32,
         config: Arc<ListenerConfig>,
-        head: Option<Box<Head>>,
+        life: Life,
     ) -> Option<u32> {
-        if !INHERITS_NODELAY || head.is_none() {
+        if !INHERITS_NODELAY || life.is_open() {
             // A socket that refuses this is dead and will say so on the first read.
             let _dead_anyway = stream.set_nodelay(true);
         }
         self.poll.registry().register(&mut stream, Token(id.slot as usize), socket::interest()).ok()?;
-        let mut connection = Connection::new(stream, listener, config, head);
-        if connection.phase == Phase::Handshake {
+        let mut connection = Connection::new(stream, listener, config, life);
+        if !connection.is_open() {
             let after = connection.config.handshake_timeout;
             self.work.timers.arm(id, &mut connection.deadline, self.work.now, after);
         }

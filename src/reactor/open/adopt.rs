@@ -7,6 +7,7 @@ use crate::engine::deflate::Params;
 use crate::reactor::Reactor;
 use crate::reactor::command::handle::Adoption;
 use crate::reactor::config::ListenerConfig;
+use crate::reactor::connection::life::Life;
 use crate::reactor::connection::session::Session;
 use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
@@ -24,7 +25,7 @@ impl<C: Consumer> Reactor<C> {
         let _dead_anyway = stream.set_nonblocking(true);
         let stream = mio::net::TcpStream::from_std(stream);
         self.seat.came();
-        match id.and_then(|id| self.admit(id, stream, listener, config, None)) {
+        match id.and_then(|id| self.admit(id, stream, listener, config, Life::Open)) {
             Some(slot) => {
                 let tell = chosen.is_none();
                 self.guarded(slot, |reactor| reactor.open_adopted(slot, deflate, tell, &response, &prefix));
@@ -60,7 +61,6 @@ impl<C: Consumer> Reactor<C> {
     ) {
         let Some((mut session, consumer)) = self.session(slot) else { return };
         upgrade::open(&mut session, deflate);
-        session.connection.announced = true;
         if !response.is_empty() {
             session.write(response);
         }

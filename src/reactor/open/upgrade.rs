@@ -10,8 +10,8 @@ use crate::engine::handshake::{
 };
 
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, ListenerConfig, UNREAD_ANSWERS};
+use crate::reactor::connection::life::{Head, Life};
 use crate::reactor::connection::session::Session;
-use crate::reactor::connection::{Head, Phase, Purpose};
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::opening::Opening;
 
@@ -31,17 +31,15 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(
     session: &mut Session<'_>,
     bytes: &[u8],
 ) -> Option<Vec<u8>> {
-    if let Some(head) = &mut session.connection.head {
+    if let Life::Opening { head, .. } = &mut session.connection.life {
         head.bytes.extend_from_slice(bytes);
     }
     loop {
-        if session.connection.phase != Phase::Handshake {
-            return None;
-        }
-        let mut head = session.connection.head.take()?;
+        let Life::Opening { head, .. } = &mut session.connection.life else { return None };
+        let mut head = std::mem::take(&mut **head);
         let step = step(consumer, session, &mut head);
-        if session.connection.phase == Phase::Handshake {
-            session.connection.head = Some(head);
+        if let Life::Opening { head: place, .. } = &mut session.connection.life {
+            **place = head;
         }
         match step {
             Step::Wait => return None,
@@ -55,12 +53,10 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(
 ///
 /// Without permessage-deflate, unless [`serve`] has said what was negotiated about it.
 pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) {
-    if session.connection.phase != Phase::Asked {
-        return;
-    }
-    let Some(head) = session.connection.head.take() else { return };
+    let Life::Asked(question) = &session.connection.life else { return };
+    let deflate = question.deflate;
     session.write(response);
-    open(session, head.deflate);
+    open(session, deflate);
     session.want_read();
 }
 
@@ -70,11 +66,8 @@ pub(in crate::reactor) fn serve(
     config: Arc<ListenerConfig>,
     deflate: Option<Params>,
 ) {
-    if session.connection.phase != Phase::Asked {
-        return;
-    }
-    if let Some(head) = &mut session.connection.head {
-        head.deflate = deflate;
+    if let Life::Asked(question) = &mut session.connection.life {
+        question.deflate = deflate;
         session.connection.config = config;
     }
 }
@@ -134,12 +127,9 @@ fn on_upgrade<C: Consumer>(
     if consumer.asks(opening.listener, verdict) {
         opening.protocol = None;
         opening.rest = rest;
-        session.connection.announced = true;
-        session.connection.phase = Phase::Asked;
+        session.connection.life = Life::Asked(Box::default());
         // The peer has done its part in time; how long the consumer takes is its own affair.
         session.connection.deadline.clear();
-        session.connection.head = Some(Box::default());
-        session.connection.finishing = false;
         consumer.on_request(session, &opening);
         return Step::Wait;
     }
@@ -150,7 +140,6 @@ fn on_upgrade<C: Consumer>(
             write_accept(&mut response, &upgrade.accept, upgrade.protocol, opening.extensions);
             session.write(&response);
             open(session, upgrade.deflate.as_ref().map(|accepted| accepted.params));
-            session.connection.announced = true;
             consumer.on_open(session, &opening);
             if let Some(progress) = consumer.progress().filter(|_| !config.early_handshake) {
                 session.withhold(progress.recorded);
@@ -200,9 +189,8 @@ pub(in crate::reactor) fn open(session: &mut Session<'_>, deflate: Option<Params
     if let Some(params) = deflate {
         session.enable_deflate(params);
     }
-    session.connection.phase = Phase::Open;
+    session.connection.life = Life::Open;
     session.connection.deadline.clear();
-    session.connection.purpose = Purpose::Silence;
     if let Some(after) = session.connection.silence() {
         session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);
     }

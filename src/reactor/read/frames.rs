@@ -28,7 +28,7 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
 ) -> (Begun, bool) {
     let mut pos = range.start;
     let mut whole = false;
-    while !session.connection.doomed {
+    while !session.connection.life.is_gone() {
         let event = match consumer.next_event(session, range.end, &mut pos) {
             Ok(event) => event,
             Err(missing) => {
@@ -51,7 +51,7 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
             Event::Part { .. } => {}
             Event::Ping(payload) => {
                 auto_pong(consumer, session, &payload);
-                if !session.connection.doomed {
+                if !session.connection.life.is_gone() {
                     consumer.on_ping(session, payload);
                 }
             }

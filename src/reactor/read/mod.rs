@@ -9,12 +9,13 @@ use std::io::ErrorKind;
 
 use crate::reactor::Reactor;
 use crate::reactor::config::{LAST_READ, MODEST, READ_BUDGET, READ_SIZE, SMALLEST_READ, TIMER_BUDGET};
+use crate::reactor::connection::Connection;
+use crate::reactor::connection::life::Life;
 use crate::reactor::connection::session::Session;
 use crate::reactor::connection::silence::{on_silence, touch_silence};
 use crate::reactor::connection::socket;
 use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::connection::timers::Fired;
-use crate::reactor::connection::{Connection, Phase, Purpose};
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
 use crate::reactor::read::frames::{Begun, on_frames};
@@ -91,8 +92,7 @@ impl<C: Consumer> Reactor<C> {
                     break;
                 }
                 ReadEnd::Dead => {
-                    self.work.doomed.push(slot);
-                    return;
+                    return self.doom(slot);
                 }
             }
         }
@@ -115,13 +115,10 @@ impl<C: Consumer> Reactor<C> {
             return self.look_for_end(slot);
         }
         let (hung_up, dead) = (session.connection.hung_up, session.connection.dead);
-        let connection = &mut *session.connection;
-        let Some(head) = connection.head.as_mut().filter(|_| connection.phase == Phase::Asked) else {
-            return;
-        };
+        let Life::Asked(question) = &mut session.connection.life else { return };
         if dead {
-            session.work.doomed.push(slot);
-        } else if hung_up && !std::mem::replace(&mut head.ended, true) {
+            session.doom();
+        } else if hung_up && !std::mem::replace(&mut question.ended, true) {
             // As of an open connection: whatever the consumer does now, or does not, it has until then to do it.
             session.arm_close();
             consumer.on_end(&mut session);
@@ -131,13 +128,13 @@ impl<C: Consumer> Reactor<C> {
     /// A paused connection whose peer has ended or is gone has nothing to wait for, unless something unread is before that.
     fn look_for_end(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        if !connection.hung_up || connection.is_fed() || connection.ended || connection.doomed {
+        if !connection.hung_up || connection.is_fed() || connection.ended || connection.life.is_gone() {
             return;
         }
         match connection.stream.peek(&mut [0]) {
             Ok(0) => self.on_eof(slot),
             Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                self.work.doomed.push(slot);
+                self.doom(slot);
             }
             _ => {}
         }
@@ -145,8 +142,8 @@ impl<C: Consumer> Reactor<C> {
 
     /// Bytes that were read behind a request: they go the way of bytes from the socket, where they were counted.
     pub(in crate::reactor) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
-        while !bytes.is_empty() && self.connections.get_mut(slot).is_some_and(|connection| !connection.doomed)
-        {
+        let is_gone = |connection: &mut Connection| connection.life.is_gone();
+        while !bytes.is_empty() && !self.connections.get_mut(slot).is_none_or(is_gone) {
             let room = self.consumer.spare(bytes.len().min(READ_SIZE));
             let len = room.len().min(bytes.len());
             let (now, later) = bytes.split_at(len);
@@ -157,7 +154,7 @@ impl<C: Consumer> Reactor<C> {
             debug_assert!(len > 0, "a consumer always has room");
             if len == 0 {
                 // Dropping them silently would tear the stream.
-                return self.work.doomed.push(slot);
+                return self.doom(slot);
             }
             self.on_bytes(slot, 0, len, false);
         }
@@ -178,32 +175,33 @@ impl<C: Consumer> Reactor<C> {
     fn on_deadline(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         let mut session = Session { id, connection, work: &mut self.work };
-        match session.connection.purpose {
-            Purpose::Handshake => {
+        match &session.connection.life {
+            Life::Opening { head, .. } if !head.bytes.is_empty() => {
                 let mut response = Vec::new();
-                let head =
-                    session.connection.head.as_ref().filter(|_| session.connection.phase == Phase::Handshake);
-                if head.is_some_and(|head| !head.bytes.is_empty()) {
-                    crate::engine::handshake::write_request_timeout(&mut response);
-                    session.respond(&response);
-                } else {
-                    session.terminate();
-                }
+                crate::engine::handshake::write_request_timeout(&mut response);
+                session.respond(&response);
             }
+            Life::Open => on_silence(&mut session),
             // What the peer has sent to a paused connection is read first: its close frame may be behind it.
-            Purpose::Close if session.connection.paused => {
+            Life::Closing | Life::Draining { .. } if session.connection.paused => {
                 session.resume();
                 let Session { id, connection, work } = session;
                 work.timers.arm(id, &mut connection.deadline, work.now, LAST_READ);
             }
-            Purpose::Close => session.terminate(),
-            Purpose::Silence => on_silence(&mut session),
+            _ => session.terminate(),
         }
     }
 
     pub(in crate::reactor) fn read_later(&mut self, slot: u32) {
         let Some((mut session, _)) = self.session(slot) else { return };
         session.want_read();
+    }
+
+    /// The socket is dead, or of no more use.
+    fn doom(&mut self, slot: u32) {
+        if let Some((mut session, _)) = self.session(slot) {
+            session.doom();
+        }
     }
 
     /// There is more than the connection's share of this turn, of which it has had so much.
@@ -246,9 +244,8 @@ impl<C: Consumer> Reactor<C> {
         let range = claimed.start.saturating_sub(kept)..claimed.end;
         let mut begun = Begun::default();
         let Some((mut session, consumer)) = self.session(slot) else { return begun };
-        match session.connection.phase {
-            _ if session.connection.doomed => consumer.release(range),
-            Phase::Open => {
+        match session.connection.life {
+            Life::Open | Life::Closing => {
                 touch_silence(&mut session);
                 if session.connection.is_watched() && len > 0 {
                     consumer.on_raw(&mut session, claimed);
@@ -263,14 +260,14 @@ impl<C: Consumer> Reactor<C> {
                 }
                 begun = kept;
             }
-            Phase::Handshake | Phase::Asked => {
+            Life::Opening { .. } | Life::Asked(_) => {
                 let bytes = consumer.buffer(range.clone()).to_vec();
                 consumer.release(range);
                 if let Some(rest) = upgrade::on_bytes(consumer, &mut session, &bytes) {
                     self.feed(slot, &rest);
                 }
             }
-            Phase::Linger => consumer.release(range),
+            Life::Draining { .. } | Life::Gone(_) => consumer.release(range),
         }
         begun
     }
@@ -282,13 +279,13 @@ impl<C: Consumer> Reactor<C> {
         let open = connection.is_open();
         if !open || connection.close_complete() || connection.shut {
             if connection.outgoing.is_empty() || connection.shut {
-                return session.work.doomed.push(slot);
+                return session.doom();
             }
             connection.finishing = true;
             return session.touch();
         }
         // Whatever the consumer does now or does not, it has until then to do it.
-        if session.connection.purpose != Purpose::Close {
+        if matches!(session.connection.life, Life::Open) {
             session.arm_close();
         }
         let connection = &session.connection;

@@ -15,8 +15,9 @@ use crate::reactor::Reactor;
 use crate::reactor::config::{
     CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE, SMALLEST_READ,
 };
+use crate::reactor::connection::Connection;
+use crate::reactor::connection::life::Life;
 use crate::reactor::connection::table::{ConnectionId, Connections};
-use crate::reactor::connection::{Connection, Phase};
 use crate::reactor::consume::consumer::Consumer;
 
 /// What a connection that is not read is short of.
@@ -126,7 +127,8 @@ impl<C: Consumer> Reactor<C> {
         let (is_pressed, crowded) = (self.consumer.is_pressed(), self.work.unfinished.restricts(slot));
         let share = if is_pressed { self.share() } else { 0 };
         let connection = self.connections.get_mut(slot)?;
-        if connection.paused || connection.ended || connection.doomed || connection.phase == Phase::Asked {
+        if connection.paused || connection.ended || matches!(connection.life, Life::Gone(_) | Life::Asked(_))
+        {
             return None;
         }
         if connection.held >= self.config.connection_mark {

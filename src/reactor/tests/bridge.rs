@@ -12,7 +12,6 @@ use super::*;
 use crate::bridge::batch::Batch;
 use crate::bridge::chunk::Chunk;
 use crate::bridge::layout::*;
-use crate::reactor::connection::Phase;
 use crate::reactor::{Command, ConnectionId, Forward, Handle, Link, ListenerConfig, Reactor, ReactorConfig};
 
 /// One record: its slot, kind, flags, aux, count or length, and payload.
@@ -240,8 +239,7 @@ fn what_comes_behind_a_request_stays_in_the_socket_while_the_consumer_decides() 
         client.write(first);
         until(&mut reactor, |reactor| reactor.connections() == 1);
         client.write(rest);
-        let phase = |reactor: &mut Reactor<Forward>| reactor.connections.get_mut(0).map(|c| c.phase);
-        until(&mut reactor, |reactor| phase(reactor) == Some(Phase::Asked));
+        until(&mut reactor, |reactor| reactor.connections.get_mut(0).is_some_and(|c| c.life.is_asked()));
         let received = reactor.connections.get_mut(0).map_or(0, |connection| connection.received);
         assert!(received < UPGRADE.len() as u64 + 2048, "{received}");
         let id = reactor.connections.id(0).expect("it is asked about");

@@ -6,7 +6,7 @@ use std::time::Duration;
 use super::server::reactor;
 use super::turns::until;
 use super::*;
-use crate::reactor::connection::Phase;
+use crate::reactor::connection::life::Life;
 use crate::reactor::{Command, ListenerConfig};
 
 const PLAIN: &str = "GET / HTTP/1.1\r\nHost: here\r\n\r\n";
@@ -19,8 +19,8 @@ fn h17_a_head_cut_anywhere_is_answered_once() {
         client.write(&UPGRADE.as_bytes()[..cut]);
         until(&mut reactor, |reactor| {
             reactor.connections.slots().iter().any(|&slot| {
-                let head = &reactor.connections.get_mut(slot).unwrap().head;
-                head.as_ref().is_some_and(|head| head.bytes.len() == cut)
+                let life = &reactor.connections.get_mut(slot).unwrap().life;
+                matches!(life, Life::Opening { head, .. } if head.bytes.len() == cut)
             })
         });
         client.write(&UPGRADE.as_bytes()[cut..]);
@@ -127,7 +127,7 @@ fn a_client_that_asks_on_and_on_and_reads_no_answer_is_not_answered_for_ever() {
         let connection = slot.and_then(|slot| reactor.connections.get_mut(slot));
         connection.is_some_and(|connection| {
             most = most.max(connection.outgoing.len());
-            connection.phase == Phase::Linger
+            matches!(connection.life, Life::Draining { .. })
         })
     });
     client.end();
@@ -266,8 +266,8 @@ fn a_request_that_is_not_complete_when_its_listener_closes_is_answered_503() {
     until(&mut reactor, |reactor| {
         let mut heads = reactor.connections.slots();
         heads.retain(|&slot| {
-            let head = &reactor.connections.get_mut(slot).unwrap().head;
-            head.as_ref().is_some_and(|head| head.bytes.len() == 30)
+            let life = &reactor.connections.get_mut(slot).unwrap().life;
+            matches!(life, Life::Opening { head, .. } if head.bytes.len() == 30)
         });
         reactor.connections() == 3 && heads.len() == 1 && seen.try_recv().is_ok()
     });

@@ -96,7 +96,7 @@ impl<C: Consumer> Reactor<C> {
                 break;
             }
         }
-        if !deferred.sends.is_empty() && !session.connection.doomed {
+        if !deferred.sends.is_empty() && !session.connection.life.is_gone() {
             session.connection.deferred = Some(deferred);
             self.work.compression.deferred.push_back(id);
         }

@@ -12,6 +12,7 @@ use crate::reactor::config::WRITE_BUDGET;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::Writable;
+use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 
 /// Their lists, each in the order in which they are written. Each connection is in one at most.
@@ -94,7 +95,7 @@ impl<C: Consumer> Reactor<C> {
                     self.work.unwritten.push_served(slot);
                 }
             }
-            Err(_) => return self.work.doomed.push(slot),
+            Err(_) => return self.work.doomed.push(id, connection),
         }
         let queued = connection.outgoing.len();
         let sent = connection.take_sent();
@@ -104,7 +105,7 @@ impl<C: Consumer> Reactor<C> {
         let ends = connection.close_complete() && self.consumer.progress().is_none();
         let done = queued == 0 && (connection.finishing || ends);
         let settled = connection.settled();
-        if connection.announced {
+        if connection.life.is_told() {
             self.consumer.on_settled(id, settled);
             if sent > 0 {
                 self.consumer.on_sent(id, sent);
@@ -114,17 +115,17 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         if done {
-            self.finish(slot);
+            self.finish(id);
         }
     }
 
     /// All is written and nothing may follow: ends our side, and the connection if the peer has ended its own.
-    fn finish(&mut self, slot: u32) {
-        let Some(connection) = self.connections.get_mut(slot) else { return };
+    fn finish(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get(id) else { return };
         // The answer to a close frame may have the peer's end behind it, unread.
         let has_ended = |connection: &Connection| matches!(connection.stream.peek(&mut [0]), Ok(0));
         if connection.ended || (connection.close_complete() && has_ended(connection)) {
-            return self.work.doomed.push(slot);
+            return self.work.doomed.push(id, connection);
         }
         if !std::mem::replace(&mut connection.shut, true) {
             // Fails on a dead socket only, and then the read that follows says so.

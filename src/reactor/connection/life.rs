@@ -1,0 +1,120 @@
+//! How far a connection has come, from the first byte of its request to its last.
+
+use std::net::SocketAddr;
+
+use crate::engine::deflate::Params;
+use crate::engine::handshake::HeadScanner;
+
+use crate::reactor::connection::Connection;
+use crate::reactor::connection::table::ConnectionId;
+
+/// The life of a connection. `told`: the consumer knows of the connection and must hear of its end.
+///
+/// ```text
+///              the consumer decides             accepts
+///   Opening -----------------------> Asked ----------------.
+///     | '------- 101, nobody is asked ---|-------------.   |
+///     |                                  |             v   v     close frame,
+///     | refused                          | refused     Open ----- end of a side -----> Closing
+///     v                                  v              |                                 |
+///   Draining <---------------------------'-- a panic ---'---------------------------------'
+///
+///   From each of them to Gone: a dead socket, a deadline, both sides have ended, terminate().
+/// ```
+pub(in crate::reactor) enum Life {
+    /// Reading the upgrade request. Deadline: `handshake_timeout`.
+    Opening {
+        /// What has come of it.
+        head: Box<Head>,
+        told: bool,
+    },
+    /// The consumer decides about the upgrade, and nothing is read. No deadline, unless the peer has ended its side.
+    Asked(Box<Question>),
+    /// Frames go both ways. Deadline: silence, where that matters.
+    Open,
+    /// As `Open`, for what may still be sent and read. Deadline: `close_timeout`.
+    Closing,
+    /// The answer is written, then the socket is closed; what the peer still sends is thrown away.
+    Draining { told: bool },
+    /// On the list of those to be destroyed: nothing more is read from it or reported of it but that.
+    Gone(Doom),
+}
+
+/// Only [`Doomed`] makes one.
+pub(in crate::reactor) struct Doom {
+    told: bool,
+}
+
+/// The head of the request as far as it has come.
+#[derive(Default)]
+pub(in crate::reactor) struct Head {
+    /// The peer's address, where accepting has told it.
+    pub(in crate::reactor) peer: Option<SocketAddr>,
+    pub(in crate::reactor) bytes: Vec<u8>,
+    pub(in crate::reactor) scanner: HeadScanner,
+    /// Bytes of a request body to skip before the next request (keep-alive after a 426).
+    pub(in crate::reactor) skip: u64,
+    /// The listener was closed meanwhile.
+    pub(in crate::reactor) orphan: bool,
+}
+
+/// What is to be known while the consumer decides.
+#[derive(Default)]
+pub(in crate::reactor) struct Question {
+    /// What was negotiated about permessage-deflate.
+    pub(in crate::reactor) deflate: Option<Params>,
+    /// The consumer knows that the peer has ended its side.
+    pub(in crate::reactor) ended: bool,
+}
+
+impl Life {
+    /// A connection that has just been accepted.
+    pub(in crate::reactor) fn accepted(peer: Option<SocketAddr>) -> Self {
+        Self::Opening { head: Box::new(Head { peer, ..Head::default() }), told: false }
+    }
+
+    /// Whether frames go both ways.
+    #[inline]
+    pub(in crate::reactor) fn is_open(&self) -> bool {
+        matches!(self, Self::Open | Self::Closing)
+    }
+
+    pub(in crate::reactor) fn is_asked(&self) -> bool {
+        matches!(self, Self::Asked(_))
+    }
+
+    #[inline]
+    pub(in crate::reactor) fn is_gone(&self) -> bool {
+        matches!(self, Self::Gone(_))
+    }
+
+    /// Whether the consumer knows of the connection and must hear of its end.
+    pub(in crate::reactor) fn is_told(&self) -> bool {
+        match self {
+            Self::Opening { told, .. } | Self::Draining { told } | Self::Gone(Doom { told }) => *told,
+            Self::Asked(_) | Self::Open | Self::Closing => true,
+        }
+    }
+}
+
+/// Connections to be destroyed at the end of this step; each is [`Life::Gone`].
+#[derive(Default)]
+pub(in crate::reactor) struct Doomed(Vec<ConnectionId>);
+
+impl Doomed {
+    /// Ends the connection's life.
+    pub(in crate::reactor) fn push(&mut self, id: ConnectionId, connection: &mut Connection) {
+        if !connection.life.is_gone() {
+            connection.life = Life::Gone(Doom { told: connection.life.is_told() });
+            self.0.push(id);
+        }
+    }
+
+    pub(in crate::reactor) fn pop(&mut self) -> Option<ConnectionId> {
+        self.0.pop()
+    }
+
+    pub(in crate::reactor) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}
