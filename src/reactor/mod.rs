@@ -5,7 +5,7 @@
 //!
 //! ```text
 //! serve_commands -> wait -> serve_commands
-//! -> on_modest -> on_events: accept, read -> on_greedy -> on_timers -> flush -> on_turn_end
+//! -> on_modest -> on_events: accept, read -> on_greedy -> on_timers -> write_unwritten -> on_turn_end
 //! ```
 
 #![deny(unsafe_code)]
@@ -39,8 +39,8 @@ use crate::engine::Prepared;
 
 pub use command::handle::{Adoption, Command, Handle};
 pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
+pub use connection::id::ConnectionId;
 pub use connection::session::Session;
-pub use connection::table::ConnectionId;
 pub use consume::consumer::Consumer;
 pub use consume::forward::{Forward, Link, report_failure};
 pub use consume::local::{Bytes, Handler, Local, Message};
@@ -51,7 +51,6 @@ pub use open::opening::{Opening, Verdict};
 
 use command::handle::Shared;
 use command::serve::Asked;
-use connection::Writable;
 use connection::gates::Gates;
 use connection::life::Doomed;
 use connection::session::Work;
@@ -65,6 +64,7 @@ use read::unfinished::Unfinished;
 use wait::idling::Idling;
 pub use wait::spin::Spinner;
 use write::compress::Compression;
+use write::half::Takes;
 use write::outgoing::Pool;
 use write::remains::Remains;
 use write::schedule::Unwritten;
@@ -208,7 +208,7 @@ impl<C: Consumer> Reactor<C> {
     fn end_turn(&mut self) {
         self.release_contexts();
         self.on_crowd();
-        self.flush();
+        self.write_unwritten();
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
         self.connections.end_turn();
@@ -261,10 +261,9 @@ impl<C: Consumer> Reactor<C> {
         let (readable, closed) = (event.is_readable(), event.is_read_closed() || event.is_error());
         if event.is_writable()
             && let Some(connection) = self.connections.get_mut(slot)
-            && connection.writable == Writable::AfterEdge
+            && connection.write.state.go_on(Takes::AfterEdge)
             && let Some((mut session, _)) = self.session(slot)
         {
-            session.connection.writable = Writable::Now;
             session.touch();
         }
         if readable || closed {
@@ -314,7 +313,7 @@ impl<C: Consumer> Reactor<C> {
             // A panic must not go beyond the connection, and that is gone already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
                 // What the kernel took was sent, even if that was the last of it.
-                self.consumer.on_settled(id, connection.settled());
+                self.consumer.on_settled(id, connection.write.settled());
                 match connection.take_sent() {
                     0 => {}
                     sent => self.consumer.on_sent(id, sent),
@@ -323,7 +322,7 @@ impl<C: Consumer> Reactor<C> {
             }));
             self.hold_end(connection.stream);
         }
-        self.work.remains.push(connection.outgoing);
+        self.work.remains.push(connection.write.outgoing);
     }
 
     /// What is queued is tried to be written, then every socket is closed. Of what is to be compressed, a turn's share: whoever
@@ -334,7 +333,7 @@ impl<C: Consumer> Reactor<C> {
         self.open_all_gates();
         self.on_deferred();
         while !self.work.unwritten.is_empty() {
-            self.flush();
+            self.write_unwritten();
         }
         for slot in self.connections.slots() {
             self.destroy(slot);

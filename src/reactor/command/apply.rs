@@ -15,12 +15,12 @@ use crate::reactor::Reactor;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::command::records::{Next, Records, Rest};
 use crate::reactor::config::COMPRESS_BUDGET;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::{IN_PLACE, Session};
-use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
-use crate::reactor::write::compress::Pending;
 use crate::reactor::write::compress::is_data;
+use crate::reactor::write::half::Pending;
 
 impl<C: Consumer> Reactor<C> {
     /// Applies records in order, as far as the turn's budget goes; `last` is the payload of a large one behind those that `rest`
@@ -69,7 +69,10 @@ impl<C: Consumer> Reactor<C> {
         let Next { ref record, ref payload, more } = first;
         let id = ConnectionId { slot: record.slot, generation: record.generation };
         let Some(connection) = self.connections.get(id) else { return Some(first) };
-        if connection.deferred.is_some() || connection.engine.has_deflate() || !connection.takes_frames() {
+        if connection.write.deferred.is_some()
+            || connection.engine.has_deflate()
+            || !connection.takes_frames()
+        {
             return Some(first);
         }
         // Alone, a long one may be written from where it is, and what others get too is kept once.
@@ -128,12 +131,13 @@ struct Head {
 /// Applies a record, unless it has to wait for a message that is being compressed.
 fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
     let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WATCH | OUT_FEED);
-    if session.connection.deferred.is_none() && !session.connection.engine.has_deflate() {
+    if session.connection.write.deferred.is_none() && !session.connection.engine.has_deflate() {
         return apply(session, head, payload, more);
     }
     let len = payload.len();
     let data = is_data(head.kind) && session.connection.engine.has_deflate();
-    let waits = if data { session.must_wait(head.flags, len) } else { session.connection.deferred.is_some() };
+    let waits =
+        if data { session.must_wait(head.flags, len) } else { session.connection.write.deferred.is_some() };
     if waits && !at_once {
         let Head { kind, flags, aux } = head;
         return session.defer(Pending { kind, flags, aux, payload: payload.into_frame() });
@@ -150,7 +154,7 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bo
 /// `longest`: most bytes to be compressed for it at once.
 fn send_prepared(session: &mut Session<'_>, prepared: &mut Prepared, flags: u8, now: bool, longest: usize) {
     let connection = &mut *session.connection;
-    let frame = if connection.deferred.is_none() && connection.takes_frames() {
+    let frame = if connection.write.deferred.is_none() && connection.takes_frames() {
         connection.engine.prepared_frame(prepared, longest)
     } else {
         None
@@ -180,7 +184,7 @@ pub(in crate::reactor) fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
     }
     let has_left = match kind {
         OUT_TEXT | OUT_BINARY | OUT_PING | OUT_PONG => session.connection.takes_frames(),
-        OUT_WRITE => !session.connection.shut,
+        OUT_WRITE => !session.connection.write.state.is_ended(),
         _ => true,
     };
     if has_left { session.mark() } else { session.mark_lost() }

@@ -13,7 +13,7 @@ use crate::engine::deflate::Params;
 use crate::engine::{CloseCode, MessageKind, Prepared};
 
 use crate::reactor::config::ListenerConfig;
-use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::open::listen::BoundListener;
 
 /// What other threads ask of the reactor, in order.

@@ -58,7 +58,7 @@ impl<C: Consumer> Reactor<C> {
             self.work.command_budget = COMMAND_BUDGET;
             self.on_commands();
             self.on_deferred();
-            self.flush();
+            self.write_unwritten();
         }
         asked
     }

@@ -18,10 +18,10 @@ use std::collections::VecDeque;
 use mio::net::TcpStream;
 
 use crate::reactor::Reactor;
-use crate::reactor::connection::Writable;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
-use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::write::half::Takes;
 
 /// Something that a peer must wait for.
 enum Gate {
@@ -48,15 +48,13 @@ impl Gates {
 impl Session<'_> {
     /// The consumer is about to hear of the connection, with the record of that number, and its peer has to wait for that.
     pub(in crate::reactor) fn withhold(&mut self, record: u64) {
-        self.connection.writable = Writable::AfterDelivery;
+        self.connection.write.state.withhold();
         self.work.gates.closed.push_back((record, Gate::Opening(self.id)));
     }
 
     /// The consumer knows of the connection: it has asked for something.
     pub(in crate::reactor) fn is_known(&mut self) {
-        if self.connection.writable == Writable::AfterDelivery {
-            self.connection.writable = Writable::Now;
-        }
+        self.connection.write.state.go_on(Takes::AfterDelivery);
     }
 }
 

@@ -6,7 +6,7 @@ use crate::engine::deflate::Params;
 use crate::engine::handshake::HeadScanner;
 
 use crate::reactor::connection::Connection;
-use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::connection::id::ConnectionId;
 
 /// The life of a connection. `told`: the consumer knows of the connection and must hear of its end.
 ///

@@ -1,7 +1,9 @@
 //! One socket, its engine, and what it has yet to write.
 
 pub(in crate::reactor) mod gates;
+pub(in crate::reactor) mod id;
 pub(in crate::reactor) mod life;
+pub(in crate::reactor) mod queue;
 pub(in crate::reactor) mod session;
 pub(in crate::reactor) mod silence;
 pub(in crate::reactor) mod socket;
@@ -9,7 +11,6 @@ pub(in crate::reactor) mod table;
 pub(in crate::reactor) mod timers;
 pub(in crate::reactor) mod wishes;
 
-use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
@@ -23,24 +24,20 @@ use crate::reactor::connection::life::Life;
 use crate::reactor::connection::timers::Deadline;
 use crate::reactor::connection::wishes::Wishes;
 use crate::reactor::read::starved::Lack;
-use crate::reactor::write::compress::Deferred;
-use crate::reactor::write::outgoing::{Flushed, Outgoing, Pool};
+use crate::reactor::write::half::WriteHalf;
+use crate::reactor::write::outgoing::Pool;
 
 pub(in crate::reactor) struct Connection {
     pub(in crate::reactor) stream: TcpStream,
     pub(in crate::reactor) listener: u32,
     pub(in crate::reactor) config: Arc<ListenerConfig>,
     pub(in crate::reactor) engine: Engine,
-    pub(in crate::reactor) outgoing: Outgoing,
     pub(in crate::reactor) life: Life,
+    pub(in crate::reactor) write: WriteHalf,
     /// What it is for depends on `life`.
     pub(in crate::reactor) deadline: Deadline,
     /// Data may be waiting in the kernel: the edge has been seen and not been read to its end.
     pub(in crate::reactor) readable: bool,
-    /// Whether what is queued may be written.
-    pub(in crate::reactor) writable: Writable,
-    /// On the reactor's list of connections to flush.
-    pub(in crate::reactor) dirty: bool,
     /// On the reactor's list of connections to read further.
     pub(in crate::reactor) queued: bool,
     /// It wanted much of its last share of a turn.
@@ -59,39 +56,18 @@ pub(in crate::reactor) struct Connection {
     pub(in crate::reactor) urgent: bool,
     /// An event said that the socket is dead.
     pub(in crate::reactor) dead: bool,
-    /// End our side once all is written.
-    pub(in crate::reactor) finishing: bool,
-    pub(in crate::reactor) shut: bool,
     /// A ping of ours has not been followed by any byte of the peer.
     pub(in crate::reactor) pinged: bool,
-    /// Queued bytes have been above the high-water mark.
-    pub(in crate::reactor) high: bool,
-    pub(in crate::reactor) pending_pongs: u32,
     /// Undrained inbound bytes, records included.
     pub(in crate::reactor) held: usize,
     /// Not only those of pings and pongs.
     pub(in crate::reactor) holds_data: bool,
     /// Bytes read since the connection was accepted or adopted.
     pub(in crate::reactor) received: u64,
-    /// Bytes queued by the consumer's sends since the connection opened.
-    pub(in crate::reactor) accepted: u64,
-    /// Sends that wait for a message that is being compressed.
-    pub(in crate::reactor) deferred: Option<Box<Deferred>>,
     /// What the consumer wants beside messages; `None` where that is nothing.
     pub(in crate::reactor) wishes: Option<Box<Wishes>>,
     /// When compression contexts were used last; `None` when there are none to release. Boxed: few connections have any.
     pub(in crate::reactor) contexts_used: Option<Box<Instant>>,
-}
-
-/// When the socket takes what is queued.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(in crate::reactor) enum Writable {
-    /// As far as anybody knows.
-    Now,
-    /// The last write was refused: not before the edge.
-    AfterEdge,
-    /// Not before the consumer has heard of the connection, see `gates.rs`. The 101 is queued.
-    AfterDelivery,
 }
 
 impl Connection {
@@ -106,12 +82,10 @@ impl Connection {
             listener,
             config,
             engine: Engine::new(),
-            outgoing: Outgoing::default(),
             life,
             deadline: Deadline::default(),
+            write: WriteHalf::default(),
             readable: false,
-            writable: Writable::Now,
-            dirty: false,
             queued: false,
             greedy: false,
             paused: false,
@@ -121,16 +95,10 @@ impl Connection {
             hung_up: false,
             urgent: false,
             dead: false,
-            finishing: false,
-            shut: false,
             pinged: false,
-            high: false,
-            pending_pongs: 0,
             held: 0,
             holds_data: false,
             received: 0,
-            accepted: 0,
-            deferred: None,
             wishes: None,
             contexts_used: None,
         }
@@ -147,7 +115,7 @@ impl Connection {
 
     /// What is freed with it, as far as it is known.
     pub(in crate::reactor) fn heap_bytes(&self) -> usize {
-        size_of::<Self>() + self.engine.buffered() + self.engine.context_bytes() + self.outgoing.len()
+        size_of::<Self>() + self.engine.buffered() + self.engine.context_bytes() + self.write.outgoing.len()
     }
 
     /// The most that is read of it at once.
@@ -167,7 +135,7 @@ impl Connection {
     /// Whether a frame may be sent: not before the handshake is done, not after a close frame (RFC 6455 section 5.5.1),
     /// not after our end.
     pub(in crate::reactor) fn takes_frames(&self) -> bool {
-        self.is_open() && !self.engine.close_sent() && !self.shut
+        self.is_open() && !self.engine.close_sent() && !self.write.state.is_ended()
     }
 
     /// Queues a frame, copying its payload. It is dropped when the connection does not take any.
@@ -182,7 +150,7 @@ impl Connection {
             return;
         }
         let header = self.engine.encode(kind, fin, payload.len(), None);
-        self.outgoing.push_frame(&header, payload, pool);
+        self.write.outgoing.push_frame(&header, payload, pool);
     }
 
     /// As `queue_frame` for a consumer's messages that are not compressed, on a connection that takes frames. Each is told as
@@ -193,7 +161,7 @@ impl Connection {
         messages: impl Iterator<Item = (bool, &'a [u8])>,
         pool: &mut Pool,
     ) {
-        let Self { engine, outgoing, accepted, .. } = self;
+        let Self { engine, write: WriteHalf { outgoing, accepted, .. }, .. } = self;
         let frames = messages.map(|(is_text, payload)| {
             // Twice, so that neither has to ask what else it might be.
             let header = match is_text {
@@ -212,28 +180,7 @@ impl Connection {
         }
         let header = self.engine.encode(kind, fin, payload.len(), None);
         let (bytes, start) = payload.into_frame(&header);
-        self.outgoing.push_owned(bytes, start);
-    }
-
-    /// Bytes of the consumer's sends that wait no more; automatic pongs in between count as its own.
-    pub(in crate::reactor) fn settled(&self) -> u64 {
-        self.accepted.saturating_sub(self.outgoing.len() as u64)
-    }
-
-    /// Writes what waits, at most `budget` bytes of it. True: there is more, and the kernel would take it.
-    ///
-    /// # Errors
-    /// The socket's.
-    pub(in crate::reactor) fn flush(&mut self, pool: &mut Pool, budget: usize) -> io::Result<bool> {
-        if self.writable != Writable::Now && !self.outgoing.is_empty() {
-            return Ok(false);
-        }
-        let flushed = self.outgoing.flush(&self.stream, pool, budget)?;
-        self.writable = if flushed == Flushed::Blocked { Writable::AfterEdge } else { Writable::Now };
-        if flushed == Flushed::All {
-            self.pending_pongs = 0;
-        }
-        Ok(flushed == Flushed::Some)
+        self.write.outgoing.push_owned(bytes, start);
     }
 
     /// The silence after which something is to be done; `None` when silence is no matter.

@@ -15,9 +15,9 @@ use crate::reactor::command::records::Outbound;
 use crate::reactor::config::{COST_OF_CALL, LAST_WRITE, SMALL_ALLOWANCE};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::gates::Gates;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::{Doomed, Life};
 use crate::reactor::connection::socket;
-use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::connection::timers::Timers;
 use crate::reactor::consume::local::{Bytes, Message, frame_kind};
 use crate::reactor::open::opening::Opening;
@@ -113,7 +113,7 @@ impl Session<'_> {
 
     /// Bytes that wait to be written.
     pub fn queued(&self) -> usize {
-        self.connection.outgoing.len()
+        self.connection.write.outgoing.len()
     }
 
     /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4). Copies `payload`, and compresses
@@ -180,7 +180,7 @@ impl Session<'_> {
         if matches!(self.connection.life, Life::Opening { .. } | Life::Asked(_)) {
             return self.respond(&[]);
         }
-        self.connection.finishing = true;
+        self.connection.write.state.end_when_written();
         self.arm_close();
         self.touch();
     }
@@ -193,9 +193,10 @@ impl Session<'_> {
             return;
         }
         // What the kernel does not take now is lost, as with the destroy() of a net.Socket.
-        let queued = self.connection.outgoing.len();
-        let _gone_anyway = self.connection.flush(&mut self.work.pool, LAST_WRITE);
-        self.work.spend_on_commands(queued.saturating_sub(self.connection.outgoing.len()));
+        let queued = self.connection.write.outgoing.len();
+        let Connection { write, stream, .. } = &mut *self.connection;
+        let _gone_anyway = write.write_to(stream, &mut self.work.pool, LAST_WRITE);
+        self.work.spend_on_commands(queued.saturating_sub(self.connection.write.outgoing.len()));
         self.doom();
     }
 
@@ -258,7 +259,7 @@ impl Session<'_> {
 
     /// Counts a consumer's send for `on_settled`: its bytes on the wire, queued or dropped.
     pub(in crate::reactor) fn account(&mut self, wire_bytes: usize) {
-        self.connection.accepted += wire_bytes as u64;
+        self.connection.write.accepted += wire_bytes as u64;
     }
 
     pub(in crate::reactor) fn frame(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) {
@@ -268,23 +269,23 @@ impl Session<'_> {
 
     /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket itself).
     pub(in crate::reactor) fn write(&mut self, bytes: &[u8]) {
-        if !self.connection.shut {
-            self.connection.outgoing.push(bytes, &mut self.work.pool);
+        if !self.connection.write.state.is_ended() {
+            self.connection.write.outgoing.push(bytes, &mut self.work.pool);
             self.touch();
         }
     }
 
     /// The same, without copying what is the reactor's.
     pub(in crate::reactor) fn write_payload(&mut self, payload: Outbound<'_>) {
-        if self.connection.shut {
+        if self.connection.write.state.is_ended() {
             return;
         }
         match payload {
-            Outbound::Lent(bytes) => self.connection.outgoing.push(bytes, &mut self.work.pool),
-            Outbound::Shared(frame) => self.connection.outgoing.push_shared(frame),
+            Outbound::Lent(bytes) => self.connection.write.outgoing.push(bytes, &mut self.work.pool),
+            Outbound::Shared(frame) => self.connection.write.outgoing.push_shared(frame),
             Outbound::Own(large) => {
                 let (bytes, start) = large.into_memory();
-                self.connection.outgoing.push_owned(bytes, start);
+                self.connection.write.outgoing.push_owned(bytes, start);
             }
         }
         self.touch();
@@ -302,7 +303,7 @@ impl Session<'_> {
     pub(in crate::reactor) fn respond(&mut self, response: &[u8]) {
         self.write(response);
         self.connection.life = Life::Draining { told: self.connection.life.is_told() };
-        self.connection.finishing = true;
+        self.connection.write.state.end_when_written();
         let after = crate::reactor::config::LINGER_TIMEOUT;
         self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
         self.want_read();
@@ -318,18 +319,16 @@ impl Session<'_> {
         let code = CloseCode::INTERNAL_ERROR.to_bytes();
         let mut frame = connection.engine.encode(FrameKind::Close, true, code.len(), None).to_vec();
         frame.extend_from_slice(&code);
-        connection.deferred = None;
+        connection.write.deferred = None;
         connection.paused = false;
         self.respond(&frame);
         true
     }
 
-    /// Puts the connection on the list of those to flush.
+    /// Has what is queued written at the end of the turn, and the consumer told how far that went.
+    #[inline]
     pub(in crate::reactor) fn touch(&mut self) {
-        if !self.connection.dirty {
-            self.connection.dirty = true;
-            self.work.unwritten.push(self.id.slot);
-        }
+        self.work.unwritten.push(self.id, &mut self.connection.write);
     }
 
     /// Puts the connection on the list of those to read, if there may be something.
@@ -359,7 +358,7 @@ impl Session<'_> {
     ) {
         self.work.compression.spend(compressed);
         if frame.len() < IN_PLACE {
-            self.connection.outgoing.push(&frame, &mut self.work.pool);
+            self.connection.write.outgoing.push(&frame, &mut self.work.pool);
         } else {
             if now && self.may_write_now(frame.len()) {
                 // As in `write_now`.
@@ -369,7 +368,7 @@ impl Session<'_> {
                 frame.skip(sent);
             }
             if !frame.is_empty() {
-                self.connection.outgoing.push_shared(frame);
+                self.connection.write.outgoing.push_shared(frame);
             }
         }
         self.touch();
@@ -377,18 +376,18 @@ impl Session<'_> {
 
     fn may_write_now(&self, len: usize) -> bool {
         let connection = &self.connection;
-        len >= IN_PLACE && connection.outgoing.is_empty() && connection.takes_frames()
+        len >= IN_PLACE && connection.write.outgoing.is_empty() && connection.takes_frames()
     }
 
     /// Writes the parts of a frame and queues what the kernel does not take.
     fn write_now(&mut self, parts: &[IoSlice<'_>]) {
-        // Whatever is wrong with the socket, the flush at the end of the turn will meet it again.
+        // Whatever is wrong with the socket, the write at the end of the turn will meet it again.
         let mut sent = socket::send_vectored(&self.connection.stream, parts).unwrap_or_default();
         for part in parts {
             let taken = sent.min(part.len());
             sent -= taken;
             if let Some(rest) = part.get(taken..).filter(|rest| !rest.is_empty()) {
-                self.connection.outgoing.push(rest, &mut self.work.pool);
+                self.connection.write.outgoing.push(rest, &mut self.work.pool);
             }
         }
         // Also when all is written: its consumer is told at the end of the turn.

@@ -2,7 +2,6 @@
 
 use std::time::Duration;
 
-use crate::reactor::connection::Writable;
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::session::Session;
 
@@ -19,7 +18,7 @@ pub(in crate::reactor) fn touch_silence(session: &mut Session<'_>) {
 pub(in crate::reactor) fn on_silence(session: &mut Session<'_>) {
     let config = session.connection.config.clone();
     // Whoever is not listened to is not silent, nor is whoever waits for the 101.
-    let waits = session.connection.writable == Writable::AfterDelivery;
+    let waits = session.connection.write.state.is_withheld();
     if waits || session.connection.paused || session.connection.readable {
         return touch_silence(session);
     }

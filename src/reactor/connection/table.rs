@@ -3,15 +3,7 @@
 use crate::bridge::layout::ADOPTED_SLOTS;
 
 use crate::reactor::connection::Connection;
-
-/// Names one connection for as long as the reactor lives: a slot that is used again has another generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct ConnectionId {
-    /// Index into the slab; from [`ADOPTED_SLOTS`] on, an index into that of the sockets that others have numbered.
-    pub slot: u32,
-    /// Which use of the slot it is. [`NO_GENERATION`] is none: such an id names nobody.
-    pub generation: u32,
-}
+use crate::reactor::connection::id::ConnectionId;
 
 /// The generation of no connection, and the one before the first.
 const NO_GENERATION: u32 = 0;

@@ -6,7 +6,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::connection::id::ConnectionId;
 
 /// One tick of the wheel. Deadlines are kept to within one tick, always late, never early.
 const TICK: Duration = Duration::from_millis(16);

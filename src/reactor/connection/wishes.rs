@@ -55,7 +55,7 @@ impl Connection {
     /// How many send marks have been reached; they are taken off the list.
     pub(in crate::reactor) fn take_sent(&mut self) -> u32 {
         let Some(wishes) = &mut self.wishes else { return 0 };
-        let written = self.outgoing.written();
+        let written = self.write.outgoing.written();
         let reached = wishes.marks.partition_point(|&mark| mark <= written);
         wishes.marks.drain(..reached);
         if wishes.marks.is_empty() && !wishes.watched && !wishes.is_fed() {
@@ -83,7 +83,7 @@ impl Connection {
 impl Session<'_> {
     /// Reports, through `on_sent`, when all that was queued so far is in the kernel.
     pub fn mark(&mut self) {
-        let pushed = self.connection.outgoing.pushed();
+        let pushed = self.connection.write.outgoing.pushed();
         let marks = &mut self.connection.wishes.get_or_insert_default().marks;
         // One callback after the other: what follows a lost one is told with it.
         marks.push(marks.last().map_or(pushed, |&last| last.max(pushed)));

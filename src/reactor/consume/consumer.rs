@@ -5,8 +5,8 @@ use std::ops::Range;
 use crate::bridge::batch::Credit;
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
-use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::open::opening::{Opening, Verdict};
 
 /// What a consumer was told, and what it has dealt with, in records that are numbered from 1 on.

@@ -17,9 +17,9 @@ use crate::bridge::layout::{
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
+use crate::reactor::connection::Connection;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
-use crate::reactor::connection::table::ConnectionId;
-use crate::reactor::connection::{Connection, Writable};
 use crate::reactor::consume::consumer::{Consumer, Progress};
 use crate::reactor::open::opening::{Opening, Verdict};
 use crate::reactor::wait::giving_way::GivingWay;
@@ -298,9 +298,9 @@ impl Consumer for Forward {
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {
-        let Connection { config, held, writable, .. } = &*session.connection;
+        let Connection { config, held, write, .. } = &*session.connection;
         // OPEN is charged to nobody: it is dealt with when the 101 may leave.
-        let is_recent = *held > 0 || *writable == Writable::AfterDelivery || config.early_handshake;
+        let is_recent = *held > 0 || write.state.is_withheld() || config.early_handshake;
         let flags = if is_recent { IN_FLAG_RECENT } else { 0 };
         self.make_room();
         let count = u32::from(!session.is_open());

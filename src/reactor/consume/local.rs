@@ -6,8 +6,8 @@ use crate::bridge::batch::Credit;
 use crate::engine::{CloseCode, FrameKind, MessageKind, Payload, ProtocolError};
 
 use crate::reactor::config::READ_SIZE;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
-use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::consume::consumer::{Consumer, Progress};
 use crate::reactor::open::opening::{Opening, Verdict};
 

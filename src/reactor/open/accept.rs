@@ -8,9 +8,9 @@ use mio::{Interest, Token};
 
 use crate::reactor::config::{self, ListenerConfig};
 use crate::reactor::connection::Connection;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::socket;
-use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::listen::{Accepted, BoundListener, INHERITS_NODELAY, Listener};
 use crate::reactor::{LISTENERS, Reactor};

@@ -7,9 +7,9 @@ use crate::engine::deflate::Params;
 use crate::reactor::Reactor;
 use crate::reactor::command::handle::Adoption;
 use crate::reactor::config::ListenerConfig;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::session::Session;
-use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
 

@@ -5,7 +5,6 @@ use std::ops::Range;
 use crate::engine::{Event, FrameKind, Payload};
 
 use crate::reactor::config::READ_SIZE;
-use crate::reactor::connection::Writable;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 
@@ -83,11 +82,11 @@ fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: 
         return;
     }
     let most = config.max_pending_auto_pongs;
-    let waits = session.connection.writable != Writable::Now;
-    if most > 0 && waits && session.connection.pending_pongs >= most {
+    let waits = session.connection.write.state.waits();
+    if most > 0 && waits && session.connection.write.pending_pongs >= most {
         return session.terminate();
     }
-    session.connection.pending_pongs += 1;
+    session.connection.write.pending_pongs += 1;
     match payload {
         Payload::Input { range, .. } => {
             let bytes = consumer.buffer(range.clone());

@@ -10,11 +10,11 @@ use std::io::ErrorKind;
 use crate::reactor::Reactor;
 use crate::reactor::config::{LAST_READ, MODEST, READ_BUDGET, READ_SIZE, SMALLEST_READ, TIMER_BUDGET};
 use crate::reactor::connection::Connection;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::session::Session;
 use crate::reactor::connection::silence::{on_silence, touch_silence};
 use crate::reactor::connection::socket;
-use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::connection::timers::Fired;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
@@ -277,11 +277,11 @@ impl<C: Consumer> Reactor<C> {
         let connection = &mut session.connection;
         connection.ended = true;
         let open = connection.is_open();
-        if !open || connection.close_complete() || connection.shut {
-            if connection.outgoing.is_empty() || connection.shut {
+        if !open || connection.close_complete() || connection.write.state.is_ended() {
+            if connection.write.outgoing.is_empty() || connection.write.state.is_ended() {
                 return session.doom();
             }
-            connection.finishing = true;
+            connection.write.state.end_when_written();
             return session.touch();
         }
         // Whatever the consumer does now or does not, it has until then to do it.

@@ -16,8 +16,9 @@ use crate::reactor::config::{
     CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE, SMALLEST_READ,
 };
 use crate::reactor::connection::Connection;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
-use crate::reactor::connection::table::{ConnectionId, Connections};
+use crate::reactor::connection::table::Connections;
 use crate::reactor::consume::consumer::Consumer;
 
 /// What a connection that is not read is short of.

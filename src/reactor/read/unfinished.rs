@@ -13,7 +13,7 @@ use crate::engine::ErrorKind;
 use crate::reactor::Reactor;
 use crate::reactor::config::{SERVED_AT_ONCE, SMALL_ALLOWANCE, SMALLEST_READ, TURN_LIMIT, TURN_RATE};
 use crate::reactor::connection::Connection;
-use crate::reactor::connection::table::ConnectionId;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::read::frames::finish_if_complete;
 use crate::reactor::read::starved::Lack;

@@ -138,7 +138,8 @@ fn what_waits_behind_a_long_message_is_copied_in_several_turns_too() {
     reactor.handle().submit(Command::Chunk(chunk)).expect("an eventfd takes it");
     let mut most = 0;
     while reactor.work.compression.is_waiting() || most == 0 {
-        let pushed = |reactor: &mut Reactor<_>| reactor.connections.get(id).expect("open").outgoing.pushed();
+        let pushed =
+            |reactor: &mut Reactor<_>| reactor.connections.get(id).expect("open").write.outgoing.pushed();
         let before = pushed(&mut reactor);
         reactor.run_once(Some(PATIENCE)).expect("epoll works");
         most = most.max(pushed(&mut reactor) - before);

@@ -5,7 +5,8 @@ use super::turns::until;
 use super::*;
 use crate::bridge::layout::ADOPTED_SLOTS;
 use crate::engine::MessageKind;
-use crate::reactor::connection::table::{ConnectionId, Connections, Share};
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::connection::table::{Connections, Share};
 
 #[test]
 fn o09_a_slot_that_is_used_again_has_another_generation_and_stale_commands_hit_nobody() {

@@ -6,7 +6,6 @@ use std::collections::VecDeque;
 use std::sync::Arc;
 use std::time::Instant;
 
-use crate::bridge::large::Large;
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT};
 use crate::engine::deflate::{Params, Pool};
 use crate::engine::frame::wire_len;
@@ -15,9 +14,10 @@ use crate::engine::{Frame, FrameKind};
 
 use crate::reactor::Reactor;
 use crate::reactor::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT, DeflateConfig};
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::{Session, Work};
-use crate::reactor::connection::table::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::write::half::{Deferred, Pending};
 
 /// What compression needs and connections share.
 pub(in crate::reactor) struct Compression {
@@ -87,7 +87,7 @@ impl<C: Consumer> Reactor<C> {
     fn resume_sends(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         let mut session = Session { id, connection, work: &mut self.work };
-        let Some(mut deferred) = session.connection.deferred.take() else { return };
+        let Some(mut deferred) = session.connection.write.deferred.take() else { return };
         while let Some(pending) = deferred.sends.pop_front() {
             if !is_data(pending.kind) {
                 crate::reactor::command::apply::apply_pending(&mut session, &pending);
@@ -97,7 +97,7 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         if !deferred.sends.is_empty() && !session.connection.life.is_gone() {
-            session.connection.deferred = Some(deferred);
+            session.connection.write.deferred = Some(deferred);
             self.work.compression.deferred.push_back(id);
         }
     }
@@ -179,14 +179,14 @@ impl Session<'_> {
 
     /// Whether a data frame has to wait: behind others, or because this turn has compressed enough.
     pub(in crate::reactor) fn must_wait(&mut self, flags: u8, len: usize) -> bool {
-        self.connection.deferred.is_some()
+        self.connection.write.deferred.is_some()
             || (len > self.work.compression.at_once()
                 && self.connection.engine.will_compress(flags & OUT_FLAG_COMPRESS != 0, len))
     }
 
     /// Queues a send behind those that wait.
     pub(in crate::reactor) fn defer(&mut self, pending: Pending) {
-        let deferred = self.connection.deferred.get_or_insert_with(|| {
+        let deferred = self.connection.write.deferred.get_or_insert_with(|| {
             self.work.compression.deferred.push_back(self.id);
             Box::<Deferred>::default()
         });
@@ -271,26 +271,4 @@ pub(in crate::reactor) fn is_data(kind: u8) -> bool {
 
 fn data_kind(kind: u8) -> FrameKind {
     if kind == OUT_TEXT { FrameKind::Text } else { FrameKind::Binary }
-}
-
-/// The queue of one connection.
-#[derive(Default)]
-pub(in crate::reactor) struct Deferred {
-    pub(in crate::reactor) sends: VecDeque<Pending>,
-    /// The message at the front as far as it has been compressed.
-    pub(in crate::reactor) compressed: Large,
-    /// Bytes of the message at the front that have been.
-    pub(in crate::reactor) done: usize,
-}
-
-/// An outbound record that has not been applied.
-pub(in crate::reactor) struct Pending {
-    /// One of the `OUT_` kinds.
-    pub(in crate::reactor) kind: u8,
-    /// `OUT_FLAG_` bits.
-    pub(in crate::reactor) flags: u8,
-    /// What it means depends on the kind.
-    pub(in crate::reactor) aux: u16,
-    /// Others may send it too.
-    pub(in crate::reactor) payload: Frame,
 }

@@ -62,9 +62,9 @@ enum Segment {
     Shared(Frame),
 }
 
-/// How a flush ended.
+/// How a write ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(in crate::reactor) enum Flushed {
+pub(in crate::reactor) enum Written {
     All,
     /// The budget is used up.
     Some,
@@ -155,20 +155,20 @@ impl Outgoing {
     ///
     /// # Errors
     /// The socket's; the connection is then of no more use.
-    pub(in crate::reactor) fn flush(
+    pub(in crate::reactor) fn write_to(
         &mut self,
         socket: &TcpStream,
         pool: &mut Pool,
         mut budget: usize,
-    ) -> io::Result<Flushed> {
+    ) -> io::Result<Written> {
         while self.len > 0 {
             if budget == 0 {
-                return Ok(Flushed::Some);
+                return Ok(Written::Some);
             }
             let sent = match self.write_once(socket, budget) {
                 Ok(sent) => sent,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Flushed::Blocked),
+                Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Written::Blocked),
                 Err(error) => return Err(error),
             };
             // A short write on a non-blocking stream means a full buffer, but only a refused one arms the edge.
@@ -179,7 +179,7 @@ impl Outgoing {
             pool.give(std::mem::take(&mut self.gathered));
         }
         self.queue = None;
-        Ok(Flushed::All)
+        Ok(Written::All)
     }
 
     /// Frees buffers of what waits, from the front, until those were `least` bytes. Returns how many they were, more than none
@@ -368,11 +368,11 @@ mod tests {
         out.push(&[pieces; 10], &mut pool);
         let mut left = out.len();
         for budget in [1, 15, 10 * VECTORS + 5, 7] {
-            assert_eq!(out.flush(&client, &mut pool, budget).unwrap(), Flushed::Some);
+            assert_eq!(out.write_to(&client, &mut pool, budget).unwrap(), Written::Some);
             left -= budget;
             assert_eq!(out.len(), left);
         }
-        assert_eq!(out.flush(&client, &mut pool, left).unwrap(), Flushed::All);
+        assert_eq!(out.write_to(&client, &mut pool, left).unwrap(), Written::All);
         // What was gathered is kept for the next.
         assert_eq!([pool.take_freed(), pool.take_freed()], [10 * usize::from(pieces), 0]);
         drop(client);

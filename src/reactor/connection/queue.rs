@@ -1,0 +1,59 @@
+//! Queues of connections that wait for something.
+
+use std::collections::VecDeque;
+
+use crate::reactor::connection::id::ConnectionId;
+
+/// Whether a connection is in a queue. Only queues change it, so it cannot disagree with them.
+#[derive(Default)]
+pub(in crate::reactor) struct Mark(bool);
+
+/// Connections in the order in which they came. Each is there once at most, which its mark says; several queues may have the
+/// mark in common, and then it is in one of them at most. Those that are gone are skipped.
+#[derive(Default)]
+pub(in crate::reactor) struct Queue(VecDeque<ConnectionId>);
+
+impl Queue {
+    /// Puts a connection at the end, unless it is there already.
+    #[inline]
+    pub(in crate::reactor) fn push(&mut self, id: ConnectionId, mark: &mut Mark) {
+        if !mark.0 {
+            mark.0 = true;
+            self.0.push_back(id);
+        }
+    }
+
+    /// Takes the first connection of those in `all` that are not gone; `mark` finds its mark.
+    pub(in crate::reactor) fn pop<T>(
+        &mut self,
+        all: &mut T,
+        mark: impl Fn(&mut T, ConnectionId) -> Option<&mut Mark>,
+    ) -> Option<ConnectionId> {
+        loop {
+            let id = self.0.pop_front()?;
+            if let Some(mark) = mark(all, id) {
+                mark.0 = false;
+                return Some(id);
+            }
+        }
+    }
+
+    /// Puts all of `other`, which has the mark in common, behind those that are here.
+    pub(in crate::reactor) fn append(&mut self, other: &mut Self) {
+        self.0.append(&mut other.0);
+    }
+
+    /// Drops those that are gone, for which `mark` finds none.
+    pub(in crate::reactor) fn tidy(&mut self, mut is_there: impl FnMut(ConnectionId) -> bool) {
+        self.0.retain(|&id| is_there(id));
+    }
+
+    /// How many there are, some that are gone included.
+    pub(in crate::reactor) fn len(&self) -> usize {
+        self.0.len()
+    }
+
+    pub(in crate::reactor) fn is_empty(&self) -> bool {
+        self.0.is_empty()
+    }
+}

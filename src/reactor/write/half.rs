@@ -1,0 +1,173 @@
+//! Our side of a socket: what is queued for it, and when that may be written.
+
+use std::collections::VecDeque;
+use std::io;
+
+use mio::net::TcpStream;
+
+use crate::bridge::large::Large;
+use crate::engine::Frame;
+
+use crate::reactor::connection::queue::Mark;
+use crate::reactor::write::outgoing::{Outgoing, Pool, Written};
+
+/// The half of a connection that is written.
+#[derive(Default)]
+pub(in crate::reactor) struct WriteHalf {
+    pub(in crate::reactor) outgoing: Outgoing,
+    pub(in crate::reactor) state: WriteState,
+    /// In one of the queues of `Unwritten`.
+    pub(in crate::reactor) unwritten: Mark,
+    /// Queued bytes have been above the high-water mark.
+    pub(in crate::reactor) high: bool,
+    /// Automatic pongs since all was written.
+    pub(in crate::reactor) pending_pongs: u32,
+    /// Bytes queued by the consumer's sends since the connection opened.
+    pub(in crate::reactor) accepted: u64,
+    /// Sends that wait for a message that is being compressed.
+    pub(in crate::reactor) deferred: Option<Box<Deferred>>,
+}
+
+/// How far our side has come.
+///
+/// ```text
+///                 end(), a refusal                 all is written
+///   Open(Takes) --------------------> Ending(Takes) ------------> Ended
+///      '------- both close frames were sent, all is written --------^
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::reactor) enum WriteState {
+    /// More may be queued.
+    Open(Takes),
+    /// Our side ends once all is written.
+    Ending(Takes),
+    /// Our side has ended: nothing is queued, nothing may be.
+    Ended,
+}
+
+/// When the socket takes what is queued.
+///
+/// ```text
+///              a write is refused               withhold()
+///   AfterEdge <------------------- Now ---------------------------> AfterDelivery
+///       '-------- an edge ---------^ ^--- the consumer has dealt ----------'
+///                                         with the record
+/// ```
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::reactor) enum Takes {
+    /// As far as anybody knows.
+    Now,
+    /// Not before the edge.
+    AfterEdge,
+    /// Not before the consumer knows of the connection, see `gates.rs`. The 101 is queued.
+    AfterDelivery,
+}
+
+/// Sends that wait behind a long message, which is compressed in slices.
+#[derive(Default)]
+pub(in crate::reactor) struct Deferred {
+    pub(in crate::reactor) sends: VecDeque<Pending>,
+    /// The message at the front as far as it has been compressed.
+    pub(in crate::reactor) compressed: Large,
+    /// Bytes of the message at the front that have been.
+    pub(in crate::reactor) done: usize,
+}
+
+/// An outbound record that has not been applied.
+pub(in crate::reactor) struct Pending {
+    /// One of the `OUT_` kinds.
+    pub(in crate::reactor) kind: u8,
+    /// `OUT_FLAG_` bits.
+    pub(in crate::reactor) flags: u8,
+    /// What it means depends on the kind.
+    pub(in crate::reactor) aux: u16,
+    /// Others may send it too.
+    pub(in crate::reactor) payload: Frame,
+}
+
+impl Default for WriteState {
+    fn default() -> Self {
+        Self::Open(Takes::Now)
+    }
+}
+
+impl WriteState {
+    fn takes(&mut self) -> Option<&mut Takes> {
+        match self {
+            Self::Open(takes) | Self::Ending(takes) => Some(takes),
+            Self::Ended => None,
+        }
+    }
+
+    /// Whether what is queued must wait, for an edge or for the consumer.
+    #[inline]
+    pub(in crate::reactor) fn waits(self) -> bool {
+        !matches!(self, Self::Open(Takes::Now) | Self::Ending(Takes::Now) | Self::Ended)
+    }
+
+    /// Whether the peer must not see anything before the consumer knows of the connection.
+    pub(in crate::reactor) fn is_withheld(self) -> bool {
+        matches!(self, Self::Open(Takes::AfterDelivery) | Self::Ending(Takes::AfterDelivery))
+    }
+
+    #[inline]
+    pub(in crate::reactor) fn is_ended(self) -> bool {
+        self == Self::Ended
+    }
+
+    /// Whether our side is to end, or has.
+    pub(in crate::reactor) fn is_ending(self) -> bool {
+        !matches!(self, Self::Open(_))
+    }
+
+    /// Nothing is to be written before the consumer knows of the connection.
+    pub(in crate::reactor) fn withhold(&mut self) {
+        if let Some(takes) = self.takes() {
+            *takes = Takes::AfterDelivery;
+        }
+    }
+
+    /// What `from` waited for has come. False: it was not that.
+    pub(in crate::reactor) fn go_on(&mut self, from: Takes) -> bool {
+        let Some(takes) = self.takes().filter(|takes| **takes == from) else { return false };
+        *takes = Takes::Now;
+        true
+    }
+
+    /// Our side is to end when all is written.
+    pub(in crate::reactor) fn end_when_written(&mut self) {
+        if let Self::Open(takes) = *self {
+            *self = Self::Ending(takes);
+        }
+    }
+}
+
+impl WriteHalf {
+    /// Bytes of the consumer's sends that wait no more; automatic pongs in between count as its own.
+    pub(in crate::reactor) fn settled(&self) -> u64 {
+        self.accepted.saturating_sub(self.outgoing.len() as u64)
+    }
+
+    /// Writes what waits, at most `budget` bytes of it. True: there is more, and the kernel would take it.
+    ///
+    /// # Errors
+    /// The socket's.
+    pub(in crate::reactor) fn write_to(
+        &mut self,
+        socket: &TcpStream,
+        pool: &mut Pool,
+        budget: usize,
+    ) -> io::Result<bool> {
+        if self.state.waits() && !self.outgoing.is_empty() {
+            return Ok(false);
+        }
+        let written = self.outgoing.write_to(socket, pool, budget)?;
+        if let Some(takes) = self.state.takes() {
+            *takes = if written == Written::Blocked { Takes::AfterEdge } else { Takes::Now };
+        }
+        if written == Written::All {
+            self.pending_pongs = 0;
+        }
+        Ok(written == Written::Some)
+    }
+}
