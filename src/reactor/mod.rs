@@ -22,6 +22,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 mod wait;
+mod work;
 mod write;
 
 use std::collections::{HashMap, VecDeque};
@@ -53,16 +54,17 @@ use command::handle::Shared;
 use command::serve::Asked;
 use connection::gates::Gates;
 use connection::life::Doomed;
-use connection::session::Work;
 use connection::table::{Connections, Share};
 use connection::timers::Timers;
 use group::Seat;
 use open::listen::Listener;
+use read::half::PeerSide;
 use read::ready::Ready;
 use read::starved::Starved;
 use read::unfinished::Unfinished;
 use wait::idling::Idling;
 pub use wait::spin::Spinner;
+use work::Work;
 use write::compress::Compression;
 use write::half::Takes;
 use write::outgoing::Pool;
@@ -268,20 +270,32 @@ impl<C: Consumer> Reactor<C> {
         }
         if readable || closed {
             let Some(connection) = self.connections.get_mut(slot) else { return };
-            connection.readable = true;
-            connection.hung_up |= closed;
-            connection.dead |= event.is_error();
-            connection.urgent |= event.is_priority();
-            // Who is on a list is read when it is his turn, and so are the greedy.
-            if connection.queued {
+            let read = &mut connection.read;
+            let seen = match (closed, event.is_error()) {
+                (_, true) => PeerSide::Dead,
+                (true, false) => PeerSide::HungUp,
+                (false, false) => PeerSide::Open,
+            };
+            read.state.on_edge();
+            read.peer = read.peer.max(seen);
+            read.urgent |= event.is_priority();
+            // Connections in a queue are read in their turn; greedy ones go into one.
+            if read.state.is_queued() {
                 return;
             }
-            if connection.greedy {
+            if read.greedy {
                 return self.read_later(slot);
             }
-            let to_end = closed || connection.urgent;
+            let to_end = closed || read.urgent;
             self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
         }
+    }
+
+    /// The connection in `slot` as a handler sees it, and the consumer.
+    pub(in crate::reactor) fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
+        let id = self.connections.id(slot)?;
+        let connection = self.connections.get_mut(slot)?;
+        Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
     }
 
     /// Runs one connection's step; a panic in it closes that connection and nothing else.

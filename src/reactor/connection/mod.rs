@@ -1,11 +1,11 @@
 //! One socket, its engine, and what it has yet to write.
 
+pub(in crate::reactor) mod deadline;
 pub(in crate::reactor) mod gates;
 pub(in crate::reactor) mod id;
 pub(in crate::reactor) mod life;
 pub(in crate::reactor) mod queue;
 pub(in crate::reactor) mod session;
-pub(in crate::reactor) mod silence;
 pub(in crate::reactor) mod socket;
 pub(in crate::reactor) mod table;
 pub(in crate::reactor) mod timers;
@@ -23,7 +23,7 @@ use crate::reactor::config::{COMPRESSED_READ_SIZE, HEAD_READ, ListenerConfig, RE
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::timers::Deadline;
 use crate::reactor::connection::wishes::Wishes;
-use crate::reactor::read::starved::Lack;
+use crate::reactor::read::half::ReadHalf;
 use crate::reactor::write::half::WriteHalf;
 use crate::reactor::write::outgoing::Pool;
 
@@ -33,37 +33,12 @@ pub(in crate::reactor) struct Connection {
     pub(in crate::reactor) config: Arc<ListenerConfig>,
     pub(in crate::reactor) engine: Engine,
     pub(in crate::reactor) life: Life,
+    pub(in crate::reactor) read: ReadHalf,
     pub(in crate::reactor) write: WriteHalf,
     /// What it is for depends on `life`.
     pub(in crate::reactor) deadline: Deadline,
-    /// Data may be waiting in the kernel: the edge has been seen and not been read to its end.
-    pub(in crate::reactor) readable: bool,
-    /// On the reactor's list of connections to read further.
-    pub(in crate::reactor) queued: bool,
-    /// It wanted much of its last share of a turn.
-    pub(in crate::reactor) greedy: bool,
-    /// The consumer does not want to be given more.
-    pub(in crate::reactor) paused: bool,
-    /// Why it is not read, although it would be.
-    pub(in crate::reactor) starved: Option<Lack>,
-    /// On the list of those who wait until all connections together have less undrained.
-    pub(in crate::reactor) listed: bool,
-    /// The peer has ended its side.
-    pub(in crate::reactor) ended: bool,
-    /// An event said that the peer has ended its side; what was received before may not have been read.
-    pub(in crate::reactor) hung_up: bool,
-    /// The peer has sent urgent bytes: a short read may have stopped before one, from then on.
-    pub(in crate::reactor) urgent: bool,
-    /// An event said that the socket is dead.
-    pub(in crate::reactor) dead: bool,
     /// A ping of ours has not been followed by any byte of the peer.
     pub(in crate::reactor) pinged: bool,
-    /// Undrained inbound bytes, records included.
-    pub(in crate::reactor) held: usize,
-    /// Not only those of pings and pongs.
-    pub(in crate::reactor) holds_data: bool,
-    /// Bytes read since the connection was accepted or adopted.
-    pub(in crate::reactor) received: u64,
     /// What the consumer wants beside messages; `None` where that is nothing.
     pub(in crate::reactor) wishes: Option<Box<Wishes>>,
     /// When compression contexts were used last; `None` when there are none to release. Boxed: few connections have any.
@@ -84,21 +59,9 @@ impl Connection {
             engine: Engine::new(),
             life,
             deadline: Deadline::default(),
+            read: ReadHalf::default(),
             write: WriteHalf::default(),
-            readable: false,
-            queued: false,
-            greedy: false,
-            paused: false,
-            starved: None,
-            listed: false,
-            ended: false,
-            hung_up: false,
-            urgent: false,
-            dead: false,
             pinged: false,
-            held: 0,
-            holds_data: false,
-            received: 0,
             wishes: None,
             contexts_used: None,
         }

@@ -1,9 +1,8 @@
 //! What may be done with a connection while the reactor has it in hand.
 
-use std::collections::VecDeque;
 use std::io::IoSlice;
 use std::net::SocketAddr;
-use std::time::{Duration, Instant};
+use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
@@ -12,63 +11,19 @@ use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind, PreparedFrame};
 
 use crate::reactor::command::records::Outbound;
-use crate::reactor::config::{COST_OF_CALL, LAST_WRITE, SMALL_ALLOWANCE};
+use crate::reactor::config::{LAST_WRITE, SMALL_ALLOWANCE};
 use crate::reactor::connection::Connection;
-use crate::reactor::connection::gates::Gates;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::life::{Doomed, Life};
+use crate::reactor::connection::life::Life;
 use crate::reactor::connection::socket;
-use crate::reactor::connection::timers::Timers;
 use crate::reactor::consume::local::{Bytes, Message, frame_kind};
 use crate::reactor::open::opening::Opening;
-use crate::reactor::read::ready::Ready;
-use crate::reactor::read::starved::Starved;
-use crate::reactor::read::unfinished::Unfinished;
-use crate::reactor::wait::idling::Idling;
-use crate::reactor::write::compress::Compression;
-use crate::reactor::write::outgoing::Pool;
-use crate::reactor::write::remains::Remains;
-use crate::reactor::write::schedule::Unwritten;
+use crate::reactor::read::half::ReadHalf;
+use crate::reactor::work::Work;
 
 /// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
 /// gathering many frames into one write is cheaper than the copy it costs.
 pub(in crate::reactor) const IN_PLACE: usize = 2 << 10;
-
-/// Lists and pools that belong to no single connection.
-pub(in crate::reactor) struct Work {
-    pub(in crate::reactor) now: Instant,
-    pub(in crate::reactor) timers: Timers,
-    /// Connections whose deadline may have come, not looked at yet.
-    pub(in crate::reactor) expired: VecDeque<ConnectionId>,
-    pub(in crate::reactor) pool: Pool,
-    /// Connections with something to write.
-    pub(in crate::reactor) unwritten: Unwritten,
-    /// Memory of connections that are gone.
-    pub(in crate::reactor) remains: Remains,
-    /// What may still be done of what other threads ask for, before the others get their turn; as bytes.
-    pub(in crate::reactor) command_budget: usize,
-    /// Connections that wait to be read.
-    pub(in crate::reactor) ready: Ready,
-    /// Connections that are not read because they, or all together, have too much undrained.
-    pub(in crate::reactor) starved: Starved,
-    /// Connections to be closed at the end of this step.
-    pub(in crate::reactor) doomed: Doomed,
-    /// Unfinished frames and messages of all connections.
-    pub(in crate::reactor) unfinished: Unfinished,
-    /// What peers do not get before the consumer knows why.
-    pub(in crate::reactor) gates: Gates,
-    /// What compression needs and connections share.
-    pub(in crate::reactor) compression: Compression,
-    /// What has been freed.
-    pub(in crate::reactor) idling: Idling,
-}
-
-impl Work {
-    /// A command was applied that moved so many bytes.
-    pub(in crate::reactor) fn spend_on_commands(&mut self, bytes: usize) {
-        self.command_budget = self.command_budget.saturating_sub(bytes + COST_OF_CALL);
-    }
-}
 
 /// One connection, as a handler or a command sees it.
 pub struct Session<'a> {
@@ -213,12 +168,12 @@ impl Session<'_> {
 
     /// Stops reading the socket; TCP then holds the peer back. What has been read already is still reported.
     pub fn pause(&mut self) {
-        self.connection.paused = true;
+        self.connection.read.paused = true;
     }
 
     /// Reads again.
     pub fn resume(&mut self) {
-        self.connection.paused = false;
+        self.connection.read.paused = false;
         self.want_read();
     }
 
@@ -241,20 +196,20 @@ impl Session<'_> {
     /// Inbound bytes that the consumer has yet to take; above the mark the socket is not read.
     pub fn hold(&mut self, bytes: usize) {
         self.add_held(bytes);
-        self.connection.holds_data = true;
+        self.connection.read.holds_data = true;
     }
 
     /// The same, of a ping or pong.
     pub fn hold_control(&mut self, bytes: usize) {
-        if !self.connection.holds_data && self.connection.held > SMALL_ALLOWANCE {
+        if !self.connection.read.holds_data && self.connection.read.held > SMALL_ALLOWANCE {
             self.work.starved.reserve_used += bytes;
         }
         self.add_held(bytes);
     }
 
     fn add_held(&mut self, bytes: usize) {
-        self.work.starved.holders += usize::from(self.connection.held == 0 && bytes > 0);
-        self.connection.held += bytes;
+        self.work.starved.holders += usize::from(self.connection.read.held == 0 && bytes > 0);
+        self.connection.read.held += bytes;
     }
 
     /// Counts a consumer's send for `on_settled`: its bytes on the wire, queued or dropped.
@@ -320,7 +275,7 @@ impl Session<'_> {
         let mut frame = connection.engine.encode(FrameKind::Close, true, code.len(), None).to_vec();
         frame.extend_from_slice(&code);
         connection.write.deferred = None;
-        connection.paused = false;
+        connection.read.paused = false;
         self.respond(&frame);
         true
     }
@@ -333,9 +288,9 @@ impl Session<'_> {
 
     /// Puts the connection on the list of those to read, if there may be something.
     pub(in crate::reactor) fn want_read(&mut self) {
-        if (self.connection.readable || self.connection.is_fed()) && !self.connection.queued {
-            self.connection.queued = true;
-            self.work.ready.push(self.id.slot, self.connection.greedy);
+        if self.connection.read.state.is_unread() || self.connection.is_fed() {
+            let ReadHalf { state, greedy, .. } = &mut self.connection.read;
+            self.work.ready.push(self.id, state, *greedy);
         }
     }
 

@@ -175,7 +175,7 @@ impl Forward {
         let mut payload = Vec::new();
         opened.encode(&mut payload);
         self.link.gauges.open(slot, generation);
-        self.link.gauges.set_given(slot, session.connection.received);
+        self.link.gauges.set_given(slot, session.connection.read.received);
         // Adopted sockets open without a read, which would have seen to it.
         self.make_room();
         self.batch.push_opening(slot, kind, 0, 0, &payload);
@@ -298,9 +298,9 @@ impl Consumer for Forward {
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {
-        let Connection { config, held, write, .. } = &*session.connection;
+        let Connection { config, read, write, .. } = &*session.connection;
         // OPEN is charged to nobody: it is dealt with when the 101 may leave.
-        let is_recent = *held > 0 || write.state.is_withheld() || config.early_handshake;
+        let is_recent = read.held > 0 || write.state.is_withheld() || config.early_handshake;
         let flags = if is_recent { IN_FLAG_RECENT } else { 0 };
         self.make_room();
         let count = u32::from(!session.is_open());

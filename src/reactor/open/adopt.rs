@@ -68,8 +68,8 @@ impl<C: Consumer> Reactor<C> {
             let opening = session.opening();
             consumer.on_open(&mut session, &opening);
         }
-        session.connection.received += prefix.len() as u64;
-        consumer.on_received(session.id, session.connection.received);
+        session.connection.read.received += prefix.len() as u64;
+        consumer.on_received(session.id, session.connection.read.received);
         self.feed(slot, prefix);
     }
 }

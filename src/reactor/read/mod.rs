@@ -1,24 +1,24 @@
 //! From readable sockets to events.
 
 pub(in crate::reactor) mod frames;
+pub(in crate::reactor) mod half;
 pub(in crate::reactor) mod ready;
 pub(in crate::reactor) mod starved;
+pub(in crate::reactor) mod turn;
 pub(in crate::reactor) mod unfinished;
 
 use std::io::ErrorKind;
 
 use crate::reactor::Reactor;
-use crate::reactor::config::{LAST_READ, MODEST, READ_BUDGET, READ_SIZE, SMALLEST_READ, TIMER_BUDGET};
+use crate::reactor::config::{MODEST, READ_BUDGET, READ_SIZE, SMALLEST_READ};
 use crate::reactor::connection::Connection;
-use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::connection::deadline::touch_silence;
 use crate::reactor::connection::life::Life;
-use crate::reactor::connection::session::Session;
-use crate::reactor::connection::silence::{on_silence, touch_silence};
 use crate::reactor::connection::socket;
-use crate::reactor::connection::timers::Fired;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
 use crate::reactor::read::frames::{Begun, on_frames};
+use crate::reactor::read::half::PeerSide;
 
 /// How a read ended.
 enum ReadEnd {
@@ -83,7 +83,7 @@ impl<C: Consumer> Reactor<C> {
                     }
                 }
                 ReadEnd::Eof => {
-                    connection.readable = false;
+                    connection.read.state.on_drained();
                     self.assemble(slot, begun);
                     return self.on_eof(slot);
                 }
@@ -111,14 +111,14 @@ impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
         self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };
-        if session.connection.paused && session.connection.is_open() {
+        if session.connection.read.paused && session.connection.is_open() {
             return self.look_for_end(slot);
         }
-        let (hung_up, dead) = (session.connection.hung_up, session.connection.dead);
+        let peer = session.connection.read.peer;
         let Life::Asked(question) = &mut session.connection.life else { return };
-        if dead {
+        if peer == PeerSide::Dead {
             session.doom();
-        } else if hung_up && !std::mem::replace(&mut question.ended, true) {
+        } else if peer == PeerSide::HungUp && !std::mem::replace(&mut question.ended, true) {
             // As of an open connection: whatever the consumer does now, or does not, it has until then to do it.
             session.arm_close();
             consumer.on_end(&mut session);
@@ -128,7 +128,8 @@ impl<C: Consumer> Reactor<C> {
     /// A paused connection whose peer has ended or is gone has nothing to wait for, unless something unread is before that.
     fn look_for_end(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
-        if !connection.hung_up || connection.is_fed() || connection.ended || connection.life.is_gone() {
+        let has_news = matches!(connection.read.peer, PeerSide::HungUp | PeerSide::Dead);
+        if !has_news || connection.is_fed() || connection.life.is_gone() {
             return;
         }
         match connection.stream.peek(&mut [0]) {
@@ -160,38 +161,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// What the timer wheel has to say.
-    pub(in crate::reactor) fn on_timers(&mut self) {
-        self.work.timers.expire(self.work.now, &mut self.work.expired);
-        for _ in 0..TIMER_BUDGET {
-            let Some(id) = self.work.expired.pop_front() else { return };
-            let Some(connection) = self.connections.get(id) else { continue };
-            if let Fired::Due = self.work.timers.fire(id, &mut connection.deadline) {
-                self.guarded(id.slot, |reactor| reactor.on_deadline(id));
-            }
-        }
-    }
-
-    fn on_deadline(&mut self, id: ConnectionId) {
-        let Some(connection) = self.connections.get(id) else { return };
-        let mut session = Session { id, connection, work: &mut self.work };
-        match &session.connection.life {
-            Life::Opening { head, .. } if !head.bytes.is_empty() => {
-                let mut response = Vec::new();
-                crate::engine::handshake::write_request_timeout(&mut response);
-                session.respond(&response);
-            }
-            Life::Open => on_silence(&mut session),
-            // What the peer has sent to a paused connection is read first: its close frame may be behind it.
-            Life::Closing | Life::Draining { .. } if session.connection.paused => {
-                session.resume();
-                let Session { id, connection, work } = session;
-                work.timers.arm(id, &mut connection.deadline, work.now, LAST_READ);
-            }
-            _ => session.terminate(),
-        }
-    }
-
     pub(in crate::reactor) fn read_later(&mut self, slot: u32) {
         let Some((mut session, _)) = self.session(slot) else { return };
         session.want_read();
@@ -209,32 +178,25 @@ impl<C: Consumer> Reactor<C> {
         if spent == 0 {
             return self.read_later(slot);
         }
-        let Some(connection) = self.connections.get_mut(slot) else { return };
-        connection.greedy = spent >= MODEST;
-        if !std::mem::replace(&mut connection.queued, true) {
-            self.work.ready.push_served(slot, connection.greedy);
-        }
+        let Some((session, _)) = self.session(slot) else { return };
+        let read = &mut session.connection.read;
+        read.greedy = spent >= MODEST;
+        session.work.ready.push_served(session.id, &mut read.state, read.greedy);
     }
 
     /// There is nothing more for now, behind so much of a share.
     fn drained(&mut self, slot: u32, spent: usize) {
         if let Some(connection) = self.connections.get_mut(slot) {
-            connection.readable = false;
-            connection.greedy = spent >= MODEST;
+            connection.read.state.on_drained();
+            connection.read.greedy = spent >= MODEST;
         }
-    }
-
-    pub(in crate::reactor) fn session(&mut self, slot: u32) -> Option<(Session<'_>, &mut C)> {
-        let id = self.connections.id(slot)?;
-        let connection = self.connections.get_mut(slot)?;
-        Some((Session { id, connection, work: &mut self.work }, &mut self.consumer))
     }
 
     /// So many bytes have come from the peer.
     fn count(&mut self, slot: u32, len: usize) {
         let Some((session, consumer)) = self.session(slot) else { return };
-        session.connection.received += len as u64;
-        consumer.on_received(session.id, session.connection.received);
+        session.connection.read.received += len as u64;
+        consumer.on_received(session.id, session.connection.read.received);
     }
 
     /// `len` bytes lie at the consumer's position, and before it `kept` of a frame that begins there. With `more` to come, what
@@ -253,7 +215,7 @@ impl<C: Consumer> Reactor<C> {
                 let before = session.connection.engine.buffered();
                 let (kept, whole) = on_frames(consumer, &mut session, range.clone(), more);
                 let after = session.connection.engine.buffered();
-                let seen = (session.work.now, session.connection.received);
+                let seen = (session.work.now, session.connection.read.received);
                 session.work.unfinished.change(session.id, (before, after), whole, seen);
                 if kept.len == 0 {
                     consumer.release(range);
@@ -275,7 +237,7 @@ impl<C: Consumer> Reactor<C> {
     fn on_eof(&mut self, slot: u32) {
         let Some((mut session, consumer)) = self.session(slot) else { return };
         let connection = &mut session.connection;
-        connection.ended = true;
+        connection.read.peer = PeerSide::Ended;
         let open = connection.is_open();
         if !open || connection.close_complete() || connection.write.state.is_ended() {
             if connection.write.outgoing.is_empty() || connection.write.state.is_ended() {

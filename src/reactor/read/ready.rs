@@ -5,28 +5,103 @@
 
 use std::collections::VecDeque;
 
-use crate::reactor::Reactor;
-use crate::reactor::config::{READ_BUDGET, TURN_BUDGET};
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::config::READ_BUDGET;
+use crate::reactor::connection::id::ConnectionId;
 
-/// Their lists, each in the order in which they are read.
+/// Whether the socket has something to read, and whether its connection waits for a share of a turn.
+///
+/// ```text
+///            an edge                 push, where it may be read
+///   Empty -------------> Unread -----------------------------------> Queued
+///     ^                  |    ^                                        |
+///     '-- read to its ---'    '------------ pop, to be read -----------'
+///         end
+/// ```
+///
+/// What the consumer has fed is read although the socket may be empty: `Empty` becomes `Queued` for that. An edge that comes
+/// for what is queued is no news, nor is the end of what was read meanwhile.
+#[derive(Default)]
+pub(in crate::reactor) struct ReadState(State);
+
+#[derive(Clone, Copy, Default, PartialEq, Eq)]
+enum State {
+    /// An edge will come.
+    #[default]
+    Empty,
+    /// The edge has been seen and not been read to its end.
+    Unread,
+    /// In one of the queues of [`Ready`], which alone put it here and take it from here.
+    Queued,
+}
+
+impl ReadState {
+    /// There is something to read.
+    pub(in crate::reactor) fn on_edge(&mut self) {
+        if self.0 == State::Empty {
+            self.0 = State::Unread;
+        }
+    }
+
+    /// There is nothing more for now.
+    pub(in crate::reactor) fn on_drained(&mut self) {
+        if self.0 == State::Unread {
+            self.0 = State::Empty;
+        }
+    }
+
+    /// Whether data may be waiting in the kernel.
+    pub(in crate::reactor) fn is_unread(&self) -> bool {
+        self.0 != State::Empty
+    }
+
+    /// Whether it waits for a share of a turn.
+    pub(in crate::reactor) fn is_queued(&self) -> bool {
+        self.0 == State::Queued
+    }
+}
+
+/// Their queues, each in the order in which they are read. Each connection is in one at most.
 #[derive(Default)]
 pub(in crate::reactor) struct Ready {
-    modest: VecDeque<u32>,
-    greedy: VecDeque<u32>,
+    modest: VecDeque<ConnectionId>,
+    greedy: VecDeque<ConnectionId>,
     /// Those who have had a share of this turn and want more, and whether they are greedy: they are the last of the next.
-    served: Vec<(u32, bool)>,
+    served: Vec<(ConnectionId, bool)>,
 }
 
 impl Ready {
-    /// Puts a connection at the end of its list.
-    pub(in crate::reactor) fn push(&mut self, slot: u32, greedy: bool) {
-        if greedy { self.greedy.push_back(slot) } else { self.modest.push_back(slot) }
+    /// Puts a connection at the end of its queue.
+    pub(in crate::reactor) fn push(&mut self, id: ConnectionId, state: &mut ReadState, greedy: bool) {
+        if state.0 != State::Queued {
+            state.0 = State::Queued;
+            if greedy { &mut self.greedy } else { &mut self.modest }.push_back(id);
+        }
     }
 
     /// Puts a connection that has had its share of this turn at the end of those who have not.
-    pub(in crate::reactor) fn push_served(&mut self, slot: u32, greedy: bool) {
-        self.served.push((slot, greedy));
+    pub(in crate::reactor) fn push_served(&mut self, id: ConnectionId, state: &mut ReadState, greedy: bool) {
+        if state.0 != State::Queued {
+            state.0 = State::Queued;
+            self.served.push((id, greedy));
+        }
+    }
+
+    /// Takes the first modest one of those in `all` that are not gone, for it to be read; `state` finds its state.
+    pub(in crate::reactor) fn pop_modest<T>(
+        &mut self,
+        all: &mut T,
+        state: impl Fn(&mut T, ConnectionId) -> Option<&mut ReadState>,
+    ) -> Option<ConnectionId> {
+        pop(&mut self.modest, all, state)
+    }
+
+    /// The same with the first greedy one.
+    pub(in crate::reactor) fn pop_greedy<T>(
+        &mut self,
+        all: &mut T,
+        state: impl Fn(&mut T, ConnectionId) -> Option<&mut ReadState>,
+    ) -> Option<ConnectionId> {
+        pop(&mut self.greedy, all, state)
     }
 
     /// Whether nobody waits.
@@ -35,52 +110,25 @@ impl Ready {
     }
 
     /// Everybody may have a share again. Returns the bytes of the turn that are kept for the greedy ones.
-    fn begin_turn(&mut self) -> usize {
+    pub(in crate::reactor) fn begin_turn(&mut self) -> usize {
         let Self { modest, greedy, served } = self;
-        for (slot, is_greedy) in served.drain(..) {
-            if is_greedy { &mut *greedy } else { &mut *modest }.push_back(slot);
+        for (id, is_greedy) in served.drain(..) {
+            if is_greedy { &mut *greedy } else { &mut *modest }.push_back(id);
         }
         if greedy.is_empty() { 0 } else { READ_BUDGET }
     }
 }
 
-impl<C: Consumer> Reactor<C> {
-    /// From here on sockets may be read.
-    pub(in crate::reactor) fn begin_reading(&mut self) {
-        self.turn_budget = TURN_BUDGET;
-        self.reserved = self.work.ready.begin_turn();
-    }
-
-    /// Whether nobody may be read any more who is modest; or nobody at all, once it is the turn of the greedy.
-    pub(in crate::reactor) fn is_turn_over(&self) -> bool {
-        self.turn_budget <= self.reserved
-    }
-
-    /// Goes on with the modest ones who wait.
-    pub(in crate::reactor) fn on_modest(&mut self) {
-        while !self.is_turn_over()
-            && let Some(slot) = self.work.ready.modest.pop_front()
-        {
-            self.read_waiting(slot);
-        }
-    }
-
-    /// Goes on with the greedy ones, with all that is left of the turn.
-    pub(in crate::reactor) fn on_greedy(&mut self) {
-        self.reserved = 0;
-        while !self.is_turn_over()
-            && let Some(slot) = self.work.ready.greedy.pop_front()
-        {
-            self.read_waiting(slot);
-        }
-    }
-
-    fn read_waiting(&mut self, slot: u32) {
-        if let Some(connection) = self.connections.get_mut(slot) {
-            connection.queued = false;
-            // An end that came while it waited has had its event; one that comes from now on will have its own.
-            let to_end = connection.hung_up || connection.urgent;
-            self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
+fn pop<T>(
+    queue: &mut VecDeque<ConnectionId>,
+    all: &mut T,
+    state: impl Fn(&mut T, ConnectionId) -> Option<&mut ReadState>,
+) -> Option<ConnectionId> {
+    loop {
+        let id = queue.pop_front()?;
+        if let Some(state) = state(all, id) {
+            state.0 = State::Unread;
+            return Some(id);
         }
     }
 }

@@ -9,8 +9,6 @@
 //! Lack::Turn     see `unfinished.rs`
 //! ```
 
-use std::collections::VecDeque;
-
 use crate::reactor::Reactor;
 use crate::reactor::config::{
     CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE, SMALLEST_READ,
@@ -18,27 +16,18 @@ use crate::reactor::config::{
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
+use crate::reactor::connection::queue::Queue;
 use crate::reactor::connection::table::Connections;
 use crate::reactor::consume::consumer::Consumer;
-
-/// What a connection that is not read is short of.
-#[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(in crate::reactor) enum Lack {
-    /// It has too much undrained itself.
-    Credit,
-    /// All together have, and it has more than its share.
-    Room,
-    /// All together have sent too much of messages that are not complete, and it is not its turn.
-    Turn,
-}
+use crate::reactor::read::half::{Lack, PeerSide};
 
 /// Who waits for the consumer.
 #[derive(Default)]
 pub(in crate::reactor) struct Starved {
     /// Connections that lack credit or room.
     count: usize,
-    /// Those that lack room, in the order in which they go on; and some that do not any more.
-    queue: VecDeque<u32>,
+    /// Those that lack room, in the order in which they go on; and some that do not any more. Their mark is `listed`.
+    queue: Queue,
     /// Those that got credit. Empty between turns.
     credited: Vec<u32>,
     /// The consumer has been asked to say when it takes something.
@@ -51,11 +40,11 @@ pub(in crate::reactor) struct Starved {
 
 impl Starved {
     /// The connection lacks something.
-    fn add(&mut self, slot: u32, connection: &mut Connection, lack: Lack) {
-        connection.starved = Some(lack);
+    fn add(&mut self, id: ConnectionId, connection: &mut Connection, lack: Lack) {
+        connection.read.starved = Some(lack);
         self.count += usize::from(lack != Lack::Turn);
-        if lack == Lack::Room && !std::mem::replace(&mut connection.listed, true) {
-            self.queue.push_back(slot);
+        if lack == Lack::Room {
+            self.queue.push(id, &mut connection.read.listed);
         }
     }
 
@@ -66,7 +55,7 @@ impl Starved {
 
     /// It may be read again, for all that is known.
     pub(in crate::reactor) fn take(&mut self, connection: &mut Connection) -> Option<Lack> {
-        let lack = connection.starved.take();
+        let lack = connection.read.starved.take();
         self.count -= usize::from(lack.is_some_and(|lack| lack != Lack::Turn));
         lack
     }
@@ -74,30 +63,17 @@ impl Starved {
     /// It is gone.
     pub(in crate::reactor) fn forget(&mut self, connection: &mut Connection) {
         self.take(connection);
-        self.holders -= usize::from(connection.held > 0);
+        self.holders -= usize::from(connection.read.held > 0);
     }
 
     /// Who goes on next.
     fn next(&mut self, connections: &mut Connections) -> Option<u32> {
-        while let Some(slot) = self.queue.pop_front() {
-            // Those that are gone are in the queue too, and may have a successor in their slot.
-            let Some(connection) = connections.get_mut(slot) else { continue };
-            connection.listed = false;
-            if connection.starved == Some(Lack::Room) {
+        loop {
+            let id = self.queue.pop(connections, |all, id| Some(&mut all.get(id)?.read.listed))?;
+            let connection = connections.get(id).filter(|c| c.read.starved == Some(Lack::Room));
+            if let Some(connection) = connection {
                 self.take(connection);
-                return Some(slot);
-            }
-        }
-        None
-    }
-
-    /// Leaves nobody in the queue twice, nor those who are gone.
-    fn tidy(&mut self, connections: &mut Connections) {
-        let listed = |slot: &u32| connections.get_mut(*slot).is_some_and(|c| std::mem::take(&mut c.listed));
-        self.queue.retain(listed);
-        for &slot in &self.queue {
-            if let Some(connection) = connections.get_mut(slot) {
-                connection.listed = true;
+                return Some(id.slot);
             }
         }
     }
@@ -107,14 +83,16 @@ impl<C: Consumer> Reactor<C> {
     /// How many bytes may be read from the connection now, at most; if none, it waits.
     pub(in crate::reactor) fn allowance(&mut self, slot: u32) -> Option<usize> {
         let limit = self.limit(slot)?;
-        let connection = self.connections.get_mut(slot)?;
+        let id = self.connections.id(slot)?;
+        let connection = self.connections.get(id)?;
         if self.work.starved.take(connection) == Some(Lack::Turn) {
             self.work.unfinished.stop_waiting(slot);
         }
         if let Err(lack) = limit {
-            self.work.starved.add(slot, connection, lack);
+            self.work.starved.add(id, connection, lack);
             if self.work.starved.is_untidy(&self.connections) {
-                self.work.starved.tidy(&mut self.connections);
+                let connections = &mut self.connections;
+                self.work.starved.queue.tidy(|id| connections.get(id).is_some());
             }
             if lack == Lack::Turn {
                 self.work.unfinished.wait(slot);
@@ -128,11 +106,13 @@ impl<C: Consumer> Reactor<C> {
         let (is_pressed, crowded) = (self.consumer.is_pressed(), self.work.unfinished.restricts(slot));
         let share = if is_pressed { self.share() } else { 0 };
         let connection = self.connections.get_mut(slot)?;
-        if connection.paused || connection.ended || matches!(connection.life, Life::Gone(_) | Life::Asked(_))
+        if connection.read.paused
+            || connection.read.peer == PeerSide::Ended
+            || matches!(connection.life, Life::Gone(_) | Life::Asked(_))
         {
             return None;
         }
-        if connection.held >= self.config.connection_mark {
+        if connection.read.held >= self.config.connection_mark {
             return Some(Err(Lack::Credit));
         }
         if !is_pressed && !crowded {
@@ -146,13 +126,13 @@ impl<C: Consumer> Reactor<C> {
         }
         if is_pressed {
             // A message that is completed is undrained, so it counts already.
-            left = share.saturating_sub(connection.held + buffered);
+            left = share.saturating_sub(connection.read.held + buffered);
             if left < SMALLEST_READ {
-                let only_pings = !connection.holds_data && buffered == 0;
+                let only_pings = !connection.read.holds_data && buffered == 0;
                 // Who does no more than ping is not why memory runs out, as long as it is little at a time.
                 let reserve = self.config.total_mark / CONTROL_RESERVE;
                 let may_ping =
-                    connection.held < CONTROL_ALLOWANCE && self.work.starved.reserve_used < reserve;
+                    connection.read.held < CONTROL_ALLOWANCE && self.work.starved.reserve_used < reserve;
                 let ping = wire(connection, SMALLEST_READ);
                 return Some(if only_pings && may_ping { Ok(ping) } else { Err(Lack::Room) });
             }
@@ -172,13 +152,13 @@ impl<C: Consumer> Reactor<C> {
         self.consumer.reclaim(&mut |credit| {
             let id = ConnectionId { slot: credit.slot, generation: credit.generation };
             let Some(connection) = connections.get(id) else { return };
-            let held = connection.held.saturating_sub(credit.bytes as usize);
-            if held == 0 && connection.held > 0 {
+            let held = connection.read.held.saturating_sub(credit.bytes as usize);
+            if held == 0 && connection.read.held > 0 {
                 starved.holders -= 1;
-                connection.holds_data = false;
+                connection.read.holds_data = false;
             }
-            connection.held = held;
-            if matches!(connection.starved, Some(Lack::Credit | Lack::Room)) {
+            connection.read.held = held;
+            if matches!(connection.read.starved, Some(Lack::Credit | Lack::Room)) {
                 starved.credited.push(id.slot);
             }
         });
@@ -207,7 +187,9 @@ impl<C: Consumer> Reactor<C> {
             && let Some(slot) = self.work.starved.next(&mut self.connections)
         {
             self.read_later(slot);
-            served += usize::from(self.connections.get_mut(slot).is_some_and(|connection| connection.queued));
+            served += usize::from(
+                self.connections.get_mut(slot).is_some_and(|connection| connection.read.state.is_queued()),
+            );
         }
     }
 

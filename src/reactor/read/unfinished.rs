@@ -16,7 +16,7 @@ use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::read::frames::finish_if_complete;
-use crate::reactor::read::starved::Lack;
+use crate::reactor::read::half::Lack;
 
 /// Turns at a time: they end one by one, so one that comes to nothing must not hold all others up.
 const TURNS: usize = 64;
@@ -226,7 +226,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// The connection may be read, if that is what it has waited for.
     fn on_turn_given(&mut self, id: ConnectionId) {
-        if self.connections.get(id).is_some_and(|connection| connection.starved == Some(Lack::Turn)) {
+        if self.connections.get(id).is_some_and(|connection| connection.read.starved == Some(Lack::Turn)) {
             self.feed_again(id.slot);
         }
     }
@@ -235,7 +235,8 @@ impl<C: Consumer> Reactor<C> {
     fn is_waited_for(&mut self) -> bool {
         let Unfinished { waiting, turns, .. } = &self.work.unfinished;
         let connections = &mut self.connections;
-        let waits = |turn: &Turn| connections.get(turn.id).is_some_and(|c| c.starved == Some(Lack::Turn));
+        let waits =
+            |turn: &Turn| connections.get(turn.id).is_some_and(|c| c.read.starved == Some(Lack::Turn));
         !waiting.is_empty() || turns.iter().any(waits)
     }
 
@@ -245,7 +246,7 @@ impl<C: Consumer> Reactor<C> {
             && let Some(id) = self.work.unfinished.next()
         {
             let Some(connection) = self.connections.get(id) else { continue };
-            let turn = Turn { id, began: now, received: connection.received };
+            let turn = Turn { id, began: now, received: connection.read.received };
             self.work.unfinished.turns.push(turn);
         }
         let ids: Vec<_> = self.work.unfinished.turns_now().iter().map(|turn| turn.id).collect();
@@ -271,22 +272,27 @@ impl<C: Consumer> Reactor<C> {
         let Unfinished { heavy, turns, patience, .. } = &mut self.work.unfinished;
         for Heavy { id, since, received } in heavy.values_mut() {
             let Some(connection) = self.connections.get(*id) else { continue };
-            if connection.received != *received {
-                (*since, *received) = (now, connection.received);
+            if connection.read.received != *received {
+                (*since, *received) = (now, connection.read.received);
             }
             let turn = turns.iter().position(|turn| turn.id == *id);
-            if connection.paused || connection.held >= self.config.connection_mark || !connection.is_open() {
+            if connection.read.paused
+                || connection.read.held >= self.config.connection_mark
+                || !connection.is_open()
+            {
                 // Its peer cannot do anything about that.
                 turn.map(|at| turns.remove(at));
                 continue;
             }
             match turn.and_then(|at| turns.get_mut(at)) {
                 // Above the quarter: it is read when those before it are done.
-                Some(turn) if connection.starved.is_some() => turn.began = now,
+                Some(turn) if connection.read.starved.is_some() => turn.began = now,
                 Some(turn) if now >= turn.end(connection, *patience) => found.over.push(*id),
                 Some(_) => {}
-                None if connection.starved.is_some() => {}
-                None if !connection.readable && now - *since >= *patience => found.silent.push(*id),
+                None if connection.read.starved.is_some() => {}
+                None if !connection.read.state.is_unread() && now - *since >= *patience => {
+                    found.silent.push(*id)
+                }
                 None => {}
             }
         }
@@ -313,7 +319,7 @@ impl<C: Consumer> Reactor<C> {
 impl Turn {
     /// Until when its message is to be complete if others wait.
     fn end(&self, connection: &Connection, patience: Duration) -> Instant {
-        let brought = connection.received.saturating_sub(self.received);
+        let brought = connection.read.received.saturating_sub(self.received);
         self.began + (patience + Duration::from_secs(brought / TURN_RATE)).min(TURN_LIMIT)
     }
 }

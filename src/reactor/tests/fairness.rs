@@ -125,11 +125,14 @@ fn r17_a_flood_has_its_share_however_many_say_little() {
 }
 
 fn waits_greedily<C: Consumer>(reactor: &mut Reactor<C>, slot: u32) -> bool {
-    reactor.connections.get_mut(slot).is_some_and(|connection| connection.queued && connection.greedy)
+    reactor
+        .connections
+        .get_mut(slot)
+        .is_some_and(|connection| connection.read.state.is_queued() && connection.read.greedy)
 }
 
 fn received<C: Consumer>(reactor: &mut Reactor<C>, slot: u32) -> u64 {
-    reactor.connections.get_mut(slot).expect("open").received
+    reactor.connections.get_mut(slot).expect("open").read.received
 }
 
 #[test]

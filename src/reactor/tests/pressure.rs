@@ -11,7 +11,7 @@ use crate::bridge::layout::*;
 use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::ReactorConfig;
 use crate::reactor::config::{CONTROL_ALLOWANCE, CONTROL_RESERVE, OPENINGS_PART, READ_BUDGET, SMALLEST_READ};
-use crate::reactor::read::starved::Lack;
+use crate::reactor::read::half::Lack;
 use crate::reactor::read::unfinished::Unfinished;
 use crate::reactor::{Forward, Reactor, SMALL_ALLOWANCE};
 
@@ -157,7 +157,7 @@ fn r11_unfinished_messages_do_not_press() {
     late.write(UPGRADE.as_bytes());
     let upload = frame(0x82, Some([1, 2, 3, 4]), &[7; 60_000]);
     late.write(&upload);
-    while reactor.connections.get_mut(1).is_none_or(|connection| connection.held < 60_000) {
+    while reactor.connections.get_mut(1).is_none_or(|connection| connection.read.held < 60_000) {
         turn(&mut reactor);
     }
     late.expect_text(client::SWITCHED);
@@ -182,7 +182,7 @@ fn r11_who_lacks_something_else_when_credit_comes_goes_on_when_that_is_there() {
     client.write(&stream);
     let state = |reactor: &mut Reactor<Forward>| {
         let connection = reactor.connections.get_mut(slot).expect("open");
-        (connection.received, connection.starved)
+        (connection.read.received, connection.read.starved)
     };
     while state(&mut reactor).0 < stream.len() as u64 {
         turn(&mut reactor);
@@ -203,15 +203,15 @@ fn r11_who_lacks_something_else_when_credit_comes_goes_on_when_that_is_there() {
 /// Pings until one is not answered; returns how many were.
 fn ping(reactor: &mut Reactor<Forward>, client: &mut Client, slot: u32) -> usize {
     for pongs in 0.. {
-        let held = reactor.connections.get_mut(slot).expect("open").held;
+        let held = reactor.connections.get_mut(slot).expect("open").read.held;
         client.send("89 84 00000000 'ping'");
         loop {
             reactor.run_once(Some(Duration::from_millis(10))).unwrap();
             let connection = reactor.connections.get_mut(slot).expect("open");
-            if connection.starved.is_some() {
+            if connection.read.starved.is_some() {
                 return pongs;
             }
-            if connection.held > held {
+            if connection.read.held > held {
                 break;
             }
         }
@@ -258,13 +258,13 @@ fn r11_pings_are_answered_beyond_the_small_allowance_as_long_as_the_reserve_last
         assert!(beyond >= reserve && beyond < reserve + 2 * PING, "{beyond} bytes");
         // All is taken, so it is answered, and it all begins again.
         give_all_back(&js);
-        while reactor.connections.get_mut(slot).expect("open").held != PING {
+        while reactor.connections.get_mut(slot).expect("open").read.held != PING {
             reactor.run_once(Some(Duration::from_millis(10))).unwrap();
         }
         client.expect("8a 04 'ping'");
         give_all_back(&js);
         reactor.run_once(Some(Duration::ZERO)).unwrap();
-        assert_eq!(reactor.connections.get_mut(slot).expect("open").held, 0);
+        assert_eq!(reactor.connections.get_mut(slot).expect("open").read.held, 0);
     }
 }
 

@@ -15,8 +15,9 @@ use crate::engine::{Frame, FrameKind};
 use crate::reactor::Reactor;
 use crate::reactor::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT, DeflateConfig};
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::session::{Session, Work};
+use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::work::Work;
 use crate::reactor::write::half::{Deferred, Pending};
 
 /// What compression needs and connections share.

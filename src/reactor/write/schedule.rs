@@ -13,6 +13,7 @@ use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::queue::{Mark, Queue};
 use crate::reactor::connection::table::Connections;
 use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::read::half::PeerSide;
 use crate::reactor::write::half::{WriteHalf, WriteState};
 
 /// Their queues, each in the order in which they are written. Each connection is in one at most.
@@ -119,7 +120,7 @@ impl<C: Consumer> Reactor<C> {
         let Some(connection) = self.connections.get(id) else { return };
         // The answer to a close frame may have the peer's end behind it, unread.
         let has_ended = |connection: &Connection| matches!(connection.stream.peek(&mut [0]), Ok(0));
-        if connection.ended || (connection.close_complete() && has_ended(connection)) {
+        if connection.read.peer == PeerSide::Ended || (connection.close_complete() && has_ended(connection)) {
             return self.work.doomed.push(id, connection);
         }
         if std::mem::replace(&mut connection.write.state, WriteState::Ended) != WriteState::Ended {

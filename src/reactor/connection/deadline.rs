@@ -1,0 +1,81 @@
+//! What a deadline leads to: the end of a connection, or a ping where a peer is silent.
+
+use std::time::Duration;
+
+use crate::engine::handshake::write_request_timeout;
+
+use crate::reactor::Reactor;
+use crate::reactor::config::{LAST_READ, TIMER_BUDGET};
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::connection::life::Life;
+use crate::reactor::connection::session::Session;
+use crate::reactor::connection::timers::Fired;
+use crate::reactor::consume::consumer::Consumer;
+
+impl<C: Consumer> Reactor<C> {
+    /// What the timer wheel has to say.
+    pub(in crate::reactor) fn on_timers(&mut self) {
+        self.work.timers.expire(self.work.now, &mut self.work.expired);
+        for _ in 0..TIMER_BUDGET {
+            let Some(id) = self.work.expired.pop_front() else { return };
+            let Some(connection) = self.connections.get(id) else { continue };
+            if let Fired::Due = self.work.timers.fire(id, &mut connection.deadline) {
+                self.guarded(id.slot, |reactor| reactor.on_deadline(id));
+            }
+        }
+    }
+
+    fn on_deadline(&mut self, id: ConnectionId) {
+        let Some(connection) = self.connections.get(id) else { return };
+        let mut session = Session { id, connection, work: &mut self.work };
+        match &session.connection.life {
+            Life::Opening { head, .. } if !head.bytes.is_empty() => {
+                let mut response = Vec::new();
+                write_request_timeout(&mut response);
+                session.respond(&response);
+            }
+            Life::Open => on_silence(&mut session),
+            // What the peer has sent to a paused connection is read first: its close frame may be behind it.
+            Life::Closing | Life::Draining { .. } if session.connection.read.paused => {
+                session.resume();
+                let Session { id, connection, work } = session;
+                work.timers.arm(id, &mut connection.deadline, work.now, LAST_READ);
+            }
+            _ => session.terminate(),
+        }
+    }
+}
+
+/// The peer has spoken: silence begins anew.
+pub(in crate::reactor) fn touch_silence(session: &mut Session<'_>) {
+    if matches!(session.connection.life, Life::Open)
+        && let Some(after) = session.connection.silence()
+    {
+        session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);
+    }
+}
+
+/// The peer has been silent for as long as it may.
+pub(in crate::reactor) fn on_silence(session: &mut Session<'_>) {
+    let config = session.connection.config.clone();
+    // Whoever is not listened to is not silent, nor is whoever waits for the 101.
+    let waits = session.connection.write.state.is_withheld();
+    if waits || session.connection.read.paused || session.connection.read.state.is_unread() {
+        return touch_silence(session);
+    }
+    let ping = !config.ping_interval.is_zero();
+    // With both set, the shorter fires first; whoever was pinged and stayed silent is gone either way.
+    if !ping || session.connection.pinged || is_shorter(config.idle_timeout, config.ping_interval) {
+        return session.terminate();
+    }
+    session.connection.pinged = true;
+    session.ping(&[]);
+    let rest = config.idle_timeout.saturating_sub(config.ping_interval);
+    let after = if rest.is_zero() { config.ping_interval } else { rest.min(config.ping_interval) };
+    let Session { id, connection, work } = session;
+    work.timers.arm(*id, &mut connection.deadline, work.now, after);
+}
+
+fn is_shorter(idle: Duration, ping: Duration) -> bool {
+    !idle.is_zero() && idle <= ping
+}

@@ -1,0 +1,58 @@
+//! The peer's side of a socket: what may be read of it, and what has been.
+
+use crate::reactor::connection::queue::Mark;
+use crate::reactor::read::ready::ReadState;
+
+/// The half of a connection that is read.
+#[derive(Default)]
+pub(in crate::reactor) struct ReadHalf {
+    pub(in crate::reactor) state: ReadState,
+    pub(in crate::reactor) peer: PeerSide,
+    /// It wanted much of its last share of a turn.
+    pub(in crate::reactor) greedy: bool,
+    /// The consumer does not want to be given more.
+    pub(in crate::reactor) paused: bool,
+    /// The peer has sent urgent bytes: a short read may have stopped before one, from then on.
+    pub(in crate::reactor) urgent: bool,
+    /// Why it is not read, although it would be.
+    pub(in crate::reactor) starved: Option<Lack>,
+    /// In the queue of those that wait until all connections together have less undrained.
+    pub(in crate::reactor) listed: Mark,
+    /// Not only those of pings and pongs are `held`.
+    pub(in crate::reactor) holds_data: bool,
+    /// Undrained inbound bytes, records included.
+    pub(in crate::reactor) held: usize,
+    /// Bytes read since the connection was accepted or adopted.
+    pub(in crate::reactor) received: u64,
+}
+
+/// What is known of the peer's side. It only ever gets worse:
+///
+/// ```text
+///          events                         a read
+///   Open --------> HungUp, then Dead -----------> Ended
+///     '---------------------------------------------^
+/// ```
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq, PartialOrd, Ord)]
+pub(in crate::reactor) enum PeerSide {
+    /// More may come.
+    #[default]
+    Open,
+    /// An event said that the peer has ended its side; what was received before may not have been read.
+    HungUp,
+    /// An event said that the socket is dead; the same holds.
+    Dead,
+    /// All was read, and then the end.
+    Ended,
+}
+
+/// What a connection that is not read is short of.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(in crate::reactor) enum Lack {
+    /// It has too much undrained itself.
+    Credit,
+    /// All together have, and it has more than its share.
+    Room,
+    /// All together have sent too much of messages that are not complete, and it is not its turn.
+    Turn,
+}

@@ -1,0 +1,54 @@
+//! What belongs to no single connection.
+
+use std::collections::VecDeque;
+use std::time::Instant;
+
+use crate::reactor::config::COST_OF_CALL;
+use crate::reactor::connection::gates::Gates;
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::connection::life::Doomed;
+use crate::reactor::connection::timers::Timers;
+use crate::reactor::read::ready::Ready;
+use crate::reactor::read::starved::Starved;
+use crate::reactor::read::unfinished::Unfinished;
+use crate::reactor::wait::idling::Idling;
+use crate::reactor::write::compress::Compression;
+use crate::reactor::write::outgoing::Pool;
+use crate::reactor::write::remains::Remains;
+use crate::reactor::write::schedule::Unwritten;
+
+/// Lists and pools that belong to no single connection.
+pub(in crate::reactor) struct Work {
+    pub(in crate::reactor) now: Instant,
+    pub(in crate::reactor) timers: Timers,
+    /// Connections whose deadline may have come, not looked at yet.
+    pub(in crate::reactor) expired: VecDeque<ConnectionId>,
+    pub(in crate::reactor) pool: Pool,
+    /// Connections with something to write.
+    pub(in crate::reactor) unwritten: Unwritten,
+    /// Memory of connections that are gone.
+    pub(in crate::reactor) remains: Remains,
+    /// What may still be done of what other threads ask for, before the others get their turn; as bytes.
+    pub(in crate::reactor) command_budget: usize,
+    /// Connections that wait to be read.
+    pub(in crate::reactor) ready: Ready,
+    /// Connections that are not read because they, or all together, have too much undrained.
+    pub(in crate::reactor) starved: Starved,
+    /// Connections to be closed at the end of this step.
+    pub(in crate::reactor) doomed: Doomed,
+    /// Unfinished frames and messages of all connections.
+    pub(in crate::reactor) unfinished: Unfinished,
+    /// What peers do not get before the consumer knows why.
+    pub(in crate::reactor) gates: Gates,
+    /// What compression needs and connections share.
+    pub(in crate::reactor) compression: Compression,
+    /// What has been freed.
+    pub(in crate::reactor) idling: Idling,
+}
+
+impl Work {
+    /// A command was applied that moved so many bytes.
+    pub(in crate::reactor) fn spend_on_commands(&mut self, bytes: usize) {
+        self.command_budget = self.command_budget.saturating_sub(bytes + COST_OF_CALL);
+    }
+}
