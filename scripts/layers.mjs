@@ -56,7 +56,7 @@ function linesWith(file, words) {
 }
 
 /** The file without comments and without the test module at its end; line numbers stay. */
-function codeOf(file) {
+export function codeOf(file) {
   return read(file)
     .replace(/\/\*[\s\S]*?\*\//g, (comment) => comment.replace(/[^\n]/g, ''))
     .replace(/(^|\s)\/\/.*$/gm, '')

@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use super::frame::CloseCode;
+use super::close_code::CloseCode;
 
 /// The rule that was broken. The numbers are part of the interface to JavaScript: append, never renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -2,8 +2,8 @@
 
 use std::ops::Range;
 
+use super::close_code::CloseCode;
 use super::error::ProtocolError;
-use super::frame::CloseCode;
 
 /// The type of a message (RFC 6455, section 5.6).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]

@@ -9,6 +9,7 @@
 
 #![deny(unsafe_code)]
 
+mod close_code;
 pub mod config;
 pub mod deflate;
 pub mod error;
@@ -27,10 +28,11 @@ mod utf8;
 #[cfg(test)]
 mod tests;
 
+pub use close_code::CloseCode;
 pub use config::{Config, LONGEST_MESSAGE, Role};
 pub use error::{ErrorClass, ErrorKind, ErrorRow, ProtocolError};
 pub use event::{Event, MessageKind, Payload};
-pub use frame::{CloseCode, EncodedHeader, FrameKind};
+pub use frame::{EncodedHeader, FrameKind};
 pub use prepared::{Frame, Prepared, PreparedFrame};
 
 use std::sync::Arc;

@@ -7,7 +7,7 @@ use crate::engine;
 use crate::engine::deflate::Settings;
 use crate::engine::handshake::extensions::Acceptance;
 
-use super::wait::spin::processors;
+use super::wait::spin::{Spin, processors};
 
 /// What every connection of one listener (or one adopted socket) is served with.
 #[derive(Debug, Clone, PartialEq)]
@@ -123,17 +123,6 @@ impl ReactorConfig {
     }
 }
 
-/// How long the reactor polls without blocking before it sleeps.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Spin {
-    /// Only when the process may use two CPUs or more, after recent traffic, and only while it pays.
-    Automatic,
-    /// Never.
-    Never,
-    /// As `Automatic`, with this bound in microseconds.
-    Micros(u32),
-}
-
 /// What one connection may leave undrained, its unfinished message included, while all connections together are above the
 /// total mark.
 pub const SMALL_ALLOWANCE: usize = 16 << 10;
@@ -207,3 +196,6 @@ pub(super) const LAST_READ: Duration = Duration::from_millis(1);
 pub(super) const UNREAD_ANSWERS: usize = 16 << 10;
 /// How long an HTTP connection may stay open after a 426 (Node's keepAliveTimeout).
 pub(super) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
+/// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
+/// gathering many frames into one write is cheaper than the copy it costs.
+pub(in crate::reactor) const IN_PLACE: usize = 2 << 10;

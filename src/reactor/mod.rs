@@ -39,12 +39,13 @@ use crate::bridge::gauges::MAX_SLOTS;
 use crate::engine::Prepared;
 
 pub use command::handle::{Adoption, Command, Handle};
-pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE, Spin};
+pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE};
 pub use connection::id::ConnectionId;
 pub use connection::session::Session;
 pub use consume::consumer::Consumer;
 pub use consume::forward::{Forward, Link, report_failure};
-pub use consume::local::{Bytes, Handler, Local, Message};
+pub use consume::local::{Handler, Local};
+pub use consume::message::{Bytes, Message};
 pub use group::reactors;
 pub use inline::{Due, until};
 pub use open::listen::{BoundListener, ListenAddress};
@@ -63,13 +64,13 @@ use read::ready::Ready;
 use read::starved::Starved;
 use read::unfinished::Unfinished;
 use wait::idling::Idling;
-pub use wait::spin::Spinner;
+pub use wait::spin::{Spin, Spinner};
 use work::Work;
 use write::compress::Compression;
 use write::half::Takes;
 use write::outgoing::Pool;
 use write::remains::Remains;
-use write::schedule::Unwritten;
+use write::unwritten::Unwritten;
 
 /// All sockets of one thread. Make it, keep a [`Handle`], and let a thread `run` it.
 pub struct Reactor<C: Consumer> {

@@ -15,7 +15,7 @@ use crate::reactor::wait::idling::Idling;
 use crate::reactor::write::compress::Compression;
 use crate::reactor::write::outgoing::Pool;
 use crate::reactor::write::remains::Remains;
-use crate::reactor::write::schedule::Unwritten;
+use crate::reactor::write::unwritten::Unwritten;
 
 /// Lists and pools that belong to no single connection.
 pub(in crate::reactor) struct Work {

@@ -1,55 +1,7 @@
-//! Status codes and the body of a close frame (RFC 6455, sections 5.5.1 and 7.4).
+//! The body of a close frame (RFC 6455, section 5.5.1).
 
+use crate::engine::close_code::CloseCode;
 use crate::engine::error::{ErrorKind, ProtocolError};
-
-/// A status code that may stand in a close frame: 1000 to 1003, 1007 to 1014, 3000 to 4999.
-///
-/// 1004 is reserved; 1005, 1006 and 1015 are for APIs and never sent (RFC 6455, section 7.4.1).
-#[derive(Clone, Copy, Debug, PartialEq, Eq, PartialOrd, Ord, Hash)]
-pub struct CloseCode(u16);
-
-impl CloseCode {
-    /// The purpose is fulfilled.
-    pub const NORMAL_CLOSURE: Self = Self(1000);
-    /// An endpoint is leaving, such as a server that shuts down.
-    pub const GOING_AWAY: Self = Self(1001);
-    /// The peer broke the protocol.
-    pub const PROTOCOL_ERROR: Self = Self(1002);
-    /// A message is not what its type says, such as text that is not UTF-8.
-    pub const INVALID_PAYLOAD_DATA: Self = Self(1007);
-    /// A message breaks a policy.
-    pub const POLICY_VIOLATION: Self = Self(1008);
-    /// A message is too big to process.
-    pub const MESSAGE_TOO_BIG: Self = Self(1009);
-    /// The server met a condition that it did not expect.
-    pub const INTERNAL_ERROR: Self = Self(1011);
-    /// The server has too much to do; the client may come again later.
-    pub const TRY_AGAIN_LATER: Self = Self(1013);
-
-    /// The number that APIs report for a close frame without a status code. It is no `CloseCode`: it is never
-    /// sent.
-    pub const NO_STATUS_RECEIVED: u16 = 1005;
-    /// The number that APIs report when no close frame came. It is no `CloseCode`: it is never sent.
-    pub const ABNORMAL_CLOSURE: u16 = 1006;
-
-    /// The code with this number, or `None` if it must not be sent.
-    pub const fn new(number: u16) -> Option<Self> {
-        match number {
-            1000..=1003 | 1007..=1014 | 3000..=4999 => Some(Self(number)),
-            _ => None,
-        }
-    }
-
-    /// The number.
-    pub const fn get(self) -> u16 {
-        self.0
-    }
-
-    /// The first two bytes of the body of a close frame with this code.
-    pub const fn to_bytes(self) -> [u8; 2] {
-        self.0.to_be_bytes()
-    }
-}
 
 /// How many bytes of a close frame's body are the status code.
 pub(in crate::engine) const CODE_LEN: usize = 2;

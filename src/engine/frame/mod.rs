@@ -3,7 +3,6 @@
 mod close;
 mod header;
 
-pub use close::CloseCode;
 pub(in crate::engine) use close::{CODE_LEN, decode_code};
 pub use header::{EncodedHeader, MAX_CONTROL_LEN, MAX_HEADER_LEN, wire_len, write_before};
 pub(in crate::engine) use header::{Expected, Header, is_compressed};

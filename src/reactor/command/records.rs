@@ -11,7 +11,7 @@ use crate::bridge::layout::{
 use crate::engine::Frame;
 use crate::engine::{MessageKind, Prepared};
 
-use crate::reactor::connection::session::IN_PLACE;
+use crate::reactor::config::IN_PLACE;
 
 /// The records of a chunk that are still to be applied.
 pub(in crate::reactor) struct Records<'a> {

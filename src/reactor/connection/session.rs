@@ -11,19 +11,15 @@ use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind, PreparedFrame};
 
 use crate::reactor::command::records::Outbound;
-use crate::reactor::config::{LAST_WRITE, SMALL_ALLOWANCE};
+use crate::reactor::config::{IN_PLACE, LAST_WRITE, SMALL_ALLOWANCE};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::socket;
-use crate::reactor::consume::local::{Bytes, Message, frame_kind};
+use crate::reactor::consume::message::{Bytes, Message, frame_kind};
 use crate::reactor::open::opening::Opening;
 use crate::reactor::read::half::ReadHalf;
 use crate::reactor::work::Work;
-
-/// From this payload size on a message that is sent back as it came leaves from the receive buffer itself; below it,
-/// gathering many frames into one write is cheaper than the copy it costs.
-pub(in crate::reactor) const IN_PLACE: usize = 2 << 10;
 
 /// One connection, as a handler or a command sees it.
 pub struct Session<'a> {

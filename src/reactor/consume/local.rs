@@ -3,46 +3,14 @@
 use std::ops::Range;
 
 use crate::bridge::batch::Credit;
-use crate::engine::{CloseCode, FrameKind, MessageKind, Payload, ProtocolError};
+use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
 
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::{Consumer, Progress};
+use crate::reactor::consume::message::{Bytes, Message};
 use crate::reactor::open::opening::{Opening, Verdict};
-
-/// A complete message.
-pub struct Message<'a> {
-    /// Text (checked to be UTF-8) or binary.
-    pub kind: MessageKind,
-    /// Its bytes.
-    pub payload: Bytes<'a>,
-}
-
-/// Bytes of an event and where they are.
-pub enum Bytes<'a> {
-    /// In the buffer that the socket was read into.
-    Input {
-        /// The whole buffer.
-        buffer: &'a mut [u8],
-        /// Where the bytes are in it.
-        range: Range<usize>,
-        /// How many bytes before `range` may be overwritten (the frame's own header).
-        headroom: usize,
-    },
-    /// Assembled from several reads or fragments.
-    Owned(Vec<u8>),
-}
-
-impl Bytes<'_> {
-    /// The bytes themselves.
-    pub fn as_slice(&self) -> &[u8] {
-        match self {
-            Self::Input { buffer, range, .. } => buffer.get(range.clone()).unwrap_or_default(),
-            Self::Owned(bytes) => bytes,
-        }
-    }
-}
 
 /// A program's side of the reactor. All methods run on the reactor's thread and must not block.
 ///
@@ -210,12 +178,4 @@ impl<H: Handler> Consumer for Local<H> {
     }
 
     fn set_starving(&mut self, _starving: bool) {}
-}
-
-/// The frame kind that carries a message of this kind.
-pub(in crate::reactor) fn frame_kind(kind: MessageKind) -> FrameKind {
-    match kind {
-        MessageKind::Text => FrameKind::Text,
-        MessageKind::Binary => FrameKind::Binary,
-    }
 }

@@ -1,5 +1,6 @@
 //! From readable sockets to events.
 
+pub(in crate::reactor) mod crowd;
 pub(in crate::reactor) mod frames;
 pub(in crate::reactor) mod half;
 pub(in crate::reactor) mod ready;

@@ -8,20 +8,14 @@
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use crate::engine::ErrorKind;
-
-use crate::reactor::Reactor;
-use crate::reactor::config::{SERVED_AT_ONCE, SMALL_ALLOWANCE, SMALLEST_READ, TURN_LIMIT, TURN_RATE};
+use crate::reactor::config::{SMALL_ALLOWANCE, SMALLEST_READ, TURN_LIMIT, TURN_RATE};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::read::frames::finish_if_complete;
-use crate::reactor::read::half::Lack;
 
 /// Turns at a time: they end one by one, so one that comes to nothing must not hold all others up.
-const TURNS: usize = 64;
+pub(in crate::reactor) const TURNS: usize = 64;
 /// How often to look for those who keep others waiting while our patience lasts.
-const LOOKS: u32 = 16;
+pub(in crate::reactor) const LOOKS: u32 = 16;
 
 /// Whether so many bytes of an unfinished message are more than everybody may keep.
 fn is_heavy(buffered: usize) -> bool {
@@ -33,36 +27,36 @@ pub(in crate::reactor) struct Unfinished {
     /// What they take.
     bytes: usize,
     mark: usize,
-    patience: Duration,
+    pub(in crate::reactor) patience: Duration,
     /// Connections with a heavy one, by its age.
-    heavy: BTreeMap<Age, Heavy>,
+    pub(in crate::reactor) heavy: BTreeMap<Age, Heavy>,
     /// The ages of those, by slot.
     ages: HashMap<u32, Age>,
     /// How many there have been.
     count: u64,
     /// Those of `heavy` that wait for their turn.
-    waiting: BTreeSet<Age>,
+    pub(in crate::reactor) waiting: BTreeSet<Age>,
     /// Who may go on above the mark, those who were there first in front. At most `TURNS`.
-    turns: Vec<Turn>,
+    pub(in crate::reactor) turns: Vec<Turn>,
     /// When to look again whose message is left lying, while others wait.
-    look_at: Option<Instant>,
+    pub(in crate::reactor) look_at: Option<Instant>,
 }
 
 /// Of two messages the older one has the lower.
-type Age = u64;
+pub(in crate::reactor) type Age = u64;
 
-struct Heavy {
-    id: ConnectionId,
+pub(in crate::reactor) struct Heavy {
+    pub(in crate::reactor) id: ConnectionId,
     /// When `received` was this for the first time, as far as anybody looked.
-    since: Instant,
-    received: u64,
+    pub(in crate::reactor) since: Instant,
+    pub(in crate::reactor) received: u64,
 }
 
-struct Turn {
-    id: ConnectionId,
-    began: Instant,
+pub(in crate::reactor) struct Turn {
+    pub(in crate::reactor) id: ConnectionId,
+    pub(in crate::reactor) began: Instant,
     /// What the connection had received when its turn began.
-    received: u64,
+    pub(in crate::reactor) received: u64,
 }
 
 impl Unfinished {
@@ -98,7 +92,7 @@ impl Unfinished {
     }
 
     /// Those whose turn it is.
-    fn turns_now(&self) -> &[Turn] {
+    pub(in crate::reactor) fn turns_now(&self) -> &[Turn] {
         let top = self.mark.saturating_add(self.mark / 4);
         let count = if self.bytes > top { 1 } else { TURNS };
         self.turns.get(..count.min(self.turns.len())).unwrap_or_default()
@@ -171,154 +165,24 @@ impl Unfinished {
     }
 
     /// The oldest of those who wait, who wait no more.
-    fn next(&mut self) -> Option<ConnectionId> {
+    pub(in crate::reactor) fn next(&mut self) -> Option<ConnectionId> {
         let age = self.waiting.pop_first()?;
         self.heavy.get(&age).map(|heavy| heavy.id)
     }
 
-    fn is_crowded(&self) -> bool {
+    pub(in crate::reactor) fn is_crowded(&self) -> bool {
         self.bytes > self.mark
     }
 
-    fn stop_clock(&mut self, now: Instant) {
+    pub(in crate::reactor) fn stop_clock(&mut self, now: Instant) {
         self.look_at = None;
         self.turns.iter_mut().for_each(|turn| turn.began = now);
     }
 }
 
-/// What is to be done about those whose messages are heavy.
-#[derive(Default)]
-struct Findings {
-    /// Those whose peers have been silent for longer than our patience.
-    silent: Vec<ConnectionId>,
-    /// Those who have had their turn for long enough.
-    over: Vec<ConnectionId>,
-}
-
-impl<C: Consumer> Reactor<C> {
-    /// While there is too much: gives some their turn, and closes those who keep others waiting.
-    pub(in crate::reactor) fn on_crowd(&mut self) {
-        if !self.work.unfinished.is_crowded() {
-            return self.disperse();
-        }
-        let now = self.work.now;
-        // Nobody waits for another's message; or for all of them, because the consumer has too much that it has not taken.
-        if !self.is_waited_for() || self.consumer.is_pressed() {
-            return self.work.unfinished.stop_clock(now);
-        }
-        if self.work.unfinished.look_at.is_none_or(|at| at <= now) {
-            self.look_around(now);
-        }
-        self.give_turns(now);
-    }
-
-    /// It is too much no more: those who waited go on, not many more than have their share of a turn.
-    fn disperse(&mut self) {
-        self.work.unfinished.look_at = None;
-        for turn in std::mem::take(&mut self.work.unfinished.turns) {
-            self.on_turn_given(turn.id);
-        }
-        for _ in 0..SERVED_AT_ONCE {
-            let Some(id) = self.work.unfinished.next() else { return };
-            self.on_turn_given(id);
-        }
-    }
-
-    /// The connection may be read, if that is what it has waited for.
-    fn on_turn_given(&mut self, id: ConnectionId) {
-        if self.connections.get(id).is_some_and(|connection| connection.read.starved == Some(Lack::Turn)) {
-            self.feed_again(id.slot);
-        }
-    }
-
-    /// Whether somebody waits, for a turn or in it.
-    fn is_waited_for(&mut self) -> bool {
-        let Unfinished { waiting, turns, .. } = &self.work.unfinished;
-        let connections = &mut self.connections;
-        let waits =
-            |turn: &Turn| connections.get(turn.id).is_some_and(|c| c.read.starved == Some(Lack::Turn));
-        !waiting.is_empty() || turns.iter().any(waits)
-    }
-
-    /// Fills the turns with those who wait, and has those read whose turn it is.
-    fn give_turns(&mut self, now: Instant) {
-        while self.work.unfinished.turns.len() < TURNS
-            && let Some(id) = self.work.unfinished.next()
-        {
-            let Some(connection) = self.connections.get(id) else { continue };
-            let turn = Turn { id, began: now, received: connection.read.received };
-            self.work.unfinished.turns.push(turn);
-        }
-        let ids: Vec<_> = self.work.unfinished.turns_now().iter().map(|turn| turn.id).collect();
-        for id in ids {
-            self.on_turn_given(id);
-        }
-    }
-
-    /// Looks at all of them, now and then.
-    fn look_around(&mut self, now: Instant) {
-        let found = self.find(now);
-        for id in found.silent.into_iter().chain(found.over) {
-            if self.work.unfinished.is_crowded() {
-                self.close_unfinished(id);
-            }
-        }
-        let unfinished = &mut self.work.unfinished;
-        unfinished.look_at = Some(now + unfinished.patience / LOOKS);
-    }
-
-    fn find(&mut self, now: Instant) -> Findings {
-        let mut found = Findings::default();
-        let Unfinished { heavy, turns, patience, .. } = &mut self.work.unfinished;
-        for Heavy { id, since, received } in heavy.values_mut() {
-            let Some(connection) = self.connections.get(*id) else { continue };
-            if connection.read.received != *received {
-                (*since, *received) = (now, connection.read.received);
-            }
-            let turn = turns.iter().position(|turn| turn.id == *id);
-            if connection.read.paused
-                || connection.read.held >= self.config.connection_mark
-                || !connection.is_open()
-            {
-                // Its peer cannot do anything about that.
-                turn.map(|at| turns.remove(at));
-                continue;
-            }
-            match turn.and_then(|at| turns.get_mut(at)) {
-                // Above the quarter: it is read when those before it are done.
-                Some(turn) if connection.read.starved.is_some() => turn.began = now,
-                Some(turn) if now >= turn.end(connection, *patience) => found.over.push(*id),
-                Some(_) => {}
-                None if connection.read.starved.is_some() => {}
-                None if !connection.read.state.is_unread() && now - *since >= *patience => {
-                    found.silent.push(*id)
-                }
-                None => {}
-            }
-        }
-        found
-    }
-
-    /// Closes a connection whose message nobody can wait for any longer.
-    fn close_unfinished(&mut self, id: ConnectionId) {
-        // What will be told of it belongs to no read that is under way.
-        self.consumer.on_turn_end();
-        self.guarded(id.slot, |reactor| {
-            let Some((mut session, consumer)) = reactor.session(id.slot) else { return };
-            let before = session.connection.engine.buffered();
-            let error = session.connection.engine.refuse(ErrorKind::Unfinished);
-            session.work.unfinished.forget(id, before);
-            consumer.on_error(&mut session, error);
-            finish_if_complete(&mut session);
-            // What else comes is thrown away.
-            session.want_read();
-        });
-    }
-}
-
 impl Turn {
     /// Until when its message is to be complete if others wait.
-    fn end(&self, connection: &Connection, patience: Duration) -> Instant {
+    pub(in crate::reactor) fn end(&self, connection: &Connection, patience: Duration) -> Instant {
         let brought = connection.read.received.saturating_sub(self.received);
         self.began + (patience + Duration::from_secs(brought / TURN_RATE)).min(TURN_LIMIT)
     }

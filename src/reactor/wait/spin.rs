@@ -7,8 +7,6 @@
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-use crate::reactor::config::Spin;
-
 /// How long a reply that is worth waiting for takes to come: a handler's turn, a loopback round trip.
 const WINDOW: Duration = Duration::from_micros(50);
 /// After so many spins in vain, spin only on every `SKIP`th occasion.
@@ -20,6 +18,17 @@ const LITTLE: usize = 4;
 /// CPUs that the process may use, affinity and cgroup quota included.
 pub(in crate::reactor) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
+}
+
+/// How long the reactor polls without blocking before it sleeps.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Spin {
+    /// Only when the process may use two CPUs or more, after recent traffic, and only while it pays.
+    Automatic,
+    /// Never.
+    Never,
+    /// As `Automatic`, with this bound in microseconds.
+    Micros(u32),
 }
 
 /// Says whether to look once more before sleeping; each thread that spins has its own.

@@ -5,3 +5,4 @@ pub(in crate::reactor) mod half;
 pub(in crate::reactor) mod outgoing;
 pub(in crate::reactor) mod remains;
 pub(in crate::reactor) mod schedule;
+pub(in crate::reactor) mod unwritten;

@@ -10,38 +10,12 @@ use crate::reactor::Reactor;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE, WRITE_BUDGET};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::queue::{Mark, Queue};
+use crate::reactor::connection::queue::Mark;
 use crate::reactor::connection::table::Connections;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::read::half::PeerSide;
-use crate::reactor::write::half::{WriteHalf, WriteState};
-
-/// Their queues, each in the order in which they are written. Each connection is in one at most.
-#[derive(Default)]
-pub(in crate::reactor) struct Unwritten {
-    /// Those nobody has looked at.
-    fresh: Queue,
-    /// Those with more than a share, and those for whom there was nothing left.
-    waiting: Queue,
-}
-
-impl Unwritten {
-    /// Takes a connection in that has something to write.
-    #[inline]
-    pub(in crate::reactor) fn push(&mut self, id: ConnectionId, write: &mut WriteHalf) {
-        self.fresh.push(id, &mut write.unwritten);
-    }
-
-    /// Takes a connection in that has had its share, behind those that have not.
-    pub(in crate::reactor) fn push_served(&mut self, id: ConnectionId, write: &mut WriteHalf) {
-        self.waiting.push(id, &mut write.unwritten);
-    }
-
-    /// Whether nothing is to be written.
-    pub(in crate::reactor) fn is_empty(&self) -> bool {
-        self.fresh.is_empty() && self.waiting.is_empty()
-    }
-}
+use crate::reactor::write::half::WriteState;
+use crate::reactor::write::unwritten::Unwritten;
 
 fn mark(connections: &mut Connections, id: ConnectionId) -> Option<&mut Mark> {
     connections.get(id).map(|connection| &mut connection.write.unwritten)
