@@ -15,6 +15,7 @@ const CHECKS = [
   ['clippy: engine', () => clippy(['--no-default-features'])],
   ['clippy: reactor', () => clippy(['--no-default-features', '--features', 'reactor,tokio'])],
   ['clippy: binding', () => clippy([])],
+  ['rustdoc', () => run('cargo', ['doc', '--no-deps', '--document-private-items'], { env: { RUSTDOCFLAGS: '-D warnings' } })],
   ['clippy: load generator', () => clippy(LOAD)],
   ['types', () => tool('typescript/bin/tsc', ['--noEmit', '--project', 'tsconfig.json'])],
   ['types: a program for @types/ws', () => tool('typescript/bin/tsc', ['--noEmit', '--project', '__test__/types/tsconfig.json'])],

@@ -57,7 +57,7 @@ pub struct Credit {
 /// The reactor reads sockets straight into [`spare`](Self::spare), has the engine unmask in place, and records where
 /// the payloads are; what it does not record is wasted room, nothing worse.
 pub struct Batch {
-    /// Payload bytes, [`BATCH_BYTES`] of them; `..used` are taken.
+    /// Payload bytes, [`BATCH_BYTES`](super::limits::BATCH_BYTES) of them; `..used` are taken.
     pub bytes: Room,
     /// Bytes that are taken; at most `bytes.len()`.
     pub used: usize,
