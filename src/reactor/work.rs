@@ -4,15 +4,15 @@ use std::collections::VecDeque;
 use std::time::Instant;
 
 use crate::reactor::config::COST_OF_CALL;
-use crate::reactor::connection::gates::Gates;
+use crate::reactor::connection::gate::Gates;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Doomed;
 use crate::reactor::connection::timers::Timers;
 use crate::reactor::read::ready::Ready;
-use crate::reactor::read::starved::Starved;
+use crate::reactor::read::shortage::Starved;
 use crate::reactor::read::unfinished::Unfinished;
 use crate::reactor::wait::idling::Idling;
-use crate::reactor::write::compress::Compression;
+use crate::reactor::write::compression::Compression;
 use crate::reactor::write::outgoing::Pool;
 use crate::reactor::write::remains::Remains;
 use crate::reactor::write::unwritten::Unwritten;

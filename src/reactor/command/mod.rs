@@ -3,4 +3,5 @@
 pub(in crate::reactor) mod apply;
 pub(in crate::reactor) mod handle;
 pub(in crate::reactor) mod records;
+pub(in crate::reactor) mod resume;
 pub(in crate::reactor) mod serve;

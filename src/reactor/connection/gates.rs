@@ -13,37 +13,13 @@
 //! The consumer sends no command for it: the count of records that it has dealt with is enough. Gates open in the order in
 //! which they were closed, all that may at once. Nothing else waits for them: a connection is read, and counted, meanwhile.
 
-use std::collections::VecDeque;
-
 use mio::net::TcpStream;
 
 use crate::reactor::Reactor;
-use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::connection::gate::Gate;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::write::half::Takes;
-
-/// Something that a peer must wait for.
-enum Gate {
-    /// What is queued for a connection, the 101 first.
-    Opening(ConnectionId),
-    /// The end of a socket, which is that of this one's lifetime.
-    End(TcpStream),
-}
-
-/// All of one reactor.
-#[derive(Default)]
-pub(in crate::reactor) struct Gates {
-    /// With the number of the record, oldest first.
-    closed: VecDeque<(u64, Gate)>,
-}
-
-impl Gates {
-    /// Whether somebody waits for the consumer.
-    pub(in crate::reactor) fn is_waiting(&self) -> bool {
-        !self.closed.is_empty()
-    }
-}
 
 impl Session<'_> {
     /// The consumer is about to hear of the connection, with the record of that number, and its peer has to wait for that.

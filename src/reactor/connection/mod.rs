@@ -1,6 +1,7 @@
 //! One socket, its engine, and what it has yet to write.
 
 pub(in crate::reactor) mod deadline;
+pub(in crate::reactor) mod gate;
 pub(in crate::reactor) mod gates;
 pub(in crate::reactor) mod id;
 pub(in crate::reactor) mod life;

@@ -4,6 +4,7 @@ pub(in crate::reactor) mod crowd;
 pub(in crate::reactor) mod frames;
 pub(in crate::reactor) mod half;
 pub(in crate::reactor) mod ready;
+pub(in crate::reactor) mod shortage;
 pub(in crate::reactor) mod starved;
 pub(in crate::reactor) mod turn;
 pub(in crate::reactor) mod unfinished;

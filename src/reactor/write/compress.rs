@@ -1,108 +1,23 @@
 //! permessage-deflate on the reactor: outgoing messages, its share of a turn, contexts that nobody uses.
 //!
-//! A long message is compressed in slices. What is sent behind it waits, and keeps its place.
-
-use std::collections::VecDeque;
-use std::sync::Arc;
-use std::time::Instant;
+//! A long message is compressed in slices. What is sent behind it waits, and keeps its place (`command/resume.rs`).
 
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT};
-use crate::engine::deflate::{Params, Pool};
+use crate::engine::deflate::Params;
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::extensions::Acceptance;
 use crate::engine::{Frame, FrameKind};
 
 use crate::reactor::Reactor;
-use crate::reactor::config::{COMPRESS_BUDGET, COMPRESS_SLICE, COPY_DISCOUNT, DeflateConfig};
-use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::config::{COMPRESS_SLICE, COPY_DISCOUNT, DeflateConfig};
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::work::Work;
 use crate::reactor::write::half::{Deferred, Pending};
-
-/// What compression needs and connections share.
-pub(in crate::reactor) struct Compression {
-    pub(in crate::reactor) pool: Arc<Pool>,
-    /// A compressed message on its way to `outgoing`.
-    message: Vec<u8>,
-    /// Bytes that may still be compressed in this turn.
-    budget: usize,
-    /// Connections whose sends wait.
-    deferred: VecDeque<ConnectionId>,
-    /// Connections that hold contexts which are released some time.
-    holders: Vec<ConnectionId>,
-    /// When to look at them.
-    pub(in crate::reactor) release_at: Option<Instant>,
-}
 
 /// A compressed message up to this size is built in memory that stays for the next one.
 const REUSED: usize = 64 << 10;
 
-impl Compression {
-    /// Nothing under way; `budget` is that of [`ReactorConfig`](crate::reactor::ReactorConfig).
-    pub(in crate::reactor) fn new(budget: Option<usize>) -> Self {
-        Self {
-            pool: Arc::new(budget.map_or_else(Pool::of_process, Pool::new)),
-            message: Vec::new(),
-            budget: COMPRESS_BUDGET,
-            deferred: VecDeque::new(),
-            holders: Vec::new(),
-            release_at: None,
-        }
-    }
-
-    pub(in crate::reactor) fn begin_turn(&mut self) {
-        self.budget = COMPRESS_BUDGET;
-    }
-
-    /// So many bytes have been compressed.
-    pub(in crate::reactor) fn spend(&mut self, bytes: usize) {
-        self.budget = self.budget.saturating_sub(bytes);
-    }
-
-    /// Most bytes of a message that need not wait for the next turn.
-    pub(in crate::reactor) fn at_once(&self) -> usize {
-        self.budget.min(COMPRESS_SLICE)
-    }
-
-    pub(in crate::reactor) fn end_turn(&mut self) {
-        self.pool.forget_message();
-    }
-
-    /// Whether sends wait for the next turn.
-    pub(in crate::reactor) fn is_waiting(&self) -> bool {
-        !self.deferred.is_empty()
-    }
-}
-
 impl<C: Consumer> Reactor<C> {
-    /// Goes on with the sends that wait, one slice for each connection, as far as the turn's budget goes.
-    pub(in crate::reactor) fn on_deferred(&mut self) {
-        while self.work.compression.budget > 0
-            && let Some(id) = self.work.compression.deferred.pop_front()
-        {
-            self.guarded(id.slot, |reactor| reactor.resume_sends(id));
-        }
-    }
-
-    fn resume_sends(&mut self, id: ConnectionId) {
-        let Some(connection) = self.connections.get(id) else { return };
-        let mut session = Session { id, connection, work: &mut self.work };
-        let Some(mut deferred) = session.connection.write.deferred.take() else { return };
-        while let Some(pending) = deferred.sends.pop_front() {
-            if !is_data(pending.kind) {
-                crate::reactor::command::apply::apply_pending(&mut session, &pending);
-            } else if !session.advance(&mut deferred, &pending) {
-                deferred.sends.push_front(pending);
-                break;
-            }
-        }
-        if !deferred.sends.is_empty() && !session.connection.life.is_gone() {
-            session.connection.write.deferred = Some(deferred);
-            self.work.compression.deferred.push_back(id);
-        }
-    }
-
     /// Bytes that were inflated for what a connection sent, since the last call.
     pub(in crate::reactor) fn inflated(&mut self, slot: u32) -> usize {
         if let Some(id) = self.connections.id(slot)
@@ -115,7 +30,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// Frees the compression contexts that have not been used for long enough.
     pub(in crate::reactor) fn release_contexts(&mut self) {
-        let Work { now, .. } = self.work;
+        let now = self.work.now;
         if self.work.compression.release_at.is_none_or(|at| at > now) {
             return;
         }
@@ -215,7 +130,7 @@ impl Session<'_> {
     }
 
     /// Compresses a slice of a data frame that waits; true when all of it is queued.
-    fn advance(&mut self, deferred: &mut Deferred, pending: &Pending) -> bool {
+    pub(in crate::reactor) fn advance(&mut self, deferred: &mut Deferred, pending: &Pending) -> bool {
         let payload = &*pending.payload;
         let (fin, wanted) = (pending.flags & OUT_FLAG_FIN != 0, pending.flags & OUT_FLAG_COMPRESS != 0);
         if self.work.compression.budget == 0 {
@@ -242,7 +157,6 @@ impl Session<'_> {
             self.work.compression.spend(payload.len() / COPY_DISCOUNT);
         }
         self.account(wire_len(payload.len(), false));
-        crate::reactor::command::apply::mark(self, pending.kind, pending.flags);
         true
     }
 

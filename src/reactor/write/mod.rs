@@ -1,6 +1,7 @@
 //! From queued frames to the kernel: what is compressed first, what is queued, and whose turn it is to write.
 
 pub(in crate::reactor) mod compress;
+pub(in crate::reactor) mod compression;
 pub(in crate::reactor) mod half;
 pub(in crate::reactor) mod outgoing;
 pub(in crate::reactor) mod remains;

@@ -1,0 +1,29 @@
+//! What peers wait for until the consumer knows of something, see `gates.rs`.
+
+use std::collections::VecDeque;
+
+use mio::net::TcpStream;
+
+use crate::reactor::connection::id::ConnectionId;
+
+/// Something that a peer must wait for.
+pub(in crate::reactor) enum Gate {
+    /// What is queued for a connection, the 101 first.
+    Opening(ConnectionId),
+    /// The end of a socket, which is that of this one's lifetime.
+    End(TcpStream),
+}
+
+/// All of one reactor.
+#[derive(Default)]
+pub(in crate::reactor) struct Gates {
+    /// With the number of the record, oldest first.
+    pub(in crate::reactor) closed: VecDeque<(u64, Gate)>,
+}
+
+impl Gates {
+    /// Whether somebody waits for the consumer.
+    pub(in crate::reactor) fn is_waiting(&self) -> bool {
+        !self.closed.is_empty()
+    }
+}
