@@ -4,6 +4,7 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { ceilingViolations, layerViolations } from './layers.mjs';
+import { moduleCycles } from './modules.mjs';
 import { root, run, tool } from './run.mjs';
 import { setup } from './setup.mjs';
 
@@ -22,6 +23,7 @@ const CHECKS = [
   ['eslint', () => tool('eslint/bin/eslint.js', ['--max-warnings', '0', '.'])],
   ['imports', () => tool('dependency-cruiser/bin/dependency-cruise.mjs', ['--config', '.dependency-cruiser.mjs', 'lib'])],
   ['layers', () => report(layerViolations())],
+  ['cycles between modules', () => report(moduleCycles())],
   ['file sizes', () => report(ceilingViolations())],
   ['generated files', () => report(generatedViolations())],
 ];

@@ -13,7 +13,7 @@ const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
  * What silence of the peer of a stream leads to: a ping, or the end. The reactor does the same for its sockets
- * (`src/reactor/connection/silence.rs`).
+ * (`src/reactor/connection/deadline.rs`).
  */
 class Silence {
   /**

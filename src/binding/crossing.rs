@@ -3,7 +3,7 @@
 //! A method of a class costs Node-API and napi-rs 0.6 us before it does anything, and 0.1 us for each typed array. With a
 //! few messages per turn that was more than everything else that JavaScript's side does.
 
-use std::cell::{Cell, RefCell};
+use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -21,20 +21,13 @@ use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::bridge::room::Lent;
 use crate::reactor::Link;
 
-use super::drive::{Drive, Flushed};
+use super::drive::Drive;
+use super::lingering::Delivered;
 use super::payload::{LentMemory, LentWords};
+use super::threads::Flushed;
 
 /// Bytes of an arena for which the cache matters: 64 KiB.
 const WORTH_EXCHANGE: usize = 64 << 10;
-
-/// What JavaScript has taken since somebody looked.
-#[derive(Default)]
-pub(super) struct Delivered {
-    /// How many records.
-    pub(super) records: Cell<usize>,
-    /// Whether it has found nothing more.
-    pub(super) all: Cell<bool>,
-}
 
 /// What waits on JavaScript's side, in both directions.
 pub(super) struct Crossing {

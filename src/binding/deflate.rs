@@ -1,5 +1,7 @@
 //! Options of permessage-deflate.
 
+use std::time::Duration;
+
 use napi_derive::napi;
 
 use crate::engine::deflate::{Params, Settings, Strategy};
@@ -66,7 +68,7 @@ impl DeflateOptions {
 impl DeflateSettings {
     /// For a connection: what is acceptable has been decided.
     pub(super) fn config(&self) -> DeflateConfig {
-        let release_after = super::listen::millis(self.release_after);
+        let release_after = millis(self.release_after);
         DeflateConfig {
             settings: Settings {
                 level: self.level.clamp(-1, 9) as i8,
@@ -103,4 +105,11 @@ fn wanted_window(bits: i32) -> WindowBits {
 
 fn window_bits(bits: i32) -> u8 {
     bits.clamp(8, 15) as u8
+}
+
+/// An option that is a time in milliseconds.
+pub(super) fn millis(millis: f64) -> Duration {
+    /// What timers of Node can do at most; about 24 days.
+    const LONGEST: f64 = 2_147_483_647.0;
+    Duration::from_secs_f64(millis.clamp(0.0, LONGEST) / 1000.0)
 }

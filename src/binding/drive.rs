@@ -5,6 +5,7 @@ use std::sync::Arc;
 
 use napi::bindgen_prelude::{Array, Function};
 use napi::{Env, Result};
+use napi_derive::napi;
 
 use crate::bridge::chunk::Arena;
 use crate::bridge::large::Large;
@@ -12,10 +13,22 @@ use crate::bridge::room::Lent;
 use crate::bridge::split::split;
 use crate::reactor::{Command, Link, ReactorConfig};
 
-use super::crossing::Delivered;
 use super::inline::Inline;
-use super::reactor::ReactorOptions;
-use super::threads::Threads;
+use super::lingering::Delivered;
+use super::threads::{Flushed, Threads};
+
+/// Settings of the reactors.
+#[napi(object)]
+pub struct ReactorOptions {
+    /// Microseconds to poll without blocking after traffic; -1 = automatic, 0 = never.
+    pub spin: i32,
+    /// How many there are, each in a thread; 0: one, on the JavaScript thread where that can be.
+    pub reactors: u32,
+    /// Whether the event loop is libuv's: others may have functions of its names.
+    pub libuv: bool,
+    /// Bytes that unfinished messages of all connections may take together, an integer; 0 = no limit.
+    pub unfinished_budget: f64,
+}
 
 /// The way to the reactors.
 pub(super) enum Drive {
@@ -23,15 +36,6 @@ pub(super) enum Drive {
     Threads(Threads),
     /// There is one, and it runs on the JavaScript thread.
     Inline(Rc<Inline>),
-}
-
-/// What a flush leads to, however it goes.
-pub(super) struct Flushed {
-    /// The arena to be filled next, from its beginning on.
-    pub(super) next: Box<dyn Lent>,
-    /// There should be more arenas: the records had to be copied.
-    pub(super) wanting: bool,
-    pub(super) outcome: Result<()>,
 }
 
 impl Drive {

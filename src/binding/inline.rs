@@ -51,7 +51,7 @@ impl Inline {
         let ring = rung.clone();
         let ring = Box::new(move || ring.store(true, Ordering::Relaxed));
         let forward = Forward::new(link.clone(), config.total_mark, ring);
-        let reactor = Reactor::new(forward, config).map_err(|error| super::reactor::system_error(&error))?;
+        let reactor = Reactor::new(forward, config).map_err(|error| super::listen::system_error(&error))?;
         let Some(descriptor) = reactor.descriptor() else { return Ok(None) };
         let inline = Rc::new(Self {
             reactor: RefCell::new(Some(reactor)),

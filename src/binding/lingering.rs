@@ -10,14 +10,21 @@ use std::sync::Arc;
 
 use crate::reactor::{Link, Spin, Spinner};
 
-use super::crossing::Delivered;
-
 /// Deliveries in a row before others on the loop have their turn.
 const MOST_DELIVERIES: u32 = 16;
 /// Records of a delivery that is worth it. With more of them, the next come whether anybody looks or not.
 const LITTLE: usize = 4;
 /// Longest look, in microseconds, whatever the reactor is allowed: whoever else the loop serves waits meanwhile.
 const LONGEST_LOOK: u32 = 50;
+
+/// What JavaScript has taken since somebody looked.
+#[derive(Default)]
+pub(super) struct Delivered {
+    /// How many records.
+    pub(super) records: Cell<usize>,
+    /// Whether it has found nothing more.
+    pub(super) all: Cell<bool>,
+}
 
 /// Waits for more, awake.
 pub(super) struct Lingering {

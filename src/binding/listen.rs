@@ -3,12 +3,11 @@
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
 use std::sync::Arc;
-use std::time::Duration;
 
 use napi::{Env, Error, JsValue, Result, Status};
 use napi_derive::napi;
 
-use super::deflate::{DeflateOptions, NegotiatedDeflate};
+use super::deflate::{DeflateOptions, NegotiatedDeflate, millis};
 use crate::engine;
 use crate::reactor::{BoundListener, ListenAddress, ListenerConfig};
 
@@ -120,12 +119,6 @@ fn latin1(c: char) -> u8 {
     u8::try_from(u32::from(c)).unwrap_or(0)
 }
 
-pub(super) fn millis(millis: f64) -> Duration {
-    /// What timers of Node can do at most; about 24 days.
-    const LONGEST: f64 = 2_147_483_647.0;
-    Duration::from_secs_f64(millis.clamp(0.0, LONGEST) / 1000.0)
-}
-
 /// These numbers are the same on every POSIX system that we build for.
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
@@ -160,4 +153,9 @@ fn listen_error(env: &Env, error: &io::Error, host: Option<&str>, port: u16) -> 
         Ok(()) => Error::new(Status::PendingException, message),
         Err(other) => other,
     }
+}
+
+/// The system's error as an exception.
+pub(super) fn system_error(error: &io::Error) -> Error {
+    Error::new(Status::GenericFailure, error.to_string())
 }

@@ -23,8 +23,10 @@ mod threads;
 mod ties;
 mod uv;
 
+pub use drive::ReactorOptions;
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
-pub use reactor::{JsReactor, ReactorOptions};
-pub use stream::{StreamEngine, StreamOptions};
+pub use parser::StreamOptions;
+pub use reactor::JsReactor;
+pub use stream::StreamEngine;
 pub use streams::Streams;
 pub use tables::{deflate_budget_is_full, lists, set_deflate_budget};

@@ -3,6 +3,7 @@
 use std::sync::Arc;
 
 use napi::{Error, Result, Status};
+use napi_derive::napi;
 
 use crate::bridge::batch::Record;
 use crate::bridge::layout::{
@@ -13,7 +14,22 @@ use crate::bridge::layout::{
 use crate::engine::deflate::Pool;
 use crate::engine::{CloseCode, Config, EncodedHeader, Engine, Event, FrameKind, MessageKind, Payload, Role};
 
-use super::stream::StreamOptions;
+use super::deflate::NegotiatedDeflate;
+
+/// Settings of an engine.
+#[napi(object)]
+pub struct StreamOptions {
+    /// Which end of the connection this is.
+    pub is_server: bool,
+    /// Bytes, 0 = no limit.
+    pub max_payload: f64,
+    /// Frames, 0 = no limit.
+    pub max_fragments: u32,
+    /// Do not check text for UTF-8.
+    pub skip_utf8_validation: bool,
+    /// permessage-deflate, if it was negotiated.
+    pub deflate: Option<NegotiatedDeflate>,
+}
 
 /// Bytes of compressed input between two looks at what may still be inflated: one of them can become a thousand.
 const COMPRESSED_PIECE: usize = 512;

@@ -17,23 +17,10 @@ use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig, Reac
 
 use super::crossing::{Crossing, flush_with, function, lend};
 use super::deflate::NegotiatedDeflate;
-use super::drive::Drive;
-use super::listen::{self, ConnectionOptions, ListenOptions, Listening};
+use super::drive::{Drive, ReactorOptions};
+use super::listen::{self, ConnectionOptions, ListenOptions, Listening, system_error};
 use super::payload::{LentMemory, LentWords, bytes_mut};
 use super::{adopt, allocator};
-
-/// Settings of the reactors.
-#[napi(object)]
-pub struct ReactorOptions {
-    /// Microseconds to poll without blocking after traffic; -1 = automatic, 0 = never.
-    pub spin: i32,
-    /// How many there are, each in a thread; 0: one, on the JavaScript thread where that can be.
-    pub reactors: u32,
-    /// Whether the event loop is libuv's: others may have functions of its names.
-    pub libuv: bool,
-    /// Bytes that unfinished messages of all connections may take together, an integer; 0 = no limit.
-    pub unfinished_budget: f64,
-}
 
 /// The reactors of this environment. Make one only for each copy of lib.
 #[napi(js_name = "Reactor")]
@@ -356,9 +343,4 @@ fn spin(micros: i32) -> Spin {
         Ok(micros) => Spin::Micros(micros),
         Err(_) => Spin::Automatic,
     }
-}
-
-/// The system's error as an exception.
-pub(super) fn system_error(error: &std::io::Error) -> Error {
-    Error::new(Status::GenericFailure, error.to_string())
 }

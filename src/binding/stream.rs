@@ -7,25 +7,9 @@ use napi::bindgen_prelude::Uint8ArraySlice;
 use napi::{Error, Result, Status};
 use napi_derive::napi;
 
-use super::deflate::NegotiatedDeflate;
-use super::parser::Parser;
+use super::parser::{Parser, StreamOptions};
 use super::payload::bytes_mut;
 use super::streams::{Parsers, Streams};
-
-/// Settings of an engine.
-#[napi(object)]
-pub struct StreamOptions {
-    /// Which end of the connection this is.
-    pub is_server: bool,
-    /// Bytes, 0 = no limit.
-    pub max_payload: f64,
-    /// Frames, 0 = no limit.
-    pub max_fragments: u32,
-    /// Do not check text for UTF-8.
-    pub skip_utf8_validation: bool,
-    /// permessage-deflate, if it was negotiated.
-    pub deflate: Option<NegotiatedDeflate>,
-}
 
 /// The protocol state of a connection whose bytes JavaScript reads and writes. What is called for every message are the
 /// functions of [`Streams`].

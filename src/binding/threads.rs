@@ -15,13 +15,20 @@ use crate::bridge::chunk::{Arena, Chunk};
 use crate::bridge::room::Lent;
 use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
 
-use super::crossing::Delivered;
-use super::drive::Flushed;
 use super::inline::waiting_failed;
-use super::lingering::Lingering;
-use super::reactor::system_error;
+use super::lingering::{Delivered, Lingering};
+use super::listen::system_error;
 use super::ties::Ties;
 use super::uv::{EventLoop, Signal};
+
+/// What a flush leads to, however it goes.
+pub(super) struct Flushed {
+    /// The arena to be filled next, from its beginning on.
+    pub(super) next: Box<dyn Lent>,
+    /// There should be more arenas: the records had to be copied.
+    pub(super) wanting: bool,
+    pub(super) outcome: Result<()>,
+}
 
 /// The threads of one environment and the ways to their reactors.
 pub(super) struct Threads {

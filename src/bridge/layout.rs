@@ -23,7 +23,7 @@ use std::net::{IpAddr, SocketAddr};
 use crate::engine::CloseCode;
 use crate::engine::frame::{MAX_CONTROL_LEN, MAX_HEADER_LEN};
 
-/// Declares the constants, and [`constants`] from the same list, so that JavaScript gets every one.
+/// Declares the constants, and `constants` from the same list, so that JavaScript gets every one.
 macro_rules! layout {
     ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $value:expr;)*) => {
         $($(#[doc = $doc])* pub const $name: $type = $value;)*

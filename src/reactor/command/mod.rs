@@ -5,3 +5,4 @@ pub(in crate::reactor) mod handle;
 pub(in crate::reactor) mod records;
 pub(in crate::reactor) mod resume;
 pub(in crate::reactor) mod serve;
+pub(in crate::reactor) mod wishes;

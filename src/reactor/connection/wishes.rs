@@ -4,24 +4,23 @@
 use std::collections::VecDeque;
 
 use crate::reactor::connection::Connection;
-use crate::reactor::connection::session::Session;
 
 /// A mark that is not reached.
-const LOST: u64 = u64::MAX;
+pub(in crate::reactor) const LOST: u64 = u64::MAX;
 
 /// Few connections have any at a time.
 #[derive(Default)]
 pub(in crate::reactor) struct Wishes {
     /// Values of `outgoing.pushed()` at which the consumer wants to hear that all up to it is in the kernel. Invariant: in order,
     /// with `LOST` for what will never be there, and for what comes behind that.
-    marks: Vec<u64>,
+    pub(in crate::reactor) marks: Vec<u64>,
     /// The consumer gets a copy of all that is read.
-    watched: bool,
+    pub(in crate::reactor) watched: bool,
     /// What is read before the bytes of the socket, and how far the first of it has been.
-    fed: VecDeque<Vec<u8>>,
-    pos: usize,
+    pub(in crate::reactor) fed: VecDeque<Vec<u8>>,
+    pub(in crate::reactor) pos: usize,
     /// The peer's end is behind it.
-    ends: bool,
+    pub(in crate::reactor) ends: bool,
 }
 
 impl Wishes {
@@ -77,44 +76,5 @@ impl Connection {
     /// Takes what the consumer wants to be read, as far as `room` goes; `Some(0)` is the peer's end, `None`: there is nothing.
     pub(in crate::reactor) fn take_fed(&mut self, room: &mut [u8]) -> Option<usize> {
         self.wishes.as_mut()?.take_fed(room)
-    }
-}
-
-impl Session<'_> {
-    /// Reports, through `on_sent`, when all that was queued so far is in the kernel.
-    pub fn mark(&mut self) {
-        let pushed = self.connection.write.outgoing.pushed();
-        let marks = &mut self.connection.wishes.get_or_insert_default().marks;
-        // One callback after the other: what follows a lost one is told with it.
-        marks.push(marks.last().map_or(pushed, |&last| last.max(pushed)));
-        self.touch();
-    }
-
-    /// Notes a send that was dropped: the consumer hears of it when the connection is gone.
-    pub(in crate::reactor) fn mark_lost(&mut self) {
-        self.connection.wishes.get_or_insert_default().marks.push(LOST);
-    }
-
-    /// Whether the consumer gets a copy of all bytes that are read from now on, before what they say. Default: false.
-    pub fn watch(&mut self, on: bool) {
-        if on || self.connection.wishes.is_some() {
-            self.connection.wishes.get_or_insert_default().watched = on;
-        }
-    }
-
-    /// Has `bytes` from `start` on read before those of the socket; `ends`: the peer's end comes behind them.
-    pub(in crate::reactor) fn feed(&mut self, bytes: Vec<u8>, start: usize, ends: bool) {
-        let wishes = self.connection.wishes.get_or_insert_default();
-        if wishes.ends {
-            return;
-        }
-        wishes.ends = ends;
-        if wishes.fed.is_empty() {
-            wishes.pos = start;
-            wishes.fed.push_back(bytes);
-        } else {
-            wishes.fed.push_back(bytes.get(start..).unwrap_or_default().to_vec());
-        }
-        self.want_read();
     }
 }
