@@ -13,8 +13,8 @@ impl<'a> Bits<'a> {
         Self { out, waiting: 0, count: 0 }
     }
 
-    /// Adds the lowest `count` bits of `bits`, of which the others are 0. At most 32 between two calls of
-    /// [`flush`](Self::flush), which leaves fewer than 32.
+    /// Adds the lowest `count` bits of `bits`, of which the others are 0. At most 32 between two
+    /// calls of [`write_word`](Self::write_word), which leaves fewer than 32.
     #[inline(always)]
     pub(super) fn put(&mut self, bits: u32, count: u32) {
         debug_assert!(self.count + count <= 64 && u64::from(bits) >> count == 0);
@@ -29,7 +29,7 @@ impl<'a> Bits<'a> {
     }
 
     #[inline(always)]
-    pub(super) fn flush(&mut self) {
+    pub(super) fn write_word(&mut self) {
         if self.count >= 32 {
             self.out.extend_from_slice(&(self.waiting as u32).to_le_bytes());
             self.waiting >>= 32;

@@ -1,4 +1,5 @@
-//! One block of DEFLATE: the symbols of some bytes, written in the shortest of the three ways (RFC 1951, section 3.2.3).
+//! One block of DEFLATE: the symbols of some bytes, written in the shortest of the three ways (RFC
+//! 1951, section 3.2.3).
 
 use super::bits::Bits;
 use super::huffman::{Code, LONGEST};
@@ -14,7 +15,8 @@ const PRE_LONGEST: usize = 7;
 /// The order in which their own lengths are written.
 const PRE_ORDER: [usize; PRE] = [16, 17, 18, 0, 8, 7, 9, 6, 10, 5, 11, 4, 12, 3, 13, 2, 14, 1, 15];
 
-/// Symbols after which a block ends: far enough for its code to be worth its header, near enough to follow the data.
+/// Symbols after which a block ends: far enough for its code to be worth its header, near enough to
+/// follow the data.
 const SYMBOLS: usize = 12 << 10;
 /// Bytes after which it ends. With those of one more match they fit the length of a stored block.
 const BYTES: usize = 48 << 10;
@@ -101,7 +103,7 @@ impl Block {
             if symbol & MATCH == 0 {
                 let symbol = (symbol & 0xff) as usize;
                 bits.word(literals.words[symbol]);
-                bits.flush();
+                bits.write_word();
                 continue;
             }
             let (length, distance) = (symbol >> 16 & 0xff, symbol & 0x7fff);
@@ -109,14 +111,14 @@ impl Block {
             bits.word(literals.words[symbol]);
             let extra = length_bits(symbol - END - 1);
             bits.put(length & ((1 << extra) - 1), extra);
-            bits.flush();
+            bits.write_word();
             let (symbol, extra) = distance_symbol(distance);
             bits.word(distances.words[symbol]);
             bits.put(distance & ((1 << extra) - 1), extra);
-            bits.flush();
+            bits.write_word();
         }
         bits.word(literals.words[END]);
-        bits.flush();
+        bits.write_word();
     }
 }
 
@@ -180,10 +182,10 @@ impl Header {
         bits.put(self.literals as u32 - 257, 5);
         bits.put(self.distances as u32 - 1, 5);
         bits.put(self.lengths as u32 - 4, 4);
-        bits.flush();
+        bits.write_word();
         for symbol in &PRE_ORDER[..self.lengths] {
             bits.put(self.code.lengths[*symbol].into(), 3);
-            bits.flush();
+            bits.write_word();
         }
         for item in &self.items[..self.len] {
             let symbol = usize::from(item & 0xff);
@@ -195,7 +197,7 @@ impl Header {
                 _ => 0,
             };
             bits.put(u32::from(item >> 8), extra);
-            bits.flush();
+            bits.write_word();
         }
     }
 }

@@ -3,7 +3,8 @@
 /// Longest code of any alphabet, in bits.
 pub(super) const LONGEST: usize = 15;
 
-/// No alphabet has more symbols than these bits count, and no symbol occurs more often than the others of 32 do.
+/// No alphabet has more symbols than these bits count, and no symbol occurs more often than the
+/// others of 32 do.
 const SYMBOL_BITS: u32 = 9;
 
 /// A code for `N` symbols.
@@ -26,10 +27,12 @@ impl<const N: usize> Code<N> {
         Self { lengths, words: words(&lengths, counts) }
     }
 
-    /// The best code for symbols that occur so often, none longer than `limit` bits, which is at most [`LONGEST`]. At least
-    /// two symbols get one: some inflaters take no code of a single word.
+    /// The best code for symbols that occur so often, none longer than `limit` bits, which is at
+    /// most [`LONGEST`]. At least two symbols get one: some inflaters take no code of a single
+    /// word.
     pub(super) fn best(frequencies: &[u32; N], limit: usize) -> Self {
-        // A key is a frequency above its symbol, so that sorting keys sorts by frequency. Without a branch for each symbol.
+        // A key is a frequency above its symbol, so that sorting keys sorts by frequency. Without a
+        // branch for each symbol.
         let mut keys = [0_u32; N];
         let mut used = 0;
         for (symbol, &frequency) in frequencies.iter().enumerate() {
@@ -77,14 +80,15 @@ impl<const N: usize> Code<N> {
     }
 }
 
-/// Turns weights, least first, at least two of them, into the lengths of an optimal code: Moffat and Katajainen,
-/// "In-place calculation of minimum-redundancy codes", 1995.
+/// Turns weights, least first, at least two of them, into the lengths of an optimal code: Moffat
+/// and Katajainen, "In-place calculation of minimum-redundancy codes", 1995.
 fn minimum_redundancy(a: &mut [u32]) {
     let n = a.len();
     if n < 2 {
         return;
     }
-    // Inner nodes take the place of the leaves that they are made of; each then holds the number of its parent.
+    // Inner nodes take the place of the leaves that they are made of; each then holds the number of
+    // its parent.
     a[0] += a[1];
     let (mut root, mut leaf) = (0, 2);
     for next in 1..n - 1 {
@@ -129,7 +133,8 @@ fn minimum_redundancy(a: &mut [u32]) {
     }
 }
 
-/// Makes a code of lengths of which some were cut to `limit`: for each word too many, another one becomes longer.
+/// Makes a code of lengths of which some were cut to `limit`: for each word too many, another one
+/// becomes longer.
 fn limit_lengths(counts: &mut [u16; LONGEST + 1], limit: usize) {
     let mut total: u32 = (1..=limit).map(|length| u32::from(counts[length]) << (limit - length)).sum();
     while total > 1 << limit {

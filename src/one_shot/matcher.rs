@@ -1,10 +1,11 @@
 //! Finds what occurs again.
 
-/// Bytes that are looked at together: longer ones are taken in pieces that do not refer to each other. A position fits
-/// 16 bits.
+/// Bytes that are looked at together: longer ones are taken in pieces that do not refer to each
+/// other. A position fits 16 bits.
 pub(super) const PIECE: usize = 1 << 16;
 
-/// Shortest and longest match (RFC 1951, section 3.2.5). One of three bytes saves too little to be looked for.
+/// Shortest and longest match (RFC 1951, section 3.2.5). One of three bytes saves too little to be
+/// looked for.
 pub(super) const SHORTEST: usize = 4;
 pub(super) const LONGEST: usize = 258;
 
@@ -25,7 +26,8 @@ pub(super) struct Effort {
 
 /// Where each four bytes occurred before.
 pub(super) struct Matcher {
-    /// By hash: `epoch << 16 | position`. What another epoch wrote is nothing, so that nothing has to be cleared.
+    /// By hash: `epoch << 16 | position`. What another epoch wrote is nothing, so that nothing has
+    /// to be cleared.
     head: Box<[u32; 1 << HASH_BITS]>,
     /// By position: the one before it that has the same hash; itself, if there is none.
     before: Box<[u16; PIECE]>,
@@ -86,7 +88,8 @@ impl Matcher {
         }
     }
 
-    /// The longest match at `at` that is longer than `than`, from `newest` on; a length of 0 if there is none.
+    /// The longest match at `at` that is longer than `than`, from `newest` on; a length of 0 if
+    /// there is none.
     #[inline(always)]
     pub(super) fn longest(
         &self,
@@ -156,8 +159,8 @@ fn four(piece: &[u8], at: usize) -> Option<u32> {
     piece.get(at..)?.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// A table that was never on the stack, which may be small. Nothing that was received decides how long it is: the slice has `N`
-/// elements because its first line says so.
+/// A table that was never on the stack, which may be small. Nothing that was received decides how
+/// long it is: the slice has `N` elements because its first line says so.
 fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let slice = vec![T::default(); N].into_boxed_slice();
     slice.try_into().unwrap_or_else(|_| unreachable!("it has N elements"))

@@ -1,10 +1,12 @@
 //! A DEFLATE encoder (RFC 1951) for messages that refer to nothing before them.
 //!
-//! A general compressor has to be cleared for each message, keeps what a later one may refer to, and may be interrupted
-//! anywhere. This one clears nothing and compresses in one go. It writes what zlib writes with Z_SYNC_FLUSH: blocks
-//! without BFINAL and an empty stored one, which every peer takes.
+//! A general compressor has to be cleared for each message, keeps what a later one may refer to,
+//! and may be interrupted anywhere. This one clears nothing and compresses in one go. It writes
+//! what zlib writes with Z_SYNC_FLUSH: blocks without BFINAL and an empty stored one, which every
+//! peer takes.
 //!
-//! Why it is here, beside zlib-rs: a JSON message at level 4, best of 150 rounds (benchmark/NOTES.md):
+//! Why it is here, beside zlib-rs: a JSON message at level 4, best of 150 rounds
+//! (benchmark/NOTES.md):
 //!
 //! ```text
 //!            zlib-rs              one_shot
@@ -12,7 +14,8 @@
 //!   16 KiB   85,500 ns, 3,424 B   52,000 ns, 3,507 B
 //! ```
 //!
-//! It knows nothing of WebSockets: bytes in, bytes out. [`engine::deflate`](crate::engine::deflate) decides when to use it.
+//! It knows nothing of WebSockets: bytes in, bytes out. [`engine::deflate`](crate::engine::deflate)
+//! decides when to use it.
 
 #![deny(unsafe_code)]
 
@@ -28,11 +31,12 @@ use bits::Bits;
 use block::Block;
 use matcher::{Effort, LONGEST, Matcher, PIECE};
 
-/// The empty stored block that ends each message, but for its first byte; permessage-deflate leaves it out (RFC 7692, section
-/// 7.2.1).
+/// The empty stored block that ends each message, but for its first byte; permessage-deflate leaves
+/// it out (RFC 7692, section 7.2.1).
 pub(crate) const TRAILER: [u8; 4] = [0, 0, 0xff, 0xff];
 
-/// Memory and tables that stay between messages: bytes of heap, but for the symbols of the longest block that there was.
+/// Memory and tables that stay between messages: bytes of heap, but for the symbols of the longest
+/// block that there was.
 pub(crate) struct OneShot {
     matcher: Matcher,
     block: Block,
@@ -67,8 +71,8 @@ impl OneShot {
         Self { matcher: Matcher::new(), block: Block::new() }
     }
 
-    /// Appends `plain`, compressed, to `out`, up to the empty stored block that ends it. Of that, with `fin`, the last four
-    /// bytes are left out (RFC 7692, section 7.2.1).
+    /// Appends `plain`, compressed, to `out`, up to the empty stored block that ends it. Of that,
+    /// with `fin`, the last four bytes are left out (RFC 7692, section 7.2.1).
     pub(crate) fn compress(&mut self, plain: &[u8], manner: Manner, fin: bool, out: &mut Vec<u8>) {
         out.reserve(plain.len() / 3);
         let mut bits = Bits::new(out);

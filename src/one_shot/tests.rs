@@ -6,7 +6,8 @@ use zlib_rs::{Inflate, InflateFlush, Status};
 use super::huffman::Code;
 use super::{Manner, OneShot, TRAILER};
 
-/// Inflates in steps of a byte with a window of `bits`, so that nothing but the window can be referred to.
+/// Inflates in steps of a byte with a window of `bits`, so that nothing but the window can be
+/// referred to.
 fn inflate(compressed: &[u8], bits: u8) -> Vec<u8> {
     let mut zlib = Inflate::new(false, bits);
     let input = [compressed, &TRAILER].concat();
@@ -100,7 +101,8 @@ fn codes_are_limited() {
     }
 }
 
-/// What an earlier message left in the tables must not matter when the numbers of the epochs begin anew.
+/// What an earlier message left in the tables must not matter when the numbers of the epochs begin
+/// anew.
 #[test]
 fn epochs_begin_anew() {
     let mut encoder = OneShot::new();

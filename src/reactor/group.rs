@@ -1,8 +1,9 @@
 //! Several reactors that serve the same listeners, each in a thread of its own.
 //!
-//! A listener is with one of them, which hands each connection that it accepts to the one that has the fewest. There the
-//! connection stays. So the spread does not depend on what a kernel makes of several sockets on one port, the port is
-//! taken for everybody else, and no connection is lost with a socket that closes while others go on.
+//! A listener belongs to one reactor, which hands each accepted connection to the reactor with the
+//! fewest connections. There the connection stays. So the spread does not depend on how a kernel
+//! treats several sockets on one port, nobody else can take the port, and no connection is lost
+//! with a socket that closes while others go on.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -18,8 +19,8 @@ use super::config::ReactorConfig;
 use super::connection::table::{Connections, Share};
 use super::consume::consumer::Consumer;
 
-/// As many reactors as there are consumers, in one group. The lowest bits of a slot, as many as it takes to number them
-/// all, are the number of its reactor. `config` is for each of them, see [`ReactorConfig::shared_by`].
+/// A group of reactors, one per consumer. The lowest bits of a slot are the number of its reactor.
+/// `config` is that of each reactor, see [`ReactorConfig::shared_by`].
 ///
 /// # Errors
 /// The system's: out of descriptors.
@@ -37,11 +38,11 @@ pub fn reactors<C: Consumer>(consumers: Vec<C>, config: ReactorConfig) -> io::Re
     Ok(reactors)
 }
 
-/// What all know of one of them.
+/// What all reactors of a group know of one.
 #[derive(Default)]
 struct Member {
     handle: OnceLock<Handle>,
-    /// Those on their way to it included.
+    /// Connections, those on their way to it included.
     connections: AtomicUsize,
 }
 
@@ -52,17 +53,17 @@ pub(super) struct Seat {
 }
 
 impl Seat {
-    /// There are no others.
+    /// The only reactor.
     pub(super) fn alone() -> Self {
         Self { group: Arc::from([]), number: 0 }
     }
 
-    /// Gives a connection to the reactor with the fewest. `Some`: that is this one.
+    /// Hands a connection to the reactor with the fewest. `Some`: that is this one.
     pub(super) fn place(&self, listener: u32, stream: TcpStream) -> Option<TcpStream> {
         let count = |number: &usize| {
             self.group.get(*number).map_or(0, |member| member.connections.load(Ordering::Relaxed))
         };
-        // Of equals the next one, so that this reactor, which accepts, is the last to be chosen.
+        // Among equals the next one, so that this reactor, which accepts, is chosen last.
         let turn = (1..=self.group.len()).map(|step| (self.number + step) % self.group.len());
         let Some(chosen) = turn.min_by_key(count) else { return Some(stream) };
         let member = self.group.get(chosen)?;

@@ -1,7 +1,8 @@
 //! A reactor without a thread of its own: the loop of another program runs its turns.
 //!
-//! That loop watches [`Reactor::descriptor`] and calls `run_once(Some(Duration::ZERO))` when it is readable or when
-//! [`Reactor::rest`] has said so; what it has to say to the reactor it says with [`Reactor::serve`], which acts at once.
+//! That loop watches [`Reactor::descriptor`] and calls `run_once(Some(Duration::ZERO))` when the
+//! descriptor is readable, or at the time that [`Reactor::rest`] gave. Its commands go through
+//! [`Reactor::serve`], which acts at once.
 
 use std::time::{Duration, Instant};
 
@@ -15,7 +16,7 @@ use super::consume::consumer::Consumer;
 /// When a reactor wants its next turn, if no socket gives it one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
-    /// As soon as others have had theirs.
+    /// As soon as the loop has served others.
     Now,
     /// At that time.
     At(Instant),
@@ -29,14 +30,16 @@ pub fn until(at: Instant) -> Duration {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The descriptor that is readable when a socket has something: the poll's own. `None` where the system has none.
+    /// The descriptor that is readable when a socket has something: the poll's own. `None` where
+    /// the system has none.
     #[cfg(unix)]
     pub fn descriptor(&self) -> Option<i32> {
         use std::os::fd::AsRawFd;
         Some(self.poll.as_raw_fd())
     }
 
-    /// The descriptor that is readable when a socket has something: the poll's own. `None` where the system has none.
+    /// The descriptor that is readable when a socket has something: the poll's own. `None` where
+    /// the system has none.
     #[cfg(not(unix))]
     pub fn descriptor(&self) -> Option<i32> {
         None
@@ -47,8 +50,8 @@ impl<C: Consumer> Reactor<C> {
         self.between_turns(|reactor| reactor.on_command(command));
     }
 
-    /// As a chunk of these bytes and large payloads. `last` is the payload of the last large record; what the kernel does not
-    /// take of it at once is copied.
+    /// Applies the records of a chunk with these bytes and large payloads. `last` is the payload of
+    /// the last large record; what the kernel does not take of it at once is copied.
     pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Large>, last: Option<&[u8]>) {
         self.between_turns(|reactor| {
             // They are all applied: this budget has no end.
@@ -56,7 +59,7 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    /// The consumer has dealt with something: goes on with the sockets that waited for it.
+    /// The consumer has dealt with something: serves the sockets that waited for that.
     pub fn serve_credit(&mut self) {
         self.between_turns(|reactor| {
             reactor.reclaim();
@@ -64,7 +67,7 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    /// To be called before the loop turns to others: when the next turn is to be run at the latest.
+    /// To be called before the loop serves others: when the next turn is due.
     pub fn rest(&mut self) -> Due {
         self.wish_for_news();
         if self.is_behind() {
@@ -73,12 +76,13 @@ impl<C: Consumer> Reactor<C> {
         self.deadline().map_or(Due::Never, Due::At)
     }
 
-    /// Whether the loop should look again at once, instead of turning to others and maybe going to sleep.
+    /// Whether the loop should look again at once, instead of serving others and maybe sleeping.
     pub fn is_spinning(&mut self) -> bool {
         self.spinner.is_on() && self.spinner.spinning(Instant::now())
     }
 
-    /// What is queued is tried to be written, then every socket is closed. The reactor is of no more use.
+    /// Makes one attempt to write what is queued, then closes every socket. The reactor is of no
+    /// more use.
     pub fn close(&mut self) {
         self.close_all();
     }

@@ -1,7 +1,7 @@
 //! One thread, one `mio::Poll`, all sockets and timers.
 //!
-//! This layer knows nothing of JavaScript: events go to a [`Consumer`], which is a [`Handler`] on the same thread, or
-//! [`Forward`] when they are to cross to another one.
+//! This layer knows nothing of JavaScript: events go to a [`Consumer`], which is a [`Handler`] on
+//! the same thread, or [`Forward`] when they are to cross to another one.
 //!
 //! ```text
 //! serve_commands -> wait -> serve_commands
@@ -90,14 +90,14 @@ pub struct Reactor<C: Consumer> {
     stopping: bool,
     /// Bytes that may still be read in this turn.
     turn_budget: usize,
-    /// As many of those are kept for greedy connections.
+    /// Bytes of those that are reserved for greedy connections.
     reserved: usize,
 }
 
 /// Tokens above all slots.
 const WAKER: Token = Token(usize::MAX);
 const LISTENERS: usize = 1 << 31;
-/// Events taken per call of the system.
+/// Most events taken with one system call.
 const EVENTS: usize = 1024;
 
 impl<H: Handler> Reactor<Local<H>> {
@@ -181,12 +181,13 @@ impl<C: Consumer> Reactor<C> {
         Ok(())
     }
 
-    /// One turn: waits for events, at most `timeout` (`None` = as long as it takes), and handles them.
+    /// One turn: waits for events, at most `timeout` (`None` = as long as it takes), and handles
+    /// them.
     ///
     /// # Errors
     /// The system's, when waiting for events fails.
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        // What was sent leaves before the wait: peers answer meanwhile, and their answers come with the same wait.
+        // What was sent leaves before the wait, so the answers of peers come with the same wait.
         if self.serve_commands() {
             self.consumer.on_turn_end();
         }
@@ -196,7 +197,7 @@ impl<C: Consumer> Reactor<C> {
         self.wait(timeout)?;
         self.begin_reading();
         self.work.compression.begin_turn();
-        // Those who waited come first, or those who came would use the budget up.
+        // Deferred sends come first, or new ones would use the budget up.
         self.on_deferred();
         self.serve_commands();
         self.on_modest();
@@ -310,19 +311,21 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Closes with 1011 what has panicked; nobody is told of anything but its end. False: it has said its last word.
+    /// Closes a connection that has panicked with 1011; only its end is reported. False: it cannot
+    /// send any more.
     fn give_up(&mut self, slot: u32) -> bool {
         self.session(slot).is_some_and(|(mut session, _)| session.give_up())
     }
 
-    /// Closes the socket and tells the consumer.
+    /// Closes the socket and reports that to the consumer.
     fn destroy(&mut self, slot: u32) {
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
         self.seat.left();
         self.work.idling.freed(connection.heap_bytes());
         self.work.unfinished.forget(id, connection.engine.buffered());
         self.work.starved.forget(&mut connection);
-        // Closing takes a socket out of the poll by itself, unless another process or thread holds a duplicate of it.
+        // Closing takes a socket out of the poll by itself, unless another process or thread holds
+        // a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
         if connection.life.is_told() {
             // A panic must not go beyond the connection, and that is gone already.
@@ -340,8 +343,8 @@ impl<C: Consumer> Reactor<C> {
         self.work.remains.push(connection.write.outgoing);
     }
 
-    /// What is queued is tried to be written, then every socket is closed. Of what is to be compressed, a turn's share: whoever
-    /// ends the process does not wait for more.
+    /// Makes one attempt to write what is queued, then closes every socket. Of what is to be
+    /// compressed it takes one turn's share: the end of the process must not wait for more.
     fn close_all(&mut self) {
         self.work.compression.begin_turn();
         self.serve_all_commands();

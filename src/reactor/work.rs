@@ -28,7 +28,8 @@ pub(in crate::reactor) struct Work {
     pub(in crate::reactor) unwritten: Unwritten,
     /// Memory of connections that are gone.
     pub(in crate::reactor) remains: Remains,
-    /// What may still be done of what other threads ask for, before the others get their turn; as bytes.
+    /// What may still be done of what other threads ask for, before the others get their turn; as
+    /// bytes.
     pub(in crate::reactor) command_budget: usize,
     /// Connections that wait to be read.
     pub(in crate::reactor) ready: Ready,

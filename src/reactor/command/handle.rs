@@ -73,9 +73,9 @@ pub struct Adoption {
     /// The socket; it is made non-blocking.
     #[expect(clippy::disallowed_types, reason = "what the caller has")]
     pub stream: std::net::TcpStream,
-    /// The id that the connection gets, with a slot from `ADOPTED_SLOTS` on that no connection has now. Who chose it
-    /// knows of the connection, so that it is not told that it opens, only that it closes, even when it cannot be taken.
-    /// `None`: the reactor chooses, and tells.
+    /// The id that the connection gets, with a slot from `ADOPTED_SLOTS` on that no connection has
+    /// now. Who chose it knows of the connection, so that it is not told that it opens, only that
+    /// it closes, even when it cannot be taken. `None`: the reactor chooses, and tells.
     pub id: Option<ConnectionId>,
     /// Bytes to be written before anything else: the 101 response, if nobody has written it yet.
     pub response: Vec<u8>,
@@ -109,7 +109,8 @@ impl Handle {
         if self.shared.outbox.send(command) { self.shared.waker.wake() } else { Ok(()) }
     }
 
-    /// Wakes the reactor, if it sleeps, without a command: a batch has been given back that it waits for.
+    /// Wakes the reactor, if it sleeps, without a command: a batch has been given back that it
+    /// waits for.
     ///
     /// # Errors
     /// The system's.

@@ -8,7 +8,8 @@ use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::write::compress::is_data;
 
 impl<C: Consumer> Reactor<C> {
-    /// Goes on with the sends that wait, one slice for each connection, as far as the turn's budget goes.
+    /// Goes on with the sends that wait, one slice for each connection, as far as the turn's budget
+    /// goes.
     pub(in crate::reactor) fn on_deferred(&mut self) {
         while self.work.compression.budget > 0
             && let Some(id) = self.work.compression.deferred.pop_front()

@@ -1,7 +1,8 @@
-//! What other threads ask for, as much of it as a turn allows.
+//! Applies the commands of other threads, as many as a turn allows.
 //!
-//! A hundred megabytes sent at once, or ten thousand connections closed, come in a few commands: whoever sends a ping
-//! meanwhile does not wait for all of that. What is left over comes first in the next turn, so nothing overtakes anything.
+//! A few commands may send 100 MiB or close 10,000 connections. A peer that sends a ping meanwhile
+//! must not wait for all of that. What is left over comes first in the next turn, so no command
+//! overtakes another.
 
 use std::collections::VecDeque;
 
@@ -14,7 +15,7 @@ use crate::reactor::command::records::Rest;
 use crate::reactor::config::COMMAND_BUDGET;
 use crate::reactor::consume::consumer::Consumer;
 
-/// Commands that this turn has taken from their queue and not come to.
+/// Commands that were taken from their queue and have not been applied.
 #[derive(Default)]
 pub(in crate::reactor) struct Asked {
     /// The records that come first.
@@ -50,8 +51,8 @@ impl Memory {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Does what other threads have asked for, as much as a turn allows, and writes what they have sent. False: they have
-    /// asked for nothing.
+    /// Applies commands, as many as a turn allows, and writes what they have sent. False: there
+    /// were none.
     pub(in crate::reactor) fn serve_commands(&mut self) -> bool {
         let asked = !self.asked.is_empty() || !self.shared.outbox.commands.is_empty();
         if asked {
@@ -63,7 +64,7 @@ impl<C: Consumer> Reactor<C> {
         asked
     }
 
-    /// Does all that other threads have asked for.
+    /// Applies all commands.
     pub(in crate::reactor) fn serve_all_commands(&mut self) {
         self.work.command_budget = usize::MAX;
         self.on_commands();
@@ -76,7 +77,7 @@ impl<C: Consumer> Reactor<C> {
             return self.on_asked();
         }
         for command in new {
-            // Most turns come to all of them, without a list.
+            // Most turns apply all of them and need no list.
             if self.work.command_budget > 0 && self.asked.is_empty() {
                 self.on_command(command);
             } else {

@@ -13,7 +13,7 @@ use crate::reactor::connection::timers::Fired;
 use crate::reactor::consume::consumer::Consumer;
 
 impl<C: Consumer> Reactor<C> {
-    /// What the timer wheel has to say.
+    /// Acts on the deadlines that have passed.
     pub(in crate::reactor) fn on_timers(&mut self) {
         self.work.timers.expire(self.work.now, &mut self.work.expired);
         for _ in 0..TIMER_BUDGET {
@@ -35,7 +35,8 @@ impl<C: Consumer> Reactor<C> {
                 session.respond(&response);
             }
             Life::Open => on_silence(&mut session),
-            // What the peer has sent to a paused connection is read first: its close frame may be behind it.
+            // What the peer has sent to a paused connection is read first: its close frame may be
+            // behind it.
             Life::Closing | Life::Draining { .. } if session.connection.read.paused => {
                 session.resume();
                 let Session { id, connection, work } = session;
@@ -46,7 +47,7 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-/// The peer has spoken: silence begins anew.
+/// The peer has sent something: silence begins anew.
 pub(in crate::reactor) fn touch_silence(session: &mut Session<'_>) {
     if matches!(session.connection.life, Life::Open)
         && let Some(after) = session.connection.silence()
@@ -58,13 +59,14 @@ pub(in crate::reactor) fn touch_silence(session: &mut Session<'_>) {
 /// The peer has been silent for as long as it may.
 pub(in crate::reactor) fn on_silence(session: &mut Session<'_>) {
     let config = session.connection.config.clone();
-    // Whoever is not listened to is not silent, nor is whoever waits for the 101.
+    // A peer that is not read is not silent, nor is one that waits for the 101.
     let waits = session.connection.write.state.is_withheld();
     if waits || session.connection.read.paused || session.connection.read.state.is_unread() {
         return touch_silence(session);
     }
     let ping = !config.ping_interval.is_zero();
-    // With both set, the shorter fires first; whoever was pinged and stayed silent is gone either way.
+    // With both set, the shorter one fires first; a peer that stayed silent after a ping is gone
+    // either way.
     if !ping || session.connection.pinged || is_shorter(config.idle_timeout, config.ping_interval) {
         return session.terminate();
     }

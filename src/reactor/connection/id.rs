@@ -1,9 +1,11 @@
 //! The names of connections.
 
-/// Names one connection for as long as the reactor lives: a slot that is used again has another generation.
+/// Names one connection for as long as the reactor lives: a slot that is used again has another
+/// generation.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct ConnectionId {
-    /// Index into the slab; from [`ADOPTED_SLOTS`](crate::bridge::layout::ADOPTED_SLOTS) on, an index into that of the sockets that others have numbered.
+    /// Index into the slab; from [`ADOPTED_SLOTS`](crate::bridge::layout::ADOPTED_SLOTS) on, an
+    /// index into that of the sockets that others have numbered.
     pub slot: u32,
     /// Which use of the slot it is. 0 is none: such an id names nobody.
     pub generation: u32,

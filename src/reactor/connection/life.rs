@@ -28,7 +28,8 @@ pub(in crate::reactor) enum Life {
         head: Box<Head>,
         told: bool,
     },
-    /// The consumer decides about the upgrade, and nothing is read. No deadline, unless the peer has ended its side.
+    /// The consumer decides about the upgrade, and nothing is read. No deadline, unless the peer
+    /// has ended its side.
     Asked(Box<Question>),
     /// Frames go both ways. Deadline: silence, where that matters.
     Open,
@@ -36,7 +37,8 @@ pub(in crate::reactor) enum Life {
     Closing,
     /// The answer is written, then the socket is closed; what the peer still sends is thrown away.
     Draining { told: bool },
-    /// On the list of those to be destroyed: nothing more is read from it or reported of it but that.
+    /// On the list of those to be destroyed: nothing more is read from it or reported of it but
+    /// that.
     Gone(Doom),
 }
 

@@ -8,8 +8,9 @@ use crate::reactor::connection::id::ConnectionId;
 #[derive(Default)]
 pub(in crate::reactor) struct Mark(bool);
 
-/// Connections in the order in which they came. Each is there once at most, which its mark says; several queues may have the
-/// mark in common, and then it is in one of them at most. Those that are gone are skipped.
+/// Connections in the order in which they came. Each is there once at most, which its mark says;
+/// several queues may have the mark in common, and then it is in one of them at most. Those that
+/// are gone are skipped.
 #[derive(Default)]
 pub(in crate::reactor) struct Queue(VecDeque<ConnectionId>);
 

@@ -5,12 +5,12 @@ use std::io::{self, IoSlice};
 use mio::Interest;
 use mio::net::TcpStream;
 
-/// Whether a read that brought less than was asked for has used the edge up: the next bytes make a new one. On Windows mio
-/// arms it only when a read is refused.
+/// Whether a short read has used the edge up, so that the next bytes make a new one. On Windows mio
+/// arms the edge only when a read is refused.
 pub(in crate::reactor) const SHORT_READ_IS_LAST: bool = cfg!(unix);
 
-/// What a connection wants to hear of. Urgent bytes (RFC 9293, section 3.8.5) too: a read stops before them, which makes it
-/// short although there may be more.
+/// The events of a connection. Urgent bytes (RFC 9293, section 3.8.5) are among them: a read stops
+/// before such bytes and is short although there may be more.
 pub(in crate::reactor) fn interest() -> Interest {
     let both = Interest::READABLE.add(Interest::WRITABLE);
     #[cfg(target_os = "linux")]
@@ -29,8 +29,8 @@ pub(in crate::reactor) fn receive(socket: &TcpStream, room: &mut [u8]) -> io::Re
 /// Writes as much of `bytes` as the kernel takes.
 ///
 /// # Errors
-/// The socket's; `WouldBlock` when it takes nothing. A peer that is gone is an error, never a signal that ends the
-/// embedding process (O02).
+/// The socket's; `WouldBlock` when it takes nothing. A peer that is gone is an error, never a
+/// signal that ends the embedding process (O02).
 pub(in crate::reactor) fn send(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
     system::send(socket, bytes)
 }
@@ -43,8 +43,9 @@ pub(in crate::reactor) fn send_vectored(socket: &TcpStream, parts: &[IoSlice<'_>
     system::send_vectored(socket, parts)
 }
 
-/// Unix with MSG_NOSIGNAL. On Linux these are system calls without the C library, whose own are cancellation points: in a
-/// process with several threads each costs two atomic operations, 2 % of an echo of 20 bytes.
+/// Unix with MSG_NOSIGNAL. On Linux these are system calls without the C library, whose own are
+/// cancellation points: in a process with several threads each costs two atomic operations, 2 % of
+/// an echo of 20 bytes.
 #[cfg(all(unix, not(target_vendor = "apple")))]
 mod system {
     use rustix::net::{RecvFlags, SendAncillaryBuffer, SendFlags};
@@ -65,7 +66,8 @@ mod system {
     }
 }
 
-/// Elsewhere: on macOS accepted sockets inherit SO_NOSIGPIPE from their listener, and Windows has no signals.
+/// Elsewhere: on macOS accepted sockets inherit SO_NOSIGPIPE from their listener, and Windows has
+/// no signals.
 #[cfg(not(all(unix, not(target_vendor = "apple"))))]
 mod system {
     use std::io::{Read as _, Write as _};

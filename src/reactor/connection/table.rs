@@ -16,7 +16,7 @@ const fn next_generation(generation: u32) -> u32 {
     }
 }
 
-/// Which slots are those of one reactor: its number is in the lowest bits.
+/// The slots of one reactor: its number is in their lowest bits.
 #[derive(Debug, Clone, Copy)]
 pub(in crate::reactor) struct Share {
     number: u32,
@@ -46,10 +46,11 @@ impl Share {
 pub(in crate::reactor) struct Connections {
     entries: Vec<Entry>,
     free: Vec<u32>,
-    /// Slots freed in this turn: an event for their old socket may still be in the current batch of events,
-    /// so they are not used again before the turn ends.
+    /// Slots freed in this turn: an event for their old socket may still be in the current batch of
+    /// events, so they are not used again before the turn ends.
     quarantine: Vec<u32>,
-    /// Slots numbered by the adopter of their sockets, who uses one again when he has heard that it is free.
+    /// Slots numbered by the adopter of their sockets, which uses one again once its end was
+    /// reported.
     adopted: Vec<Entry>,
     live: usize,
     /// Slots of each kind are below this, counted from where the kind begins.
@@ -99,7 +100,8 @@ impl Connections {
         Some(ConnectionId { slot, generation })
     }
 
-    /// Makes `id`, which the adopter of a socket has chosen, the id for the next `insert`; `None` when it cannot be.
+    /// Makes `id`, which the adopter of a socket has chosen, the id for the next `insert`; `None`
+    /// when it cannot be.
     pub(in crate::reactor) fn reserve(&mut self, id: ConnectionId) -> Option<ConnectionId> {
         if id.generation == NO_GENERATION {
             return None;

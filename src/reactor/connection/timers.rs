@@ -1,7 +1,9 @@
-//! Deadlines of all connections in one timing wheel: arming and re-arming is a store, no allocation per timer.
+//! Deadlines of all connections in one timing wheel: arming and re-arming is a store, no allocation
+//! per timer.
 //!
-//! A connection has at most one live entry in the wheel. Moving its deadline later costs nothing: the entry fires at the
-//! old time, sees the new deadline and is put back. Moving it earlier adds an entry; the old one is then stale.
+//! A connection has at most one live entry in the wheel. Moving its deadline later costs nothing:
+//! the entry fires at the old time, sees the new deadline and is put back. Moving it earlier adds
+//! an entry; the old one is then stale.
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -20,15 +22,15 @@ pub(in crate::reactor) struct Deadline {
 }
 
 impl Deadline {
-    /// Takes the deadline back; the wheel's entry dies by itself.
+    /// Cancels the deadline; the wheel's entry becomes stale.
     pub(in crate::reactor) fn clear(&mut self) {
         self.due = 0;
     }
 }
 
-/// What the wheel says of an entry whose tick has come.
+/// What an entry means whose tick has come.
 pub(in crate::reactor) enum Fired {
-    /// The deadline was taken back or moved: nothing to do.
+    /// The deadline was cancelled or moved: nothing to do.
     Stale,
     /// The deadline has passed.
     Due,
@@ -63,7 +65,7 @@ impl Timers {
         now: Instant,
         after: Duration,
     ) {
-        // A time too long for the clock is for ever.
+        // A time too long for the clock means never.
         let due = now.checked_add(after).map_or(u64::MAX, |at| self.tick_at(at) + 1);
         deadline.due = due;
         if deadline.scheduled == 0 || deadline.scheduled > due {
@@ -71,7 +73,7 @@ impl Timers {
         }
     }
 
-    /// Until when the reactor may sleep; `None` = for ever.
+    /// Until when the reactor may sleep; `None`: without limit.
     pub(in crate::reactor) fn next(&self) -> Option<Instant> {
         if self.entries == 0 {
             return None;
@@ -99,7 +101,8 @@ impl Timers {
         self.earliest = self.next_occupied();
     }
 
-    /// Called for each expired entry with its connection's deadline; puts it back when it is not due yet.
+    /// Called for each expired entry with its connection's deadline; puts it back when it is not
+    /// due yet.
     pub(in crate::reactor) fn fire(&mut self, id: ConnectionId, deadline: &mut Deadline) -> Fired {
         if deadline.scheduled > self.tick || deadline.scheduled == 0 {
             return Fired::Stale;
@@ -117,7 +120,8 @@ impl Timers {
     }
 
     fn schedule(&mut self, id: ConnectionId, deadline: &mut Deadline) {
-        // An entry may not lie a whole turn of the wheel ahead: it would be found one turn early anyway.
+        // An entry may not lie a whole turn of the wheel ahead: it would be found one turn early
+        // anyway.
         let at = deadline.due.clamp(self.tick + 1, self.tick + BUCKETS as u64 - 1);
         deadline.scheduled = at;
         self.buckets[(at % BUCKETS as u64) as usize].push(id);
@@ -201,7 +205,7 @@ mod tests {
         assert_eq!(due(&mut timers, &mut deadline, t0 + Duration::from_secs(3600)), 1);
     }
 
-    /// R16: as many as there may be cost a moment each, and each is told once.
+    /// R16: each of as many deadlines as there may be costs little, and fires once.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
     fn a_hundred_thousand_deadlines_in_one_tick() {

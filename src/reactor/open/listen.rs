@@ -111,7 +111,7 @@ impl Listener {
     }
 
     pub(in crate::reactor) fn accept(&mut self, now: Instant) -> Accepted {
-        // More connections may come meanwhile, each with an event: they do not bring descriptors.
+        // More connections may come meanwhile, each with an event, but none brings a descriptor.
         if self.retry_at.is_some_and(|at| at > now) {
             return Accepted::Exhausted;
         }
@@ -148,7 +148,8 @@ fn is_transient(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    /// R07: what concerns one connection goes on with the next, what concerns the process waits; nothing ends accepting.
+    /// R07: what concerns one connection goes on with the next, what concerns the process waits;
+    /// nothing ends accepting.
     #[test]
     #[cfg(target_os = "linux")]
     fn r07_errors_of_accept() {

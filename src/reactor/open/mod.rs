@@ -1,4 +1,5 @@
-//! How connections begin: accepted from a listener, or adopted from somebody who has read the request.
+//! How connections begin: accepted from a listener, or adopted from somebody who has read the
+//! request.
 
 pub(in crate::reactor) mod accept;
 pub(in crate::reactor) mod adopt;

@@ -1,4 +1,5 @@
-//! While unfinished messages take too much: gives some connections their turn, and closes those that keep others waiting.
+//! What is done while unfinished messages take too much: some connections get a turn, and those
+//! that keep others waiting are closed.
 
 use std::time::Instant;
 
@@ -12,12 +13,12 @@ use crate::reactor::read::frames::finish_if_complete;
 use crate::reactor::read::half::Lack;
 use crate::reactor::read::unfinished::{Heavy, LOOKS, TURNS, Turn, Unfinished};
 
-/// What is to be done about those whose messages are heavy.
+/// Connections with heavy messages about which something is to be done.
 #[derive(Default)]
 struct Findings {
-    /// Those whose peers have been silent for longer than our patience.
+    /// Their peers have been silent for longer than our patience.
     silent: Vec<ConnectionId>,
-    /// Those who have had their turn for long enough.
+    /// Their turn has lasted long enough.
     over: Vec<ConnectionId>,
 }
 
@@ -28,7 +29,8 @@ impl<C: Consumer> Reactor<C> {
             return self.disperse();
         }
         let now = self.work.now;
-        // Nobody waits for another's message; or for all of them, because the consumer has too much that it has not taken.
+        // Nobody waits for another's message; or for all of them, because the consumer has too much
+        // that it has not taken.
         if !self.is_waited_for() || self.consumer.is_pressed() {
             return self.work.unfinished.stop_clock(now);
         }
@@ -38,7 +40,8 @@ impl<C: Consumer> Reactor<C> {
         self.give_turns(now);
     }
 
-    /// It is too much no more: those who waited go on, not many more than have their share of a turn.
+    /// It is too much no more: those who waited go on, not many more than have their share of a
+    /// turn.
     fn disperse(&mut self) {
         self.work.unfinished.look_at = None;
         for turn in std::mem::take(&mut self.work.unfinished.turns) {
@@ -66,7 +69,7 @@ impl<C: Consumer> Reactor<C> {
         !waiting.is_empty() || turns.iter().any(waits)
     }
 
-    /// Fills the turns with those who wait, and has those read whose turn it is.
+    /// Fills the turns with connections that wait, and has those read whose turn it is.
     fn give_turns(&mut self, now: Instant) {
         while self.work.unfinished.turns.len() < TURNS
             && let Some(id) = self.work.unfinished.next()

@@ -14,11 +14,11 @@ pub(in crate::reactor) struct ReadHalf {
     pub(in crate::reactor) paused: bool,
     /// The peer has sent urgent bytes: a short read may have stopped before one, from then on.
     pub(in crate::reactor) urgent: bool,
-    /// Why it is not read, although it would be.
+    /// What it lacks, if it is not read for that.
     pub(in crate::reactor) starved: Option<Lack>,
-    /// In the queue of those that wait until all connections together have less undrained.
+    /// In the queue of connections that wait until all together have less undrained.
     pub(in crate::reactor) listed: Mark,
-    /// Not only those of pings and pongs are `held`.
+    /// Whether `held` is more than pings and pongs.
     pub(in crate::reactor) holds_data: bool,
     /// Undrained inbound bytes, records included.
     pub(in crate::reactor) held: usize,
@@ -38,7 +38,8 @@ pub(in crate::reactor) enum PeerSide {
     /// More may come.
     #[default]
     Open,
-    /// An event said that the peer has ended its side; what was received before may not have been read.
+    /// An event said that the peer has ended its side; what was received before may not have been
+    /// read.
     HungUp,
     /// An event said that the socket is dead; the same holds.
     Dead,

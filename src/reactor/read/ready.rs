@@ -1,14 +1,16 @@
 //! Connections that have something to read and wait for their share of a turn.
 //!
-//! Who wanted little the last time is modest, and comes first: a ping does not wait until a hundred that flood have had a
-//! share each. The greedy ones have half of every turn while they wait, however many are modest.
+//! A connection that used little of its last share is modest and comes first: its ping does not
+//! wait until a hundred floods have had a share each. While greedy connections wait, half of every
+//! turn is theirs, however many modest ones there are.
 
 use std::collections::VecDeque;
 
 use crate::reactor::config::READ_BUDGET;
 use crate::reactor::connection::id::ConnectionId;
 
-/// Whether the socket has something to read, and whether its connection waits for a share of a turn.
+/// Whether the socket has something to read, and whether its connection waits for a share of a
+/// turn.
 ///
 /// ```text
 ///            an edge                 push, where it may be read
@@ -18,8 +20,8 @@ use crate::reactor::connection::id::ConnectionId;
 ///         end
 /// ```
 ///
-/// What the consumer has fed is read although the socket may be empty: `Empty` becomes `Queued` for that. An edge that comes
-/// for what is queued is no news, nor is the end of what was read meanwhile.
+/// Bytes that the consumer has fed are read although the socket may be empty: then `Empty` becomes
+/// `Queued` too. While a connection is queued, neither an edge nor a read to the end changes that.
 #[derive(Default)]
 pub(in crate::reactor) struct ReadState(State);
 
@@ -60,12 +62,13 @@ impl ReadState {
     }
 }
 
-/// Their queues, each in the order in which they are read. Each connection is in one at most.
+/// The queues, each in the order in which connections are read. A connection is in one at most.
 #[derive(Default)]
 pub(in crate::reactor) struct Ready {
     modest: VecDeque<ConnectionId>,
     greedy: VecDeque<ConnectionId>,
-    /// Those who have had a share of this turn and want more, and whether they are greedy: they are the last of the next.
+    /// Connections that have had a share of this turn and want more, and whether they are greedy:
+    /// they come last in the next turn.
     served: Vec<(ConnectionId, bool)>,
 }
 
@@ -78,7 +81,7 @@ impl Ready {
         }
     }
 
-    /// Puts a connection that has had its share of this turn at the end of those who have not.
+    /// Queues a connection that has had its share of this turn for the next one.
     pub(in crate::reactor) fn push_served(&mut self, id: ConnectionId, state: &mut ReadState, greedy: bool) {
         if state.0 != State::Queued {
             state.0 = State::Queued;
@@ -86,7 +89,8 @@ impl Ready {
         }
     }
 
-    /// Takes the first modest one of those in `all` that are not gone, for it to be read; `state` finds its state.
+    /// Takes the first modest connection that still exists, to be read. `state` finds its state in
+    /// `all`.
     pub(in crate::reactor) fn pop_modest<T>(
         &mut self,
         all: &mut T,
@@ -95,7 +99,7 @@ impl Ready {
         pop(&mut self.modest, all, state)
     }
 
-    /// The same with the first greedy one.
+    /// The same for the first greedy connection.
     pub(in crate::reactor) fn pop_greedy<T>(
         &mut self,
         all: &mut T,
@@ -104,12 +108,13 @@ impl Ready {
         pop(&mut self.greedy, all, state)
     }
 
-    /// Whether nobody waits.
+    /// Whether no connection waits.
     pub(in crate::reactor) fn is_empty(&self) -> bool {
         self.modest.is_empty() && self.greedy.is_empty() && self.served.is_empty()
     }
 
-    /// Everybody may have a share again. Returns the bytes of the turn that are kept for the greedy ones.
+    /// Every connection may have a share again. Returns the bytes of the turn that are reserved for
+    /// greedy ones.
     pub(in crate::reactor) fn begin_turn(&mut self) -> usize {
         let Self { modest, greedy, served } = self;
         for (id, is_greedy) in served.drain(..) {

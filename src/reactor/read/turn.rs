@@ -19,12 +19,12 @@ impl<C: Consumer> Reactor<C> {
         self.reserved = self.work.ready.begin_turn();
     }
 
-    /// Whether nobody may be read any more who is modest; or nobody at all, once it is the turn of the greedy.
+    /// Whether no modest connection may be read any more; from `on_greedy` on, whether none may.
     pub(in crate::reactor) fn is_turn_over(&self) -> bool {
         self.turn_budget <= self.reserved
     }
 
-    /// Goes on with the modest ones who wait.
+    /// Reads the modest connections that wait.
     pub(in crate::reactor) fn on_modest(&mut self) {
         while !self.is_turn_over()
             && let Some(id) = self.work.ready.pop_modest(&mut self.connections, state)
@@ -33,7 +33,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Goes on with the greedy ones, with all that is left of the turn.
+    /// Reads the greedy connections that wait, with all that is left of the turn.
     pub(in crate::reactor) fn on_greedy(&mut self) {
         self.reserved = 0;
         while !self.is_turn_over()
@@ -45,7 +45,8 @@ impl<C: Consumer> Reactor<C> {
 
     fn read_waiting(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
-        // An end that came while it waited has had its event; one that comes from now on will have its own.
+        // The event of an end that came while it waited is over; a later end has an event of its
+        // own.
         let to_end = connection.read.peer > PeerSide::Open || connection.read.urgent;
         self.guarded(id.slot, |reactor| reactor.read_and_tell(id.slot, to_end));
     }

@@ -1,12 +1,13 @@
-//! Memory that connections have left behind goes back to the system while there is nothing else to do.
+//! Returns the memory of closed connections to the system while there is nothing else to do.
 //!
-//! An allocator keeps what is freed, and glibc's a heap for each thread, of which it gives back the top only: what compression
-//! took of a hundred connections stays for good. To have it look through all of it takes milliseconds, in which others that
-//! allocate wait, so it is asked only when it is worth it and nothing has happened for a moment.
+//! An allocator keeps what is freed. glibc's has a heap per thread and returns only its top, so the
+//! memory that compression took for a hundred connections stays for good. A look through all of it
+//! takes milliseconds, while other threads that allocate wait. So the allocator is asked only when
+//! much was freed and nothing has happened for a moment.
 
 use std::time::{Duration, Instant};
 
-/// What has to be freed before it is worth it: 8 MiB.
+/// Bytes that have to be freed before it is worth it. 8 MiB.
 const WORTH: usize = 8 << 20;
 /// How long nothing must have happened.
 const MOMENT: Duration = Duration::from_millis(250);
@@ -25,12 +26,12 @@ impl Idling {
         Self { give_back, freed: 0, busy: now }
     }
 
-    /// So many bytes are used no more.
+    /// `bytes` were freed.
     pub(in crate::reactor) fn freed(&mut self, bytes: usize) {
         self.freed = self.freed.saturating_add(bytes);
     }
 
-    /// Something happens.
+    /// Something has happened at `now`.
     pub(in crate::reactor) fn disturb(&mut self, now: Instant) {
         self.busy = now;
     }
@@ -40,7 +41,7 @@ impl Idling {
         (self.freed >= WORTH && self.give_back.is_some()).then(|| self.busy + MOMENT)
     }
 
-    /// Gives back what is worth it, if nothing has happened for long enough.
+    /// Returns memory to the system if that is worth it and nothing has happened for long enough.
     pub(in crate::reactor) fn rest(&mut self, now: Instant) {
         if let (Some(give_back), Some(at)) = (self.give_back, self.deadline())
             && at <= now

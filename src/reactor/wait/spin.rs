@@ -1,18 +1,20 @@
 //! Whether to poll a little longer without blocking before the thread sleeps.
 //!
-//! With few connections the way into sleep and back costs more than the work. A short spin after traffic spares it, but
-//! it must not burn a core on an idle server, nor take the core from the JS thread when both share one. Where there is little to do
-//! it gives way to others between its looks: who is woken by what it has sent may need this very core.
+//! With few connections the way into sleep and back costs more than the work. A short spin after
+//! traffic spares it, but it must not burn a core on an idle server, nor take the core from the
+//! JavaScript thread when both share one. With little to do, the spinning thread yields between two
+//! looks: a thread that its own writes have woken may need this very core.
 
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-/// How long a reply that is worth waiting for takes to come: a handler's turn, a loopback round trip.
+/// How long a reply that is worth waiting for takes: a handler's turn, a loopback round trip.
 const WINDOW: Duration = Duration::from_micros(50);
-/// After so many spins in vain, spin only on every `SKIP`th occasion.
+/// After this many spins in vain, the thread spins only on every `SKIP`th occasion.
 const PATIENCE: u32 = 8;
 const SKIP: u32 = 64;
-/// So many things at a time are little to do: their answers are waited for. With more, giving way would cost more than it brings.
+/// Up to this many events at a time are little to do: their answers are waited for. With more,
+/// yielding would cost more than it brings.
 const LITTLE: usize = 4;
 
 /// CPUs that the process may use, affinity and cgroup quota included.
@@ -23,7 +25,8 @@ pub(in crate::reactor) fn processors() -> usize {
 /// How long the reactor polls without blocking before it sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spin {
-    /// Only when the process may use two CPUs or more, after recent traffic, and only while it pays.
+    /// Only when the process may use two CPUs or more, after recent traffic, and only while it
+    /// pays.
     Automatic,
     /// Never.
     Never,
@@ -31,7 +34,7 @@ pub enum Spin {
     Micros(u32),
 }
 
-/// Says whether to look once more before sleeping; each thread that spins has its own.
+/// Decides whether to look once more before sleeping. Each thread that spins has its own.
 pub struct Spinner {
     window: Duration,
     until: Option<Instant>,
@@ -56,7 +59,7 @@ impl Spinner {
         Self { window, until: None, vain: 0, skipped: 0, little: false }
     }
 
-    /// A turn had work: so many things.
+    /// A turn had work: `things` events.
     pub(in crate::reactor) fn worked(&mut self, now: Instant, things: usize) {
         self.little = things <= LITTLE;
         if self.window.is_zero() {
@@ -87,8 +90,8 @@ impl Spinner {
         }
     }
 
-    /// A consumer's turn had so many things: looks for more, for as long as it may be worth it. `begin` is called before the
-    /// first look; if it says false, there is none.
+    /// A consumer's turn had `things` events: looks for more, for as long as it may be worth it.
+    /// `begin` is called before the first look; if it returns false, there is none.
     pub fn look_for(&mut self, things: usize, begin: impl Fn() -> bool, found: impl Fn() -> bool) {
         let now = Instant::now();
         self.worked(now, things);

@@ -1,6 +1,7 @@
-//! permessage-deflate on the reactor: outgoing messages, its share of a turn, contexts that nobody uses.
+//! permessage-deflate on the reactor: outgoing messages, their share of a turn, idle contexts.
 //!
-//! A long message is compressed in slices. What is sent behind it waits, and keeps its place (`command/resume.rs`).
+//! A long message is compressed in slices. What is sent behind it waits, and keeps its place
+//! (`command/resume.rs`).
 
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT};
 use crate::engine::deflate::Params;
@@ -14,11 +15,11 @@ use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::write::half::{Deferred, Pending};
 
-/// A compressed message up to this size is built in memory that stays for the next one.
+/// Compressed messages up to this size are built in memory that is kept for the next one. 64 KiB.
 const REUSED: usize = 64 << 10;
 
 impl<C: Consumer> Reactor<C> {
-    /// Bytes that were inflated for what a connection sent, since the last call.
+    /// Bytes inflated since the last call, all of them for this connection.
     pub(in crate::reactor) fn inflated(&mut self, slot: u32) -> usize {
         if let Some(id) = self.connections.id(slot)
             && let Some(connection) = self.connections.get(id)
@@ -28,7 +29,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.compression.pool.take_work()
     }
 
-    /// Frees the compression contexts that have not been used for long enough.
+    /// Frees compression contexts that were not used for `release_after`.
     pub(in crate::reactor) fn release_contexts(&mut self) {
         let now = self.work.now;
         if self.work.compression.release_at.is_none_or(|at| at > now) {
@@ -57,7 +58,8 @@ impl<C: Consumer> Reactor<C> {
 }
 
 impl Session<'_> {
-    /// What is accepted at the moment: no connection may keep a context for what comes in once those use the budget up.
+    /// What is accepted at the moment: once kept contexts use the budget up, no new connection may
+    /// keep one for what it receives.
     pub(in crate::reactor) fn acceptance(&self, deflate: &DeflateConfig) -> Acceptance {
         let full = self.work.compression.pool.budget().is_full();
         let Acceptance { client_no_context_takeover, .. } = deflate.acceptance;

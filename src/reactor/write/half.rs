@@ -143,12 +143,14 @@ impl WriteState {
 }
 
 impl WriteHalf {
-    /// Bytes of the consumer's sends that wait no more; automatic pongs in between count as its own.
+    /// Bytes of the consumer's sends that wait no more; automatic pongs in between count as its
+    /// own.
     pub(in crate::reactor) fn settled(&self) -> u64 {
         self.accepted.saturating_sub(self.outgoing.len() as u64)
     }
 
-    /// Writes what waits, at most `budget` bytes of it. True: there is more, and the kernel would take it.
+    /// Writes what waits, at most `budget` bytes of it. True: there is more, and the kernel would
+    /// take it.
     ///
     /// # Errors
     /// The socket's.

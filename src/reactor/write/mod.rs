@@ -1,4 +1,5 @@
-//! From queued frames to the kernel: what is compressed first, what is queued, and whose turn it is to write.
+//! From queued frames to the kernel: what is compressed first, what is queued, and whose turn it is
+//! to write.
 
 pub(in crate::reactor) mod compress;
 pub(in crate::reactor) mod compression;

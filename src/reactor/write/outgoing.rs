@@ -1,4 +1,5 @@
-//! What a connection has yet to write: small frames gathered into one buffer, large payloads kept as they came.
+//! What a connection has yet to write: small frames gathered into one buffer, large payloads kept
+//! as they came.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
@@ -8,9 +9,11 @@ use crate::engine::{EncodedHeader, Frame};
 use crate::reactor::connection::socket;
 use mio::net::TcpStream;
 
-/// Small frames are gathered up to this size before a further buffer is begun, so that memory is freed as it is written.
+/// Small frames are gathered up to this size before a further buffer is begun, so that memory is
+/// freed as it is written.
 const GATHER: usize = 64 << 10;
-/// Buffers in one vectored write; more only help when many large payloads wait, and then the socket is full anyway.
+/// Buffers in one vectored write; more only help when many large payloads wait, and then the socket
+/// is full anyway.
 const VECTORS: usize = 32;
 /// Gathering buffers kept for the next turn; one per connection that is written to in a turn.
 const POOLED: usize = 256;
@@ -19,7 +22,7 @@ const POOLED: usize = 256;
 #[derive(Default)]
 pub(in crate::reactor) struct Pool {
     buffers: Vec<Vec<u8>>,
-    /// Bytes of buffers that were freed because all of them was written.
+    /// Bytes of buffers that were freed because they were written.
     freed: usize,
 }
 
@@ -43,7 +46,8 @@ impl Pool {
 
 #[derive(Default)]
 pub(in crate::reactor) struct Outgoing {
-    /// Leaves before `gathered`. Boxed, and gone when empty: an idle connection pays for the pointer only.
+    /// Leaves before `gathered`. Boxed, and gone when empty: an idle connection pays for the
+    /// pointer only.
     #[expect(clippy::box_collection, reason = "24 bytes less for each connection")]
     queue: Option<Box<VecDeque<Segment>>>,
     gathered: Vec<u8>,
@@ -123,7 +127,7 @@ impl Outgoing {
         bytes
     }
 
-    /// Sees to a buffer that has room.
+    /// Makes sure that `gathered` has room.
     #[inline]
     fn begin(&mut self, pool: &mut Pool) {
         if self.gathered.capacity() == 0 {
@@ -142,7 +146,7 @@ impl Outgoing {
         self.queue.get_or_insert_default().push_back(Segment::Owned(bytes, start));
     }
 
-    /// Queues what is left of a frame, which stays where it is for all who send it.
+    /// Queues what is left of a frame whose memory all its senders share.
     pub(in crate::reactor) fn push_shared(&mut self, frame: Frame) {
         if !self.gathered.is_empty() {
             self.seal();
@@ -171,7 +175,8 @@ impl Outgoing {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Written::Blocked),
                 Err(error) => return Err(error),
             };
-            // A short write on a non-blocking stream means a full buffer, but only a refused one arms the edge.
+            // A short write on a non-blocking stream means a full buffer, but only a refused one
+            // arms the edge.
             pool.freed += self.consume(sent);
             budget = budget.saturating_sub(sent);
         }
@@ -182,8 +187,8 @@ impl Outgoing {
         Ok(Written::All)
     }
 
-    /// Frees buffers of what waits, from the front, until those were `least` bytes. Returns how many they were, more than none
-    /// unless nothing waits.
+    /// Frees what waits, from the front, until that were `least` bytes. Returns how many bytes it
+    /// freed: 0 only if nothing waits.
     pub(in crate::reactor) fn discard(&mut self, least: usize) -> usize {
         let before = self.len;
         while self.len > 0 && before - self.len < least.max(1) {
@@ -229,7 +234,8 @@ impl Outgoing {
         socket::send_vectored(stream, &vectors[..used])
     }
 
-    /// So many bytes wait no more. Returns the length of the buffers that are freed with that.
+    /// Takes `sent` bytes off the front. Returns the length of the buffers that are freed with
+    /// that.
     fn consume(&mut self, mut sent: usize) -> usize {
         self.len = self.len.saturating_sub(sent);
         let mut freed = 0;
@@ -263,7 +269,7 @@ fn first_of(bytes: &[u8], most: usize) -> &[u8] {
 fn append(gathered: &mut Vec<u8>, header: &EncodedHeader, payload: &[u8]) {
     gathered.reserve(header.len() + payload.len());
     match header.as_bytes() {
-        // Most are as short as that, and to copy so many bytes takes no call.
+        // Most payloads are as short as that, and copying so few bytes needs no call.
         &[first, second] => gathered.extend_from_slice(&[first, second]),
         header => gathered.extend_from_slice(header),
     }
@@ -278,7 +284,7 @@ impl Segment {
         }
     }
 
-    /// Bytes of memory that are freed with it.
+    /// Bytes of memory that are freed with the segment.
     fn size(&self) -> usize {
         match self {
             Self::Owned(bytes, _) => bytes.len(),
@@ -286,7 +292,7 @@ impl Segment {
         }
     }
 
-    /// So many bytes more have been written.
+    /// Takes bytes that were written off the front.
     fn skip(&mut self, bytes: usize) {
         match self {
             Self::Owned(_, start) => *start += bytes,

@@ -1,7 +1,7 @@
-//! What connections that are gone had yet to write.
+//! What was queued for connections that are gone.
 //!
-//! To free a megabyte takes 20 us, so a gigabyte that was on its way to peers which died together would hold everybody up. It
-//! is freed in portions, one each turn.
+//! Freeing 1 MiB takes 20 us, so freeing 1 GiB at once, queued for peers that died together, would
+//! stop all other connections for 20 ms. It is freed in portions, one per turn.
 
 use std::collections::VecDeque;
 
@@ -13,7 +13,7 @@ use crate::reactor::write::outgoing::Outgoing;
 pub(in crate::reactor) struct Remains(VecDeque<Outgoing>);
 
 impl Remains {
-    /// Takes what is not to be written any more.
+    /// Takes over what will not be written any more.
     pub(in crate::reactor) fn push(&mut self, outgoing: Outgoing) {
         if !outgoing.is_empty() {
             self.0.push_back(outgoing);

@@ -1,7 +1,8 @@
 //! When connections are written, and what follows from it.
 //!
-//! A pong does not wait until a hundred connections with a megabyte each have had a share: what has come since the last look
-//! is written first, unless it is long. Who waits has half of what is written at once, however much comes.
+//! A pong does not wait until a hundred connections with 1 MiB each have had a share: connections
+//! that were queued since the last look are written first, unless their queue is long. While others
+//! wait, half of what is written at once is theirs, however much comes.
 
 use std::net::Shutdown;
 
@@ -33,7 +34,7 @@ impl<C: Consumer> Reactor<C> {
         }
         let Unwritten { fresh, waiting } = &mut self.work.unwritten;
         waiting.append(fresh);
-        // Who has more than a share is behind them then.
+        // By now connections with more than a share are behind the others.
         for _ in 0..waiting.len() {
             if budget == 0 {
                 return;
@@ -43,7 +44,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Writes a connection's share, or puts it behind the others if more than `most` waits. Returns what that cost.
+    /// Writes a connection's share, or puts it behind the others if more than `most` bytes wait.
+    /// Returns what is charged for that.
     fn write_share(&mut self, id: ConnectionId, most: usize) -> usize {
         let Some(connection) = self.connections.get(id) else { return 0 };
         let queued = connection.write.outgoing.len();
@@ -57,7 +59,7 @@ impl<C: Consumer> Reactor<C> {
         queued.saturating_sub(left) + self.work.pool.take_freed() / FREE_DISCOUNT + call
     }
 
-    /// Writes what one connection has queued and tells its consumer how far that went.
+    /// Writes what one connection has queued, and reports to its consumer how far that went.
     fn write_connection(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         connection.write.high |= connection.write.outgoing.len() > connection.config.high_water_mark;
@@ -89,7 +91,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// All is written and nothing may follow: ends our side, and the connection if the peer has ended its own.
+    /// All is written and nothing may follow: ends our side, and the connection if the peer has
+    /// ended its own.
     fn finish(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         // The answer to a close frame may have the peer's end behind it, unread.
