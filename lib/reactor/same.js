@@ -60,7 +60,7 @@ function forget() {
 /**
  * @param {Uint8Array} data
  * @param {number} start Where its payload begins
- * @param {number} length Bytes of the payload, or a count
+ * @param {number} length Bytes of the payload
  */
 function keepBytes(data, start, length) {
   bytes.data = data;
@@ -85,7 +85,7 @@ function isLastBytes(data, length, arena) {
  * @param {string} data
  * @param {number} slot Of the connection in the table
  * @param {number} start
- * @param {number} length Bytes of the payload, or a count
+ * @param {number} length Bytes of the payload
  */
 function keepText(data, slot, start, length) {
   text.data = data;
@@ -96,7 +96,7 @@ function keepText(data, slot, start, length) {
 
 /**
  * @param {Uint8Array | string} data
- * @param {number} length Bytes of the payload, or a count
+ * @param {number} length Bytes of the payload
  * @param {number} tag kind | flags | aux of the record
  * @param {number} word
  */
@@ -124,7 +124,7 @@ function isLastLarge(native, tag, data) {
  *
  * @param {ArrayBufferLike} buffer
  * @param {number} offset Where the payload is, relative to the batch
- * @param {number} length Bytes of the payload, or a count
+ * @param {number} length Bytes of the payload
  * @returns {Uint8Array | null} What was sent last, if that is these bytes
  */
 function lastViewOf(buffer, offset, length) {
