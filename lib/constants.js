@@ -10,7 +10,7 @@ module.exports = {
   CLOSED: 3,
   READY_STATES: ['CONNECTING', 'OPEN', 'CLOSING', 'CLOSED'],
 
-  // What a WebSocket has that is no connection of the reactor, which knows nobody of such a slot or generation.
+  // Slot and generation of a WebSocket that is no connection of the reactor, which never gives them out.
   NO_SLOT: -1,
   NO_GENERATION: 0,
 

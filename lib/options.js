@@ -186,7 +186,7 @@ function delay(value) {
 }
 
 /**
- * What the reactor is told to listen with.
+ * What the reactor listens with.
  *
  * @param {ServerOptions} options The options of the server
  * @param {string | null} host IP literal; null is every address
@@ -208,7 +208,7 @@ function listenOptions(options, host, ask) {
 }
 
 /**
- * What an HTTP server of Node is told to listen with.
+ * What an HTTP server of Node listens with.
  *
  * @param {ServerOptions} options The options of the server
  */

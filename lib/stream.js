@@ -127,7 +127,7 @@ function onEnd() {
 function onError(error) {
   this.removeListener('error', onError);
   this.destroy();
-  // Nobody listens but this: it stays an uncaught exception.
+  // The only listener is this one: the error stays an uncaught exception.
   if (this.listenerCount('error') === 0) this.emit('error', error);
 }
 

@@ -269,7 +269,7 @@ function connect(ws, address, protocols, options) {
     protocols = undefined;
   }
   if (protocols === undefined) protocols = options?.protocols ?? [];
-  // Who has none hears of it now, not when the server has answered.
+  // Without an addon this throws now, not when the server has answered.
   addon();
   ws._bits |= CLIENT;
   const client = new Client(ws, Array.isArray(protocols) ? protocols : [protocols], options);

@@ -41,7 +41,7 @@ function Emitter() {
   const { captureRejections, init: initNow } = /** @type {any} */ (EventEmitter);
   if (initNow === plainInit && !captureRejections) return;
   /** @type {any} */ (EventEmitter).call(this);
-  // Ours may be replaced as Node's may: nobody shall find an event without listeners in it.
+  // This object may be replaced, as Node's may: no event without listeners stays in it.
   if (kShapeMode !== undefined) this[kShapeMode] = false;
 }
 Emitter.prototype = EventEmitter.prototype;

@@ -106,7 +106,7 @@ class Socket extends withBytes(LazySocket) {
     // The reactor's counters, as they were seen last: they do not outlive the connection.
     this._given = 0;
     this._taken = 0;
-    /** Bytes of the answer to the handshake; null where the reactor has written it, or nobody yet. @type {number | null} */
+    /** Bytes of the answer to the handshake; null where the reactor has written it, or where it has not been written. @type {number | null} */
     this._answered = null;
     this.connecting = false;
     /** @type {any} */
@@ -291,7 +291,7 @@ class Socket extends withBytes(LazySocket) {
     return this;
   }
 
-  /** @returns {boolean} As a net.Socket, it remembers the peer for somebody who has asked before the end */
+  /** @returns {boolean} As in a net.Socket, the peer is known after the end if it was asked for before */
   _knowsPeer() {
     if (!this.destroyed) this._peerSeen = true;
     return this._peerSeen;

@@ -26,7 +26,7 @@ function track(server, ws) {
  * The list that a server has, which may be one that its user has put there, by whatever means.
  *
  * @param {Server} server
- * @returns {Set<Holder> | null | undefined} null if nobody has looked at it yet, undefined if there is none
+ * @returns {Set<Holder> | null | undefined} null before anything has looked at it, undefined without clientTracking
  */
 function clientsOf(server) {
   looked = server;

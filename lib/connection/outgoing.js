@@ -26,8 +26,8 @@ function post(ws, tag, data, callback) {
 }
 
 /**
- * Puts a record of a connection of the reactor where the next flush finds it, and remembers who wants to hear that its payload
- * has left.
+ * Puts a record of a connection of the reactor where the next flush finds it, and remembers the callback for
+ * when its payload has left.
  *
  * @param {Connection} ws
  * @param {number} tag kind | flags << 8 | aux << 16

@@ -78,7 +78,7 @@ function onRecord(ws, tag, offset, length) {
   if (kind === IN_SENT) sent(ws, length);
   else if (kind === IN_DRAIN) drained(ws);
   else if (kind === IN_CLOSED) onClosed(ws, tag);
-  // Told during the handshake and overtaken by its end: it is told again when everything before it has been read.
+  // Reported during the handshake, and overtaken by its end: reported again when everything before it has been read.
   else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) {
     onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length));
@@ -106,9 +106,9 @@ function arrived(ws, tag, data) {
  */
 function onArrived(ws, tag, data) {
   const kind = tag & KIND_MASK;
-  // With nothing unread before it, the peer's end is told to a paused WebSocket too.
+  // With nothing unread before it, the peer's end is reported to a paused WebSocket too.
   const isEnd = kind === IN_END && (ws._bits & HOLDING) === 0;
-  // In the next tick, as in ws: whoever reads in a tick of his own has got what came before.
+  // In the next tick, as in ws: a listener that acts in a tick of its own has got what came before.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
   if (isLater && !mustHold(ws)) hold(ws, tag, DUE);
   else if (isLater || (!isEnd && mustHold(ws))) hold(ws, kind === IN_END ? tag | IN_FLAG_RECENT : tag, data);
@@ -261,7 +261,7 @@ function closeReceived(ws, code, reason) {
 
 /**
  * Both sides have said what they had to say, and ours is in the kernel: it ends. A client that ends by itself, as that of ws
- * does, has done so by then, and hears of our end when 'close' has been emitted here.
+ * does, has done so by then, and sees our end when 'close' has been emitted here.
  *
  * @param {WebSocket} ws
  */

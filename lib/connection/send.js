@@ -39,7 +39,7 @@ function sendControl(ws, tag, data, mask, callback) {
   if (mask !== undefined) tag |= masking(ws, mask);
   if ((ws._bits & SENDS_WAIT) !== 0 || isBlob(data)) sendInTurn(ws, tag, data, callback, true);
   else post(ws, tag, controlPayload(data), callback);
-  // Nobody is told, but 'drain' follows.
+  // ping() and pong() return nothing, but 'drain' follows.
   if (ws._accepted >= HIGH_WATER_MARK) hasRoom(ws);
 }
 

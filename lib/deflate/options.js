@@ -35,7 +35,7 @@ const REFUSED = -1;
  */
 
 /**
- * What the reactor is told about the `perMessageDeflate` of a server.
+ * The `perMessageDeflate` of a server, for the reactor.
  *
  * @param {Options | boolean | null | undefined} options The value of the option; anything else that is true stands for the defaults
  * @returns {Deflate | null} null when it is off
@@ -56,7 +56,7 @@ function deflateOptions(options) {
 }
 
 /**
- * What an engine is told about permessage-deflate on its connection, when the handshake was answered here.
+ * permessage-deflate on a connection whose handshake was answered here, for its engine.
  *
  * @param {{ _extensions: Record<string, any> }} carrier What has its extensions by name, as a WebSocket
  * @returns {Deflate | undefined} undefined without permessage-deflate

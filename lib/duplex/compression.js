@@ -136,7 +136,7 @@ class Job {
     }
   }
 
-  /** Nobody will read it: its sender is told, and those of what waits for it. */
+  /** The stream is destroyed: the message fails, and so do the sends that wait for it. */
   abandon() {
     this.end();
     const error = new Error('The socket was closed while data was being compressed');
@@ -154,7 +154,7 @@ function begin(job) {
   if (jobs.has(job)) deflating.enter(job);
 }
 
-/** Compresses and writes a turn's share of what waits for it: the process ends, and whoever ends it does not wait for more. */
+/** Compresses and writes a turn's share of the messages that wait: the process ends, and does not wait for more. */
 function finishSome() {
   let left = TURN_BYTES;
   for (const job of jobs) {

@@ -77,7 +77,7 @@ class StreamConnection {
     this.silence = silenceOf(this);
     this.cork = new Cork(socket);
     this.isParsing = false;
-    /** Chunks that wait: handlers of an earlier one run, or it inflates to much, and others are first. @type {Buffer[]} */
+    /** Chunks that wait: handlers of an earlier one run, or it inflates so much that other streams come first. @type {Buffer[]} */
     this.chunks = [];
     /** Whether the first of them goes on in another turn. */
     this.isLagging = false;
@@ -99,7 +99,7 @@ class StreamConnection {
     if (!this.isParsing && !this.isLagging) this.parse();
   }
 
-  /** Parses what has come, as far as nobody comes first who inflates less. */
+  /** Parses what has come, unless streams that inflate less come first. */
   parse() {
     if (!this.isDeflating || this.chunks.length === 0) {
       this.parseAll();
@@ -116,7 +116,7 @@ class StreamConnection {
    */
   work(room) {
     const { engine, stint } = this;
-    // Nobody is interested any more.
+    // The chunks were dropped meanwhile.
     if (!this.isLagging) return;
     // Memory: what comes one by one is not inflated before.
     if ((this.ws._bits & HOLDING) !== 0) {
@@ -275,7 +275,7 @@ class StreamConnection {
    * @param {number} tag kind | flags | aux of the record
    * @param {string | Uint8Array} data The payload
    * @param {number} length Bytes of it
-   * @returns {data is Uint8Array} Whether others may be sent the same memory: nobody gets to see it, and it is not masked
+   * @returns {data is Uint8Array} Whether others may be sent the same memory: the stream shows it to no one, and it is not masked
    */
   isShared(tag, data, length) {
     return this.cork.lendsMemory && length >= LEAST_SHARED && typeof data !== 'string' && !this.isMasked(tag);

@@ -46,7 +46,7 @@ class Cork {
 
   /**
    * @param {number} length Bytes of a payload
-   * @returns {Buffer | null} Memory for its frame, which `write` has to be told of
+   * @returns {Buffer | null} Memory for its frame, for `write` to get with it
    */
   borrow(length) {
     return this.lendsMemory ? borrow(HEADROOM + length) : null;

@@ -20,7 +20,7 @@ const kinds = BLOCKS.map((block) => ({ ...block, free: /** @type {Buffer[]} */ (
 /**
  * @param {any} socket Duplex
  * @param {object} prototype That of a class of Node
- * @returns {boolean} Whether it writes as that does: nobody has put something in between
+ * @returns {boolean} Whether it writes as that does, with nothing put in between
  */
 function isUnchanged(socket, prototype) {
   return Object.getPrototypeOf(socket) === prototype && METHODS.every((name) => !Object.hasOwn(socket, name));

@@ -43,7 +43,7 @@ class Silence {
     this.isPinged = false;
   }
 
-  /** Nobody listens any more. */
+  /** The connection is gone. */
   stop() {
     clearTimeout(this.timer);
   }
@@ -62,7 +62,7 @@ class Silence {
     const { socket, ws } = connection;
     // The closing handshake has a timer of its own.
     if (ws._readyState !== OPEN) return;
-    // Whoever is not listened to is not silent.
+    // A stream that is not read is not silent.
     if (socket.isPaused() || connection.isLagging) {
       this.arm(this.first());
     } else if (ping === 0 || this.isPinged || (idle !== 0 && idle <= ping)) {

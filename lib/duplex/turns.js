@@ -20,7 +20,7 @@ const LEAST_COST = 64;
 class Stint {
   constructor() {
     // What came of the last run: bytes worked on, whether there is more to do, and whether that is something new, behind
-    // what handlers were told.
+    // what handlers have got.
     this.done = 0;
     this.isMore = false;
     this.isAnew = false;
@@ -34,9 +34,9 @@ class Stint {
 }
 
 /**
- * Work of which a turn of the event loop does so much, whoever wants it. The worker that has had least comes first (start-time fair
- * queueing): somebody with little to do waits for none but his like. What takes more than a slice has a half of each turn to
- * itself, and is done one after the other.
+ * Work of which each turn of the event loop does a bounded amount. The worker that has had least comes first (start-time
+ * fair queueing): one with little to do waits only for its like. Work that takes more than a slice has half of each turn
+ * to itself, and its workers come one after the other.
  */
 class Turns {
   /**
@@ -65,8 +65,8 @@ class Turns {
   }
 
   /**
-   * A worker has something to do that it did not have: it is done at once, if there is room for it in this turn and nobody comes
-   * before it.
+   * A worker has something to do that it did not have: it is done at once, if there is room for it in this turn and no
+   * other comes first.
    *
    * @param {Worker} worker
    * @returns {boolean} False: it waits
@@ -150,7 +150,7 @@ class Turns {
   comeBack() {
     if (this.isComing) return;
     this.isComing = true;
-    // Not in the context of who happens to come first.
+    // Outside of the async context of the first worker.
     root.runInAsyncScope(setImmediate, null, beginTurn, this);
   }
 
@@ -215,7 +215,7 @@ class Heap {
 
   /**
    * @param {number} start
-   * @returns {boolean} Whether one of them comes before somebody new who starts then
+   * @returns {boolean} Whether an entry comes before a new one with this start
    */
   isBefore(start) {
     return this.list.length !== 0 && this.list[0].start <= start;

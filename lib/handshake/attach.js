@@ -21,7 +21,7 @@ const { setSocket } = WebSocket.prototype;
 /** The WebSocket that a socket belongs to. */
 const kWebSocket = Symbol('kWebSocket');
 
-/** Methods that somebody who replaces them on a socket wants to be called. */
+/** Methods that must be called where a program has replaced them on a socket. */
 const METHODS = ['destroy', 'emit', 'end', 'push', 'read', 'write'];
 
 /** Bytes that are inflated before others have their turn: one of them can become a thousand. */
@@ -57,7 +57,7 @@ function attach(ws, socket, head, response, options) {
 }
 
 /**
- * Whether a socket is nothing but a descriptor: what it has written is in the kernel, nobody but the WebSocket reads
+ * Whether a socket is nothing but a descriptor: what it has written is in the kernel, only the WebSocket reads
  * it, and its bytes are those on the wire.
  *
  * @param {any} socket
@@ -118,7 +118,7 @@ function startReactor(options) {
  */
 function adopt(ws, socket, head, response, options) {
   const native = startReactor(options);
-  // Nobody would ever serve it.
+  // No reactor would ever serve it.
   if (native === null || state.failure !== null) return false;
   const prefix = [head];
   while (socket.readableLength !== 0) prefix.push(socket.read());

@@ -17,7 +17,7 @@ const DISABLED = /loading addons is disabled/;
  */
 function addon() {
   try {
-    // What it makes when it is first loaded stays as long as the process: not in the context of who happens to come first.
+    // What the addon makes when it is loaded lives as long as the process: outside of the async context of the first caller.
     return root.runInAsyncScope(() => require('../native/binding.js'));
   } catch (error) {
     throw explained(/** @type {Error} */ (error));

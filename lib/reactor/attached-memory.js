@@ -9,7 +9,7 @@ const DETACHING = ['transfer', 'transferToFixedLength'];
 /** Node 22 has these methods and lets them ignore the mark. */
 const ignoresMark = DETACHING.every((name) => name in ArrayBuffer.prototype) && !isKept(Buffer.allocUnsafeSlow(1));
 
-/** In place of these methods. It belongs to the environment's own context: who keeps the memory must not keep the one we are loaded in. */
+/** In place of these methods. It belongs to the environment's own context, so that kept memory does not keep the context of this package. */
 const TRANSFER = `(function transfer() {
   throw new TypeError('ArrayBuffer is not detachable and could not be cloned.');
 })`;

@@ -23,8 +23,8 @@ function attach(reactor) {
 }
 
 /**
- * Until the matching `unuse` the reactor may call. In between it knows nobody here: when nobody else refers to this copy of the
- * package any more, it is collected, and the reactor ends.
+ * Until the matching `unuse` the reactor may call. In between the reactor refers to nothing here: once nothing else refers to this
+ * copy of the package, it is collected, and the reactor ends.
  */
 function use() {
   if (users++ !== 0) return;

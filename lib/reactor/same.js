@@ -31,7 +31,7 @@ const bytes = {
 const text = {
   /** Empty when there is none. */
   data: '',
-  /** Who was sent it: what one connection is sent in a row is hardly ever the same. */
+  /** The connection that was sent it: what one connection is sent in a row is hardly ever the same. */
   slot: -1,
   /** Where its payload begins. */
   start: 0,

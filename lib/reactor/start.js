@@ -26,7 +26,7 @@ function start(settings) {
   const records = new Uint32Array(DRAINED_WORDS);
   const options = { ...settings, libuv: !HAS_OWN_LOOP };
   const memory = binding.lists();
-  // Not in the context of who happens to come first.
+  // Outside of the async context of the first caller.
   const native = root.runInAsyncScope(() => new binding.Reactor(wake, options, records, memory));
   batch.attach(native, records, memory[0]);
   outbox.attach(native, records, memory[1]);
