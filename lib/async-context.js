@@ -9,7 +9,9 @@ const { CONTEXT } = require('./bits');
 /** What every AsyncResource has. */
 const IDS = new Set(['async_id_symbol', 'trigger_async_id_symbol']);
 
-/** Tools that look for what keeps a process alive ask the resources of async_hooks: these do not. */
+/**
+ * Tools that look for what keeps a process alive ask the resources of async_hooks: these do not.
+ */
 class Context extends AsyncResource {
   hasRef() {
     return false;
@@ -22,8 +24,9 @@ const create = () => new Context('WebSocket', { requireManualDestroy: true });
 const root = create();
 
 /**
- * The context that runs now, for the events of a connection to run in later. Only if some AsyncLocalStorage has a store in
- * it: that is what an AsyncResource has a property more for, on every version of Node.
+ * The context that runs now, for the events of a connection to run in later. Only if some
+ * AsyncLocalStorage has a store in it: that is what an AsyncResource has a property more for, on
+ * every version of Node.
  *
  * @returns {AsyncResource | null}
  */

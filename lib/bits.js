@@ -1,7 +1,7 @@
 'use strict';
 
-// The state of a connection, as bits of its `_bits`: one number, because an idle connection is its memory, and because
-// the dispatch tests all of the first group at once.
+// The state of a connection, as bits of its `_bits`: one number, because an idle connection is its
+// memory, and because the dispatch tests all of the first group at once.
 
 // Any of these: a message of the connection cannot just be emitted. Together they are NOT_PLAIN.
 

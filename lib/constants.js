@@ -10,11 +10,15 @@ module.exports = {
   CLOSED: 3,
   READY_STATES: ['CONNECTING', 'OPEN', 'CLOSING', 'CLOSED'],
 
-  // Slot and generation of a WebSocket that is no connection of the reactor, which never gives them out.
+  // Slot and generation of a WebSocket that is no connection of the reactor, which never gives them
+  // out.
   NO_SLOT: -1,
   NO_GENERATION: 0,
 
-  /** Where the socket of a handshake that was just accepted has what opens a WebSocket on it: `(ws) => void`. */
+  /**
+   * Where the socket of a handshake that was just accepted has what opens a WebSocket on it: `(ws)
+   * => void`.
+   */
   kOpen: Symbol('open'),
   /** Where an error has the close code that it is answered with. */
   kStatusCode: Symbol('status-code'),

@@ -9,7 +9,8 @@ const { limit } = require('./limits');
 const { WebSocket } = require('./websocket');
 
 /**
- * The options of a server over the defaults. They are as the user gave them, and are coerced where they are used, as in ws.
+ * The options of a server over the defaults. They are as the user gave them, and are coerced where
+ * they are used, as in ws.
  *
  * @typedef {import('../index').ServerOptions & { WebSocket?: any }} ServerOptions
  */
@@ -48,10 +49,12 @@ const DEFAULTS = {
 };
 
 /**
- * The options that ws does not have: type, default, and for numbers the least and the most that they may be. They
- * are not in `server.options` unless they were given, so that it shows what that of ws shows.
+ * The options that ws does not have: type, default, and for numbers the least and the most that
+ * they may be. They are not in `server.options` unless they were given, so that it shows what that
+ * of ws shows.
  *
- * @type {Record<string, { type: 'number' | 'boolean', initial: number | boolean | null, least?: number, most?: number }>}
+ * @type
+ *   {Record<string, { type: 'number' | 'boolean', initial: number | boolean | null, least?: number, most?: number }>}
  */
 const OWN = {
   earlyHandshake: { type: 'boolean', initial: false },
@@ -73,7 +76,8 @@ const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient'
  *
  * @param {any} given What the constructor got
  * @returns {ServerOptions}
- * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type of an own option
+ * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type
+ *   of an own option
  * @throws {RangeError} For a port or an own option out of its range
  */
 function merge(given) {
@@ -94,7 +98,8 @@ function merge(given) {
 }
 
 /**
- * The value of an option that ws does not have. Unlike those of ws it is not coerced, and undefined is its default.
+ * The value of an option that ws does not have. Unlike those of ws it is not coerced, and undefined
+ * is its default.
  *
  * @param {ServerOptions} options
  * @param {string} name One of OWN
@@ -128,7 +133,8 @@ function check(name, value, label) {
 
 /**
  * @param {ServerOptions} options
- * @returns {number} How many reactor threads are wanted; 0: none, the reactor runs on the JavaScript thread
+ * @returns {number} How many reactor threads are wanted; 0: none, the reactor runs on the
+ *   JavaScript thread
  * @throws {TypeError | RangeError}
  */
 function reactorsOf(options) {
@@ -243,7 +249,8 @@ function connectionOptions(options) {
 
 /**
  * @param {ServerOptions} options The options of the server
- * @returns {boolean} Whether its WebSocket class has a `pong()` that is to answer pings, in place of the reactor
+ * @returns {boolean} Whether its WebSocket class has a `pong()` that is to answer pings, in place
+ *   of the reactor
  */
 function hasOwnPong({ WebSocket: Class }) {
   return Class?.prototype?.pong !== pong;

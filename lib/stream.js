@@ -5,7 +5,8 @@ const { Duplex } = require('node:stream');
 const { STREAM } = require('./bits');
 
 /**
- * A stream over a WebSocket: what is written is sent, each chunk as a message; messages can be read.
+ * A stream over a WebSocket: what is written is sent, each chunk as a message; messages can be
+ * read.
  *
  * @param {any} ws A WebSocket, of this package or not
  * @param {import('node:stream').DuplexOptions} [options]
@@ -23,7 +24,10 @@ class WebSocketStream extends Duplex {
   constructor(ws, options) {
     super({ ...options, autoDestroy: false, emitClose: false, objectMode: false, writableObjectMode: false });
     this._ws = ws;
-    /** Whether destroying the stream terminates the connection; after an error of the peer's it closes by itself. */
+    /**
+     * Whether destroying the stream terminates the connection; after an error of the peer's it
+     * closes by itself.
+     */
     this._terminates = true;
     // Those who replace them call the old ones without their object, as they can in ws.
     this._final = this._final.bind(this);

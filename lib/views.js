@@ -32,7 +32,8 @@ function isViewOf(view, buffer, offset, length) {
 }
 
 /**
- * Another thread may write to a SharedArrayBuffer at any time, and native code must not look at bytes that change meanwhile.
+ * Another thread may write to a SharedArrayBuffer at any time, and native code must not look at
+ * bytes that change meanwhile.
  *
  * @template {Uint8Array} T
  * @param {T} view What is none is returned as it is

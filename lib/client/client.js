@@ -40,9 +40,15 @@ const VERSIONS = [8, 13];
 const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
 const KEY_BYTES = 16;
 
-/** The options over the defaults. @typedef {typeof DEFAULTS & import('../../index').ClientOptions & Record<string, any>} Settings */
+/**
+ * The options over the defaults.
+ *
+ * @typedef {typeof DEFAULTS & import('../../index').ClientOptions & Record<string, any>} Settings
+ */
 
-/** @typedef {https.RequestOptions & { headers: Record<string, any>, socketPath?: string }} Requested */
+/**
+ * @typedef {https.RequestOptions & { headers: Record<string, any>, socketPath?: string }} Requested
+ */
 
 /** @typedef {Client} ClientHandshake */
 
@@ -63,7 +69,11 @@ class Client {
     this.request = null;
     /** Whether the error of the request is ours. */
     this.isAborted = false;
-    /** Where the first request went. @type {{ host: string, isIpc: boolean, isSecure: boolean } | null} */
+    /**
+     * Where the first request went.
+     *
+     * @type {{ host: string, isIpc: boolean, isSecure: boolean } | null}
+     */
     this.origin = null;
   }
 
@@ -71,7 +81,8 @@ class Client {
    * Sends a request.
    *
    * @param {URL} url
-   * @throws {SyntaxError | RangeError | TypeError} For what was given to the constructor of the WebSocket
+   * @throws {SyntaxError | RangeError | TypeError} For what was given to the constructor of the
+   *   WebSocket
    */
   start(url) {
     const { ws } = this;
@@ -141,7 +152,8 @@ class Client {
   }
 
   /**
-   * Keeps credentials from a host that a redirect leads to, unless a 'redirect' listener takes care of them.
+   * Keeps credentials from a host that a redirect leads to, unless a 'redirect' listener takes care
+   * of them.
    *
    * @param {URL} url
    * @param {Requested} requested What `http.request` is going to be given
@@ -152,7 +164,8 @@ class Client {
     const host = isIpc ? /** @type {string} */ (requested.socketPath) : url.host;
     if (this.origin === null) {
       this.origin = { host, isIpc, isSecure };
-      // Copied, so that nothing of the caller's is changed; by lower-case names, so that they can be found.
+      // Copied, so that nothing of the caller's is changed; by lower-case names, so that they can
+      // be found.
       const given = Object.entries(this.options?.headers || {});
       const headers = Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), value]));
       this.options = { ...this.options, headers };

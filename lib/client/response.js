@@ -19,8 +19,8 @@ const { acceptAnswer } = require('../handshake/negotiation');
  *
  * @param {import('node:http').IncomingMessage} response
  * @param {Offered} offered
- * @returns {{ error?: string, extensions: any, protocol: string }} Why the connection must fail, or the extensions by name
- *   and the subprotocol
+ * @returns {{ error?: string, extensions: any, protocol: string }} Why the connection must fail, or
+ *   the extensions by name and the subprotocol
  */
 function checkResponse(response, offered) {
   const { headers } = response;

@@ -39,9 +39,9 @@ class State {
 }
 
 /**
- * A net.Socket whose connection the reactor has adopted. It is the very object that the user has had since the HTTP
- * request, with its listeners, its place in the server's count of connections, and its streams: only what a net.Socket
- * does to its handle is done to the connection instead.
+ * A net.Socket whose connection the reactor has adopted. It is the very object that the user has
+ * had since the HTTP request, with its listeners, its place in the server's count of connections,
+ * and its streams: only what a net.Socket does to its handle is done to the connection instead.
  */
 class AdoptedSocket extends withBytes(net.Socket) {
   get _owner() {
@@ -174,7 +174,11 @@ class AdoptedSocket extends withBytes(net.Socket) {
     return this.destroy();
   }
 
-  /** @param {any} data @param {any} encoding @param {Callback | undefined} callback As the stream does once it has ended */
+  /**
+   * @param {any} data
+   * @param {any} encoding
+   * @param {Callback | undefined} callback As the stream does once it has ended
+   */
   _refuse(data, encoding, callback) {
     return net.Socket.prototype.write.call(this, data, encoding, callback);
   }
@@ -247,7 +251,10 @@ class AdoptedSocket extends withBytes(net.Socket) {
   }
 }
 
-/** What a net.Socket closes in place of the handle that it had: it then emits 'close' and leaves its server's count. */
+/**
+ * What a net.Socket closes in place of the handle that it had: it then emits 'close' and leaves its
+ * server's count.
+ */
 class ClosedHandle {
   /** @param {number} bytesRead @param {number} bytesWritten */
   constructor(bytesRead, bytesWritten) {
@@ -277,7 +284,8 @@ function become(socket, ws, readBefore, writtenBefore) {
   forgetParser(socket);
   Object.setPrototypeOf(socket, AdoptedSocket.prototype);
   if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
-  // The reactor has a descriptor of its own. net.Socket would tell everybody that the connection is gone.
+  // The reactor has a descriptor of its own. net.Socket would tell everybody that the connection is
+  // gone.
   socket._handle = null;
   handle.close();
   // destroy(error) is no matter of the WebSocket: it is closed, as without an error.
@@ -285,7 +293,8 @@ function become(socket, ws, readBefore, writtenBefore) {
 }
 
 /**
- * The HTTP server has put methods of its own on the socket, which take the parser away when somebody listens.
+ * The HTTP server has put methods of its own on the socket, which take the parser away when
+ * somebody listens.
  *
  * @param {any} socket A net.Socket
  */

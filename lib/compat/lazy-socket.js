@@ -8,8 +8,8 @@ const { Duplex } = require('node:stream');
 const OWN = { allowHalfOpen: true, parser: null, server: null, timeout: 0, _host: null };
 
 /**
- * What is a net.Socket to whoever asks, and an emitter until then: its state as a stream, which costs more than a WebSocket, is
- * made when something looks at it, as `pipe()` does.
+ * What is a net.Socket to whoever asks, and an emitter until then: its state as a stream, which
+ * costs more than a WebSocket, is made when something looks at it, as `pipe()` does.
  *
  * @this {any}
  */

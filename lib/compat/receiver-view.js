@@ -10,9 +10,9 @@ const { limit } = require('../limits');
 const INFLATING = 5;
 
 /**
- * What `ws._receiver` shows: the settings that a connection is read with, whether something read waits to be inflated,
- * 'drain' when nothing does any more, and 'conclude' when the peer's close frame has been answered. The reading itself is
- * done elsewhere.
+ * What `ws._receiver` shows: the settings that a connection is read with, whether something read
+ * waits to be inflated, 'drain' when nothing does any more, and 'conclude' when the peer's close
+ * frame has been answered. The reading itself is done elsewhere.
  */
 class ReceiverView extends EventEmitter {
   /** @param {WebSocket} ws */

@@ -23,13 +23,13 @@ const { unshared } = require('../views');
 const INFLATED_AT_ONCE = 128 * 1024;
 
 /**
- * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude'; what breaks the protocol is an
- * 'error'. Connections of this package do without it; it is part of the API.
+ * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude'; what breaks
+ * the protocol is an 'error'. Connections of this package do without it; it is part of the API.
  */
 class Receiver extends Writable {
   /**
-   * @param {any} [options] isServer, extensions, binaryType, maxPayload, maxFragments, skipUTF8Validation,
-   *   allowSynchronousEvents
+   * @param {any} [options] isServer, extensions, binaryType, maxPayload, maxFragments,
+   *   skipUTF8Validation, allowSynchronousEvents
    */
   constructor(options = {}) {
     super();

@@ -10,7 +10,10 @@ const DEFAULT = 0;
 const DEFLATING = 1;
 const GET_BLOB_DATA = 2;
 
-/** What `ws._sender` shows: how far sends have come that were not handed on at once, and `sendFrame`. */
+/**
+ * What `ws._sender` shows: how far sends have come that were not handed on at once, and
+ * `sendFrame`.
+ */
 class SenderView {
   /** @param {WebSocket} ws */
   constructor(ws) {

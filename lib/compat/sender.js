@@ -18,15 +18,18 @@ const CLOSE = 0x8;
 const PING = 0x9;
 const PONG = 0xa;
 
-/** A payload of more bytes has its length in two more bytes, or, from `LENGTH_16` bytes on, in eight. */
+/**
+ * A payload of more bytes has its length in two more bytes, or, from `LENGTH_16` bytes on, in
+ * eight.
+ */
 const LENGTH_7 = 125;
 const LENGTH_16 = 65536;
 
 const DEFLATE = 'permessage-deflate';
 
 /**
- * Frames for a socket (RFC 6455, 5.2). This package sends its own frames without it; it is part of the API because
- * programs make a frame once with `Sender.frame` and write it to many sockets.
+ * Frames for a socket (RFC 6455, 5.2). This package sends its own frames without it; it is part of
+ * the API because programs make a frame once with `Sender.frame` and write it to many sockets.
  */
 class Sender {
   /**
@@ -41,7 +44,11 @@ class Sender {
     this._isFirst = true;
     this._compress = false;
     this._bufferedBytes = 0;
-    /** What waits for a Blob or the compression before it. @type {{ size: number, send: (error?: Error) => void }[]} */
+    /**
+     * What waits for a Blob or the compression before it.
+     *
+     * @type {{ size: number, send: (error?: Error) => void }[]}
+     */
     this._queue = [];
     this._isBusy = false;
     /** Whether something could not be sent: nothing behind it is. */

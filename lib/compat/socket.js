@@ -23,8 +23,8 @@ const IPV6_BYTES = 16;
 const ANSWER_LENGTH = 129;
 
 /**
- * Slot, generation and addresses of a connection that opens. Kept small, because every connection keeps
- * them: an IPv4 address as a number, an IPv6 address as a string of 16 bytes.
+ * Slot, generation and addresses of a connection that opens. Kept small, because every connection
+ * keeps them: an IPv4 address as a number, an IPv6 address as a string of 16 bytes.
  *
  * @typedef {object} Peer
  * @property {number} _slot
@@ -86,8 +86,8 @@ function familyOf(address) {
 }
 
 /**
- * Stands for the `net.Socket` of a connection whose socket the reactor owns: `ws._socket` and `req.socket`. What
- * arrives is read by the reactor: 'data' shows copies.
+ * Stands for the `net.Socket` of a connection whose socket the reactor owns: `ws._socket` and
+ * `req.socket`. What arrives is read by the reactor: 'data' shows copies.
  */
 class Socket extends withBytes(LazySocket) {
   /** @param {Connection} owner The WebSocket or the handshake that the connection belongs to */
@@ -106,7 +106,12 @@ class Socket extends withBytes(LazySocket) {
     // The reactor's counters, as they were seen last: they do not outlive the connection.
     this._given = 0;
     this._taken = 0;
-    /** Bytes of the answer to the handshake; null where the reactor has written it, or where it has not been written. @type {number | null} */
+    /**
+     * Bytes of the answer to the handshake; null where the reactor has written it, or where it has
+     * not been written.
+     *
+     * @type {number | null}
+     */
     this._answered = null;
     this.connecting = false;
     /** @type {any} */
@@ -193,7 +198,11 @@ class Socket extends withBytes(LazySocket) {
     return this._ended;
   }
 
-  /** @param {unknown} _data @param {unknown} _encoding @param {((error: Error) => void) | undefined} callback Of a write that comes too late */
+  /**
+   * @param {unknown} _data
+   * @param {unknown} _encoding
+   * @param {((error: Error) => void) | undefined} callback Of a write that comes too late
+   */
   _refuse(_data, _encoding, callback) {
     const error = /** @type {any} */ (new Error('write after end'));
     error.code = 'ERR_STREAM_WRITE_AFTER_END';
@@ -291,7 +300,10 @@ class Socket extends withBytes(LazySocket) {
     return this;
   }
 
-  /** @returns {boolean} As in a net.Socket, the peer is known after the end if it was asked for before */
+  /**
+   * @returns {boolean} As in a net.Socket, the peer is known after the end if it was asked for
+   *   before
+   */
   _knowsPeer() {
     if (!this.destroyed) this._peerSeen = true;
     return this._peerSeen;

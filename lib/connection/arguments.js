@@ -17,18 +17,23 @@ const {
 const { lastViewOf } = require('../reactor/same');
 const { lengthOf } = require('../views');
 
-/** What is sent without options. OUT_FLAG_COMPRESS says nothing where permessage-deflate was not negotiated. */
+/**
+ * What is sent without options. OUT_FLAG_COMPRESS says nothing where permessage-deflate was not
+ * negotiated.
+ */
 const TEXT = OUT_TEXT | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 const BINARY = OUT_BINARY | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 
-/** Of a tag of send(), ping() or pong(): masked by a server, not masked by a client. Streams only. */
+/**
+ * Of a tag of send(), ping() or pong(): masked by a server, not masked by a client. Streams only.
+ */
 const MASK_FLIPPED = 1 << AUX_SHIFT;
 
 const PLAIN = /** @type {any} */ (Object.prototype);
 
 /**
- * The tag of a message that was sent with options. An own property that is undefined counts as given,
- * because ws spreads the options over its defaults.
+ * The tag of a message that was sent with options. An own property that is undefined counts as
+ * given, because ws spreads the options over its defaults.
  *
  * @param {any} options Own properties `binary`, `compress` and `fin` count
  * @param {boolean} binary Whether it is binary when the options do not say
@@ -36,7 +41,8 @@ const PLAIN = /** @type {any} */ (Object.prototype);
  */
 function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
-  // What can be read from a plain object is its own, unless somebody has put it into the prototype of all objects.
+  // What can be read from a plain object is its own, unless somebody has put it into the prototype
+  // of all objects.
   const plain =
     Object.getPrototypeOf(options) === PLAIN &&
     PLAIN.binary === undefined &&
@@ -55,13 +61,15 @@ function tagOf(options, binary) {
  *
  * @param {any} data See `Data`
  * @returns {Uint8Array}
- * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither bytes nor text; for what has been detached
+ * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither bytes nor text; for what has been
+ *   detached
  */
 function toBytes(data) {
   if (!data) return EMPTY_BUFFER;
   if (isUint8Array(data)) {
     const length = lengthOf.call(data);
-    // A `length` of its own must not decide how much memory is sent. What was detached is refused, but for a Buffer, as in ws.
+    // A `length` of its own must not decide how much memory is sent. What was detached is refused,
+    // but for a Buffer, as in ws.
     if (data.length === length && (length !== 0 || Buffer.isBuffer(data))) return data;
     return new FastBuffer(data.buffer, data.byteOffset, length);
   }
@@ -74,7 +82,8 @@ function toBytes(data) {
 }
 
 /**
- * All of some bytes: an own `length`, which `Buffer.from` asks for, must not decide how many they are.
+ * All of some bytes: an own `length`, which `Buffer.from` asks for, must not decide how many they
+ * are.
  *
  * @param {Uint8Array} bytes
  * @returns {Buffer}

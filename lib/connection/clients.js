@@ -26,7 +26,8 @@ function track(server, ws) {
  * The list that a server has, which may be one that its user has put there, by whatever means.
  *
  * @param {Server} server
- * @returns {Set<Holder> | null | undefined} null before anything has looked at it, undefined without clientTracking
+ * @returns {Set<Holder> | null | undefined} null before anything has looked at it, undefined
+ *   without clientTracking
  */
 function clientsOf(server) {
   looked = server;
@@ -36,7 +37,8 @@ function clientsOf(server) {
 }
 
 /**
- * Has a server keep a list of its clients, because somebody asks or because the table of connections will not tell them any more.
+ * Has a server keep a list of its clients, because somebody asks or because the table of
+ * connections will not tell them any more.
  *
  * @param {Server} server
  * @returns {Set<Holder> | undefined} undefined without clientTracking

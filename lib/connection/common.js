@@ -1,16 +1,24 @@
 'use strict';
 
-/** Most variants that are remembered: subprotocols and our addresses are few, unless a peer makes some up. */
+/**
+ * Most variants that are remembered: subprotocols and our addresses are few, unless a peer makes
+ * some up.
+ */
 const MOST_VARIANTS = 16;
 
 /** @import { Server } from './state' */
 
-/** @typedef {{ extensions?: string, local?: number | string, localPort?: number, options?: any, owner?: Server | null, protocol?: string }} Changes */
+/**
+ * @typedef
+ *   {{ extensions?: string, local?: number | string, localPort?: number, options?: any, owner?: Server | null, protocol?: string }}
+ *   Changes
+ */
 
 /**
- * What a WebSocket has in common with others: those of a server have the same options, and most of them the same subprotocol and
- * the same address at our end. Never changed, so that all of them refer to one. Private, for a WebSocket may be printed, or made
- * JSON of, and this leads to the server and all that it has.
+ * What a WebSocket has in common with others: those of a server have the same options, and most of
+ * them the same subprotocol and the same address at our end. Never changed, so that all of them
+ * refer to one. Private, for a WebSocket may be printed, or made JSON of, and this leads to the
+ * server and all that it has.
  */
 class Common {
   #options;

@@ -72,8 +72,8 @@ class PreparedMessage {
 }
 
 /**
- * Makes a message ready to be sent to many connections: it is framed once, and compressed once where connections have no
- * context takeover.
+ * Makes a message ready to be sent to many connections: it is framed once, and compressed once
+ * where connections have no context takeover.
  *
  * @param {any} data As `send()` takes it, but no Blob
  * @param {PrepareOptions | null} [options]

@@ -7,12 +7,13 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
 /** @import { Holder } from '../reactor/table' */
 
 /**
- * A connection that can be sent to: a WebSocket, or the handshake before there is one. What stands for its socket asks it
- * for everything.
+ * A connection that can be sent to: a WebSocket, or the handshake before there is one. What stands
+ * for its socket asks it for everything.
  *
  * @typedef {object} Sending
  * @property {number} _generation Which of the connections that its slot has had
- * @property {number} _accepted Bytes of frames, and of what was written raw, that the reactor was given
+ * @property {number} _accepted Bytes of frames, and of what was written raw, that the reactor was
+ *   given
  * @property {{ callbacks: SentCallback[] | null } | null} _extra
  * @property {() => { callbacks: SentCallback[] | null }} _ensureExtra
  * @property {number | string} _local Address of this side; see socket.js
@@ -38,7 +39,9 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
 
 /** @typedef {InstanceType<typeof import('../websocket-server').WebSocketServer>} Server */
 
-/** @typedef {InstanceType<typeof import('../duplex/connection').StreamConnection>} StreamConnection */
+/**
+ * @typedef {InstanceType<typeof import('../duplex/connection').StreamConnection>} StreamConnection
+ */
 
 /** What `send()` takes. @typedef {import('../../types/sending').Data} Data */
 
@@ -54,10 +57,17 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * @property {Buffer} data Its payload
  */
 
-/** What only few connections need, made on first use: the fields of an idle WebSocket are its memory. */
+/**
+ * What only few connections need, made on first use: the fields of an idle WebSocket are its
+ * memory.
+ */
 class Extra {
   constructor() {
-    /** Callbacks of sends that are not in the kernel yet, the oldest first. @type {SentCallback[] | null} */
+    /**
+     * Callbacks of sends that are not in the kernel yet, the oldest first.
+     *
+     * @type {SentCallback[] | null}
+     */
     this.callbacks = null;
     /** Records that wait. @type {Array<Held | undefined> | null} */
     this.held = null;
@@ -85,11 +95,18 @@ class Extra {
     this.receiver = null;
     /** What stands for `_sender`. @type {any} */
     this.sender = null;
-    /** Sends that wait for a Blob. @type {Array<{ send: (error?: Error) => void, size: number }> | null} */
+    /**
+     * Sends that wait for a Blob.
+     *
+     * @type {Array<{ send: (error?: Error) => void, size: number }> | null}
+     */
     this.waiting = null;
     /** Bytes given to send() after the connection left OPEN, and those of a Blob being read. */
     this.lateBytes = 0;
-    /** There is room while fewer bytes than this have been accepted: what the kernel had taken when somebody looked last, and the mark. */
+    /**
+     * There is room while fewer bytes than this have been accepted: what the kernel had taken when
+     * somebody looked last, and the mark.
+     */
     this.roomUntil = HIGH_WATER_MARK;
     /** What its events run in. @type {AsyncResource | null} */
     this.context = null;

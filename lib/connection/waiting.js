@@ -1,7 +1,8 @@
 'use strict';
 
-// Sends behind one whose bytes are not there yet: a Blob that is being read, a message that is being compressed. They wait in
-// `extra.waiting`, and only while SENDS_WAIT is set; it is set until `arrived` or `abandon` is called, so none is forgotten.
+// Sends behind one whose bytes are not there yet: a Blob that is being read, a message that is
+// being compressed. They wait in `extra.waiting`, and only while SENDS_WAIT is set; it is set until
+// `arrived` or `abandon` is called, so none is forgotten.
 
 const { ERROR_EMITTED, GONE, SENDS_WAIT } = require('../bits');
 const { CLOSING, OPEN } = require('../constants');
@@ -71,7 +72,8 @@ function sendWaiting(ws) {
 }
 
 /**
- * Makes a send whose caller does not hear what it throws: that ends the connection, as a Blob does that cannot be read.
+ * Makes a send whose caller does not hear what it throws: that ends the connection, as a Blob does
+ * that cannot be read.
  *
  * @param {WebSocket} ws
  * @param {number} size Bytes of it that `bufferedAmount` has counted until now
@@ -88,7 +90,8 @@ function attempt(ws, size, callback, send) {
 }
 
 /**
- * The bytes never will be there. What is sent after that is refused too: the peer would miss what was before it.
+ * The bytes never will be there. What is sent after that is refused too: the peer would miss what
+ * was before it.
  *
  * @param {WebSocket} ws
  * @param {number} size As for `expect`
@@ -114,7 +117,8 @@ function abandon(ws, size, callback, error) {
  *
  * @param {WebSocket} ws
  * @param {number} size
- * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will be
+ * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
+ *   be
  * @param {Error} error
  */
 function giveUp(ws, size, callback, error) {

@@ -7,8 +7,8 @@ const { addon } = require('../reactor/addon');
 const COMPRESSORS = ['dedicated', 'shared'];
 
 /**
- * The `perMessageDeflate` of a server or a client in the terms of ws: what `compressor` stands for is negotiated. Sets the budget of the
- * process, if there is one.
+ * The `perMessageDeflate` of a server or a client in the terms of ws: what `compressor` stands for
+ * is negotiated. Sets the budget of the process, if there is one.
  *
  * @param {any} options
  * @returns {any}

@@ -9,7 +9,9 @@ const LONGEST_DELAY = 2 ** 31 - 1;
 /** Bytes below which messages are not compressed, where this end has no context takeover. */
 const THRESHOLD = 1024;
 
-/** Of the size that zlib's own default, 6, gives but for some percent, in two thirds of the time. */
+/**
+ * Of the size that zlib's own default, 6, gives but for some percent, in two thirds of the time.
+ */
 const LEVEL = 4;
 const MEM_LEVEL = 8;
 
@@ -20,7 +22,9 @@ const REFUSED = -1;
 /**
  * The option `perMessageDeflate` of a server or a client.
  *
- * @typedef {import('../../types/deflate').ServerOptions & import('../../types/deflate').ClientOptions} Options
+ * @typedef
+ *   {import('../../types/deflate').ServerOptions & import('../../types/deflate').ClientOptions}
+ *   Options
  */
 
 /**
@@ -37,7 +41,8 @@ const REFUSED = -1;
 /**
  * The `perMessageDeflate` of a server, for the reactor.
  *
- * @param {Options | boolean | null | undefined} options The value of the option; anything else that is true stands for the defaults
+ * @param {Options | boolean | null | undefined} options The value of the option; anything else that
+ *   is true stands for the defaults
  * @returns {Deflate | null} null when it is off
  * @throws {RangeError | TypeError} As `check`
  */
@@ -58,7 +63,8 @@ function deflateOptions(options) {
 /**
  * permessage-deflate on a connection whose handshake was answered here, for its engine.
  *
- * @param {{ _extensions: Record<string, any> }} carrier What has its extensions by name, as a WebSocket
+ * @param {{ _extensions: Record<string, any> }} carrier What has its extensions by name, as a
+ *   WebSocket
  * @returns {Deflate | undefined} undefined without permessage-deflate
  */
 function negotiatedDeflate(carrier) {
@@ -90,7 +96,8 @@ function check(options) {
 }
 
 /**
- * How messages are compressed, by options that have been checked. What has become wrong since is left out.
+ * How messages are compressed, by options that have been checked. What has become wrong since is
+ * left out.
  *
  * @param {Options} options Of permessage-deflate
  */
@@ -107,7 +114,8 @@ function settingsOf(options) {
 
 /**
  * @param {unknown} value
- * @returns {boolean | undefined} false only for false itself: ws takes other falsy values for no wish
+ * @returns {boolean | undefined} false only for false itself: ws takes other falsy values for no
+ *   wish
  */
 function flag(value) {
   if (value) return true;

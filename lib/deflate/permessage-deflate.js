@@ -14,12 +14,14 @@ const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff]);
 
 const CONCURRENCY = 10;
 
-/** Calls to zlib that run, and those that wait. The first PerMessageDeflate says how many may run. */
+/**
+ * Calls to zlib that run, and those that wait. The first PerMessageDeflate says how many may run.
+ */
 const jobs = { most: 0, running: 0, waiting: /** @type {Array<() => void>} */ ([]) };
 
 /**
- * The extension permessage-deflate (RFC 7692) over Node's zlib. Connections of this package negotiate with it; their
- * engine compresses.
+ * The extension permessage-deflate (RFC 7692) over Node's zlib. Connections of this package
+ * negotiate with it; their engine compresses.
  */
 class PerMessageDeflate {
   /** @param {any} [options] Those of ws, with isServer and maxPayload */

@@ -10,7 +10,10 @@ const { AUX_SHIFT, KIND_MASK, OUT_BINARY, OUT_TEXT } = require('../reactor/layou
 /** @import { SentCallback, StreamConnection } from '../connection/state' */
 /** @import { Engine } from './engine' */
 
-/** Bytes that are compressed in one turn of the event loop, and of one message before the others get theirs. */
+/**
+ * Bytes that are compressed in one turn of the event loop, and of one message before the others get
+ * theirs.
+ */
 const TURN_BYTES = 256 * 1024;
 const SLICE_BYTES = 64 * 1024;
 
@@ -32,8 +35,8 @@ function isData(tag) {
 }
 
 /**
- * Compresses a data frame and writes it when the handlers of this tick are done; a long one in slices, in several turns
- * of the event loop. What is sent behind it waits for it.
+ * Compresses a data frame and writes it when the handlers of this tick are done; a long one in
+ * slices, in several turns of the event loop. What is sent behind it waits for it.
  *
  * @param {StreamConnection} connection One with permessage-deflate
  * @param {number} tag kind | flags | aux of the record
@@ -154,7 +157,10 @@ function begin(job) {
   if (jobs.has(job)) deflating.enter(job);
 }
 
-/** Compresses and writes a turn's share of the messages that wait: the process ends, and does not wait for more. */
+/**
+ * Compresses and writes a turn's share of the messages that wait: the process ends, and does not
+ * wait for more.
+ */
 function finishSome() {
   let left = TURN_BYTES;
   for (const job of jobs) {

@@ -41,12 +41,15 @@ const { lengthOf, unshared } = require('../views');
  * @property {(mask: Buffer) => void} [generateMask] Of a client
  */
 
-/** What is inflated in a turn of the event loop for all streams, and for one of them before the others have their share: bytes. */
+/**
+ * What is inflated in a turn of the event loop for all streams, and for one of them before the
+ * others have their share: bytes.
+ */
 const inflating = new Turns({ bytes: 1024 * 1024, slice: 128 * 1024, alternates: false });
 
 /**
- * A connection over a stream of Node: TLS, a pipe, any Duplex. It runs the engine on this thread and hands on the same
- * records as the reactor does for its sockets.
+ * A connection over a stream of Node: TLS, a pipe, any Duplex. It runs the engine on this thread
+ * and hands on the same records as the reactor does for its sockets.
  */
 class StreamConnection {
   /**
@@ -77,7 +80,12 @@ class StreamConnection {
     this.silence = silenceOf(this);
     this.cork = new Cork(socket);
     this.isParsing = false;
-    /** Chunks that wait: handlers of an earlier one run, or it inflates so much that other streams come first. @type {Buffer[]} */
+    /**
+     * Chunks that wait: handlers of an earlier one run, or it inflates so much that other streams
+     * come first.
+     *
+     * @type {Buffer[]}
+     */
     this.chunks = [];
     /** Whether the first of them goes on in another turn. */
     this.isLagging = false;
@@ -185,7 +193,8 @@ class StreamConnection {
     if (this.isOver) {
       this.engine.dispose();
       this.releaser?.stop();
-      // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come first.
+      // Where ws must wait for the end of its receiver, other listeners of the stream's 'close'
+      // come first.
       const isKnown = this.hasEnded || this.failed || (this.ws._bits & CLOSE_RECEIVED) !== 0;
       if (isKnown) receive.closed(this.ws, IN_CLOSED);
       else process.nextTick(receive.closed, this.ws, IN_CLOSED);
@@ -196,7 +205,10 @@ class StreamConnection {
     }
   }
 
-  /** The stream has closed: what was read before is still delivered, unless there is nothing more to say. */
+  /**
+   * The stream has closed: what was read before is still delivered, unless there is nothing more to
+   * say.
+   */
   onClosed() {
     this.isOver = true;
     const { ws } = this;
@@ -275,7 +287,8 @@ class StreamConnection {
    * @param {number} tag kind | flags | aux of the record
    * @param {string | Uint8Array} data The payload
    * @param {number} length Bytes of it
-   * @returns {data is Uint8Array} Whether others may be sent the same memory: the stream shows it to no one, and it is not masked
+   * @returns {data is Uint8Array} Whether others may be sent the same memory: the stream shows it
+   *   to no one, and it is not masked
    */
   isShared(tag, data, length) {
     return this.cork.lendsMemory && length >= LEAST_SHARED && typeof data !== 'string' && !this.isMasked(tag);
@@ -339,7 +352,9 @@ class StreamConnection {
     this.closeTimer = setTimeout(() => this.socket.destroy(), this.ws._closeTimeout);
   }
 
-  /** The peer has nothing more to say: what follows is read and dropped, so that its end is seen. */
+  /**
+   * The peer has nothing more to say: what follows is read and dropped, so that its end is seen.
+   */
   stopReading() {
     if ((this.ws._bits & GONE) !== 0) return;
     this.socket.removeListener('data', this.reader);

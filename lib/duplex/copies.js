@@ -7,8 +7,8 @@ const LEAST_SHARED = 4 * 1024;
 let last = null;
 
 /**
- * Memory that has what some bytes are now, for a stream to write it when it can; the caller may use his again. What is sent time and
- * again is copied once.
+ * Memory that has what some bytes are now, for a stream to write it when it can; the caller may use
+ * his again. What is sent time and again is copied once.
  *
  * @param {Uint8Array} data
  * @returns {Buffer} Not to be written to

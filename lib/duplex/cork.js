@@ -15,9 +15,10 @@ let corked = /** @type {Cork[]} */ ([]);
 const holding = /** @type {Cork[]} */ ([]);
 
 /**
- * How frames get to a stream. What is written to a socket of Node in a tick, or by the handlers of a chunk, is held back, so that
- * it leaves together: no handler runs in there, and nothing is thrown. Any other stream may do both when it is written to. So
- * each frame is written as it is sent, as in ws, and what that throws is thrown by `send()`.
+ * How frames get to a stream. What is written to a socket of Node in a tick, or by the handlers of
+ * a chunk, is held back, so that it leaves together: no handler runs in there, and nothing is
+ * thrown. Any other stream may do both when it is written to. So each frame is written as it is
+ * sent, as in ws, and what that throws is thrown by `send()`.
  */
 class Cork {
   /** @param {any} socket Duplex */
@@ -65,7 +66,8 @@ class Cork {
     }
     let isCalled = false;
     this.socket.write(data, (/** @type {any} */ error) => {
-      // A write that is made in the callback of one that failed: Node says that it failed too, and then how it went.
+      // A write that is made in the callback of one that failed: Node says that it failed too, and
+      // then how it went.
       if (isCalled) return;
       isCalled = true;
       if (block) giveBack(block, !error);

@@ -25,7 +25,9 @@ const { Parts } = require('./parts');
 /** Of a tag: what the engine knows of. */
 const TAG_OF_FRAME = (1 << AUX_SHIFT) - 1;
 
-/** What the engines write to, and it must be kept: the records of a call, and the header of a frame. */
+/**
+ * What the engines write to, and it must be kept: the records of a call, and the header of a frame.
+ */
 const words = new Uint32Array(STREAM_WORDS);
 const headerBytes = new Uint8Array(words.buffer, 4 * STREAM_HEADER);
 
@@ -33,20 +35,27 @@ const headerBytes = new Uint8Array(words.buffer, 4 * STREAM_HEADER);
 let native = null;
 /** What the engines share. @type {any} */
 let streams = null;
-/** Functions of it: (number, chunk) => count, (number, tag, length) => bytes, and for frames that are masked. */
+/**
+ * Functions of it: (number, chunk) => count, (number, tag, length) => bytes, and for frames that
+ * are masked.
+ */
 let input = /** @type {any} */ (null);
 let header = /** @type {any} */ (null);
 let frameInPlace = /** @type {any} */ (null);
 
-/** What is being taken. A call for another stream meanwhile, made by a handler, moves its records. */
+/**
+ * What is being taken. A call for another stream meanwhile, made by a handler, moves its records.
+ */
 let active = /** @type {Progress | null} */ (null);
 
 /**
  * @typedef {object} Sink Where records go, in order
  * @property {(tag: number, data: Buffer) => void} take
- * @property {(tag: number, data: Buffer) => void} takeLater Gets those that are left when `take` has thrown
+ * @property {(tag: number, data: Buffer) => void} takeLater Gets those that are left when `take`
+ *   has thrown
  * @property {(error: Error) => void} broke The engine itself failed; the connection must end
- * @property {(chunk: Buffer) => void} pause Others first: the chunk is to be parsed on, in another turn
+ * @property {(chunk: Buffer) => void} pause Others first: the chunk is to be parsed on, in another
+ *   turn
  */
 
 /**
@@ -64,7 +73,8 @@ let active = /** @type {Progress | null} */ (null);
 class StreamEngine {
   /**
    * @param {boolean} isServer
-   * @param {{ maxPayload?: number, maxFragments?: number, skipUTF8Validation?: boolean }} options Bytes, frames; 0 is no limit
+   * @param {{ maxPayload?: number, maxFragments?: number, skipUTF8Validation?: boolean }} options
+   *   Bytes, frames; 0 is no limit
    * @param {Deflate | undefined} deflate What `negotiatedDeflate` returned
    */
   constructor(isServer, options, deflate) {
@@ -79,11 +89,17 @@ class StreamEngine {
     /** What it has for compression. */
     this.native = new native.StreamEngine(settings, streams);
     this.number = this.native.number;
-    /** Whether a chunk is its own to write to: it has been unmasked, and what was given out of it is known. */
+    /**
+     * Whether a chunk is its own to write to: it has been unmasked, and what was given out of it is
+     * known.
+     */
     this.ownsChunks = isServer && deflate === undefined;
     /** Whether messages may be compressed. */
     this.isDeflating = deflate !== undefined;
-    /** What may still be inflated, if they may be, before others are served. For the caller to set before it has a chunk parsed. */
+    /**
+     * What may still be inflated, if they may be, before others are served. For the caller to set
+     * before it has a chunk parsed.
+     */
     this.room = 0;
     /** What was inflated and told since the caller last said that it was nothing. */
     this.inflated = 0;
@@ -95,8 +111,8 @@ class StreamEngine {
   /**
    * Parses a chunk.
    *
-   * @param {Buffer} chunk It is unmasked in place, and payloads are views of it. One that `sink.pause` was given is parsed
-   *   from where that was
+   * @param {Buffer} chunk It is unmasked in place, and payloads are views of it. One that
+   *   `sink.pause` was given is parsed from where that was
    * @param {Sink} sink
    */
   parse(chunk, sink) {

@@ -14,7 +14,10 @@ const BLOCKS = [
 /** What `write()` of a stream may go through. */
 const METHODS = ['write', '_write', '_writev', 'cork', 'uncork'];
 
-/** Of each length those that nobody uses, the last one is still in the cache; and how many there are. */
+/**
+ * Of each length those that nobody uses, the last one is still in the cache; and how many there
+ * are.
+ */
 const kinds = BLOCKS.map((block) => ({ ...block, free: /** @type {Buffer[]} */ ([]), count: 0 }));
 
 /**
@@ -27,8 +30,8 @@ function isUnchanged(socket, prototype) {
 }
 
 /**
- * Whether a stream has no use for the memory of a chunk any more once it says that it was written: one for TLS encrypts it.
- * Any other may hand the chunk on.
+ * Whether a stream has no use for the memory of a chunk any more once it says that it was written:
+ * one for TLS encrypts it. Any other may hand the chunk on.
  *
  * @param {any} socket Duplex
  * @returns {boolean}
@@ -38,7 +41,8 @@ function isDone(socket) {
 }
 
 /**
- * Memory for a frame, to be given back. New memory is cold: to copy 16 KiB there costs three times as much.
+ * Memory for a frame, to be given back. New memory is cold: to copy 16 KiB there costs three times
+ * as much.
  *
  * @param {number} bytes
  * @returns {Buffer | null} None for short frames and long ones, and when too many are lent
@@ -58,7 +62,8 @@ function borrow(bytes) {
 
 /**
  * @param {Buffer} block Given back once: two frames would have it otherwise
- * @param {boolean} isWritten Whether it can be lent again: of a write that failed, the stream may still have it
+ * @param {boolean} isWritten Whether it can be lent again: of a write that failed, the stream may
+ *   still have it
  */
 function giveBack(block, isWritten) {
   const kind = kinds.find(({ bytes }) => bytes === block.length);

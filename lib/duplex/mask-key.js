@@ -13,7 +13,8 @@ let next = POOL_BYTES;
 /**
  * A key that nobody can foresee, for one frame (RFC 6455, 5.3).
  *
- * @param {((key: Buffer) => void) | undefined} generate Fills the key in the place of the random bytes
+ * @param {((key: Buffer) => void) | undefined} generate Fills the key in the place of the random
+ *   bytes
  * @param {Buffer} [target] Where the caller wants to find it
  * @returns {number} Its four bytes as a little-endian number
  */

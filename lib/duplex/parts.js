@@ -9,8 +9,8 @@ const LEAST_KEPT = 4 * 1024;
 const MOST_COPIED = 64 * 1024;
 
 /**
- * The parts of a message that is not all in one chunk: views of the chunks, until they are put together. What is held
- * follows what came: at most twice as much, and `LEAST_KEPT`.
+ * The parts of a message that is not all in one chunk: views of the chunks, until they are put
+ * together. What is held follows what came: at most twice as much, and `LEAST_KEPT`.
  */
 class Parts {
   constructor() {
@@ -56,8 +56,8 @@ class Parts {
   end(chunk, offset, length) {
     this.close();
     const total = this.length + length;
-    // TLS cuts a message of 16 KiB a few bytes before its end, as many as there are before its beginning. What is in the cache
-    // is moved there for half of what new memory costs.
+    // TLS cuts a message of 16 KiB a few bytes before its end, as many as there are before its
+    // beginning. What is in the cache is moved there for half of what new memory costs.
     const isRoom = total <= this.first.length;
     const message = /** @type {any} */ (isRoom ? this.first.subarray(0, total) : Buffer.allocUnsafe(total));
     let at = 0;

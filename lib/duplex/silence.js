@@ -12,13 +12,14 @@ const { OPEN } = require('../constants');
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
- * What silence of the peer of a stream leads to: a ping, or the end. The reactor does the same for its sockets
- * (`src/reactor/connection/deadline.rs`).
+ * What silence of the peer of a stream leads to: a ping, or the end. The reactor does the same for
+ * its sockets (`src/reactor/connection/deadline.rs`).
  */
 class Silence {
   /**
    * @param {StreamConnection} connection
-   * @param {number} ping Milliseconds of silence after which there is a ping, and after as many the end; 0 is never
+   * @param {number} ping Milliseconds of silence after which there is a ping, and after as many the
+   *   end; 0 is never
    * @param {number} idle Milliseconds of silence after which there is the end; 0 is never
    */
   constructor(connection, ping, idle) {

@@ -12,15 +12,15 @@ const LEAST_COST = 64;
 /**
  * @typedef {object} Worker Something that has work that takes long
  * @property {Stint} stint
- * @property {(room: number) => void} work Does some of it: as many bytes as there is room for, and then the step in hand. It says
- *   in its stint what came of it, also when it throws
+ * @property {(room: number) => void} work Does some of it: as many bytes as there is room for, and
+ *   then the step in hand. It says in its stint what came of it, also when it throws
  */
 
 /** Where a worker stands among the others. */
 class Stint {
   constructor() {
-    // What came of the last run: bytes worked on, whether there is more to do, and whether that is something new, behind
-    // what handlers have got.
+    // What came of the last run: bytes worked on, whether there is more to do, and whether that is
+    // something new, behind what handlers have got.
     this.done = 0;
     this.isMore = false;
     this.isAnew = false;
@@ -34,17 +34,18 @@ class Stint {
 }
 
 /**
- * Work of which each turn of the event loop does a bounded amount. The worker that has had least comes first (start-time
- * fair queueing): one with little to do waits only for its like. Work that takes more than a slice has half of each turn
- * to itself, and its workers come one after the other.
+ * Work of which each turn of the event loop does a bounded amount. The worker that has had least
+ * comes first (start-time fair queueing): one with little to do waits only for its like. Work that
+ * takes more than a slice has half of each turn to itself, and its workers come one after the
+ * other.
  */
 class Turns {
   /**
    * @param {object} settings
    * @param {number} settings.bytes Of one turn
    * @param {number} settings.slice Of one worker, before it counts as long
-   * @param {boolean} settings.alternates Whether those that are long get on alternately. If not, each is done before the next goes on:
-   *   for work that takes memory until it is done
+   * @param {boolean} settings.alternates Whether those that are long get on alternately. If not,
+   *   each is done before the next goes on: for work that takes memory until it is done
    * @param {() => void} [settings.onTurn] Called when a turn has ended
    */
   constructor({ bytes, slice, alternates, onTurn = () => {} }) {
@@ -65,8 +66,8 @@ class Turns {
   }
 
   /**
-   * A worker has something to do that it did not have: it is done at once, if there is room for it in this turn and no
-   * other comes first.
+   * A worker has something to do that it did not have: it is done at once, if there is room for it
+   * in this turn and no other comes first.
    *
    * @param {Worker} worker
    * @returns {boolean} False: it waits

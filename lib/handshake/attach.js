@@ -31,11 +31,14 @@ const MOST_COMPRESSED = 8 * 1024;
 const RETRY_MILLISECONDS = 1000;
 let retryAt = 0;
 
-/** Node on POSIX: elsewhere a handle has no descriptor, or one that another event loop holds on to. */
+/**
+ * Node on POSIX: elsewhere a handle has no descriptor, or one that another event loop holds on to.
+ */
 const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && !process.versions.deno;
 
 /**
- * Makes the connection of a socket a WebSocket: the reactor adopts it if it can, else it is served on this thread.
+ * Makes the connection of a socket a WebSocket: the reactor adopts it if it can, else it is served
+ * on this thread.
  *
  * @param {Connection} ws Its owner is the server
  * @param {any} socket Any Duplex
@@ -57,8 +60,8 @@ function attach(ws, socket, head, response, options) {
 }
 
 /**
- * Whether a socket is nothing but a descriptor: what it has written is in the kernel, only the WebSocket reads
- * it, and its bytes are those on the wire.
+ * Whether a socket is nothing but a descriptor: what it has written is in the kernel, only the
+ * WebSocket reads it, and its bytes are those on the wire.
  *
  * @param {any} socket
  * @returns {boolean}
@@ -83,7 +86,8 @@ function isAdoptable(socket) {
 }
 
 /**
- * Whether more has come behind the request than may be inflated in one piece, which the reactor would do.
+ * Whether more has come behind the request than may be inflated in one piece, which the reactor
+ * would do.
  *
  * @param {Connection} ws
  * @param {any} socket

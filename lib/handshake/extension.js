@@ -7,8 +7,8 @@ const { isToken } = require('./token');
  * The extensions in a `Sec-WebSocket-Extensions` header (RFC 6455, 9.1).
  *
  * @param {string} header
- * @returns {Record<string, Array<Record<string, Array<string | true>>>>} For each extension its offers, for each
- *   parameter its values; true is a parameter without a value
+ * @returns {Record<string, Array<Record<string, Array<string | true>>>>} For each extension its
+ *   offers, for each parameter its values; true is a parameter without a value
  * @throws {SyntaxError}
  */
 function parse(header) {
@@ -56,8 +56,8 @@ function add(lists, name, element) {
 }
 
 /**
- * The `Sec-WebSocket-Extensions` header for extensions in the form that `parse` returns. Where there is one offer or
- * value, it need not be in an array.
+ * The `Sec-WebSocket-Extensions` header for extensions in the form that `parse` returns. Where
+ * there is one offer or value, it need not be in an array.
  *
  * @param {Record<string, any>} extensions
  * @returns {string}

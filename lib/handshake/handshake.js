@@ -18,9 +18,9 @@ const KEY = /^[+/0-9A-Za-z]{22}==$/;
 const FORBIDDEN = /[\r\n\0]/;
 
 /**
- * The opening handshake where JavaScript decides it, in the order of ws: `handle()` is `handleUpgrade()` of a server, and
- * `finish()` its `completeUpgrade()`. What is left to its subclasses is where the answer goes: the reactor, or a stream
- * of Node.
+ * The opening handshake where JavaScript decides it, in the order of ws: `handle()` is
+ * `handleUpgrade()` of a server, and `finish()` its `completeUpgrade()`. What is left to its
+ * subclasses is where the answer goes: the reactor, or a stream of Node.
  */
 class Handshake {
   /**

@@ -3,7 +3,11 @@
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { Server } from '../connection/state' */
 
-/** The WebSocketServers of each HTTP server, in the order in which they came. @type {WeakMap<object, Set<Server>>} */
+/**
+ * The WebSocketServers of each HTTP server, in the order in which they came.
+ *
+ * @type {WeakMap<object, Set<Server>>}
+ */
 const attached = new WeakMap();
 
 /**
@@ -32,8 +36,8 @@ function attachTo(wss, server) {
 }
 
 /**
- * Whether a request is for this one of several WebSocketServers: for those that handle it; the first refuses what none
- * of them does. In ws each refuses the requests of the others.
+ * Whether a request is for this one of several WebSocketServers: for those that handle it; the
+ * first refuses what none of them does. In ws each refuses the requests of the others.
  *
  * @param {Server} wss
  * @param {IncomingMessage} request

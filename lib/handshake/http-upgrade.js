@@ -12,7 +12,12 @@ class HttpUpgrade extends Handshake {
     return this.socket[kWebSocket] !== undefined;
   }
 
-  /** @param {WebSocket} ws @param {string} response @param {string} protocol @param {string} extensions */
+  /**
+   * @param {WebSocket} ws
+   * @param {string} response
+   * @param {string} protocol
+   * @param {string} extensions
+   */
   accept(ws, response, protocol, extensions) {
     const { head, request, server, socket } = this;
     ws._common = ws._common.opened(server, protocol, '', 0, 0);

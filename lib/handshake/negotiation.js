@@ -28,7 +28,8 @@ function offerOf(options) {
  * @param {string | undefined} header
  * @param {ServerOptions} options Those of the server
  * @returns {Record<string, any>} The accepted extensions by name
- * @throws {Error} When the header is none, or nothing that it offers of permessage-deflate is acceptable
+ * @throws {Error} When the header is none, or nothing that it offers of permessage-deflate is
+ *   acceptable
  */
 function acceptOffers(header, options) {
   const { maxPayload } = options;
@@ -52,7 +53,8 @@ function acceptOffers(header, options) {
  *
  * @param {string | undefined} header
  * @param {any} offered What `offerOf` returned
- * @returns {{ error?: string, extensions: Record<string, any> }} Why the connection must fail, or the extensions by name
+ * @returns {{ error?: string, extensions: Record<string, any> }} Why the connection must fail, or
+ *   the extensions by name
  */
 function acceptAnswer(header, offered) {
   const extensions = {};

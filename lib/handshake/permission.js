@@ -1,7 +1,8 @@
 'use strict';
 
 /**
- * What Node checks before its own servers listen. Nothing binds an addon that --permission lets be loaded, so it is done here.
+ * What Node checks before its own servers listen. Nothing binds an addon that --permission lets be
+ * loaded, so it is done here.
  *
  * @throws {Error} ERR_ACCESS_DENIED, as from `net.Server`
  */

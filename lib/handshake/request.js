@@ -11,8 +11,8 @@ const {
 } = require('../reactor/layout');
 
 /**
- * The upgrade request, as Node's HTTP server would have given it. The reactor's form is
- * `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`; the header list is cut only when
+ * The upgrade request, as Node's HTTP server would have given it. The reactor's form is `METHOD \0
+ * url \0 minor version \0 name \0 value \0 name \0 value ...`; the header list is cut only when
  * somebody looks.
  */
 class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {

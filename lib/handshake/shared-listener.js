@@ -10,7 +10,8 @@ const { sharedListenOptions } = require('../options');
 const CHECK_INTERVAL = 1000;
 
 /**
- * Whether this process is a worker of a cluster: its ports are its primary's, which hands connections to the workers.
+ * Whether this process is a worker of a cluster: its ports are its primary's, which hands
+ * connections to the workers.
  *
  * @returns {boolean}
  */

@@ -10,7 +10,8 @@ const ALIASES = { addListener: 'on', off: 'removeListener' };
  * Has the emitters of a class hear when their listeners change.
  *
  * @param {any} prototype Of the class
- * @param {(this: any, event?: string | symbol) => void} changed Called then, without event if it may be any
+ * @param {(this: any, event?: string | symbol) => void} changed Called then, without event if it
+ *   may be any
  */
 function watchListeners(prototype, changed) {
   const base = Object.getPrototypeOf(prototype);

@@ -1,12 +1,13 @@
 'use strict';
 
 /**
- * Has assignments to methods heard: to one of an instance, and to one of the class. They do what they always do, and
- * `Object.defineProperty` is not heard.
+ * Has assignments to methods heard: to one of an instance, and to one of the class. They do what
+ * they always do, and `Object.defineProperty` is not heard.
  *
  * @param {any} prototype Of the class
  * @param {string[]} names Its own methods, or inherited ones
- * @param {(this: any) => void} changed Called behind it, with what was assigned to: an instance, or a prototype
+ * @param {(this: any) => void} changed Called behind it, with what was assigned to: an instance, or
+ *   a prototype
  */
 function watchMethods(prototype, names, changed) {
   const base = Object.getPrototypeOf(prototype);

@@ -17,7 +17,8 @@ const DISABLED = /loading addons is disabled/;
  */
 function addon() {
   try {
-    // What the addon makes when it is loaded lives as long as the process: outside of the async context of the first caller.
+    // What the addon makes when it is loaded lives as long as the process: outside of the async
+    // context of the first caller.
     return root.runInAsyncScope(() => require('../native/binding.js'));
   } catch (error) {
     throw explained(/** @type {Error} */ (error));

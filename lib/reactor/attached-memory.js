@@ -9,7 +9,10 @@ const DETACHING = ['transfer', 'transferToFixedLength'];
 /** Node 22 has these methods and lets them ignore the mark. */
 const ignoresMark = DETACHING.every((name) => name in ArrayBuffer.prototype) && !isKept(Buffer.allocUnsafeSlow(1));
 
-/** In place of these methods. It belongs to the environment's own context, so that kept memory does not keep the context of this package. */
+/**
+ * In place of these methods. It belongs to the environment's own context, so that kept memory does
+ * not keep the context of this package.
+ */
 const TRANSFER = `(function transfer() {
   throw new TypeError('ArrayBuffer is not detachable and could not be cloned.');
 })`;
@@ -30,8 +33,8 @@ function isKept(memory) {
 }
 
 /**
- * Memory that many messages live in: a handler must not be able to detach it. Before Node 24 there are still ways, which
- * `restore` of batch.js deals with.
+ * Memory that many messages live in: a handler must not be able to detach it. Before Node 24 there
+ * are still ways, which `restore` of batch.js deals with.
  *
  * @param {number} bytes
  * @returns {Buffer} Not zeroed; its ArrayBuffer is its own
