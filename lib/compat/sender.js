@@ -8,6 +8,20 @@ const { maskKey } = require('../duplex/mask-key');
 const { closeReason, isBlob, toBytes } = require('../connection/arguments');
 const { callAll } = require('../connection/outgoing');
 
+/** @import { SentCallback as Callback } from '../connection/state' */
+/** @import { SendOptions } from '../../types/sending' */
+/** @import { FrameOptions } from '../../types/tools' */
+
+/**
+ * What a Sender needs of a stream.
+ *
+ * @typedef {object} Writer
+ * @property {boolean} destroyed
+ * @property {() => void} cork
+ * @property {() => void} uncork
+ * @property {(data: string | Uint8Array, callback?: Callback) => unknown} write
+ */
+
 const FIN = 0x80;
 const RSV1 = 0x40;
 const MASK = 0x80;
@@ -33,8 +47,8 @@ const DEFLATE = 'permessage-deflate';
  */
 class Sender {
   /**
-   * @param {any} socket Where frames are written
-   * @param {any} [extensions] The negotiated extensions by name
+   * @param {Writer} socket Where frames are written
+   * @param {Record<string, any>} [extensions] The negotiated extensions by name
    * @param {(key: Buffer) => void} [generateMask] Fills the masking key
    */
   constructor(socket, extensions, generateMask) {
@@ -61,7 +75,7 @@ class Sender {
    * A frame, as one or two pieces.
    *
    * @param {string | Uint8Array} data Masked in place, unless it is `readOnly`
-   * @param {any} options opcode, fin, rsv1, mask, readOnly, generateMask
+   * @param {FrameOptions} options
    * @returns {Array<string | Uint8Array>}
    */
   static frame(data, options) {
@@ -69,10 +83,10 @@ class Sender {
   }
 
   /**
-   * @param {any} code
-   * @param {any} data
+   * @param {number | undefined} code
+   * @param {string | Uint8Array | undefined} data The reason
    * @param {boolean} [isMasked]
-   * @param {Function} [callback]
+   * @param {Callback} [callback]
    */
   close(code, data, isMasked, callback) {
     const reason = closeReason(code, data);
@@ -86,27 +100,27 @@ class Sender {
   }
 
   /**
-   * @param {any} data
+   * @param {any} data As of `WebSocket.send()`
    * @param {boolean} [isMasked]
-   * @param {Function} [callback]
+   * @param {Callback} [callback]
    */
   ping(data, isMasked, callback) {
     this._control(PING, data, isMasked, callback);
   }
 
   /**
-   * @param {any} data
+   * @param {any} data As of `WebSocket.send()`
    * @param {boolean} [isMasked]
-   * @param {Function} [callback]
+   * @param {Callback} [callback]
    */
   pong(data, isMasked, callback) {
     this._control(PONG, data, isMasked, callback);
   }
 
   /**
-   * @param {any} data
-   * @param {any} options binary, compress, fin, mask
-   * @param {Function} [callback]
+   * @param {any} data As of `WebSocket.send()`
+   * @param {SendOptions} options
+   * @param {Callback} [callback]
    */
   send(data, options, callback) {
     const deflate = this._extensions[DEFLATE];
@@ -115,7 +129,7 @@ class Sender {
     let rsv1 = false;
     if (this._isFirst) {
       opcode = options.binary ? BINARY : TEXT;
-      rsv1 = options.compress;
+      rsv1 = /** @type {boolean} */ (options.compress);
       const side = deflate?._isServer ? 'server' : 'client';
       if (rsv1 && deflate?.params[`${side}_no_context_takeover`]) rsv1 = message.size >= deflate._threshold;
       this._compress = rsv1;
@@ -129,7 +143,7 @@ class Sender {
    * Writes what `frame` returned.
    *
    * @param {Array<string | Uint8Array>} list
-   * @param {any} [callback] Called when the socket has written it
+   * @param {Callback} [callback] Called when the socket has written it
    */
   sendFrame(list, callback) {
     if (list.length === 1) {
@@ -144,9 +158,9 @@ class Sender {
 
   /**
    * @param {number} opcode
-   * @param {any} data
+   * @param {any} data As of `WebSocket.send()`
    * @param {boolean} [isMasked]
-   * @param {Function} [callback]
+   * @param {Callback} [callback]
    */
   _control(opcode, data, isMasked, callback) {
     const message = prepare(data);
@@ -166,10 +180,10 @@ class Sender {
   /**
    * Sends in order: at once, unless something before it is not ready.
    *
-   * @param {any} data
+   * @param {any} data As of `WebSocket.send()`
    * @param {boolean} compress
-   * @param {any} frame Options of the frame
-   * @param {any} callback
+   * @param {FrameOptions} frame
+   * @param {Callback | undefined} callback Called when the socket has written it
    */
   _post(data, compress, frame, callback) {
     const size = sizeOf(data);
@@ -194,8 +208,8 @@ class Sender {
   /**
    * @param {Blob} blob
    * @param {boolean} compress
-   * @param {any} frame
-   * @param {any} callback
+   * @param {FrameOptions} frame
+   * @param {Callback | undefined} callback Called when the socket has written it
    */
   _read(blob, compress, frame, callback) {
     const { size } = blob;
@@ -225,8 +239,8 @@ class Sender {
 
   /**
    * @param {string | Uint8Array} data
-   * @param {any} frame
-   * @param {any} callback
+   * @param {FrameOptions} frame
+   * @param {Callback | undefined} callback Called when the socket has written it
    */
   _deflate(data, frame, callback) {
     const size = sizeOf(data);
@@ -260,7 +274,7 @@ class Sender {
 
   /**
    * @param {Error} error
-   * @param {any} callback Of the send that failed; what waits behind it fails too
+   * @param {Callback | undefined} callback Of the send that failed; what waits behind it fails too
    */
   _abandon(error, callback) {
     this._isOver = true;
@@ -295,7 +309,7 @@ function makeFrame(data, options) {
 }
 
 /**
- * @param {any} data
+ * @param {any} data As of `WebSocket.send()`
  * @returns {{ data: any, size: number, readOnly: boolean }}
  */
 function prepare(data) {
@@ -315,7 +329,7 @@ function toBuffer(bytes) {
 }
 
 /**
- * @param {any} data
+ * @param {any} data As of `WebSocket.send()`
  * @returns {number} Bytes
  */
 function sizeOf(data) {

@@ -1,5 +1,18 @@
 'use strict';
 
+/** @import { DeflateOptions } from '../../types/tools' */
+
+/**
+ * Parameters of a connection, by the names that they have in the header (RFC 7692, 7.1).
+ *
+ * @typedef {object} Params
+ * @property {boolean} [client_no_context_takeover]
+ * @property {boolean} [server_no_context_takeover]
+ * @property {number | boolean} [client_max_window_bits] 8 to 15; true where a client only says
+ *   that it knows the parameter
+ * @property {number | boolean} [server_max_window_bits] 8 to 15
+ */
+
 /** Parameters of permessage-deflate (RFC 7692, 7.1). */
 const FLAGS = ['client_no_context_takeover', 'server_no_context_takeover'];
 const WINDOWS = ['client_max_window_bits', 'server_max_window_bits'];
@@ -7,12 +20,13 @@ const WINDOWS = ['client_max_window_bits', 'server_max_window_bits'];
 /**
  * What a client offers.
  *
- * @param {any} options Of PerMessageDeflate
- * @returns {any}
+ * @param {DeflateOptions} options
+ * @returns {Params}
  */
 function offer(options) {
   const { clientMaxWindowBits, clientNoContextTakeover, serverMaxWindowBits, serverNoContextTakeover } = options;
-  const params = /** @type {any} */ ({});
+  /** @type {Params} */
+  const params = {};
   if (serverNoContextTakeover) params.server_no_context_takeover = true;
   if (clientNoContextTakeover) params.client_no_context_takeover = true;
   if (serverMaxWindowBits) params.server_max_window_bits = serverMaxWindowBits;
@@ -24,7 +38,7 @@ function offer(options) {
 /**
  * Turns the parsed parameters of every offer into single values.
  *
- * @param {any[]} configurations They are changed
+ * @param {Record<string, any>[]} configurations They are changed
  * @param {boolean} isServer
  * @throws {Error | TypeError} For a parameter that is unknown, given twice or of a wrong value
  */
@@ -39,7 +53,7 @@ function normalize(configurations, isServer) {
 
 /**
  * @param {string} name
- * @param {any} value
+ * @param {string | number | true} value As it came in the header
  * @param {boolean} isServer
  * @returns {number | true}
  */
@@ -60,9 +74,9 @@ function single(name, value, isServer) {
 /**
  * What a server answers.
  *
- * @param {any[]} offers Normalized
- * @param {any} options Of PerMessageDeflate
- * @returns {any} The first offer that can be accepted, with the server's own parameters
+ * @param {Params[]} offers Normalized
+ * @param {DeflateOptions} options
+ * @returns {Params} The first offer that can be accepted, with the server's own parameters
  * @throws {Error} When there is none
  */
 function acceptOffer(offers, options) {
@@ -80,21 +94,21 @@ function acceptOffer(offers, options) {
 }
 
 /**
- * @param {any} params Of an offer
- * @param {any} options
+ * @param {Params} params Of an offer
+ * @param {DeflateOptions} options
  * @returns {boolean}
  */
 function isAcceptable(params, options) {
   const { clientMaxWindowBits, serverMaxWindowBits, serverNoContextTakeover } = options;
   const { client_max_window_bits: client, server_max_window_bits: server } = params;
   if (serverNoContextTakeover === false && params.server_no_context_takeover) return false;
-  if (server && (serverMaxWindowBits === false || isAbove(serverMaxWindowBits, server))) return false;
+  if (server && (serverMaxWindowBits === false || isAbove(serverMaxWindowBits, Number(server)))) return false;
   if (typeof clientMaxWindowBits !== 'number') return true;
   return typeof client === 'number' ? clientMaxWindowBits <= client : !!client;
 }
 
 /**
- * @param {any} wanted An option, which need not be a number
+ * @param {unknown} wanted An option, which need not be a number
  * @param {number} bits
  * @returns {boolean}
  */
@@ -106,8 +120,8 @@ function isAbove(wanted, bits) {
  * What a client makes of the answer.
  *
  * @param {any} params Normalized
- * @param {any} options Of PerMessageDeflate
- * @returns {any}
+ * @param {DeflateOptions} options
+ * @returns {Params}
  * @throws {Error} When the answer is none to the offer
  */
 function acceptAnswer(params, options) {
