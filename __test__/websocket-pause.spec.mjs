@@ -5,6 +5,8 @@ import test from 'ava';
 
 import { connect, frame, frames, openPair, openRaw } from './helpers/clients.mjs';
 import { isReference } from './helpers/impl.mjs';
+import { upgradeRequest, RawClient } from './helpers/raw-client.mjs';
+import { WAYS } from './helpers/ways.mjs';
 
 // R13.
 test('pause: what came together is delivered, the rest on resume, in order', async (t) => {
@@ -180,3 +182,81 @@ test('pause: a closing handshake that takes too long ends with the close frame t
   t.is((await closed)[0], 1000);
   t.deepEqual(messages, [1, 100]);
 });
+
+/** A connection that pauses when the peer's close frame has come, with its end behind, but nobody has been told. */
+async function pausedBehindClose(t, options) {
+  const opened = await openRaw(t, options);
+  opened.raw.send(frame(8, Buffer.from([3, 232])));
+  opened.raw.end();
+  // A reactor on another thread has read it when this is over.
+  const until = performance.now() + 20;
+  while (performance.now() < until);
+  opened.ws.pause();
+  return opened;
+}
+
+test('pause: a close frame that was on its way already is learnt on resume, and so is the end behind it', async (t) => {
+  const { server, ws } = await pausedBehindClose(t);
+  let isClosed = false;
+  ws.on('close', () => {
+    isClosed = true;
+  });
+  const closed = once(ws, 'close');
+  const { ws: other, client } = await connect(t, server);
+  client.send('served');
+  await once(other, 'message');
+  t.is(ws.readyState, ws.OPEN);
+  t.false(isClosed);
+  ws.resume();
+  t.is((await closed)[0], 1000);
+});
+
+test('pause: close() waits for the answer that nobody has read, as long as it may', async (t) => {
+  const closeTimeout = 300;
+  const { ws } = await pausedBehindClose(t, { closeTimeout });
+  const closed = once(ws, 'close');
+  const begun = performance.now();
+  ws.close(1000);
+  t.is((await closed)[0], 1000);
+  const took = performance.now() - begun;
+  t.true(took > closeTimeout - 20, `${took} ms`);
+});
+
+test('pause: what closes the connection in the same read as the pause is not waited for', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  ws.on('message', () => ws.pause());
+  const closed = once(ws, 'close');
+  raw.send(Buffer.concat([frame(1, 'a'), frame(8, Buffer.from([3, 232]))]));
+  const begun = performance.now();
+  t.is((await closed)[0], 1000);
+  t.true(performance.now() - begun < 20_000, 'not closeTimeout, which is 30 s');
+});
+
+for (const [way, start] of Object.entries(WAYS)) {
+  test(`${way}: resume() and pause() have the last word over those of the socket`, async (t) => {
+    const server = await start(t, {});
+    const connected = once(server, 'connection');
+    const raw = await RawClient.connect(t, server.address().port);
+    await raw.send(upgradeRequest());
+    const [ws] = await connected;
+    const messages = [];
+    ws.on('message', (data) => messages.push(String(data)));
+    ws._socket.pause();
+    ws.resume();
+    const message = once(ws, 'message');
+    await raw.send(frame(1, 'a'));
+    await message;
+    ws.pause();
+    ws._socket.resume();
+    ws.pause();
+    await raw.send(frame(1, 'b'));
+    await raw.send(frame(9, 'c'));
+    const other = await RawClient.connect(t, server.address().port);
+    await other.send(upgradeRequest());
+    await other.until((text) => text.includes('\r\n\r\n'));
+    t.deepEqual(messages, ['a']);
+    const last = once(ws, 'message');
+    ws.resume();
+    t.is(String((await last)[0]), 'b');
+  });
+}

@@ -179,7 +179,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   /** @throws {TypeError} Of a client whose handshake failed: there is nothing to pause */
   pause() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
-    if (this.isPaused && hasConnection(this)) return;
+    // A stream may have been resumed, or paused, by itself: this has the last word, as in ws.
+    if (this.isPaused && (this._bits & STREAM) === 0 && hasConnection(this)) return;
     if ((this._bits & STREAM) !== 0) {
       this._bits |= STREAM_PAUSED;
     } else {
@@ -192,7 +193,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   /** @throws {TypeError} As `pause()` */
   resume() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
-    if (!this.isPaused && hasConnection(this)) return;
+    if (!this.isPaused && (this._bits & STREAM) === 0 && hasConnection(this)) return;
     this._bits &= ~(PAUSED | STREAM_PAUSED);
     receive.scheduleNext(this);
     // Too much is held: reading goes on once that is delivered.

@@ -244,7 +244,7 @@ function pinged(ws, data) {
  * @param {Buffer} reason
  */
 function closeReceived(ws, code, reason) {
-  ws._bits |= CLOSE_RECEIVED | PEER_DONE;
+  ws._bits |= CLOSE_RECEIVED;
   const extra = ws._ensureExtra();
   extra.closeCode = code;
   if (reason.length !== 0) {
@@ -252,11 +252,18 @@ function closeReceived(ws, code, reason) {
     extra.closeMessage = Buffer.allocUnsafeSlow(reason.length);
     extra.closeMessage.set(reason);
   }
-  if ((ws._bits & STREAM) !== 0) streamOf(ws).stopReading();
-  if ((ws._bits & CLOSE_SENT) !== 0) endSoon(ws);
+  peerDone(ws);
   if (code === NO_STATUS) ws.close();
   else ws.close(code, reason);
   extra.receiver?.emit('conclude', code, extra.closeMessage);
+}
+
+/** What still comes is read, also while paused: the end is behind it. @param {WebSocket} ws */
+function peerDone(ws) {
+  ws._bits |= PEER_DONE;
+  if ((ws._bits & STREAM) !== 0) streamOf(ws).stopReading();
+  else if ((ws._bits & (PAUSED | GONE)) === PAUSED) command(ws, OUT_RESUME);
+  if ((ws._bits & CLOSE_SENT) !== 0) endSoon(ws);
 }
 
 /**
@@ -322,13 +329,8 @@ function leave(ws) {
  * @param {number} detail
  */
 function failed(ws, kind, detail) {
-  if ((ws._bits & STREAM) !== 0) {
-    const stream = streamOf(ws);
-    stream.failed = true;
-    stream.stopReading();
-  }
-  ws._bits |= PEER_DONE;
-  if ((ws._bits & CLOSE_SENT) !== 0) endSoon(ws);
+  if ((ws._bits & STREAM) !== 0) streamOf(ws).failed = true;
+  peerDone(ws);
   if ((ws._bits & TERMINATED) === 0) ws.close(closeCodeOf(kind));
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;

@@ -134,6 +134,11 @@ impl<C: Consumer> Reactor<C> {
         if !has_news || connection.is_fed() || connection.life.is_gone() {
             return;
         }
+        // The peer's last words were read, but the consumer has paused and does not want to know of
+        // them yet: it resumes first.
+        if connection.engine.close_received() || connection.engine.failed() {
+            return;
+        }
         match connection.stream.peek(&mut [0]) {
             Ok(0) => self.on_eof(slot),
             Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
