@@ -6,10 +6,7 @@ use std::sync::PoisonError;
 
 use super::doorbell::Sleep;
 use super::large::Large;
-use super::layout::{
-    OUT_ALIGN, OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_HEADER_BYTES,
-    OUT_TEXT, pack, unpack,
-};
+use super::layout::{OUT_ALIGN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_HEADER_BYTES, RECORD_WORDS, pack, unpack};
 use super::limits::{SPARE_CHUNK_BYTES, SPARE_CHUNKS};
 use super::queue::Queue;
 use super::room::Lent;
@@ -152,40 +149,47 @@ impl<'a> OutRecords<'a> {
         self.position
     }
 
-    /// The slot of the next record; a record that is cut off may have one too.
+    /// The slot of the next record.
     #[inline]
     pub fn peek_slot(&self) -> Option<u32> {
-        let header = self.bytes.get(self.position..)?.first_chunk::<4>()?;
-        Some(u32::from_ne_bytes(*header))
+        Some(self.decode()?.0.slot)
     }
 
-    /// The next record, if it is a whole message for this connection of less than `limit` bytes and asks for nothing but to be
-    /// sent: whether it is text, and its payload. What [`next`](Iterator::next) would say of it, in fewer steps.
+    /// The next record, if it is wanted.
     #[inline]
-    pub fn next_message(&mut self, slot: u32, generation: u32, limit: usize) -> Option<(bool, &'a [u8])> {
-        const COMPRESS: u32 = pack(0, OUT_FLAG_COMPRESS, 0);
-        const TEXT: u32 = pack(OUT_TEXT, OUT_FLAG_FIN, 0);
-        const BINARY: u32 = pack(OUT_BINARY, OUT_FLAG_FIN, 0);
-        let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
-        let [its_slot, its_generation, tag, length] = *header.as_chunks::<4>().0 else { return None };
-        let (tag, length) = (u32::from_ne_bytes(tag) & !COMPRESS, u32::from_ne_bytes(length) as usize);
-        let is_its = u32::from_ne_bytes(its_slot) == slot && u32::from_ne_bytes(its_generation) == generation;
-        if !is_its || length >= limit || (tag != TEXT && tag != BINARY) {
+    pub fn next_if(&mut self, is_wanted: impl FnOnce(&OutRecord) -> bool) -> Option<OutRecord> {
+        let (record, next) = self.decode()?;
+        if !is_wanted(&record) {
             return None;
         }
-        let payload = rest.get(..length)?;
-        self.position = (self.position + OUT_HEADER_BYTES + length).next_multiple_of(OUT_ALIGN);
-        Some((tag == TEXT, payload))
+        self.position = next;
+        Some(record)
+    }
+
+    /// The next record, and where the one behind it begins. Nothing else knows how a header is laid out.
+    #[inline(always)]
+    fn decode(&self) -> Option<(OutRecord, usize)> {
+        let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
+        let [slot, generation, tag, length] = words(header)?;
+        let (kind, flags, aux) = unpack(tag);
+        let length = usize::try_from(length).ok()?;
+        let start = self.position + OUT_HEADER_BYTES;
+        let (range, end) = match flags & (OUT_FLAG_LARGE | OUT_FLAG_SAME) {
+            0 if length > rest.len() => return None,
+            0 => (start..start + length, start + length),
+            OUT_FLAG_SAME => (self.payload_at(length)?, start),
+            _ => (start..start, start),
+        };
+        // The padding may be missing at the very end. `end` is within a slice, so the sum is within `usize`.
+        Some((OutRecord { slot, generation, kind, flags, aux, range }, end.next_multiple_of(OUT_ALIGN)))
     }
 
     /// The payload that begins at `start`, if a record before the next one has it.
     fn payload_at(&self, start: usize) -> Option<Range<usize>> {
         let before = self.bytes.get(..self.position)?.get(..start)?;
-        let [.., tag, length] = *before.last_chunk::<OUT_HEADER_BYTES>()?.as_chunks::<4>().0 else {
-            return None;
-        };
-        let (_, flags, _) = unpack(u32::from_ne_bytes(tag));
-        let end = start.checked_add(usize::try_from(u32::from_ne_bytes(length)).ok()?)?;
+        let [_, _, tag, length] = words(before.last_chunk()?)?;
+        let (_, flags, _) = unpack(tag);
+        let end = start.checked_add(usize::try_from(length).ok()?)?;
         let is_payload = flags & (OUT_FLAG_LARGE | OUT_FLAG_SAME) == 0 && start.is_multiple_of(OUT_ALIGN);
         (is_payload && end <= self.position).then_some(start..end)
     }
@@ -196,21 +200,15 @@ impl Iterator for OutRecords<'_> {
 
     #[inline]
     fn next(&mut self) -> Option<OutRecord> {
-        let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
-        let word = |index: usize| header.as_chunks::<4>().0.get(index).map(|word| u32::from_ne_bytes(*word));
-        let (kind, flags, aux) = unpack(word(2)?);
-        let length = usize::try_from(word(3)?).ok()?;
-        let start = self.position + OUT_HEADER_BYTES;
-        let (range, end) = match flags & (OUT_FLAG_LARGE | OUT_FLAG_SAME) {
-            0 if length > rest.len() => return None,
-            0 => (start..start + length, start + length),
-            OUT_FLAG_SAME => (self.payload_at(length)?, start),
-            _ => (start..start, start),
-        };
-        // The padding may be missing at the very end. `end` is within a slice, so the sum is within `usize`.
-        self.position = end.next_multiple_of(OUT_ALIGN);
-        Some(OutRecord { slot: word(0)?, generation: word(1)?, kind, flags, aux, range })
+        self.next_if(|_| true)
     }
+}
+
+/// The words of a record's header.
+#[inline(always)]
+fn words(header: &[u8; OUT_HEADER_BYTES]) -> Option<[u32; RECORD_WORDS]> {
+    let words: &[[u8; 4]; RECORD_WORDS] = header.as_chunks().0.first_chunk()?;
+    Some(words.map(u32::from_ne_bytes))
 }
 
 /// The way to one reactor: its commands, whether it sleeps, and buffers that come back for the next chunk.

@@ -146,43 +146,19 @@ proptest! {
             record.3 & !WAYS, record.4, record.5, record.6)).collect();
         prop_assert_eq!(popped, pushed);
     }
+}
 
-    #[test]
-    fn the_short_way_to_a_message_is_the_long_one(
-        pushed in prop::collection::vec((0..2_u32, 0..2_u32, 1..4_u8, 0..64_u8, 0..2_u16, 0..70_usize), 0..20),
-        cut in 0..40_usize,
-    ) {
-        const LIMIT: usize = 60;
-        let mut chunk = Chunk::default();
-        for (index, &(slot, generation, kind, flags, aux, length)) in pushed.iter().enumerate() {
-            let payload = vec![index as u8; length];
-            if flags & OUT_FLAG_LARGE != 0 {
-                chunk.push_large((slot, generation), kind, flags & !OUT_FLAG_SAME, aux, Large::copy(&payload));
-            } else if flags & OUT_FLAG_SAME != 0 && chunk.records().next().is_some_and(|first| !first.is_large()) {
-                chunk.push_same((slot, generation), kind, flags, aux, 16);
-            } else {
-                chunk.push_record((slot, generation), kind, flags, aux, &payload);
-            }
-        }
-        let bytes = &chunk.bytes[..chunk.bytes.len().saturating_sub(cut)];
-        let mut records = OutRecords::new(bytes);
-        loop {
-            let mut short = records.clone();
-            let message = short.next_message(1, 1, LIMIT);
-            let Some(OutRecord { slot, generation, kind, flags, aux, range }) = records.next() else {
-                prop_assert_eq!(message, None);
-                break;
-            };
-            let is_one = (slot, generation, aux) == (1, 1, 0)
-                && (kind == OUT_TEXT || kind == OUT_BINARY)
-                && flags & !OUT_FLAG_COMPRESS == OUT_FLAG_FIN
-                && range.len() < LIMIT;
-            prop_assert_eq!(message, is_one.then(|| (kind == OUT_TEXT, &bytes[range])));
-            // Behind the same record, or where it was.
-            prop_assert!(message.is_none() || short.peek_slot() == records.peek_slot());
-            prop_assert!(message.is_none() || short.eq(records.clone()));
-        }
-    }
+#[test]
+fn a_record_that_is_not_wanted_stays() {
+    let mut chunk = Chunk::default();
+    chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, b"abc");
+    chunk.push_same((2, 1), OUT_TEXT, OUT_FLAG_FIN, 0, 16);
+    let mut records = chunk.records();
+    assert_eq!((records.next_if(|_| false), records.peek_slot()), (None, Some(1)));
+    assert_eq!(records.next_if(|record| record.range == (16..19)).map(|record| record.slot), Some(1));
+    assert_eq!((records.next_if(|record| record.slot == 1), records.position()), (None, 32));
+    assert_eq!(records.next_if(|record| record.range == (16..19)).map(|record| record.slot), Some(2));
+    assert_eq!((records.next_if(|_| true), records.peek_slot()), (None, None));
 }
 
 #[test]

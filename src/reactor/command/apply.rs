@@ -13,7 +13,7 @@ use crate::engine::{CloseCode, FrameKind, Prepared};
 
 use crate::reactor::Reactor;
 use crate::reactor::command::records::Outbound;
-use crate::reactor::command::records::{Next, Records, Rest};
+use crate::reactor::command::records::{Next, Records, Rest, is_plain};
 use crate::reactor::config::{COMPRESS_BUDGET, IN_PLACE};
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
@@ -77,13 +77,12 @@ impl<C: Consumer> Reactor<C> {
         }
         // Alone, a long one may be written from where it is, and what others get too is kept once.
         let is_short = payload.len() < IN_PLACE || (more && !record.is_same());
-        let is_message = matches!(record.kind, OUT_TEXT | OUT_BINARY);
-        if !is_message || !is_short || record.flags & !(OUT_FLAG_COMPRESS | OUT_FLAG_SAME) != OUT_FLAG_FIN {
+        if !is_short || !is_plain(record) {
             return Some(first);
         }
         connection
             .queue_messages(std::iter::once((record.kind == OUT_TEXT, &**payload)), &mut self.work.pool);
-        let others = std::iter::from_fn(|| records.records.next_message(id.slot, id.generation, IN_PLACE));
+        let others = std::iter::from_fn(|| records.next_plain(id));
         connection.queue_messages(others, &mut self.work.pool);
         Session { id, connection, work: &mut self.work }.touch();
         if records.records.peek_slot() == Some(id.slot) { records.next() } else { None }

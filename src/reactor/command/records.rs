@@ -12,6 +12,7 @@ use crate::engine::Frame;
 use crate::engine::{MessageKind, Prepared};
 
 use crate::reactor::config::IN_PLACE;
+use crate::reactor::connection::id::ConnectionId;
 
 /// The records of a chunk that are still to be applied.
 pub(in crate::reactor) struct Records<'a> {
@@ -81,6 +82,19 @@ impl<'a> Records<'a> {
         Some(Next { record, payload, more })
     }
 
+    /// The next record, if it is a short message for this connection of which nothing but a frame is to be made: whether it is
+    /// text, and its payload.
+    #[inline]
+    pub(in crate::reactor) fn next_plain(&mut self, id: ConnectionId) -> Option<(bool, &'a [u8])> {
+        let record = self.records.next_if(|record| {
+            record.slot == id.slot
+                && record.generation == id.generation
+                && is_plain(record)
+                && record.range.len() < IN_PLACE
+        })?;
+        Some((record.kind == OUT_TEXT, self.bytes.get(record.range).unwrap_or_default()))
+    }
+
     /// The payload of a large record.
     fn large(&mut self, record: &OutRecord) -> Outbound<'a> {
         let shared = &mut self.rest.shared;
@@ -122,6 +136,13 @@ impl<'a> Records<'a> {
         let same = self.rest.same.get_mut(index)?;
         Some(same.prepared.get_or_insert_with(|| Prepared::new(kind, payload, compress)))
     }
+}
+
+/// Whether a record with a payload in the chunk sends a whole message and asks for nothing else.
+#[inline]
+pub(in crate::reactor) fn is_plain(record: &OutRecord) -> bool {
+    matches!(record.kind, OUT_TEXT | OUT_BINARY)
+        && record.flags & !(OUT_FLAG_COMPRESS | OUT_FLAG_SAME) == OUT_FLAG_FIN
 }
 
 /// Whether other records have the payload too.
