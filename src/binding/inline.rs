@@ -17,8 +17,8 @@ use napi::{Env, Result};
 use crate::bridge::large::Large;
 use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, report_failure, until};
 
-use super::ties::Ties;
 use super::uv::{Reason, Watch};
+use super::wake::Wake;
 
 /// Turns with something to tell before others on the loop have theirs.
 const MOST_TURNS: u32 = 16;
@@ -34,7 +34,7 @@ pub(super) struct Inline {
     waking: Cell<bool>,
     /// What the timer has been started for.
     armed: Cell<Due>,
-    ties: Rc<Ties>,
+    wake: Rc<Wake>,
     watch: RefCell<Option<Watch>>,
 }
 
@@ -59,7 +59,7 @@ impl Inline {
             rung,
             waking: Cell::new(false),
             armed: Cell::new(Due::Never),
-            ties: Ties::new(env, wake, memory)?,
+            wake: Wake::new(env, wake, memory)?,
             watch: RefCell::new(None),
         });
         let target = inline.clone();
@@ -68,7 +68,7 @@ impl Inline {
         };
         *inline.watch.borrow_mut() = Some(watch);
         let target = inline.clone();
-        inline.ties.on_cleanup(env, move |_, cleanup| target.close(move || drop(cleanup)))?;
+        inline.wake.on_cleanup(env, move |_, cleanup| target.close(move || drop(cleanup)))?;
         Ok(Some(inline))
     }
 
@@ -110,7 +110,7 @@ impl Inline {
 
     /// Whether JavaScript has to be called although nobody there refers to anything of the reactor.
     pub(super) fn hold(&self, does: bool) {
-        self.ties.hold(does);
+        self.wake.hold(does);
     }
 
     /// Nobody will want it again: gives back all that it has, as `stop` does, and what ties it to the environment.
@@ -121,7 +121,7 @@ impl Inline {
     /// `on_closed` is called by the loop when it has given the watch back.
     fn close(&self, on_closed: impl FnOnce() + 'static) {
         self.stop();
-        self.ties.cut();
+        self.wake.cut(());
         if let Some(watch) = self.watch.take() {
             watch.close(Box::new(on_closed));
         }
@@ -150,7 +150,7 @@ impl Inline {
         }
         // A handler may run the event loop, and that comes here again.
         let outer = self.waking.replace(true);
-        self.ties.wake();
+        self.wake.call();
         self.waking.set(outer);
         true
     }

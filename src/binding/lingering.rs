@@ -10,6 +10,9 @@ use std::sync::Arc;
 
 use crate::reactor::{Link, Spin, Spinner};
 
+use super::uv::EventLoop;
+use super::wake::Wake;
+
 /// Deliveries in a row before others on the loop have their turn.
 const MOST_DELIVERIES: u32 = 16;
 /// Records of a delivery that is worth it. With more of them, the next come whether anybody looks or not.
@@ -43,14 +46,14 @@ impl Lingering {
         Self { links, delivered, spinner: RefCell::new(Spinner::new(spin)) }
     }
 
-    /// The bell was rung: calls `deliver`, which takes what there is, and again for what comes soon after, unless the loop has
+    /// The bell was rung: calls JavaScript, which takes what there is, and again for what comes soon after, unless the loop has
     /// something else to do.
-    pub(super) fn deliver(&self, deliver: impl Fn(), is_loop_busy: impl Fn() -> bool) {
+    pub(super) fn deliver(&self, wake: &Wake, event_loop: EventLoop) {
         for deliveries in 1.. {
             self.delivered.records.set(0);
-            deliver();
+            wake.call();
             let little = self.delivered.all.get() && (1..=LITTLE).contains(&self.delivered.records.get());
-            if !little || deliveries == MOST_DELIVERIES || is_loop_busy() || !self.comes_soon() {
+            if !little || deliveries == MOST_DELIVERIES || event_loop.is_busy() || !self.comes_soon() {
                 return;
             }
         }

@@ -20,8 +20,8 @@ mod stream;
 mod streams;
 mod tables;
 mod threads;
-mod ties;
 mod uv;
+mod wake;
 
 pub use drive::ReactorOptions;
 pub use listen::{ConnectionOptions, ListenOptions, Listening};

@@ -33,7 +33,7 @@ impl Lent for LentMemory {
 
     fn bytes(&self) -> &[u8] {
         // SAFETY: `start..start + len` is the backing store of an ArrayBuffer that stays attached while it is lent. lib keeps it in
-        // a list, and `Ties` keeps the list until the reactor has ended; where there are none, `wake` keeps lib until then.
+        // a list, and `Wake` keeps the list until the reactor has ended; where there are none, `wake` keeps lib until then.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 

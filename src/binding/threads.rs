@@ -1,14 +1,12 @@
 //! Reactors in threads of their own.
 
-use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
-use std::sync::{Arc, Mutex, MutexGuard, OnceLock, PoisonError};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::JoinHandle;
 
 use napi::bindgen_prelude::{Array, Function};
-use napi::threadsafe_function::ThreadsafeFunctionCallMode;
 use napi::{Env, Error, Result, Status};
 
 use crate::bridge::chunk::{Arena, Chunk};
@@ -18,8 +16,7 @@ use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, rea
 use super::inline::waiting_failed;
 use super::lingering::{Delivered, Lingering};
 use super::listen::system_error;
-use super::ties::Ties;
-use super::uv::{EventLoop, Signal};
+use super::wake::{Ring, Wake};
 
 /// What a flush leads to, however it goes.
 pub(super) struct Flushed {
@@ -35,8 +32,8 @@ pub(super) struct Threads {
     handles: Vec<Handle>,
     running: Arc<Running>,
     ring: Ring,
-    /// `None` where there is no libuv: a threadsafe function holds what it calls for as long as the environment lives.
-    ties: Option<Rc<Ties>>,
+    /// `None` where there is no libuv.
+    wake: Option<Rc<Wake>>,
 }
 
 /// What must be stopped and joined.
@@ -62,36 +59,39 @@ impl Threads {
         has_libuv: bool,
     ) -> Result<Self> {
         let config = config.shared_by(links.len());
-        let lingering = Lingering::new(links.to_vec(), delivered.clone(), config.spin);
         let running: Arc<Running> = Arc::default();
-        // What may fail comes first: a threadsafe function stays as long as the environment.
-        let bell: Arc<OnceLock<Ring>> = Arc::default();
-        let forwards = links.iter().map(|link| {
-            let bell = bell.clone();
-            let ring = move || {
-                if let Some(ring) = bell.get() {
-                    ring();
-                }
-            };
-            Forward::new(link.clone(), config.total_mark, Box::new(ring)).in_thread()
-        });
-        let reactors = reactors(forwards.collect(), config).map_err(|error| system_error(&error))?;
-        let signal = match has_libuv {
-            true => signal(env, Ties::new(env, wake, memory)?, &running, lingering)?,
+        let bell = match has_libuv {
+            true => bell(
+                env,
+                wake,
+                memory,
+                &running,
+                Lingering::new(links.to_vec(), delivered.clone(), config.spin),
+            )?,
             false => None,
         };
-        let (ring, ties) = match signal {
-            Some((ring, ties)) => (ring, Some(ties)),
-            None => (threadsafe_function(env, wake, &running)?, None),
+        let (ring, wake) = match bell {
+            Some((ring, wake)) => (ring, Some(wake)),
+            None => {
+                // Before the threadsafe function, whose own hook then runs first: it refuses calls when this one joins.
+                env.add_env_cleanup_hook(running.clone(), |running| running.stop())?;
+                (Ring::threadsafe_function(wake)?, None)
+            }
         };
-        let ring = bell.get_or_init(|| ring).clone();
-        let handles: Vec<_> = reactors.iter().map(Reactor::handle).collect();
-        let threads = Self { handles, running, ring, ties };
-        for (reactor, link) in reactors.into_iter().zip(links) {
-            // What was hung up, and those that run, are not wanted any more.
-            threads.spawn(reactor, link.clone()).inspect_err(|_| threads.retire())?;
-        }
+        let mut threads = Self { handles: Vec::new(), running, ring, wake };
+        // What was hung up, and those that run, are not wanted any more.
+        threads.run(links, config).inspect_err(|_| threads.retire())?;
         Ok(threads)
+    }
+
+    fn run(&mut self, links: &[Arc<Link>], config: ReactorConfig) -> Result<()> {
+        let forwards = links.iter().map(|link| {
+            let ring = self.ring.clone();
+            Forward::new(link.clone(), config.total_mark, Box::new(move || ring.ring())).in_thread()
+        });
+        let reactors = reactors(forwards.collect(), config).map_err(|error| system_error(&error))?;
+        self.handles = reactors.iter().map(Reactor::handle).collect();
+        reactors.into_iter().zip(links).try_for_each(|(reactor, link)| self.spawn(reactor, link.clone()))
     }
 
     fn spawn(&self, reactor: Reactor<Forward>, link: Arc<Link>) -> Result<()> {
@@ -99,7 +99,7 @@ impl Threads {
         self.running.count.fetch_add(1, Ordering::SeqCst);
         let thread = std::thread::Builder::new()
             .name("reactor-ws".to_owned())
-            .spawn(move || run(reactor, &link, &*ring, &running))
+            .spawn(move || run(reactor, &link, &ring, &running))
             .map_err(|error| {
                 self.running.count.fetch_sub(1, Ordering::SeqCst);
                 system_error(&error)
@@ -168,8 +168,8 @@ impl Threads {
 
     /// Whether JavaScript has to be called although nobody there refers to anything of the reactors.
     pub(super) fn hold(&self, does: bool) {
-        if let Some(ties) = &self.ties {
-            ties.hold(does);
+        if let Some(wake) = &self.wake {
+            wake.hold(does);
         }
     }
 
@@ -180,8 +180,8 @@ impl Threads {
             // One that cannot be woken does not run.
             let _stopped = handle.submit(Command::Stop);
         }
-        if self.ties.is_some() && self.running.count.load(Ordering::SeqCst) == 0 {
-            (self.ring)();
+        if self.wake.is_some() && self.running.count.load(Ordering::SeqCst) == 0 {
+            self.ring.ring();
         }
     }
 
@@ -190,71 +190,49 @@ impl Threads {
     }
 }
 
-/// Has the event loop call `wake`.
-type Ring = Arc<dyn Fn() + Send + Sync>;
-
-/// A bell of libuv's own. It takes no lock that the loop takes, as a threadsafe function does: on one CPU the loop would run into
-/// it at once. `None` where there is no libuv.
-fn signal(
+/// A bell of libuv's own, and the end of it that calls `function`. `None` where there is no libuv.
+fn bell(
     env: &Env,
-    ties: Rc<Ties>,
+    function: &Function<'_, (), ()>,
+    memory: &Array<'_>,
     running: &Arc<Running>,
     lingering: Lingering,
-) -> Result<Option<(Ring, Rc<Ties>)>> {
-    let place: Rc<RefCell<Option<Signal>>> = Rc::default();
-    let (tied, among, own) = (ties.clone(), running.clone(), place.clone());
-    let called = move |event_loop: EventLoop| {
-        if among.have_retired() {
-            among.stop();
-            tied.cut();
-            close(&own, || {});
+) -> Result<Option<(Ring, Rc<Wake>)>> {
+    let wake = Wake::new(env, function, memory)?;
+    let (called, threads) = (wake.clone(), running.clone());
+    let Some(ring) = wake.bell(env, move |event_loop| {
+        if threads.have_retired() {
+            threads.stop();
+            called.cut(());
         } else {
-            lingering.deliver(|| tied.wake(), || event_loop.is_busy());
+            lingering.deliver(&called, event_loop);
         }
+    }) else {
+        return Ok(None);
     };
-    let Some(signal) = Signal::start(env, Box::new(called)) else { return Ok(None) };
-    let (ringer, running) = (signal.ringer(), running.clone());
-    *place.borrow_mut() = Some(signal);
-    ties.on_cleanup(env, move |ties, cleanup| {
-        running.stop();
-        ties.cut();
-        close(&place, move || drop(cleanup));
-    })?;
-    Ok(Some((Arc::new(move || ringer.ring()), ties)))
-}
-
-/// `on_closed` is called by the loop when it has given the signal back.
-fn close(signal: &RefCell<Option<Signal>>, on_closed: impl FnOnce() + 'static) {
-    if let Some(signal) = signal.take() {
-        signal.close(Box::new(on_closed));
-    }
-}
-
-/// The bell of Node-API, which is there everywhere.
-fn threadsafe_function(env: &Env, wake: &Function<'_, (), ()>, running: &Arc<Running>) -> Result<Ring> {
-    // Before the threadsafe function, whose own hook then runs first: it refuses calls when this one joins.
-    env.add_env_cleanup_hook(running.clone(), |running| running.stop())?;
-    let bell = wake.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
-    Ok(Arc::new(move || {
-        // Refused only when the environment is going away, and then nobody is left to be told.
-        let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
-    }))
+    let threads = running.clone();
+    let hung_up = wake.on_cleanup(env, move |wake, cleanup| {
+        threads.stop();
+        wake.cut(cleanup);
+    });
+    hung_up.inspect_err(|_| wake.cut(()))?;
+    Ok(Some((ring, wake)))
 }
 
 /// The thread: whatever ends it, the environment is told.
-fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &dyn Fn(), running: &Running) {
+fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring, running: &Running) {
     let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
     // All sockets close with it.
     drop(reactor);
     match ended {
         Ok(Ok(())) => {}
-        Ok(Err(error)) => report_failure(link, &waiting_failed(&error), ring),
-        Err(_) => report_failure(link, "the reactor thread panicked", ring),
+        Ok(Err(error)) => report_failure(link, &waiting_failed(&error), &|| ring.ring()),
+        Err(_) => report_failure(link, "the reactor thread panicked", &|| ring.ring()),
     }
     // The other way round in `retire`: one of the two sees what the other has done.
     running.count.fetch_sub(1, Ordering::SeqCst);
     if running.have_retired() {
-        ring();
+        ring.ring();
     }
 }
 

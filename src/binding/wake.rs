@@ -1,0 +1,116 @@
+//! The way from the reactors to JavaScript: what their threads ring, and what the event loop calls then. It goes away with the
+//! environment or with the reactors, whichever is first.
+
+use std::cell::RefCell;
+use std::rc::Rc;
+use std::sync::Arc;
+
+use napi::bindgen_prelude::{Array, Function};
+use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
+use napi::{Env, Result, Status};
+
+use super::callback::{Callback, Cleanup, CleanupHook, Reference, on_cleanup};
+use super::uv::{EventLoop, Ringer, Signal};
+
+/// JavaScript's end. Belongs to its environment's thread.
+pub(super) struct Wake {
+    /// Not borrowed while it is called: the call may cut it off, or run the event loop, which calls again.
+    function: RefCell<Option<Rc<Callback>>>,
+    /// Lists of all memory that the reactors have been lent. They may write there until they have ended, whoever else is gone.
+    memory: RefCell<Option<Reference>>,
+    hook: RefCell<Option<CleanupHook>>,
+    /// What threads ring; a reactor without one needs none.
+    signal: RefCell<Option<Signal>>,
+}
+
+impl Wake {
+    /// `function` is what it calls. It is not held.
+    pub(super) fn new(env: &Env, function: &Function<'_, (), ()>, memory: &Array<'_>) -> Result<Rc<Self>> {
+        Ok(Rc::new(Self {
+            function: RefCell::new(Some(Rc::new(Callback::new(env, function, "REACTOR_WS")?))),
+            memory: RefCell::new(Some(Reference::new(env, memory, true)?)),
+            hook: RefCell::new(None),
+            signal: RefCell::new(None),
+        }))
+    }
+
+    /// Makes a bell whose rings have the event loop call `on_ring`, until it is cut. It takes no lock that the loop takes, as a
+    /// threadsafe function does: on one CPU the loop would run into it at once. `None` where there is no libuv.
+    pub(super) fn bell(&self, env: &Env, on_ring: impl Fn(EventLoop) + 'static) -> Option<Ring> {
+        let signal = Signal::start(env, Box::new(on_ring))?;
+        let ring = Ring::Signal(signal.ringer());
+        *self.signal.borrow_mut() = Some(signal);
+        Some(ring)
+    }
+
+    /// Has `hook` called before the environment goes away, unless it is cut before that. The hook ends the reactors and cuts;
+    /// the environment waits for its second argument to be dropped.
+    pub(super) fn on_cleanup(
+        self: &Rc<Self>,
+        env: &Env,
+        hook: impl FnOnce(&Self, Cleanup) + 'static,
+    ) -> Result<()> {
+        let wake = self.clone();
+        let hook = on_cleanup(env, move |cleanup| {
+            wake.hook.take();
+            hook(&wake, cleanup);
+        })?;
+        *self.hook.borrow_mut() = Some(hook);
+        Ok(())
+    }
+
+    /// Whether JavaScript has to be called although nobody there refers to anything of the reactors.
+    pub(super) fn hold(&self, does: bool) {
+        if let Some(function) = &*self.function.borrow() {
+            function.hold(does);
+        }
+    }
+
+    /// Calls JavaScript.
+    pub(super) fn call(&self) {
+        let function = self.function.borrow().clone();
+        if let Some(function) = function {
+            function.call();
+        }
+    }
+
+    /// The reactors have ended. `until_closed` is dropped when the loop has given the bell back, at once where there is none.
+    pub(super) fn cut<T: 'static>(&self, until_closed: T) {
+        self.function.take();
+        self.memory.take();
+        if let Some(hook) = self.hook.take() {
+            hook.remove();
+        }
+        if let Some(signal) = self.signal.take() {
+            signal.close(Box::new(move || drop(until_closed)));
+        }
+    }
+}
+
+/// The reactors' end, for each thread.
+#[derive(Clone)]
+pub(super) enum Ring {
+    /// A bell of libuv's own.
+    Signal(Ringer),
+    /// That of Node-API, which is there everywhere. It holds what it calls for as long as the environment lives.
+    Function(Arc<ThreadsafeFunction<(), (), (), Status, false, true>>),
+}
+
+impl Ring {
+    /// The bell of Node-API, which calls `function`.
+    pub(super) fn threadsafe_function(function: &Function<'_, (), ()>) -> Result<Self> {
+        let bell = function.build_threadsafe_function().weak::<true>().callee_handled::<false>().build()?;
+        Ok(Self::Function(Arc::new(bell)))
+    }
+
+    /// Has the event loop call.
+    pub(super) fn ring(&self) {
+        match self {
+            Self::Signal(ringer) => ringer.ring(),
+            // Refused only when the environment is going away, and then nobody is left to be called.
+            Self::Function(bell) => {
+                let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
+            }
+        }
+    }
+}
