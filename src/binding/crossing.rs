@@ -96,13 +96,9 @@ impl Crossing {
         }
     }
 
-    /// Hands what the arena holds, and the large payloads, to the reactor.
-    pub(super) fn flush(&mut self) -> Result<()> {
-        self.flush_with(None)
-    }
-
-    /// As `flush`; `last` is the payload of the arena's last record. Only for a reactor without a thread.
-    fn flush_with(&mut self, last: Option<&[u8]>) -> Result<()> {
+    /// Hands what the arena holds, and the large payloads, to the reactor. `last` is the payload of the arena's last record, only
+    /// for a reactor without a thread.
+    pub(super) fn flush(&mut self, last: Option<&[u8]>) -> Result<()> {
         let used = self.words.replace(FLUSHED_BYTES, 0) as usize;
         self.words.replace(FLUSHED_NEXT, 0);
         if used == 0 {
@@ -134,7 +130,7 @@ impl Crossing {
     /// Flushes, gives the last batch back and takes the next: its records to the words, and what became of its bytes to
     /// the `DRAINED_` words behind them. Returns how many records; 0 when nothing waits.
     pub(super) fn drain(&mut self) -> Result<u32> {
-        self.flush()?;
+        self.flush(None)?;
         self.give_back()?;
         let next = self.next_batch();
         self.delivered.all.set(next.is_none());
@@ -220,7 +216,7 @@ pub(super) fn flush_with<'env>(
     let crossing = crossing.clone();
     env.create_function_from_closure("flushWith", move |context| {
         let last: Uint8ArraySlice<'_> = context.get(0)?;
-        crossing.borrow_mut().flush_with(Some(&last))
+        crossing.borrow_mut().flush(Some(&last))
     })
 }
 

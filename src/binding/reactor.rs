@@ -184,7 +184,7 @@ impl JsReactor {
     /// `FLUSHED_NEXT` then says which arena is filled next.
     #[napi(catch_unwind)]
     pub fn flush<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
-        function(env, "flush", &self.crossing, Crossing::flush)
+        function(env, "flush", &self.crossing, |crossing| crossing.flush(None))
     }
 
     /// The function that does the same, and takes its argument for the payload of the last record, which is a large one: from

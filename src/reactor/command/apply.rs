@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FEED, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_SAME,
+    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FEED, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
     OUT_FLAG_WANT_SENT, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED,
     OUT_RESPOND, OUT_RESUME, OUT_TERMINATE, OUT_TEXT, OUT_WATCH, OUT_WRITE,
 };
@@ -51,10 +51,8 @@ impl<C: Consumer> Reactor<C> {
         let mut next = Some(first);
         while let Some(first) = next {
             let Some(Next { record, payload, more }) = self.on_plain(first, records) else { return };
-            match records.prepared(&record, &payload) {
-                Some(prepared) => self.on_same(&record, more, prepared),
-                None => self.on_record(&record, payload, more),
-            }
+            let same = records.prepared(&record, &payload);
+            self.on_record(&record, payload, same, more);
             if !self.work.doomed.is_empty() {
                 return;
             }
@@ -88,34 +86,37 @@ impl<C: Consumer> Reactor<C> {
         if records.records.peek_slot() == Some(id.slot) { records.next() } else { None }
     }
 
+    /// `same`: the message, if other records of the chunk send it too.
     #[inline]
-    fn on_record(&mut self, record: &OutRecord, payload: Outbound<'_>, more: bool) {
+    fn on_record(
+        &mut self,
+        record: &OutRecord,
+        payload: Outbound<'_>,
+        same: Option<&mut Prepared>,
+        more: bool,
+    ) {
         let id = ConnectionId { slot: record.slot, generation: record.generation };
         let Some(connection) = self.connections.get(id) else { return };
-        let mut session = Session { id, connection, work: &mut self.work };
-        if record.kind == OUT_ACCEPT {
-            return upgrade::accept(&mut session, &payload);
-        }
-        if record.kind == OUT_PREPARED {
-            let number = payload.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
-            let prepared = number.and_then(|number| self.prepared.get_mut(&number));
-            return prepared.map_or((), |prepared| {
-                send_prepared(&mut session, prepared, record.flags, false, COMPRESS_BUDGET);
-            });
-        }
-        let head = Head { kind: record.kind, flags: record.flags, aux: record.aux };
-        submit(&mut session, head, payload, more);
-    }
-
-    /// A record that sends what others send too.
-    fn on_same(&mut self, record: &OutRecord, more: bool, prepared: &mut Prepared) {
-        let id = ConnectionId { slot: record.slot, generation: record.generation };
-        let Some(connection) = self.connections.get(id) else { return };
-        // A large one is written when the turn ends, within the budget for that.
-        let now = !more && !record.is_large();
         let longest = self.work.compression.at_once();
         let mut session = Session { id, connection, work: &mut self.work };
-        send_prepared(&mut session, prepared, record.flags, now, longest);
+        match (record.kind, same) {
+            (OUT_ACCEPT, _) => upgrade::accept(&mut session, &payload),
+            (OUT_PREPARED, _) => {
+                let number = payload.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
+                if let Some(prepared) = number.and_then(|number| self.prepared.get_mut(&number)) {
+                    send_prepared(&mut session, prepared, record.flags, false, COMPRESS_BUDGET);
+                }
+            }
+            (_, Some(prepared)) => {
+                // A large one is written when the turn ends, within the budget for that.
+                let now = !more && !record.is_large();
+                send_prepared(&mut session, prepared, record.flags, now, longest);
+            }
+            (kind, None) => {
+                let head = Head { kind, flags: record.flags, aux: record.aux };
+                submit(&mut session, head, payload, more);
+            }
+        }
     }
 }
 
