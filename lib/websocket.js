@@ -37,6 +37,7 @@ const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
 const { command, hasConnection, post } = require('./connection/outgoing');
 const { hasRoom } = require('./connection/pressure');
 const { Extra } = require('./connection/state');
+const { bytesTaken } = require('./reactor/crossing');
 const table = require('./reactor/table');
 const { DEFLATE } = require('./handshake/negotiation');
 const common = require('./connection/common');
@@ -124,7 +125,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     // Node takes a write that fails in the callback of another that failed off twice.
     if (stream !== null) return Math.max(stream.socket._writableState.length, 0) + late;
     if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
-    const taken = table.bytesTaken(this);
+    const taken = bytesTaken(this);
     return taken < 0 || taken > this._accepted ? late : this._accepted - taken + late;
   }
 

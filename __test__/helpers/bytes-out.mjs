@@ -17,7 +17,7 @@ const PEERS = 3;
 const HEADS = SIZES.filter((size) => size <= 1 << 20);
 
 const require = createRequire(import.meta.url);
-const { bytesTaken } = isReference ? {} : require('../../lib/reactor/table.js');
+const { bytesTaken } = isReference ? {} : require('../../lib/reactor/crossing.js');
 
 /** Nothing waits, and both threads have counted the same: else what is sent from now on would be counted wrong. */
 async function testCounts(t, sockets) {

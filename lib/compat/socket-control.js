@@ -20,7 +20,8 @@ const {
   OUT_WRITE,
 } = require('../reactor/layout');
 const { hold, release } = require('../reactor/lifetime');
-const { bytesTaken, state } = require('../reactor/table');
+const { bytesTaken } = require('../reactor/crossing');
+const { state } = require('../reactor/table');
 
 /** @import { EventEmitter } from 'node:events' */
 /** @import { Connection, SentCallback } from '../connection/state' */

@@ -5,7 +5,7 @@ const { EMPTY_BUFFER } = require('../constants');
 const { HIGH_WATER_MARK, LOW_WATER_MARK, OUT_WRITE } = require('../reactor/layout');
 const { push } = require('./outgoing');
 const { streamOf } = require('./state');
-const { bytesTaken } = require('../reactor/table');
+const { bytesTaken } = require('../reactor/crossing');
 
 /** @import { ExtraFields, WebSocket } from './state' */
 

@@ -1,9 +1,9 @@
 'use strict';
 
 const { FastBuffer } = require('../constants');
-const { DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT, LENT_BYTES, LENT_ID } = require('./layout');
+const crossing = require('./crossing');
+const { LENT_BYTES } = require('./layout');
 const { allocate } = require('./attached-memory');
-const outbox = require('./outbox');
 
 /**
  * Received payloads are views of slabs of this size, in bytes. A slab is never written twice, so a view stays
@@ -16,7 +16,6 @@ const LENT_BUFFERS = 8;
 
 /** The batch that was drained last: its records, and where their payloads are. */
 const batch = {
-  records: new Uint32Array(0),
   /**
    * Where the payloads are: an ArrayBuffer, all of it as a Buffer, and where in it they begin.
    *
@@ -50,26 +49,15 @@ let lent = [];
 let handed = null;
 /** Whether a handler has detached memory: large batches are copied from then on. */
 let isWary = false;
-/** The native function of that name. @type {() => number} */
-let drainNative = () => 0;
-/** The native function of that name. @type {() => void} */
-let deliverNative = () => {};
-/** The native function of that name. @type {(memory: Buffer) => void} */
-let lendNative = () => {};
 
 /**
  * @param {any} reactors The native reactors that batches come from
- * @param {Uint32Array<ArrayBuffer>} records The array that they were made with
  * @param {(Buffer | undefined)[]} list The one of those that they were made with that is for lent memory
  */
-function attach(reactors, records, list) {
+function attach(reactors, list) {
   native = reactors;
-  batch.records = records;
   lent = list;
   mostLent = LENT_BUFFERS * native.count;
-  drainNative = native.drain();
-  deliverNative = native.deliver();
-  lendNative = native.lend();
   // A batch without bytes must not be shown in memory without bytes, which is what detached memory looks like.
   newSlab(0);
 }
@@ -81,13 +69,13 @@ function newSlab(least) {
 }
 
 /**
- * Flushes, and takes the oldest batch that waits: its records into `batch.records`, its payloads into the slab, or with
+ * Flushes, and takes the oldest batch that waits: its records into `incoming.records`, its payloads into the slab, or with
  * the memory that was lent for them.
  *
  * @returns {number} How many records; 0 when nothing waits
  */
 function drain() {
-  const { records, viewed } = batch;
+  const { viewed } = batch;
   if (viewed) slabStart = slabEnd;
   batch.viewed = false;
   if (handed !== null) {
@@ -96,10 +84,9 @@ function drain() {
     show(slab, slabStart);
     handed = null;
   }
-  const count = outbox.cross(drainNative);
-  if (count === 0) return 0;
-  const id = records[DRAINED_LENT] - 1;
-  if (records[DRAINED_HANDED] !== 0) {
+  if (!crossing.drain()) return 0;
+  const { count, isHanded, lent: id } = crossing.incoming;
+  if (isHanded) {
     handed = /** @type {Buffer} */ (lent[id]);
     lent[id] = undefined;
     // The slab has nothing of this batch.
@@ -111,20 +98,9 @@ function drain() {
   return count;
 }
 
-/**
- * The first records of the last drained batch have been delivered, the others come in a later turn of the event loop.
- *
- * @param {number} count How many
- */
-function delivered(count) {
-  batch.records[DELIVERED_RECORDS] = count;
-  deliverNative();
-}
-
 /** Copies the bytes of the last drained batch into the slab. */
 function intoSlab() {
-  const bytes = batch.records[DRAINED_BYTES];
-  const id = batch.records[DRAINED_LENT] - 1;
+  const { bytes, lent: id } = crossing.incoming;
   const from = handed === null ? lent[id] : handed;
   if (bytes > slab.length - slabStart) newSlab(bytes);
   if (from === undefined) native.copyBytes(slab, slabStart);
@@ -160,8 +136,7 @@ function lend(memory) {
   const free = lent.indexOf(undefined);
   const id = free === -1 ? lent.length : free;
   lent[id] = memory;
-  batch.records[LENT_ID] = id;
-  lendNative(memory);
+  crossing.lend(id, memory);
 }
 
 /** Lends memory, unless enough is lent. */
@@ -182,4 +157,4 @@ function takeLarge(index, length) {
   return data;
 }
 
-module.exports = { attach, batch, delivered, drain, restore, takeLarge };
+module.exports = { attach, batch, drain, restore, takeLarge };

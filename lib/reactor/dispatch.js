@@ -5,7 +5,8 @@ const EventEmitter = require('node:events');
 const { root } = require('../async-context');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const { NOT_PLAIN } = require('../bits');
-const { batch, delivered, drain, restore, takeLarge } = require('./batch');
+const { batch, drain, restore, takeLarge } = require('./batch');
+const { delivered, incoming } = require('./crossing');
 const {
   ADOPTED_SLOTS,
   IN_BINARY,
@@ -140,7 +141,7 @@ function turn() {
  */
 function deliver(deadline) {
   const { adopted, connections } = state;
-  const { records } = batch;
+  const { records } = incoming;
   let { base, buffer, bytes } = batch;
   let next = cursor;
   let previous = NO_RECORD;

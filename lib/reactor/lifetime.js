@@ -3,7 +3,7 @@
 // Not those of the world that this is loaded in: a test may have put others in their place.
 const { clearInterval, setInterval } = require('node:timers');
 
-const outbox = require('./outbox');
+const { flush } = require('./crossing');
 
 /** The longest delay a timer takes, in milliseconds. */
 const LONGEST_DELAY = 2 ** 31 - 1;
@@ -70,7 +70,7 @@ function comeLast() {
 
 /** Nothing runs after 'exit': what was sent is written now, as far as the sockets take it. */
 function stop() {
-  outbox.flush();
+  flush();
   native.shutdown();
 }
 

@@ -1,16 +1,9 @@
 'use strict';
 
-const { ARENA_BYTES, arenaWords, lendArena } = require('./arenas');
+const { ARENA_BYTES, flush, flushWith, isInline, outgoing } = require('./crossing');
 const same = require('./same');
 const { lengthOf, unshared } = require('../views');
-const {
-  FLUSHED_BYTES,
-  FLUSHED_NEXT,
-  OUT_FLAG_LARGE,
-  OUT_FLAG_SAME,
-  OUT_FLAG_SHARED,
-  OUT_HEADER_BYTES,
-} = require('./layout');
+const { OUT_ALIGN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_HEADER_BYTES } = require('./layout');
 
 /** Payloads of this many bytes and more go to the reactor by themselves instead of through the arena. */
 const LARGE_BYTES = 64 * 1024;
@@ -30,74 +23,16 @@ const CHARACTER_BYTES = 3;
 /** Looked up once: V8 has no short way to a method through the prototype of Buffers. @type {(data: Uint8Array, start: number) => void} */
 const setBytes = Uint8Array.prototype.set;
 
-// The arena being filled.
-/** @type {any} */
-let arena = null;
-let words = /** @type {Uint32Array} */ (new Uint32Array(0));
-let used = 0;
-
-/** All arenas, by number; the native part keeps this list for as long as the reactor runs. @type {any[]} */
-let arenas = [];
 /** @type {any} */
 let native = null;
-/** @type {() => void} */
-let flushNative = () => {};
-/** Writes a payload from where it is; null where the reactor is on another thread. @type {((data: Uint8Array) => void) | null} */
-let flushWith = null;
 let largeBytes = LARGE_BYTES;
-/** Where both sides of a crossing say what there is to say. */
-let said = /** @type {Uint32Array} */ (new Uint32Array(0));
 // True when somebody will flush: a dispatch that is running, or a microtask.
 let flushComing = false;
 
-/**
- * @param {any} reactor The native reactor that takes the records
- * @param {Uint32Array} records The array that it was made with
- * @param {any[]} list The one of those that it was made with that is for arenas
- */
-function attach(reactor, records, list) {
-  native = reactor;
-  arenas = list;
-  flushNative = reactor.flush();
-  flushWith = reactor.flushWith();
-  if (flushWith !== null) largeBytes = DIRECT_BYTES;
-  said = records;
-  lendArena(native, arenas);
-  fill(0);
-}
-
-/** @param {number} id Of the arena to be filled from now on */
-function fill(id) {
-  arena = arenas[id];
-  words = arenaWords[id];
-}
-
-/**
- * Crosses with everything collected so far.
- *
- * @template T
- * @param {(data?: any) => T} call The native flush or drain
- * @param {Uint8Array} [data] Its argument
- * @returns {T} What it returned
- */
-function cross(call, data) {
-  const collected = used;
-  used = 0;
-  same.forget();
-  said[FLUSHED_BYTES] = collected;
-  try {
-    return call(data);
-  } finally {
-    // Also when it threw: the arena may be the reactor's by now. With nothing to flush another one may have come back.
-    const next = said[FLUSHED_NEXT];
-    if (next !== 0) fill(next - 1);
-    else if (collected !== 0) lendArena(native, arenas);
-  }
-}
-
-/** Hands everything collected so far to the reactor. */
-function flush() {
-  if (used !== 0) cross(flushNative);
+/** @param {any} reactors The native reactors, which take the records */
+function attach(reactors) {
+  native = reactors;
+  if (isInline()) largeBytes = DIRECT_BYTES;
 }
 
 function flushInMicrotask() {
@@ -125,11 +60,12 @@ function endBatching() {
  * @returns {number} Where the payload goes
  */
 function begin(slot, generation, tag, room) {
-  if (used + OUT_HEADER_BYTES + room > ARENA_BYTES) flush();
+  if (outgoing.used + OUT_HEADER_BYTES + room > ARENA_BYTES) flush();
   if (!flushComing) {
     flushComing = true;
     queueMicrotask(flushInMicrotask);
   }
+  const { used, words } = outgoing;
   const word = used >>> 2;
   words[word] = slot;
   words[word + 1] = generation;
@@ -142,8 +78,8 @@ function begin(slot, generation, tag, room) {
  * @param {number} length Bytes written there
  */
 function finish(start, length) {
-  words[(start >>> 2) - 1] = length;
-  used = (start + length + 15) & ~15;
+  outgoing.words[(start >>> 2) - 1] = length;
+  outgoing.used = (start + length + OUT_ALIGN - 1) & -OUT_ALIGN;
 }
 
 /**
@@ -159,7 +95,7 @@ function pushEmpty(slot, generation, tag) {
 
 /** @returns {boolean} Whether the next record can refer to those before it: without a flush in between */
 function canRefer() {
-  return used + OUT_HEADER_BYTES <= ARENA_BYTES;
+  return outgoing.used + OUT_HEADER_BYTES <= ARENA_BYTES;
 }
 
 /**
@@ -172,8 +108,8 @@ function canRefer() {
  */
 function pushSame(slot, generation, tag, payload) {
   const start = begin(slot, generation, tag | OUT_FLAG_SAME, 0);
-  words[(start >>> 2) - 1] = payload;
-  used = start;
+  outgoing.words[(start >>> 2) - 1] = payload;
+  outgoing.used = start;
 }
 
 /**
@@ -192,7 +128,7 @@ function pushBytes(slot, generation, tag, data) {
   if (length >= same.SAME_BYTES) return pushLong(slot, generation, tag, data, length);
   const start = begin(slot, generation, tag, length);
   // Bytes whose ArrayBuffer was detached are none, and `set` throws for them.
-  if (length !== 0) Reflect.apply(setBytes, arena, [data, start]);
+  if (length !== 0) Reflect.apply(setBytes, outgoing.arena, [data, start]);
   finish(start, length);
   return length;
 }
@@ -209,12 +145,12 @@ function pushBytes(slot, generation, tag, data) {
  */
 function pushLong(slot, generation, tag, data, length) {
   if (length >= largeBytes) return pushLarge(slot, generation, tag, data);
-  if (canRefer() && same.isLastBytes(data, length, arena)) {
+  if (canRefer() && same.isLastBytes(data, length, outgoing.arena)) {
     pushSame(slot, generation, tag, same.bytes.start);
     return length;
   }
   const start = begin(slot, generation, tag, length);
-  Reflect.apply(setBytes, arena, [data, start]);
+  Reflect.apply(setBytes, outgoing.arena, [data, start]);
   finish(start, length);
   same.keepBytes(data, start, length);
   return length;
@@ -233,6 +169,7 @@ function pushText(slot, generation, tag, text) {
   const characters = text.length;
   if (characters > LOOP_CHARACTERS) return pushLongText(slot, generation, tag, text, characters);
   const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
+  const { arena } = outgoing;
   let length = 0;
   for (; length < characters; length++) {
     const code = text.charCodeAt(length);
@@ -262,7 +199,7 @@ function pushLongText(slot, generation, tag, text, characters) {
     return same.text.length;
   }
   const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
-  const length = arena.utf8Write(text, start, characters * CHARACTER_BYTES);
+  const length = outgoing.arena.utf8Write(text, start, characters * CHARACTER_BYTES);
   finish(start, length);
   if (isOther) same.keepText(text, slot, start, length);
   return length;
@@ -282,18 +219,18 @@ function pushLarge(slot, generation, tag, data) {
   // so room first, which may flush, then the payload.
   if (!canRefer()) flush();
   if (same.isLastLarge(native, tag, data)) {
-    words[same.large.word] |= OUT_FLAG_SHARED;
+    outgoing.words[same.large.word] |= OUT_FLAG_SHARED;
     pushSame(slot, generation, tag | OUT_FLAG_LARGE, same.large.length);
     return same.large.length;
   }
   const bytes = typeof data === 'string' ? Buffer.from(data) : unshared(data);
   const length = lengthOf.call(bytes);
-  if (flushWith === null) native.addLarge(bytes);
+  if (!isInline()) native.addLarge(bytes);
   const start = begin(slot, generation, tag | OUT_FLAG_LARGE, 0);
   finish(start, 0);
-  words[(start >>> 2) - 1] = length;
-  if (flushWith !== null) {
-    cross(flushWith, bytes);
+  outgoing.words[(start >>> 2) - 1] = length;
+  if (isInline()) {
+    flushWith(bytes);
     return length;
   }
   // A copy is nothing that will be sent again.
@@ -324,7 +261,7 @@ function addPrepared(number, isText, compress, data) {
  */
 function pushPrepared(slot, generation, tag, number) {
   const start = begin(slot, generation, tag, Uint32Array.BYTES_PER_ELEMENT);
-  words[start >>> 2] = number;
+  outgoing.words[start >>> 2] = number;
   finish(start, Uint32Array.BYTES_PER_ELEMENT);
   return Uint32Array.BYTES_PER_ELEMENT;
 }
@@ -337,12 +274,10 @@ function forgetPrepared(number) {
 }
 
 module.exports = {
-  ARENA_BYTES,
   LARGE_BYTES,
   addPrepared,
   attach,
   beginBatching,
-  cross,
   endBatching,
   flush,
   forgetPrepared,

@@ -3,6 +3,7 @@
 const { addon } = require('./addon');
 const { root } = require('../async-context');
 const batch = require('./batch');
+const crossing = require('./crossing');
 const { wake } = require('./dispatch');
 const { DRAINED_WORDS } = require('./layout');
 const lifetime = require('./lifetime');
@@ -28,10 +29,11 @@ function start(settings) {
   const memory = binding.lists();
   // Outside of the async context of the first caller.
   const native = root.runInAsyncScope(() => new binding.Reactor(wake, options, records, memory));
-  batch.attach(native, records, memory[0]);
-  outbox.attach(native, records, memory[1]);
+  crossing.attach(native, records, memory[1]);
+  batch.attach(native, memory[0]);
+  outbox.attach(native);
   lifetime.attach(native);
-  table.attach(native, records);
+  table.attach(native);
   return native;
 }
 

@@ -2,7 +2,7 @@
 
 const { TERMINATED } = require('../bits');
 const { NO_GENERATION } = require('../constants');
-const { ADOPTED_SLOTS, ASKED_GENERATION, ASKED_SLOT, IN_CLOSED, KIND_MASK } = require('./layout');
+const { ADOPTED_SLOTS, IN_CLOSED, KIND_MASK } = require('./layout');
 const lifetime = require('./lifetime');
 
 /** @import { Server } from '../connection/state' */
@@ -34,24 +34,14 @@ const state = {
   listeners: new Map(),
 };
 
-/** What both sides of a crossing say. */
-let said = /** @type {Uint32Array} */ (new Uint32Array(0));
-/** The native function of that name. @type {() => number} */
-let takenNative = () => -1;
-
 /** Slots of `state.adopted` that are free. @type {number[]} */
 const freeAdopted = [];
 let adoptedGeneration = 0;
 
-/**
- * @param {any} native The native reactors
- * @param {Uint32Array} records The array that they were made with
- */
-function attach(native, records) {
+/** @param {any} native The native reactors */
+function attach(native) {
   state.native = native;
   state.reactors = native.count;
-  said = records;
-  takenNative = native.taken();
 }
 
 /**
@@ -69,18 +59,6 @@ function connectionOf(slot) {
 function set(slot, holder) {
   if (slot < ADOPTED_SLOTS) state.connections[slot] = holder;
   else state.adopted[slot - ADOPTED_SLOTS] = holder;
-}
-
-/**
- * How many bytes of a connection's sends wait no more.
- *
- * @param {{ _generation: number, _slot: number }} ws A connection
- * @returns {number} -1 when the connection is gone
- */
-function bytesTaken(ws) {
-  said[ASKED_SLOT] = ws._slot;
-  said[ASKED_GENERATION] = ws._generation;
-  return takenNative();
 }
 
 /**
@@ -195,7 +173,6 @@ function forgetAll() {
 
 module.exports = {
   attach,
-  bytesTaken,
   claim,
   connectionOf,
   depart,

@@ -1,0 +1,208 @@
+'use strict';
+
+// The calls between JavaScript and the native reactors that every turn makes, each with what both sides say behind the records
+// of its array: `src/binding/crossing.rs` is the other end. They take no arguments, because those cost more than the call.
+
+const {
+  ASKED_GENERATION,
+  ASKED_SLOT,
+  DELIVERED_RECORDS,
+  DRAINED_BYTES,
+  DRAINED_HANDED,
+  DRAINED_LENT,
+  FLUSHED_BYTES,
+  FLUSHED_NEXT,
+  LENT_ID,
+} = require('./layout');
+const same = require('./same');
+
+/** Bytes of the arena in which the records of one flush are collected: what a full batch is answered with fits. */
+const ARENA_BYTES = 320 * 1024;
+
+/** Arenas that there may be: one is filled here, the others are on their way. A reactor that has them all gets copies. */
+const ARENAS = 4;
+
+/** Outbound records, which go with the next exchange. */
+const outgoing = {
+  /** The arena that they are in: a Buffer, whose `utf8Write` Node's types do not know. @type {any} */
+  arena: Buffer.alloc(0),
+  /** Its words. @type {Uint32Array} */
+  words: new Uint32Array(0),
+  /** Bytes that they take. */
+  used: 0,
+};
+
+/** The batch that the last exchange has brought. */
+const incoming = {
+  /** The array that its records are in. */
+  records: new Uint32Array(0),
+  /** How many they are; 0: nothing waited, and the others say nothing. */
+  count: 0,
+  /** Bytes of their payloads. */
+  bytes: 0,
+  /** The number of the lent memory that those are in; -1: they are in the reactor's own, and more should be lent. */
+  lent: -1,
+  /** Whether that memory comes back for good, and not only until the next exchange. */
+  isHanded: false,
+};
+
+/**
+ * All arenas, by number; the native part keeps this list for as long as the reactor runs. Nobody else refers to them, so nobody
+ * can look at one or detach it while the reactor reads it.
+ *
+ * @type {Buffer[]}
+ */
+let arenas = [];
+/** Their words. @type {Uint32Array[]} */
+const arenaWords = [];
+
+/** The array of records: both sides say what there is to say in the words behind those. */
+let said = incoming.records;
+/** @type {any} */
+let native = null;
+/** The native functions of these names. */
+let flushNative = () => {};
+/** Null where the reactor is on another thread. @type {((payload: Uint8Array) => void) | null} */
+let flushWithNative = null;
+let drainNative = () => 0;
+let deliverNative = () => {};
+let lendNative = (/** @type {Buffer} */ _memory) => {};
+let takenNative = () => -1;
+
+/**
+ * @param {any} reactors The native reactors
+ * @param {Uint32Array<ArrayBuffer>} records The array that they were made with
+ * @param {Buffer[]} list The one of those that they were made with that is for arenas
+ */
+function attach(reactors, records, list) {
+  native = reactors;
+  incoming.records = said = records;
+  arenas = list;
+  flushNative = native.flush();
+  flushWithNative = native.flushWith();
+  drainNative = native.drain();
+  deliverNative = native.deliver();
+  lendNative = native.lend();
+  takenNative = native.taken();
+  lendArena();
+  fill(0);
+}
+
+/** @param {number} id Of the arena to be filled from now on */
+function fill(id) {
+  outgoing.arena = arenas[id];
+  outgoing.words = arenaWords[id];
+}
+
+/** Lends one more arena, if there may be. */
+function lendArena() {
+  if (arenas.length === ARENAS) return;
+  const memory = Buffer.allocUnsafeSlow(ARENA_BYTES);
+  const id = arenas.push(memory) - 1;
+  arenaWords.push(new Uint32Array(memory.buffer));
+  native.lendArena(id, memory);
+}
+
+/**
+ * One crossing: hands over the records that were collected, and gets what the call brings.
+ *
+ * @template T
+ * @param {(payload?: any) => T} call
+ * @param {Uint8Array} [payload] Its argument
+ * @returns {T} What it returned
+ */
+function exchange(call, payload) {
+  const collected = outgoing.used;
+  outgoing.used = 0;
+  same.forget();
+  said[FLUSHED_BYTES] = collected;
+  try {
+    return call(payload);
+  } finally {
+    // Also when it threw: the arena may be the reactor's by now. With nothing to flush another one may have come back.
+    const next = said[FLUSHED_NEXT];
+    if (next !== 0) fill(next - 1);
+    else if (collected !== 0) lendArena();
+  }
+}
+
+/** Hands over the records that were collected. */
+function flush() {
+  if (outgoing.used !== 0) exchange(flushNative);
+}
+
+/** @returns {boolean} Whether there is `flushWith` */
+function isInline() {
+  return flushWithNative !== null;
+}
+
+/**
+ * Hands over the records that were collected, the payload of the last of which is written from where it is.
+ *
+ * @param {Uint8Array} payload
+ */
+function flushWith(payload) {
+  if (flushWithNative !== null) exchange(flushWithNative, payload);
+}
+
+/**
+ * Hands over the records that were collected, gives the last batch back, and takes the oldest that waits: `incoming` says what
+ * that is.
+ *
+ * @returns {boolean} False: nothing waits
+ */
+function drain() {
+  const count = (incoming.count = exchange(drainNative));
+  if (count === 0) return false;
+  incoming.bytes = said[DRAINED_BYTES];
+  incoming.lent = said[DRAINED_LENT] - 1;
+  incoming.isHanded = said[DRAINED_HANDED] !== 0;
+  return true;
+}
+
+/**
+ * The first records of the last batch have been delivered, the others come in a later turn of the event loop.
+ *
+ * @param {number} count How many
+ */
+function delivered(count) {
+  said[DELIVERED_RECORDS] = count;
+  deliverNative();
+}
+
+/**
+ * Lends memory for batches to the reactor that the last one came from.
+ *
+ * @param {number} id Its number
+ * @param {Buffer} memory That nobody else can look at or detach
+ */
+function lend(id, memory) {
+  said[LENT_ID] = id;
+  lendNative(memory);
+}
+
+/**
+ * How many bytes of a connection's sends wait no more.
+ *
+ * @param {{ _slot: number, _generation: number }} connection
+ * @returns {number} -1 when the connection is gone
+ */
+function bytesTaken({ _slot, _generation }) {
+  said[ASKED_SLOT] = _slot;
+  said[ASKED_GENERATION] = _generation;
+  return takenNative();
+}
+
+module.exports = {
+  ARENA_BYTES,
+  attach,
+  bytesTaken,
+  delivered,
+  drain,
+  flush,
+  flushWith,
+  incoming,
+  isInline,
+  lend,
+  outgoing,
+};
