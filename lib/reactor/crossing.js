@@ -1,7 +1,8 @@
 'use strict';
 
-// The calls between JavaScript and the native reactors that every turn makes, each with what both sides say behind the records
-// of its array: `src/binding/crossing.rs` is the other end. They take no arguments, because those cost more than the call.
+// The calls between JavaScript and the native reactors that every turn makes, each with what both
+// sides say behind the records of its array: `src/binding/crossing.rs` is the other end. They take
+// no arguments, because those cost more than the call.
 
 const {
   ASKED_GENERATION,
@@ -16,15 +17,25 @@ const {
 } = require('./layout');
 const same = require('./same');
 
-/** Bytes of the arena in which the records of one flush are collected: what a full batch is answered with fits. */
+/**
+ * Bytes of the arena in which the records of one flush are collected: what a full batch is answered
+ * with fits.
+ */
 const ARENA_BYTES = 320 * 1024;
 
-/** Arenas that there may be: one is filled here, the others are on their way. A reactor that has them all gets copies. */
+/**
+ * Arenas that there may be: one is filled here, the others are on their way. A reactor that has
+ * them all gets copies.
+ */
 const ARENAS = 4;
 
 /** Outbound records, which go with the next exchange. */
 const outgoing = {
-  /** The arena that they are in: a Buffer, whose `utf8Write` Node's types do not know. @type {any} */
+  /**
+   * The arena that they are in: a Buffer, whose `utf8Write` Node's types do not know.
+   *
+   * @type {any}
+   */
   arena: Buffer.alloc(0),
   /** Its words. @type {Uint32Array} */
   words: new Uint32Array(0),
@@ -40,15 +51,18 @@ const incoming = {
   count: 0,
   /** Bytes of their payloads. */
   bytes: 0,
-  /** The number of the lent memory that those are in; -1: they are in the reactor's own, and more should be lent. */
+  /**
+   * The number of the lent memory that those are in; -1: they are in the reactor's own, and more
+   * should be lent.
+   */
   lent: -1,
   /** Whether that memory comes back for good, and not only until the next exchange. */
   isHanded: false,
 };
 
 /**
- * All arenas, by number; the native part keeps this list for as long as the reactor runs. Nobody else refers to them, so nobody
- * can look at one or detach it while the reactor reads it.
+ * All arenas, by number; the native part keeps this list for as long as the reactor runs. Nobody
+ * else refers to them, so nobody can look at one or detach it while the reactor reads it.
  *
  * @type {Buffer[]}
  */
@@ -119,7 +133,8 @@ function exchange(call, payload) {
   try {
     return call(payload);
   } finally {
-    // Also when it threw: the arena may be the reactor's by now. With nothing to flush another one may have come back.
+    // Also when it threw: the arena may be the reactor's by now. With nothing to flush another one
+    // may have come back.
     const next = said[FLUSHED_NEXT];
     if (next !== 0) fill(next - 1);
     else if (collected !== 0) lendArena();
@@ -137,7 +152,8 @@ function isInline() {
 }
 
 /**
- * Hands over the records that were collected, the payload of the last of which is written from where it is.
+ * Hands over the records that were collected, the payload of the last of which is written from
+ * where it is.
  *
  * @param {Uint8Array} payload
  */
@@ -146,8 +162,8 @@ function flushWith(payload) {
 }
 
 /**
- * Hands over the records that were collected, gives the last batch back, and takes the oldest that waits: `incoming` says what
- * that is.
+ * Hands over the records that were collected, gives the last batch back, and takes the oldest that
+ * waits: `incoming` says what that is.
  *
  * @returns {boolean} False: nothing waits
  */
@@ -161,7 +177,8 @@ function drain() {
 }
 
 /**
- * The first records of the last batch have been delivered, the others come in a later turn of the event loop.
+ * The first records of the last batch have been delivered, the others come in a later turn of the
+ * event loop.
  *
  * @param {number} count How many
  */

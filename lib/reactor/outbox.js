@@ -5,12 +5,15 @@ const same = require('./same');
 const { lengthOf, unshared } = require('../views');
 const { OUT_ALIGN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_HEADER_BYTES } = require('./layout');
 
-/** Payloads of this many bytes and more go to the reactor by themselves instead of through the arena. */
+/**
+ * Payloads of this many bytes and more go to the reactor by themselves instead of through the
+ * arena.
+ */
 const LARGE_BYTES = 64 * 1024;
 
 /**
- * The same where the reactor is on this thread: it writes them from where they are. Shorter ones cost less together, by way of the
- * arena.
+ * The same where the reactor is on this thread: it writes them from where they are. Shorter ones
+ * cost less together, by way of the arena.
  */
 const DIRECT_BYTES = 16 * 1024;
 
@@ -20,7 +23,11 @@ const LOOP_CHARACTERS = 10;
 /** A UTF-16 code unit takes at most this many bytes of UTF-8. */
 const CHARACTER_BYTES = 3;
 
-/** Looked up once: V8 has no short way to a method through the prototype of Buffers. @type {(data: Uint8Array, start: number) => void} */
+/**
+ * Looked up once: V8 has no short way to a method through the prototype of Buffers.
+ *
+ * @type {(data: Uint8Array, start: number) => void}
+ */
 const setBytes = Uint8Array.prototype.set;
 
 /** @type {any} */
@@ -93,7 +100,10 @@ function pushEmpty(slot, generation, tag) {
   finish(begin(slot, generation, tag, 0), 0);
 }
 
-/** @returns {boolean} Whether the next record can refer to those before it: without a flush in between */
+/**
+ * @returns {boolean} Whether the next record can refer to those before it: without a flush in
+ * between
+ */
 function canRefer() {
   return outgoing.used + OUT_HEADER_BYTES <= ARENA_BYTES;
 }
@@ -215,8 +225,8 @@ function pushLongText(slot, generation, tag, text, characters) {
  * @returns {number}
  */
 function pushLarge(slot, generation, tag, data) {
-  // The record must be in the chunk that the next flush sends, after the payload was added to its list:
-  // so room first, which may flush, then the payload.
+  // The record must be in the chunk that the next flush sends, after the payload was added to its
+  // list: so room first, which may flush, then the payload.
   if (!canRefer()) flush();
   if (same.isLastLarge(native, tag, data)) {
     outgoing.words[same.large.word] |= OUT_FLAG_SHARED;

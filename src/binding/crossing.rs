@@ -1,7 +1,9 @@
-//! The calls of every turn, and of programs that look at `bufferedAmount` before they send: they take no arguments and say what there is to say in words that both sides know.
+//! The calls of every turn, and of programs that look at `bufferedAmount` before they send: they
+//! take no arguments and say what there is to say in words that both sides know.
 //!
-//! A method of a class costs Node-API and napi-rs 0.6 us before it does anything, and 0.1 us for each typed array. With a
-//! few messages per turn that was more than everything else that JavaScript's side does.
+//! A method of a class costs Node-API and napi-rs 0.6 us before it does anything, and 0.1 us for
+//! each typed array. With a few messages per turn that was more than everything else that
+//! JavaScript's side does.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -74,7 +76,8 @@ impl Crossing {
         self.current.as_deref()
     }
 
-    /// Lends memory for batches, under the number in its word, to the reactor whose batch was drained last.
+    /// Lends memory for batches, under the number in its word, to the reactor whose batch was
+    /// drained last.
     fn lend(&mut self, memory: &mut Uint8ArraySlice<'_>) -> Result<()> {
         if memory.len() < BATCH_BYTES {
             let why = format!("lend: at least {BATCH_BYTES} bytes are needed");
@@ -96,8 +99,8 @@ impl Crossing {
         }
     }
 
-    /// Hands what the arena holds, and the large payloads, to the reactor. `last` is the payload of the arena's last record, only
-    /// for a reactor without a thread.
+    /// Hands what the arena holds, and the large payloads, to the reactor. `last` is the payload of
+    /// the arena's last record, only for a reactor without a thread.
     pub(super) fn flush(&mut self, last: Option<&[u8]>) -> Result<()> {
         let used = self.words.replace(FLUSHED_BYTES, 0) as usize;
         self.words.replace(FLUSHED_NEXT, 0);
@@ -114,8 +117,8 @@ impl Crossing {
         outcome
     }
 
-    /// Fills the arena that was flushed last again, if the reactor is done with it: two that take turns need twice as much of
-    /// the cache. A short one needs little.
+    /// Fills the arena that was flushed last again, if the reactor is done with it: two that take
+    /// turns need twice as much of the cache. A short one needs little.
     fn exchange(&mut self) {
         if std::mem::take(&mut self.flushed) < WORTH_EXCHANGE {
             return;
@@ -127,8 +130,9 @@ impl Crossing {
         }
     }
 
-    /// Flushes, gives the last batch back and takes the next: its records to the words, and what became of its bytes to
-    /// the `DRAINED_` words behind them. Returns how many records; 0 when nothing waits.
+    /// Flushes, gives the last batch back and takes the next: its records to the words, and what
+    /// became of its bytes to the `DRAINED_` words behind them. Returns how many records; 0 when
+    /// nothing waits.
     pub(super) fn drain(&mut self) -> Result<u32> {
         self.flush(None)?;
         self.give_back()?;
@@ -149,7 +153,8 @@ impl Crossing {
         Ok(count as u32)
     }
 
-    /// JavaScript has dealt with some records of the batch that it drained last, and goes on with it in a later turn of its loop.
+    /// JavaScript has dealt with some records of the batch that it drained last, and goes on with
+    /// it in a later turn of its loop.
     pub(super) fn deliver(&mut self) -> Result<()> {
         let records = self.words.replace(DELIVERED_RECORDS, 0) as usize;
         let (Some(batch), Some(link)) = (self.current.as_deref(), self.links.get(self.turn)) else {

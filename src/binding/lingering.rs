@@ -1,8 +1,8 @@
-//! What JavaScript's thread does between a delivery and its sleep: where there was little to deliver it looks for more, for as
-//! long as the reactor does.
+//! What JavaScript's thread does between a delivery and its sleep: where there was little to
+//! deliver it looks for more, for as long as the reactor does.
 //!
-//! A peer that has its answer often asks again at once. To wake a thread on an idle CPU costs more than all the rest of such a
-//! message, and a thread that looks need not be woken.
+//! A peer that has its answer often asks again at once. To wake a thread on an idle CPU costs more
+//! than all the rest of such a message, and a thread that looks need not be woken.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -15,9 +15,11 @@ use super::wake::Wake;
 
 /// Deliveries in a row before others on the loop have their turn.
 const MOST_DELIVERIES: u32 = 16;
-/// Records of a delivery that is worth it. With more of them, the next come whether anybody looks or not.
+/// Records of a delivery that is worth it. With more of them, the next come whether anybody looks
+/// or not.
 const LITTLE: usize = 4;
-/// Longest look, in microseconds, whatever the reactor is allowed: whoever else the loop serves waits meanwhile.
+/// Longest look, in microseconds, whatever the reactor is allowed: whoever else the loop serves
+/// waits meanwhile.
 const LONGEST_LOOK: u32 = 50;
 
 /// What JavaScript has taken since somebody looked.
@@ -46,8 +48,8 @@ impl Lingering {
         Self { links, delivered, spinner: RefCell::new(Spinner::new(spin)) }
     }
 
-    /// The bell was rung: calls JavaScript, which takes what there is, and again for what comes soon after, unless the loop has
-    /// something else to do.
+    /// The bell was rung: calls JavaScript, which takes what there is, and again for what comes
+    /// soon after, unless the loop has something else to do.
     pub(super) fn deliver(&self, wake: &Wake, event_loop: EventLoop) {
         for deliveries in 1.. {
             self.delivered.records.set(0);
@@ -59,7 +61,8 @@ impl Lingering {
         }
     }
 
-    /// Looks until something comes or it takes too long. What comes meanwhile does not ring: the bell counts as rung.
+    /// Looks until something comes or it takes too long. What comes meanwhile does not ring: the
+    /// bell counts as rung.
     fn comes_soon(&self) -> bool {
         let Some(bell) = self.links.first().map(|link| link.inbox.bell()) else { return false };
         let looked = Cell::new(false);

@@ -73,7 +73,8 @@ impl Threads {
         let (ring, wake) = match bell {
             Some((ring, wake)) => (ring, Some(wake)),
             None => {
-                // Before the threadsafe function, whose own hook then runs first: it refuses calls when this one joins.
+                // Before the threadsafe function, whose own hook then runs first: it refuses calls
+                // when this one joins.
                 env.add_env_cleanup_hook(running.clone(), |running| running.stop())?;
                 (Ring::threadsafe_function(wake)?, None)
             }
@@ -166,14 +167,16 @@ impl Threads {
         self.running.stop();
     }
 
-    /// Whether JavaScript has to be called although nobody there refers to anything of the reactors.
+    /// Whether JavaScript has to be called although nobody there refers to anything of the
+    /// reactors.
     pub(super) fn hold(&self, does: bool) {
         if let Some(wake) = &self.wake {
             wake.hold(does);
         }
     }
 
-    /// Ends them without waiting for that. The event loop is called when they have ended, and gives back what they had of it.
+    /// Ends them without waiting for that. The event loop is called when they have ended, and gives
+    /// back what they had of it.
     pub(super) fn retire(&self) {
         self.running.retired.store(true, Ordering::SeqCst);
         for handle in &self.handles {
@@ -239,7 +242,8 @@ fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring, running: &Runnin
 impl Running {
     fn stop(&self) {
         let threads = std::mem::take(&mut *self.lock());
-        // All are told before one is waited for. Not woken means not running: then there is nothing to wait for either.
+        // All are told before one is waited for. Not woken means not running: then there is nothing
+        // to wait for either.
         let told: Vec<_> = threads.iter().map(|(handle, _)| handle.submit(Command::Stop).is_ok()).collect();
         for ((_, thread), told) in threads.into_iter().zip(told) {
             if told || thread.is_finished() {

@@ -1,5 +1,5 @@
-//! The way from the reactors to JavaScript: what their threads ring, and what the event loop calls then. It goes away with the
-//! environment or with the reactors, whichever is first.
+//! The way from the reactors to JavaScript: what their threads ring, and what the event loop calls
+//! then. It goes away with the environment or with the reactors, whichever is first.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -14,9 +14,11 @@ use super::uv::{EventLoop, Ringer, Signal};
 
 /// JavaScript's end. Belongs to its environment's thread.
 pub(super) struct Wake {
-    /// Not borrowed while it is called: the call may cut it off, or run the event loop, which calls again.
+    /// Not borrowed while it is called: the call may cut it off, or run the event loop, which calls
+    /// again.
     function: RefCell<Option<Rc<Callback>>>,
-    /// Lists of all memory that the reactors have been lent. They may write there until they have ended, whoever else is gone.
+    /// Lists of all memory that the reactors have been lent. They may write there until they have
+    /// ended, whoever else is gone.
     memory: RefCell<Option<Reference>>,
     hook: RefCell<Option<CleanupHook>>,
     /// What threads ring; a reactor without one needs none.
@@ -34,8 +36,9 @@ impl Wake {
         }))
     }
 
-    /// Makes a bell whose rings have the event loop call `on_ring`, until it is cut. It takes no lock that the loop takes, as a
-    /// threadsafe function does: on one CPU the loop would run into it at once. `None` where there is no libuv.
+    /// Makes a bell whose rings have the event loop call `on_ring`, until it is cut. It takes no
+    /// lock that the loop takes, as a threadsafe function does: on one CPU the loop would run into
+    /// it at once. `None` where there is no libuv.
     pub(super) fn bell(&self, env: &Env, on_ring: impl Fn(EventLoop) + 'static) -> Option<Ring> {
         let signal = Signal::start(env, Box::new(on_ring))?;
         let ring = Ring::Signal(signal.ringer());
@@ -43,8 +46,8 @@ impl Wake {
         Some(ring)
     }
 
-    /// Has `hook` called before the environment goes away, unless it is cut before that. The hook ends the reactors and cuts;
-    /// the environment waits for its second argument to be dropped.
+    /// Has `hook` called before the environment goes away, unless it is cut before that. The hook
+    /// ends the reactors and cuts; the environment waits for its second argument to be dropped.
     pub(super) fn on_cleanup(
         self: &Rc<Self>,
         env: &Env,
@@ -59,7 +62,8 @@ impl Wake {
         Ok(())
     }
 
-    /// Whether JavaScript has to be called although nobody there refers to anything of the reactors.
+    /// Whether JavaScript has to be called although nobody there refers to anything of the
+    /// reactors.
     pub(super) fn hold(&self, does: bool) {
         if let Some(function) = &*self.function.borrow() {
             function.hold(does);
@@ -74,7 +78,8 @@ impl Wake {
         }
     }
 
-    /// The reactors have ended. `until_closed` is dropped when the loop has given the bell back, at once where there is none.
+    /// The reactors have ended. `until_closed` is dropped when the loop has given the bell back, at
+    /// once where there is none.
     pub(super) fn cut<T: 'static>(&self, until_closed: T) {
         self.function.take();
         self.memory.take();
@@ -92,7 +97,8 @@ impl Wake {
 pub(super) enum Ring {
     /// A bell of libuv's own.
     Signal(Ringer),
-    /// That of Node-API, which is there everywhere. It holds what it calls for as long as the environment lives.
+    /// That of Node-API, which is there everywhere. It holds what it calls for as long as the
+    /// environment lives.
     Function(Arc<ThreadsafeFunction<(), (), (), Status, false, true>>),
 }
 
@@ -107,7 +113,8 @@ impl Ring {
     pub(super) fn ring(&self) {
         match self {
             Self::Signal(ringer) => ringer.ring(),
-            // Refused only when the environment is going away, and then nobody is left to be called.
+            // Refused only when the environment is going away, and then nobody is left to be
+            // called.
             Self::Function(bell) => {
                 let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);
             }

@@ -60,7 +60,8 @@ impl Chunk {
         self.large.push(payload);
     }
 
-    /// Appends a record whose payload is the one that begins at `start` of the bytes; sets [`OUT_FLAG_SAME`].
+    /// Appends a record whose payload is the one that begins at `start` of the bytes; sets
+    /// [`OUT_FLAG_SAME`].
     pub fn push_same(&mut self, (slot, generation): (u32, u32), kind: u8, flags: u8, aux: u16, start: usize) {
         // What cannot be named is in no chunk.
         let start = u32::try_from(start).unwrap_or(u32::MAX);
@@ -72,7 +73,8 @@ impl Chunk {
     }
 }
 
-/// A chunk in memory of the producer, which has filled it and gets it back with [`Outbox::give_back`].
+/// A chunk in memory of the producer, which has filled it and gets it back with
+/// [`Outbox::give_back`].
 pub struct Arena {
     /// The memory; the records are its first `used` bytes.
     pub memory: Box<dyn Lent>,
@@ -94,7 +96,8 @@ impl Arena {
 pub struct OutRecord {
     /// Slot of the connection.
     pub slot: u32,
-    /// Generation of the connection; a record for another generation comes too late and is to be ignored.
+    /// Generation of the connection; a record for another generation comes too late and is to be
+    /// ignored.
     pub generation: u32,
     /// One of the `OUT_` kinds.
     pub kind: u8,
@@ -102,8 +105,8 @@ pub struct OutRecord {
     pub flags: u8,
     /// What it means depends on the kind.
     pub aux: u16,
-    /// Where the payload is in the chunk's bytes; always within them, and behind its own header unless the record
-    /// [is the same](Self::is_same). Empty when the payload is large.
+    /// Where the payload is in the chunk's bytes; always within them, and behind its own header
+    /// unless the record [is the same](Self::is_same). Empty when the payload is large.
     pub range: Range<usize>,
 }
 
@@ -118,8 +121,8 @@ impl OutRecord {
         self.flags & OUT_FLAG_SAME != 0
     }
 
-    /// Where the record that has the payload is in the chunk's bytes, its header and what pads it included. The padding may be
-    /// missing at the very end.
+    /// Where the record that has the payload is in the chunk's bytes, its header and what pads it
+    /// included. The padding may be missing at the very end.
     pub fn whole(&self) -> Range<usize> {
         self.range.start - OUT_HEADER_BYTES..self.range.end.next_multiple_of(OUT_ALIGN)
     }
@@ -166,7 +169,8 @@ impl<'a> OutRecords<'a> {
         Some(record)
     }
 
-    /// The next record, and where the one behind it begins. Nothing else knows how a header is laid out.
+    /// The next record, and where the one behind it begins. Nothing else knows how a header is laid
+    /// out.
     #[inline(always)]
     fn decode(&self) -> Option<(OutRecord, usize)> {
         let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
@@ -180,7 +184,8 @@ impl<'a> OutRecords<'a> {
             OUT_FLAG_SAME => (self.payload_at(length)?, start),
             _ => (start..start, start),
         };
-        // The padding may be missing at the very end. `end` is within a slice, so the sum is within `usize`.
+        // The padding may be missing at the very end. `end` is within a slice, so the sum is within
+        // `usize`.
         Some((OutRecord { slot, generation, kind, flags, aux, range }, end.next_multiple_of(OUT_ALIGN)))
     }
 
@@ -211,7 +216,8 @@ fn words(header: &[u8; OUT_HEADER_BYTES]) -> Option<[u32; RECORD_WORDS]> {
     Some(words.map(u32::from_ne_bytes))
 }
 
-/// The way to one reactor: its commands, whether it sleeps, and buffers that come back for the next chunk.
+/// The way to one reactor: its commands, whether it sleeps, and buffers that come back for the next
+/// chunk.
 ///
 /// `C` is the reactor's own type of command; a [`Chunk`] is one of them.
 pub struct Outbox<C: Send> {
@@ -246,13 +252,15 @@ impl<C: Send> Outbox<C> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
-    /// Producer: memory of its own for the next [`Arena`], the one that was used last. `None` when the reactor has all.
+    /// Producer: memory of its own for the next [`Arena`], the one that was used last. `None` when
+    /// the reactor has all.
     pub fn arena(&self) -> Option<Box<dyn Lent>> {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Producer: instead of memory that it has not filled, that which was used last, if any has come back since. It is warmer
-    /// in the cache, and two that take turns need twice as much of it.
+    /// Producer: instead of memory that it has not filled, that which was used last, if any has
+    /// come back since. It is warmer in the cache, and two that take turns need twice as much of
+    /// it.
     pub fn exchange(&self, memory: Box<dyn Lent>) -> Box<dyn Lent> {
         match self.arenas.lock().unwrap_or_else(PoisonError::into_inner).last_mut() {
             Some(last) => mem::replace(last, memory),
@@ -260,7 +268,8 @@ impl<C: Send> Outbox<C> {
         }
     }
 
-    /// Gives the memory of an [`Arena`] to its producer: the reactor when it is done with it, or who lends it.
+    /// Gives the memory of an [`Arena`] to its producer: the reactor when it is done with it, or
+    /// who lends it.
     pub fn give_back(&self, memory: Box<dyn Lent>) {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }

@@ -23,8 +23,8 @@ use crate::reactor::write::compress::is_data;
 use crate::reactor::write::half::Pending;
 
 impl<C: Consumer> Reactor<C> {
-    /// Applies records in order, as far as the turn's budget goes; `last` is the payload of a large one behind those that `rest`
-    /// has. Returns what is left.
+    /// Applies records in order, as far as the turn's budget goes; `last` is the payload of a large
+    /// one behind those that `rest` has. Returns what is left.
     pub(in crate::reactor) fn on_records(
         &mut self,
         bytes: &[u8],
@@ -60,8 +60,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Queues messages as long as nothing but messages comes, and nothing but their frames is to be made of them. Returns the
-    /// first record of the run that asks for more than that.
+    /// Queues messages as long as nothing but messages comes, and nothing but their frames is to be
+    /// made of them. Returns the first record of the run that asks for more than that.
     #[inline]
     fn on_plain<'a>(&mut self, first: Next<'a>, records: &mut Records<'a>) -> Option<Next<'a>> {
         let Next { ref record, ref payload, more } = first;
@@ -150,8 +150,8 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bo
     apply(session, head, payload, more);
 }
 
-/// Sends a message that others get too: the same bytes, unless this connection needs its own. `now`: nothing follows it here,
-/// `longest`: most bytes to be compressed for it at once.
+/// Sends a message that others get too: the same bytes, unless this connection needs its own.
+/// `now`: nothing follows it here, `longest`: most bytes to be compressed for it at once.
 fn send_prepared(session: &mut Session<'_>, prepared: &mut Prepared, flags: u8, now: bool, longest: usize) {
     let connection = &mut *session.connection;
     let frame = if connection.write.deferred.is_none() && connection.takes_frames() {
@@ -176,8 +176,9 @@ pub(in crate::reactor) fn apply_pending(session: &mut Session<'_>, pending: &Pen
     apply(session, head, Outbound::Lent(&pending.payload), true);
 }
 
-/// Notes a record that has been applied and whose sender wants to hear of its end. One that came when the connection took
-/// nothing of its kind any more has not left: its end is that of the connection.
+/// Notes a record that has been applied and whose sender wants to hear of its end. One that came
+/// when the connection took nothing of its kind any more has not left: its end is that of the
+/// connection.
 pub(in crate::reactor) fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
     if flags & OUT_FLAG_WANT_SENT == 0 {
         return;
@@ -234,7 +235,8 @@ fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound
             session.connection.queue_large(kind, fin, large);
             session.touch();
         }
-        // Frames that follow each other leave together; a long one that stands alone is spared a copy.
+        // Frames that follow each other leave together; a long one that stands alone is spared a
+        // copy.
         Outbound::Lent(_) | Outbound::Shared(_) => {
             if more || !session.frame_now(kind, fin, &payload) {
                 session.frame(kind, fin, &payload);

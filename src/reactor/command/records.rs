@@ -1,4 +1,5 @@
-//! The records of a chunk with their payloads, and what is made once of a payload that several of them have.
+//! The records of a chunk with their payloads, and what is made once of a payload that several of
+//! them have.
 
 use std::ops::Deref;
 use std::vec::IntoIter;
@@ -75,15 +76,16 @@ impl<'a> Records<'a> {
         let record = self.records.next()?;
         let payload = match record.is_large() {
             false => Outbound::Lent(self.bytes.get(record.range.clone()).unwrap_or_default()),
-            // Taken even when the connection is gone, or the next record would get this one's payload.
+            // Taken even when the connection is gone, or the next record would get this one's
+            // payload.
             true => self.large(&record),
         };
         let more = self.records.peek_slot() == Some(record.slot);
         Some(Next { record, payload, more })
     }
 
-    /// The next record, if it is a short message for this connection of which nothing but a frame is to be made: whether it is
-    /// text, and its payload.
+    /// The next record, if it is a short message for this connection of which nothing but a frame
+    /// is to be made: whether it is text, and its payload.
     #[inline]
     pub(in crate::reactor) fn next_plain(&mut self, id: ConnectionId) -> Option<(bool, &'a [u8])> {
         let record = self.records.next_if(|record| {
@@ -160,8 +162,8 @@ fn message(record: &OutRecord) -> Option<(MessageKind, bool)> {
     (record.flags & OUT_FLAG_FIN != 0).then_some((kind, record.flags & OUT_FLAG_COMPRESS != 0))
 }
 
-/// The payload of a record, wherever it lies. It dereferences to its bytes, which are all in one place: none of these is
-/// empty because another has them.
+/// The payload of a record, wherever it lies. It dereferences to its bytes, which are all in one
+/// place: none of these is empty because another has them.
 pub(in crate::reactor) enum Outbound<'a> {
     /// In the chunk, or wherever its sender has it until the record has been applied.
     Lent(&'a [u8]),
