@@ -7,6 +7,7 @@ import { ceilingViolations, layerViolations } from './layers.mjs';
 import { moduleCycles } from './modules.mjs';
 import { root, run, tool } from './run.mjs';
 import { setup } from './setup.mjs';
+import { walkViolations } from './walks.mjs';
 
 const LOAD = ['--manifest-path', 'benchmark/load/Cargo.toml'];
 
@@ -23,6 +24,7 @@ const CHECKS = [
   ['eslint', () => tool('eslint/bin/eslint.js', ['--max-warnings', '0', '.'])],
   ['imports', () => tool('dependency-cruiser/bin/dependency-cruise.mjs', ['--config', '.dependency-cruiser.mjs', 'lib'])],
   ['layers', () => report(layerViolations())],
+  ['walks', () => report(walkViolations())],
   ['cycles between modules', () => report(moduleCycles())],
   ['file sizes', () => report(ceilingViolations())],
   ['generated files', () => report(generatedViolations())],
