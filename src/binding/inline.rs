@@ -50,7 +50,7 @@ impl Inline {
         let rung = Arc::new(AtomicBool::new(false));
         let ring = rung.clone();
         let ring = Box::new(move || ring.store(true, Ordering::Relaxed));
-        let forward = Forward::new(link.clone(), config.total_mark, ring);
+        let forward = Forward::new(link.clone(), &config, ring);
         let reactor = Reactor::new(forward, config).map_err(|error| super::listen::system_error(&error))?;
         let Some(descriptor) = reactor.descriptor() else { return Ok(None) };
         let inline = Rc::new(Self {
@@ -198,16 +198,14 @@ impl Inline {
 
     /// Sees to it that the next turn comes in time; an earlier one does no harm.
     fn arm(&self, due: Due) {
-        let after = match (due, self.armed.get()) {
+        let Some(watch) = &*self.watch.borrow() else { return };
+        match (due, self.armed.get()) {
             (Due::Never, _) | (_, Due::Now) => return,
             (Due::At(at), Due::At(armed)) if armed <= at => return,
-            (Due::At(at), _) => until(at),
-            (Due::Now, _) => Duration::ZERO,
-        };
-        if let Some(watch) = &*self.watch.borrow() {
-            watch.start_timer(after);
-            self.armed.set(due);
+            (Due::At(at), _) => watch.start_timer(until(at)),
+            (Due::Now, _) => watch.call_next(),
         }
+        self.armed.set(due);
     }
 }
 

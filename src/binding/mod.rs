@@ -16,6 +16,7 @@ mod listen;
 mod parser;
 mod payload;
 mod reactor;
+mod signal;
 mod stream;
 mod streams;
 mod tables;

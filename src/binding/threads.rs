@@ -88,7 +88,7 @@ impl Threads {
     fn run(&mut self, links: &[Arc<Link>], config: ReactorConfig) -> Result<()> {
         let forwards = links.iter().map(|link| {
             let ring = self.ring.clone();
-            Forward::new(link.clone(), config.total_mark, Box::new(move || ring.ring())).in_thread()
+            Forward::new(link.clone(), &config, Box::new(move || ring.ring())).in_thread()
         });
         let reactors = reactors(forwards.collect(), config).map_err(|error| system_error(&error))?;
         self.handles = reactors.iter().map(Reactor::handle).collect();

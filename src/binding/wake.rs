@@ -10,7 +10,8 @@ use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Result, Status};
 
 use super::callback::{Callback, Cleanup, CleanupHook, Reference, on_cleanup};
-use super::uv::{EventLoop, Ringer, Signal};
+use super::signal::{Ringer, Signal};
+use super::uv::EventLoop;
 
 /// JavaScript's end. Belongs to its environment's thread.
 pub(super) struct Wake {

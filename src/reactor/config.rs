@@ -84,6 +84,10 @@ pub struct ReactorConfig {
     /// and pongs alone 64 KiB may wait, out of a sixteenth of this that all have in common.
     /// Default: 64 MiB.
     pub total_mark: usize,
+    /// Records that the consumer has not taken, of all connections together. Above it a connection is
+    /// read while it has less than 2 KiB undrained: a message waits for what the consumer does with
+    /// each record before it, however short. Default: 4096.
+    pub records_mark: u64,
     /// Bytes that unfinished messages of all connections may take together. Above it, connections
     /// that keep [`SMALL_ALLOWANCE`] of one take turns, see `unfinished.rs`. Default: 256 MiB.
     pub unfinished_mark: usize,
@@ -105,6 +109,7 @@ impl Default for ReactorConfig {
             spin: Spin::Automatic,
             connection_mark: 1 << 20,
             total_mark: 64 << 20,
+            records_mark: 4096,
             unfinished_mark: 256 << 20,
             unfinished_patience: Duration::from_secs(2),
             deflate_budget: None,
@@ -124,6 +129,7 @@ impl ReactorConfig {
         Self {
             spin: if crowded { Spin::Never } else { self.spin },
             total_mark: self.total_mark / count,
+            records_mark: self.records_mark / count as u64,
             unfinished_mark: self.unfinished_mark / count,
             deflate_budget: self.deflate_budget.map(|bytes| bytes / count),
             ..self
@@ -135,6 +141,9 @@ impl ReactorConfig {
 /// together are above the total mark.
 pub const SMALL_ALLOWANCE: usize = 16 << 10;
 
+/// What one connection may have undrained while all connections together are above the mark of
+/// records: some 300 of the shortest messages when they are read. 2 KiB.
+pub(super) const BUSY_ALLOWANCE: usize = 2 << 10;
 /// As `SMALL_ALLOWANCE`, of a connection of which nothing but pings and pongs waits to be taken:
 /// what goes beyond that allowance comes out of a reserve that all of them have in common. 64 KiB.
 pub(super) const CONTROL_ALLOWANCE: usize = 64 << 10;

@@ -1,4 +1,5 @@
-//! What the reactor hands its events to: either a [`Handler`](crate::reactor::Handler) on the same thread, or the bridge.
+//! What the reactor hands its events to: either a [`Handler`](crate::reactor::Handler) on the same
+//! thread, or the bridge.
 
 use std::ops::Range;
 
@@ -18,10 +19,21 @@ pub struct Progress {
     pub delivered: u64,
 }
 
+/// What all connections together have too much of that the consumer has not taken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pressure {
+    /// Nothing.
+    None,
+    /// Records: it has much to do.
+    Records,
+    /// Bytes: it has much to take. There may be too many records as well.
+    Bytes,
+}
+
 /// The owner of the buffer that sockets are read into, and receiver of all that comes out of it.
 ///
-/// Ranges in payloads refer to that buffer. Order is exact per connection: `on_request`, `on_open`, frames as they
-/// came, `on_closed`, once.
+/// Ranges in payloads refer to that buffer. Order is exact per connection: `on_request`, `on_open`,
+/// frames as they came, `on_closed`, once.
 pub trait Consumer {
     /// Where the next read goes: at most `most` bytes, never empty.
     fn spare(&mut self, most: usize) -> &mut [u8];
@@ -29,8 +41,8 @@ pub trait Consumer {
     fn claim(&mut self, len: usize) -> Range<usize>;
     /// A part of the buffer.
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
-    /// The next event of the bytes from `pos` to `end` of the buffer that the reactor is to see to. A consumer for which that
-    /// is no more than a note may keep messages to itself.
+    /// The next event of the bytes from `pos` to `end` of the buffer that the reactor is to see to.
+    /// A consumer for which that is no more than a note may keep messages to itself.
     ///
     /// # Errors
     /// As of [`Engine::poll_whole`](crate::engine::Engine::poll_whole).
@@ -44,8 +56,9 @@ pub trait Consumer {
         let connection = &mut *session.connection;
         connection.engine.poll_whole(&connection.config.engine, self.buffer(0..end), pos)
     }
-    /// Whether the bytes in `range`, the last of what was claimed last, stay directly before what `spare` and `claim` give next,
-    /// and `more` bytes can be read there. Until then nothing is handed over.
+    /// Whether the bytes in `range`, the last of what was claimed last, stay directly before what
+    /// `spare` and `claim` give next, and `more` bytes can be read there. Until then nothing is
+    /// handed over.
     fn keep(&mut self, range: Range<usize>, more: usize) -> bool;
     /// All events of what was claimed last have been handed over.
     fn release(&mut self, range: Range<usize>);
@@ -60,7 +73,8 @@ pub trait Consumer {
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
     /// The connection is open.
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
-    /// Bytes of a connection whose session was told to `watch`, before what they say; they will be unmasked in place.
+    /// Bytes of a connection whose session was told to `watch`, before what they say; they will be
+    /// unmasked in place.
     fn on_raw(&mut self, session: &mut Session<'_>, range: Range<usize>);
     /// A complete message.
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload);
@@ -72,8 +86,9 @@ pub trait Consumer {
     fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload);
     /// The peer broke the protocol.
     fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError);
-    /// The peer ended its side without a close frame. While the consumer decides about the handshake it is told too, and
-    /// once more if it accepts all the same, after what was received before the end.
+    /// The peer ended its side without a close frame. While the consumer decides about the
+    /// handshake it is told too, and once more if it accepts all the same, after what was received
+    /// before the end.
     fn on_end(&mut self, session: &mut Session<'_>);
     /// The socket is closed.
     fn on_closed(&mut self, id: ConnectionId);
@@ -90,12 +105,13 @@ pub trait Consumer {
 
     /// The end of a turn.
     fn on_turn_end(&mut self);
-    /// How far a consumer on another thread has come; `None` where it knows what it is told when the call returns.
+    /// How far a consumer on another thread has come; `None` where it knows what it is told when
+    /// the call returns.
     fn progress(&self) -> Option<Progress>;
     /// What has been taken since the last call (flow control).
     fn reclaim(&mut self, release: &mut dyn FnMut(Credit));
-    /// Whether all connections together have left too much undrained.
-    fn is_pressed(&self) -> bool;
+    /// What all connections together have left too much of undrained.
+    fn pressure(&self) -> Pressure;
     /// Bytes of what waits to be drained about connections that open or ask to.
     fn openings(&self) -> usize;
     /// Whether some sockets are not read until `reclaim` gives credit.

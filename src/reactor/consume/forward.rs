@@ -17,10 +17,11 @@ use crate::bridge::layout::{
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
+use crate::reactor::config::ReactorConfig;
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
-use crate::reactor::consume::consumer::{Consumer, Progress};
+use crate::reactor::consume::consumer::{Consumer, Pressure, Progress};
 use crate::reactor::open::opening::{Opening, Verdict};
 use crate::reactor::wait::giving_way::GivingWay;
 
@@ -78,6 +79,7 @@ pub struct Forward {
     /// Called when the other thread must be told that there is something.
     ring: Box<dyn FnMut() + Send>,
     total_mark: usize,
+    records_mark: u64,
     /// Some record refers to bytes of the read under way.
     retained: bool,
     pub(in crate::reactor) giving_way: GivingWay,
@@ -85,13 +87,14 @@ pub struct Forward {
 
 impl Forward {
     /// `ring` is called when the other thread must be told that batches wait: at most once until it has answered.
-    /// `total_mark`: bytes not yet taken, of all connections, above which reading is cut down.
-    pub fn new(link: Arc<Link>, total_mark: usize, ring: Box<dyn FnMut() + Send>) -> Self {
+    /// `config` says above which marks there is pressure.
+    pub fn new(link: Arc<Link>, config: &ReactorConfig, ring: Box<dyn FnMut() + Send>) -> Self {
         Self {
             link,
             batch: Box::new(Batch::new()),
             ring,
-            total_mark,
+            total_mark: config.total_mark,
+            records_mark: config.records_mark,
             retained: false,
             giving_way: GivingWay::never(),
         }
@@ -348,8 +351,16 @@ impl Consumer for Forward {
         self.link.inbox.reclaim(release);
     }
 
-    fn is_pressed(&self) -> bool {
-        self.link.inbox.weight() + self.batch.weight() > self.total_mark
+    fn pressure(&self) -> Pressure {
+        let inbox = &self.link.inbox;
+        let recorded = inbox.published() + self.batch.records.len() as u64;
+        if inbox.weight() + self.batch.weight() > self.total_mark {
+            Pressure::Bytes
+        } else if recorded > inbox.delivered() + self.records_mark {
+            Pressure::Records
+        } else {
+            Pressure::None
+        }
     }
 
     fn openings(&self) -> usize {

@@ -8,7 +8,7 @@ use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
-use crate::reactor::consume::consumer::{Consumer, Progress};
+use crate::reactor::consume::consumer::{Consumer, Pressure, Progress};
 use crate::reactor::consume::message::{Bytes, Message};
 use crate::reactor::open::opening::{Opening, Verdict};
 
@@ -169,8 +169,8 @@ impl<H: Handler> Consumer for Local<H> {
 
     fn reclaim(&mut self, _release: &mut dyn FnMut(Credit)) {}
 
-    fn is_pressed(&self) -> bool {
-        false
+    fn pressure(&self) -> Pressure {
+        Pressure::None
     }
 
     fn openings(&self) -> usize {

@@ -8,7 +8,7 @@ use crate::engine::ErrorKind;
 use crate::reactor::Reactor;
 use crate::reactor::config::SERVED_AT_ONCE;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::consume::consumer::{Consumer, Pressure};
 use crate::reactor::read::frames::finish_if_complete;
 use crate::reactor::read::half::Lack;
 use crate::reactor::read::unfinished::{Heavy, LOOKS, TURNS, Turn, Unfinished};
@@ -31,7 +31,7 @@ impl<C: Consumer> Reactor<C> {
         let now = self.work.now;
         // Nobody waits for another's message; or for all of them, because the consumer has too much
         // that it has not taken.
-        if !self.is_waited_for() || self.consumer.is_pressed() {
+        if !self.is_waited_for() || self.consumer.pressure() == Pressure::Bytes {
             return self.work.unfinished.stop_clock(now);
         }
         if self.work.unfinished.look_at.is_none_or(|at| at <= now) {

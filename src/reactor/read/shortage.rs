@@ -46,6 +46,12 @@ impl Starved {
         lack
     }
 
+    /// Nobody waits, and nothing is charged.
+    #[cfg(test)]
+    pub(in crate::reactor) fn is_nothing(&self) -> bool {
+        self.count == 0 && self.holders == 0 && self.reserve_used == 0
+    }
+
     /// It is gone.
     pub(in crate::reactor) fn forget(&mut self, connection: &mut Connection) {
         self.take(connection);

@@ -1,22 +1,24 @@
 //! How much of a connection may be read, and which connections wait until it may be more.
 //!
-//! Two budgets, each with a mark of its own, and neither presses the other: what the consumer has not taken, here, and messages
-//! that have not come to their end, in `unfinished.rs`. Whoever waits is found without a look at the others who do:
+//! Two budgets, each with a mark of its own, and neither presses the other: what the consumer has
+//! not taken, here, and messages that have not come to their end, in `unfinished.rs`. Whoever waits
+//! is found without a look at the others who do:
 //!
 //! ```text
 //! Lack::Credit   what was taken is credited, which names the connection
-//! Lack::Room     a queue, served from its front while all together are below the mark
+//! Lack::Room     credit, or a queue, served from its front while all together are below both marks
 //! Lack::Turn     see `unfinished.rs`
 //! ```
 
 use crate::reactor::Reactor;
 use crate::reactor::config::{
-    CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE, SMALLEST_READ,
+    BUSY_ALLOWANCE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE,
+    SMALLEST_READ,
 };
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
-use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::consume::consumer::{Consumer, Pressure};
 use crate::reactor::read::half::{Lack, PeerSide};
 
 impl<C: Consumer> Reactor<C> {
@@ -41,10 +43,11 @@ impl<C: Consumer> Reactor<C> {
         limit.ok()
     }
 
-    /// How many bytes may be read from the connection, or what it lacks. `None`: nobody wants to read it.
+    /// How many bytes may be read from the connection, or what it lacks. `None`: nobody wants to
+    /// read it.
     fn limit(&mut self, slot: u32) -> Option<Result<usize, Lack>> {
-        let (is_pressed, crowded) = (self.consumer.is_pressed(), self.work.unfinished.restricts(slot));
-        let share = if is_pressed { self.share() } else { 0 };
+        let (pressure, crowded) = (self.consumer.pressure(), self.work.unfinished.restricts(slot));
+        let share = self.share(pressure);
         let connection = self.connections.get_mut(slot)?;
         if connection.read.paused
             || connection.read.peer == PeerSide::Ended
@@ -55,21 +58,24 @@ impl<C: Consumer> Reactor<C> {
         if connection.read.held >= self.config.connection_mark {
             return Some(Err(Lack::Credit));
         }
-        if !is_pressed && !crowded {
+        if pressure == Pressure::None && !crowded {
             return Some(Ok(usize::MAX));
         }
         // What a read brings is not known before: it may not be more than what is left.
         let buffered = connection.engine.buffered();
-        let mut left = SMALL_ALLOWANCE.saturating_sub(buffered);
-        if crowded && left < SMALLEST_READ {
+        let mut left = if crowded { SMALL_ALLOWANCE.saturating_sub(buffered) } else { usize::MAX };
+        if left < SMALLEST_READ {
             return Some(Err(Lack::Turn));
         }
-        if is_pressed {
-            // A message that is completed is undrained, so it counts already.
-            left = share.saturating_sub(connection.read.held + buffered);
+        if pressure != Pressure::None {
+            // A message that is completed is undrained, so it counts already. While it is not, it
+            // is no record.
+            let kept = if pressure == Pressure::Bytes { buffered } else { 0 };
+            left = left.min(share.saturating_sub(connection.read.held + kept));
             if left < SMALLEST_READ {
                 let only_pings = !connection.read.holds_data && buffered == 0;
-                // Who does no more than ping is not why memory runs out, as long as it is little at a time.
+                // Who does no more than ping is not why memory runs out, as long as it is little at
+                // a time.
                 let reserve = self.config.total_mark / CONTROL_RESERVE;
                 let may_ping =
                     connection.read.held < CONTROL_ALLOWANCE && self.work.starved.reserve_used < reserve;
@@ -80,10 +86,18 @@ impl<C: Consumer> Reactor<C> {
         Some(Ok(wire(connection, left)))
     }
 
-    /// What a connection may have undrained while all together have too much: if each has as much, it is too much no more.
-    fn share(&self) -> usize {
-        let equal = self.config.total_mark / 2 / self.work.starved.holders.max(1);
-        equal.clamp(2 * SMALLEST_READ, SMALL_ALLOWANCE)
+    /// What a connection may have undrained while all together have too much. Of bytes: if each has
+    /// as much, it is too much no more. Of records: what lets a message of anybody else wait for
+    /// little.
+    fn share(&self, pressure: Pressure) -> usize {
+        match pressure {
+            Pressure::None => usize::MAX,
+            Pressure::Records => BUSY_ALLOWANCE,
+            Pressure::Bytes => {
+                let equal = self.config.total_mark / 2 / self.work.starved.holders.max(1);
+                equal.clamp(2 * SMALLEST_READ, SMALL_ALLOWANCE)
+            }
+        }
     }
 
     /// Credits that the consumer gave back let starved connections be read again.
@@ -110,7 +124,7 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         self.work.starved.credited = credited;
-        if !self.consumer.is_pressed() {
+        if self.consumer.pressure() == Pressure::None {
             self.work.starved.reserve_used = 0;
             self.serve_queue();
         }
@@ -141,8 +155,9 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Asks to be woken for the sake of starved connections, and of peers that wait until the consumer knows of something,
-    /// before the reactor sleeps. The wish first, then the look: what came before the wish wakes nobody.
+    /// Asks to be woken for the sake of starved connections, and of peers that wait until the
+    /// consumer knows of something, before the reactor sleeps. The wish first, then the look: what
+    /// came before the wish wakes nobody.
     pub(in crate::reactor) fn wish_for_news(&mut self) {
         if self.work.starved.count > 0 || self.work.gates.is_waiting() {
             self.work.starved.wishes = true;
@@ -153,7 +168,8 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-/// How many bytes may be read for which no more than `bytes` are kept, whatever they are inflated to.
+/// How many bytes may be read for which no more than `bytes` are kept, whatever they are inflated
+/// to.
 fn wire(connection: &Connection, bytes: usize) -> usize {
     if connection.may_inflate() { (bytes / MOST_INFLATED).max(1) } else { bytes }
 }

@@ -170,6 +170,13 @@ impl Unfinished {
         self.heavy.get(&age).map(|heavy| heavy.id)
     }
 
+    /// Nothing is kept, and nobody waits.
+    #[cfg(test)]
+    pub(in crate::reactor) fn is_nothing(&self) -> bool {
+        let Self { bytes, heavy, ages, waiting, turns, .. } = self;
+        *bytes == 0 && heavy.is_empty() && ages.is_empty() && waiting.is_empty() && turns.is_empty()
+    }
+
     pub(in crate::reactor) fn is_crowded(&self) -> bool {
         self.bytes > self.mark
     }

@@ -35,17 +35,22 @@ pub(super) struct Js {
 
 /// Its reactor, before it has a thread.
 pub(super) fn forward(config: ReactorConfig) -> (Js, Reactor<Forward>) {
+    forward_with(config, ListenerConfig::default())
+}
+
+/// The same, whose connections are served with `listening`.
+pub(super) fn forward_with(config: ReactorConfig, listening: ListenerConfig) -> (Js, Reactor<Forward>) {
     let (link, (ring, bell)) = (Arc::new(Link::new()), channel());
     let ring = Box::new(move || {
         // Nobody hears it any more when a test has failed.
         let _failed = ring.send(());
     });
-    let consumer = Forward::new(link.clone(), config.total_mark, ring);
+    let consumer = Forward::new(link.clone(), &config, ring);
     let reactor = Reactor::new(consumer, config).unwrap();
     let listener = bind();
     let (handle, address) = (reactor.handle(), listener.address());
     // Clients open before anything is drained.
-    listen(&handle, 0, listener, ListenerConfig { early_handshake: true, ..ListenerConfig::default() });
+    listen(&handle, 0, listener, ListenerConfig { early_handshake: true, ..listening });
     (Js { link, handle, address, bell, thread: None }, reactor)
 }
 

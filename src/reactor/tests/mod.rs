@@ -18,6 +18,7 @@ mod handshake;
 mod identity;
 mod inline;
 mod listeners;
+mod loads;
 mod order;
 mod panics;
 mod payloads;

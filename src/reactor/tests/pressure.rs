@@ -227,7 +227,7 @@ fn pressed(total_mark: usize) -> (Js, Reactor<Forward>, Client) {
     (js, reactor, client)
 }
 
-fn open(js: &Js, reactor: &mut Reactor<Forward>) -> Client {
+pub(super) fn open(js: &Js, reactor: &mut Reactor<Forward>) -> Client {
     let mut client = Client::connect(js.address);
     client.write(UPGRADE.as_bytes());
     let before = js.link.inbox.weight();

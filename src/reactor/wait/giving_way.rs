@@ -49,7 +49,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
-    use crate::reactor::{ConnectionId, Consumer, Forward, Link};
+    use crate::reactor::{ConnectionId, Consumer, Forward, Link, ReactorConfig};
 
     /// R11.
     #[test]
@@ -79,7 +79,7 @@ mod tests {
                 let _wakes_nobody = inbox.inbox.give_back(batch);
             }
         };
-        let mut forward = Forward::new(link, usize::MAX, Box::new(take));
+        let mut forward = Forward::new(link, &ReactorConfig::default(), Box::new(take));
         forward.giving_way.is_on = true;
         for _ in 0..2 * PATIENCE {
             forward.claim(WORTH_GIVING_WAY);
