@@ -1,10 +1,11 @@
 // When events come: paused connections, and one by one. Run with WS_IMPL=ws, the same holds for ws.
 import { once } from 'node:events';
+import net from 'node:net';
 
 import test from 'ava';
 
 import { connect, frame, frames, openPair, openRaw } from './helpers/clients.mjs';
-import { isReference } from './helpers/impl.mjs';
+import { isReference, startServer } from './helpers/impl.mjs';
 import { upgradeRequest, RawClient } from './helpers/raw-client.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
@@ -229,6 +230,25 @@ test('pause: what closes the connection in the same read as the pause is not wai
   raw.send(Buffer.concat([frame(1, 'a'), frame(8, Buffer.from([3, 232]))]));
   const begun = performance.now();
   t.is((await closed)[0], 1000);
+  t.true(performance.now() - begun < 20_000, 'not closeTimeout, which is 30 s');
+});
+
+test('pause: behind the closing handshake it keeps nobody from the end', async (t) => {
+  const server = await startServer(t);
+  const socket = net.connect({ port: server.address().port, host: '127.0.0.1', allowHalfOpen: true });
+  t.teardown(() => socket.destroy());
+  socket.write(upgradeRequest());
+  const [ws] = await once(server, 'connection');
+  const closed = once(ws, 'close');
+  let begun = 0;
+  socket.resume().on('end', () => {
+    begun = performance.now();
+    ws.pause();
+    socket.end();
+  });
+  socket.write(frame(8, Buffer.from([3, 232])));
+  t.is((await closed)[0], 1000);
+  t.true(ws.isPaused);
   t.true(performance.now() - begun < 20_000, 'not closeTimeout, which is 30 s');
 });
 

@@ -8,6 +8,7 @@ const {
   GONE,
   ONE_BY_ONE,
   PAUSED,
+  PEER_DONE,
   REJECTIONS,
   SENDS_WAIT,
   STREAM,
@@ -188,6 +189,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
       this._bits |= PAUSED;
       this._ensureExtra().pausedIn = currentBatch();
     }
+    // Behind the peer's last words nothing is unread but its end.
+    if ((this._bits & (PEER_DONE | STREAM)) === PEER_DONE) return;
     command(this, OUT_PAUSE);
   }
 
