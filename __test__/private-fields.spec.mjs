@@ -1,12 +1,10 @@
 // Fields of ws that its documentation does not have and that programs read all the same.
-import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 
 import test from 'ava';
 
-import { implementation, isInline, isReference, startServer } from './helpers/impl.mjs';
+import { implementation, startServer } from './helpers/impl.mjs';
 import { OWN_HOST } from './helpers/own-host.mjs';
-import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 const { WebSocket, createWebSocketStream } = implementation;
 
@@ -55,127 +53,6 @@ test('_server.close() closes the listener', async (t) => {
   const client = new WebSocket(`ws://${OWN_HOST}:${port}`);
   const [error] = await once(client, 'error');
   t.is(error.code, 'ECONNREFUSED');
-});
-
-test("_server emits 'connection' with the socket, before the request and whatever becomes of it", async (t) => {
-  const server = await startServer(t);
-  const { _server: listener } = server;
-  const seen = [];
-  const sockets = [];
-  const onConnection = (socket) => {
-    sockets.push(socket);
-    seen.push('connection');
-    socket.on('close', () => seen.push('gone'));
-  };
-  listener.on('connection', onConnection);
-  server.on('connection', (ws, { socket }) => seen.push(`upgraded ${sockets.indexOf(ws._socket)} ${socket === ws._socket}`));
-
-  const raw = await RawClient.connect(t, server.address().port);
-  while (sockets.length === 0) await new Promise(setImmediate);
-  t.is(sockets[0].remoteAddress, '127.0.0.1');
-  t.is(typeof sockets[0].remotePort, 'number');
-  sockets[0].setNoDelay(true);
-  t.deepEqual(seen, ['connection']);
-  const gone = once(sockets[0], 'close');
-  raw.end();
-  await gone;
-
-  const client = new WebSocket(`ws://127.0.0.1:${server.address().port}`);
-  await once(client, 'open');
-  t.deepEqual(seen.slice(1), ['gone', 'connection', 'upgraded 1 true']);
-  client.send('a');
-  const [ws] = server.clients;
-  t.is(String((await once(ws, 'message'))[0]), 'a');
-  const closed = once(sockets[1], 'close');
-  client.close();
-  await closed;
-
-  listener.off('connection', onConnection);
-  const unseen = new WebSocket(`ws://127.0.0.1:${server.address().port}`);
-  await once(unseen, 'open');
-  unseen.terminate();
-  t.is(sockets.length, 2);
-});
-
-test("_server 'connection': hooks of the handshake get the same socket, and it can be refused before", async (t) => {
-  const sockets = [];
-  const hooked = [];
-  const server = await startServer(t, {
-    verifyClient: ({ req }) => {
-      hooked.push(req.socket);
-      return true;
-    },
-  });
-  server._server.on('connection', (socket) => {
-    sockets.push(socket);
-    if (sockets.length === 2) socket.destroy();
-    if (sockets.length === 3) socket.end('no\r\n');
-  });
-  const url = `ws://127.0.0.1:${server.address().port}`;
-  const client = new WebSocket(url);
-  const connected = once(server, 'connection');
-  await once(client, 'open');
-  const [ws] = await connected;
-  t.is(hooked[0], sockets[0]);
-  t.is(ws._socket, sockets[0]);
-  client.terminate();
-
-  const refused = new WebSocket(url);
-  await once(refused, 'error');
-  const raw = await RawClient.connect(t, server.address().port);
-  t.is(await raw.closed(), 'no\r\n');
-  t.is(hooked.length, 1);
-});
-
-/** A process that connects to the first port and asks for an upgrade there, and then is answered at the second. */
-const PEER = `
-const [request, asked, answered] = process.argv.slice(1);
-const net = require('node:net');
-const first = net.connect(asked, '127.0.0.1').on('error', () => {});
-first.write(request, () => {
-  if (answered === 'nowhere') return process.exit();
-  net.connect(answered, '127.0.0.1').on('data', () => process.exit()).write(request);
-});`;
-
-for (const [refuse, verifies] of [['destroy', true], ['end', true], ['destroy', false], ['end', false]]) {
-  const title = `${refuse}() refuses it${verifies ? ' before verifyClient' : ''}, also when its request has come already`;
-  test(`_server 'connection': ${title}`, async (t) => {
-    // As in ws, one that may still be read may be asked about.
-    const verifyClient = verifies ? () => t.is(refuse, 'end') : undefined;
-    const server = await startServer(t, { verifyClient });
-    server.on('connection', () => t.fail());
-    const gone = new Promise((resolve) => {
-      server._server.on('connection', (socket) => {
-        socket.on('close', resolve);
-        socket[refuse]();
-      });
-    });
-    // When its reactor answers there, it has read the request here; this thread, which stands still, would not.
-    const other = await startServer(t, isReference ? {} : { earlyHandshake: true });
-    const ports = [server.address().port, isInline || isReference ? 'nowhere' : other.address().port];
-    execFileSync(process.execPath, ['-e', PEER, upgradeRequest(), ...ports]);
-    await gone;
-    t.is(server.clients.size, 0);
-    const closed = once(server, 'close');
-    server.close();
-    await closed;
-  });
-}
-
-test("_server 'connection': the server closes when the connection is gone", async (t) => {
-  const server = await startServer(t);
-  const { _server: listener } = server;
-  const order = [];
-  listener.on('connection', (socket) => {
-    server.close();
-    server.close();
-    process.nextTick(() => socket.end());
-  });
-  listener.on('close', () => order.push('listener'));
-  const closed = once(server, 'close').then(() => order.push('server'));
-  await RawClient.connect(t, server.address().port);
-  await closed;
-  t.deepEqual(order, ['listener', 'server']);
 });
 
 test('_server.unref() and ref()', async (t) => {

@@ -188,10 +188,10 @@ class WebSocketServer extends EventEmitter {
    * @param {number} start Where in it the payload begins
    */
   _onOpened(slot, tag, bytes, start) {
-    const early = this._listener.take(slot, tag);
-    if (early === null) return;
-    if (this._context === null) this._show(slot, tag, bytes, start, early);
-    else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start, early);
+    this.came();
+    reactor.hold();
+    if (this._context === null) this._show(slot, tag, bytes, start);
+    else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
   }
 
   /**
@@ -199,13 +199,12 @@ class WebSocketServer extends EventEmitter {
    * @param {number} tag
    * @param {Buffer} bytes
    * @param {number} start
-   * @param {any} early The connection, if it was shown before its request came
    */
-  _show(slot, tag, bytes, start, early) {
+  _show(slot, tag, bytes, start) {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
     // Not all that makes JavaScript decide is heard when it is done, and what is heard may meet a connection on its way.
-    if (isOpen && this._updateAsk()) this._welcome(slot, bytes, start, early);
-    else new Upgrade(this, slot, bytes, start, early, isOpen).ask();
+    if (isOpen && this._updateAsk()) this._welcome(slot, bytes, start);
+    else new Upgrade(this, slot, bytes, start, isOpen).ask();
   }
 
   /**
@@ -214,13 +213,11 @@ class WebSocketServer extends EventEmitter {
    * @param {number} slot
    * @param {Buffer} bytes
    * @param {number} start
-   * @param {any} early
    */
-  _welcome(slot, bytes, start, early) {
+  _welcome(slot, bytes, start) {
     readPeer(opening, slot, bytes, start);
     const ws = this._makeWebSocket(opening, protocolText(bytes, start), extensionsText(bytes, start));
     setContext(ws, this._context);
-    if (early !== undefined) ws._adopt(early.socket);
     // Opened by the reactor before it knew.
     if (!this.isRunning()) return ws.terminate();
     if (isHeard(ws, 'open')) ws.emit('open');

@@ -10,6 +10,11 @@ const NO_HTTP = 'with a port of its own there is no HTTP server of Node behind i
 const LAST = "'close' of the server follows that of its last client, as over the other ways; in ws it comes before";
 
 export const differences = [
+  {
+    scenario: "receiving: 'data' of the socket has the bytes",
+    ways: REACTOR,
+    reason: 'the reactor reads the socket: nothing comes out of what stands for it',
+  },
   { scenario: 'receiving: a ping behind the message whose handler closes', ways: REACTOR, reason: PONGS },
   {
     scenario: 'receiving: terminate() inside a message handler: what follows in the chunk',

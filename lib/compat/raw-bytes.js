@@ -3,11 +3,10 @@
 const EventEmitter = require('node:events');
 
 const control = require('./socket-control');
-const { watchListeners } = require('../handshake/watched-listeners');
 
 /**
- * What both kinds of socket do with the bytes of a connection that is the reactor's: 'data' while somebody listens for it,
- * `push()`, and `write()`, which hands on what it is given at once: what the WebSocket sends next is behind it.
+ * What both kinds of socket do with raw bytes of a connection that is the reactor's. `write()` hands its bytes on at once: what
+ * the WebSocket sends next is behind them. Nothing is read by way of the socket.
  *
  * @param {any} Base An emitter with `_owner`, to whom the connection belongs
  * @returns {any}
@@ -16,39 +15,18 @@ function withBytes(Base) {
   class Bytes extends Base {
     /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
     on(event, listener) {
-      // Of a stream, this would start the reading that it does itself.
+      // A listener for 'data' would make the stream resume, and that the WebSocket.
       if (event === 'data') EventEmitter.prototype.on.call(this, event, listener);
       else super.on(event, listener);
       return this;
     }
 
-    /**
-     * Has bytes read as if they had been received, before what the peer sends from now on.
-     *
-     * @param {any} chunk null is the peer's end; what is neither bytes nor a string destroys the socket, as a stream
-     * @param {BufferEncoding} [encoding] Of a string
-     * @returns {boolean} Whether more is welcome
-     */
-    push(chunk, encoding) {
-      if (!this.readable || this._isFedUp) return false;
-      if (chunk === null) {
-        this._isFedUp = true;
-        control.feed(this._owner, Buffer.alloc(0), true);
-        return false;
-      }
-      try {
-        control.feed(this._owner, control.toBytes(chunk, encoding), false);
-      } catch (error) {
-        this.destroy(error);
-        return false;
-      }
-      return !this.isPaused();
+    // The reactor reads: what is pushed goes nowhere.
+    push() {
+      return false;
     }
 
-    /** @param {any} chunk @param {BufferEncoding} [encoding] */
-    unshift(chunk, encoding) {
-      return this.push(chunk, encoding);
-    }
+    unshift() {}
 
     /**
      * Writes bytes as they are, without a frame.
@@ -80,13 +58,7 @@ function withBytes(Base) {
     cork() {}
 
     uncork() {}
-
-    /** @param {Buffer} bytes Received, or pushed. Called by its owner */
-    _onBytes(bytes) {
-      this.emit('data', bytes);
-    }
   }
-  watchListeners(Bytes.prototype, onListeners);
   return Bytes;
 }
 
@@ -101,16 +73,6 @@ function written(socket, isDrain, callback, error) {
   if (isDrain) socket._drains--;
   if (typeof callback === 'function') callback(error);
   if (isDrain && !error && socket._drains === 0 && socket.writable) socket.emit('drain');
-}
-
-/** @this {any} @param {string | symbol} [event] */
-function onListeners(event) {
-  if (event !== undefined && event !== 'data') return;
-  const isWatched = this.listenerCount('data') !== 0;
-  if (isWatched !== !!this._isWatched) {
-    this._isWatched = isWatched;
-    control.watch(this._owner, isWatched);
-  }
 }
 
 module.exports = { withBytes };

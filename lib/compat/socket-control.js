@@ -11,12 +11,10 @@ const { push } = require('../connection/outgoing');
 const {
   AUX_SHIFT,
   OUT_END,
-  OUT_FEED,
   OUT_FLAG_FIN,
   OUT_KEEP_ALIVE,
   OUT_NO_DELAY,
   OUT_TERMINATE,
-  OUT_WATCH,
   OUT_WRITE,
 } = require('../reactor/layout');
 const { hold, release } = require('../reactor/lifetime');
@@ -56,27 +54,6 @@ function toBytes(data, encoding) {
   if (ArrayBuffer.isView(data)) return Buffer.from(data.buffer, data.byteOffset, data.byteLength);
   const error = new TypeError('The "chunk" argument must be of type string or an instance of Buffer, TypedArray, or DataView.');
   throw Object.assign(error, { code: 'ERR_INVALID_ARG_TYPE' });
-}
-
-/**
- * Whether 'data' is to tell of the bytes that are read from now on.
- *
- * @param {Connection} owner The connection that the socket stands for
- * @param {boolean} isWatched
- */
-function watch(owner, isWatched) {
-  outbox.pushEmpty(owner._slot, owner._generation, OUT_WATCH | ((isWatched ? 1 : 0) << AUX_SHIFT));
-}
-
-/**
- * Has bytes read before what the peer sends from now on.
- *
- * @param {Connection} owner The connection that the socket stands for
- * @param {Uint8Array} bytes
- * @param {boolean} isLast Whether the peer's end is behind them
- */
-function feed(owner, bytes, isLast) {
-  outbox.pushBytes(owner._slot, owner._generation, OUT_FEED | (isLast ? OUT_FLAG_FIN : 0), bytes);
 }
 
 /**
@@ -220,13 +197,11 @@ module.exports = {
   bytesRead,
   bytesWritten,
   end,
-  feed,
   reset,
   setKeepAlive,
   setNoDelay,
   setReferenced,
   setTimeout,
   toBytes,
-  watch,
   write,
 };

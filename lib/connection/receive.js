@@ -33,7 +33,6 @@ const {
   IN_FLAG_RECENT,
   IN_PING,
   IN_PONG,
-  IN_RAW,
   IN_SENT,
   IN_TEXT,
   KIND_MASK,
@@ -220,7 +219,6 @@ function deliver(ws, tag, data) {
   else if (kind === IN_BINARY) ws.emit('message', convert(ws.binaryType, data), true);
   else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
-  else if (kind === IN_RAW) ws._extra?.socket?._onBytes(data);
   else if (kind === IN_END) peerEnded(ws, (tag & IN_FLAG_RECENT) !== 0);
   else if (kind === IN_CLOSE) closeReceived(ws, tag >>> AUX_SHIFT, data);
   else if (kind === IN_ERROR) failed(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK, tag >>> AUX_SHIFT);

@@ -5,7 +5,7 @@
 const EventEmitter = require('node:events');
 
 const { hasOwnPong } = require('../options');
-const { ASK_ACCEPTED, ASK_CONNECTIONS, ASK_REFUSED } = require('../reactor/layout');
+const { ASK_ACCEPTED, ASK_REFUSED } = require('../reactor/layout');
 const { state } = require('../reactor/table');
 const { plainEmit } = require('./request-visibility');
 const { watchListeners } = require('./watched-listeners');
@@ -54,20 +54,16 @@ function updateAll() {
 function wantedAsk(server) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;
   // Looked up in its place: this runs for every connection that opens.
-  const { _events: events, _listener: listener } = server;
-  let ask = listener.isWatched ? ASK_CONNECTIONS : 0;
-  if (isOverridden(server)) return ask | ASK_ACCEPTED | ASK_REFUSED;
-  if (
+  const { _events: events } = server;
+  if (isOverridden(server)) return ASK_ACCEPTED | ASK_REFUSED;
+  const decides =
     verifyClient ||
     handleProtocols ||
     path !== server._nativePath ||
     events.headers !== undefined ||
     Class?.prototype?.setSocket !== setSocket ||
-    hasOwnPong(server.options)
-  ) {
-    ask |= ASK_ACCEPTED;
-  }
-  return events.wsClientError === undefined ? ask : ask | ASK_REFUSED;
+    hasOwnPong(server.options);
+  return (decides ? ASK_ACCEPTED : 0) | (events.wsClientError === undefined ? 0 : ASK_REFUSED);
 }
 
 /**

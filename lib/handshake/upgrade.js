@@ -19,13 +19,13 @@ const table = require('../reactor/table');
 const { UpgradeRequest, extensionsText, headOf, protocolText, requestText } = require('./request');
 const { isHeard } = require('./request-visibility');
 const { Socket, readPeer } = require('../compat/socket');
-const control = require('../compat/socket-control');
 const {
   IN_CLOSED,
   IN_END,
   IN_SENT,
   KIND_MASK,
   OUT_ACCEPT,
+  OUT_HEAD,
   OUT_PAUSE,
   OUT_RESPOND,
   OUT_RESUME,
@@ -49,10 +49,9 @@ class Upgrade {
    * @param {number} slot
    * @param {Buffer} bytes
    * @param {number} start Where in it the payload of the record begins
-   * @param {any} early The connection, if it was shown before its request came
    * @param {boolean} isLate Whether the reactor has answered before it knew that it should ask: an OPEN record
    */
-  constructor(server, slot, bytes, start, early, isLate) {
+  constructor(server, slot, bytes, start, isLate) {
     this.server = server;
     this._slot = slot;
     this._generation = 0;
@@ -62,7 +61,7 @@ class Upgrade {
     this._local = this._remote = /** @type {number | string} */ (0);
     this._localPort = this._remotePort = 0;
     readPeer(this, slot, bytes, start);
-    this.socket = /** @type {any} */ (early === undefined ? new Socket(this) : early.handOver(this));
+    this.socket = /** @type {any} */ (new Socket(this));
     this.socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.head = isLate ? EMPTY_BUFFER : headOf(bytes, start);
@@ -146,8 +145,7 @@ class Upgrade {
       const served = { ...connectionOptions(options), deflate };
       table.state.native.serve(this._slot, this._generation, served);
     }
-    // Before it is read.
-    if (head.length !== 0) control.feed(this, head, false);
+    if (head.length !== 0) outbox.pushBytes(this._slot, this._generation, OUT_HEAD, head);
     this.push(OUT_ACCEPT, response);
     this.socket._answered = Buffer.byteLength(response);
   }

@@ -11,12 +11,10 @@ const {
   ADOPTED_SLOTS,
   IN_BINARY,
   IN_CLOSE,
-  IN_CONNECTION,
   IN_FAILURE,
   IN_FLAG_OWNED,
   IN_LISTENER_CLOSED,
   IN_OPEN,
-  IN_RAW,
   IN_REQUEST,
   IN_TEXT,
   KIND_MASK,
@@ -207,7 +205,7 @@ function deliver(deadline) {
  */
 function lose(slot, tag, offset, length) {
   const kind = tag & KIND_MASK;
-  const isOfPayload = kind <= IN_CLOSE || kind === IN_REQUEST || kind === IN_RAW || kind === IN_CONNECTION;
+  const isOfPayload = kind <= IN_CLOSE || kind === IN_REQUEST;
   const isHere = length === 0 || (tag & IN_FLAG_OWNED) !== 0;
   if (!isOfPayload || isHere) deliverOther(slot, tag, offset, length);
   else connectionOf(slot)?.terminate();
@@ -241,14 +239,12 @@ function isOwn(emit) {
  */
 function deliverOther(slot, tag, offset, length) {
   const kind = tag & KIND_MASK;
-  if (kind === IN_OPEN || kind === IN_REQUEST || kind === IN_CONNECTION) {
+  if (kind === IN_OPEN || kind === IN_REQUEST) {
     // Read in place: a Buffer of its own would be garbage at once.
     const isOwned = (tag & IN_FLAG_OWNED) !== 0;
     const bytes = isOwned ? takeLarge(offset, length) : batch.bytes;
     const start = isOwned ? 0 : batch.base + offset;
-    const server = state.listeners.get(bytes.readUInt32LE(start + OPENED_LISTENER));
-    if (kind === IN_CONNECTION) server?._listener.accepted(slot, bytes, start);
-    else server?._onOpened(slot, tag, bytes, start);
+    state.listeners.get(bytes.readUInt32LE(start + OPENED_LISTENER))?._onOpened(slot, tag, bytes, start);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = state.listeners.get(slot);
     // Each reactor says so, and nothing opens there any more.

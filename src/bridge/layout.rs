@@ -124,12 +124,8 @@ layout! {
     /// The peer ended its side of the socket without a close frame; JavaScript answers with [`OUT_END`]. Length: 1 while
     /// JavaScript decides about the handshake; if it accepts, the end is told again after what came before it. Else 0.
     IN_END: u8 = 14;
-    /// Bytes as they came, for a connection that [`OUT_WATCH`] was told of; what they say follows.
-    IN_RAW: u8 = 15;
     /// Streams only. Bytes of a message that is not all in one chunk; more follow.
-    IN_PART: u8 = 16;
-    /// A connection was accepted; its request has not come. Payload: [`Opened`], without it.
-    IN_CONNECTION: u8 = 17;
+    IN_PART: u8 = 15;
 
     /// Inbound flag: the payload is one of the batch's large payloads and `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;
@@ -191,8 +187,7 @@ layout! {
     OUT_PAUSE: u8 = 7;
     /// Read again.
     OUT_RESUME: u8 = 8;
-    /// Answer the handshake; the connection is open from here. Payload: the whole 101 response. What [`IN_REQUEST`] has
-    /// brought behind the request is to be fed before.
+    /// Answer the handshake; the connection is open from here. Payload: the whole 101 response.
     OUT_ACCEPT: u8 = 9;
     /// Write the payload as it is, then end: a refused handshake.
     OUT_RESPOND: u8 = 10;
@@ -208,10 +203,8 @@ layout! {
 
     /// Send a prepared message. Payload: its number, `u32` in the byte order of the machine.
     OUT_PREPARED: u8 = 15;
-    /// Whether [`IN_RAW`] tells of all bytes that are read from now on: aux 1 yes, 0 no.
-    OUT_WATCH: u8 = 16;
-    /// Read the payload before what the socket has. [`OUT_FLAG_FIN`]: and then the peer's end.
-    OUT_FEED: u8 = 17;
+    /// What [`IN_REQUEST`] has brought behind the request. It is read when [`OUT_ACCEPT`] follows, before what the socket has.
+    OUT_HEAD: u8 = 16;
 
     /// Outbound flag: last fragment of its message.
     OUT_FLAG_FIN: u8 = 0x01;
@@ -232,8 +225,6 @@ layout! {
     ASK_ACCEPTED: u32 = 1;
     /// JavaScript decides about the handshakes of a listener that the native checks refuse: `wsClientError` has a listener.
     ASK_REFUSED: u32 = 2;
-    /// JavaScript gets an [`IN_CONNECTION`] record of each connection of a listener, before its handshake.
-    ASK_CONNECTIONS: u32 = 4;
 
     /// Unsent bytes of one connection from which on it has no room: `send()` returns false.
     HIGH_WATER_MARK: usize = 1024 * 1024;

@@ -43,7 +43,14 @@ s.all('a frame byte by byte', (c) =>
   }),
 );
 
-s.all("'data' of the socket has the bytes, push() adds some", (c) =>
+s.all("'data' of the socket has the bytes", (c) =>
+  c.session({}, ({ ws, peer }) => {
+    ws._socket.on('data', (chunk) => c.log('bytes', chunk.toString('hex')));
+    return peer.send(Buffer.concat([frame(2, 'sent'), CLOSE]));
+  }),
+);
+
+s.over('stream')("'data' of the socket has the bytes, push() adds some", (c) =>
   c.session({}, async ({ ws, peer }) => {
     ws._socket.on('data', (chunk) => c.log('bytes', chunk.toString('hex')));
     const pushed = once(ws, 'message');
@@ -53,7 +60,7 @@ s.all("'data' of the socket has the bytes, push() adds some", (c) =>
   }),
 );
 
-s.all('push(null) is the end of the peer', (c) =>
+s.over('stream')('push(null) is the end of the peer', (c) =>
   c.session({}, ({ ws, peer }) => {
     peer.answersEnd = true;
     ws._socket.push(frame(1, 'pushed'));

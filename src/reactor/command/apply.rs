@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FEED, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
-    OUT_FLAG_WANT_SENT, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED,
-    OUT_RESPOND, OUT_RESUME, OUT_TERMINATE, OUT_TEXT, OUT_WATCH, OUT_WRITE,
+    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
+    OUT_FLAG_WANT_SENT, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED,
+    OUT_RESPOND, OUT_RESUME, OUT_TERMINATE, OUT_TEXT, OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, Prepared};
@@ -100,7 +100,10 @@ impl<C: Consumer> Reactor<C> {
         let longest = self.work.compression.at_once();
         let mut session = Session { id, connection, work: &mut self.work };
         match (record.kind, same) {
-            (OUT_ACCEPT, _) => upgrade::accept(&mut session, &payload),
+            (OUT_ACCEPT, _) => {
+                let behind = upgrade::accept(&mut session, &payload);
+                self.feed(id.slot, &behind);
+            }
             (OUT_PREPARED, _) => {
                 let number = payload.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
                 if let Some(prepared) = number.and_then(|number| self.prepared.get_mut(&number)) {
@@ -130,7 +133,7 @@ struct Head {
 
 /// Applies a record, unless it has to wait for a message that is being compressed.
 fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
-    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME | OUT_WATCH | OUT_FEED);
+    let at_once = matches!(head.kind, OUT_TERMINATE | OUT_PAUSE | OUT_RESUME);
     if session.connection.write.deferred.is_none() && !session.connection.engine.has_deflate() {
         return apply(session, head, payload, more);
     }
@@ -217,11 +220,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         }
         OUT_END => session.end(),
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
-        OUT_WATCH => session.watch(head.aux != 0),
-        OUT_FEED => {
-            let (bytes, start) = payload.into_memory();
-            session.feed(bytes, start, fin);
-        }
+        OUT_HEAD => upgrade::keep(session, &payload),
         OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(head.aux.into())),
         _ => {}
     }

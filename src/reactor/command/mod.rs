@@ -2,7 +2,7 @@
 
 pub(in crate::reactor) mod apply;
 pub(in crate::reactor) mod handle;
+pub(in crate::reactor) mod marks;
 pub(in crate::reactor) mod records;
 pub(in crate::reactor) mod resume;
 pub(in crate::reactor) mod serve;
-pub(in crate::reactor) mod wishes;

@@ -29,7 +29,7 @@ impl<C: Consumer> Reactor<C> {
         let Some(connection) = self.connections.get(id) else { return };
         let mut session = Session { id, connection, work: &mut self.work };
         match &session.connection.life {
-            Life::Opening { head, .. } if !head.bytes.is_empty() => {
+            Life::Opening(head) if !head.bytes.is_empty() => {
                 let mut response = Vec::new();
                 write_request_timeout(&mut response);
                 session.respond(&response);

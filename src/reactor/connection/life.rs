@@ -22,12 +22,8 @@ use crate::reactor::connection::id::ConnectionId;
 ///   From each of them to Gone: a dead socket, a deadline, both sides have ended, terminate().
 /// ```
 pub(in crate::reactor) enum Life {
-    /// Reading the upgrade request. Deadline: `handshake_timeout`.
-    Opening {
-        /// What has come of it.
-        head: Box<Head>,
-        told: bool,
-    },
+    /// Reading the upgrade request, of which this has come. Deadline: `handshake_timeout`.
+    Opening(Box<Head>),
     /// The consumer decides about the upgrade, and nothing is read. No deadline, unless the peer
     /// has ended its side.
     Asked(Box<Question>),
@@ -65,6 +61,8 @@ pub(in crate::reactor) struct Head {
 pub(in crate::reactor) struct Question {
     /// What was negotiated about permessage-deflate.
     pub(in crate::reactor) deflate: Option<Params>,
+    /// What came behind the request, from when the consumer has handed it back.
+    pub(in crate::reactor) behind: Vec<u8>,
     /// The consumer knows that the peer has ended its side.
     pub(in crate::reactor) ended: bool,
 }
@@ -72,7 +70,7 @@ pub(in crate::reactor) struct Question {
 impl Life {
     /// A connection that has just been accepted.
     pub(in crate::reactor) fn accepted(peer: Option<SocketAddr>) -> Self {
-        Self::Opening { head: Box::new(Head { peer, ..Head::default() }), told: false }
+        Self::Opening(Box::new(Head { peer, ..Head::default() }))
     }
 
     /// Whether frames go both ways.
@@ -93,7 +91,8 @@ impl Life {
     /// Whether the consumer knows of the connection and must hear of its end.
     pub(in crate::reactor) fn is_told(&self) -> bool {
         match self {
-            Self::Opening { told, .. } | Self::Draining { told } | Self::Gone(Doom { told }) => *told,
+            Self::Opening(_) => false,
+            Self::Draining { told } | Self::Gone(Doom { told }) => *told,
             Self::Asked(_) | Self::Open | Self::Closing => true,
         }
     }

@@ -5,12 +5,12 @@ pub(in crate::reactor) mod gate;
 pub(in crate::reactor) mod gates;
 pub(in crate::reactor) mod id;
 pub(in crate::reactor) mod life;
+pub(in crate::reactor) mod marks;
 pub(in crate::reactor) mod queue;
 pub(in crate::reactor) mod session;
 pub(in crate::reactor) mod socket;
 pub(in crate::reactor) mod table;
 pub(in crate::reactor) mod timers;
-pub(in crate::reactor) mod wishes;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -22,8 +22,8 @@ use crate::engine::{Engine, FrameKind};
 
 use crate::reactor::config::{COMPRESSED_READ_SIZE, HEAD_READ, ListenerConfig, READ_SIZE};
 use crate::reactor::connection::life::Life;
+use crate::reactor::connection::marks::Marks;
 use crate::reactor::connection::timers::Deadline;
-use crate::reactor::connection::wishes::Wishes;
 use crate::reactor::read::half::ReadHalf;
 use crate::reactor::write::half::WriteHalf;
 use crate::reactor::write::outgoing::Pool;
@@ -40,8 +40,8 @@ pub(in crate::reactor) struct Connection {
     pub(in crate::reactor) deadline: Deadline,
     /// A ping of ours has not been followed by any byte of the peer.
     pub(in crate::reactor) pinged: bool,
-    /// What the consumer wants beside messages; `None` where that is nothing.
-    pub(in crate::reactor) wishes: Option<Box<Wishes>>,
+    /// Sends of which the consumer wants to hear. Boxed: few connections have any at a time.
+    pub(in crate::reactor) marks: Option<Box<Marks>>,
     /// When compression contexts were used last; `None` when there are none to release. Boxed: few connections have any.
     pub(in crate::reactor) contexts_used: Option<Box<Instant>>,
 }
@@ -63,7 +63,7 @@ impl Connection {
             read: ReadHalf::default(),
             write: WriteHalf::default(),
             pinged: false,
-            wishes: None,
+            marks: None,
             contexts_used: None,
         }
     }
@@ -85,7 +85,7 @@ impl Connection {
     /// The most that is read of it at once.
     pub(in crate::reactor) fn largest_read(&self) -> usize {
         match self.life {
-            Life::Opening { .. } | Life::Asked(_) => HEAD_READ,
+            Life::Opening(_) | Life::Asked(_) => HEAD_READ,
             _ if self.engine.has_deflate() => COMPRESSED_READ_SIZE,
             _ => READ_SIZE,
         }

@@ -128,7 +128,7 @@ impl Session<'_> {
     /// at the latest after the listener's `close_timeout`. Before the handshake is done, what the peer still sends is no request
     /// any more.
     pub fn end(&mut self) {
-        if matches!(self.connection.life, Life::Opening { .. } | Life::Asked(_)) {
+        if matches!(self.connection.life, Life::Opening(_) | Life::Asked(_)) {
             return self.respond(&[]);
         }
         self.connection.write.state.end_when_written();
@@ -284,7 +284,7 @@ impl Session<'_> {
 
     /// Puts the connection on the list of those to read, if there may be something.
     pub(in crate::reactor) fn want_read(&mut self) {
-        if self.connection.read.state.is_unread() || self.connection.is_fed() {
+        if self.connection.read.state.is_unread() {
             let ReadHalf { state, greedy, .. } = &mut self.connection.read;
             self.work.ready.push(self.id, state, *greedy);
         }

@@ -63,19 +63,12 @@ pub trait Consumer {
     /// All events of what was claimed last have been handed over.
     fn release(&mut self, range: Range<usize>);
 
-    /// Whether connections of the listener are told of before their handshake.
-    fn shows(&mut self, listener: u32) -> bool;
-    /// A connection was accepted for which `shows` said true.
-    fn on_connection(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
     /// Whether the handshake needs a decision that comes later, as a command.
     fn asks(&mut self, listener: u32, verdict: Verdict) -> bool;
     /// A handshake for which `asks` said true.
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
     /// The connection is open.
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
-    /// Bytes of a connection whose session was told to `watch`, before what they say; they will be
-    /// unmasked in place.
-    fn on_raw(&mut self, session: &mut Session<'_>, range: Range<usize>);
     /// A complete message.
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload);
     /// A ping; the automatic pong is queued already.

@@ -10,9 +10,9 @@ use crate::bridge::doorbell::Bell;
 use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
-    ASK_ACCEPTED, ASK_CONNECTIONS, ASK_REFUSED, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_CONNECTION, IN_DRAIN,
-    IN_END, IN_ERROR, IN_FAILURE, IN_FLAG_RECENT, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_RAW,
-    IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
+    ASK_ACCEPTED, ASK_REFUSED, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE,
+    IN_FLAG_RECENT, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS,
+    Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
@@ -27,9 +27,6 @@ use crate::reactor::wait::giving_way::GivingWay;
 
 /// From this size on an assembled message crosses as it is; a smaller one is copied to the others of its batch.
 const LARGE: usize = 64 << 10;
-
-/// Those of the above that are about handshakes.
-const ASK_HANDSHAKES: u32 = ASK_ACCEPTED | ASK_REFUSED;
 
 /// What the reactor's thread and the consumer's thread share.
 pub struct Link {
@@ -56,8 +53,7 @@ impl Link {
         Self { inbox: Inbox::with_bell(bell), gauges, asks: Mutex::new(HashMap::new()) }
     }
 
-    /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED | ASK_REFUSED`, and
-    /// whether connections are told of before: `ASK_CONNECTIONS`.
+    /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED | ASK_REFUSED`.
     pub fn set_ask(&self, listener: u32, ask: u32) {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).insert(listener, ask);
     }
@@ -253,17 +249,9 @@ impl Consumer for Forward {
         match verdict {
             Err(refusal) if refusal.before_should_handle() => ask & ASK_REFUSED != 0,
             // `shouldHandle` may be the program's own, so it may overrule the path.
-            Err(_) => ask & ASK_HANDSHAKES != 0,
+            Err(_) => ask != 0,
             Ok(()) => ask & ASK_ACCEPTED != 0,
         }
-    }
-
-    fn shows(&mut self, listener: u32) -> bool {
-        self.link.ask(listener) & ASK_CONNECTIONS != 0
-    }
-
-    fn on_connection(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
-        self.opening(session, IN_CONNECTION, &[], opening);
     }
 
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
@@ -273,11 +261,6 @@ impl Consumer for Forward {
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
         let extensions = opening.extensions.unwrap_or_default();
         self.opening(session, IN_OPEN, extensions.as_bytes(), opening);
-    }
-
-    fn on_raw(&mut self, session: &mut Session<'_>, range: Range<usize>) {
-        let bytes = self.buffer(range).to_vec();
-        self.carry(session, IN_RAW, 0, Payload::Owned(bytes));
     }
 
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {

@@ -99,19 +99,11 @@ impl<H: Handler> Consumer for Local<H> {
         false
     }
 
-    fn shows(&mut self, _listener: u32) -> bool {
-        false
-    }
-
-    fn on_connection(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
-
     fn on_request(&mut self, _session: &mut Session<'_>, _opening: &Opening<'_>) {}
 
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
         self.handler.on_open(session, opening);
     }
-
-    fn on_raw(&mut self, _session: &mut Session<'_>, _range: Range<usize>) {}
 
     #[inline]
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {

@@ -41,7 +41,7 @@ impl<C: Consumer> Reactor<C> {
         for slot in self.connections.slots() {
             if let Some(connection) = self.connections.get_mut(slot)
                 && connection.listener == id
-                && let Life::Opening { head, .. } = &mut connection.life
+                && let Life::Opening(head) = &mut connection.life
             {
                 head.orphan = true;
                 // Nothing of a request has come, or one has been answered: nobody waits for a 503.
@@ -94,21 +94,9 @@ impl<C: Consumer> Reactor<C> {
             let id = self.connections.next_id()?;
             self.admit(id, stream, listener, config, Life::accepted(peer))
         });
-        match taken {
-            Some(slot) if self.consumer.shows(listener) => self.show(slot),
-            Some(_) => {}
-            None => self.seat.left(),
+        if taken.is_none() {
+            self.seat.left();
         }
-    }
-
-    /// Tells the consumer of a connection whose request has not come.
-    fn show(&mut self, slot: u32) {
-        let Some((mut session, consumer)) = self.session(slot) else { return };
-        if let Life::Opening { told, .. } = &mut session.connection.life {
-            *told = true;
-        }
-        let opening = session.opening();
-        consumer.on_connection(&mut session, &opening);
     }
 
     /// Takes a socket in. `None`: there are too many, or the poll is full; the socket is closed.

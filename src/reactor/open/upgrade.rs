@@ -31,14 +31,14 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(
     session: &mut Session<'_>,
     bytes: &[u8],
 ) -> Option<Vec<u8>> {
-    if let Life::Opening { head, .. } = &mut session.connection.life {
+    if let Life::Opening(head) = &mut session.connection.life {
         head.bytes.extend_from_slice(bytes);
     }
     loop {
-        let Life::Opening { head, .. } = &mut session.connection.life else { return None };
+        let Life::Opening(head) = &mut session.connection.life else { return None };
         let mut head = std::mem::take(&mut **head);
         let step = step(consumer, session, &mut head);
-        if let Life::Opening { head: place, .. } = &mut session.connection.life {
+        if let Life::Opening(place) = &mut session.connection.life {
             **place = head;
         }
         match step {
@@ -49,15 +49,23 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(
     }
 }
 
-/// The consumer accepts: `response` is the whole 101. What came behind the request it has, and has fed.
+/// The consumer accepts: `response` is the whole 101. Returns what it has said comes first, see [`keep`].
 ///
 /// Without permessage-deflate, unless [`serve`] has said what was negotiated about it.
-pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) {
-    let Life::Asked(question) = &session.connection.life else { return };
-    let deflate = question.deflate;
+pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) -> Vec<u8> {
+    let Life::Asked(question) = &mut session.connection.life else { return Vec::new() };
+    let (deflate, behind) = (question.deflate, std::mem::take(&mut question.behind));
     session.write(response);
     open(session, deflate);
     session.want_read();
+    behind
+}
+
+/// The consumer hands back what came behind the request, for a connection that it is about to accept.
+pub(in crate::reactor) fn keep(session: &mut Session<'_>, bytes: &[u8]) {
+    if let Life::Asked(question) = &mut session.connection.life {
+        question.behind.extend_from_slice(bytes);
+    }
 }
 
 /// How a connection is served if the consumer accepts it, in place of what its listener says.

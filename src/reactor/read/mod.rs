@@ -26,8 +26,6 @@ use crate::reactor::read::half::PeerSide;
 enum ReadEnd {
     /// So many bytes came.
     Bytes(usize),
-    /// So many of the consumer's own were before them.
-    Fed(usize),
     /// The peer has ended its side.
     Eof,
     /// Nothing more for now; an edge will come.
@@ -66,21 +64,18 @@ impl<C: Consumer> Reactor<C> {
             }
             let Some(connection) = self.connections.get_mut(slot) else { return };
             match read_once(connection, room) {
-                end @ (ReadEnd::Bytes(len) | ReadEnd::Fed(len)) => {
-                    let received = matches!(end, ReadEnd::Bytes(_));
-                    if received {
-                        connection.pinged = false;
-                        self.count(slot, len);
-                    }
+                ReadEnd::Bytes(len) => {
+                    connection.pinged = false;
+                    self.count(slot, len);
                     // Less than was asked for is mostly all there is.
-                    let more = received && len == asked && !compressed && allowed == usize::MAX;
+                    let more = len == asked && !compressed && allowed == usize::MAX;
                     begun = self.on_bytes(slot, begun.len, len, more);
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
                     // A call costs as much as that, however little it may bring.
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
-                    if received && len < asked && !to_end && socket::SHORT_READ_IS_LAST {
+                    if len < asked && !to_end && socket::SHORT_READ_IS_LAST {
                         return self.drained(slot, READ_BUDGET - budget);
                     }
                 }
@@ -131,7 +126,7 @@ impl<C: Consumer> Reactor<C> {
     fn look_for_end(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let has_news = matches!(connection.read.peer, PeerSide::HungUp | PeerSide::Dead);
-        if !has_news || connection.is_fed() || connection.life.is_gone() {
+        if !has_news || connection.life.is_gone() {
             return;
         }
         // The peer's last words were read, but the consumer has paused and does not want to know of
@@ -216,9 +211,6 @@ impl<C: Consumer> Reactor<C> {
         match session.connection.life {
             Life::Open | Life::Closing => {
                 touch_silence(&mut session);
-                if session.connection.is_watched() && len > 0 {
-                    consumer.on_raw(&mut session, claimed);
-                }
                 let before = session.connection.engine.buffered();
                 let (kept, whole) = on_frames(consumer, &mut session, range.clone(), more);
                 let after = session.connection.engine.buffered();
@@ -229,7 +221,7 @@ impl<C: Consumer> Reactor<C> {
                 }
                 begun = kept;
             }
-            Life::Opening { .. } | Life::Asked(_) => {
+            Life::Opening(_) | Life::Asked(_) => {
                 let bytes = consumer.buffer(range.clone()).to_vec();
                 consumer.release(range);
                 if let Some(rest) = upgrade::on_bytes(consumer, &mut session, &bytes) {
@@ -266,11 +258,6 @@ impl<C: Consumer> Reactor<C> {
 }
 
 fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
-    match connection.take_fed(room) {
-        Some(0) => return ReadEnd::Eof,
-        Some(len) => return ReadEnd::Fed(len),
-        None => {}
-    }
     loop {
         return match socket::receive(&connection.stream, room) {
             Ok(0) => ReadEnd::Eof,

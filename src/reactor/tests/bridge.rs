@@ -128,16 +128,7 @@ fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
     let (offset, length) = (words[IN_WORD_OFFSET] as usize, words[IN_WORD_LENGTH] as usize);
     let carries = matches!(
         kind,
-        IN_OPEN
-            | IN_CONNECTION
-            | IN_REQUEST
-            | IN_RAW
-            | IN_TEXT
-            | IN_BINARY
-            | IN_PING
-            | IN_PONG
-            | IN_CLOSE
-            | IN_FAILURE
+        IN_OPEN | IN_REQUEST | IN_TEXT | IN_BINARY | IN_PING | IN_PONG | IN_CLOSE | IN_FAILURE
     );
     let payload = match (carries, flags & IN_FLAG_OWNED != 0) {
         (false, _) => Vec::new(),
@@ -221,7 +212,7 @@ fn a_handshake_that_is_asked_for_is_accepted_with_all_that_came_behind_it() {
     client.write(&[UPGRADE.as_bytes(), &bytes("81 82 00000000 'a'")].concat());
     let id = js.opened(IN_REQUEST);
     client.send("'b'  81 81 00000000 'c'");
-    js.send(id, OUT_FEED, 0, 0, &bytes("81 82 00000000 'a'"));
+    js.send(id, OUT_HEAD, 0, 0, &bytes("81 82 00000000 'a'"));
     js.send(id, OUT_ACCEPT, 0, 0, client::SWITCHED.as_bytes());
     client.expect_text(client::SWITCHED);
     let told: Vec<_> = js.records(2).into_iter().map(|r| r.payload).collect();
@@ -249,7 +240,7 @@ fn what_comes_behind_a_request_stays_in_the_socket_while_the_consumer_decides() 
         assert!(received < UPGRADE.len() as u64 + 2048, "{received}");
         let id = reactor.connections.id(0).expect("it is asked about");
         js.drain();
-        js.send(id, OUT_FEED, 0, 0, &stream[..received as usize - UPGRADE.len()]);
+        js.send(id, OUT_HEAD, 0, 0, &stream[..received as usize - UPGRADE.len()]);
         js.send(id, OUT_ACCEPT, 0, 0, client::SWITCHED.as_bytes());
         let mut messages = 0;
         until(&mut reactor, |_| {

@@ -20,7 +20,7 @@ fn h17_a_head_cut_anywhere_is_answered_once() {
         until(&mut reactor, |reactor| {
             reactor.connections.slots().iter().any(|&slot| {
                 let life = &reactor.connections.get_mut(slot).unwrap().life;
-                matches!(life, Life::Opening { head, .. } if head.bytes.len() == cut)
+                matches!(life, Life::Opening(head) if head.bytes.len() == cut)
             })
         });
         client.write(&UPGRADE.as_bytes()[cut..]);
@@ -267,7 +267,7 @@ fn a_request_that_is_not_complete_when_its_listener_closes_is_answered_503() {
         let mut heads = reactor.connections.slots();
         heads.retain(|&slot| {
             let life = &reactor.connections.get_mut(slot).unwrap().life;
-            matches!(life, Life::Opening { head, .. } if head.bytes.len() == 30)
+            matches!(life, Life::Opening(head) if head.bytes.len() == 30)
         });
         reactor.connections() == 3 && heads.len() == 1 && seen.try_recv().is_ok()
     });

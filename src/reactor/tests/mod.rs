@@ -23,7 +23,6 @@ mod order;
 mod panics;
 mod payloads;
 mod pressure;
-mod raw;
 mod rows;
 mod same;
 mod server;

@@ -136,13 +136,15 @@ fn answers_to_a_handshake_leave_from_wherever_they_lie() {
 }
 
 #[test]
-fn what_is_fed_is_read_from_wherever_it_lies() {
-    let mut world = World::new();
-    let (_client, id) = world.connect(IN_OPEN);
+fn what_came_behind_a_request_is_read_from_wherever_it_lies() {
     for len in LENGTHS {
         for place in PLACES {
+            let mut world = World::new();
+            world.js.link.set_ask(0, ASK_ACCEPTED);
+            let (_client, id) = world.connect(IN_REQUEST);
             let payload = noise(len);
-            world.send(id, (OUT_FEED, 0), place, &frame(0x82, Some([1, 2, 3, 4]), &payload));
+            world.send(id, (OUT_HEAD, 0), place, &frame(0x82, Some([1, 2, 3, 4]), &payload));
+            world.send(id, (OUT_ACCEPT, 0), PLACES[0], client::SWITCHED.as_bytes());
             let mut told = Vec::new();
             until(&mut world.reactor, |_| {
                 if world.js.link.inbox.is_waiting() {

@@ -1,0 +1,20 @@
+//! Sends of which the consumer wants to hear when they have left.
+
+use crate::reactor::connection::marks::LOST;
+use crate::reactor::connection::session::Session;
+
+impl Session<'_> {
+    /// Reports, through `on_sent`, when all that was queued so far is in the kernel.
+    pub fn mark(&mut self) {
+        let pushed = self.connection.write.outgoing.pushed();
+        let marks = &mut self.connection.marks.get_or_insert_default().0;
+        // One callback after the other: what follows a lost one is told with it.
+        marks.push(marks.last().map_or(pushed, |&last| last.max(pushed)));
+        self.touch();
+    }
+
+    /// Notes a send that was dropped: the consumer hears of it when the connection is gone.
+    pub(in crate::reactor) fn mark_lost(&mut self) {
+        self.connection.marks.get_or_insert_default().0.push(LOST);
+    }
+}

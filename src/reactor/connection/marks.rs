@@ -1,0 +1,25 @@
+//! When the consumer's sends are in the kernel.
+
+use crate::reactor::connection::Connection;
+
+/// A mark that is not reached.
+pub(in crate::reactor) const LOST: u64 = u64::MAX;
+
+/// Values of `outgoing.pushed()` at which the consumer wants to hear that all up to it is in the kernel. Invariant: in order,
+/// with `LOST` for what will never be there, and for what comes behind that.
+#[derive(Default)]
+pub(in crate::reactor) struct Marks(pub(in crate::reactor) Vec<u64>);
+
+impl Connection {
+    /// How many send marks have been reached; they are taken off the list.
+    pub(in crate::reactor) fn take_sent(&mut self) -> u32 {
+        let Some(Marks(marks)) = self.marks.as_deref_mut() else { return 0 };
+        let written = self.write.outgoing.written();
+        let reached = marks.partition_point(|&mark| mark <= written);
+        marks.drain(..reached);
+        if marks.is_empty() {
+            self.marks = None;
+        }
+        reached as u32
+    }
+}
