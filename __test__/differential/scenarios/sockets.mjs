@@ -98,18 +98,6 @@ s.all('a stream is piped to it, with more than it takes at once', (c) =>
   }),
 );
 
-s.over('port', 'server', 'noServer')('is piped to a stream', (c) =>
-  c.session({}, async ({ ws, peer }) => {
-    const sink = new PassThrough();
-    ws._socket.pipe(sink);
-    // The reactor hears of the listener with what is sent now.
-    await new Promise((resolve) => { ws.send('x', resolve); });
-    await peer.send(['8182 00000000 6869']);
-    c.log('sink', Buffer.concat([await new Promise((resolve) => { sink.once('data', resolve); })]));
-    await peer.send(CLOSE);
-  }),
-);
-
 s.all('a WebSocket, and its server, as JSON and printed', (c) =>
   c.session({}, async ({ ws, req, wss, peer }) => {
     for (const look of [() => {}, () => ws._socket, () => ws._receiver, () => ws._sender, () => req.socket]) {
