@@ -49,14 +49,6 @@ function streamDestroyed() {
 }
 
 /**
- * @param {string} name Name of an option or feature
- * @returns {Error}
- */
-function notSupported(name) {
-  return new Error(`${name} is not supported yet`);
-}
-
-/**
  * For what turns out to be too long only when it is inflated.
  *
  * @returns {RangeError & { code: string }}
@@ -68,4 +60,4 @@ function maxPayloadExceeded() {
   return error;
 }
 
-module.exports = { closeCodeOf, maxPayloadExceeded, notSupported, protocolError, streamDestroyed };
+module.exports = { closeCodeOf, maxPayloadExceeded, protocolError, streamDestroyed };

@@ -284,7 +284,6 @@ function forgetPrepared(number) {
 }
 
 module.exports = {
-  LARGE_BYTES,
   addPrepared,
   attach,
   beginBatching,

@@ -1,7 +1,6 @@
 //! The reactors of a Node environment, as JavaScript sees them: like one.
 
 use std::cell::RefCell;
-use std::collections::HashMap;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -284,13 +283,6 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn shutdown(&self) {
         self.drive.stop();
-    }
-
-    /// Live figures.
-    #[napi(catch_unwind)]
-    pub fn stats(&self) -> HashMap<String, f64> {
-        let bytes: usize = self.links.iter().map(|link| link.inbox.weight()).sum();
-        HashMap::from([("inboundBytesQueued".to_owned(), bytes as f64)])
     }
 
     /// How many reactors there are.
