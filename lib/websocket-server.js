@@ -13,6 +13,7 @@ const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer } = require('./compat/listener-server');
 const { listenOptions, merge, reactorOptions, watch } = require('./options');
 const { checkMayListen } = require('./handshake/permission');
+const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
 const { enlist, state } = require('./reactor/table');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./handshake/request');
@@ -189,7 +190,7 @@ class WebSocketServer extends EventEmitter {
    */
   _onOpened(slot, tag, bytes, start) {
     this.came();
-    reactor.hold();
+    hold();
     if (this._context === null) this._show(slot, tag, bytes, start);
     else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
   }
