@@ -11,12 +11,16 @@ test('the spec files that depend on the mode are there', (t) => {
   t.deepEqual(MODE_SPECS.filter((path) => !existsSync(new URL(`../${path}`, import.meta.url))), []);
 });
 
-test('--all runs every spec file in every mode', (t) => {
+test('--all runs every spec file in every mode, unless it is about one', (t) => {
   const { steps, isShort } = choose(['--all']);
   t.false(isShort);
   const modes = steps.filter(({ kind }) => kind === 'ava');
   t.deepEqual(modes.map(({ env }) => env?.REACTOR_WS_REACTORS), [undefined, '0', '3']);
-  for (const { args } of modes) t.deepEqual(args, ['__test__/**/*.spec.mjs']);
+  const [[own, ...less], ...others] = modes.map(({ args }) => args);
+  t.is(own, '__test__/**/*.spec.mjs');
+  t.deepEqual(less, []);
+  const aboutOne = ['!__test__/inline.spec.mjs', '!__test__/reactors.spec.mjs'];
+  for (const args of others) t.deepEqual(args, [own, ...aboutOne]);
 });
 
 test('what is left out is said', (t) => {

@@ -8,6 +8,8 @@ export const MODE_SPECS = [
   'abuse',
   'backpressure',
   'blocked',
+  'bytes-in',
+  'bytes-out',
   'callbacks',
   'dispatch',
   'handshake',
@@ -17,7 +19,6 @@ export const MODE_SPECS = [
   'own-options',
   'peer-end',
   'prepare',
-  'reactors',
   'same',
   'socket-bytes',
   'spin',
@@ -31,6 +32,8 @@ export const MODE_SPECS = [
 ].map((name) => `__test__/${name}.spec.mjs`);
 
 const ALL_SPECS = ['__test__/**/*.spec.mjs'];
+/** Without those that say themselves which mode they are about. */
+const ALL_MODE_SPECS = [...ALL_SPECS, '!__test__/inline.spec.mjs', '!__test__/reactors.spec.mjs'];
 /** Without the attacks. */
 const OWN_SPECS = ['__test__/*.spec.mjs'];
 
@@ -53,9 +56,9 @@ const STEPS = [
   { name: 'ava', runs: 'all', kind: 'ava', args: ALL_SPECS },
   // The same with the reactor on the JavaScript thread, and with several.
   { name: 'inline', runs: 'short', kind: 'ava', args: MODE_SPECS, env: INLINE },
-  { name: 'inline', runs: 'all', kind: 'ava', args: ALL_SPECS, env: INLINE },
+  { name: 'inline', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: INLINE },
   { name: 'reactors', runs: 'short', kind: 'ava', args: MODE_SPECS, env: SEVERAL },
-  { name: 'reactors', runs: 'all', kind: 'ava', args: ALL_SPECS, env: SEVERAL },
+  { name: 'reactors', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: SEVERAL },
   { name: 'ecosystem', runs: 'all', kind: 'program', args: ['__test__/ecosystem/run.mjs'] },
   { name: 'browser', runs: 'all', kind: 'program', args: ['__test__/browser/run.mjs'] },
   { name: 'autobahn', runs: 'all', kind: 'program', args: ['__test__/autobahn/run.mjs', '--quiet'] },

@@ -6,7 +6,7 @@ import { inflateRawSync, constants as zlib } from 'node:zlib';
 
 import { BytePeer } from './byte-peer.mjs';
 import { cert, key } from './certificate.mjs';
-import { WebSocketServer, isReference } from './impl.mjs';
+import { WebSocketServer, isInline, isReference, isSpread } from './impl.mjs';
 import { SIZES } from './thresholds.mjs';
 import { wrapUpgrades } from './wrapped.mjs';
 
@@ -14,7 +14,8 @@ const ALONE = { serverNoContextTakeover: true, clientNoContextTakeover: true };
 const TAIL = Buffer.from([0, 0, 0xff, 0xff]);
 
 export const COMPRESSION = { plain: false, alone: ALONE, context: true };
-export const WAYS_IN = ['port', 'server', 'https'];
+/** Over TLS there is no reactor: where it runs makes no difference. */
+export const WAYS_IN = isInline || isSpread ? ['port', 'server'] : ['port', 'server', 'https'];
 
 const LONGEST = SIZES.at(-1);
 /** Text that says where in it a byte is: one that is missing or in another place shows. */
