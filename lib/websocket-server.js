@@ -17,7 +17,7 @@ const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
 const { enlist, state } = require('./reactor/table');
 const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./handshake/request');
-const { emitTwo, isHeard, isSecondSeen } = require('./handshake/request-visibility');
+const { isRequestSeen } = require('./handshake/request-visibility');
 const { createListener, isShared } = require('./handshake/shared-listener');
 const { readPeer } = require('./compat/socket');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
@@ -56,6 +56,7 @@ class WebSocketServer extends EventEmitter {
     this._connections = 0;
     this._ask = -1;
     this._shouldEmitClose = false;
+    this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     this._listens = this.options.port != null && !isShared(); // by itself
     /** Where the events of its own listener and connections run, unless a hook answers somewhere else. */
     this._context = this._listens ? capture() : null;
@@ -221,10 +222,9 @@ class WebSocketServer extends EventEmitter {
     setContext(ws, this._context);
     // Opened by the reactor before it knew.
     if (!this.isRunning()) return ws.terminate();
-    if (isHeard(ws, 'open')) ws.emit('open');
+    ws.emit('open');
     this.opened(ws);
-    const isSeen = isSecondSeen(this, 'connection');
-    emitTwo(this, 'connection', ws, isSeen ? new UpgradeRequest(requestText(bytes, start), ws) : null);
+    this.emit('connection', ws, isRequestSeen(this) ? new UpgradeRequest(requestText(bytes, start), ws) : null);
     // Nothing was received together with a message yet: everything waits for resume().
     if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
   }

@@ -23,10 +23,9 @@ const kShapeMode = symbolOf('shapeMode');
 /** Whether it catches rejections of its listeners. */
 const kCapture = symbolOf('kCapture');
 
-const { init } = /** @type {any} */ (EventEmitter);
-
-/** What Node's constructor does, if it does no more than is known: `node:domain` puts another in its place. */
-const plainInit = String(init).includes('kCapture') ? init : null;
+/** What Node's constructor does, as long as `node:domain` has not put another in its place. */
+const { init, usingDomains } = /** @type {any} */ (EventEmitter);
+const plainInit = usingDomains ? null : init;
 
 /**
  * EventEmitter, for a class of which there are many instances. Where Node's constructor would only write down that there is

@@ -4,10 +4,10 @@
 
 const EventEmitter = require('node:events');
 
+const { nodeEmit } = require('../node-emit');
 const { hasOwnPong } = require('../options');
 const { ASK_ACCEPTED, ASK_REFUSED } = require('../reactor/layout');
 const { state } = require('../reactor/table');
-const { plainEmit } = require('./request-visibility');
 const { watchListeners } = require('./watched-listeners');
 const { watchMethods } = require('./watched-methods');
 const { WebSocket } = require('../websocket');
@@ -24,7 +24,7 @@ const EVENTS = new Set(['headers', 'wsClientError']);
  */
 const OWN = {
   completeUpgrade: null,
-  emit: plainEmit,
+  emit: nodeEmit,
   handleUpgrade: null,
   listenerCount: EventEmitter.prototype.listenerCount,
   shouldHandle: null,

@@ -17,7 +17,6 @@ const { tellOfEnd } = require('../connection/peer-end');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
 const { UpgradeRequest, extensionsText, headOf, protocolText, requestText } = require('./request');
-const { isHeard } = require('./request-visibility');
 const { Socket, readPeer } = require('../compat/socket');
 const {
   IN_CLOSED,
@@ -236,7 +235,7 @@ class ReactorHandshake extends Handshake {
       if (late === null && hasOwnPong(server.options)) opened._bits |= OWN_PONG;
       opened._adopt(socket);
       late?.deliver(opened);
-      if (isHeard(opened, 'open')) opened.emit('open');
+      opened.emit('open');
     };
     if (!isServedAlike) {
       upgrade.server.closed(upgrade);
