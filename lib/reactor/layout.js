@@ -108,12 +108,8 @@ module.exports = {
    * JavaScript decides about the handshake; if it accepts, the end is told again after what came before it. Else 0.
    */
   IN_END: 14,
-  /** Bytes as they came, for a connection that `OUT_WATCH` was told of; what they say follows. */
-  IN_RAW: 15,
   /** Streams only. Bytes of a message that is not all in one chunk; more follow. */
-  IN_PART: 16,
-  /** A connection was accepted; its request has not come. Payload: `Opened`, without it. */
-  IN_CONNECTION: 17,
+  IN_PART: 15,
   /** Inbound flag: the payload is one of the batch's large payloads and `offset` its index. */
   IN_FLAG_OWNED: 32768,
   /** Flag of a message of a stream: these are its last bytes, the others came with `IN_PART`. */
@@ -170,10 +166,7 @@ module.exports = {
   OUT_PAUSE: 7,
   /** Read again. */
   OUT_RESUME: 8,
-  /**
-   * Answer the handshake; the connection is open from here. Payload: the whole 101 response. What `IN_REQUEST` has
-   * brought behind the request is to be fed before.
-   */
+  /** Answer the handshake; the connection is open from here. Payload: the whole 101 response. */
   OUT_ACCEPT: 9,
   /** Write the payload as it is, then end: a refused handshake. */
   OUT_RESPOND: 10,
@@ -190,10 +183,8 @@ module.exports = {
   OUT_KEEP_ALIVE: 14,
   /** Send a prepared message. Payload: its number, `u32` in the byte order of the machine. */
   OUT_PREPARED: 15,
-  /** Whether `IN_RAW` tells of all bytes that are read from now on: aux 1 yes, 0 no. */
-  OUT_WATCH: 16,
-  /** Read the payload before what the socket has. `OUT_FLAG_FIN`: and then the peer's end. */
-  OUT_FEED: 17,
+  /** What `IN_REQUEST` has brought behind the request. It is read when `OUT_ACCEPT` follows, before what the socket has. */
+  OUT_HEAD: 16,
   /** Outbound flag: last fragment of its message. */
   OUT_FLAG_FIN: 256,
   /** Outbound flag: count this in `IN_SENT` when its bytes are in the kernel. */
@@ -214,8 +205,6 @@ module.exports = {
   ASK_ACCEPTED: 1,
   /** JavaScript decides about the handshakes of a listener that the native checks refuse: `wsClientError` has a listener. */
   ASK_REFUSED: 2,
-  /** JavaScript gets an `IN_CONNECTION` record of each connection of a listener, before its handshake. */
-  ASK_CONNECTIONS: 4,
   /** Unsent bytes of one connection from which on it has no room: `send()` returns false. */
   HIGH_WATER_MARK: 1048576,
   /** Unsent bytes down to which a connection without room must come until it is told that it has room again. */
