@@ -11,13 +11,14 @@ const { clientsOf, list, track, trackClients } = require('./connection/clients')
 const { attachTo } = require('./handshake/http-server');
 const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer } = require('./compat/listener-server');
+const { nodeEmit } = require('./node-emit');
 const { listenOptions, merge, reactorOptions, watch } = require('./options');
 const { checkMayListen } = require('./handshake/permission');
 const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
 const { enlist, state } = require('./reactor/table');
-const { UpgradeRequest, extensionsText, protocolText, requestText } = require('./handshake/request');
-const { isRequestSeen } = require('./handshake/request-visibility');
+const { extensionsText, protocolText } = require('./handshake/request');
+const { emitConnection } = require('./handshake/request-visibility');
 const { createListener, isShared } = require('./handshake/shared-listener');
 const { readPeer } = require('./compat/socket');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
@@ -222,9 +223,10 @@ class WebSocketServer extends EventEmitter {
     setContext(ws, this._context);
     // Opened by the reactor before it knew.
     if (!this.isRunning()) return ws.terminate();
-    ws.emit('open');
+    // Mostly nobody listens, and `emit` makes an array of its arguments.
+    if (ws.emit !== nodeEmit || ws.listenerCount('open') !== 0) ws.emit('open');
     this.opened(ws);
-    this.emit('connection', ws, isRequestSeen(this) ? new UpgradeRequest(requestText(bytes, start), ws) : null);
+    emitConnection(this, ws, bytes, start);
     // Nothing was received together with a message yet: everything waits for resume().
     if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
   }

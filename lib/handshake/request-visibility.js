@@ -7,6 +7,7 @@
 const { isProxy } = require('node:util').types;
 
 const { nodeEmit } = require('../node-emit');
+const { UpgradeRequest, requestText } = require('./request');
 
 const { toString } = Function.prototype;
 
@@ -45,14 +46,37 @@ function isOfOne(source) {
 
 /**
  * @param {any} server A WebSocketServer
+ * @returns {boolean} Whether what it emits is shown to nobody but its listeners
+ */
+function isPlain(server) {
+  return server.emit === nodeEmit && !server._capturesRejections;
+}
+
+/**
+ * @param {any} server A WebSocketServer
  * @returns {boolean} Whether anybody could see the request of its 'connection'
  */
 function isRequestSeen(server) {
-  if (server.emit !== nodeEmit || server._capturesRejections) return true;
+  if (!isPlain(server)) return true;
   // Not `rawListeners()`: its array would be garbage of every connection that opens.
   const { connection: listeners } = server._events;
   if (listeners === undefined) return false;
   return typeof listeners === 'function' ? seesSecond(listeners) : listeners.some(seesSecond);
 }
 
-module.exports = { isRequestSeen, seesSecond };
+/**
+ * Emits 'connection'. A single listener is called without `emit`, whose array of arguments would be 64 bytes of garbage.
+ *
+ * @param {any} server A WebSocketServer
+ * @param {any} ws
+ * @param {Buffer} bytes
+ * @param {number} start Where in it the payload of the OPEN record begins
+ */
+function emitConnection(server, ws, bytes, start) {
+  const request = isRequestSeen(server) ? new UpgradeRequest(requestText(bytes, start), ws) : null;
+  const { connection: listener } = server._events;
+  if (typeof listener === 'function' && isPlain(server)) Reflect.apply(listener, server, [ws, request]);
+  else server.emit('connection', ws, request);
+}
+
+module.exports = { emitConnection, isRequestSeen, seesSecond };
