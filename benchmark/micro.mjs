@@ -30,7 +30,7 @@ export function runMicro() {
  * @param {string} directory Where Criterion writes
  * @returns {Record<string, Micro>}
  */
-export function readMicro(directory) {
+function readMicro(directory) {
   const files = readdirSync(directory, { recursive: true }).map(String);
   const byName = new Intl.Collator('en', { numeric: true }).compare;
   const measured = files.filter((name) => name.endsWith(join('new', 'estimates.json'))).sort(byName);

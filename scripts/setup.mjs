@@ -24,7 +24,7 @@ export async function ensureDependencies(folder = root) {
 }
 
 /** Builds the addon in release, if there is none or it is older than its sources. */
-export async function ensureAddon() {
+async function ensureAddon() {
   if (addonIsFresh()) return;
   const { code: cargo } = await run('cargo', ['--version']);
   if (cargo !== 0) giveUp('cargo is needed to build the addon: install Rust from https://rustup.rs');

@@ -4,7 +4,7 @@ import { createRequire } from 'node:module';
 import { Context, WAYS } from './context.mjs';
 
 const require = createRequire(import.meta.url);
-export const IMPLEMENTATIONS = { ws: require('ws'), ours: require('../../lib/index.js') };
+const IMPLEMENTATIONS = { ws: require('ws'), ours: require('../../lib/index.js') };
 
 /** Milliseconds after which a scenario hangs. */
 const DEADLINE = 60_000;

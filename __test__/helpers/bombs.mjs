@@ -21,7 +21,7 @@ export function bomb(bytes, first = 0) {
 }
 
 /** A connection that has shaken hands, for bytes as they are. */
-export async function connectRaw(t, port) {
+async function connectRaw(t, port) {
   const socket = tls.connect({ port, host: '127.0.0.1', ca: cert, servername: 'localhost' });
   t.teardown(() => socket.destroy());
   socket.on('error', () => {});

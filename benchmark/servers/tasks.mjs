@@ -9,7 +9,7 @@
  */
 
 /** First bytes of the message that asks for the count of all before it. */
-export const MARKER = Buffer.from('#count ');
+const MARKER = Buffer.from('#count ');
 
 /** First bytes of the message that asks for a block. */
 const BLOCK = Buffer.from('#block ');
