@@ -6,7 +6,7 @@ import { inflateRawSync, constants as zlib } from 'node:zlib';
 
 import { BytePeer } from './byte-peer.mjs';
 import { cert, key } from './certificate.mjs';
-import { WebSocketServer, isInline, isReference, isSpread } from './impl.mjs';
+import { WebSocketServer, isInline, isSpread } from './impl.mjs';
 import { SIZES } from './thresholds.mjs';
 import { wrapUpgrades } from './wrapped.mjs';
 
@@ -54,11 +54,6 @@ export class World {
     });
     server.on('connection', (ws) => ws.on('error', (error) => t.fail(error.message)));
     return new World(t, server, way, !!perMessageDeflate);
-  }
-
-  /** Whether the reactor has the connections, and not a stream of Node. */
-  get isReactors() {
-    return !isReference && (this.way === 'port' || this.way === 'server');
   }
 
   constructor(t, server, way, deflates) {
