@@ -9,8 +9,6 @@ pub struct CloseCode(u16);
 impl CloseCode {
     /// The purpose is fulfilled.
     pub const NORMAL_CLOSURE: Self = Self(1000);
-    /// An endpoint is leaving, such as a server that shuts down.
-    pub const GOING_AWAY: Self = Self(1001);
     /// The peer broke the protocol.
     pub const PROTOCOL_ERROR: Self = Self(1002);
     /// A message is not what its type says, such as text that is not UTF-8.
