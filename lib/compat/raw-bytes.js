@@ -5,8 +5,9 @@ const EventEmitter = require('node:events');
 const control = require('./socket-control');
 
 /**
- * What both kinds of socket do with raw bytes of a connection that is the reactor's. `write()` hands its bytes on at once: what
- * the WebSocket sends next is behind them. Nothing is read by way of the socket.
+ * What both kinds of socket do with raw bytes of a connection that is the reactor's. `write()`
+ * hands its bytes on at once: what the WebSocket sends next is behind them. Nothing is read by way
+ * of the socket.
  *
  * @param {any} Base An emitter with `_owner`, to whom the connection belongs
  * @returns {any}

@@ -1,8 +1,9 @@
 'use strict';
 
-// Whether anybody could see the request of 'connection': where not, it is not made. A request is an IncomingMessage of Node, 800
-// bytes with its text. To make it for everybody costs 1.05 to 1.08 of a handshake, 1.11 to 1.25 of its share of the JavaScript
-// thread, and, as V8's young generation grows with it, 1,117 bytes for each of 10,000 idle connections instead of 733 (NOTES.md).
+// Whether anybody could see the request of 'connection': where not, it is not made. A request is an
+// IncomingMessage of Node, 800 bytes with its text. Where it is made for everybody, a handshake takes
+// 1.11 to 1.25 of the CPU time of the JavaScript thread, and each of 10,000 idle connections 1,117
+// bytes instead of 733, as V8's young generation grows with it (benchmark/NOTES.md).
 
 const { isProxy } = require('node:util').types;
 
@@ -65,7 +66,8 @@ function isRequestSeen(server) {
 }
 
 /**
- * Emits 'connection'. A single listener is called without `emit`, whose array of arguments would be 64 bytes of garbage.
+ * Emits 'connection'. A single listener is called without `emit`, whose array of arguments would be
+ * 64 bytes of garbage.
  *
  * @param {any} server A WebSocketServer
  * @param {any} ws

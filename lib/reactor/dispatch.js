@@ -169,7 +169,8 @@ function deliver(deadline) {
       batch.viewed = true;
       const data = length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length);
       const listener = connection._events.message;
-      // A single listener is called without `emit`, which saves a tenth of what a small message costs.
+      // A single listener is called without `emit`, which saves a tenth of what a small message
+      // costs.
       if (typeof listener === 'function' && connection.emit === nodeEmit) {
         Reflect.apply(listener, connection, [data, kind === IN_BINARY]);
       } else {

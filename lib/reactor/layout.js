@@ -183,7 +183,10 @@ module.exports = {
   OUT_KEEP_ALIVE: 14,
   /** Send a prepared message. Payload: its number, `u32` in the byte order of the machine. */
   OUT_PREPARED: 15,
-  /** What `IN_REQUEST` has brought behind the request. It is read when `OUT_ACCEPT` follows, before what the socket has. */
+  /**
+   * What `IN_REQUEST` has brought behind the request. It is read when `OUT_ACCEPT` follows,
+   * before what the socket has.
+   */
   OUT_HEAD: 16,
   /** Outbound flag: last fragment of its message. */
   OUT_FLAG_FIN: 256,

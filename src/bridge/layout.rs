@@ -203,7 +203,8 @@ layout! {
 
     /// Send a prepared message. Payload: its number, `u32` in the byte order of the machine.
     OUT_PREPARED: u8 = 15;
-    /// What [`IN_REQUEST`] has brought behind the request. It is read when [`OUT_ACCEPT`] follows, before what the socket has.
+    /// What [`IN_REQUEST`] has brought behind the request. It is read when [`OUT_ACCEPT`] follows,
+    /// before what the socket has.
     OUT_HEAD: u8 = 16;
 
     /// Outbound flag: last fragment of its message.

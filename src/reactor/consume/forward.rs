@@ -53,7 +53,8 @@ impl Link {
         Self { inbox: Inbox::with_bell(bell), gauges, asks: Mutex::new(HashMap::new()) }
     }
 
-    /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED | ASK_REFUSED`.
+    /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED |
+    /// ASK_REFUSED`.
     pub fn set_ask(&self, listener: u32, ask: u32) {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).insert(listener, ask);
     }

@@ -49,7 +49,8 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(
     }
 }
 
-/// The consumer accepts: `response` is the whole 101. Returns what it has said comes first, see [`keep`].
+/// The consumer accepts: `response` is the whole 101. Returns what it has said comes first, see
+/// [`keep`].
 ///
 /// Without permessage-deflate, unless [`serve`] has said what was negotiated about it.
 pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) -> Vec<u8> {
@@ -61,7 +62,8 @@ pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) -> 
     behind
 }
 
-/// The consumer hands back what came behind the request, for a connection that it is about to accept.
+/// The consumer hands back what came behind the request, for a connection that it is about to
+/// accept.
 pub(in crate::reactor) fn keep(session: &mut Session<'_>, bytes: &[u8]) {
     if let Life::Asked(question) = &mut session.connection.life {
         question.behind.extend_from_slice(bytes);

@@ -1,6 +1,7 @@
 //! Whether a thread that shares its only CPU with its consumer gives way behind a batch.
 //!
-//! With 1 KiB one way in over 100 connections a message takes 0.70 of the CPU time, 0.58 of the JavaScript thread's (NOTES.md).
+//! With 1 KiB one way in over 100 connections a message takes 0.70 of the CPU time, 0.58 of the
+//! JavaScript thread's (NOTES.md).
 
 use crate::reactor::wait::spin::processors;
 
