@@ -5,6 +5,7 @@ import test from 'ava';
 
 import { WebSocket, connect, frame, frames, nextEvents, openPair, openRaw, wsClient } from './helpers/clients.mjs';
 import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
+import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 const ownOnly = isReference ? test.skip : test;
 
@@ -106,6 +107,18 @@ test('skipUTF8Validation', async (t) => {
   raw.send(frame(1, Buffer.from([0xff])));
   t.deepEqual(await message, [Buffer.from([0xff]), false]);
 });
+
+// ws ends the connection behind the 60th pong.
+for (const pings of isReference ? [1, 60] : [1, 60, 61, 300, 2000]) {
+  test(`maxPendingAutoPongs: ${pings} pings right behind the request are answered behind the 101`, async (t) => {
+    const server = await startServer(t);
+    const raw = await RawClient.connect(t, server.address().port);
+    await raw.send(upgradeRequest() + '\x89\x80\0\0\0\0'.repeat(pings));
+    const text = await raw.until((all) => all.endsWith('\x8a\0'.repeat(pings)));
+    t.regex(text, /^HTTP\/1\.1 101 /);
+    t.is(server.clients.size, 1);
+  });
+}
 
 test('maxPendingAutoPongs: a peer that pings and does not read is dropped', async (t) => {
   const { ws, raw } = await openRaw(t, { maxPendingAutoPongs: 1 });

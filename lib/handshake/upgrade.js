@@ -19,6 +19,7 @@ const table = require('../reactor/table');
 const { UpgradeRequest, extensionsText, headOf, protocolText, requestText } = require('./request');
 const { Socket, readPeer } = require('../compat/socket');
 const {
+  AUX_SHIFT,
   IN_CLOSED,
   IN_END,
   IN_SENT,
@@ -73,7 +74,8 @@ class Upgrade {
     this.isPaused = false;
     this.bufferedAmount = 0;
     table.place(slot, this);
-    if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE);
+    // What the reactor has answered has not left, but for `earlyHandshake`.
+    if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE | (1 << AUX_SHIFT));
   }
 
   get _socket() {
@@ -151,9 +153,7 @@ class Upgrade {
 
   /** @param {string} response A refusal, behind which the connection ends */
   respond(response) {
-    if (this.late === null) this.push(OUT_RESPOND, response);
-    else this._destroy();
-    this.answered = true;
+    this.push(OUT_RESPOND, response);
     // A second verdict comes too late, as with a stream that was ended.
     this.socket._ended = true;
   }

@@ -183,13 +183,15 @@ layout! {
     OUT_CLOSE: u8 = 5;
     /// Destroy the socket. [`OUT_FLAG_FIN`]: the peer gets a reset, and nothing that waits.
     OUT_TERMINATE: u8 = 6;
-    /// Stop reading.
+    /// Stop reading. aux 1: a 101 that has not left waits for [`OUT_RESUME`]; what ends or writes
+    /// comes instead.
     OUT_PAUSE: u8 = 7;
     /// Read again.
     OUT_RESUME: u8 = 8;
     /// Answer the handshake; the connection is open from here. Payload: the whole 101 response.
     OUT_ACCEPT: u8 = 9;
-    /// Write the payload as it is, then end: a refused handshake.
+    /// Write the payload as it is, then end: a refused handshake. If its 101 has left the socket is
+    /// destroyed.
     OUT_RESPOND: u8 = 10;
     /// Write the payload as it is.
     OUT_WRITE: u8 = 11;

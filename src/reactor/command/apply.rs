@@ -208,23 +208,47 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         }
         OUT_TERMINATE if fin => session.reset(),
         OUT_TERMINATE => {
+            session.decide(false);
             session.is_known();
             session.terminate();
         }
-        OUT_PAUSE => session.pause(),
-        OUT_RESUME => session.resume(),
-        OUT_RESPOND if session.connection.life.is_asked() => session.respond(&payload),
+        OUT_PAUSE => {
+            session.pause();
+            if head.aux != 0 {
+                session.connection.write.state.await_decision();
+            }
+        }
+        OUT_RESUME => {
+            session.decide(true);
+            session.resume();
+        }
+        OUT_RESPOND => refuse(session, &payload),
         OUT_WRITE => {
+            session.decide(false);
             session.account(payload.len());
             session.write_payload(payload);
         }
-        OUT_END => session.end(),
+        OUT_END => {
+            session.decide(false);
+            session.end();
+        }
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(session, &payload),
         OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(head.aux.into())),
         _ => {}
     }
     mark(session, head.kind, head.flags);
+}
+
+/// A refusal. Where the reactor has opened the connection before the consumer could refuse it, the
+/// peer gets it instead of the 101, unless that has left.
+fn refuse(session: &mut Session<'_>, response: &[u8]) {
+    if session.connection.life.is_asked() || session.decide(false) {
+        session.connection.read.paused = false;
+        session.respond(response);
+    } else if session.is_open() {
+        session.terminate();
+    }
 }
 
 fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound<'_>, more: bool) {

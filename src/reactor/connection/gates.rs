@@ -28,6 +28,19 @@ impl Session<'_> {
         self.work.gates.closed.push_back((record, Gate::Opening(self.id)));
     }
 
+    /// Whether a decision was waited for. If it is not that the connection stays, what was queued
+    /// for its peer never leaves.
+    pub(in crate::reactor) fn decide(&mut self, stays: bool) -> bool {
+        let waited = self.connection.write.state.go_on(Takes::AfterDecision);
+        if waited && !stays {
+            self.connection.write.outgoing.discard(usize::MAX);
+        }
+        if waited {
+            self.touch();
+        }
+        waited
+    }
+
     /// The consumer knows of the connection: it has asked for something.
     pub(in crate::reactor) fn is_known(&mut self) {
         self.connection.write.state.go_on(Takes::AfterDelivery);

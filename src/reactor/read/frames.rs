@@ -82,7 +82,10 @@ fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: 
         return;
     }
     let most = config.max_pending_auto_pongs;
-    let waits = session.connection.write.state.waits();
+    // What waits for the consumer alone is no fault of the peer's. As much as it has sent is read,
+    // and no more.
+    let state = session.connection.write.state;
+    let waits = state.waits() && !state.is_withheld();
     if most > 0 && waits && session.connection.write.pending_pongs >= most {
         return session.terminate();
     }

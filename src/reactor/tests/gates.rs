@@ -118,19 +118,65 @@ fn what_is_sent_meanwhile_comes_behind_the_answer_in_one_piece() {
     assert_eq!(js.records(1)[0].kind, IN_SENT);
 }
 
-/// Its pings, whose pongs wait behind the 101, are as many as those of a peer that does not read may be.
+/// Its pongs wait behind the 101, for nothing that is its fault: only a peer that does not read is
+/// cut off.
 #[test]
-fn a_peer_that_does_not_wait_is_read_and_bounded() {
+fn a_peer_that_does_not_wait_is_read_and_answered() {
+    const PINGS: usize = 100;
     let js = start();
     let mut client = js.ask();
-    client.write(&[bytes("81 81 00000000 'a'"), bytes("89 80 00000000").repeat(100)].concat());
+    client.write(&[bytes("81 81 00000000 'a'"), bytes("89 80 00000000").repeat(PINGS)].concat());
     let (mut kinds, mut taken) = (Vec::new(), Vec::new());
-    while kinds.last() != Some(&IN_CLOSED) {
+    while kinds.len() < PINGS + 2 {
         let batch = js.take();
         kinds.extend(batch.records.iter().map(|record| record.kind().0));
         taken.push(batch);
     }
-    assert!(kinds.starts_with(&[IN_OPEN, IN_TEXT]) && kinds.len() < 100, "{kinds:?}");
+    assert!(kinds.starts_with(&[IN_OPEN, IN_TEXT, IN_PING]), "{kinds:?}");
+    js.nothing_came(&client);
+    taken.into_iter().for_each(|batch| js.give_back(batch));
+    client.expect_text(SWITCHED);
+    client.expect(&"8a 00 ".repeat(PINGS));
+}
+
+/// The consumer decides about it although it is open: what it says comes instead of the 101, which
+/// it may let go later.
+#[test]
+fn an_answer_that_has_not_left_can_be_taken_back() {
+    const REFUSAL: &[u8] = b"HTTP/1.1 401 Unauthorized\r\n\r\n";
+    for (kind, payload) in
+        [(OUT_RESUME, &b""[..]), (OUT_RESPOND, REFUSAL), (OUT_WRITE, REFUSAL), (OUT_TERMINATE, b"")]
+    {
+        let js = start();
+        let mut client = js.ask();
+        client.write(&bytes("89 80 00000000"));
+        let batch = js.take();
+        let id = identify(&batch);
+        js.send(id, OUT_PAUSE, 0, 1, b"");
+        js.give_back(batch);
+        js.nothing_came(&client);
+        js.send(id, kind, 0, 0, payload);
+        match kind {
+            OUT_RESUME => client.expect_text(SWITCHED),
+            OUT_TERMINATE => {
+                assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+                client.expect_end();
+            }
+            _ => client.expect_text(std::str::from_utf8(payload).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn one_that_is_refused_behind_its_answer_ends() {
+    let js = start();
+    let mut client = js.ask();
+    let id = js.opened(IN_OPEN);
+    client.expect_text(SWITCHED);
+    js.send(id, OUT_PAUSE, 0, 1, b"");
+    js.send(id, OUT_RESPOND, 0, 0, b"HTTP/1.1 401 Unauthorized\r\n\r\n");
+    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+    client.expect_end();
 }
 
 #[test]

@@ -61,6 +61,8 @@ pub(in crate::reactor) enum Takes {
     AfterEdge,
     /// Not before the consumer knows of the connection, see `gates.rs`. The 101 is queued.
     AfterDelivery,
+    /// Nor before it has decided whether the 101 is to leave at all.
+    AfterDecision,
 }
 
 /// Sends that wait behind a long message, which is compressed in slices.
@@ -107,7 +109,8 @@ impl WriteState {
 
     /// Whether the peer must not see anything before the consumer knows of the connection.
     pub(in crate::reactor) fn is_withheld(self) -> bool {
-        matches!(self, Self::Open(Takes::AfterDelivery) | Self::Ending(Takes::AfterDelivery))
+        let (Self::Open(takes) | Self::Ending(takes)) = self else { return false };
+        matches!(takes, Takes::AfterDelivery | Takes::AfterDecision)
     }
 
     #[inline]
@@ -124,6 +127,13 @@ impl WriteState {
     pub(in crate::reactor) fn withhold(&mut self) {
         if let Some(takes) = self.takes() {
             *takes = Takes::AfterDelivery;
+        }
+    }
+
+    /// The consumer decides about the connection after all. A 101 that has not left waits for that.
+    pub(in crate::reactor) fn await_decision(&mut self) {
+        if let Some(takes) = self.takes().filter(|takes| **takes == Takes::AfterDelivery) {
+            *takes = Takes::AfterDecision;
         }
     }
 
