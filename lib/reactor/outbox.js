@@ -35,11 +35,21 @@ let native = null;
 let largeBytes = LARGE_BYTES;
 // True when somebody will flush: a dispatch that is running, or a microtask.
 let flushComing = false;
+/** Whether the last record is the first one outside of a delivery. */
+let isFirst = false;
 
 /** @param {any} reactors The native reactors, which take the records */
 function attach(reactors) {
   native = reactors;
   if (isInline()) largeBytes = DIRECT_BYTES;
+}
+
+/**
+ * The last record is whole. The first one outside of a delivery does not wait for others: what its
+ * caller does next, such as to end a response, may be seen by the same peer.
+ */
+function handOver() {
+  if (isFirst) flush();
 }
 
 function flushInMicrotask() {
@@ -68,7 +78,8 @@ function endBatching() {
  */
 function begin(slot, generation, tag, room) {
   if (outgoing.used + OUT_HEADER_BYTES + room > ARENA_BYTES) flush();
-  if (!flushComing) {
+  isFirst = !flushComing;
+  if (isFirst) {
     flushComing = true;
     queueMicrotask(flushInMicrotask);
   }
@@ -290,6 +301,7 @@ module.exports = {
   endBatching,
   flush,
   forgetPrepared,
+  handOver,
   pushBytes,
   pushEmpty,
   pushPrepared,
