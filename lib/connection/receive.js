@@ -42,7 +42,7 @@ const {
   OUT_RESUME,
 } = require('../reactor/layout');
 const { abandonSends, command, sent } = require('./outgoing');
-const { afterTwoTurns, tellOfEnd } = require('./peer-end');
+const { afterTwoTurns, tellOfEnd, tellOfStreamEnd } = require('./peer-end');
 const { answerPing } = require('./pongs');
 const { drained } = require('./pressure');
 const { streamOf } = require('./state');
@@ -287,7 +287,8 @@ function endOurSide(ws) {
  */
 function peerEnded(ws, isRecent) {
   ws._bits |= END_WAITS;
-  tellOfEnd(ended, ws, isRecent);
+  if ((ws._bits & STREAM) === 0) tellOfEnd(ended, ws, isRecent);
+  else tellOfStreamEnd(ended, ws, isRecent);
 }
 
 /** @param {WebSocket} ws */

@@ -82,6 +82,7 @@ let drainNative = () => 0;
 let deliverNative = () => {};
 let lendNative = (/** @type {Buffer} */ _memory) => {};
 let takenNative = () => -1;
+let settleNative = () => false;
 
 /**
  * @param {any} reactors The native reactors
@@ -98,6 +99,7 @@ function attach(reactors, records, list) {
   deliverNative = native.deliver();
   lendNative = native.lend();
   takenNative = native.taken();
+  settleNative = native.settle();
   lendArena();
   fill(0);
 }
@@ -188,6 +190,15 @@ function delivered(count) {
 }
 
 /**
+ * Has the reactors hand over what has come to their sockets by now.
+ *
+ * @returns {boolean} Whether `drain` has something to give
+ */
+function settle() {
+  return settleNative();
+}
+
+/**
  * Lends memory for batches to the reactor that the last one came from.
  *
  * @param {number} id Its number
@@ -222,4 +233,5 @@ module.exports = {
   isInline,
   lend,
   outgoing,
+  settle,
 };

@@ -1,10 +1,13 @@
 'use strict';
 
+// Not that of the world that this is loaded in: a test may have put another in its place.
+const { setImmediate } = require('node:timers');
+
 const { root } = require('../async-context');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const { NOT_PLAIN } = require('../bits');
 const { batch, drain, restore, takeLarge } = require('./batch');
-const { delivered, incoming } = require('./crossing');
+const { delivered, incoming, settle: settleReactors } = require('./crossing');
 const {
   ADOPTED_SLOTS,
   IN_BINARY,
@@ -50,6 +53,9 @@ let batchNumber = 0;
 let delivering = false;
 let immediate = false;
 
+/** Ends of peers that have been delivered, and whose connections are told later. */
+const ends = { untold: 0 };
+
 /** Called when records wait, or to go on with a turn that was cut short. */
 function wake() {
   if (!immediate) turn();
@@ -77,6 +83,14 @@ function catchUp() {
   } catch (error) {
     process.nextTick(rethrow, error);
   }
+}
+
+/**
+ * A server of Node's has got a connection or a request. In one event loop what came to ours before
+ * would have been read before.
+ */
+function settle() {
+  if (!immediate && !delivering && settleReactors()) catchUp();
 }
 
 /** @param {unknown} error */
@@ -177,6 +191,11 @@ function deliver(deadline) {
         connection.emit('message', data, kind === IN_BINARY);
       }
     } else {
+      if (isOpening(kind) && ends.untold !== 0) {
+        // Who opens, or asks to, comes behind what has ended before.
+        cursor--;
+        return false;
+      }
       deliverOther(slot, tag, records[word + 2], length);
       // Jobs of a 'connection' handler run before its first message, as they do when Node reads the socket.
       if (kind === IN_OPEN) previous = OPENED_JUST_NOW;
@@ -185,6 +204,14 @@ function deliver(deadline) {
   // The last connection's jobs run before the flush too, so that what they send goes with it.
   checkpoint();
   return true;
+}
+
+/**
+ * @param {number} kind
+ * @returns {boolean} Whether it is the first record of a connection, or of its request
+ */
+function isOpening(kind) {
+  return kind === IN_OPEN || kind === IN_REQUEST;
 }
 
 /**
@@ -223,7 +250,7 @@ function unwrapped(tickCallback) {
  */
 function deliverOther(slot, tag, offset, length) {
   const kind = tag & KIND_MASK;
-  if (kind === IN_OPEN || kind === IN_REQUEST) {
+  if (isOpening(kind)) {
     // Read in place: a Buffer of its own would be garbage at once.
     const isOwned = (tag & IN_FLAG_OWNED) !== 0;
     const bytes = isOwned ? takeLarge(offset, length) : batch.bytes;
@@ -281,4 +308,4 @@ function fail(reason) {
   for (const server of servers) process.nextTick(() => server._onFailed(error));
 }
 
-module.exports = { catchUp, checkpoint, currentBatch, payload, wake };
+module.exports = { catchUp, checkpoint, currentBatch, ends, payload, settle, wake };

@@ -1,5 +1,6 @@
 'use strict';
 
+const channels = require('node:diagnostics_channel');
 // Not those of the world that this is loaded in: a test may have put others in their place.
 const { clearInterval, setInterval } = require('node:timers');
 
@@ -8,8 +9,16 @@ const { flush } = require('./crossing');
 /** The longest delay a timer takes, in milliseconds. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
+/**
+ * What Node says when a connection or a request has come to a server of its own, before anybody
+ * else hears of it.
+ */
+const ARRIVALS = ['net.server.socket', 'http.server.request.start'];
+
 /** The native reactors. @type {any} */
 let native = null;
+/** @type {() => void} */
+let onArrival = () => {};
 /** Listeners and connections that there are. */
 let users = 0;
 /** Those of them that keep the process alive. */
@@ -17,9 +26,14 @@ let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
 
-/** @param {any} reactor The native reactors, which nobody uses yet */
-function attach(reactor) {
+/**
+ * @param {any} reactor The native reactors, which nobody uses yet
+ * @param {() => void} arrived To be called when something else in this environment hears of the
+ *   network
+ */
+function attach(reactor, arrived) {
   native = reactor;
+  onArrival = arrived;
 }
 
 /**
@@ -29,6 +43,7 @@ function attach(reactor) {
 function use() {
   if (users++ !== 0) return;
   native.hold(true);
+  for (const name of ARRIVALS) channels.subscribe(name, onArrival);
   process.on('exit', stop);
   process.on('newListener', onNewListener);
 }
@@ -37,6 +52,7 @@ function unuse() {
   if (--users !== 0) return;
   process.removeListener('newListener', onNewListener);
   process.removeListener('exit', stop);
+  for (const name of ARRIVALS) channels.unsubscribe(name, onArrival);
   native.hold(false);
 }
 

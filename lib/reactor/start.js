@@ -4,7 +4,7 @@ const { addon } = require('./addon');
 const { root } = require('../async-context');
 const batch = require('./batch');
 const crossing = require('./crossing');
-const { wake } = require('./dispatch');
+const { settle, wake } = require('./dispatch');
 const { DRAINED_WORDS } = require('./layout');
 const lifetime = require('./lifetime');
 const outbox = require('./outbox');
@@ -32,7 +32,7 @@ function start(settings) {
   crossing.attach(native, records, memory[1]);
   batch.attach(native, memory[0]);
   outbox.attach(native);
-  lifetime.attach(native);
+  lifetime.attach(native, settle);
   table.attach(native);
   return native;
 }

@@ -6,6 +6,7 @@
 //! JavaScript's side does.
 
 use std::cell::RefCell;
+use std::collections::VecDeque;
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -48,6 +49,8 @@ pub(super) struct Crossing {
     current: Option<Box<Batch>>,
     /// Whose it was.
     turn: usize,
+    /// What has been taken of each of several reactors, and comes next.
+    taken: VecDeque<(usize, Box<Batch>)>,
     delivered: Rc<Delivered>,
 }
 
@@ -67,6 +70,7 @@ impl Crossing {
             large: Vec::new(),
             current: None,
             turn: 0,
+            taken: VecDeque::new(),
             delivered,
         }
     }
@@ -163,6 +167,13 @@ impl Crossing {
         if link.inbox.deliver(batch, records) { self.drive.wake(self.turn) } else { Ok(()) }
     }
 
+    /// Has the reactors hand over what has come to them by now. Whether there is something to
+    /// drain.
+    pub(super) fn settle(&mut self) -> Result<bool> {
+        self.drive.settle();
+        Ok(self.links.iter().any(|link| link.inbox.is_waiting()))
+    }
+
     /// Bytes of the connection's sends that wait no more, or -1 when the connection is gone.
     pub(super) fn taken(&mut self) -> Result<f64> {
         let words = self.words.all();
@@ -184,14 +195,26 @@ impl Crossing {
 
     /// The oldest batch of the first reactor that has one, beginning behind the last.
     fn take(&mut self) -> Option<Box<Batch>> {
-        let count = self.links.len();
-        for _ in 0..count {
-            self.turn = (self.turn + 1) % count;
-            if let Some(batch) = self.links.get(self.turn).and_then(|link| link.inbox.take()) {
-                return Some(batch);
+        if self.taken.is_empty() {
+            let (number, batch) = self.take_behind(self.turn, self.links.len())?;
+            if self.links.len() > 1 && batch.openings() != 0 {
+                // Who opens comes behind what others have had before, connections that have ended
+                // for one.
+                self.drive.settle();
+                let others = (1..self.links.len()).map(|behind| self.take_behind(number + behind - 1, 1));
+                self.taken = others.flatten().collect();
             }
+            self.taken.push_back((number, batch));
         }
-        None
+        let (number, batch) = self.taken.pop_front()?;
+        self.turn = number;
+        Some(batch)
+    }
+
+    /// The oldest batch of the first that has one of so many reactors behind that of this number.
+    fn take_behind(&self, number: usize, count: usize) -> Option<(usize, Box<Batch>)> {
+        let numbers = (1..=count).map(|behind| (number + behind) % self.links.len());
+        numbers.into_iter().find_map(|number| Some((number, self.links.get(number)?.inbox.take()?)))
     }
 
     fn give_back(&mut self) -> Result<()> {

@@ -132,6 +132,14 @@ impl Drive {
         }
     }
 
+    /// Has what has come to the reactors by now handed over, if that does not take too long.
+    pub(super) fn settle(&self) {
+        match self {
+            Self::Threads(threads) => threads.settle(),
+            Self::Inline(inline) => inline.settle(),
+        }
+    }
+
     /// Ends the reactors after what is queued has been tried to write.
     pub(super) fn stop(&self) {
         match self {

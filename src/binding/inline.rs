@@ -17,6 +17,7 @@ use napi::{Env, Result};
 use crate::bridge::large::Large;
 use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, report_failure, until};
 
+use super::descriptor::is_readable;
 use super::uv::{Reason, Watch};
 use super::wake::Wake;
 
@@ -28,6 +29,8 @@ pub(super) struct Inline {
     /// None when it has ended. Borrowed for a turn, in which no JavaScript runs.
     reactor: RefCell<Option<Reactor<Forward>>>,
     link: Arc<Link>,
+    /// Readable when a socket has something.
+    descriptor: i32,
     /// Somebody has rung, and `wake` has not been called for it.
     rung: Arc<AtomicBool>,
     /// `wake` is on the stack.
@@ -56,6 +59,7 @@ impl Inline {
         let inline = Rc::new(Self {
             reactor: RefCell::new(Some(reactor)),
             link,
+            descriptor,
             rung,
             waking: Cell::new(false),
             armed: Cell::new(Due::Never),
@@ -97,6 +101,14 @@ impl Inline {
             Ok(())
         });
         self.tell_later();
+    }
+
+    /// A turn, if there is something to be read. Whoever asks takes what there is to tell.
+    pub(super) fn settle(&self) {
+        if is_readable(self.descriptor) {
+            self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
+            self.rung.store(false, Ordering::Relaxed);
+        }
     }
 
     /// Writes what is queued as far as the kernel takes it, and closes all.

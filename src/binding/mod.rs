@@ -9,6 +9,7 @@ mod allocator;
 mod callback;
 mod crossing;
 mod deflate;
+mod descriptor;
 mod drive;
 mod inline;
 mod lingering;

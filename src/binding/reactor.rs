@@ -179,6 +179,13 @@ impl JsReactor {
         function(env, "deliver", &self.crossing, Crossing::deliver)
     }
 
+    /// The function that has what has come to the reactors' sockets by now handed over, if that
+    /// does not take too long. It returns whether `drain` has something to give.
+    #[napi(catch_unwind)]
+    pub fn settle<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
+        function(env, "settle", &self.crossing, Crossing::settle)
+    }
+
     /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and what `add_large` collected, to the reactor.
     /// `FLUSHED_NEXT` then says which arena is filled next.
     #[napi(catch_unwind)]

@@ -1,5 +1,6 @@
 //! Reactors in threads of their own.
 
+use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::rc::Rc;
 use std::sync::atomic::{AtomicBool, AtomicUsize, Ordering};
@@ -11,8 +12,11 @@ use napi::{Env, Error, Result, Status};
 
 use crate::bridge::chunk::{Arena, Chunk};
 use crate::bridge::room::Lent;
-use crate::reactor::{Command, Forward, Handle, Link, Reactor, ReactorConfig, reactors, report_failure};
+use crate::reactor::{
+    Command, Forward, Handle, Link, Reactor, ReactorConfig, Settling, reactors, report_failure,
+};
 
+use super::descriptor::is_readable;
 use super::inline::waiting_failed;
 use super::lingering::{Delivered, Lingering};
 use super::listen::system_error;
@@ -30,6 +34,9 @@ pub(super) struct Flushed {
 /// The threads of one environment and the ways to their reactors.
 pub(super) struct Threads {
     handles: Vec<Handle>,
+    /// Those of the reactors, readable when a socket has something; for as long as the threads run.
+    descriptors: Vec<Option<i32>>,
+    settling: RefCell<Settling>,
     running: Arc<Running>,
     ring: Ring,
     /// `None` where there is no libuv.
@@ -79,7 +86,9 @@ impl Threads {
                 (Ring::threadsafe_function(wake)?, None)
             }
         };
-        let mut threads = Self { handles: Vec::new(), running, ring, wake };
+        let settling = RefCell::new(Settling::new(links.to_vec()));
+        let (handles, descriptors) = (Vec::new(), Vec::new());
+        let mut threads = Self { handles, descriptors, settling, running, ring, wake };
         // What was hung up, and those that run, are not wanted any more.
         threads.run(links, config).inspect_err(|_| threads.retire())?;
         Ok(threads)
@@ -92,6 +101,7 @@ impl Threads {
         });
         let reactors = reactors(forwards.collect(), config).map_err(|error| system_error(&error))?;
         self.handles = reactors.iter().map(Reactor::handle).collect();
+        self.descriptors = reactors.iter().map(Reactor::descriptor).collect();
         reactors.into_iter().zip(links).try_for_each(|(reactor, link)| self.spawn(reactor, link.clone()))
     }
 
@@ -160,6 +170,12 @@ impl Threads {
     /// Wakes one.
     pub(super) fn wake(&self, number: usize) -> Result<()> {
         self.handle(number)?.wake().map_err(|error| system_error(&error))
+    }
+
+    /// Waits a little for what has come to them by now.
+    pub(super) fn settle(&self) {
+        let descriptor = |number: usize| self.descriptors.get(number).copied().flatten();
+        self.settling.borrow_mut().settle(|number| descriptor(number).is_some_and(is_readable));
     }
 
     /// Ends them and waits for that.

@@ -1,7 +1,7 @@
 //! The only memory that the reactor's thread and the JavaScript thread both touch.
 //!
-//! This layer opens no socket, starts no thread, blocks on nothing but short locks, and knows neither who rings the
-//! real bell nor who wakes the reactor: it says when.
+//! This layer opens no socket, starts no thread, blocks on nothing but short locks, and knows
+//! neither who rings the real bell nor who wakes the reactor: it says when.
 //!
 //! ```text
 //!  reactor: Batch --publish--> Inbox --take--> JavaScript        Bell:  ring at most once until answered
@@ -15,36 +15,41 @@
 //!
 //! # Who owns what
 //!
-//! A [`Batch`](batch::Batch), [`Chunk`](chunk::Chunk) or [`Arena`](chunk::Arena) has one owner at any time and moves by
-//! value: the reactor fills a batch, the [`Inbox`](inbox::Inbox) holds it, JavaScript's thread copies out of it and gives it
-//! back; chunks and arenas go the other way. No byte of any is ever visible to both threads. What is shared is four small things: the lists
-//! of the inbox under a lock, the head of the [`Queue`](queue::Queue), the flags of the [`doorbell`], the
-//! [`Gauges`](gauges::Gauges).
+//! A [`Batch`](batch::Batch), [`Chunk`](chunk::Chunk) or [`Arena`](chunk::Arena) has one owner at
+//! any time and moves by value: the reactor fills a batch, the [`Inbox`](inbox::Inbox) holds it,
+//! JavaScript's thread copies out of it and gives it back; chunks and arenas go the other way. No
+//! byte of any is ever visible to both threads. What is shared is five small things: the lists of
+//! the inbox under a lock, the head of the [`Queue`](queue::Queue), the flags of the [`doorbell`],
+//! the [`Gauges`](gauges::Gauges), the [`Pace`](pace::Pace).
 //!
 //! # Order
 //!
-//! One rule carries everything: *make the work visible, then exchange the flag; exchange the flag, then look for work.*
+//! One rule carries everything: *make the work visible, then exchange the flag; exchange the flag,
+//! then look for work.*
 //!
-//! All exchanges of one flag happen in one order, and each reads what the one before it wrote. They are all
-//! acquire-release and nobody ever plainly stores to a flag, so whatever a thread did before its exchange is visible to
-//! every thread after a later one. Take a producer that pushed and then exchanged, and a consumer that exchanges and
-//! then looks:
+//! All exchanges of one flag happen in one order, and each reads what the one before it wrote. They
+//! are all acquire-release and nobody ever plainly stores to a flag, so whatever a thread did
+//! before its exchange is visible to every thread after a later one. Take a producer that pushed
+//! and then exchanged, and a consumer that exchanges and then looks:
 //!
 //! - the producer's exchange came first: the consumer's look finds the work;
-//! - the consumer's came first: the producer reads what the consumer wrote. Of the [`Bell`](doorbell::Bell) that is
+//! - the consumer's came first: the producer reads what the consumer wrote. Of the
+//!   [`Bell`](doorbell::Bell) that is
 //!   "answered": it rings. Of [`Sleep`](doorbell::Sleep) that is "asleep": it wakes the reactor.
 //!
-//! If another producer's exchange is between the two, that one rings or wakes in its stead; the consumer's next
-//! exchange comes after both. So no work is lost, and between two answers there is one ring. The argument needs no
-//! total order over several variables, hence no `SeqCst`.
+//! If another producer's exchange is between the two, that one rings or wakes in its stead; the
+//! consumer's next exchange comes after both. So no work is lost, and between two answers there is
+//! one ring. The argument needs no total order over several variables, hence no `SeqCst`.
 //!
-//! The inbox's `starving` flag follows the same rule with the lock as the exchange. Who finds it set wakes the reactor as a producer
-//! does, if it sleeps; so the reactor announces its sleep before it sets the flag, and looks behind both.
+//! The inbox's `starving` flag follows the same rule with the lock as the exchange. Who finds it
+//! set wakes the reactor as a producer does, if it sleeps; so the reactor announces its sleep
+//! before it sets the flag, and looks behind both.
 //!
-//! A producer that was told to ring or wake and is interrupted before it does delays the others' work until it goes on;
-//! it cannot lose it.
+//! A producer that was told to ring or wake and is interrupted before it does delays the others'
+//! work until it goes on; it cannot lose it.
 //!
-//! loom checks this argument on the code itself (`RUSTFLAGS="--cfg loom"`, see `tests`), Miri the queue's unsafe.
+//! loom checks this argument on the code itself (`RUSTFLAGS="--cfg loom"`, see `tests`), Miri the
+//! queue's unsafe.
 #![deny(unsafe_code)]
 
 pub mod batch;
@@ -55,6 +60,7 @@ pub mod inbox;
 pub mod large;
 pub mod layout;
 pub mod limits;
+pub mod pace;
 pub mod queue;
 pub mod room;
 pub mod split;

@@ -46,6 +46,7 @@ pub use consume::consumer::Consumer;
 pub use consume::forward::{Forward, Link, report_failure};
 pub use consume::local::{Handler, Local};
 pub use consume::message::{Bytes, Message};
+pub use consume::settling::Settling;
 pub use group::reactors;
 pub use inline::{Due, until};
 pub use open::listen::{BoundListener, ListenAddress};

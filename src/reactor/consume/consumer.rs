@@ -96,6 +96,8 @@ pub trait Consumer {
     /// The listener accepts no more.
     fn on_listener_closed(&mut self, listener: u32);
 
+    /// The system has told of something.
+    fn on_turn_begin(&mut self);
     /// The end of a turn.
     fn on_turn_end(&mut self);
     /// How far a consumer on another thread has come; `None` where it knows what it is told when

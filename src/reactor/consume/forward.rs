@@ -15,6 +15,7 @@ use crate::bridge::layout::{
     Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
+use crate::bridge::pace::Pace;
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
 use crate::reactor::config::ReactorConfig;
@@ -34,6 +35,8 @@ pub struct Link {
     pub inbox: Inbox,
     /// Progress of sends, per connection.
     pub gauges: Arc<Gauges>,
+    /// How far the reactor is with what has come to its sockets.
+    pub pace: Pace,
     asks: Mutex<HashMap<u32, u32>>,
 }
 
@@ -50,7 +53,7 @@ impl Link {
     }
 
     fn with(bell: Arc<Bell>, gauges: Arc<Gauges>) -> Self {
-        Self { inbox: Inbox::with_bell(bell), gauges, asks: Mutex::new(HashMap::new()) }
+        Self { inbox: Inbox::with_bell(bell), gauges, pace: Pace::new(), asks: Mutex::new(HashMap::new()) }
     }
 
     /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED |
@@ -319,10 +322,15 @@ impl Consumer for Forward {
         self.report(listener, IN_LISTENER_CLOSED, 0);
     }
 
+    fn on_turn_begin(&mut self) {
+        self.link.pace.begin();
+    }
+
     fn on_turn_end(&mut self) {
         if !self.batch.is_empty() {
             self.publish();
         }
+        self.link.pace.end();
     }
 
     fn progress(&self) -> Option<Progress> {

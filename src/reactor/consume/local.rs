@@ -151,6 +151,8 @@ impl<H: Handler> Consumer for Local<H> {
         self.handler.on_listener_closed(listener);
     }
 
+    fn on_turn_begin(&mut self) {}
+
     fn on_turn_end(&mut self) {
         self.handler.on_turn_end();
     }

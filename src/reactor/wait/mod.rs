@@ -23,6 +23,9 @@ impl<C: Consumer> Reactor<C> {
         let stays = self.shared.outbox.commands.is_empty() && !self.is_behind();
         let timeout = if stays { timeout } else { Some(Duration::ZERO) };
         let polled = self.poll.poll(&mut self.events, timeout);
+        if !self.events.is_empty() {
+            self.consumer.on_turn_begin();
+        }
         if sleeping {
             self.shared.outbox.sleep.awake();
         }
