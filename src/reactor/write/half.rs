@@ -130,13 +130,6 @@ impl WriteState {
         }
     }
 
-    /// The consumer decides about the connection after all. A 101 that has not left waits for that.
-    pub(in crate::reactor) fn await_decision(&mut self) {
-        if let Some(takes) = self.takes().filter(|takes| **takes == Takes::AfterDelivery) {
-            *takes = Takes::AfterDecision;
-        }
-    }
-
     /// What `from` waited for has come. False: it was not that.
     pub(in crate::reactor) fn go_on(&mut self, from: Takes) -> bool {
         let Some(takes) = self.takes().filter(|takes| **takes == from) else { return false };
@@ -157,6 +150,17 @@ impl WriteHalf {
     /// own.
     pub(in crate::reactor) fn settled(&self) -> u64 {
         self.accepted.saturating_sub(self.outgoing.len() as u64)
+    }
+
+    /// The consumer decides about the connection after all. A 101 that has not left waits for that,
+    /// also if it might leave by now: the gate opens in the turn in which the consumer says this.
+    pub(in crate::reactor) fn await_decision(&mut self) {
+        if self.outgoing.written() == 0
+            && !self.outgoing.is_empty()
+            && let Some(takes) = self.state.takes()
+        {
+            *takes = Takes::AfterDecision;
+        }
     }
 
     /// Writes what waits, at most `budget` bytes of it. True: there is more, and the kernel would
