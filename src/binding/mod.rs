@@ -17,7 +17,6 @@ mod listen;
 mod parser;
 mod payload;
 mod reactor;
-mod signal;
 mod stream;
 mod streams;
 mod tables;

@@ -10,8 +10,8 @@ use napi::threadsafe_function::{ThreadsafeFunction, ThreadsafeFunctionCallMode};
 use napi::{Env, Result, Status};
 
 use super::callback::{Callback, Cleanup, CleanupHook, Reference, on_cleanup};
-use super::signal::{Ringer, Signal};
 use super::uv::EventLoop;
+use super::uv::signal::{Ringer, Signal};
 
 /// JavaScript's end. Belongs to its environment's thread.
 pub(super) struct Wake {

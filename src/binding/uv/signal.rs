@@ -1,5 +1,5 @@
 //! A signal from other threads to the event loop of an environment: `uv_async_t`.
-#![expect(unsafe_code, reason = "a C library, see `uv.rs`")]
+#![expect(unsafe_code, reason = "a C library, see `uv/mod.rs`")]
 
 use std::cell::Cell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -8,18 +8,18 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use napi::Env;
 
-use super::uv::{ASYNC, Api, EventLoop, Handle, Loop, Memory, data_of};
+use super::{ASYNC, Api, EventLoop, Handle, Loop, Memory, data_of};
 
 /// What other threads can have the loop call. It does not keep the loop alive.
 ///
 /// Must be closed: the loop refers to it until then, so dropping it frees nothing.
-pub(super) struct Signal {
+pub(in crate::binding) struct Signal {
     ringer: Ringer,
 }
 
 /// The other threads' end of a [`Signal`].
 #[derive(Clone)]
-pub(super) struct Ringer(Arc<Mutex<Option<Open>>>);
+pub(in crate::binding) struct Ringer(Arc<Mutex<Option<Open>>>);
 
 /// What a signal's handle belongs to, until it is closed.
 struct Open {
@@ -42,7 +42,7 @@ struct Called {
 impl Signal {
     /// Calls `on_call`, on the loop's thread, some time after each ring; once for several. `None`:
     /// this process has no libuv.
-    pub(super) fn start(env: &Env, on_call: Box<dyn Fn(EventLoop)>) -> Option<Self> {
+    pub(in crate::binding) fn start(env: &Env, on_call: Box<dyn Fn(EventLoop)>) -> Option<Self> {
         let api = Api::get()?;
         let event_loop: Loop = env.get_uv_event_loop().ok()?.cast();
         // SAFETY: any type may be asked for.
@@ -65,12 +65,12 @@ impl Signal {
     }
 
     /// What rings it.
-    pub(super) fn ringer(&self) -> Ringer {
+    pub(in crate::binding) fn ringer(&self) -> Ringer {
         self.ringer.clone()
     }
 
     /// Calls no more; `on_closed` is called by the loop when the handle is given back.
-    pub(super) fn close(self, on_closed: Box<dyn FnOnce()>) {
+    pub(in crate::binding) fn close(self, on_closed: Box<dyn FnOnce()>) {
         let Some(Open { shared }) = self.ringer.lock().take() else { return };
         // SAFETY: it is freed when the handle is closed, which happens here only. Who rings from
         // now on finds nothing.
@@ -84,7 +84,7 @@ impl Signal {
 
 impl Ringer {
     /// Has the loop call, unless the signal is closed.
-    pub(super) fn ring(&self) {
+    pub(in crate::binding) fn ring(&self) {
         if let Some(Open { shared }) = &*self.lock() {
             // SAFETY: not closed, nor can it be before the lock is free.
             unsafe {

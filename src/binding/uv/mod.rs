@@ -6,6 +6,8 @@
 //! that libuv has had since 1.19.
 #![expect(unsafe_code, reason = "a C library, declared by hand")]
 
+pub(super) mod signal;
+
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_void};
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -16,28 +18,28 @@ use std::time::Duration;
 use napi::Env;
 
 /// `uv_loop_t*`.
-pub(super) type Loop = *mut c_void;
+type Loop = *mut c_void;
 /// `uv_handle_t*` and all that begin like it.
-pub(super) type Handle = *mut c_void;
+type Handle = *mut c_void;
 type Callback = extern "C" fn(Handle);
 type PollCallback = extern "C" fn(Handle, c_int, c_int);
 
 /// `UV_ASYNC`, `UV_IDLE`, `UV_POLL` and `UV_TIMER` of `uv_handle_type`, `UV_READABLE` of
 /// `uv_poll_event`: part of libuv's ABI.
-pub(super) const ASYNC: c_int = 1;
+const ASYNC: c_int = 1;
 const IDLE: c_int = 6;
 const POLL: c_int = 8;
 const TIMER: c_int = 13;
 const READABLE: c_int = 1;
 
-pub(super) struct Api {
-    pub(super) handle_size: unsafe extern "C" fn(c_int) -> usize,
-    pub(super) handle_set_data: unsafe extern "C" fn(Handle, *mut c_void),
+struct Api {
+    handle_size: unsafe extern "C" fn(c_int) -> usize,
+    handle_set_data: unsafe extern "C" fn(Handle, *mut c_void),
     handle_get_data: unsafe extern "C" fn(Handle) -> *mut c_void,
-    pub(super) unref: unsafe extern "C" fn(Handle),
-    pub(super) close: unsafe extern "C" fn(Handle, Option<Callback>),
-    pub(super) async_init: unsafe extern "C" fn(Loop, Handle, Callback) -> c_int,
-    pub(super) async_send: unsafe extern "C" fn(Handle) -> c_int,
+    unref: unsafe extern "C" fn(Handle),
+    close: unsafe extern "C" fn(Handle, Option<Callback>),
+    async_init: unsafe extern "C" fn(Loop, Handle, Callback) -> c_int,
+    async_send: unsafe extern "C" fn(Handle) -> c_int,
     idle_init: unsafe extern "C" fn(Loop, Handle) -> c_int,
     idle_start: unsafe extern "C" fn(Handle, Callback) -> c_int,
     idle_stop: unsafe extern "C" fn(Handle) -> c_int,
@@ -52,7 +54,7 @@ pub(super) struct Api {
 
 impl Api {
     /// `None` in a process without libuv.
-    pub(super) fn get() -> Option<&'static Self> {
+    fn get() -> Option<&'static Self> {
         static API: OnceLock<Option<Api>> = OnceLock::new();
         API.get_or_init(Self::find).as_ref()
     }
@@ -110,8 +112,8 @@ fn symbol(_name: &CStr) -> Option<NonNull<c_void>> {
 /// The event loop of an environment.
 #[derive(Clone, Copy)]
 pub(super) struct EventLoop {
-    pub(super) api: &'static Api,
-    pub(super) raw: Loop,
+    api: &'static Api,
+    raw: Loop,
 }
 
 impl EventLoop {
@@ -154,15 +156,15 @@ struct Shared {
 }
 
 /// Memory for one handle, which must not move while it is open.
-pub(super) struct Memory(Box<[UnsafeCell<u128>]>);
+struct Memory(Box<[UnsafeCell<u128>]>);
 
 impl Memory {
     /// Aligned to 16 bytes, more than any handle needs.
-    pub(super) fn new(bytes: usize) -> Self {
+    fn new(bytes: usize) -> Self {
         Self((0..bytes.div_ceil(size_of::<u128>())).map(|_| UnsafeCell::new(0)).collect())
     }
 
-    pub(super) fn handle(&self) -> Handle {
+    fn handle(&self) -> Handle {
         // Through UnsafeCell: libuv writes there.
         self.0.first().map_or(std::ptr::null_mut(), |first| UnsafeCell::raw_get(first).cast())
     }
@@ -318,7 +320,7 @@ extern "C" fn on_handle_closed(handle: Handle) {
 }
 
 /// What was left with the handle.
-pub(super) fn data_of<T>(handle: Handle) -> Option<NonNull<T>> {
+fn data_of<T>(handle: Handle) -> Option<NonNull<T>> {
     // SAFETY: libuv passes handles that it was given, and does so before their memory is freed.
     NonNull::new(unsafe { (Api::get()?.handle_get_data)(handle) }.cast())
 }
