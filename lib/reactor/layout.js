@@ -163,8 +163,8 @@ module.exports = {
   /** Destroy the socket. `OUT_FLAG_FIN`: the peer gets a reset, and nothing that waits. */
   OUT_TERMINATE: 6,
   /**
-   * Stop reading. aux 1: a 101 that has not left waits for `OUT_RESUME`; what ends or writes comes
-   * instead.
+   * Stop reading. aux 1: a 101 that has not left waits for `OUT_RESUME`; what ends or writes
+   * comes instead.
    */
   OUT_PAUSE: 7,
   /** Read again. */

@@ -183,6 +183,9 @@ pub(super) const HEAD_READ: usize = 2 << 10;
 /// The largest single read of a connection whose messages may be compressed: one byte can become a
 /// thousand, and all that was read is inflated before anything else gets its turn. 8 KiB.
 pub(super) const COMPRESSED_READ_SIZE: usize = 8 << 10;
+/// The largest single read of a connection whose last one was mostly short messages: as many as a
+/// long read brings would be a queue of their own, which everybody else waits behind. 4 KiB.
+pub(super) const DENSE_READ_SIZE: usize = 4 << 10;
 /// Most bytes compressed in one turn. 256 KiB.
 pub(super) const COMPRESS_BUDGET: usize = 256 << 10;
 /// Most bytes of one message that are compressed before other connections get their turn. 64 KiB.

@@ -20,7 +20,7 @@ use mio::net::TcpStream;
 use crate::bridge::large::Large;
 use crate::engine::{Engine, FrameKind};
 
-use crate::reactor::config::{COMPRESSED_READ_SIZE, HEAD_READ, ListenerConfig, READ_SIZE};
+use crate::reactor::config::{COMPRESSED_READ_SIZE, DENSE_READ_SIZE, HEAD_READ, ListenerConfig, READ_SIZE};
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::marks::Marks;
 use crate::reactor::connection::timers::Deadline;
@@ -40,6 +40,9 @@ pub(in crate::reactor) struct Connection {
     pub(in crate::reactor) deadline: Deadline,
     /// A ping of ours has not been followed by any byte of the peer.
     pub(in crate::reactor) pinged: bool,
+    /// Its last long read was mostly short messages: the next one brings no more than some hundred.
+    /// Here and not in `read`, where it would take 8 bytes.
+    pub(in crate::reactor) dense: bool,
     /// Sends of which the consumer wants to hear. Boxed: few connections have any at a time.
     pub(in crate::reactor) marks: Option<Box<Marks>>,
     /// When compression contexts were used last; `None` when there are none to release. Boxed: few connections have any.
@@ -63,6 +66,7 @@ impl Connection {
             read: ReadHalf::default(),
             write: WriteHalf::default(),
             pinged: false,
+            dense: false,
             marks: None,
             contexts_used: None,
         }
@@ -87,6 +91,7 @@ impl Connection {
         match self.life {
             Life::Opening(_) | Life::Asked(_) => HEAD_READ,
             _ if self.engine.has_deflate() => COMPRESSED_READ_SIZE,
+            _ if self.dense => DENSE_READ_SIZE,
             _ => READ_SIZE,
         }
     }
