@@ -7,7 +7,7 @@ use crate::reactor::connection::queue::Queue;
 use crate::reactor::connection::table::Connections;
 use crate::reactor::read::half::Lack;
 
-/// Who waits for the consumer.
+/// The connections that wait for the consumer.
 #[derive(Default)]
 pub(in crate::reactor) struct Starved {
     /// Connections that lack credit or room.
@@ -34,7 +34,7 @@ impl Starved {
         }
     }
 
-    /// Whether those who are gone are most of the queue.
+    /// Whether connections that are gone are most of the queue.
     pub(in crate::reactor) fn is_untidy(&self, connections: &Connections) -> bool {
         self.queue.len() > 2 * connections.len() + SERVED_AT_ONCE
     }

@@ -1,8 +1,8 @@
 //! How much of a connection may be read, and which connections wait until it may be more.
 //!
-//! Two budgets, each with a mark of its own, and neither presses the other: what the consumer has
-//! not taken, here, and messages that have not come to their end, in `unfinished.rs`. Whoever waits
-//! is found without a look at the others who do:
+//! What the consumer has not taken is here, in bytes and in records; messages that have not come to
+//! their end are in `unfinished.rs`. Each has a mark of its own, and neither presses the other. A
+//! connection that waits is found without a look at the others that wait:
 //!
 //! ```text
 //! Lack::Credit   what was taken is credited, which names the connection
@@ -74,8 +74,8 @@ impl<C: Consumer> Reactor<C> {
             left = left.min(share.saturating_sub(connection.read.held + kept));
             if left < SMALLEST_READ {
                 let only_pings = !connection.read.holds_data && buffered == 0;
-                // Who does no more than ping is not why memory runs out, as long as it is little at
-                // a time.
+                // A connection that only pings is not why memory runs out, as long as it is little
+                // at a time.
                 let reserve = self.config.total_mark / CONTROL_RESERVE;
                 let may_ping =
                     connection.read.held < CONTROL_ALLOWANCE && self.work.starved.reserve_used < reserve;

@@ -17,7 +17,7 @@ pub(in crate::reactor) const TURNS: usize = 64;
 /// How often to look for those who keep others waiting while our patience lasts.
 pub(in crate::reactor) const LOOKS: u32 = 16;
 
-/// Whether so many bytes of an unfinished message are more than everybody may keep.
+/// Whether `buffered` bytes of an unfinished message are more than every connection may keep.
 fn is_heavy(buffered: usize) -> bool {
     buffered.saturating_add(SMALLEST_READ) > SMALL_ALLOWANCE
 }
