@@ -1,7 +1,11 @@
 // Order between connections, with client and server in one process: what a client observes of a connection, the server has heard of.
 // `ws` has one event loop; its client is the peer here, and the same tests run on its server with WS_IMPL=ws.
+import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import http from 'node:http';
+import net from 'node:net';
+import { Duplex } from 'node:stream';
+import { setImmediate as nextTurn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
 
 import test from 'ava';
@@ -219,6 +223,84 @@ for (const [way, start] of Object.entries(SERVERS)) {
     t.true(count <= 0.9 * ROUNDS, `${count} of ${ROUNDS}`);
   });
 }
+
+test.serial('peers that open and end in turn do not keep the messages of others waiting', async (t) => {
+  const peers = 200;
+  const server = await startServer(t);
+  server.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
+  const client = new WsClient(urlOf(server));
+  await once(client, 'open');
+  const { port } = server.address();
+  const busyTurn = async () => {
+    const end = performance.now() + 2;
+    while (performance.now() < end);
+    await nextTurn();
+  };
+  for (let peer = 0; peer < peers; peer++) {
+    const socket = net.connect(port, '127.0.0.1', () => socket.end(upgradeRequest()));
+    socket.on('error', () => {});
+    socket.resume();
+    t.teardown(() => socket.destroy());
+    await busyTurn();
+  }
+  let isAnswered = false;
+  client.once('message', () => (isAnswered = true));
+  client.send('x');
+  let turns = 0;
+  while (!isAnswered && turns < 2 * peers) {
+    turns++;
+    await busyTurn();
+  }
+  // As many again if each of them waits for the end of the one before.
+  t.true(turns < peers / 4, `${turns} turns of the event loop`);
+});
+
+test.serial('many requests in one turn of the event loop do not prolong it without bound', async (t) => {
+  const messages = 40;
+  const server = await startServer(t);
+  let handled = 0;
+  server.on('connection', (ws) =>
+    ws.on('message', () => {
+      handled++;
+      const end = performance.now() + 5;
+      while (performance.now() < end);
+    }),
+  );
+  const client = new WsClient(urlOf(server));
+  await once(client, 'open');
+  for (let message = 0; message < messages; message++) {
+    client.send('x');
+    // What Node says when a connection has come.
+    channel('net.server.socket').publish({ socket: { _handle: {} } });
+  }
+  t.true(handled < messages / 4, `${handled} handled`);
+  while (handled < messages) await nextTurn();
+});
+
+test.serial('nothing is delivered in the middle of a program that feeds an HTTP server by hand', async (t) => {
+  const server = await startServer(t);
+  let handled = 0;
+  server.on('connection', (ws) => ws.on('message', () => handled++));
+  const client = new WsClient(urlOf(server));
+  await once(client, 'open');
+  let asked = 0;
+  const web = http.createServer((request, response) => {
+    asked++;
+    response.end();
+  });
+  const stream = new Duplex({ read() {}, write: (chunk, encoding, callback) => callback() });
+  web.emit('connection', stream);
+  await nextTurn();
+  for (let round = 1; round <= 20; round++) {
+    client.send('x');
+    const end = performance.now() + 2;
+    while (performance.now() < end);
+    const before = handled;
+    stream.push('GET / HTTP/1.1\r\nHost: x\r\n\r\n');
+    t.is(handled, before);
+    while (handled < round || asked < round) await nextTurn();
+  }
+});
 
 test('what a handler of the connection sends comes behind the answer, and close() and terminate() in it do', async (t) => {
   const { server } = await listening(t, startServer);

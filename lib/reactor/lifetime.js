@@ -17,7 +17,7 @@ const ARRIVALS = ['net.server.socket', 'http.server.request.start'];
 
 /** The native reactors. @type {any} */
 let native = null;
-/** @type {() => void} */
+/** @type {(message: any) => void} */
 let onArrival = () => {};
 /** Listeners and connections that there are. */
 let users = 0;
@@ -28,8 +28,8 @@ let keepAlive = null;
 
 /**
  * @param {any} reactor The native reactors, which nobody uses yet
- * @param {() => void} arrived To be called when something else in this environment hears of the
- *   network
+ * @param {(message: any) => void} arrived To be called when something else in this environment
+ *   hears of the network
  */
 function attach(reactor, arrived) {
   native = reactor;
