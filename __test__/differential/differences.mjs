@@ -93,11 +93,6 @@ export const differences = [
     reason: 'a body is refused; ws takes it for frames, so that what a proxy forwards as a body would be obeyed',
   },
   {
-    scenario: 'special: bufferedAmount right behind send()',
-    ways: REACTOR,
-    reason: 'sends of a turn leave together at its end, where ws hands each to the kernel at once',
-  },
-  {
     scenario: 'special: maxBufferedChunks',
     reason: 'a frame in many pieces takes no more memory than in one, so that there is nothing to bound',
   },

@@ -174,7 +174,8 @@ s.over('port')('lines that end without a carriage return', async (c) => {
 s.all('bufferedAmount right behind send()', async (c) => {
   const { ws, peer, closed } = await c.open();
   ws.send('hello');
-  c.log('server', ws.bufferedAmount);
+  // 0 when the kernel has it: in ws always, with a reactor's thread when that was quick.
+  c.log('server', [0, 7].includes(ws.bufferedAmount));
   peer.send(CLOSE);
   await Promise.all([closed, peer.closed()]);
 });
