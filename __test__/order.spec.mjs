@@ -126,8 +126,8 @@ for (const [way, start] of Object.entries(SERVERS)) {
 }
 
 /**
- * How often, at the best of some tries, the order was not kept in so many rounds: a reactor's
- * thread may have had no processor for longer than anybody waits for it.
+ * The rounds in which the order was not kept, in the best of some tries: a reactor's thread may
+ * have had no processor for longer than JavaScript waits for it.
  */
 async function missed(round) {
   let least = Infinity;

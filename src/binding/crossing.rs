@@ -211,7 +211,7 @@ impl Crossing {
         Some(batch)
     }
 
-    /// The oldest batch of the first that has one of so many reactors behind that of this number.
+    /// The oldest batch of the first reactor that has one, among the `count` behind reactor `number`.
     fn take_behind(&self, number: usize, count: usize) -> Option<(usize, Box<Batch>)> {
         let numbers = (1..=count).map(|behind| (number + behind) % self.links.len());
         numbers.into_iter().find_map(|number| Some((number, self.links.get(number)?.inbox.take()?)))

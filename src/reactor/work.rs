@@ -48,7 +48,7 @@ pub(in crate::reactor) struct Work {
 }
 
 impl Work {
-    /// A command was applied that moved so many bytes.
+    /// A command was applied that moved `bytes`.
     pub(in crate::reactor) fn spend_on_commands(&mut self, bytes: usize) {
         self.command_budget = self.command_budget.saturating_sub(bytes + COST_OF_CALL);
     }

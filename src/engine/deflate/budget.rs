@@ -11,8 +11,8 @@ pub const DEFAULT_BUDGET: usize = 64 << 20;
 /// A context for outgoing messages counts while it is there; one that does not fit is not kept, and its connection's messages
 /// are compressed each by itself. One for incoming messages counts from the handshake on, whether it is there or not, for nothing
 /// could be done once the peer may refer to earlier messages; when they have used the budget up, it is
-/// [full](Self::is_full), and handshakes should ask for `client_no_context_takeover`. Messages of those who have agreed to that
-/// get one as long as it fits; where it does not, they are kept as they come until they are complete, or long.
+/// [full](Self::is_full), and handshakes should ask for `client_no_context_takeover`. Messages of peers that have agreed to
+/// that get one as long as it fits; where it does not, they are kept as they come until they are complete, or long.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicUsize,

@@ -98,7 +98,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Whether there is a context for the message that is under way, or may be one now, with so many bytes more of it.
+    /// Whether the message under way has a context, or may have one now that `more` bytes have come.
     fn may_have_context(&self, more: usize, budget: &Budget) -> bool {
         if self.takeover || self.inflater.is_some() || budget.lend() {
             return true;

@@ -10,9 +10,9 @@ use std::time::{Duration, Instant};
 
 use crate::reactor::consume::forward::Link;
 
-/// One part in so many of the consumer's time may be spent on waiting.
+/// Waiting may take a thirty-second of the consumer's time.
 const SHARE: u32 = 32;
-/// So much may be saved up, and spent at once.
+/// The most that may be saved up and spent at once. 2 ms.
 const MOST: Duration = Duration::from_millis(2);
 
 /// What one consumer may wait.

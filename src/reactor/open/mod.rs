@@ -1,4 +1,4 @@
-//! How connections begin: accepted from a listener, or adopted from somebody who has read the
+//! How connections begin: accepted from a listener, or adopted from a server that has read the
 //! request.
 
 pub(in crate::reactor) mod accept;

@@ -148,7 +148,7 @@ impl Unfinished {
 
     /// The connection, whose message is heavy, is not read until it is its turn.
     pub(in crate::reactor) fn wait(&mut self, slot: u32) {
-        // Who has a turn already waits for those before it.
+        // A connection that has a turn already waits for those before it.
         if let Some(&age) = self.ages.get(&slot)
             && self.turns.iter().all(|turn| turn.id.slot != slot)
         {

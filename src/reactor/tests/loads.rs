@@ -61,7 +61,7 @@ impl Loads {
         (self.random >> 33) % below
     }
 
-    /// A peer of some kind, without end or with so many bytes as show what becomes of it.
+    /// A peer of some kind, which sends without end, or enough to show what becomes of it.
     fn join(&mut self, is_endless: bool) {
         let client = open(&self.js, &mut self.reactor);
         client.0.set_nonblocking(true).unwrap();
