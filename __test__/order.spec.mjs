@@ -255,25 +255,30 @@ test.serial('peers that open and end in turn do not keep the messages of others 
   t.true(turns < peers / 4, `${turns} turns of the event loop`);
 });
 
-test.serial('many requests in one turn of the event loop do not prolong it without bound', async (t) => {
+test.serial('many requests in one turn of the event loop take half of the time at most', async (t) => {
   const messages = 40;
+  const cost = 5;
   const server = await startServer(t);
   let handled = 0;
   server.on('connection', (ws) =>
     ws.on('message', () => {
       handled++;
-      const end = performance.now() + 5;
+      const end = performance.now() + cost;
       while (performance.now() < end);
     }),
   );
   const client = new WsClient(urlOf(server));
   await once(client, 'open');
+  const begin = performance.now();
   for (let message = 0; message < messages; message++) {
     client.send('x');
     // What Node says when a connection has come.
     channel('net.server.socket').publish({ socket: { _handle: {} } });
   }
-  t.true(handled < messages / 4, `${handled} handled`);
+  // The machine may be busy with other things, so the turn's own length is the measure. A turn of
+  // 8 ms is saved up at first; the last delivery may go beyond its share by one more, and a message.
+  const elapsed = performance.now() - begin;
+  t.true(handled * cost <= elapsed / 2 + 16 + 2 * cost, `${handled} handled in ${elapsed} ms`);
   while (handled < messages) await nextTurn();
 });
 
