@@ -4,12 +4,15 @@ const net = require('node:net');
 const querystring = require('node:querystring');
 const tls = require('node:tls');
 
+/** @import { RequestOptions } from 'node:https' */
+
 const WRONG_PROTOCOL = 'The URL\'s protocol must be one of "ws:", "wss:", "http:", "https:", or "ws+unix:"';
 
 /**
  * The address of a client; `http:` and `https:` are taken for `ws:` and `wss:`.
  *
- * @param {string | URL} address
+ * @param {string | URL} address As given to the constructor of the WebSocket, or a `Location`
+ *   header
  * @param {URL} [base] What it is relative to
  * @returns {URL} It may still be of no use; see `complaint`
  * @throws {SyntaxError}
@@ -29,7 +32,7 @@ function parseAddress(address, base) {
 }
 
 /**
- * @param {URL} url
+ * @param {URL} url Where to connect, as `parseAddress` returns it
  * @returns {string | undefined} Why one cannot connect there
  */
 function complaint(url) {
@@ -41,8 +44,8 @@ function complaint(url) {
 /**
  * What the address says to `http.request`.
  *
- * @param {URL} url
- * @returns {any}
+ * @param {URL} url Where to connect; `complaint` has none
+ * @returns {RequestOptions} What `http.request` and `https.request` connect by
  */
 function whereOf(url) {
   const isSecure = url.protocol === 'wss:';
@@ -65,7 +68,7 @@ function whereOf(url) {
 }
 
 /**
- * @param {URL} url
+ * @param {URL} url Where to connect
  * @returns {string | undefined} `user:password`
  */
 function credentialsOf(url) {

@@ -33,7 +33,7 @@ const DEFAULTS = {
   maxRedirects: 10,
 };
 
-/** Options of `http.request` that are not the user's to give. */
+/** Options of `http.request` that the program cannot set. */
 const NOT_GIVEN = { hostname: undefined, protocol: undefined, protocols: undefined, method: 'GET' };
 
 const VERSIONS = [8, 13];
@@ -55,9 +55,9 @@ const KEY_BYTES = 16;
 /** The opening handshake of a client. */
 class Client {
   /**
-   * @param {WebSocket} ws
-   * @param {string[]} protocols What it offers
-   * @param {any} options As given to the constructor of the WebSocket
+   * @param {WebSocket} ws The WebSocket to connect
+   * @param {string[]} protocols Subprotocols that it offers
+   * @param {any} options As given to the constructor of the WebSocket, and not checked yet
    */
   constructor(ws, protocols, options) {
     this.ws = ws;
@@ -67,7 +67,7 @@ class Client {
     this.url = '';
     /** The request that is under way. @type {ClientRequest | null} */
     this.request = null;
-    /** Whether the error of the request is ours. */
+    /** Whether the request was aborted here, so that its error is not news. */
     this.isAborted = false;
     /**
      * Where the first request went.
@@ -80,7 +80,7 @@ class Client {
   /**
    * Sends a request.
    *
-   * @param {URL} url
+   * @param {URL} url Where to connect
    * @throws {SyntaxError | RangeError | TypeError} For what was given to the constructor of the
    *   WebSocket
    */
@@ -121,9 +121,9 @@ class Client {
   }
 
   /**
-   * @param {URL} url
-   * @param {Settings} settings
-   * @param {import('./response').Offered} offered
+   * @param {URL} url Where to connect
+   * @param {Settings} settings The options over the defaults
+   * @param {import('./response').Offered} offered What the request offers, and its key
    * @returns {Requested} What `http.request` is given
    */
   requestOptions(url, settings, { deflate, key }) {
@@ -152,10 +152,10 @@ class Client {
   }
 
   /**
-   * Keeps credentials from a host that a redirect leads to, unless a 'redirect' listener takes care
-   * of them.
+   * Keeps credentials from a host that a redirect leads to, unless there is a 'redirect' listener,
+   * which has to take care of them.
    *
-   * @param {URL} url
+   * @param {URL} url Where to connect: the address itself, or that of a redirect
    * @param {Requested} requested What `http.request` is going to be given
    */
   guardSecrets(url, requested) {
@@ -164,8 +164,8 @@ class Client {
     const host = isIpc ? /** @type {string} */ (requested.socketPath) : url.host;
     if (this.origin === null) {
       this.origin = { host, isIpc, isSecure };
-      // Copied, so that nothing of the caller's is changed; by lower-case names, so that they can
-      // be found.
+      // A copy, so that nothing of the caller's is changed, with names in lower case, so that they
+      // are found.
       const given = Object.entries(this.options?.headers || {});
       const headers = Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), value]));
       this.options = { ...this.options, headers };
@@ -186,10 +186,10 @@ class Client {
   }
 
   /**
-   * @param {ClientRequest} request
-   * @param {URL} url
-   * @param {Settings} settings
-   * @param {import('./response').Offered} offered
+   * @param {ClientRequest} request The request under way
+   * @param {URL} url Where it goes
+   * @param {Settings} settings The options over the defaults
+   * @param {import('./response').Offered} offered What it offers, and its key
    */
   listen(request, url, settings, offered) {
     const { ws } = this;
@@ -223,10 +223,10 @@ class Client {
   /**
    * The server does not upgrade.
    *
-   * @param {ClientRequest} request
-   * @param {IncomingMessage} response
-   * @param {URL} url
-   * @param {Settings} settings
+   * @param {ClientRequest} request The request under way
+   * @param {IncomingMessage} response An answer with a status other than 101
+   * @param {URL} url Where the request went
+   * @param {Settings} settings The options over the defaults
    */
   answered(request, response, url, settings) {
     const { ws } = this;
@@ -254,10 +254,10 @@ class Client {
 }
 
 /**
- * The subprotocols of a client.
+ * Checks the subprotocols of a client.
  *
- * @param {string[]} protocols
- * @returns {Set<string>}
+ * @param {string[]} protocols As given to the constructor of the WebSocket
+ * @returns {Set<string>} The same, each of them once
  * @throws {SyntaxError}
  */
 function offeredProtocols(protocols) {
@@ -271,10 +271,10 @@ function offeredProtocols(protocols) {
 /**
  * `new WebSocket(address, protocols, options)`.
  *
- * @param {WebSocket} ws
- * @param {string | URL} address
- * @param {any} protocols A subprotocol, several, or the options
- * @param {any} options
+ * @param {WebSocket} ws The WebSocket to connect
+ * @param {string | URL} address As given to the constructor of the WebSocket
+ * @param {unknown} protocols A subprotocol, several, or the options
+ * @param {any} options The options; undefined where `protocols` has them
  */
 function connect(ws, address, protocols, options) {
   if (typeof protocols === 'object' && protocols !== null && !Array.isArray(protocols)) {
@@ -282,7 +282,7 @@ function connect(ws, address, protocols, options) {
     protocols = undefined;
   }
   if (protocols === undefined) protocols = options?.protocols ?? [];
-  // Without an addon this throws now, not when the server has answered.
+  // Where there is no addon this throws now, and not when the server has answered.
   addon();
   ws._bits |= CLIENT;
   const client = new Client(ws, Array.isArray(protocols) ? protocols : [protocols], options);
@@ -293,7 +293,7 @@ function connect(ws, address, protocols, options) {
 /**
  * `close()` and `terminate()` before the connection is open.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A WebSocket that is CONNECTING
  */
 function abort(ws) {
   const client = ws._extra?.client;
@@ -302,9 +302,9 @@ function abort(ws) {
 }
 
 /**
- * @param {Client} client
+ * @param {Client} client The handshake that has failed
  * @param {any} stream The ClientRequest, or the socket of one that was answered
- * @param {string} message
+ * @param {string} message Message of the 'error'
  */
 function abortHandshake(client, stream, message) {
   const { ws } = client;
@@ -325,8 +325,8 @@ function abortHandshake(client, stream, message) {
 }
 
 /**
- * @param {WebSocket} ws
- * @param {Error} error
+ * @param {WebSocket} ws A WebSocket that is CONNECTING
+ * @param {Error} error What is emitted as 'error'
  */
 function fail(ws, error) {
   ws._readyState = CLOSING;

@@ -10,17 +10,17 @@ const { acceptAnswer } = require('../handshake/negotiation');
  *
  * @typedef {object} Offered
  * @property {any} deflate What `offerOf` returned
- * @property {string} key
- * @property {Set<string>} protocols
+ * @property {string} key The value of `Sec-WebSocket-Key`
+ * @property {Set<string>} protocols The values of `Sec-WebSocket-Protocol`
  */
 
 /**
  * Checks the answer to an upgrade request (RFC 6455, 4.1).
  *
- * @param {import('node:http').IncomingMessage} response
- * @param {Offered} offered
- * @returns {{ error?: string, extensions: any, protocol: string }} Why the connection must fail, or
- *   the extensions by name and the subprotocol
+ * @param {import('node:http').IncomingMessage} response The answer, with status 101
+ * @param {Offered} offered What the request said
+ * @returns {{ error?: string, extensions: Record<string, any>, protocol: string }} `error`: why the
+ *   connection must fail; else the extensions by name, and the subprotocol
  */
 function checkResponse(response, offered) {
   const { headers } = response;
@@ -32,9 +32,9 @@ function checkResponse(response, offered) {
 }
 
 /**
- * @param {import('node:http').IncomingHttpHeaders} headers
+ * @param {import('node:http').IncomingHttpHeaders} headers Header fields of the answer
  * @param {string} key Of `Sec-WebSocket-Key`
- * @returns {string | undefined}
+ * @returns {string | undefined} Why the connection must fail; undefined when nothing is wrong
  */
 function checkUpgrade(headers, key) {
   if (headers.upgrade?.toLowerCase() !== 'websocket') return 'Invalid Upgrade header';
@@ -43,9 +43,9 @@ function checkUpgrade(headers, key) {
 }
 
 /**
- * @param {string | undefined} protocol
- * @param {Set<string>} offered
- * @returns {string | undefined}
+ * @param {string | undefined} protocol Subprotocol of the answer; undefined without one
+ * @param {Set<string>} offered Subprotocols of the request
+ * @returns {string | undefined} Why the connection must fail; undefined when nothing is wrong
  */
 function checkProtocol(protocol, offered) {
   if (protocol === undefined) return offered.size === 0 ? undefined : 'Server sent no subprotocol';

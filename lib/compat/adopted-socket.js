@@ -8,15 +8,15 @@ const control = require('./socket-control');
 
 /** @import { WebSocket } from '../connection/state' */
 
-/** What a stream hands to its methods. @typedef {(error?: Error | null) => void} Callback */
+/** What a stream passes to `_write()`. @typedef {(error?: Error | null) => void} Callback */
 
 const kState = /** @type {any} */ (Symbol('kState'));
 
 /** What an adopted socket was when it was adopted, and what it waits for. */
 class State {
   /**
-   * @param {WebSocket} ws
-   * @param {net.Socket} socket
+   * @param {WebSocket} ws The WebSocket that it is the socket of
+   * @param {net.Socket} socket The socket, which still has its handle
    * @param {number} bytesRead Bytes that came before the reactor reads
    * @param {number} bytesWritten Bytes that left before the WebSocket writes
    */
@@ -28,7 +28,7 @@ class State {
     this.local = /** @type {net.AddressInfo} */ (socket.address());
     this.bytesRead = bytesRead;
     this.bytesWritten = bytesWritten;
-    // Of the reactor's counters, what was seen last: they do not outlive the connection.
+    // The reactor's counters of bytes, as they were seen last: they do not outlive the connection.
     this.given = 0;
     this.taken = 0;
     /** @type {ReturnType<typeof control.setTimeout> | null} */
@@ -39,9 +39,9 @@ class State {
 }
 
 /**
- * A net.Socket whose connection the reactor has adopted. It is the very object that the user has
- * had since the HTTP request, with its listeners, its place in the server's count of connections,
- * and its streams: only what a net.Socket does to its handle is done to the connection instead.
+ * A net.Socket whose connection the reactor has adopted. It is the very object that the program has
+ * had since the HTTP request, with its listeners, its streams and its place in the server's count
+ * of connections: only what a net.Socket does to its handle is done to the connection instead.
  */
 class AdoptedSocket extends withBytes(net.Socket) {
   get _owner() {
@@ -100,7 +100,7 @@ class AdoptedSocket extends withBytes(net.Socket) {
     return this[kState].local.family;
   }
 
-  /** @returns {any} The local address */
+  /** @returns {Partial<net.AddressInfo>} The local address; empty where the kernel knows none */
   address() {
     return { ...this[kState].local };
   }
@@ -139,19 +139,27 @@ class AdoptedSocket extends withBytes(net.Socket) {
     return this[kState].ws.isPaused;
   }
 
-  /** @param {unknown} [on] */
+  /** @param {unknown} [on] False lets the kernel collect small writes; true by default */
   setNoDelay(on) {
     control.setNoDelay(this[kState].ws, on);
     return this;
   }
 
-  /** @param {unknown} [on] @param {unknown} [milliseconds] */
+  /**
+   * @param {unknown} [on] Whether the kernel probes a silent connection; false by default
+   * @param {unknown} [milliseconds] Silence before the first probe, in milliseconds; the system's
+   *   by default
+   */
   setKeepAlive(on, milliseconds) {
     control.setKeepAlive(this[kState].ws, on, milliseconds);
     return this;
   }
 
-  /** @param {unknown} milliseconds @param {() => void} [callback] */
+  /**
+   * @param {unknown} milliseconds Silence after which 'timeout' is emitted, in milliseconds; 0 =
+   *   never
+   * @param {() => void} [callback] A listener for 'timeout'
+   */
   setTimeout(milliseconds, callback) {
     const state = this[kState];
     state.idle = control.setTimeout(this, state.idle, milliseconds, callback);
@@ -175,8 +183,8 @@ class AdoptedSocket extends withBytes(net.Socket) {
   }
 
   /**
-   * @param {any} data
-   * @param {any} encoding
+   * @param {string | Uint8Array} data What was to be written
+   * @param {BufferEncoding} encoding Its encoding
    * @param {Callback | undefined} callback As the stream does once it has ended
    */
   _refuse(data, encoding, callback) {
@@ -190,13 +198,21 @@ class AdoptedSocket extends withBytes(net.Socket) {
 
   _read() {}
 
-  /** @param {any} chunk @param {BufferEncoding} encoding @param {Callback} callback */
+  /**
+   * @param {string | Uint8Array} chunk A string or bytes
+   * @param {BufferEncoding} encoding Encoding of a string
+   * @param {Callback} callback Called when the kernel has the bytes
+   */
   _write(chunk, encoding, callback) {
     if (this.destroyed) callback();
     else control.write(this[kState].ws, chunk, encoding, this._done(callback));
   }
 
-  /** @param {Array<{ chunk: any, encoding: BufferEncoding }>} chunks @param {Callback} callback */
+  /**
+   * @param {Array<{ chunk: string | Uint8Array, encoding: BufferEncoding }>} chunks Strings or
+   *   bytes, in order
+   * @param {Callback} callback Called when the kernel has all of them
+   */
   _writev(chunks, callback) {
     const { length } = chunks;
     for (let i = 0; i < length; i++) {
@@ -206,7 +222,7 @@ class AdoptedSocket extends withBytes(net.Socket) {
     }
   }
 
-  /** @param {Callback} callback */
+  /** @param {Callback} callback Called when the kernel has all that was written before */
   _final(callback) {
     if (this.destroyed) callback();
     else control.end(this[kState].ws, this._done(callback));
@@ -215,7 +231,7 @@ class AdoptedSocket extends withBytes(net.Socket) {
   /**
    * What did not leave is lost with the connection, not an error of the socket.
    *
-   * @param {Callback} callback
+   * @param {Callback} callback Called when the kernel has the bytes, or when the connection is gone
    */
   _done(callback) {
     return (/** @type {Error | null} */ error) => {
@@ -224,7 +240,10 @@ class AdoptedSocket extends withBytes(net.Socket) {
     };
   }
 
-  /** @param {Error | null} error @param {Callback} callback */
+  /**
+   * @param {Error | null} error Why the socket is destroyed; null without a reason
+   * @param {Callback} callback Called when the connection is gone
+   */
   _destroy(error, callback) {
     const state = this[kState];
     state.idle?.set(0);
@@ -236,14 +255,14 @@ class AdoptedSocket extends withBytes(net.Socket) {
     else state.ws._destroy();
   }
 
-  /** The peer sends no more. Called by its owner. */
+  /** The peer sends no more. Called by the owner. */
   _onEnd() {
     if (this.readableEnded || this._readableState?.ended) return;
     net.Socket.prototype.push.call(this, null);
     this.read();
   }
 
-  /** The connection is gone. Called by its owner. */
+  /** The connection is gone. Called by the owner. */
   _onClosed() {
     const { destroyed } = this[kState];
     if (destroyed === null) this.destroy();
@@ -252,17 +271,20 @@ class AdoptedSocket extends withBytes(net.Socket) {
 }
 
 /**
- * What a net.Socket closes in place of the handle that it had: it then emits 'close' and leaves its
- * server's count.
+ * What a net.Socket closes in place of the handle that it had, so that it emits 'close' and leaves
+ * its server's count.
  */
 class ClosedHandle {
-  /** @param {number} bytesRead @param {number} bytesWritten */
+  /**
+   * @param {number} bytesRead Bytes that the socket shows as read from then on
+   * @param {number} bytesWritten Bytes that it shows as written
+   */
   constructor(bytesRead, bytesWritten) {
     this.bytesRead = bytesRead;
     this.bytesWritten = bytesWritten;
   }
 
-  /** @param {() => void} callback */
+  /** @param {() => void} callback Called in the next tick */
   close(callback) {
     process.nextTick(callback);
   }
@@ -271,8 +293,8 @@ class ClosedHandle {
 /**
  * Makes a net.Socket whose connection the reactor has adopted the socket of a WebSocket.
  *
- * @param {any} socket Whose class changes
- * @param {WebSocket} ws
+ * @param {any} socket A net.Socket, whose class changes
+ * @param {WebSocket} ws The WebSocket that it is the socket of
  * @param {number} readBefore Bytes that came before the reactor reads
  * @param {number} writtenBefore Bytes that left before the WebSocket writes
  */
@@ -284,17 +306,17 @@ function become(socket, ws, readBefore, writtenBefore) {
   forgetParser(socket);
   Object.setPrototypeOf(socket, AdoptedSocket.prototype);
   if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
-  // The reactor has a descriptor of its own. net.Socket would tell everybody that the connection is
-  // gone.
+  // The reactor has a descriptor of its own. net.Socket's `destroy()` would report that the
+  // connection is gone.
   socket._handle = null;
   handle.close();
-  // destroy(error) is no matter of the WebSocket: it is closed, as without an error.
+  // The WebSocket has no part in destroy(error): it is closed as without an error.
   socket.on('error', ignore);
 }
 
 /**
- * The HTTP server has put methods of its own on the socket, which take the parser away when
- * somebody listens.
+ * Removes the methods that the HTTP server has put on the socket. They would take its parser away
+ * when a listener is added.
  *
  * @param {any} socket A net.Socket
  */

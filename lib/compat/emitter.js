@@ -3,24 +3,27 @@
 const EventEmitter = require('node:events');
 
 /**
- * What an emitter keeps its listeners in, instead of the dictionary that Node makes for them: the same to whoever looks,
- * but emitters with the same listeners share their layout. 150 bytes less for each, and quicker to look up.
+ * What an emitter keeps its listeners in, instead of the dictionary that Node makes for them. It
+ * looks the same from outside, but emitters with the same listeners share their layout: each takes
+ * 150 bytes less, and listeners are found faster.
  */
 function Listeners() {}
 Listeners.prototype = Object.freeze(Object.create(null));
 
 /**
- * @param {string} description
- * @returns {symbol | undefined} The one by which Node's emitters keep something
+ * @param {string} description Description of one of Node's symbols
+ * @returns {symbol | undefined} The symbol, which is a key of Node's emitters
  */
 function symbolOf(description) {
   return Object.getOwnPropertySymbols(new EventEmitter()).find((symbol) => symbol.description === description);
 }
 
-/** Whether an object that it has found there stays for good, so that it may hold `undefined`. */
+/**
+ * Key: whether the emitter keeps the object of listeners that it found, which may hold `undefined`.
+ */
 const kShapeMode = symbolOf('shapeMode');
 
-/** Whether it catches rejections of its listeners. */
+/** Key: whether the emitter catches rejections of its listeners. */
 const kCapture = symbolOf('kCapture');
 
 /** What Node's constructor does, as long as `node:domain` has not put another in its place. */
@@ -28,9 +31,9 @@ const { init, usingDomains } = /** @type {any} */ (EventEmitter);
 const plainInit = usingDomains ? null : init;
 
 /**
- * EventEmitter, for a class of which there are many instances. Where Node's constructor would only write down that there is
- * nothing special about them, 24 bytes in each, it is not called. It leaves listeners alone that it finds: the dictionary, 250
- * bytes, is not even made.
+ * EventEmitter, for a class of which there are many instances. Where Node's constructor would only
+ * note that nothing is special about an instance, in 24 bytes of each, it is not called. It leaves
+ * listeners alone that it finds, so that the dictionary, 250 bytes, is not even made.
  *
  * @this {any}
  */
@@ -48,9 +51,9 @@ Object.setPrototypeOf(Emitter, EventEmitter);
 Object.defineProperty(Emitter, 'name', { value: EventEmitter.name });
 
 /**
- * An instance does as was wished when it was made, not as the prototype of all emitters says later.
+ * Keeps instances as they were made, whatever the prototype of all emitters says later.
  *
- * @param {any} prototype Of such a class
+ * @param {object} prototype Of such a class
  */
 function settle(prototype) {
   if (kCapture !== undefined) Object.defineProperty(prototype, kCapture, { value: false, writable: true });

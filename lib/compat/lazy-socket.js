@@ -4,12 +4,12 @@ const EventEmitter = require('node:events');
 const net = require('node:net');
 const { Duplex } = require('node:stream');
 
-/** Own properties of a net.Socket that a stream has not. */
+/** Own properties that a net.Socket has and a stream has not. */
 const OWN = { allowHalfOpen: true, parser: null, server: null, timeout: 0, _host: null };
 
 /**
- * What is a net.Socket to whoever asks, and an emitter until then: its state as a stream, which
- * costs more than a WebSocket, is made when something looks at it, as `pipe()` does.
+ * A net.Socket by its prototype, and an emitter by what it holds: its state as a stream, which
+ * takes more memory than a WebSocket, is made when something looks at it, as `pipe()` does.
  *
  * @this {any}
  */
@@ -27,20 +27,23 @@ for (const name of ['_readableState', '_writableState']) {
       makeStream(this);
       return this[name];
     },
-    /** @this {any} @param {any} value */
+    /**
+     * @this {any}
+     * @param {unknown} value The state as a stream, set by the constructor of Duplex
+     */
     set(value) {
       Object.defineProperty(this, name, { configurable: true, enumerable: false, value, writable: true });
     },
   });
 }
 
-// Those of a stream would look at its state.
+// The methods of a stream would look at its state.
 for (const name of ['on', 'removeListener', 'removeAllListeners', 'emit']) {
   const value = /** @type {any} */ (EventEmitter.prototype)[name];
   Object.defineProperty(LazySocket.prototype, name, { configurable: true, value, writable: true });
 }
 
-/** @param {any} socket */
+/** @param {any} socket A LazySocket without its state as a stream */
 function makeStream(socket) {
   const { _readableState: readable, _writableState: writable } = /** @type {any} */ (
     new Duplex({ autoDestroy: false, emitClose: false })

@@ -5,16 +5,20 @@ const EventEmitter = require('node:events');
 const { hold, release } = require('../reactor/lifetime');
 const { watchListeners } = require('../handshake/watched-listeners');
 
+/** @import { IncomingMessage } from 'node:http' */
+/** @import { Server, WebSocket } from '../connection/state' */
+
 const { emit } = EventEmitter.prototype;
 
 /**
- * Stands for the HTTP server that ws has on a port of its own: `wss._server`. The reactor listens and answers, so there
- * is no 'request', and 'upgrade' only where somebody has a say in it.
+ * Stands for the HTTP server that ws has on a port of its own: `wss._server`. The reactor listens
+ * and answers, so there is no 'request', and 'upgrade' only where a listener decides.
  */
 class ListenerServer extends EventEmitter {
   /**
-   * @param {any} wss
-   * @param {(ws: any, request: any) => void} connected
+   * @param {Server} wss The WebSocketServer
+   * @param {(ws: WebSocket, request: IncomingMessage) => void} connected Called with each
+   *   connection
    */
   constructor(wss, connected) {
     super();
@@ -26,7 +30,7 @@ class ListenerServer extends EventEmitter {
     this._unreferenced = false;
   }
 
-  /** Whether somebody else takes upgrades, or nobody. */
+  /** Whether upgrades have another listener than ours, or none. */
   get isHandedOn() {
     return /** @type {any} */ (this)._events.upgrade !== this._upgrade || this.emit !== emit;
   }
@@ -40,7 +44,10 @@ class ListenerServer extends EventEmitter {
     return this.listening && address !== null ? { ...address } : null;
   }
 
-  /** @param {(error?: Error) => void} [callback] */
+  /**
+   * @param {(error?: Error) => void} [callback] Called when the server is closed, with an error
+   *   when it was not open
+   */
   close(callback) {
     this._wss.close(callback);
     return this;

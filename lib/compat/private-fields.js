@@ -45,7 +45,7 @@ const fields = {
   get _closeTimer() {
     const stream = this._extra?.stream;
     if (stream) return stream.closeTimer ?? null;
-    // The reactor keeps it: this only tells how long it is.
+    // The reactor has the timer: this only shows its time.
     return this._readyState === CLOSING && this._owner !== null ? { _idleTimeout: this._closeTimeout } : null;
   },
 
@@ -109,7 +109,8 @@ const fields = {
 
 /**
  * @param {string} header Of the reactor's answer
- * @returns {any} The extensions by name, as far as ws shows them
+ * @returns {Record<string, { params: Record<string, true | number> }>} The extensions by name, as
+ *   far as ws shows them
  */
 function extensionsIn(header) {
   if (header === '') return {};
@@ -123,7 +124,7 @@ function extensionsIn(header) {
   return { [name]: { params } };
 }
 
-/** @param {any} prototype Of WebSocket */
+/** @param {object} prototype Of WebSocket */
 function install(prototype) {
   const descriptors = Object.getOwnPropertyDescriptors(fields);
   for (const descriptor of Object.values(descriptors)) descriptor.enumerable = false;

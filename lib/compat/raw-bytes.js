@@ -6,23 +6,26 @@ const control = require('./socket-control');
 
 /**
  * What both kinds of socket do with raw bytes of a connection that is the reactor's. `write()`
- * hands its bytes on at once: what the WebSocket sends next is behind them. Nothing is read by way
- * of the socket.
+ * hands its bytes on at once: what the WebSocket sends next is behind them. Nothing is read through
+ * the socket.
  *
- * @param {any} Base An emitter with `_owner`, to whom the connection belongs
- * @returns {any}
+ * @param {any} Base An emitter with `_owner`, to which the connection belongs
+ * @returns {any} A class with those methods; tsc does not know the members of a mixin
  */
 function withBytes(Base) {
   class Bytes extends Base {
-    /** @param {string | symbol} event @param {(...args: any[]) => void} listener */
+    /**
+     * @param {string | symbol} event Name of the event
+     * @param {(...args: unknown[]) => void} listener Called for each event
+     */
     on(event, listener) {
-      // A listener for 'data' would make the stream resume, and that the WebSocket.
+      // A listener for 'data' would resume the stream, and the stream the WebSocket.
       if (event === 'data') EventEmitter.prototype.on.call(this, event, listener);
       else super.on(event, listener);
       return this;
     }
 
-    // The reactor reads: what is pushed goes nowhere.
+    // The reactor reads: what is pushed is dropped.
     push() {
       return false;
     }
@@ -32,9 +35,11 @@ function withBytes(Base) {
     /**
      * Writes bytes as they are, without a frame.
      *
-     * @param {string | Uint8Array} data
-     * @param {any} [encoding]
-     * @param {any} [callback] Called when the bytes were handed to the kernel, or with an error when they never will be
+     * @param {string | Uint8Array} data What to write; a string in `encoding`
+     * @param {BufferEncoding | ((error?: Error | null) => void)} [encoding] Encoding of a string,
+     *   'utf8' by default; or the callback
+     * @param {unknown} [callback] Called when the kernel has the bytes, or with an error when it
+     *   never will
      * @returns {boolean} Whether there is room for more; if not, 'drain' follows when all has left
      */
     write(data, encoding, callback) {
@@ -55,7 +60,7 @@ function withBytes(Base) {
       return this.writable && (this._drains ?? 0) !== 0;
     }
 
-    // Frames and what is written raw leave together at the end of the tick anyway.
+    // Frames and raw bytes leave together at the end of the tick anyway.
     cork() {}
 
     uncork() {}
@@ -64,10 +69,10 @@ function withBytes(Base) {
 }
 
 /**
- * @param {any} socket
- * @param {boolean} isDrain Whether 'drain' waits for it
- * @param {any} callback
- * @param {Error | null} [error]
+ * @param {any} socket The socket whose write is done: an instance of `Bytes`
+ * @param {boolean} isDrain Whether 'drain' waits for this write
+ * @param {unknown} callback What the caller gave for a callback
+ * @param {Error | null} [error] Why the bytes were lost; null or undefined when the kernel has them
  */
 function written(socket, isDrain, callback, error) {
   if (error) socket._lost?.();

@@ -6,7 +6,7 @@ const { limit } = require('../limits');
 
 /** @import { WebSocket } from '../connection/state' */
 
-/** In the numbers of ws. */
+/** A state of ws's Receiver. */
 const INFLATING = 5;
 
 /**
@@ -15,7 +15,7 @@ const INFLATING = 5;
  * frame has been answered. The reading itself is done elsewhere.
  */
 class ReceiverView extends EventEmitter {
-  /** @param {WebSocket} ws */
+  /** @param {WebSocket} ws The connection that is read */
   constructor(ws) {
     super();
     this._ws = ws;
@@ -51,7 +51,10 @@ class ReceiverView extends EventEmitter {
     return limit(this._ws._options?.maxPayload);
   }
 
-  /** @returns {number | undefined} */
+  /**
+   * @returns {number | undefined} 5 while something read waits to be inflated, as in ws; else
+   *   undefined
+   */
   get _state() {
     return this._isBehind() ? INFLATING : undefined;
   }
@@ -64,7 +67,7 @@ class ReceiverView extends EventEmitter {
     return !!this._ws._options?.skipUTF8Validation;
   }
 
-  /** @returns {boolean} Of the reactor's connections: no, it reads what it can hand on */
+  /** @returns {boolean} Never for a connection of the reactor, which reads what it can hand on */
   _isBehind() {
     const { stream } = this._ws._ensureExtra();
     return stream !== null && stream.isLagging;

@@ -19,6 +19,12 @@ const {
 } = require('../reactor/layout');
 const { unshared } = require('../views');
 
+
+/**
+ * @typedef {NonNullable<ConstructorParameters<typeof import('../../types/tools').Receiver>[0]>}
+ *   ReceiverOptions
+ */
+
 /** Bytes that may be inflated before others have their turn. */
 const INFLATED_AT_ONCE = 128 * 1024;
 
@@ -28,8 +34,8 @@ const INFLATED_AT_ONCE = 128 * 1024;
  */
 class Receiver extends Writable {
   /**
-   * @param {any} [options] isServer, extensions, binaryType, maxPayload, maxFragments,
-   *   skipUTF8Validation, allowSynchronousEvents
+   * @param {ReceiverOptions} [options] `extensions`: the negotiated ones by name; `isServer` is
+   *   false by default
    */
   constructor(options = {}) {
     super();
@@ -50,19 +56,20 @@ class Receiver extends Writable {
 
   /**
    * @param {Buffer} chunk Unmasked in place
-   * @param {BufferEncoding} _encoding
-   * @param {(error?: Error) => void} callback
+   * @param {BufferEncoding} _encoding Not used: strings come as a Buffer
+   * @param {(error?: Error) => void} callback Called when all of the chunk was emitted, or with
+   *   what broke the protocol
    */
   _write(chunk, _encoding, callback) {
     chunk = /** @type {Buffer} */ (unshared(chunk));
-    // Inflating takes time in ws: what is written meanwhile comes behind it.
+    // As in ws, where inflating takes time: what is written meanwhile is parsed behind it.
     if (this._isDeflating) process.nextTick(() => this._parse(chunk, callback));
     else this._parse(chunk, callback);
   }
 
   /**
-   * @param {Buffer} chunk
-   * @param {(error?: Error) => void} callback
+   * @param {Buffer} chunk What was written, or what is left of it
+   * @param {(error?: Error) => void} callback As for `_write`
    */
   _parse(chunk, callback) {
     if (this._isConcluded || this.destroyed) {
@@ -88,8 +95,8 @@ class Receiver extends Writable {
   }
 
   /**
-   * @param {Error | null} error
-   * @param {(error?: Error | null) => void} callback
+   * @param {Error | null} error Why the stream is destroyed; null without a reason
+   * @param {(error?: Error | null) => void} callback Called at once, with `error`
    */
   _destroy(error, callback) {
     this._engine.dispose();
@@ -97,9 +104,10 @@ class Receiver extends Writable {
   }
 
   /**
-   * @param {Array<[number, Buffer]>} records
+   * @param {Array<[number, Buffer]>} records Tags of records and their payloads
    * @param {number} next Index of the first to emit
-   * @param {(error?: Error) => void} callback
+   * @param {(error?: Error) => void} callback Called when all were emitted, or with what broke the
+   *   protocol
    */
   _emitAll(records, next, callback) {
     for (; next < records.length; next++) {
@@ -127,8 +135,8 @@ class Receiver extends Writable {
   }
 
   /**
-   * @param {number} kind
-   * @param {Buffer} data
+   * @param {number} kind Kind of the record, `IN_TEXT` and so on
+   * @param {Buffer} data Its payload
    */
   _emitOne(kind, data) {
     if (kind === IN_TEXT) this.emit('message', data, false);

@@ -5,17 +5,16 @@ const { sendFrame } = require('../connection/send');
 
 /** @import { SentCallback, WebSocket } from '../connection/state' */
 
-/** What sends wait for, in the numbers of ws. */
+/** States of ws's Sender: what sends wait for. */
 const DEFAULT = 0;
 const DEFLATING = 1;
 const GET_BLOB_DATA = 2;
 
 /**
- * What `ws._sender` shows: how far sends have come that were not handed on at once, and
- * `sendFrame`.
+ * What `ws._sender` shows: `sendFrame`, and the sends that were not handed on at once.
  */
 class SenderView {
-  /** @param {WebSocket} ws */
+  /** @param {WebSocket} ws The connection that is written to */
   constructor(ws) {
     this._ws = ws;
   }
@@ -36,8 +35,9 @@ class SenderView {
   /**
    * Writes what `Sender.frame` made.
    *
-   * @param {Array<string | Uint8Array>} list
-   * @param {SentCallback} [callback]
+   * @param {Array<string | Uint8Array>} list The pieces of a frame
+   * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error when it
+   *   never will
    */
   sendFrame(list, callback) {
     sendFrame(this._ws, list, callback);

@@ -13,7 +13,7 @@ const { callAll } = require('../connection/outgoing');
 /** @import { FrameOptions } from '../../types/tools' */
 
 /**
- * What a Sender needs of a stream.
+ * What a Sender needs of a stream, as Node has it.
  *
  * @typedef {object} Writer
  * @property {boolean} destroyed
@@ -21,6 +21,8 @@ const { callAll } = require('../connection/outgoing');
  * @property {() => void} uncork
  * @property {(data: string | Uint8Array, callback?: Callback) => unknown} write
  */
+
+/** What a frame is made of. @typedef {string | Uint8Array | Blob} Payload */
 
 const FIN = 0x80;
 const RSV1 = 0x40;
@@ -33,8 +35,8 @@ const PING = 0x9;
 const PONG = 0xa;
 
 /**
- * A payload of more bytes has its length in two more bytes, or, from `LENGTH_16` bytes on, in
- * eight.
+ * The longest payload, in bytes, whose length is in the second byte of the header. A longer one has
+ * its length in two more bytes, or, from `LENGTH_16` bytes on, in eight.
  */
 const LENGTH_7 = 125;
 const LENGTH_16 = 65536;
@@ -48,7 +50,7 @@ const DEFLATE = 'permessage-deflate';
 class Sender {
   /**
    * @param {Writer} socket Where frames are written
-   * @param {Record<string, any>} [extensions] The negotiated extensions by name
+   * @param {Record<string, any>} [extensions] The negotiated extensions by name; none by default
    * @param {(key: Buffer) => void} [generateMask] Fills the masking key
    */
   constructor(socket, extensions, generateMask) {
@@ -59,13 +61,13 @@ class Sender {
     this._compress = false;
     this._bufferedBytes = 0;
     /**
-     * What waits for a Blob or the compression before it.
+     * Sends that wait for a Blob or a compression before them; `size` in bytes.
      *
      * @type {{ size: number, send: (error?: Error) => void }[]}
      */
     this._queue = [];
     this._isBusy = false;
-    /** Whether something could not be sent: nothing behind it is. */
+    /** Whether something could not be sent: nothing is sent after it. */
     this._isOver = false;
     /** @type {(error: Error) => void} */
     this.onerror = () => {};
@@ -75,18 +77,19 @@ class Sender {
    * A frame, as one or two pieces.
    *
    * @param {string | Uint8Array} data Masked in place, unless it is `readOnly`
-   * @param {FrameOptions} options
-   * @returns {Array<string | Uint8Array>}
+   * @param {FrameOptions} options What the header says, and how the payload is masked
+   * @returns {Array<string | Uint8Array>} Header and payload, or both in one piece
    */
   static frame(data, options) {
     return makeFrame(typeof data === 'string' ? Buffer.from(data) : data, options);
   }
 
   /**
-   * @param {number | undefined} code
+   * @param {number | undefined} code Status code (RFC 6455, 7.4); undefined for a frame without a
+   *   body
    * @param {string | Uint8Array | undefined} data The reason
-   * @param {boolean} [isMasked]
-   * @param {Callback} [callback]
+   * @param {boolean} [isMasked] Whether the payload is masked; false by default
+   * @param {Callback} [callback] Called when the socket has written the frame
    */
   close(code, data, isMasked, callback) {
     const reason = closeReason(code, data);
@@ -100,27 +103,27 @@ class Sender {
   }
 
   /**
-   * @param {any} data As of `WebSocket.send()`
-   * @param {boolean} [isMasked]
-   * @param {Callback} [callback]
+   * @param {unknown} data As of `WebSocket.send()`
+   * @param {boolean} [isMasked] As for `close`
+   * @param {Callback} [callback] As for `close`
    */
   ping(data, isMasked, callback) {
     this._control(PING, data, isMasked, callback);
   }
 
   /**
-   * @param {any} data As of `WebSocket.send()`
-   * @param {boolean} [isMasked]
-   * @param {Callback} [callback]
+   * @param {unknown} data As of `WebSocket.send()`
+   * @param {boolean} [isMasked] As for `close`
+   * @param {Callback} [callback] As for `close`
    */
   pong(data, isMasked, callback) {
     this._control(PONG, data, isMasked, callback);
   }
 
   /**
-   * @param {any} data As of `WebSocket.send()`
-   * @param {SendOptions} options
-   * @param {Callback} [callback]
+   * @param {unknown} data As of `WebSocket.send()`
+   * @param {SendOptions} options `fin`: whether it is the last fragment; all are false by default
+   * @param {Callback} [callback] As for `close`
    */
   send(data, options, callback) {
     const deflate = this._extensions[DEFLATE];
@@ -142,7 +145,7 @@ class Sender {
   /**
    * Writes what `frame` returned.
    *
-   * @param {Array<string | Uint8Array>} list
+   * @param {Array<string | Uint8Array>} list Header and payload, or both in one piece
    * @param {Callback} [callback] Called when the socket has written it
    */
   sendFrame(list, callback) {
@@ -157,10 +160,10 @@ class Sender {
   }
 
   /**
-   * @param {number} opcode
-   * @param {any} data As of `WebSocket.send()`
-   * @param {boolean} [isMasked]
-   * @param {Callback} [callback]
+   * @param {number} opcode PING or PONG
+   * @param {unknown} data As of `WebSocket.send()`
+   * @param {boolean} [isMasked] As for `close`
+   * @param {Callback} [callback] As for `close`
    */
   _control(opcode, data, isMasked, callback) {
     const message = prepare(data);
@@ -169,9 +172,9 @@ class Sender {
   }
 
   /**
-   * @param {number} opcode
-   * @param {boolean} [isMasked]
-   * @param {boolean} [readOnly]
+   * @param {number} opcode Type of the frame (RFC 6455, 5.2)
+   * @param {boolean} [isMasked] As for `close`
+   * @param {boolean} [readOnly] Whether the payload must not be masked in place; false by default
    */
   _options(opcode, isMasked, readOnly = false) {
     return { fin: true, generateMask: this._generateMask, mask: isMasked, opcode, readOnly, rsv1: false };
@@ -180,9 +183,9 @@ class Sender {
   /**
    * Sends in order: at once, unless something before it is not ready.
    *
-   * @param {any} data As of `WebSocket.send()`
-   * @param {boolean} compress
-   * @param {FrameOptions} frame
+   * @param {Payload} data What follows the header
+   * @param {boolean} compress Whether the payload is compressed before
+   * @param {FrameOptions} frame How the frame is made when its turn comes
    * @param {Callback | undefined} callback Called when the socket has written it
    */
   _post(data, compress, frame, callback) {
@@ -206,9 +209,9 @@ class Sender {
   }
 
   /**
-   * @param {Blob} blob
-   * @param {boolean} compress
-   * @param {FrameOptions} frame
+   * @param {Blob} blob The payload, which is read first
+   * @param {boolean} compress Whether the payload is compressed before
+   * @param {FrameOptions} frame How the frame is made then
    * @param {Callback | undefined} callback Called when the socket has written it
    */
   _read(blob, compress, frame, callback) {
@@ -238,8 +241,8 @@ class Sender {
   }
 
   /**
-   * @param {string | Uint8Array} data
-   * @param {FrameOptions} frame
+   * @param {string | Uint8Array} data The payload
+   * @param {FrameOptions} frame How the frame is made then
    * @param {Callback | undefined} callback Called when the socket has written it
    */
   _deflate(data, frame, callback) {
@@ -273,7 +276,7 @@ class Sender {
   }
 
   /**
-   * @param {Error} error
+   * @param {Error} error What `callback` and the callbacks behind it are called with
    * @param {Callback | undefined} callback Of the send that failed; what waits behind it fails too
    */
   _abandon(error, callback) {
@@ -284,8 +287,9 @@ class Sender {
 }
 
 /**
- * @param {string | Uint8Array} data
- * @param {any} options
+ * @param {string | Uint8Array} data The payload
+ * @param {FrameOptions & { maskBuffer?: Buffer }} options What the header says, and where the
+ *   masking key comes from
  * @returns {Array<string | Uint8Array>} Text stays text where its bytes need not change
  */
 function makeFrame(data, options) {
@@ -309,19 +313,20 @@ function makeFrame(data, options) {
 }
 
 /**
- * @param {any} data As of `WebSocket.send()`
- * @returns {{ data: any, size: number, readOnly: boolean }}
+ * @param {unknown} data As of `WebSocket.send()`
+ * @returns {{ data: Payload, size: number, readOnly: boolean }} `size` in bytes; `readOnly`: the
+ *   memory is the caller's
  */
 function prepare(data) {
   if (typeof data === 'string' || isBlob(data)) return { data, size: sizeOf(data), readOnly: false };
   const bytes = toBuffer(toBytes(data));
-  // A copy is ours to mask in place; a view of the caller's memory is not.
+  // A copy may be masked in place; a view of the caller's memory may not.
   const readOnly = ArrayBuffer.isView(data) || data instanceof ArrayBuffer;
   return { data: bytes, size: bytes.length, readOnly };
 }
 
 /**
- * @param {Uint8Array} bytes
+ * @param {Uint8Array} bytes What may be a Uint8Array of another class
  * @returns {Buffer} The same memory
  */
 function toBuffer(bytes) {
@@ -329,7 +334,7 @@ function toBuffer(bytes) {
 }
 
 /**
- * @param {any} data As of `WebSocket.send()`
+ * @param {Payload} data As `prepare` returns it
  * @returns {number} Bytes
  */
 function sizeOf(data) {
@@ -339,19 +344,19 @@ function sizeOf(data) {
 
 /**
  * @param {number} length Bytes of the payload
- * @param {boolean} isMasked
- * @returns {number}
+ * @param {boolean | undefined} isMasked Whether a masking key follows the length
+ * @returns {number} Bytes of the header
  */
 function headerBytes(length, isMasked) {
   return (isMasked ? 6 : 2) + (length <= LENGTH_7 ? 0 : length < LENGTH_16 ? 2 : 8);
 }
 
 /**
- * @param {Buffer} target
+ * @param {Buffer} target Where the header goes, from its first byte on
  * @param {number} size Bytes of the header
  * @param {number} length Bytes of the payload
- * @param {any} options
- * @param {number} key
+ * @param {FrameOptions} options What the header says
+ * @param {number} key Masking key as a little-endian number
  */
 function writeHeader(target, size, length, options, key) {
   target[0] = options.opcode | (options.fin ? FIN : 0) | (options.rsv1 ? RSV1 : 0);
@@ -370,9 +375,9 @@ function writeHeader(target, size, length, options, key) {
 }
 
 /**
- * @param {Uint8Array} source
- * @param {number} key
- * @param {Uint8Array} target
+ * @param {Uint8Array} source What is masked
+ * @param {number} key Masking key as a little-endian number
+ * @param {Uint8Array} target Where the masked bytes go; may be the source
  * @param {number} offset Where in the target
  */
 function mask(source, key, target, offset) {

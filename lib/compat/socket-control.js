@@ -1,7 +1,8 @@
 'use strict';
 
-// What both kinds of socket do to a connection whose real socket the reactor owns: the stand-in for a socket that the
-// reactor accepted, and the net.Socket that it adopted. `owner` is the WebSocket, or the handshake before it.
+// What both kinds of socket do to a connection whose real socket the reactor owns: the stand-in for
+// a socket that the reactor accepted, and the net.Socket that it adopted. `owner` is the WebSocket,
+// or the handshake before it.
 
 const { isUint8Array } = require('node:util').types;
 
@@ -24,7 +25,7 @@ const { state } = require('../reactor/table');
 /** @import { EventEmitter } from 'node:events' */
 /** @import { Connection, SentCallback } from '../connection/state' */
 
-/** Of the time after which a silent socket is reported, the part by which that may come too late. */
+/** How much too late a silent socket may be reported, as a part of its timeout. */
 const IDLE_GRAIN = 1 / 8;
 
 /** Most seconds that a record can carry. */
@@ -36,16 +37,17 @@ const LONGEST_KEEP_ALIVE = (1 << AUX_SHIFT) - 1;
  * @param {Connection} owner The connection that the socket stands for
  * @param {unknown} data A string or bytes
  * @param {BufferEncoding | undefined} encoding Of a string
- * @param {SentCallback} [callback] Called when the bytes were handed to the kernel, or with an error when they never will be
+ * @param {SentCallback} [callback] Called when the kernel has the bytes, or with an error when it
+ *   never will
  */
 function write(owner, data, encoding, callback) {
   owner._accepted += push(owner, OUT_WRITE, toBytes(data, encoding), callback);
 }
 
 /**
- * @param {unknown} data
+ * @param {unknown} data A string or bytes
  * @param {BufferEncoding} [encoding] Of a string
- * @returns {Uint8Array}
+ * @returns {Uint8Array} The bytes; those of a view are not copied
  * @throws {TypeError} ERR_INVALID_ARG_TYPE, as of a stream of Node
  */
 function toBytes(data, encoding) {
@@ -77,7 +79,7 @@ function reset(owner) {
 
 /**
  * @param {Connection} owner The connection that the socket stands for
- * @param {unknown} [on] False sends at once no more; the default is true
+ * @param {unknown} [on] False lets the kernel collect small writes; true by default
  */
 function setNoDelay(owner, on) {
   const aux = on === undefined || on ? 1 : 0;
@@ -87,7 +89,8 @@ function setNoDelay(owner, on) {
 /**
  * @param {Connection} owner The connection that the socket stands for
  * @param {unknown} on Whether to probe
- * @param {unknown} milliseconds Of silence before the first probe; 0 by default, which is the system's
+ * @param {unknown} milliseconds Silence before the first probe; 0, the default, is the system's
+ *   time
  */
 function setKeepAlive(owner, on, milliseconds) {
   const seconds = Math.min(Math.max(Math.trunc(Number(milliseconds) / 1000) || 0, 0), LONGEST_KEEP_ALIVE);
@@ -105,7 +108,7 @@ function bytesRead(owner) {
 
 /**
  * @param {Connection} owner The connection that the socket stands for
- * @returns {number} Bytes of what was sent that the kernel took since the reactor has the socket; -1 when it is gone
+ * @returns {number} Bytes that the kernel took since the reactor has the socket; -1 when it is gone
  */
 function bytesWritten(owner) {
   return bytesTaken(owner);
@@ -113,7 +116,10 @@ function bytesWritten(owner) {
 
 /** `setTimeout()` of a socket: 'timeout' after so long without a byte in either direction. */
 class IdleTimer {
-  /** @param {EventEmitter & { bytesRead: number, bytesWritten: number }} socket */
+  /**
+   * @param {EventEmitter & { bytesRead: number, bytesWritten: number }} socket What is watched, by
+   *   its counters of bytes
+   */
   constructor(socket) {
     this.socket = socket;
     this.limit = 0;
@@ -157,9 +163,9 @@ class IdleTimer {
  *
  * @param {any} socket A net.Socket, or what stands for one
  * @param {IdleTimer | null} idle If the socket has one
- * @param {unknown} milliseconds
+ * @param {unknown} milliseconds Silence after which 'timeout' is emitted; 0 = never
  * @param {() => void} [callback] A listener for 'timeout'; with 0 milliseconds, one that was
- * @returns {IdleTimer}
+ * @returns {IdleTimer} The socket's from now on
  */
 function setTimeout(socket, idle, milliseconds, callback) {
   if (typeof milliseconds !== 'number') {
@@ -183,8 +189,8 @@ function setTimeout(socket, idle, milliseconds, callback) {
 /**
  * Whether the connection keeps the process alive.
  *
- * @param {any} socket As above
- * @param {boolean} does
+ * @param {any} socket A net.Socket, or what stands for one
+ * @param {boolean} does True as for `ref()`, false as for `unref()`
  */
 function setReferenced(socket, does) {
   if (socket._unreferenced !== does || socket.closed) return;

@@ -37,8 +37,8 @@ const ANSWER_LENGTH = 129;
 
 /**
  * @param {Peer} peer Where to keep what is read
- * @param {number} slot
- * @param {Buffer} bytes
+ * @param {number} slot Slot of the connection in the table
+ * @param {Buffer} bytes Memory of the batch that the record is in
  * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
  */
 function readPeer(peer, slot, bytes, start) {
@@ -52,10 +52,10 @@ function readPeer(peer, slot, bytes, start) {
 }
 
 /**
- * @param {Buffer} bytes
- * @param {number} at
- * @param {number} family
- * @returns {number | string}
+ * @param {Buffer} bytes Memory with the address
+ * @param {number} at Offset of its first byte
+ * @param {number} family 4, 6, or 0 where the kernel knows no address
+ * @returns {number | string} As `Peer` keeps it; '' where there is none
  */
 function readAddress(bytes, at, family) {
   if (family === 6) return bytes.toString('latin1', at, at + IPV6_BYTES);
@@ -63,8 +63,8 @@ function readAddress(bytes, at, family) {
 }
 
 /**
- * @param {number | string} address
- * @returns {string | undefined}
+ * @param {number | string} address As `Peer` keeps it
+ * @returns {string | undefined} As Node writes addresses
  */
 function formatAddress(address) {
   if (typeof address === 'number') {
@@ -77,8 +77,8 @@ function formatAddress(address) {
 }
 
 /**
- * @param {number | string} address
- * @returns {'IPv4' | 'IPv6' | undefined}
+ * @param {number | string} address As `Peer` keeps it
+ * @returns {'IPv4' | 'IPv6' | undefined} As Node names families
  */
 function familyOf(address) {
   if (typeof address === 'number') return 'IPv4';
@@ -87,7 +87,7 @@ function familyOf(address) {
 
 /**
  * Stands for the `net.Socket` of a connection whose socket the reactor owns: `ws._socket` and
- * `req.socket`. What arrives is read by the reactor: 'data' shows copies.
+ * `req.socket`. The reactor reads what arrives, so there is no 'data'.
  */
 class Socket extends withBytes(LazySocket) {
   /** @param {Connection} owner The WebSocket or the handshake that the connection belongs to */
@@ -103,7 +103,7 @@ class Socket extends withBytes(LazySocket) {
     this._peerSeen = false;
     /** @type {ReturnType<typeof control.setTimeout> | null} */
     this._idle = null;
-    // The reactor's counters, as they were seen last: they do not outlive the connection.
+    // The reactor's counters of bytes, as they were seen last: they do not outlive the connection.
     this._given = 0;
     this._taken = 0;
     /**
@@ -199,8 +199,8 @@ class Socket extends withBytes(LazySocket) {
   }
 
   /**
-   * @param {unknown} _data
-   * @param {unknown} _encoding
+   * @param {unknown} _data What was to be written: nothing is done with it
+   * @param {unknown} _encoding Its encoding
    * @param {((error: Error) => void) | undefined} callback Of a write that comes too late
    */
   _refuse(_data, _encoding, callback) {
@@ -213,10 +213,10 @@ class Socket extends withBytes(LazySocket) {
   /**
    * Half-closes the connection once everything is written.
    *
-   * @param {any} [data] Written before; the callback
-   * @param {any} [encoding] Of a string; the callback
+   * @param {unknown} [data] Written before; or the callback
+   * @param {unknown} [encoding] Encoding of a string; or the callback
    * @param {any} [callback] A listener for 'finish'
-   * @returns {this}
+   * @returns {this} The socket
    */
   end(data, encoding, callback) {
     if (typeof data === 'function') [data, encoding, callback] = [undefined, undefined, data];
@@ -233,8 +233,8 @@ class Socket extends withBytes(LazySocket) {
   /**
    * Closes the connection at once.
    *
-   * @param {Error} [error]
-   * @returns {this}
+   * @param {Error} [error] Emitted as 'error' if that has a listener
+   * @returns {this} The socket
    */
   destroy(error) {
     if (this.destroyed) return this;
@@ -268,19 +268,27 @@ class Socket extends withBytes(LazySocket) {
     return this._owner.isPaused;
   }
 
-  /** @param {unknown} [on] */
+  /** @param {unknown} [on] False lets the kernel collect small writes; true by default */
   setNoDelay(on) {
     control.setNoDelay(this._owner, on);
     return this;
   }
 
-  /** @param {unknown} [on] @param {unknown} [milliseconds] */
+  /**
+   * @param {unknown} [on] Whether the kernel probes a silent connection; false by default
+   * @param {unknown} [milliseconds] Silence before the first probe, in milliseconds; the system's
+   *   by default
+   */
   setKeepAlive(on, milliseconds) {
     control.setKeepAlive(this._owner, on, milliseconds);
     return this;
   }
 
-  /** @param {unknown} milliseconds @param {() => void} [callback] */
+  /**
+   * @param {unknown} milliseconds Silence after which 'timeout' is emitted, in milliseconds; 0 =
+   *   never
+   * @param {() => void} [callback] A listener for 'timeout'
+   */
   setTimeout(milliseconds, callback) {
     this._idle = control.setTimeout(this, this._idle, milliseconds, callback);
     return this;
@@ -301,21 +309,21 @@ class Socket extends withBytes(LazySocket) {
   }
 
   /**
-   * @returns {boolean} As in a net.Socket, the peer is known after the end if it was asked for
-   *   before
+   * @returns {boolean} Whether the peer's address is shown: after the end, as by a net.Socket, if
+   *   it was shown before
    */
   _knowsPeer() {
     if (!this.destroyed) this._peerSeen = true;
     return this._peerSeen;
   }
 
-  /** The peer sends no more. Called by its owner. */
+  /** The peer sends no more. Called by the owner. */
   _onEnd() {
     this._peerEnded = true;
     this.emit('end');
   }
 
-  /** The connection is gone. Called by its owner. */
+  /** The connection is gone. Called by the owner. */
   _onClosed() {
     if (this._closed) return;
     this._closed = true;

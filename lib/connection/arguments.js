@@ -93,8 +93,10 @@ function copyOf(bytes) {
 }
 
 /**
- * @param {any} value Of any type
- * @returns {boolean}
+ * Whether a value is a Blob, be it of another realm or of a package.
+ *
+ * @param {any} value A value of any type
+ * @returns {value is Blob} By its members, as in ws
  */
 function isBlob(value) {
   return (

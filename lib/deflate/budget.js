@@ -10,8 +10,8 @@ const COMPRESSORS = ['dedicated', 'shared'];
  * The `perMessageDeflate` of a server or a client in the terms of ws: what `compressor` stands for
  * is negotiated. Sets the budget of the process, if there is one.
  *
- * @param {any} options
- * @returns {any}
+ * @param {any} options The value of the option, of any type; what is false turns compression off
+ * @returns {any} The same; for `compressor: 'shared'` a copy that takes over no context
  * @throws {RangeError | TypeError} For a wrong `compressor` or `budget`
  */
 function applyMemoryOptions(options) {
@@ -30,7 +30,7 @@ function applyMemoryOptions(options) {
   return { ...options, serverNoContextTakeover: true, clientNoContextTakeover: true };
 }
 
-/** @param {any} bytes */
+/** @param {unknown} bytes Bytes that the contexts of the process may take in each direction */
 function setBudget(bytes) {
   const name = 'options.perMessageDeflate.budget';
   if (typeof bytes !== 'number') throw new TypeError(`${name} must be a number. Received ${inspect(bytes)}`);

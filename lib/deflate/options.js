@@ -6,16 +6,17 @@ const zlib = require('node:zlib');
 /** Milliseconds: the longest delay a timer takes. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
-/** Bytes below which messages are not compressed, where this end has no context takeover. */
+/** Bytes below which a message is not compressed where this end has no context takeover. */
 const THRESHOLD = 1024;
 
 /**
- * Of the size that zlib's own default, 6, gives but for some percent, in two thirds of the time.
+ * zlib's own default is 6. With 4, messages are larger by some percent and take two thirds of the
+ * time.
  */
 const LEVEL = 4;
 const MEM_LEVEL = 8;
 
-/** For windows: whatever the client offers, and nothing. */
+/** Windows: whatever the client offers is accepted, and no offer is. */
 const AS_OFFERED = 0;
 const REFUSED = -1;
 
@@ -28,14 +29,15 @@ const REFUSED = -1;
  */
 
 /**
- * What the native side is told about permessage-deflate.
+ * permessage-deflate, as the native side takes it.
  *
  * @typedef {object} Deflate
- * @property {ReturnType<typeof settingsOf>} settings
- * @property {boolean | undefined} serverNoContextTakeover
- * @property {boolean} clientNoContextTakeover
+ * @property {ReturnType<typeof settingsOf>} settings How this end compresses
+ * @property {boolean | undefined} serverNoContextTakeover Whether messages of the server do not
+ *   refer to earlier ones; undefined for whatever the client offers
+ * @property {boolean} clientNoContextTakeover Whether messages of the client do not
  * @property {number} serverMaxWindowBits 8 to 15, AS_OFFERED or REFUSED
- * @property {number} clientMaxWindowBits
+ * @property {number} clientMaxWindowBits As `serverMaxWindowBits`
  */
 
 /**
@@ -96,8 +98,8 @@ function check(options) {
 }
 
 /**
- * How messages are compressed, by options that have been checked. What has become wrong since is
- * left out.
+ * How messages are compressed, by options that have been checked. An option that has become wrong
+ * since is left out.
  *
  * @param {Options} options Of permessage-deflate
  */
@@ -113,7 +115,7 @@ function settingsOf(options) {
 }
 
 /**
- * @param {unknown} value
+ * @param {unknown} value `serverNoContextTakeover` of the options
  * @returns {boolean | undefined} false only for false itself: ws takes other falsy values for no
  *   wish
  */
@@ -123,8 +125,8 @@ function flag(value) {
 }
 
 /**
- * @param {unknown} bits
- * @returns {number}
+ * @param {unknown} bits A window of the options: 8 to 15, or a boolean
+ * @returns {number} 8 to 15, AS_OFFERED or REFUSED; the native side mends what is out of range
  */
 function windowBits(bits) {
   if (typeof bits === 'number') return Math.trunc(bits);
@@ -132,8 +134,8 @@ function windowBits(bits) {
 }
 
 /**
- * @param {unknown} bits
- * @returns {number}
+ * @param {unknown} bits A window of the options: 8 to 15, or a boolean
+ * @returns {number} 8 to 15; 15 where the option is no number
  */
 function zlibWindowBits(bits) {
   return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
@@ -141,14 +143,14 @@ function zlibWindowBits(bits) {
 
 /**
  * @param {unknown} bits Of the negotiated parameters
- * @returns {number}
+ * @returns {number} 8 to 15; 15 where it was not negotiated
  */
 function agreed(bits) {
   return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
 }
 
 /**
- * @param {unknown} bytes
+ * @param {unknown} bytes `threshold` of the options; THRESHOLD by default
  * @returns {number} A length that is not below it is one that `>=` of ws says yes to
  */
 function threshold(bytes) {
@@ -159,7 +161,7 @@ function threshold(bytes) {
 
 /**
  * @param {unknown} millis Milliseconds
- * @returns {number}
+ * @returns {number} Milliseconds; 0, the default, is never
  */
 function releaseAfter(millis) {
   if (millis === undefined || millis === null) return 0;

@@ -20,8 +20,8 @@ const WINDOWS = ['client_max_window_bits', 'server_max_window_bits'];
 /**
  * What a client offers.
  *
- * @param {DeflateOptions} options
- * @returns {Params}
+ * @param {DeflateOptions} options Those of a client
+ * @returns {Params} Parameters for the header of its request
  */
 function offer(options) {
   const { clientMaxWindowBits, clientNoContextTakeover, serverMaxWindowBits, serverNoContextTakeover } = options;
@@ -38,8 +38,9 @@ function offer(options) {
 /**
  * Turns the parsed parameters of every offer into single values.
  *
- * @param {Record<string, any>[]} configurations They are changed
- * @param {boolean} isServer
+ * @param {Record<string, any>[]} configurations Parameters as lists of values; single values from
+ *   then on
+ * @param {boolean} isServer Whether they are offers; else they are an answer
  * @throws {Error | TypeError} For a parameter that is unknown, given twice or of a wrong value
  */
 function normalize(configurations, isServer) {
@@ -52,10 +53,11 @@ function normalize(configurations, isServer) {
 }
 
 /**
- * @param {string} name
+ * @param {string} name Name of the parameter
  * @param {string | number | true} value As it came in the header
- * @param {boolean} isServer
- * @returns {number | true}
+ * @param {boolean} isServer Whether it belongs to an offer
+ * @returns {number | true} 8 to 15 for a window; true for a flag, and for a window that an offer
+ *   leaves open
  */
 function single(name, value, isServer) {
   const invalid = () => new TypeError(`Invalid value for parameter "${name}": ${value}`);
@@ -75,7 +77,7 @@ function single(name, value, isServer) {
  * What a server answers.
  *
  * @param {Params[]} offers Normalized
- * @param {DeflateOptions} options
+ * @param {DeflateOptions} options Those of the server
  * @returns {Params} The first offer that can be accepted, with the server's own parameters
  * @throws {Error} When there is none
  */
@@ -95,8 +97,8 @@ function acceptOffer(offers, options) {
 
 /**
  * @param {Params} params Of an offer
- * @param {DeflateOptions} options
- * @returns {boolean}
+ * @param {DeflateOptions} options Those of the server
+ * @returns {boolean} Whether the server can be content with it
  */
 function isAcceptable(params, options) {
   const { clientMaxWindowBits, serverMaxWindowBits, serverNoContextTakeover } = options;
@@ -109,8 +111,8 @@ function isAcceptable(params, options) {
 
 /**
  * @param {unknown} wanted An option, which need not be a number
- * @param {number} bits
- * @returns {boolean}
+ * @param {number} bits What the offer asks for, 8 to 15
+ * @returns {boolean} Whether the option asks for a larger window
  */
 function isAbove(wanted, bits) {
   return typeof wanted === 'number' && wanted > bits;
@@ -119,14 +121,14 @@ function isAbove(wanted, bits) {
 /**
  * What a client makes of the answer.
  *
- * @param {any} params Normalized
- * @param {DeflateOptions} options
- * @returns {Params}
+ * @param {Params} params Normalized; completed by what the client's options say
+ * @param {DeflateOptions} options Those of the client
+ * @returns {Params} The parameters of the connection
  * @throws {Error} When the answer is none to the offer
  */
 function acceptAnswer(params, options) {
   const { clientMaxWindowBits } = options;
-  const bits = params.client_max_window_bits;
+  const bits = /** @type {number | undefined} */ (params.client_max_window_bits);
   if (options.clientNoContextTakeover === false && params.client_no_context_takeover) {
     throw new Error('Unexpected parameter "client_no_context_takeover"');
   }

@@ -7,9 +7,18 @@ const params = require('./params');
 const { maxPayloadExceeded } = require('../errors');
 const { limit } = require('../limits');
 
+/** @import { DeflateOptions } from '../../types/tools' */
+/** @import { Params } from './params' */
+
+/**
+ * Called with output, or with why there is none.
+ *
+ * @typedef {(error: Error | null, data?: Buffer) => void} Callback
+ */
+
 const kFlow = Symbol('kFlow');
 
-/** What a sender leaves away at the end of a message (RFC 7692, 7.2.1). */
+/** What a sender leaves out at the end of a message, in bytes (RFC 7692, 7.2.1). */
 const TAIL = Buffer.from([0x00, 0x00, 0xff, 0xff]);
 
 const CONCURRENCY = 10;
@@ -24,7 +33,7 @@ const jobs = { most: 0, running: 0, waiting: /** @type {Array<() => void>} */ ([
  * negotiate with it; their engine compresses.
  */
 class PerMessageDeflate {
-  /** @param {any} [options] Those of ws, with isServer and maxPayload */
+  /** @param {DeflateOptions} [options] Those of ws, with isServer and maxPayload */
   constructor(options = {}) {
     this._options = options;
     this._threshold = options.threshold !== undefined ? options.threshold : 1024;
@@ -45,14 +54,15 @@ class PerMessageDeflate {
     return 'permessage-deflate';
   }
 
-  /** @returns {any} Parameters for the header of a client */
+  /** @returns {Params} Parameters for the header of a client */
   offer() {
     return params.offer(this._options);
   }
 
   /**
-   * @param {any[]} configurations The offers, or the answer, as `extension.parse` gives them
-   * @returns {any} The parameters of the connection
+   * @param {Record<string, any>[]} configurations The offers, or the answer, as `extension.parse`
+   *   gives them
+   * @returns {Params} The parameters of the connection
    * @throws {Error | TypeError} When they cannot be accepted
    */
   accept(configurations) {
@@ -74,27 +84,27 @@ class PerMessageDeflate {
   }
 
   /**
-   * @param {string | Uint8Array} data
+   * @param {string | Uint8Array} data Part of a message, or all of it
    * @param {boolean} fin Whether it is the end of a message
-   * @param {(error: Error | null, data?: Buffer) => void} callback
+   * @param {Callback} callback Called with the compressed bytes, or with why there are none
    */
   compress(data, fin, callback) {
     run((done) => this._compress(data, fin, finishing(done, callback)));
   }
 
   /**
-   * @param {Uint8Array} data
+   * @param {Uint8Array} data Compressed bytes: part of a message, or all of it
    * @param {boolean} fin Whether it is the end of a message
-   * @param {(error: Error | null, data?: Buffer) => void} callback
+   * @param {Callback} callback Called with the inflated bytes, or with why there are none
    */
   decompress(data, fin, callback) {
     run((done) => this._decompress(data, fin, finishing(done, callback)));
   }
 
   /**
-   * @param {string | Uint8Array} data
-   * @param {boolean} fin
-   * @param {(error: Error | null, data?: Buffer) => void} callback
+   * @param {string | Uint8Array} data Part of a message, or all of it
+   * @param {boolean} fin Whether it is the end of a message
+   * @param {Callback} callback Called with the compressed bytes, or with why there are none
    */
   _compress(data, fin, callback) {
     const side = this._isServer ? 'server' : 'client';
@@ -117,9 +127,9 @@ class PerMessageDeflate {
   }
 
   /**
-   * @param {Uint8Array} data
-   * @param {boolean} fin
-   * @param {(error: Error | null, data?: Buffer) => void} callback
+   * @param {Uint8Array} data Compressed bytes: part of a message, or all of it
+   * @param {boolean} fin Whether it is the end of a message
+   * @param {Callback} callback Called with the inflated bytes, or with why there are none
    */
   _decompress(data, fin, callback) {
     const side = this._isServer ? 'client' : 'server';
@@ -148,7 +158,7 @@ class PerMessageDeflate {
     });
   }
 
-  /** @param {string} side */
+  /** @param {'server' | 'client'} side Which side has compressed */
   _openInflate(side) {
     const windowBits = this._windowBits(side);
     const stream = zlib.createInflateRaw({ ...this._options.zlibInflateOptions, windowBits });
@@ -162,7 +172,10 @@ class PerMessageDeflate {
     return Object.assign(stream, { [kFlow]: flow });
   }
 
-  /** @param {string} side @returns {number} */
+  /**
+   * @param {'server' | 'client'} side Which side compresses
+   * @returns {number} 8 to 15; 15 where it was not negotiated
+   */
   _windowBits(side) {
     const bits = this.params[`${side}_max_window_bits`];
     return typeof bits === 'number' ? bits : zlib.constants.Z_DEFAULT_WINDOWBITS;
@@ -172,7 +185,7 @@ class PerMessageDeflate {
 /** What came out of a stream of zlib. */
 class Flow {
   /**
-   * @param {any} stream
+   * @param {zlib.DeflateRaw | zlib.InflateRaw} stream The stream of zlib
    * @param {number} most Bytes of output; 0 is no limit
    */
   constructor(stream, most) {
@@ -181,7 +194,7 @@ class Flow {
     this.chunks = [];
     /** @type {Error | null} */
     this.error = null;
-    /** @type {((error: Error | null, data?: Buffer) => void) | null} */
+    /** @type {Callback | null} */
     this.callback = null;
     const onData = (/** @type {Buffer} */ chunk) => {
       this.length += chunk.length;
@@ -207,8 +220,8 @@ class Flow {
   }
 
   /**
-   * @param {Error | null} error
-   * @param {Buffer} [data]
+   * @param {Error | null} error Why there is no output; null when there is
+   * @param {Buffer} [data] The output
    */
   finish(error, data) {
     const { callback } = this;
@@ -220,7 +233,7 @@ class Flow {
 /**
  * Runs a job when not too many others do.
  *
- * @param {(done: () => void) => void} job
+ * @param {(done: () => void) => void} job Calls its argument when it has ended
  */
 function run(job) {
   jobs.waiting.push(() => job(next));
@@ -241,9 +254,9 @@ function runWaiting() {
 }
 
 /**
- * @param {() => void} done
- * @param {(error: Error | null, data?: Buffer) => void} callback
- * @returns {(error: Error | null, data?: Buffer) => void}
+ * @param {() => void} done Called before `callback`, so that the next job runs
+ * @param {Callback} callback Called with the output, or with why there is none
+ * @returns {Callback} What calls both
  */
 function finishing(done, callback) {
   return (error, data) => {

@@ -14,7 +14,10 @@ const kConnection = Symbol('connection');
 /** How many connections over streams there are. */
 let attached = 0;
 
-/** @this {any} @param {Buffer} chunk */
+/**
+ * @this {any}
+ * @param {Buffer} chunk Bytes that the stream has read
+ */
 function onData(chunk) {
   this[kConnection].input(chunk);
 }
@@ -61,7 +64,7 @@ function onClose() {
   }
 }
 
-/** Nothing runs after 'exit'. */
+/** Writes what waits: nothing runs after 'exit'. */
 function writeAll() {
   finishSome();
   pullAll();
@@ -70,10 +73,10 @@ function writeAll() {
 /**
  * Makes a stream the connection of a WebSocket, which is open then.
  *
- * @param {WebSocket} ws
- * @param {any} socket Duplex
- * @param {Buffer} head What was read of it after the handshake
- * @param {SocketOptions} options
+ * @param {WebSocket} ws A WebSocket without a connection
+ * @param {any} socket The stream, a Duplex: what only a net.Socket has is looked for
+ * @param {Buffer} head What was read of the stream after the handshake
+ * @param {SocketOptions} options As given to `setSocket()`
  */
 function attachStream(ws, socket, head, options) {
   if (attached++ === 0) process.on('exit', writeAll);
@@ -84,7 +87,7 @@ function attachStream(ws, socket, head, options) {
   socket[kConnection] = connection;
   connection.reader = onData;
 
-  // A mere Duplex has neither.
+  // A mere Duplex has neither method.
   if (socket.setTimeout) socket.setTimeout(0);
   if (socket.setNoDelay) socket.setNoDelay();
   if (head.length > 0) socket.unshift(head);

@@ -11,15 +11,15 @@ const { AUX_SHIFT, KIND_MASK, OUT_BINARY, OUT_TEXT } = require('../reactor/layou
 /** @import { Engine } from './engine' */
 
 /**
- * Bytes that are compressed in one turn of the event loop, and of one message before the others get
- * theirs.
+ * Bytes that are compressed in one turn of the event loop, and bytes of one message before the
+ * others have their share.
  */
 const TURN_BYTES = 256 * 1024;
 const SLICE_BYTES = 64 * 1024;
 
 const TAG_OF_FRAME = (1 << AUX_SHIFT) - 1;
 
-/** What was compressed in a turn will hardly be sent again. */
+/** What was compressed in one turn will hardly be sent again in the next. */
 const deflating = new Turns({ bytes: TURN_BYTES, slice: SLICE_BYTES, alternates: true, onTurn: endTurn });
 
 /** Messages that are being compressed, one of each connection. @type {Set<Job>} */
@@ -59,7 +59,7 @@ function postCompressed(connection, tag, data, callback) {
 }
 
 /**
- * @param {Engine} engine
+ * @param {Engine} engine The engine of the connection
  * @param {number} tag kind | flags | aux of the record
  * @param {Uint8Array} bytes The payload
  * @param {boolean} isLast Whether they end the frame
@@ -74,7 +74,7 @@ function compress(engine, tag, bytes, isLast) {
 /** A message that is being compressed. */
 class Job {
   /**
-   * @param {StreamConnection} connection
+   * @param {StreamConnection} connection The connection that the message is sent on
    * @param {number} tag kind | flags | aux of the record
    * @param {Uint8Array} bytes The payload
    * @param {SentCallback | undefined} callback Called when the stream has written it
@@ -152,7 +152,7 @@ class Job {
   }
 }
 
-/** @param {Job} job */
+/** @param {Job} job The message; it may have been given up since */
 function begin(job) {
   if (jobs.has(job)) deflating.enter(job);
 }
@@ -172,10 +172,10 @@ function finishSome() {
   }
 }
 
-/** Frees the compression contexts of a connection that has not used them for so long. */
+/** Frees the compression contexts of a connection that has not used them for some time. */
 class Releaser {
   /**
-   * @param {Engine} engine
+   * @param {Engine} engine The engine of the connection
    * @param {number} delay Milliseconds; 0 is never
    */
   constructor(engine, delay) {
@@ -184,7 +184,7 @@ class Releaser {
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
   }
 
-  /** A message has gone one way or the other. */
+  /** A message has come or gone. */
   used() {
     if (this.delay === 0) return;
     if (this.timer === undefined) {

@@ -31,19 +31,21 @@ const { lengthOf, unshared } = require('../views');
 /** @import { CompressionJob } from './compression' */
 
 /**
- * Those of `setSocket()`.
+ * The options of `setSocket()`.
  *
  * @typedef {object} SocketOptions
- * @property {boolean} [allowSynchronousEvents] Default true
- * @property {number} [maxPayload] Bytes; 0 is no limit
- * @property {number} [maxFragments] 0 is no limit
- * @property {boolean} [skipUTF8Validation]
- * @property {(mask: Buffer) => void} [generateMask] Of a client
+ * @property {boolean} [allowSynchronousEvents] Whether records of a chunk are emitted in one turn;
+ *   true by default
+ * @property {number} [maxPayload] Bytes of a message; 0, the default, is no limit
+ * @property {number} [maxFragments] Frames of a message; 0, the default, is no limit
+ * @property {boolean} [skipUTF8Validation] Whether text is not checked; false by default
+ * @property {(mask: Buffer) => void} [generateMask] Fills the masking key of a client; random bytes
+ *   by default
  */
 
 /**
- * What is inflated in a turn of the event loop for all streams, and for one of them before the
- * others have their share: bytes.
+ * Bytes that are inflated in a turn of the event loop for all streams, and for one of them before
+ * the others have their share.
  */
 const inflating = new Turns({ bytes: 1024 * 1024, slice: 128 * 1024, alternates: false });
 
@@ -53,9 +55,9 @@ const inflating = new Turns({ bytes: 1024 * 1024, slice: 128 * 1024, alternates:
  */
 class StreamConnection {
   /**
-   * @param {WebSocket} ws
-   * @param {any} socket Duplex
-   * @param {SocketOptions} options
+   * @param {WebSocket} ws The WebSocket that gets the connection
+   * @param {any} socket The stream, a Duplex; its readable state is read
+   * @param {SocketOptions} options As given to `setSocket()`
    */
   constructor(ws, socket, options) {
     this.ws = ws;
@@ -65,13 +67,13 @@ class StreamConnection {
     const deflate = ws.extensions === '' ? undefined : negotiatedDeflate(ws);
     this.engine = new StreamEngine((ws._bits & CLIENT) === 0, options, deflate);
     this.isDeflating = deflate !== undefined;
-    /** Among those that inflate, and those that compress. */
+    /** Its place among the streams that inflate, and among those that compress. */
     this.stint = new Stint();
     this.outgoing = new Stint();
     this.releaser = deflate && new Releaser(this.engine, deflate.settings.releaseAfter);
     /** The message that is being compressed. @type {CompressionJob | null} */
     this.job = null;
-    /** Whether it is done, and those that waited for it have their turn. */
+    /** Whether that message is done, and what waited for it is being sent. */
     this.isCompressing = false;
     this.generateMask = options.generateMask;
     this.closeTimer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
@@ -87,7 +89,7 @@ class StreamConnection {
      * @type {Buffer[]}
      */
     this.chunks = [];
-    /** Whether the first of them goes on in another turn. */
+    /** Whether the first of these chunks goes on in another turn. */
     this.isLagging = false;
     /** Whether the stream is not read because of that. */
     this.isThrottled = false;
@@ -126,12 +128,12 @@ class StreamConnection {
     const { engine, stint } = this;
     // The chunks were dropped meanwhile.
     if (!this.isLagging) return;
-    // Memory: what comes one by one is not inflated before.
+    // What is emitted one by one is not inflated before: it would take memory.
     if ((this.ws._bits & HOLDING) !== 0) {
       stint.isMore = true;
       return;
     }
-    this.isLagging = engine.hasTold = false;
+    this.isLagging = engine.hasReported = false;
     engine.inflated = 0;
     engine.room = room;
     try {
@@ -139,7 +141,7 @@ class StreamConnection {
     } finally {
       stint.done = engine.inflated;
       stint.isMore = this.isLagging;
-      stint.isAnew = engine.hasTold;
+      stint.isAnew = engine.hasReported;
     }
   }
 
@@ -174,7 +176,7 @@ class StreamConnection {
     else this.caughtUp();
   }
 
-  /** @param {Buffer} chunk */
+  /** @param {Buffer} chunk What is left to parse */
   pause(chunk) {
     this.chunks.unshift(chunk);
     this.isLagging = true;
@@ -206,8 +208,8 @@ class StreamConnection {
   }
 
   /**
-   * The stream has closed: what was read before is still delivered, unless there is nothing more to
-   * say.
+   * The stream has closed: what was read before is still delivered, unless the peer has said its
+   * last.
    */
   onClosed() {
     this.isOver = true;
@@ -224,7 +226,10 @@ class StreamConnection {
     if (!this.isParsing && !this.isLagging) this.parse();
   }
 
-  /** @param {number} tag @param {Buffer} data */
+  /**
+   * @param {number} tag kind | flags | aux of the record
+   * @param {Buffer} data Its payload
+   */
   take(tag, data) {
     const { ws } = this;
     const kind = tag & KIND_MASK;
@@ -235,7 +240,10 @@ class StreamConnection {
     receive.arrived(ws, tag, data);
   }
 
-  /** @param {number} tag @param {Buffer} data */
+  /**
+   * @param {number} tag kind | flags | aux of the record
+   * @param {Buffer} data Its payload
+   */
   takeLater(tag, data) {
     receive.hold(this.ws, tag, data);
   }
@@ -249,7 +257,7 @@ class StreamConnection {
   /**
    * What the reactor does for a record without payload.
    *
-   * @param {number} kind
+   * @param {number} kind OUT_PAUSE, OUT_RESUME, OUT_END or OUT_TERMINATE
    */
   command(kind) {
     if (kind === OUT_PAUSE) {
@@ -315,7 +323,10 @@ class StreamConnection {
     return this.isMasked(tag) ? maskKey(this.generateMask) : undefined;
   }
 
-  /** @param {number} tag Of a frame */
+  /**
+   * @param {number} tag Of a frame
+   * @returns {boolean} Whether it is masked: by a client, unless the tag says otherwise
+   */
   isMasked(tag) {
     return ((this.ws._bits & CLIENT) !== 0) !== ((tag & MASK_FLIPPED) !== 0);
   }
@@ -323,8 +334,9 @@ class StreamConnection {
   /**
    * Sends a close frame.
    *
-   * @param {number | undefined} code
-   * @param {Uint8Array} reason
+   * @param {number | undefined} code Status code (RFC 6455, 7.4); undefined for a frame without a
+   *   body
+   * @param {Uint8Array} reason At most 123 bytes; without effect where there is no code
    */
   close(code, reason) {
     let body = EMPTY_BUFFER;
@@ -353,7 +365,7 @@ class StreamConnection {
   }
 
   /**
-   * The peer has nothing more to say: what follows is read and dropped, so that its end is seen.
+   * The peer has said its last: what follows is read and dropped, so that its end is seen.
    */
   stopReading() {
     if ((this.ws._bits & GONE) !== 0) return;
@@ -362,18 +374,21 @@ class StreamConnection {
   }
 }
 
-/** @param {WebSocket} _ws @param {InstanceType<typeof Cork>} cork */
+/**
+ * @param {WebSocket} _ws Not used: as `inContext` calls it
+ * @param {InstanceType<typeof Cork>} cork The cork of its stream
+ */
 function release(_ws, cork) {
   cork.release();
 }
 
-/** @param {StreamConnection} connection */
+/** @param {StreamConnection} connection A connection whose handlers have run */
 function parseRest(connection) {
   const { chunks, isLagging, isParsing } = connection;
   if (chunks.length !== 0 && !isParsing && !isLagging) connection.parse();
 }
 
-/** @param {import('node:stream').Duplex} socket */
+/** @param {import('node:stream').Duplex} socket A stream whose data is dropped */
 function resume(socket) {
   socket.resume();
 }

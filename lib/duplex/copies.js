@@ -1,16 +1,16 @@
 'use strict';
 
-/** Shorter payloads are copied with each frame. */
+/** Bytes: shorter payloads are copied with each frame. */
 const LEAST_SHARED = 4 * 1024;
 
-/** The last copy, as long as some stream still has it to write. @type {WeakRef<Buffer> | null} */
+/** The last copy, while some stream still has to write it. @type {WeakRef<Buffer> | null} */
 let last = null;
 
 /**
- * Memory that has what some bytes are now, for a stream to write it when it can; the caller may use
- * his again. What is sent time and again is copied once.
+ * Memory with what some bytes are now, for a stream to write when it can: the caller may use its
+ * own again. What is sent time and again is copied once.
  *
- * @param {Uint8Array} data
+ * @param {Uint8Array} data Bytes that a stream is given
  * @returns {Buffer} Not to be written to
  */
 function sharedCopy(data) {

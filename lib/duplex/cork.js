@@ -21,13 +21,13 @@ const holding = /** @type {Cork[]} */ ([]);
  * sent, as in ws, and what that throws is thrown by `send()`.
  */
 class Cork {
-  /** @param {any} socket Duplex */
+  /** @param {any} socket The stream, a Duplex; undocumented members are looked at */
   constructor(socket) {
     this.socket = socket;
     this.holdsBack = isUnchanged(socket, net.Socket.prototype) || isUnchanged(socket, tls.TLSSocket.prototype);
     this.isIn = false;
     this.isHolding = false;
-    /** Whether it is pulled in the next tick. */
+    /** Whether `pull` is called in the next tick. */
     this.isQueued = false;
     this.lendsMemory = isDone(socket);
   }
@@ -38,7 +38,7 @@ class Cork {
     holding.push(this);
   }
 
-  /** The handlers have run; those of the stream that began last, first. */
+  /** The handlers have run. Of nested streams, the one that began last comes first. */
   release() {
     this.isHolding = false;
     holding.pop();
@@ -47,7 +47,8 @@ class Cork {
 
   /**
    * @param {number} length Bytes of a payload
-   * @returns {Buffer | null} Memory for its frame, for `write` to get with it
+   * @returns {Buffer | null} Memory for its frame, which `write` gives back; null where new memory
+   *   is as cheap
    */
   borrow(length) {
     return this.lendsMemory ? borrow(HEADROOM + length) : null;
@@ -66,8 +67,8 @@ class Cork {
     }
     let isCalled = false;
     this.socket.write(data, (/** @type {any} */ error) => {
-      // A write that is made in the callback of one that failed: Node says that it failed too, and
-      // then how it went.
+      // For a write that is made in the callback of one that failed, Node first reports that it
+      // failed too, and then how it went.
       if (isCalled) return;
       isCalled = true;
       if (block) giveBack(block, !error);
@@ -78,7 +79,7 @@ class Cork {
   /**
    * Writes what belongs together.
    *
-   * @param {Array<string | Uint8Array>} list
+   * @param {Array<string | Uint8Array>} list The pieces of one frame, in order
    * @param {SentCallback} [callback] Called when the stream has written the last one
    */
   writeAll(list, callback) {
@@ -88,7 +89,7 @@ class Cork {
     this.socket.uncork();
   }
 
-  /** @param {boolean} hasCallback Whether what is written next has one */
+  /** @param {boolean} hasCallback Whether what is written next has a callback */
   putIn(hasCallback) {
     if (!this.isIn) {
       this.isIn = true;
@@ -117,10 +118,10 @@ function pullWritten() {
 }
 
 /**
- * What one stream throws, should it, is no matter of the others.
+ * Should one stream throw, the others are pulled all the same.
  *
- * @param {Cork[]} corks
- * @param {number} next
+ * @param {Cork[]} corks Streams that have been written to
+ * @param {number} next Index of the first that is to be pulled
  */
 function pullEach(corks, next) {
   try {

@@ -22,11 +22,11 @@ const { Parts } = require('./parts');
 
 /** @import { Deflate } from '../deflate/options' */
 
-/** Of a tag: what the engine knows of. */
+/** The bits of a tag that the engine knows. */
 const TAG_OF_FRAME = (1 << AUX_SHIFT) - 1;
 
 /**
- * What the engines write to, and it must be kept: the records of a call, and the header of a frame.
+ * What the engines write the records of a call to, and the header of a frame. It must outlive them.
  */
 const words = new Uint32Array(STREAM_WORDS);
 const headerBytes = new Uint8Array(words.buffer, 4 * STREAM_HEADER);
@@ -36,33 +36,36 @@ let native = null;
 /** What the engines share. @type {any} */
 let streams = null;
 /**
- * Functions of it: (number, chunk) => count, (number, tag, length) => bytes, and for frames that
- * are masked.
+ * Functions of that: `(number, chunk) => count`, `(number, tag, length) => bytes`, and the one for
+ * frames that are masked.
  */
 let input = /** @type {any} */ (null);
 let header = /** @type {any} */ (null);
 let frameInPlace = /** @type {any} */ (null);
 
 /**
- * What is being taken. A call for another stream meanwhile, made by a handler, moves its records.
+ * The chunk whose records are being taken. When a handler has another stream call the engine, these
+ * records are moved before.
  */
 let active = /** @type {Progress | null} */ (null);
 
 /**
  * @typedef {object} Sink Where records go, in order
- * @property {(tag: number, data: Buffer) => void} take
- * @property {(tag: number, data: Buffer) => void} takeLater Gets those that are left when `take`
- *   has thrown
+ * @property {(tag: number, data: Buffer) => void} take Gets the tag of a record and its payload
+ * @property {(tag: number, data: Buffer) => void} takeLater Gets what is left when `take` has
+ *   thrown
  * @property {(error: Error) => void} broke The engine itself failed; the connection must end
- * @property {(chunk: Buffer) => void} pause Others first: the chunk is to be parsed on, in another
- *   turn
+ * @property {(chunk: Buffer) => void} pause Others come first: the rest of the chunk is to be
+ *   parsed in another turn
  */
 
 /**
+ * How far a chunk has been taken.
+ *
  * @typedef {object} Progress
- * @property {Uint32Array} records
- * @property {number} count How many of them there are
- * @property {number} next The first that is not taken
+ * @property {Uint32Array} records The records of a call, RECORD_WORDS words each
+ * @property {number} count How many records there are
+ * @property {number} next Index of the first that is not taken
  * @property {boolean} isAtEnd Whether the engine wants no further call
  * @property {boolean} isPaused Whether that is because others are first
  */
@@ -72,7 +75,7 @@ let active = /** @type {Progress | null} */ (null);
 /** The protocol state of one connection that does not belong to the reactor. */
 class StreamEngine {
   /**
-   * @param {boolean} isServer
+   * @param {boolean} isServer Which end of the connection this is
    * @param {{ maxPayload?: number, maxFragments?: number, skipUTF8Validation?: boolean }} options
    *   Bytes, frames; 0 is no limit
    * @param {Deflate | undefined} deflate What `negotiatedDeflate` returned
@@ -86,34 +89,34 @@ class StreamEngine {
       maxFragments: limit(options.maxFragments),
       skipUtf8Validation: !!options.skipUTF8Validation,
     };
-    /** What it has for compression. */
+    /** The native engine. */
     this.native = new native.StreamEngine(settings, streams);
     this.number = this.native.number;
     /**
-     * Whether a chunk is its own to write to: it has been unmasked, and what was given out of it is
-     * known.
+     * Whether the engine may write to a chunk: it has been unmasked, and what was handed out of it
+     * is known.
      */
     this.ownsChunks = isServer && deflate === undefined;
     /** Whether messages may be compressed. */
     this.isDeflating = deflate !== undefined;
     /**
-     * What may still be inflated, if they may be, before others are served. For the caller to set
-     * before it has a chunk parsed.
+     * Bytes that may still be inflated before others are served. The caller sets them before it has
+     * a chunk parsed.
      */
     this.room = 0;
-    /** What was inflated and told since the caller last said that it was nothing. */
+    /** Bytes inflated, and whether there were records, since the caller last reset both. */
     this.inflated = 0;
-    this.hasTold = false;
-    /** Of the message that is coming in. @type {InstanceType<typeof Parts> | null} */
+    this.hasReported = false;
+    /** Parts of the message that is coming in. @type {InstanceType<typeof Parts> | null} */
     this.parts = null;
   }
 
   /**
    * Parses a chunk.
    *
-   * @param {Buffer} chunk It is unmasked in place, and payloads are views of it. One that
-   *   `sink.pause` was given is parsed from where that was
-   * @param {Sink} sink
+   * @param {Buffer} chunk Unmasked in place; payloads are views of it. One that `sink.pause` got is
+   *   parsed from where it was left
+   * @param {Sink} sink What takes the records of the chunk
    */
   parse(chunk, sink) {
     const outer = active;
@@ -141,7 +144,7 @@ class StreamEngine {
    * @param {number} length Bytes of it
    * @param {number | undefined} key The masking key, if it is to be masked
    * @param {Buffer | null} block Where to make it, if there is room
-   * @returns {Buffer}
+   * @returns {Buffer} The frame; a view of `block`, if that was given
    */
   frame(tag, data, length, key, block) {
     const start = key === undefined ? header(this.number, tag & TAG_OF_FRAME, length) : HEADROOM;
@@ -170,8 +173,8 @@ class StreamEngine {
    *
    * @param {number} tag kind | flags | aux of the record
    * @param {number} length Bytes of it
-   * @param {number | undefined} key
-   * @returns {Buffer}
+   * @param {number | undefined} key The masking key, if it is to be masked
+   * @returns {Buffer} The frame
    */
   compressedFrame(tag, length, key) {
     const buffer = Buffer.allocUnsafe(HEADROOM + length);
@@ -193,17 +196,17 @@ function load() {
   frameInPlace = streams.frame();
 }
 
-/** What was compressed in this turn will hardly be sent again. */
+/** Forgets what was compressed in this turn: it will hardly be sent again. */
 function endTurn() {
   streams.endTurn();
 }
 
 /**
- * @param {StreamEngine} engine
+ * @param {StreamEngine} engine The engine of the connection
  * @param {Buffer} chunk What the stream has read
- * @param {Sink} sink
- * @param {Progress} progress
- * @param {boolean} isLate
+ * @param {Sink} sink What takes the records
+ * @param {Progress} progress How far the chunk has been taken
+ * @param {boolean} isLate Whether records go to `takeLater`, because `take` has thrown
  */
 function parseOn(engine, chunk, sink, progress, isLate) {
   while (progress.next < progress.count || !progress.isAtEnd) {
@@ -230,10 +233,10 @@ function parseOn(engine, chunk, sink, progress, isLate) {
 }
 
 /**
- * @param {StreamEngine} engine
+ * @param {StreamEngine} engine The engine of the connection
  * @param {Buffer} chunk What the stream has read
- * @param {Sink} sink
- * @param {Progress} progress
+ * @param {Sink} sink What learns that the engine failed
+ * @param {Progress} progress Where the count of records is noted
  */
 function callEngine(engine, chunk, sink, progress) {
   progress.records = words;
@@ -250,19 +253,20 @@ function callEngine(engine, chunk, sink, progress) {
     progress.isPaused = count < 0;
     progress.count = progress.isPaused ? -count - 1 : count;
     progress.isAtEnd = count !== STREAM_RECORDS;
-    engine.hasTold ||= progress.count !== 0;
+    engine.hasReported ||= progress.count !== 0;
   } catch (error) {
     sink.broke(/** @type {Error} */ (error));
   }
 }
 
 /**
- * @param {StreamEngine} engine
+ * @param {StreamEngine} engine The engine of the connection
  * @param {Buffer} chunk What the stream has read
  * @param {number} tag kind | flags | aux of the record
- * @param {number} offset
- * @param {number} length
- * @returns {Buffer}
+ * @param {number} offset Where the payload begins in the chunk; with IN_FLAG_OWNED its number among
+ *   the owned
+ * @param {number} length Bytes of the payload
+ * @returns {Buffer} A view of the chunk, or memory of its own
  */
 function payload(engine, chunk, tag, offset, length) {
   const kind = tag & KIND_MASK;

@@ -2,49 +2,51 @@
 
 const { TLSSocket } = require('node:tls');
 
-/** Shorter frames are as cheap in new memory, longer ones than the longest block are rare. */
+/**
+ * Bytes: shorter frames are as cheap in new memory. Longer ones than the longest block are rare.
+ */
 const LEAST_BYTES = 512;
 
-/** With the bytes of a header. */
+/** Memory that is lent: its bytes, with those of a header, and the most blocks of that length. */
 const BLOCKS = [
   { bytes: 4 * 1024 + 16, most: 64 },
   { bytes: 64 * 1024 + 16, most: 32 },
 ];
 
-/** What `write()` of a stream may go through. */
+/** Methods that `write()` of a stream may go through. */
 const METHODS = ['write', '_write', '_writev', 'cork', 'uncork'];
 
 /**
- * Of each length those that nobody uses, the last one is still in the cache; and how many there
- * are.
+ * For each length the blocks that are free, of which the last one is still in the cache, and how
+ * many blocks there are.
  */
 const kinds = BLOCKS.map((block) => ({ ...block, free: /** @type {Buffer[]} */ ([]), count: 0 }));
 
 /**
- * @param {any} socket Duplex
+ * @param {object} socket The stream, a Duplex
  * @param {object} prototype That of a class of Node
- * @returns {boolean} Whether it writes as that does, with nothing put in between
+ * @returns {boolean} Whether the stream writes as that class does, with nothing put in between
  */
 function isUnchanged(socket, prototype) {
   return Object.getPrototypeOf(socket) === prototype && METHODS.every((name) => !Object.hasOwn(socket, name));
 }
 
 /**
- * Whether a stream has no use for the memory of a chunk any more once it says that it was written:
- * one for TLS encrypts it. Any other may hand the chunk on.
+ * Whether a stream needs the memory of a chunk no longer once it says that the chunk was written:
+ * one for TLS has encrypted it. Any other may have handed the chunk on.
  *
- * @param {any} socket Duplex
- * @returns {boolean}
+ * @param {any} socket The stream, a Duplex
+ * @returns {boolean} Whether memory may be lent for its frames
  */
 function isDone(socket) {
   return socket.encrypted === true && isUnchanged(socket, TLSSocket.prototype);
 }
 
 /**
- * Memory for a frame, to be given back. New memory is cold: to copy 16 KiB there costs three times
+ * Memory for a frame, to be given back. New memory is cold: copying 16 KiB there costs three times
  * as much.
  *
- * @param {number} bytes
+ * @param {number} bytes Bytes of the frame, header included
  * @returns {Buffer | null} None for short frames and long ones, and when too many are lent
  */
 function borrow(bytes) {
@@ -61,7 +63,7 @@ function borrow(bytes) {
 }
 
 /**
- * @param {Buffer} block Given back once: two frames would have it otherwise
+ * @param {Buffer} block What `borrow` returned. Given back twice, it would be lent to two frames
  * @param {boolean} isWritten Whether it can be lent again: of a write that failed, the stream may
  *   still have it
  */

@@ -2,10 +2,10 @@
 
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 
-/** Shorter parts are copied: a view takes more memory than they do. */
+/** Bytes: shorter parts are copied, for a view takes more memory than they do. */
 const LEAST_KEPT = 4 * 1024;
 
-/** Bytes of copies in one piece of memory, if they come one by one. */
+/** Most bytes of copies in one piece of memory. */
 const MOST_COPIED = 64 * 1024;
 
 /**
@@ -26,9 +26,9 @@ class Parts {
 
   /**
    * @param {Buffer} chunk What the stream has read
-   * @param {number} offset
-   * @param {number} length
-   * @param {boolean} isFree Whether the chunk may be written to: nobody has got anything else of it
+   * @param {number} offset Where the part begins in the chunk
+   * @param {number} length Bytes of the part
+   * @param {boolean} isFree Whether the chunk may be written to: nothing else of it was handed out
    */
   add(chunk, offset, length, isFree) {
     const part = new FastBuffer(chunk.buffer, chunk.byteOffset + offset, length);
@@ -49,9 +49,9 @@ class Parts {
    * The message.
    *
    * @param {Buffer} chunk What the stream has read
-   * @param {number} offset
+   * @param {number} offset Where the last part begins in the chunk
    * @param {number} length Of its last part, which may be empty
-   * @returns {Buffer}
+   * @returns {Buffer} All parts in one piece
    */
   end(chunk, offset, length) {
     this.close();
@@ -76,7 +76,7 @@ class Parts {
     this.used = 0;
   }
 
-  /** @param {number} more */
+  /** @param {number} more Bytes that are to be added */
   grow(more) {
     if (this.used + more > MOST_COPIED) this.close();
     const room = Buffer.allocUnsafeSlow(Math.max(this.used + more, Math.min(2 * this.room.length, MOST_COPIED)));

@@ -1,6 +1,6 @@
 'use strict';
 
-// Not that of the world that this is loaded in: a test may have put another in its place.
+// Not the global ones: a test may have put others in their place.
 const { clearTimeout, setTimeout } = require('node:timers');
 
 const { CLIENT } = require('../bits');
@@ -8,19 +8,19 @@ const { OPEN } = require('../constants');
 
 /** @import { StreamConnection } from '../connection/state' */
 
-/** The longest delay a timer takes. */
+/** Milliseconds: the longest delay that a timer takes. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
- * What silence of the peer of a stream leads to: a ping, or the end. The reactor does the same for
- * its sockets (`src/reactor/connection/deadline.rs`).
+ * What follows when the peer of a stream is silent: a ping, or the end. The reactor does the same
+ * for its sockets (`src/reactor/connection/deadline.rs`).
  */
 class Silence {
   /**
-   * @param {StreamConnection} connection
-   * @param {number} ping Milliseconds of silence after which there is a ping, and after as many the
-   *   end; 0 is never
-   * @param {number} idle Milliseconds of silence after which there is the end; 0 is never
+   * @param {StreamConnection} connection The connection whose peer is watched
+   * @param {number} ping Milliseconds of silence before a ping, and from then to the end; 0 is
+   *   never
+   * @param {number} idle Milliseconds of silence before the end; 0 is never
    */
   constructor(connection, ping, idle) {
     this.connection = connection;
@@ -32,7 +32,7 @@ class Silence {
     this.arm(this.first());
   }
 
-  /** @returns {number} Milliseconds of silence that are of interest */
+  /** @returns {number} Milliseconds of silence before the first step */
   first() {
     return Math.min(this.ping || Infinity, this.idle || Infinity);
   }
@@ -49,7 +49,7 @@ class Silence {
     clearTimeout(this.timer);
   }
 
-  /** @param {number} milliseconds */
+  /** @param {number} milliseconds Milliseconds until the next step */
   arm(milliseconds) {
     clearTimeout(this.timer);
     this.timer = setTimeout(passed, milliseconds, this);
@@ -76,18 +76,18 @@ class Silence {
   }
 }
 
-/** @param {Silence} silence */
+/** @param {Silence} silence What was armed */
 function passed(silence) {
   silence.passed();
 }
 
 /**
- * @param {StreamConnection} connection
+ * @param {StreamConnection} connection The connection of a new WebSocket
  * @returns {Silence | null} None where the peer may be as silent as it likes
  */
 function silenceOf(connection) {
   const { ws } = connection;
-  // They are options of a server.
+  // The options are those of a server.
   if ((ws._bits & CLIENT) !== 0) return null;
   const ping = milliseconds(ws._options?.pingInterval);
   const idle = milliseconds(ws._options?.idleTimeout);
@@ -95,8 +95,8 @@ function silenceOf(connection) {
 }
 
 /**
- * @param {any} given
- * @returns {number} 0 for what is none
+ * @param {unknown} given The value of an option: milliseconds
+ * @returns {number} 0, which is never, for what is not a positive number
  */
 function milliseconds(given) {
   return typeof given === 'number' && given > 0 ? Math.min(given, LONGEST_DELAY) : 0;

@@ -1,34 +1,36 @@
 'use strict';
 
-// Not that of the world that this is loaded in: a test may have put another in its place.
+// Not the global one: a test may have put another in its place.
 const { setImmediate } = require('node:timers');
 
 const { capture, root } = require('../async-context');
 const { checkpoint } = require('../reactor/dispatch');
 
+/** @import { AsyncResource } from 'node:async_hooks' */
+
 /** What a run costs beside its work, in bytes. */
 const LEAST_COST = 64;
 
 /**
- * @typedef {object} Worker Something that has work that takes long
- * @property {Stint} stint
- * @property {(room: number) => void} work Does some of it: as many bytes as there is room for, and
- *   then the step in hand. It says in its stint what came of it, also when it throws
+ * @typedef {object} Worker What has work that takes long
+ * @property {Stint} stint Where it stands among the others
+ * @property {(room: number) => void} work Does some of its work: `room` bytes, and the rest of the
+ *   step in hand. It notes in its stint what came of that, also when it throws
  */
 
 /** Where a worker stands among the others. */
 class Stint {
   constructor() {
-    // What came of the last run: bytes worked on, whether there is more to do, and whether that is
-    // something new, behind what handlers have got.
+    // What came of the last run: bytes worked on, whether there is more to do, and whether that
+    // begins anew, behind what handlers have got.
     this.done = 0;
     this.isMore = false;
     this.isAnew = false;
-    /** The point up to which it has had its share of the time that passes with the work. */
+    /** The point, in bytes of the work of all, up to which it has had its share. */
     this.finish = 0;
     /** Bytes worked on since it last began something. */
     this.had = 0;
-    /** What it runs in, if it has waited. @type {any} */
+    /** The async context that it runs in, if it has waited. @type {AsyncResource | null} */
     this.context = null;
   }
 }
@@ -36,16 +38,15 @@ class Stint {
 /**
  * Work of which each turn of the event loop does a bounded amount. The worker that has had least
  * comes first (start-time fair queueing): one with little to do waits only for its like. Work that
- * takes more than a slice has half of each turn to itself, and its workers come one after the
- * other.
+ * takes more than a slice has half of each turn, and its workers come one after the other.
  */
 class Turns {
   /**
-   * @param {object} settings
-   * @param {number} settings.bytes Of one turn
-   * @param {number} settings.slice Of one worker, before it counts as long
-   * @param {boolean} settings.alternates Whether those that are long get on alternately. If not,
-   *   each is done before the next goes on: for work that takes memory until it is done
+   * @param {object} settings How much is done at once
+   * @param {number} settings.bytes Bytes of one turn
+   * @param {number} settings.slice Bytes of one worker before it counts as long
+   * @param {boolean} settings.alternates Whether long workers take turns. If not, each is done
+   *   before the next goes on: for work that takes memory until it is done
    * @param {() => void} [settings.onTurn] Called when a turn has ended
    */
   constructor({ bytes, slice, alternates, onTurn = () => {} }) {
@@ -53,24 +54,24 @@ class Turns {
     this.slice = slice;
     this.alternates = alternates;
     this.onTurn = onTurn;
-    /** What this turn may still do, and what of it those that are not long may. */
+    /** Bytes that this turn may still do, and how many of them workers that are not long may. */
     this.left = bytes;
     this.leftOfShort = bytes;
     this.now = 0;
     this.count = 0;
-    /** Those that wait, the first at the head. @type {Heap} */
+    /** Workers that wait, the next one at the head. @type {Heap} */
     this.short = new Heap();
-    /** Those that wait in the middle of something long. @type {Worker[]} */
+    /** Workers that wait in the middle of something long. @type {Worker[]} */
     this.long = [];
     this.isComing = false;
   }
 
   /**
-   * A worker has something to do that it did not have: it is done at once, if there is room for it
-   * in this turn and no other comes first.
+   * A worker has something new to do. That is done at once if there is room in this turn and no
+   * other worker comes first.
    *
-   * @param {Worker} worker
-   * @returns {boolean} False: it waits
+   * @param {Worker} worker What has something to do
+   * @returns {boolean} False: the worker waits
    */
   enter(worker) {
     const { stint } = worker;
@@ -87,8 +88,8 @@ class Turns {
   /**
    * Counts work that was done without asking.
    *
-   * @param {Stint} stint
-   * @param {number} bytes
+   * @param {Stint} stint The stint of the worker that has done it
+   * @param {number} bytes Bytes worked on
    */
   spend(stint, bytes) {
     this.left -= bytes;
@@ -97,9 +98,9 @@ class Turns {
   }
 
   /**
-   * @param {Worker} worker
-   * @param {number} start
-   * @param {number} most
+   * @param {Worker} worker What has its turn
+   * @param {number} start The point in the work of all at which its share begins
+   * @param {number} most Bytes that it may work on
    */
   run(worker, start, most) {
     const { stint } = worker;
@@ -117,8 +118,8 @@ class Turns {
   }
 
   /**
-   * @param {Worker} worker
-   * @param {number} start
+   * @param {Worker} worker What has had its turn
+   * @param {number} start The point at which that began
    */
   account(worker, start) {
     const { stint } = worker;
@@ -132,7 +133,7 @@ class Turns {
       return;
     }
     stint.context ??= capture();
-    // What a handler puts off comes before what is new.
+    // What a handler has put off comes before what is new.
     if (stint.isAnew) root.runInAsyncScope(setImmediate, null, enterAgain, this, worker);
     else if (stint.had < this.slice) this.wait(worker, stint.finish);
     else if (this.alternates || stint.had === stint.done) this.long.push(worker);
@@ -140,8 +141,8 @@ class Turns {
   }
 
   /**
-   * @param {Worker} worker
-   * @param {number} start
+   * @param {Worker} worker What has to wait
+   * @param {number} start The point at which its share begins
    */
   wait(worker, start) {
     this.short.push({ order: this.count++, start, worker });
@@ -155,13 +156,13 @@ class Turns {
     root.runInAsyncScope(setImmediate, null, beginTurn, this);
   }
 
-  /** A turn of those that wait. */
+  /** A turn of the workers that wait. */
   serve() {
     this.isComing = false;
     this.left = this.bytes;
     this.leftOfShort = this.bytes / 2;
     this.onTurn();
-    // Those that one of them makes wait have their turn in the next.
+    // What has to wait because of one of them has its turn in the next.
     let runs = this.short.list.length + this.long.length;
     try {
       while (this.left > 0 && runs-- > 0 && this.serveOne()) checkpoint();
@@ -170,7 +171,7 @@ class Turns {
     }
   }
 
-  /** @returns {boolean} Whether there was one */
+  /** @returns {boolean} Whether there was a worker to serve */
   serveOne() {
     const isLong = this.long.length !== 0 && (this.leftOfShort <= 0 || this.short.list.length === 0);
     if (isLong) {
@@ -190,39 +191,42 @@ class Turns {
   }
 }
 
-/** @param {Turns} turns @param {Worker} worker */
+/**
+ * @param {Turns} turns Where the worker waits
+ * @param {Worker} worker What goes on with something new
+ */
 function enterAgain(turns, worker) {
   turns.enter(worker);
 }
 
-/** @param {Turns} turns */
+/** @param {Turns} turns What has a turn */
 function beginTurn(turns) {
   turns.serve();
 }
 
 /**
  * @typedef {object} Entry
- * @property {number} start
- * @property {number} order Of those with the same start
- * @property {Worker} worker
+ * @property {number} start The point at which its share begins
+ * @property {number} order What comes first of entries with the same start
+ * @property {Worker} worker What waits
  */
 
 /** Entries by start. */
 class Heap {
   constructor() {
-    /** Each before those at twice its index and one or two more. @type {Entry[]} */
+    /** A binary heap: an entry comes before those at 2i + 1 and 2i + 2. @type {Entry[]} */
     this.list = [];
   }
 
   /**
-   * @param {number} start
+   * @param {number} start The point at which the share of the new entry begins
    * @returns {boolean} Whether an entry comes before a new one with this start
    */
   isBefore(start) {
     return this.list.length !== 0 && this.list[0].start <= start;
   }
 
-  /** @param {Entry} entry */
+  /** @param {Entry} entry A worker that waits */
   push(entry) {
     const { list } = this;
     let at = list.push(entry) - 1;
@@ -235,7 +239,7 @@ class Heap {
     list[at] = entry;
   }
 
-  /** @returns {Entry | undefined} The first one, which is not in there any more */
+  /** @returns {Entry | undefined} The first one, which is taken out */
   pop() {
     const { list } = this;
     const first = list[0];
@@ -254,7 +258,10 @@ class Heap {
   }
 }
 
-/** @param {Entry} one @param {Entry} other */
+/**
+ * @param {Entry} one An entry of the heap
+ * @param {Entry} other Another entry
+ */
 function comesFirst(one, other) {
   return one.start < other.start || (one.start === other.start && one.order < other.order);
 }
