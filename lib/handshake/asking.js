@@ -12,13 +12,16 @@ const { watchListeners } = require('./watched-listeners');
 const { watchMethods } = require('./watched-methods');
 const { WebSocket } = require('../websocket');
 
+/** @import { Server } from '../connection/state' */
+
 const { setSocket } = WebSocket.prototype;
 
 /** Listeners of these events see handshakes. */
 const EVENTS = new Set(['headers', 'wsClientError']);
 
 /**
- * Methods that see handshakes, as they are in this package: a server that has others decides all of them in JavaScript.
+ * Methods that see handshakes, as they are in this package: where a server has others, JavaScript
+ * decides all its handshakes.
  *
  * @type {any}
  */
@@ -31,9 +34,10 @@ const OWN = {
 };
 
 /**
- * Has servers hear when somebody wants to see their handshakes. What is not heard is seen when a connection opens.
+ * Has servers learn when a program wants to see their handshakes. Where that is not noticed here,
+ * it is when a connection opens.
  *
- * @param {any} prototype Of WebSocketServer
+ * @param {any} prototype Prototype of WebSocketServer
  */
 function watchHooks(prototype) {
   for (const name of ['completeUpgrade', 'handleUpgrade', 'shouldHandle']) OWN[name] = prototype[name];
@@ -48,12 +52,12 @@ function updateAll() {
 }
 
 /**
- * @param {any} server
+ * @param {any} server A WebSocketServer, whose emitter's own fields are read
  * @returns {number} ASK_ bits
  */
 function wantedAsk(server) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;
-  // Looked up in its place: this runs for every connection that opens.
+  // Read where the emitter keeps them: this runs for every connection that opens.
   const { _events: events } = server;
   if (isOverridden(server)) return ASK_ACCEPTED | ASK_REFUSED;
   const decides =
@@ -67,8 +71,8 @@ function wantedAsk(server) {
 }
 
 /**
- * @param {any} server
- * @returns {boolean}
+ * @param {Server} server A WebSocketServer
+ * @returns {boolean} Whether a method that sees handshakes is not the one of this package
  */
 function isOverridden(server) {
   return (

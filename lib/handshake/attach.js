@@ -18,16 +18,18 @@ const { WebSocket } = require('../websocket');
 
 const { setSocket } = WebSocket.prototype;
 
-/** The WebSocket that a socket belongs to. */
+/** Where a socket has the WebSocket that it belongs to. */
 const kWebSocket = Symbol('kWebSocket');
 
-/** Methods that must be called where a program has replaced them on a socket. */
+/**
+ * A socket on which a program has replaced one of these methods is not adopted: it must be called.
+ */
 const METHODS = ['destroy', 'emit', 'end', 'push', 'read', 'write'];
 
-/** Bytes that are inflated before others have their turn: one of them can become a thousand. */
+/** Most bytes that the reactor may inflate in one piece: each can become a thousand. */
 const MOST_COMPRESSED = 8 * 1024;
 
-/** Milliseconds after which a reactor that could not be started is tried again. */
+/** Milliseconds before a reactor that could not be started is tried again. */
 const RETRY_MILLISECONDS = 1000;
 let retryAt = 0;
 
@@ -37,18 +39,18 @@ let retryAt = 0;
 const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && !process.versions.deno;
 
 /**
- * Makes the connection of a socket a WebSocket: the reactor adopts it if it can, else it is served
+ * Makes a socket the connection of a WebSocket: the reactor adopts it if it can, else it is served
  * on this thread.
  *
- * @param {Connection} ws Its owner is the server
- * @param {any} socket Any Duplex
+ * @param {Connection} ws The WebSocket, whose owner is the server
+ * @param {any} socket The socket of the request: any Duplex
  * @param {Buffer} head What was read behind the request
  * @param {string} response The 101, to be written before anything else
  * @param {ServerOptions} options The options of the server
  */
 function attach(ws, socket, head, response, options) {
   socket[kWebSocket] = ws;
-  // Whose own it is gets the socket as it is, with the 101 on its way.
+  // A `setSocket()` of the program's gets the socket as it is, with the 101 on its way.
   if (ws.setSocket !== setSocket) {
     socket.write(response);
     ws.setSocket(socket, head, socketOptions(options));
@@ -60,11 +62,11 @@ function attach(ws, socket, head, response, options) {
 }
 
 /**
- * Whether a socket is nothing but a descriptor: what it has written is in the kernel, only the
- * WebSocket reads it, and its bytes are those on the wire.
+ * Whether a socket is nothing but a descriptor: all it has written is in the kernel, nothing but
+ * the WebSocket reads it, and its bytes are those on the wire.
  *
- * @param {any} socket
- * @returns {boolean}
+ * @param {any} socket The socket of a request: any Duplex
+ * @returns {boolean} Whether the reactor can serve its descriptor
  */
 function isAdoptable(socket) {
   return (
@@ -86,21 +88,22 @@ function isAdoptable(socket) {
 }
 
 /**
- * Whether more has come behind the request than may be inflated in one piece, which the reactor
- * would do.
+ * Whether more has come behind the request than the reactor, which would inflate it in one piece,
+ * may.
  *
- * @param {Connection} ws
- * @param {any} socket
+ * @param {Connection} ws A WebSocket that is about to open
+ * @param {import('node:stream').Duplex} socket Its socket
  * @param {Buffer} head What was read behind the request
- * @returns {boolean}
+ * @returns {boolean} Whether the socket is better served on this thread
  */
 function isBomb(ws, socket, head) {
   return ws.extensions !== '' && head.length + socket.readableLength > MOST_COMPRESSED;
 }
 
 /**
- * @param {ServerOptions} options
- * @returns {any} null: the process has no descriptors or threads left for it
+ * @param {ServerOptions} options The options of the server
+ * @returns {typeof state.native} The native reactors; null: the process has no descriptors or
+ *   threads left
  */
 function startReactor(options) {
   if (state.native === null && performance.now() < retryAt) return null;
@@ -113,11 +116,11 @@ function startReactor(options) {
 }
 
 /**
- * @param {Connection} ws
- * @param {any} socket
+ * @param {Connection} ws A WebSocket that is about to open
+ * @param {any} socket Its socket, for which `isAdoptable` is true
  * @param {Buffer} head What was read behind the request
- * @param {Buffer} response
- * @param {ServerOptions} options
+ * @param {Buffer} response The 101, which the reactor writes first
+ * @param {ServerOptions} options The options of the server
  * @returns {boolean} False: nothing has changed
  */
 function adopt(ws, socket, head, response, options) {
@@ -135,7 +138,7 @@ function adopt(ws, socket, head, response, options) {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
     native.adopt(socket._handle.fd, slot, generation, response, early, served);
   } catch {
-    // Out of descriptors: the one that there is can still be served.
+    // Out of descriptors: the socket's own one can still be served here.
     forget(slot);
     for (const chunk of prefix.slice(1).reverse()) socket.unshift(chunk);
     return false;

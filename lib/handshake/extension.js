@@ -6,7 +6,7 @@ const { isToken } = require('./token');
 /**
  * The extensions in a `Sec-WebSocket-Extensions` header (RFC 6455, 9.1).
  *
- * @param {string} header
+ * @param {string} header The value of the header
  * @returns {Record<string, Array<Record<string, Array<string | true>>>>} For each extension its
  *   offers, for each parameter its values; true is a parameter without a value
  * @throws {SyntaxError}
@@ -29,10 +29,10 @@ function parse(header) {
 }
 
 /**
- * A token, or a quoted string whose content is one.
+ * The value of a parameter: a token, or a quoted string whose content is one.
  *
- * @param {InstanceType<typeof Scanner>} scanner
- * @returns {string}
+ * @param {InstanceType<typeof Scanner>} scanner A scanner in front of the value
+ * @returns {string} The token
  */
 function value(scanner) {
   if (!scanner.skip('"')) return scanner.token();
@@ -46,9 +46,9 @@ function value(scanner) {
 }
 
 /**
- * @param {any} lists
- * @param {string} name
- * @param {any} element
+ * @param {Record<string, unknown[]>} lists Lists by name, without a prototype
+ * @param {string} name Name of the list
+ * @param {unknown} element What is added at its end
  */
 function add(lists, name, element) {
   if (lists[name] === undefined) lists[name] = [element];
@@ -59,8 +59,8 @@ function add(lists, name, element) {
  * The `Sec-WebSocket-Extensions` header for extensions in the form that `parse` returns. Where
  * there is one offer or value, it need not be in an array.
  *
- * @param {Record<string, any>} extensions
- * @returns {string}
+ * @param {Record<string, any>} extensions The extensions by name
+ * @returns {string} The value of the header
  */
 function format(extensions) {
   const offers = Object.entries(extensions).flatMap(([name, list]) =>
@@ -70,8 +70,8 @@ function format(extensions) {
 }
 
 /**
- * @param {Record<string, any>} params
- * @returns {string[]}
+ * @param {Record<string, any>} params The parameters of one offer by name
+ * @returns {string[]} The parameters as they stand in the header
  */
 function formatParams(params) {
   return Object.entries(params).map(([name, values]) =>

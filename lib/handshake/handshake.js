@@ -14,21 +14,22 @@ const subprotocol = require('./subprotocol');
 /** 16 bytes in base64 (RFC 6455, 4.1). */
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
-/** A CR, LF or NUL would let a header line smuggle in another one. */
+/** With a CR, LF or NUL one header line would be several. */
 const FORBIDDEN = /[\r\n\0]/;
 
 /**
  * The opening handshake where JavaScript decides it, in the order of ws: `handle()` is
- * `handleUpgrade()` of a server, and `finish()` its `completeUpgrade()`. What is left to its
- * subclasses is where the answer goes: the reactor, or a stream of Node.
+ * `handleUpgrade()` of a server, and `finish()` its `completeUpgrade()`. Subclasses know where the
+ * answer goes: to the reactor, or to a stream of Node.
  */
 class Handshake {
   /**
-   * @param {Server} server
-   * @param {IncomingMessage} request
-   * @param {any} socket Any Duplex
+   * @param {Server} server The server that decides
+   * @param {IncomingMessage} request The upgrade request
+   * @param {any} socket The socket of the request: any Duplex
    * @param {Buffer} head What was read behind the request
-   * @param {(ws: WebSocket, request: IncomingMessage) => void} callback
+   * @param {(ws: WebSocket, request: IncomingMessage) => void} callback Called with the connection
+   *   when it is open
    */
   constructor(server, request, socket, head, callback) {
     this.server = server;
@@ -40,7 +41,7 @@ class Handshake {
     this.accepted = {};
   }
 
-  /** All checks and hooks. */
+  /** Goes through all checks and hooks. */
   handle() {
     const { headers, method } = this.request;
     this.socket.on('error', destroyOnError);
@@ -61,7 +62,7 @@ class Handshake {
   }
 
   /**
-   * From the path on.
+   * Goes through the checks and hooks from the path on.
    *
    * @param {string} key Of `Sec-WebSocket-Key`
    */
@@ -123,7 +124,7 @@ class Handshake {
   }
 
   /**
-   * Answers with 101, unless something has come in between.
+   * Answers with 101, unless the connection is gone or answered by now.
    *
    * @param {Record<string, any>} extensions The accepted ones by name
    * @param {string} key Of `Sec-WebSocket-Key`
@@ -169,7 +170,8 @@ class Handshake {
   /**
    * A refusal that 'wsClientError' listeners may take over.
    *
-   * @param {{ status: number, message: string, headers: Record<string, string> }} refusal
+   * @param {{ status: number, message: string, headers: Record<string, string> }} refusal A row of
+   *   REFUSALS
    */
   refuse({ status, message, headers }) {
     if (this.server.listenerCount('wsClientError') === 0) this.respond(status, message, headers);
@@ -179,9 +181,9 @@ class Handshake {
   /**
    * Answers with an HTTP status and ends the connection.
    *
-   * @param {number} code
+   * @param {number} code HTTP status
    * @param {string} [message] Body; the status phrase when it is empty
-   * @param {Record<string, any>} [extra] Header fields
+   * @param {Record<string, string | number>} [extra] More header fields; none by default
    */
   respond(code, message, extra) {
     if (!this.mayRespond()) return;
@@ -204,8 +206,8 @@ class Handshake {
   }
 
   /**
-   * @param {string | undefined} version
-   * @returns {boolean} Whether it is one that is spoken here
+   * @param {string | undefined} version The value of `Sec-WebSocket-Version`
+   * @returns {boolean} Whether this package speaks that version
    */
   isVersion(version) {
     return Number(version) === 13 || Number(version) === 8;
@@ -229,8 +231,8 @@ class Handshake {
   /**
    * Writes the 101 and makes the connection a WebSocket.
    *
-   * @param {WebSocket} _ws
-   * @param {string} _response
+   * @param {WebSocket} _ws The WebSocket, which is not open yet
+   * @param {string} _response The 101
    * @param {string} _protocol The subprotocol, '' for none
    * @param {string} _extensions What the answer says of them, '' for nothing
    */
@@ -239,7 +241,7 @@ class Handshake {
   /**
    * Writes a refusal and closes the connection.
    *
-   * @param {string} _response
+   * @param {string} _response All bytes of the refusal
    */
   end(_response) {}
 }
@@ -250,8 +252,8 @@ function destroyOnError() {
 }
 
 /**
- * @param {string} line
- * @returns {TypeError}
+ * @param {string} line A header line, or the start line
+ * @returns {TypeError} What the caller throws
  */
 function invalidLine(line) {
   return new TypeError(`Invalid character in a header line of the handshake: ${JSON.stringify(line)}`);

@@ -13,8 +13,8 @@ const attached = new WeakMap();
 /**
  * Takes the upgrade requests of an HTTP server, and forwards 'listening' and 'error'.
  *
- * @param {Server} wss
- * @param {any} server An http.Server, or what stands for one
+ * @param {Server} wss The WebSocketServer that gets the requests
+ * @param {import('node:events').EventEmitter} server An http.Server, or what stands for one
  * @returns {() => void} Ends it
  */
 function attachTo(wss, server) {
@@ -39,10 +39,10 @@ function attachTo(wss, server) {
  * Whether a request is for this one of several WebSocketServers: for those that handle it; the
  * first refuses what none of them does. In ws each refuses the requests of the others.
  *
- * @param {Server} wss
- * @param {IncomingMessage} request
- * @param {Set<Server>} siblings
- * @returns {boolean}
+ * @param {Server} wss One of them
+ * @param {IncomingMessage} request An upgrade request
+ * @param {Set<Server>} siblings All WebSocketServers of the HTTP server
+ * @returns {boolean} Whether it handles the request, be it by a refusal
  */
 function isFor(wss, request, siblings) {
   if (siblings.size < 2 || wss.shouldHandle(request)) return true;

@@ -13,10 +13,10 @@ class HttpUpgrade extends Handshake {
   }
 
   /**
-   * @param {WebSocket} ws
-   * @param {string} response
-   * @param {string} protocol
-   * @param {string} extensions
+   * @param {WebSocket} ws The WebSocket, which is not open yet
+   * @param {string} response The 101
+   * @param {string} protocol The subprotocol, '' for none
+   * @param {string} extensions What the answer says of extensions, '' for nothing
    */
   accept(ws, response, protocol, extensions) {
     const { head, request, server, socket } = this;
@@ -30,9 +30,9 @@ class HttpUpgrade extends Handshake {
     this.callback(ws, request);
   }
 
-  /** @param {string} response */
+  /** @param {string} response All bytes of the refusal */
   end(response) {
-    // Whatever the user has done to the socket shows as an 'error', which destroys it.
+    // Whatever the program has done to the socket is an 'error', which destroys it.
     this.socket.once('finish', this.socket.destroy);
     this.socket.end(response);
   }

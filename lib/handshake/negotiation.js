@@ -5,16 +5,18 @@ const extension = require('./extension');
 const { PerMessageDeflate } = require('../deflate/permessage-deflate');
 
 /** @import { Options } from '../deflate/options' */
+/** @typedef {InstanceType<typeof PerMessageDeflate>} Deflate */
 /** @import { ServerOptions } from '../options' */
 
-/** The one extension there is. */
+/** The name of the one extension there is. */
 const DEFLATE = PerMessageDeflate.extensionName;
 
 /**
  * What a client offers.
  *
- * @param {any} options Its options
- * @returns {any} null without the option `perMessageDeflate`
+ * @param {{ maxPayload?: number, perMessageDeflate?: unknown }} options The options of the client
+ * @returns {Deflate | null} What offers, and takes the answer; null without
+ *   `perMessageDeflate`
  */
 function offerOf(options) {
   const { maxPayload } = options;
@@ -25,10 +27,10 @@ function offerOf(options) {
 /**
  * What a server accepts of the offers in a `Sec-WebSocket-Extensions` header.
  *
- * @param {string | undefined} header
+ * @param {string | undefined} header The value of the header; undefined without it
  * @param {ServerOptions} options Those of the server
- * @returns {Record<string, any>} The accepted extensions by name
- * @throws {Error} When the header is none, or nothing that it offers of permessage-deflate is
+ * @returns {Record<string, Deflate>} The accepted extensions by name
+ * @throws {Error} For a header of a wrong form, or when no offer of permessage-deflate is
  *   acceptable
  */
 function acceptOffers(header, options) {
@@ -51,10 +53,10 @@ function acceptOffers(header, options) {
 /**
  * What a client makes of the `Sec-WebSocket-Extensions` header of the answer.
  *
- * @param {string | undefined} header
- * @param {any} offered What `offerOf` returned
- * @returns {{ error?: string, extensions: Record<string, any> }} Why the connection must fail, or
- *   the extensions by name
+ * @param {string | undefined} header The value of the header; undefined without it
+ * @param {Deflate | null} offered What `offerOf` returned
+ * @returns {{ error?: string, extensions: Record<string, Deflate> }} Why the connection
+ *   must fail, or the extensions by name
  */
 function acceptAnswer(header, offered) {
   const extensions = {};

@@ -1,32 +1,38 @@
 'use strict';
 
-// Whether anybody could see the request of 'connection': where not, it is not made. A request is an
-// IncomingMessage of Node, 800 bytes with its text. Where it is made for everybody, a handshake takes
-// 1.11 to 1.25 of the CPU time of the JavaScript thread, and each of 10,000 idle connections 1,117
-// bytes instead of 733, as V8's young generation grows with it (benchmark/NOTES.md).
+// Whether a listener could see the request of 'connection': where none could, it is not made. A
+// request is an IncomingMessage of Node, 800 bytes with its text. Were it always made, a handshake
+// would take 1.11 to 1.25 times the CPU time of the JavaScript thread, and each of 10,000 idle
+// connections 1,117 bytes instead of 733, as V8's young generation grows with it
+// (benchmark/NOTES.md).
 
 const { isProxy } = require('node:util').types;
 
 const { nodeEmit } = require('../node-emit');
 const { UpgradeRequest, requestText } = require('./request');
 
+/** @import { WebSocket } from '../connection/state' */
+
 const { toString } = Function.prototype;
 
-/** A function of exactly one parameter, an identifier without default: an arrow or a function, async or not. */
+/**
+ * The source of a function of exactly one parameter, an identifier without default: an arrow
+ * function or another, async or not.
+ */
 const ONE_PARAMETER =
   /^(?:async\s+)?(?:(?:[A-Za-z_$][\w$]*|\(\s*[A-Za-z_$][\w$]*\s*,?\s*\))\s*=>|function(?:\s+[A-Za-z_$][\w$]*)?\s*\(\s*[A-Za-z_$][\w$]*\s*,?\s*\)\s*\{)/;
 
-/** Ways to the other arguments, and the escapes that these names could be written with. */
+/** Names that lead to the other arguments, and the escapes that they could be written with. */
 const BACK_DOOR = /\b(?:arguments|eval)\b|\\u/;
 
-/** @type {WeakMap<Function, boolean>} */
+/** What was found for listeners that were looked at. @type {WeakMap<Function, boolean>} */
 const judged = new WeakMap();
 
 /**
- * Whether a listener may look at its second argument. False only when its source proves that it cannot.
+ * False only when the source of a listener proves that it cannot look at its second argument.
  *
  * @param {Function} listener As an emitter keeps it
- * @returns {boolean}
+ * @returns {boolean} Whether it may
  */
 function seesSecond(listener) {
   let sees = judged.get(listener);
@@ -38,7 +44,7 @@ function seesSecond(listener) {
 }
 
 /**
- * @param {string} source
+ * @param {string} source Source of a function, as `toString()` gives it
  * @returns {boolean} Whether it is that of a function that sees only its first argument
  */
 function isOfOne(source) {
@@ -47,15 +53,15 @@ function isOfOne(source) {
 
 /**
  * @param {any} server A WebSocketServer
- * @returns {boolean} Whether what it emits is shown to nobody but its listeners
+ * @returns {boolean} Whether nothing but its listeners sees what it emits
  */
 function isPlain(server) {
   return server.emit === nodeEmit && !server._capturesRejections;
 }
 
 /**
- * @param {any} server A WebSocketServer
- * @returns {boolean} Whether anybody could see the request of its 'connection'
+ * @param {any} server A WebSocketServer, whose emitter's own fields are read
+ * @returns {boolean} Whether a listener could see the request of its 'connection'
  */
 function isRequestSeen(server) {
   if (!isPlain(server)) return true;
@@ -66,12 +72,12 @@ function isRequestSeen(server) {
 }
 
 /**
- * Emits 'connection'. A single listener is called without `emit`, whose array of arguments would be
- * 64 bytes of garbage.
+ * Emits 'connection'. A single listener is called without `emit`, whose array of arguments is 64
+ * bytes of garbage.
  *
- * @param {any} server A WebSocketServer
- * @param {any} ws
- * @param {Buffer} bytes
+ * @param {any} server A WebSocketServer, whose emitter's own fields are read
+ * @param {WebSocket} ws The connection, which is open
+ * @param {Buffer} bytes Memory of the batch that the OPEN record is in
  * @param {number} start Where in it the payload of the OPEN record begins
  */
 function emitConnection(server, ws, bytes, start) {

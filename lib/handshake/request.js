@@ -11,14 +11,14 @@ const {
 } = require('../reactor/layout');
 
 /**
- * The upgrade request, as Node's HTTP server would have given it. The reactor's form is `METHOD \0
- * url \0 minor version \0 name \0 value \0 name \0 value ...`; the header list is cut only when
- * somebody looks.
+ * The upgrade request, as Node's HTTP server would have made it. The reactor's form is
+ * `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`; it is cut into header
+ * fields when they are asked for.
  */
 class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
   /**
    * @param {string} text The request in the reactor's form
-   * @param {{ _socket: any }} owner Whose socket `req.socket` is
+   * @param {{ _socket: unknown }} owner Whose socket `req.socket` is
    */
   constructor(text, owner) {
     super(null);
@@ -37,7 +37,7 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
   }
 
   // IncomingMessage assigns these in its constructor, so they need setters.
-  /** @returns {any} */
+  /** @returns {any} The stand-in for the socket, or what was assigned */
   get socket() {
     return this._replacedSocket === undefined ? this._owner._socket : this._replacedSocket;
   }
@@ -72,13 +72,13 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
     super.headersDistinct = headers;
   }
 
-  /** @returns {string[]} */
+  /** @returns {string[]} Names and values in turn, as they came */
   _headerList() {
     if (this._headerText !== '') {
       const list = this._headerText.split('\0');
       if (list.length % 2 === 1) list.pop();
       this._headerText = '';
-      // What is added to a complete message are trailers.
+      // Lines that are added to a complete message would be trailers.
       this.complete = false;
       this._addHeaderLines(list, list.length);
       this.complete = true;
@@ -88,7 +88,7 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
 }
 
 /**
- * @param {Buffer} bytes
+ * @param {Buffer} bytes Memory of the batch that the record is in
  * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
  * @returns {string} The request in the reactor's form
  */
@@ -98,7 +98,7 @@ function requestText(bytes, start) {
 }
 
 /**
- * @param {Buffer} bytes
+ * @param {Buffer} bytes Memory of the batch that the record is in
  * @param {number} start Where in it the payload of the OPEN record begins
  * @returns {string} The subprotocol that was chosen, '' for none
  */
@@ -110,7 +110,7 @@ function protocolText(bytes, start) {
 }
 
 /**
- * @param {Buffer} bytes
+ * @param {Buffer} bytes Memory of the batch that the record is in
  * @param {number} start Where in it the payload of the OPEN record begins
  * @returns {string} What the answer says of extensions, '' for nothing
  */
@@ -122,7 +122,7 @@ function extensionsText(bytes, start) {
 }
 
 /**
- * @param {Buffer} bytes
+ * @param {Buffer} bytes Memory of the batch that the record is in
  * @param {number} start Where in it the payload of the REQUEST record begins
  * @returns {Buffer} A copy of what was read behind the request
  */
@@ -134,7 +134,7 @@ function headOf(bytes, start) {
 }
 
 /**
- * @param {Buffer} bytes
+ * @param {Buffer} bytes Memory of the batch that the record is in
  * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
  * @returns {number} Where in it the tail begins
  */

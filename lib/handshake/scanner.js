@@ -5,9 +5,9 @@ const { TOKEN } = require('./token');
 const token = new RegExp(TOKEN, 'y');
 const space = /[ \t]*/y;
 
-/** Reads a header field piece by piece. Its errors say where, in the words of ws. */
+/** Reads a header field piece by piece. Its errors name the place in the words of ws. */
 class Scanner {
-  /** @param {string} text */
+  /** @param {string} text The value of a header field */
   constructor(text) {
     this.text = text;
     this.at = 0;
@@ -19,7 +19,7 @@ class Scanner {
   }
 
   /**
-   * @returns {string}
+   * @returns {string} The token, which is skipped
    * @throws {SyntaxError} When there is none here
    */
   token() {
@@ -38,8 +38,8 @@ class Scanner {
   }
 
   /**
-   * @param {string} character
-   * @returns {boolean} Whether it is the next one, which is skipped then
+   * @param {string} character What may come next
+   * @returns {boolean} Whether it came next, and was skipped
    */
   skip(character) {
     if (this.text[this.at] !== character) return false;
@@ -50,7 +50,7 @@ class Scanner {
   /**
    * Skips what separates two elements, and the space around it.
    *
-   * @param {string} characters
+   * @param {string} characters What may separate them, one character each
    * @returns {string} Which of them it was; '' at the end
    * @throws {SyntaxError} For anything else, and for space at the end
    */
@@ -68,7 +68,7 @@ class Scanner {
     return found;
   }
 
-  /** @returns {SyntaxError} */
+  /** @returns {SyntaxError} What the caller throws, with the words of ws */
   unexpected() {
     return new SyntaxError(
       this.isAtEnd() ? 'Unexpected end of input' : `Unexpected character at index ${this.at}`,

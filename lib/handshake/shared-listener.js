@@ -6,14 +6,14 @@ const { sharedListenOptions } = require('../options');
 
 /** @import { ServerOptions } from '../options' */
 
-/** Milliseconds between two looks for requests that take too long, at most. */
+/** Most milliseconds between two looks for requests that take too long. */
 const CHECK_INTERVAL = 1000;
 
 /**
  * Whether this process is a worker of a cluster: its ports are its primary's, which hands
  * connections to the workers.
  *
- * @returns {boolean}
+ * @returns {boolean} Whether it is a worker
  */
 function isShared() {
   return require('node:cluster').isWorker;
@@ -24,7 +24,7 @@ function isShared() {
  *
  * @param {ServerOptions} options Of a WebSocketServer
  * @param {(() => void) | undefined} callback A listener for 'listening'
- * @returns {http.Server}
+ * @returns {http.Server} The HTTP server, which is about to listen
  */
 function createListener(options, callback) {
   const { handshakeTimeout, ...listen } = sharedListenOptions(options);
@@ -38,7 +38,7 @@ function createListener(options, callback) {
 
 /**
  * @param {http.IncomingMessage} _request Of something else than an upgrade
- * @param {http.ServerResponse} response
+ * @param {http.ServerResponse} response What answers it with 426
  */
 function refuse(_request, response) {
   const body = http.STATUS_CODES[426];

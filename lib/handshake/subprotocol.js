@@ -5,8 +5,8 @@ const { Scanner } = require('./scanner');
 /**
  * The names in a `Sec-WebSocket-Protocol` header.
  *
- * @param {string} header
- * @returns {Set<string>}
+ * @param {string} header The value of the header
+ * @returns {Set<string>} The names, in their order
  * @throws {SyntaxError} When it is no list of tokens, or names one twice
  */
 function parse(header) {

@@ -6,8 +6,8 @@ const TOKEN = "[!#$%&'*+\\-.^_`|~0-9A-Za-z]+";
 const whole = new RegExp(`^${TOKEN}$`);
 
 /**
- * @param {any} value
- * @returns {boolean}
+ * @param {unknown} value A value of any type
+ * @returns {boolean} Whether it is a string that is a token
  */
 function isToken(value) {
   return typeof value === 'string' && whole.test(value);

@@ -32,24 +32,25 @@ const {
   OUT_TERMINATE,
 } = require('../reactor/layout');
 
-/** @import { Connection, SentCallback } from '../connection/state' */
+/** @import { Connection, SentCallback, Server, WebSocket } from '../connection/state' */
 
-/** Who answers for a socket that is no WebSocket's yet. */
+/** Where a socket that has no WebSocket yet has its handshake. */
 const kUpgrade = Symbol('kUpgrade');
 
 /**
- * A connection of a listener of the reactor whose handshake JavaScript decides. It holds the slot in the table until it is a
- * WebSocket or gone, and its socket is what `handleUpgrade()` gets.
+ * A connection of a listener of the reactor whose handshake JavaScript decides. It holds the slot
+ * in the table until it is a WebSocket or gone, and its socket is what `handleUpgrade()` gets.
  *
  * @implements {Connection}
  */
 class Upgrade {
   /**
-   * @param {any} server The WebSocketServer of the listener
-   * @param {number} slot
-   * @param {Buffer} bytes
+   * @param {Server} server The WebSocketServer of the listener
+   * @param {number} slot Slot of the connection in the table
+   * @param {Buffer} bytes Memory of the batch that the record is in
    * @param {number} start Where in it the payload of the record begins
-   * @param {boolean} isLate Whether the reactor has answered before it knew that it should ask: an OPEN record
+   * @param {boolean} isLate Whether the reactor has answered before it knew that it should ask, so
+   *   that the record is an OPEN record
    */
   constructor(server, slot, bytes, start, isLate) {
     this.server = server;
@@ -69,7 +70,7 @@ class Upgrade {
     this.late = isLate ? new Late(protocolText(bytes, start), extensionsText(bytes, start)) : null;
     this.answered = false;
     this.gone = false;
-    /** The peer has ended its side, which is told later. */
+    /** Whether the peer has ended its side, which is reported later. */
     this._endWaits = false;
     this.isPaused = false;
     this.bufferedAmount = 0;
@@ -90,7 +91,11 @@ class Upgrade {
     return this._extra;
   }
 
-  /** @param {number} tag @param {number} offset @param {number} length */
+  /**
+   * @param {number} tag kind | flags | aux of the record
+   * @param {number} offset Where its payload is; see `payload`
+   * @param {number} length Bytes of the payload
+   */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
     if (kind === IN_CLOSED) {
@@ -119,12 +124,15 @@ class Upgrade {
     if (!this.gone) outbox.pushEmpty(this._slot, this._generation, OUT_TERMINATE);
   }
 
-  /** A record of it is lost. */
+  /** Called when a record of the connection is lost. */
   terminate() {
     this._destroy();
   }
 
-  /** Shows the request to who listens for 'upgrade', which is the server; without anybody it is a request like others. */
+  /**
+   * Emits 'upgrade', whose listener is the server. Without a listener, the request is answered like
+   * any other that asks for no upgrade.
+   */
   ask() {
     const { head, request, server, socket } = this;
     if (server._listener.emit('upgrade', request, socket, head)) return;
@@ -135,9 +143,9 @@ class Upgrade {
 
   /**
    * @param {string} response The 101
-   * @param {any} options Of the server that accepts
-   * @param {any} extensions The accepted ones by name
-   * @param {boolean} isServedAlike Whether that is the server of the listener
+   * @param {import('../options').ServerOptions} options Options of the server that accepts
+   * @param {Record<string, any>} extensions The accepted ones by name
+   * @param {boolean} isServedAlike Whether that server is the one of the listener
    * @param {Buffer} head What is read first, as a stream would have it put back
    */
   accept(response, options, extensions, isServedAlike, head) {
@@ -154,13 +162,13 @@ class Upgrade {
   /** @param {string} response A refusal, behind which the connection ends */
   respond(response) {
     this.push(OUT_RESPOND, response);
-    // A second verdict comes too late, as with a stream that was ended.
+    // A second answer comes too late, as with a stream that was ended.
     this.socket._ended = true;
   }
 
   /**
-   * @param {number} tag
-   * @param {string} text
+   * @param {number} tag OUT_ACCEPT or OUT_RESPOND
+   * @param {string} text What is to be written
    */
   push(tag, text) {
     this.answered = true;
@@ -168,9 +176,15 @@ class Upgrade {
   }
 }
 
-/** Of a connection that the reactor has opened before JavaScript could be asked: what is told to it if it may stay. */
+/**
+ * A connection that the reactor has opened before JavaScript could be asked: what the reactor has
+ * answered, and the records that are delivered if the connection may stay.
+ */
 class Late {
-  /** @param {string} protocol @param {string} extensions */
+  /**
+   * @param {string} protocol The subprotocol that the reactor chose, '' for none
+   * @param {string} extensions What the reactor's answer says of extensions, '' for nothing
+   */
   constructor(protocol, extensions) {
     this.protocol = protocol;
     this.extensions = extensions;
@@ -178,16 +192,14 @@ class Late {
     this.records = [];
   }
 
-  /**
-   * @param {any} ws Open
-   */
+  /** @param {WebSocket} ws The WebSocket, which is open */
   deliver(ws) {
     for (const [tag, data] of this.records) receive.hold(ws, tag, data);
     outbox.pushEmpty(ws._slot, ws._generation, OUT_RESUME);
   }
 }
 
-/** A handshake of such a connection, for the server that `handleUpgrade()` was called of. */
+/** The handshake of such a connection with the server whose `handleUpgrade()` was called. */
 class ReactorHandshake extends Handshake {
   get upgrade() {
     return this.socket[kUpgrade];
@@ -202,9 +214,10 @@ class ReactorHandshake extends Handshake {
   }
 
   /**
-   * To the letter (RFC 6455, 4.4), as the reactor checks it.
+   * Compares to the letter (RFC 6455, 4.4), as the reactor does.
    *
-   * @param {string | undefined} version
+   * @param {string | undefined} version The value of `Sec-WebSocket-Version`
+   * @returns {boolean} Whether this package speaks that version
    */
   isVersion(version) {
     return version === '13' || version === '8';
@@ -215,7 +228,12 @@ class ReactorHandshake extends Handshake {
     return headers['transfer-encoding'] !== undefined || Number(headers['content-length'] ?? 0) !== 0;
   }
 
-  /** @param {any} ws @param {string} response @param {string} protocol @param {string} extensions */
+  /**
+   * @param {WebSocket} ws The WebSocket, which is not open yet
+   * @param {string} response The 101
+   * @param {string} protocol The subprotocol, '' for none
+   * @param {string} extensions What the answer says of extensions, '' for nothing
+   */
   accept(ws, response, protocol, extensions) {
     const { accepted, head, server, socket, upgrade } = this;
     if (upgrade.gone || socket.destroyed) return;
@@ -224,7 +242,7 @@ class ReactorHandshake extends Handshake {
     if (late === null) {
       upgrade.accept(response, server.options, accepted, isServedAlike, head);
     } else if (!isServedAlike || late.protocol !== protocol || late.extensions !== extensions) {
-      // The client has been told something else.
+      // The client has got another answer.
       socket.destroy();
       return;
     }
@@ -245,15 +263,15 @@ class ReactorHandshake extends Handshake {
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     ws.setSocket(socket, head, socketOptions(server.options));
-    // A `setSocket()` that has kept the socket: the table of connections does not know this client.
+    // Where `setSocket()` has kept the socket, the table of connections does not know this client.
     if (ws._owner !== server) list(server);
     server.opened(ws);
     this.callback(ws, this.request);
-    // Nothing was received together with a message yet: everything waits for resume().
+    // No message is being handled that something came with: everything waits for resume().
     if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
   }
 
-  /** @param {string} response */
+  /** @param {string} response All bytes of the refusal */
   end(response) {
     this.upgrade.respond(response);
   }
@@ -268,9 +286,9 @@ function isReactors(socket) {
 }
 
 /**
- * The peer has ended its side. A WebSocket that was made of the connection meanwhile is told by itself.
+ * The peer has ended its side. A WebSocket that has the connection by now reports that itself.
  *
- * @param {Upgrade} upgrade
+ * @param {Upgrade} upgrade The handshake of the connection
  */
 function ended(upgrade) {
   if (!upgrade._endWaits) return;

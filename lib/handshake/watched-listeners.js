@@ -1,16 +1,16 @@
 'use strict';
 
-/** Of an emitter, those that change its listeners; the others call them. */
+/** Methods of an emitter that change its listeners; others that do call these. */
 const METHODS = ['on', 'prependListener', 'removeListener', 'removeAllListeners'];
 
-/** Other names of two of them. */
+/** Aliases of two of them. */
 const ALIASES = { addListener: 'on', off: 'removeListener' };
 
 /**
- * Has the emitters of a class hear when their listeners change.
+ * Has a function called when the listeners of an emitter of a class change.
  *
- * @param {any} prototype Of the class
- * @param {(this: any, event?: string | symbol) => void} changed Called then, without event if it
+ * @param {any} prototype Prototype of the class
+ * @param {(this: any, event?: string | symbol) => void} changed Called then; without an event if it
  *   may be any
  */
 function watchListeners(prototype, changed) {
@@ -18,7 +18,7 @@ function watchListeners(prototype, changed) {
   for (const name of METHODS) {
     const own = Object.getOwnPropertyDescriptor(prototype, name)?.value;
     define(prototype, name, function (...args) {
-      // Looked up now: somebody may have put another in its place.
+      // Looked up now: a program may have replaced it.
       (own ?? base[name]).apply(this, args);
       changed.call(this, args[0]);
       return this;
@@ -32,9 +32,9 @@ function watchListeners(prototype, changed) {
 }
 
 /**
- * @param {any} prototype
- * @param {string} name
- * @param {(this: any, ...args: any[]) => any} value
+ * @param {object} prototype Prototype of the class
+ * @param {string} name Name of the method
+ * @param {(this: any, ...args: any[]) => unknown} value The method
  */
 function define(prototype, name, value) {
   Object.defineProperty(value, 'name', { value: name });

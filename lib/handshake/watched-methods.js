@@ -1,12 +1,12 @@
 'use strict';
 
 /**
- * Has assignments to methods heard: to one of an instance, and to one of the class. They do what
- * they always do, and `Object.defineProperty` is not heard.
+ * Has a function called when a method of an instance or of the class is assigned to. The assignment
+ * does what it always does; `Object.defineProperty` is not noticed.
  *
- * @param {any} prototype Of the class
+ * @param {any} prototype Prototype of the class
  * @param {string[]} names Its own methods, or inherited ones
- * @param {(this: any) => void} changed Called behind it, with what was assigned to: an instance, or
+ * @param {(this: any) => void} changed Called after it, with what was assigned to: an instance, or
  *   a prototype
  */
 function watchMethods(prototype, names, changed) {
@@ -17,7 +17,10 @@ function watchMethods(prototype, names, changed) {
       configurable: true,
       enumerable: false,
       get: () => own ?? base[name],
-      /** @this {any} @param {any} value */
+      /**
+       * @this {any}
+       * @param {unknown} value The new method
+       */
       set(value) {
         if (this === prototype) own = value;
         else Object.defineProperty(this, name, { configurable: true, enumerable: true, value, writable: true });
