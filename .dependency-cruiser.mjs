@@ -1,7 +1,7 @@
 // Which folder of lib may import which, as ARCHITECTURE.md has it; `npm run check` runs it.
 
 /** What every folder may use: files on top that use no folder. */
-const LEAVES = 'async-context|bits|constants|errors|limits|node-emit|reactor/layout|views';
+const LEAVES = 'async-context|bits|checks|constants|errors|limits|node-emit|reactor/layout|views';
 
 /**
  * @param {string} folder
@@ -27,6 +27,7 @@ export default {
     only('connection', ['reactor']),
     only('deflate', ['reactor']),
     only('duplex', ['connection', 'deflate', 'reactor']),
+    only('running', ['connection', 'reactor']),
     {
       name: 'compat-is-apart',
       comment: 'Besides the public classes, only handshakes that hand out a socket know what imitates one.',

@@ -6,6 +6,7 @@ import { Duplex, DuplexOptions } from 'node:stream';
 
 import * as client from './types/client';
 import * as deflate from './types/deflate';
+import * as running from './types/running';
 import * as sending from './types/sending';
 import * as tools from './types/tools';
 import * as verify from './types/verify';
@@ -324,6 +325,9 @@ declare namespace WebSocket {
      * @param callback A listener for `'close'`; gets an error when the server was closed before
      */
     close(callback?: (error?: Error) => void): void;
+
+    /** Closes the clients, spread over a time; upgrades are answered with 503 from now on. Not in ws. See docs/running.md. */
+    drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
 
     /**
      * Answers an upgrade request that an HTTP server of Node has read, at once or later.

@@ -1,5 +1,8 @@
 'use strict';
 
+/** Milliseconds: the longest delay a timer takes. Also the most microseconds of `spin`. */
+const LONGEST_DELAY = 2 ** 31 - 1;
+
 /** What ws can take for a limit. */
 const MOST = 2 ** 31 - 1;
 
@@ -14,4 +17,15 @@ function limit(value) {
   return value > MOST ? 0 : Math.max(value | 0, 0);
 }
 
-module.exports = { limit };
+/**
+ * A delay as `setTimeout` takes it.
+ *
+ * @param {unknown} value
+ * @returns {number} Milliseconds, at least 1
+ */
+function delay(value) {
+  const number = Number(value);
+  return number >= 1 && number <= LONGEST_DELAY ? Math.trunc(number) : 1;
+}
+
+module.exports = { LONGEST_DELAY, delay, limit };

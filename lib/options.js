@@ -1,11 +1,11 @@
 'use strict';
 
 const net = require('node:net');
-const { inspect } = require('node:util');
 
+const { checkValue } = require('./checks');
 const { applyMemoryOptions } = require('./deflate/budget');
 const { deflateOptions } = require('./deflate/options');
-const { limit } = require('./limits');
+const { LONGEST_DELAY, delay, limit } = require('./limits');
 const { WebSocket } = require('./websocket');
 
 /**
@@ -16,9 +16,6 @@ const { WebSocket } = require('./websocket');
  */
 
 const { pong } = WebSocket.prototype;
-
-/** Milliseconds: the longest delay a timer takes. Also the most microseconds of `spin`. */
-const LONGEST_DELAY = 2 ** 31 - 1;
 
 /** Reactors of one environment, at most. */
 const MOST_REACTORS = 64;
@@ -121,14 +118,7 @@ function own(options, name) {
  * @throws {TypeError | RangeError}
  */
 function check(name, value, label) {
-  const { type, least = 0, most = 0 } = OWN[name];
-  if (typeof value !== type) {
-    throw new TypeError(`${label} must be a ${type}. Received ${inspect(value)}`);
-  }
-  if (type === 'number' && !(Number.isInteger(value) && value >= least && value <= most)) {
-    throw new RangeError(`${label} must be an integer from ${least} to ${most}. Received ${inspect(value)}`);
-  }
-  return value;
+  return checkValue(OWN[name], value, label);
 }
 
 /**
@@ -178,17 +168,6 @@ function watch(options, changed) {
     };
     Object.defineProperty(options, name, /** @type {any} */ (descriptor));
   }
-}
-
-/**
- * A delay as `setTimeout` takes it.
- *
- * @param {unknown} value
- * @returns {number} Milliseconds, at least 1
- */
-function delay(value) {
-  const number = Number(value);
-  return number >= 1 && number <= LONGEST_DELAY ? Math.trunc(number) : 1;
 }
 
 /**

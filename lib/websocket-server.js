@@ -13,6 +13,7 @@ const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer } = require('./compat/listener-server');
 const { nodeEmit } = require('./node-emit');
 const { listenOptions, merge, reactorOptions, watch } = require('./options');
+const { Drain } = require('./running/drain');
 const { checkMayListen } = require('./handshake/permission');
 const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
@@ -29,6 +30,7 @@ const { WebSocket } = require('./websocket');
 /** @import { Peer } from './compat/socket' */
 /** @import { WebSocket as Connection } from './connection/state' */
 /** @import { ServerOptions } from './options' */
+/** @import { DrainOptions, DrainProgress } from '../types/running' */
 /** @import { Holder } from './reactor/table' */
 
 const RUNNING = 0;
@@ -57,6 +59,8 @@ class WebSocketServer extends EventEmitter {
     this._connections = 0;
     this._ask = -1;
     this._shouldEmitClose = false;
+    /** The last call of `drain()`. @type {InstanceType<typeof Drain> | null} */
+    this._drain = null;
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     this._listens = this.options.port != null && !isShared(); // by itself
     /** Where the events of its own listener and connections run, unless a hook answers somewhere else. */
@@ -107,6 +111,19 @@ class WebSocketServer extends EventEmitter {
     this._server = null;
     if (this._listenerId === -1) process.nextTick(emitClose, this);
     else state.native.closeListener(this._listenerId);
+  }
+
+  /**
+   * Closes the clients, spread over a time, and refuses new ones from now on.
+   *
+   * @param {DrainOptions} [options]
+   * @returns {Promise<DrainProgress>} What has become of them, when all are gone or `signal` is aborted
+   */
+  async drain(options) {
+    if (!clientsOf(this) && !list(this)) throw new Error('drain() needs clientTracking');
+    if (this._drain === null || this._drain.isOver) this._drain = new Drain(this, options);
+    this._updateAsk();
+    return this._drain.result;
   }
 
   /**
@@ -176,6 +193,7 @@ class WebSocketServer extends EventEmitter {
    */
   closed(connection) {
     this._connections--;
+    this._drain?.gone(connection);
     const clients = clientsOf(this);
     clients?.delete(connection);
     if (this._listens) this._closeIfDone();

@@ -64,6 +64,7 @@ function wantedAsk(server) {
     verifyClient ||
     handleProtocols ||
     path !== server._nativePath ||
+    server._drain !== null ||
     events.headers !== undefined ||
     Class?.prototype?.setSocket !== setSocket ||
     hasOwnPong(server.options);

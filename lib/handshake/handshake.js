@@ -69,6 +69,7 @@ class Handshake {
   decide(key) {
     const { request, server } = this;
     if (!server.shouldHandle(request)) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
+    if (this.isTurnedAway()) return;
     const offered = request.headers['sec-websocket-protocol'];
     let protocols = /** @type {Set<string>} */ (new Set());
     try {
@@ -139,6 +140,7 @@ class Handshake {
           'possibly due to a misconfiguration',
       );
     }
+    if (this.isTurnedAway()) return;
     if (!server.isRunning()) return this.respond(503);
     const digest = createHash('sha1').update(key + GUID).digest('base64');
     const lines = [
@@ -176,6 +178,13 @@ class Handshake {
   refuse({ status, message, headers }) {
     if (this.server.listenerCount('wsClientError') === 0) this.respond(status, message, headers);
     else this.server.emit('wsClientError', new Error(message), this.socket, this.request);
+  }
+
+  /** @returns {boolean} Whether the server is drained and takes nobody: answered */
+  isTurnedAway() {
+    const { _drain: drain } = this.server;
+    if (drain !== null) this.respond(503, undefined, { 'Retry-After': drain.retryAfter });
+    return drain !== null;
   }
 
   /**

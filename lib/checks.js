@@ -1,0 +1,35 @@
+'use strict';
+
+const { inspect } = require('node:util');
+
+/**
+ * What an option of this package may be; for numbers the least and the most.
+ *
+ * @typedef {{ type: 'number' | 'boolean', least?: number, most?: number }} Range
+ */
+
+/**
+ * @param {Range} range
+ * @param {any} value
+ * @param {string} label What errors call it
+ * @returns {any} The value
+ * @throws {TypeError | RangeError}
+ */
+function checkValue({ type, least = 0, most = 0 }, value, label) {
+  if (typeof value !== type) throw wrongType(label, `a ${type}`, value);
+  if (type === 'number' && !(Number.isInteger(value) && value >= least && value <= most)) {
+    throw new RangeError(`${label} must be an integer from ${least} to ${most}. Received ${inspect(value)}`);
+  }
+  return value;
+}
+
+/**
+ * @param {string} label What errors call it
+ * @param {string} wanted
+ * @param {any} value
+ */
+function wrongType(label, wanted, value) {
+  return new TypeError(`${label} must be ${wanted}. Received ${inspect(value)}`);
+}
+
+module.exports = { checkValue, wrongType };

@@ -1,0 +1,182 @@
+'use strict';
+
+const { checkValue, wrongType } = require('../checks');
+const { closeReason } = require('../connection/arguments');
+const { CLOSED } = require('../constants');
+const { LONGEST_DELAY, delay } = require('../limits');
+const { ABNORMAL } = require('../reactor/layout');
+const { Pace } = require('./pace');
+
+/** @import { DrainOptions, DrainProgress } from '../../types/running' */
+/** @import { Server, WebSocket } from '../connection/state' */
+
+/** "Service Restart" (the registry of RFC 6455, section 11.7). */
+const SERVICE_RESTART = 1012;
+
+/** Milliseconds. */
+const DURATION = { type: /** @type {const} */ ('number'), initial: 10_000, least: 0, most: LONGEST_DELAY };
+
+/** Milliseconds between two looks at what is due, at least. */
+const STEP = 5;
+
+/** Milliseconds between two calls of `onProgress`, at least. */
+const REPORT_INTERVAL = 100;
+
+/** Milliseconds by which the reactor may be earlier than this thread with the end of `closeTimeout`. */
+const TICK = 20;
+
+/**
+ * Closes the clients that a server has, spread over a time; new ones are refused from then on.
+ *
+ * Each client is in `open` until it is gone, and in `closing` from its close frame on.
+ */
+class Drain {
+  /**
+   * @param {Server} server
+   * @param {DrainOptions} [options]
+   * @throws {TypeError | RangeError}
+   */
+  constructor(server, options) {
+    const { code, duration, onProgress, reason, signal } = checked(options);
+    this.code = code;
+    this.reason = reason;
+    this.onProgress = onProgress;
+    this.signal = signal;
+    this.closeTimeout = delay(server.options.closeTimeout);
+    const now = performance.now();
+    this.end = now + duration;
+    /** @type {WebSocket[]} */
+    this.clients = [.../** @type {any} */ (server).clients];
+    this.open = new Set(this.clients);
+    /** When each client that was closed must be gone, the first one first. @type {Map<WebSocket, number>} */
+    this.closing = new Map();
+    this.pace = new Pace(this.clients.length, duration, now);
+    /** How many are to be closed now. */
+    this.due = 0;
+    this.closed = 0;
+    this.timedOut = 0;
+    this.isOver = false;
+    /** @type {NodeJS.Timeout | undefined} */
+    this.timer = undefined;
+    /** @type {NodeJS.Timeout | undefined} */
+    this.reporter = undefined;
+    this.abort = () => this.finish();
+    /** @type {Promise<DrainProgress>} */
+    this.result = new Promise((resolve) => {
+      this.resolve = resolve;
+    });
+    signal?.addEventListener('abort', this.abort, { once: true });
+    if (this.open.size === 0 || signal?.aborted) this.finish();
+    else this.wait(now);
+  }
+
+  /** Seconds after which a client that is refused may come back: other processes serve it by then. */
+  get retryAfter() {
+    return Math.max(1, Math.ceil((this.end - performance.now()) / 1000));
+  }
+
+  /** @returns {DrainProgress} */
+  get progress() {
+    const { closed, open, timedOut } = this;
+    return { closed, timedOut, left: open.size };
+  }
+
+  /**
+   * A connection of the server is gone.
+   *
+   * @param {any} ws
+   */
+  gone(ws) {
+    if (this.isOver || !this.open.delete(ws)) return;
+    const until = this.closing.get(ws) ?? Infinity;
+    this.closing.delete(ws);
+    const code = ws._extra?.closeCode ?? ABNORMAL;
+    if (code === ABNORMAL && performance.now() >= until - TICK) this.timedOut++;
+    else this.closed++;
+    this.changed();
+  }
+
+  changed() {
+    if (this.open.size === 0) this.finish();
+    else if (this.onProgress) this.reporter ??= setTimeout(() => this.report(), REPORT_INTERVAL);
+  }
+
+  report() {
+    this.reporter = undefined;
+    this.onProgress?.(this.progress);
+  }
+
+  /** @param {number} now */
+  wait(now) {
+    const [until = Infinity] = this.closing.values();
+    const next = this.pace.left === 0 ? until : Math.min(until, this.pace.next);
+    const wait = this.due > 0 ? 0 : next - now;
+    this.timer = setTimeout(() => this.step(), Math.max(wait, STEP));
+  }
+
+  step() {
+    const now = performance.now();
+    try {
+      this.due += this.pace.take(now);
+      while (this.due > 0) this.close(now);
+      for (const [ws, until] of this.closing) {
+        if (until > now) break;
+        this.giveUp(ws);
+      }
+    } finally {
+      if (!this.isOver) this.wait(now);
+    }
+  }
+
+  /** @param {number} now */
+  close(now) {
+    this.due--;
+    const ws = /** @type {WebSocket} */ (this.clients.pop());
+    // It may have gone by itself.
+    if (!this.open.has(ws)) return;
+    this.closing.set(ws, now + this.closeTimeout);
+    ws.close(this.code, this.reason);
+  }
+
+  /**
+   * `closeTimeout` is over.
+   *
+   * @param {WebSocket} ws
+   */
+  giveUp(ws) {
+    this.closing.delete(ws);
+    this.open.delete(ws);
+    this.timedOut++;
+    if (ws.readyState !== CLOSED) ws.terminate();
+    this.changed();
+  }
+
+  finish() {
+    if (this.isOver) return;
+    this.isOver = true;
+    clearTimeout(this.timer);
+    clearTimeout(this.reporter);
+    this.signal?.removeEventListener('abort', this.abort);
+    const { progress } = this;
+    this.resolve?.(progress);
+    this.onProgress?.(progress);
+  }
+}
+
+/**
+ * @param {DrainOptions} [options]
+ * @throws {TypeError | RangeError}
+ */
+function checked({ code = SERVICE_RESTART, duration = DURATION.initial, onProgress, reason = '', signal } = {}) {
+  checkValue(DURATION, duration, 'options.duration');
+  closeReason(code, reason);
+  if (onProgress !== undefined && typeof onProgress !== 'function') {
+    throw wrongType('options.onProgress', 'a function', onProgress);
+  }
+  if (signal !== undefined && !(signal instanceof AbortSignal)) {
+    throw wrongType('options.signal', 'an AbortSignal', signal);
+  }
+  return { code, duration, onProgress, reason, signal };
+}
+
+module.exports = { Drain };

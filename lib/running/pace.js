@@ -1,0 +1,48 @@
+'use strict';
+
+/** How much faster than planned it may go to make up for time that a busy thread has lost. */
+const HASTE = 1.15;
+
+/** Milliseconds of such time that are made up for at once. */
+const GRACE = 50;
+
+/**
+ * Spreads steps evenly over a time: each has a slot of its own, in which its moment is chosen at
+ * random. What comes late does not come all at once: in no second are there more than 1.21 times as
+ * many steps as in the mean, and two.
+ */
+class Pace {
+  /**
+   * @param {number} steps
+   * @param {number} duration Milliseconds
+   * @param {number} now Milliseconds
+   * @param {() => number} [random] From 0 to 1
+   */
+  constructor(steps, duration, now, random = Math.random) {
+    this.left = steps;
+    this.slot = steps === 0 ? 0 : duration / steps;
+    this.random = random;
+    this.start = now;
+    this.taken = 0;
+    /** When the next step is due. */
+    this.next = now + this.slot * random();
+  }
+
+  /**
+   * @param {number} now Milliseconds
+   * @returns {number} How many steps are due
+   */
+  take(now) {
+    let due = 0;
+    while (this.left > 0 && this.next <= now) {
+      due++;
+      this.left--;
+      this.taken++;
+      const planned = this.start + this.slot * (this.taken + this.random());
+      this.next = Math.max(planned, Math.max(this.next, now - GRACE) + this.slot / HASTE);
+    }
+    return due;
+  }
+}
+
+module.exports = { Pace };
