@@ -10,7 +10,7 @@ import { WebSocketServer, startServer } from './helpers/impl.mjs';
 
 const MIB = 2 ** 20;
 const CONNECTIONS = 150;
-/** Of README.md: incoming and outgoing context of one connection with the defaults, in KiB. */
+/** Of docs/compression.md: incoming and outgoing context of one connection with the defaults, in KiB. */
 const CONTEXTS = 48 + 372;
 
 const options = (perMessageDeflate) => new WebSocketServer({ noServer: true, perMessageDeflate }).options;

@@ -62,8 +62,9 @@ function text(x, y, content, name) {
 
 /**
  * @param {string} content
+ * @returns {string} As text or an attribute of XML
  */
-function escape(content) {
+export function escape(content) {
   return content.replace(/[&<>"]/g, (character) => `&#${character.charCodeAt(0)};`);
 }
 

@@ -1,5 +1,5 @@
 // How often the order between connections is not kept: what a client in another process observes of
-// a server. The table of README, "Order".
+// a server. The table of docs/order.md.
 //
 //   node benchmark/order.mjs [--rounds 400] [--only ws,1] [--way port] [--package DIRECTORY]
 import { fork } from 'node:child_process';

@@ -1,10 +1,11 @@
-// Draws benchmark/plots/*.svg from a record and rewrites the tables of README.md and benchmark/README.md.
+// Draws benchmark/plots/*.svg from a record, and rewrites what README.md, docs/performance.md and benchmark/README.md say of it.
 //
 // usage: node benchmark/plot.mjs [record.json]     default: the newest complete record
 import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { candidateText, candidates } from './candidates.mjs';
 import { barChart } from './chart.mjs';
+import { THEMES, overview, overviewText } from './overview.mjs';
 import { benchmarkDir, rootDir } from './paths.mjs';
 import { digits, shapeText, viewOf } from './report.mjs';
 import { defaultShapes } from './shapes.mjs';
@@ -94,8 +95,10 @@ const drawn = CHARTS.filter((chart) => {
   console.log(relative(rootDir, path));
   return true;
 });
-rewrite(join(rootDir, 'README.md'), false);
-rewrite(join(benchmarkDir, 'README.md'), true);
+for (const [name, theme] of Object.entries(THEMES)) writeFileSync(join(plots, `overview-${name}.svg`), overview(record, theme));
+rewrite(join(rootDir, 'README.md'), () => picture());
+rewrite(join(rootDir, 'docs', 'performance.md'), (where) => [...tables(record, false), '', ...images(where).slice(0, 3)]);
+rewrite(join(benchmarkDir, 'README.md'), (where) => [...tables(record, true), '', ...images(where)]);
 
 function newestRecord() {
   const directory = join(benchmarkDir, 'record');
@@ -127,18 +130,36 @@ function groupsOf({ metric, unit, takes, scale = 1, js }) {
     .filter(({ bars }) => bars.length > 0);
 }
 
+/** The picture of README.md, as GitHub and npm show it. */
+function picture() {
+  const where = relative(rootDir, plots);
+  return [
+    '<picture>',
+    `  <source media="(prefers-color-scheme: dark)" srcset="${where}/overview-dark.svg">`,
+    `  <img alt="CPU time and throughput beside ws and uWebSockets.js" src="${where}/overview-light.svg">`,
+    '</picture>',
+    '',
+    overviewText(record),
+  ];
+}
+
 /**
- * @param {string} readme
- * @param {boolean} everything
+ * @param {string} where The folder of the charts, as the document sees it
  */
-function rewrite(readme, everything) {
-  const text = readFileSync(readme, 'utf8');
+function images(where) {
+  return drawn.map(({ file: name, title }) => `![${title}](${where}/${name}.svg)`);
+}
+
+/**
+ * @param {string} document
+ * @param {(where: string) => string[]} lines What stands between the marks
+ */
+function rewrite(document, lines) {
+  const text = readFileSync(document, 'utf8');
   const begin = text.indexOf(BEGIN);
   const end = text.indexOf(END);
   if (begin < 0 || end < begin) return;
-  const where = relative(dirname(readme), plots);
-  const charts = drawn.map(({ file: name, title }) => `![${title}](${where}/${name}.svg)`);
-  const lines = ['', ...tables(record, everything), '', ...(everything ? charts : charts.slice(0, 3)), ''];
-  writeFileSync(readme, `${text.slice(0, begin + BEGIN.length)}\n${lines.join('\n')}\n${text.slice(end)}`);
-  console.log(relative(rootDir, readme));
+  const content = ['', ...lines(relative(dirname(document), plots)), ''];
+  writeFileSync(document, `${text.slice(0, begin + BEGIN.length)}\n${content.join('\n')}\n${text.slice(end)}`);
+  console.log(relative(rootDir, document));
 }

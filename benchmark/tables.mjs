@@ -34,12 +34,11 @@ export function tables(record, everything) {
     const shapes = chosen.filter((shape) => viewOf(shape) === view);
     if (shapes.length > 0) lines.push('', ...viewTable(record, view, shapes));
   }
+  if (!everything) return lines;
   const targets = targetRows(record);
-  if (!everything) {
-    const met = targets.filter((row) => row.at(-1) === 'met').length;
-    return [...lines, '', `Of the ${targets.length} targets that this record has figures for, ${met} are met; benchmark/README.md lists them.`];
-  }
   if (targets.length > 0) {
+    const met = targets.filter((row) => row.at(-1) === 'met').length;
+    lines.push('', `Of the ${targets.length} targets that this record has figures for, ${met} are met.`);
     lines.push('', ...markdown(['shape', 'figure', 'relative to', 'target', 'of medians', 'of rounds', 'bare loop', ''], targets, 0));
   }
   const micro = microRows(record.micro ?? {});

@@ -2,7 +2,7 @@
 
 import { WebSocketServer } from 'reactor-ws';
 
-const server = new WebSocketServer({ port: 8080 });
+const server = new WebSocketServer({ port: process.env.PORT ?? 8080 });
 
 server.on('connection', (socket, request) => {
   console.log(`connected: ${request.socket.remoteAddress} ${request.url}`);

@@ -3,6 +3,8 @@
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
+import { apiViolations } from './api.mjs';
+import { documentViolations } from './documents.mjs';
 import { ceilingViolations, layerViolations } from './layers.mjs';
 import { moduleCycles } from './modules.mjs';
 import { root, run, tool } from './run.mjs';
@@ -25,6 +27,8 @@ const CHECKS = [
   ['imports', () => tool('dependency-cruiser/bin/dependency-cruise.mjs', ['--config', '.dependency-cruiser.mjs', 'lib'])],
   ['layers', () => report(layerViolations())],
   ['walks', () => report(walkViolations())],
+  ['documents', () => report(documentViolations())],
+  ['docs/api.md', () => report(apiViolations())],
   ['cycles between modules', () => report(moduleCycles())],
   ['file sizes', () => report(ceilingViolations())],
   ['generated files', () => report(generatedViolations())],

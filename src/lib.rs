@@ -10,6 +10,12 @@
 //! the only memory the two threads share. `binding` is the only code that knows about JavaScript.
 //! Nothing imports to its right; see ARCHITECTURE.md. `one_shot` is a DEFLATE encoder, which the
 //! engine uses beside that of zlib-rs.
+//!
+//! # In Rust
+//!
+//! The reactor serves Rust programs too, without Node: implement `reactor::Handler`, give it to
+//! `reactor::Reactor::with_handler`, and let a thread run that. `examples/rust/echo.rs` is the
+//! smallest server, `examples/rust/chat.rs` has a second thread that sends.
 
 pub mod engine;
 mod one_shot;

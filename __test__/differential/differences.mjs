@@ -1,4 +1,4 @@
-// Where this package behaves otherwise than ws, on purpose, and why. README.md tells users of those that they can
+// Where this package behaves otherwise than ws, on purpose, and why. docs/differences.md tells users of those that they can
 // notice. A `scenario` without `ways` differs over every way in.
 
 /** The ways in whose sockets belong to the reactor. */

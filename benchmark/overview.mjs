@@ -1,0 +1,175 @@
+// The one picture of README.md: what an echo costs the JavaScript thread, and how many echoes there are, beside ws and uWebSockets.js.
+import { escape } from './chart.mjs';
+import { summarize } from './stats.mjs';
+
+/** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
+/** @typedef {typeof THEMES.light} Theme */
+/** @typedef {{ name: string, value: number, label: string, factor: string, highlighted: boolean }} Bar */
+
+export const THEMES = {
+  light: { page: '#ffffff', ink: '#1f2328', dim: '#59636e', ours: '#1d4fd7', others: '#b6bec8' },
+  dark: { page: '#0d1117', ink: '#f0f6fc', dim: '#9198a1', ours: '#6ea0ff', others: '#484f58' },
+};
+
+const CANDIDATES = [
+  ['ws', 'ws'],
+  ['reactor', 'reactor-ws'],
+  ['uws', 'uWebSockets.js'],
+];
+/** What is measured with the server on one CPU for its cost, and on all of them for its throughput. */
+const GROUPS = [
+  ['100x20', '20 bytes, one message at a time on each of 100 connections'],
+  ['100x20x32', '20 bytes, 32 messages on the way on each of 100 connections'],
+  ['200x16384', '16 KiB, one message at a time on each of 200 connections'],
+];
+const PANELS = [
+  { title: 'JavaScript thread: CPU per message', note: 'shorter is better', left: 128 },
+  { title: 'Messages per second', note: 'longer is better', left: 480 },
+];
+const WIDTH = 860;
+const BAR = 180;
+const ROW = 22;
+const HEAD = 70;
+const GAP = 40;
+
+/**
+ * @param {BenchmarkRecord} record
+ * @returns {string} A sentence with the first group's figures, and the machine
+ */
+export function overviewText(record) {
+  const [group] = GROUPS;
+  const [cpu] = cpuBars(record, group[0]).filter(({ highlighted }) => highlighted);
+  const [ws, ours] = rateBars(record, group[0]);
+  const { machine } = record;
+  return (
+    `When 100 connections echo 20 bytes, the JavaScript thread spends ${cpu.factor} CPU time per message than with \`ws\`, and the ` +
+    `server answers ${ours.label} messages per second, where \`ws\` answers ${ws.label}. (${record.date}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ` +
+    `ws ${record.versions.ws}; medians of ${record.options.rounds} rounds.)`
+  );
+}
+
+/**
+ * @param {BenchmarkRecord} record
+ * @param {Theme} theme
+ * @returns {string} SVG
+ */
+export function overview(record, theme) {
+  const parts = PANELS.map(({ title, note, left }) => text(left, 28, title, 'title') + text(left, 46, note, 'dim'));
+  let y = HEAD;
+  for (const [shape, name] of GROUPS) {
+    parts.push(text(16, y + 8, name, 'group'));
+    y += 18;
+    const panels = [cpuBars(record, shape), rateBars(record, shape)];
+    for (const [index, bars] of panels.entries()) {
+      const longest = Math.max(...bars.map(({ value }) => value));
+      for (const [row, bar] of bars.entries()) parts.push(draw(bar, PANELS[index].left, y + row * ROW, longest, index === 0));
+    }
+    y += CANDIDATES.length * ROW + GAP - 18;
+  }
+  const { machine } = record;
+  const foot = `Echo server, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ${record.date}. Each group has its own scale.`;
+  parts.push(text(16, y + 2, foot, 'dim'));
+  return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y + 16}" role="img" aria-label="${escape(ariaText(record))}">
+<style>
+  text { font: 13px system-ui, sans-serif; fill: ${theme.ink} }
+  .title { font-size: 16px; font-weight: 600 } .group, .ours { font-weight: 600 } .dim { fill: ${theme.dim} } .name { text-anchor: end }
+</style>
+<rect width="100%" height="100%" fill="${theme.page}"/>
+${parts.join('\n').replaceAll('{ours}', theme.ours).replaceAll('{others}', theme.others)}
+</svg>
+`;
+}
+
+/**
+ * @param {BenchmarkRecord} record
+ * @param {string} shape
+ * @returns {Bar[]}
+ */
+function cpuBars(record, shape) {
+  return bars(record, shape, 'js_cpu_ns_per_msg', (ns) => `${digits(ns / 1000)} µs`, (ours, theirs) =>
+    `${Math.round(theirs / ours)} times less`,
+  );
+}
+
+/**
+ * @param {BenchmarkRecord} record
+ * @param {string} shape
+ * @returns {Bar[]}
+ */
+function rateBars(record, shape) {
+  const label = (/** @type {number} */ rate) => (rate < 1e6 ? `${Math.round(rate / 1000)},000` : `${digits(rate / 1e6)} million`);
+  return bars(record, `${shape}-unpinned`, 'msgs_per_s', label, (ours, theirs) => `${rounded(ours / theirs)} times ws`);
+}
+
+/**
+ * @param {BenchmarkRecord} record
+ * @param {string} shape
+ * @param {string} metric
+ * @param {(value: number) => string} label
+ * @param {(ours: number, theirs: number) => string} factor What is said of ours beside ws
+ * @returns {Bar[]}
+ */
+function bars(record, shape, metric, label, factor) {
+  const values = CANDIDATES.map(([candidate]) => summarize(record.results[shape]?.[candidate], metric)?.median ?? 0);
+  return CANDIDATES.map(([candidate, name], index) => ({
+    name,
+    value: values[index],
+    label: label(values[index]),
+    factor: candidate === 'reactor' ? factor(values[index], values[0]) : '',
+    highlighted: candidate === 'reactor',
+  }));
+}
+
+/**
+ * @param {Bar} bar
+ * @param {number} left
+ * @param {number} y
+ * @param {number} longest Value of the longest bar of the group
+ * @param {boolean} named
+ */
+function draw({ name, value, label, factor, highlighted }, left, y, longest, named) {
+  const width = Math.max(2, Math.round((value / longest) * BAR));
+  const style = highlighted ? 'ours' : '';
+  return [
+    named ? text(left - 8, y + 15, name, `name ${style}`) : '',
+    `<rect x="${left}" y="${y + 3}" width="${width}" height="${ROW - 6}" rx="2" fill="{${highlighted ? 'ours' : 'others'}}"/>`,
+    text(left + width + 6, y + 15, factor ? `${label} (${factor})` : label, style),
+  ].join('');
+}
+
+/**
+ * @param {BenchmarkRecord} record
+ * @returns {string}
+ */
+function ariaText(record) {
+  return GROUPS.map(([shape, name]) => {
+    const tell = (/** @type {Bar[]} */ bars) => bars.map((bar) => `${bar.name} ${bar.label}`).join(', ');
+    const [cpu, rate] = [cpuBars(record, shape), rateBars(record, shape)].map(tell);
+    return `${name}: CPU of the JavaScript thread per message: ${cpu}; messages per second: ${rate}.`;
+  }).join(' ');
+}
+
+/**
+ * @param {number} value
+ * @returns {string} Two digits, or all before the point
+ */
+function digits(value) {
+  return value >= 10 ? String(Math.round(value)) : String(Number(value.toPrecision(2)));
+}
+
+/**
+ * @param {number} ratio
+ */
+function rounded(ratio) {
+  return ratio >= 10 ? String(Math.round(ratio)) : ratio.toFixed(1);
+}
+
+/**
+ * @param {number} x
+ * @param {number} y
+ * @param {string} content
+ * @param {string} name Class
+ */
+function text(x, y, content, name) {
+  return `<text x="${x}" y="${y}" class="${name.trim()}">${escape(content)}</text>`;
+}

@@ -1,0 +1,20 @@
+// Express and a WebSocketServer on one port.
+
+import { createServer } from 'node:http';
+
+import express from 'express';
+import { WebSocketServer } from 'reactor-ws';
+
+const app = express();
+app.get('/hello', (request, response) => response.json({ hello: 'world' }));
+
+const http = createServer(app);
+const server = new WebSocketServer({ server: http, path: '/live' });
+
+server.on('connection', (socket) => {
+  socket.on('error', console.error);
+  socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
+});
+
+// Not app.listen(), which makes a server of its own.
+http.listen(process.env.PORT ?? 8080, () => console.log(`listening on port ${http.address().port}`));

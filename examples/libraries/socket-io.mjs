@@ -1,0 +1,19 @@
+// socket.io takes the class of its WebSocketServer as an option.
+
+import { createServer } from 'node:http';
+
+import { WebSocketServer } from 'reactor-ws';
+import { Server } from 'socket.io';
+
+const http = createServer();
+const io = new Server(http, { wsEngine: WebSocketServer });
+
+io.on('connection', (socket) => {
+  socket.on('join', (room, done) => {
+    socket.join(room);
+    done();
+  });
+  socket.on('say', (room, text) => io.to(room).emit('said', text));
+});
+
+http.listen(process.env.PORT ?? 8080, () => console.log(`listening on port ${http.address().port}`));

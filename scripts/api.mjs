@@ -1,0 +1,251 @@
+// The reference of docs/api.md, made from index.d.ts and types/*.d.ts.
+//
+//   node scripts/api.mjs      writes it; npm run check compares
+
+import { readFileSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { SyntaxKind } from 'typescript/unstable/ast';
+import { API } from 'typescript/unstable/sync';
+
+import { root } from './run.mjs';
+
+const DOCUMENT = 'docs/api.md';
+const BEGIN = '<!-- api:begin -->';
+const END = '<!-- api:end -->';
+
+/**
+ * What has a section of its own, in this order: name, the file that declares it, heading, and what stands for an instance. What is
+ * not here is among the types.
+ */
+const SECTIONS = [
+  ['WebSocketServer', 'index.d.ts', 'Class: WebSocketServer', 'server'],
+  ['WebSocket', 'index.d.ts', 'Class: WebSocket', 'socket'],
+  ['ServerOptions', 'index.d.ts', 'Options of a server', ''],
+  ['ClientOptions', 'types/client.d.ts', 'Options of a client', ''],
+  ['SendOptions', 'types/sending.d.ts', 'Options of send()', ''],
+  ['Options', 'types/deflate.d.ts', 'Options of permessage-deflate', ''],
+  ['ServerOptions', 'types/deflate.d.ts', 'Options of permessage-deflate of a server', ''],
+  ['ClientOptions', 'types/deflate.d.ts', 'Options of permessage-deflate of a client', ''],
+  ['prepare', 'types/sending.d.ts', 'prepare()', ''],
+  ['PreparedMessage', 'types/sending.d.ts', 'Class: PreparedMessage', 'message'],
+  ['createWebSocketStream', 'index.d.ts', 'createWebSocketStream()', ''],
+  ['Sender', 'types/tools.d.ts', 'Class: Sender', 'sender'],
+  ['Receiver', 'types/tools.d.ts', 'Class: Receiver', 'receiver'],
+  ['PerMessageDeflate', 'types/tools.d.ts', 'Class: PerMessageDeflate', 'perMessageDeflate'],
+  ['extension', 'types/tools.d.ts', 'extension', 'extension'],
+  ['subprotocol', 'types/tools.d.ts', 'subprotocol', 'subprotocol'],
+];
+
+/** Whose overloads are the same events again. */
+const SAME_AS_ON = /^(once|off|addListener|removeListener|prependListener|prependOnceListener|emit)$/;
+
+/** @typedef {{ name: string, kind: number, file: string, doc: Doc, code: string, members: Declaration[] }} Declaration */
+/** @typedef {{ text: string, params: [string, string][], returns: string, throws: string[] }} Doc */
+
+/** @returns {string[]} one line per document that is not what the types say */
+export function apiViolations() {
+  const text = readFileSync(join(root, DOCUMENT), 'utf8');
+  if (text === withReference(text)) return [];
+  return [`${DOCUMENT}: not what index.d.ts says; run node scripts/api.mjs`];
+}
+
+/**
+ * @param {string} text The document
+ * @returns {string}
+ */
+function withReference(text) {
+  const begin = text.indexOf(BEGIN);
+  const end = text.indexOf(END);
+  if (begin < 0 || end < begin) throw new Error(`${DOCUMENT} has no place for the reference`);
+  return `${text.slice(0, begin + BEGIN.length)}\n\n${reference()}\n${text.slice(end)}`;
+}
+
+/** @returns {string} Markdown */
+function reference() {
+  const declarations = readDeclarations();
+  const shown = new Set();
+  const lines = [];
+  for (const [name, file, heading, instance] of SECTIONS) {
+    const found = declarations.filter((each) => each.name === name && each.file === file);
+    const described = found.filter((each) => each.members.length > 0 || each.kind === SyntaxKind.FunctionDeclaration);
+    if (described.length === 0) throw new Error(`${file} has no ${name}`);
+    found.forEach((each) => shown.add(each));
+    lines.push(`## ${heading}`, '');
+    for (const each of described) lines.push(...describe(each, instance));
+  }
+  lines.push('## Types', '');
+  for (const each of declarations) {
+    if (!shown.has(each) && !isAlias(each, declarations)) lines.push(...typeLines(each));
+  }
+  return lines.join('\n').replace(/\n{3,}/g, '\n\n');
+}
+
+/** A type that only gives one of another file its public name. */
+function isAlias({ name, code, members }, declarations) {
+  if (members.length > 0) return false;
+  if (/^(export )?import |\btypeof \w+(\.\w+)?;?$/.test(code)) return true;
+  const target = /= (?:\w+\.)?(\w+)(<.*>)?;?$/.exec(code)?.[1];
+  return declarations.some((each) => each.name === target && (each.name !== name || each.code !== code));
+}
+
+/**
+ * @param {Declaration} declaration
+ * @param {string} instance
+ */
+function describe({ kind, doc, code, members }, instance) {
+  const lines = [...docLines(doc)];
+  if (kind === SyntaxKind.FunctionDeclaration) return [...fence([code]), ...lines];
+  const callable = members.filter(isCallable);
+  const events = callable.filter((member) => member.name === 'on');
+  const methods = callable.filter((member) => member.name !== 'on' && !SAME_AS_ON.test(member.name));
+  const values = members.filter((member) => !isCallable(member));
+  lines.push(...valueTable(values, instance !== ''));
+  for (const overloads of grouped(methods)) lines.push(...methodLines(overloads, instance));
+  for (const event of events) lines.push(...eventLines(event));
+  return lines;
+}
+
+function isCallable({ kind }) {
+  return [SyntaxKind.MethodDeclaration, SyntaxKind.MethodSignature, SyntaxKind.Constructor, SyntaxKind.FunctionDeclaration].includes(kind);
+}
+
+/** Those of the same name together, in the order of the first one. */
+function grouped(methods) {
+  const groups = new Map();
+  for (const method of methods) groups.set(method.name, [...(groups.get(method.name) ?? []), method]);
+  return groups.values();
+}
+
+function methodLines(overloads, instance) {
+  const [{ name }] = overloads;
+  const owner = overloads[0].code.startsWith('static ') ? '' : `${instance}.`;
+  const title = name === 'constructor' ? 'Constructor' : instance === '' ? `${name}()` : `${owner}${name}()`;
+  const lines = [`### ${title}`, '', ...fence(overloads.map(({ code }) => code))];
+  for (const { doc } of overloads) lines.push(...docLines(doc));
+  return lines;
+}
+
+function eventLines({ doc, code }) {
+  const names = /\(\s*event: ([^,]+),/.exec(code)?.[1] ?? '';
+  if (!names.includes("'")) return [];
+  const title = names.split('|').map((name) => name.trim()).join(', ');
+  const parameters = /listener: \((?:this: [^,)]+,? ?)?([^)]*)\)/.exec(code)?.[1] ?? '';
+  return [`### Event: ${title}`, '', ...(parameters === '' ? [] : [`Listener: \`(${parameters})\``, '']), ...docLines(doc)];
+}
+
+/** Fields of a class, or options. */
+function valueTable(values, isClass) {
+  if (values.length === 0) return [];
+  const rows = values.map(({ name, doc, code }) => {
+    const type = /^[^:]*:\s*([^]*?);?$/.exec(code)?.[1] ?? '';
+    const mark = /^(static )?readonly /.test(code) ? ' (read-only)' : '';
+    const prefix = code.startsWith('static ') ? 'static ' : '';
+    return `| \`${prefix}${name}\`${mark} | ${cell(`\`${oneLine(type)}\``)} | ${cell(oneLine([doc.text, ...doc.throws.map((text) => `Throws ${text}`)].join(' ')))} |`;
+  });
+  return [`| ${isClass ? 'property' : 'option'} | type | meaning |`, '|---|---|---|', ...rows, ''];
+}
+
+function typeLines({ name, doc, code }) {
+  return [`### ${name}`, '', ...docLines(doc), ...fence([code])];
+}
+
+/** @param {Doc} doc */
+function docLines({ text, params, returns, throws }) {
+  const items = [
+    ...params.map(([name, meaning]) => `- \`${name}\`: ${meaning}`),
+    ...(returns === '' ? [] : [`- Returns: ${returns}`]),
+    ...throws.map((meaning) => `- Throws ${meaning}`),
+  ];
+  return [...(text === '' ? [] : [text, '']), ...(items.length === 0 ? [] : [...items, ''])];
+}
+
+function fence(codes) {
+  return ['```ts', ...codes.map((code) => code.replace(/^(export |declare )+/, '')), '```', ''];
+}
+
+function oneLine(text) {
+  return text.replace(/\s*\n\s*/g, ' ').trim();
+}
+
+function cell(text) {
+  return text.replaceAll('|', '\\|');
+}
+
+/** @returns {Declaration[]} All of the public files, in their order */
+function readDeclarations() {
+  const api = new API({ cwd: root });
+  try {
+    const [project] = api.updateSnapshot({ openProject: join(root, 'tsconfig.json') }).getProjects();
+    const files = ['index.d.ts', ...typeFiles()];
+    return files.flatMap((file) => {
+      const source = project.program.getSourceFile(join(root, file));
+      if (source === undefined) throw new Error(`${file} is not part of tsconfig.json`);
+      return declarationsOf(source.statements, source.text, file);
+    });
+  } finally {
+    api.close();
+  }
+}
+
+/** The files of types/ that index.d.ts imports. */
+function typeFiles() {
+  const text = readFileSync(join(root, 'index.d.ts'), 'utf8');
+  return [...text.matchAll(/from '\.\/(types\/[\w-]+)'/g)].map(([, path]) => `${path}.d.ts`);
+}
+
+const NAMED = new Set([
+  SyntaxKind.ClassDeclaration,
+  SyntaxKind.InterfaceDeclaration,
+  SyntaxKind.TypeAliasDeclaration,
+  SyntaxKind.FunctionDeclaration,
+]);
+
+function declarationsOf(nodes, text, file) {
+  return [...nodes].flatMap((node) => {
+    if (node.kind === SyntaxKind.ModuleDeclaration) {
+      const inner = declarationsOf(node.body.statements, text, file);
+      // The namespace of the default export is its names; any other one is an object with functions.
+      return file === 'index.d.ts' ? inner : [{ ...declaration(node, text, file), members: inner }];
+    }
+    return NAMED.has(node.kind) ? [declaration(node, text, file)] : [];
+  });
+}
+
+/** @returns {Declaration} */
+function declaration(node, text, file) {
+  const whole = text.slice(node.pos, node.end);
+  const comments = /^(?:\s|\/\/.*\n|\/\*[^]*?\*\/)*/.exec(whole)?.[0] ?? '';
+  const comment = [...comments.matchAll(/\/\*\*([^]*?)\*\//g)].at(-1)?.[1] ?? '';
+  const members = [...(node.members ?? [])].map((member) => declaration(member, text, file));
+  const name = node.kind === SyntaxKind.Constructor ? 'constructor' : (node.name?.text ?? '');
+  return { name, kind: node.kind, file, doc: parseDoc(comment), code: dedent(whole.slice(comments.length)), members };
+}
+
+/** @returns {Doc} */
+function parseDoc(comment) {
+  const lines = comment.split('\n').map((line) => line.replace(/^\s*\* ?/, '').trim());
+  const [text, ...tags] = lines.join('\n').trim().split(/^@/m);
+  /** @type {Doc} */
+  const doc = { text: oneLine(text), params: [], returns: '', throws: [] };
+  for (const tag of tags) {
+    const [, word, type = '', rest] = /^(\w+)\s*(?:\{([^}]*)\})?\s*([^]*)$/.exec(tag) ?? [];
+    const [name, ...words] = oneLine(rest).split(' ');
+    if (word === 'param') doc.params.push([name, words.join(' ')]);
+    else if (word === 'returns') doc.returns = oneLine(rest);
+    else if (word === 'throws') doc.throws.push(`${type ? `\`${type}\`: ` : ''}${oneLine(rest)}`);
+  }
+  return doc;
+}
+
+/** The code without the indentation of its last line, which is that of where it stands. */
+function dedent(code) {
+  const indent = /\n( *)[^\n]*$/.exec(code.trimEnd())?.[1] ?? '';
+  return code.replaceAll(`\n${indent}`, '\n').trim();
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  const path = join(root, DOCUMENT);
+  writeFileSync(path, withReference(readFileSync(path, 'utf8')));
+}

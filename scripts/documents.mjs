@@ -1,0 +1,126 @@
+// The documents: programs that are shown in them, links, and lists that must be complete.
+//
+//   node scripts/documents.mjs      writes the programs into the documents; npm run check compares
+
+import { existsSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { dirname, extname, join, relative } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { root } from './run.mjs';
+
+const README_WORDS = 1500;
+const FOLDERS = ['.', 'docs', 'examples', 'benchmark'];
+/** `<!-- file: path -->`, and the block behind it. */
+const SHOWN = /<!-- file: (\S+) -->\n(?:\n```[^]*?\n```\n)?/g;
+const LANGUAGES = { '.mjs': 'js', '.ts': 'ts', '.rs': 'rust' };
+
+/** Texts that are for developers of this package only, and never reach a user. */
+const INTERNAL = [/^Protocol error /];
+
+/** @returns {string[]} one line per fault */
+export function documentViolations() {
+  return [...programViolations(), ...linkViolations(), ...readmeViolations(), ...optionViolations(), ...errorViolations()];
+}
+
+/** @returns {string[]} Paths from the root */
+export function documents() {
+  return FOLDERS.flatMap((folder) => {
+    const names = readdirSync(join(root, folder)).filter((name) => name.endsWith('.md'));
+    return names.map((name) => join(folder, name));
+  });
+}
+
+function programViolations() {
+  const stale = documents().filter((document) => read(document) !== withPrograms(document));
+  return stale.map((document) => `${document}: a program in it is not as in examples/; run node scripts/documents.mjs`);
+}
+
+function withPrograms(document) {
+  return read(document).replace(SHOWN, (_, file) => {
+    const language = LANGUAGES[extname(file)] ?? '';
+    return `<!-- file: ${file} -->\n\n\`\`\`${language}\n${read(file).trimEnd()}\n\`\`\`\n`;
+  });
+}
+
+function linkViolations() {
+  return documents().flatMap((document) => {
+    const links = [...prose(read(document)).matchAll(/\]\(([^)\s]+)\)|\b(?:src|srcset)="([^"]+)"/g)].map(([, a, b]) => a ?? b);
+    return links.filter((link) => !/^[a-z]+:/.test(link) && isBroken(document, link)).map((link) => `${document}: broken link ${link}`);
+  });
+}
+
+function isBroken(document, link) {
+  const [path, anchor] = link.split('#');
+  const target = path === '' ? document : join(dirname(document), path);
+  if (!existsSync(join(root, target))) return true;
+  return anchor !== undefined && target.endsWith('.md') && !anchors(read(target)).has(anchor);
+}
+
+/** What GitHub makes of the headings. */
+function anchors(text) {
+  const headings = [...prose(text).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading);
+  const slugs = headings.map((heading) =>
+    heading.toLowerCase().replace(/[^\p{L}\p{N} _-]/gu, '').replaceAll(' ', '-'),
+  );
+  return new Set(slugs);
+}
+
+/** A document without its blocks of code. */
+function prose(text) {
+  return text.replace(/^ *```[^]*?^ *```$/gm, '');
+}
+
+function readmeViolations() {
+  const words = read('README.md').split(/\s+/).filter(Boolean).length;
+  return words > README_WORDS ? [`README.md: ${words} words, more than ${README_WORDS}`] : [];
+}
+
+function optionViolations() {
+  const [, body] = /interface ServerOptions\b[^{]*\{\n([^]*?)\n {2}\}/.exec(read('index.d.ts')) ?? [];
+  const options = [...(body ?? '').matchAll(/^ {4}(\w+)\??[:(]/gm)].map(([, name]) => name);
+  if (options.length < 20) return ['index.d.ts: the options of a server are not found'];
+  const text = read('docs/options.md');
+  return options.filter((name) => !text.includes(`\`${name}\``)).map((name) => `docs/options.md: lacks ${name}`);
+}
+
+/** Codes of errors belong in docs/api.md, and each text that lib and the engine have in docs/troubleshooting.md. */
+function errorViolations() {
+  const table = read('src/engine/error.rs');
+  const codes = new Set([...table.matchAll(/"((?:WS_ERR|Z)_\w+)"/g)].map(([, code]) => code));
+  const api = read('docs/api.md');
+  const lacking = [...codes].filter((code) => !api.includes(`\`${code}\``)).map((code) => `docs/api.md: lacks ${code}`);
+  const help = read('docs/troubleshooting.md');
+  const texts = libFiles().flatMap((file) => [...read(file).matchAll(/Error\(\s*(?:'([^'\n]{8,})'|"([^"\n]{8,})"|`([^`\n]{8,})`)/g)]);
+  for (const [, ...quoted] of texts) {
+    const text = quoted.find(Boolean);
+    if (!INTERNAL.some((pattern) => pattern.test(text)) && !isExplained(help, text)) {
+      lacking.push(`docs/troubleshooting.md: lacks "${text}"`);
+    }
+  }
+  return lacking;
+}
+
+/** Whether the longest piece without a placeholder is there. */
+function isExplained(help, text) {
+  const pieces = text.split(/\$\{(?:[^{}]|\{[^}]*\})*\}/).map((piece) => piece.trim());
+  const [longest] = pieces.sort((a, b) => b.length - a.length);
+  return help.includes(longest);
+}
+
+function libFiles() {
+  const files = readdirSync(join(root, 'lib'), { recursive: true }).map(String);
+  return files.filter((file) => file.endsWith('.js') && !file.startsWith('native')).map((file) => join('lib', file));
+}
+
+function read(path) {
+  return readFileSync(join(root, path), 'utf8');
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) {
+  for (const document of documents()) {
+    const text = withPrograms(document);
+    if (text === read(document)) continue;
+    writeFileSync(join(root, document), text);
+    console.log(relative('.', document));
+  }
+}
