@@ -25,6 +25,7 @@ const SECTIONS = [
   ['ServerOptions', 'index.d.ts', 'Options of a server', ''],
   ['ClientOptions', 'types/client.d.ts', 'Options of a client', ''],
   ['SendOptions', 'types/sending.d.ts', 'Options of send()', ''],
+  ['DrainOptions', 'types/running.d.ts', 'Options of drain()', ''],
   ['Options', 'types/deflate.d.ts', 'Options of permessage-deflate', ''],
   ['ServerOptions', 'types/deflate.d.ts', 'Options of permessage-deflate of a server', ''],
   ['ClientOptions', 'types/deflate.d.ts', 'Options of permessage-deflate of a client', ''],
