@@ -138,6 +138,6 @@ function missingAddon() {
  * @param {string} name
  */
 function missingOption(name) {
-  const known = new RegExp(`^ +${name}\\?:`, 'm').test(readFileSync(join(rootDir, 'index.d.ts'), 'utf8'));
+  const known = new RegExp(`^ +${name}\\?:`, 'm').test(readFileSync(join(rootDir, 'types', 'server.d.ts'), 'utf8'));
   return known ? undefined : `this version has no option ${name}`;
 }

@@ -7,10 +7,9 @@ class User extends WebSocket {
   messages = 0;
 }
 
-const server = new WebSocketServer({ port: process.env.PORT ?? 8080, WebSocket: User });
+const server = new WebSocketServer({ port: Number(process.env.PORT ?? 8080), WebSocket: User });
 
-server.on('connection', (socket, request) => {
-  const user = socket as User;
+server.on('connection', (user, request) => {
   user.name = new URL(request.url ?? '/', 'http://localhost').searchParams.get('name') ?? user.name;
   user.on('error', console.error);
   user.on('message', (data) => {

@@ -20,9 +20,9 @@ const END = '<!-- api:end -->';
  * not here is among the types.
  */
 const SECTIONS = [
-  ['WebSocketServer', 'index.d.ts', 'Class: WebSocketServer', 'server'],
-  ['WebSocket', 'index.d.ts', 'Class: WebSocket', 'socket'],
-  ['ServerOptions', 'index.d.ts', 'Options of a server', ''],
+  ['WebSocketServer', 'types/server.d.ts', 'Class: WebSocketServer', 'server'],
+  ['WebSocket', 'types/websocket.d.ts', 'Class: WebSocket', 'socket'],
+  ['ServerOptions', 'types/server.d.ts', 'Options of a server', ''],
   ['ClientOptions', 'types/client.d.ts', 'Options of a client', ''],
   ['SendOptions', 'types/sending.d.ts', 'Options of send()', ''],
   ['DrainOptions', 'types/running.d.ts', 'Options of drain()', ''],
@@ -78,7 +78,7 @@ function reference() {
   }
   lines.push('## Types', '');
   for (const each of declarations) {
-    if (!shown.has(each) && !isAlias(each, declarations)) lines.push(...typeLines(each));
+    if (each.code.startsWith('export ') && !shown.has(each) && !isAlias(each, declarations)) lines.push(...typeLines(each));
   }
   return lines.join('\n').replace(/\n{3,}/g, '\n\n');
 }
@@ -86,7 +86,7 @@ function reference() {
 /** A type that only gives one of another file its public name. */
 function isAlias({ name, code, members }, declarations) {
   if (members.length > 0) return false;
-  if (/^(export )?import |\btypeof \w+(\.\w+)?;?$/.test(code)) return true;
+  if (/^(export )?import |\btypeof \w+(\.\w+)?;?$|^declare class \w+ extends [\w.]+ \{\}$/.test(code)) return true;
   const target = /= (?:\w+\.)?(\w+)(<.*>)?;?$/.exec(code)?.[1];
   return declarations.some((each) => each.name === target && (each.name !== name || each.code !== code));
 }
@@ -140,12 +140,18 @@ function eventLines({ doc, code }) {
 function valueTable(values, isClass) {
   if (values.length === 0) return [];
   const rows = values.map(({ name, doc, code }) => {
-    const type = /^[^:]*:\s*([^]*?);?$/.exec(code)?.[1] ?? '';
+    const type = givenType(/^[^:]*:\s*([^]*?);?$/.exec(code)?.[1] ?? '');
     const mark = /^(static )?readonly /.test(code) ? ' (read-only)' : '';
     const prefix = code.startsWith('static ') ? 'static ' : '';
     return `| \`${prefix}${name}\`${mark} | ${cell(`\`${oneLine(type)}\``)} | ${cell(oneLine([doc.text, ...doc.throws.map((text) => `Throws ${text}`)].join(' ')))} |`;
   });
   return [`| ${isClass ? 'property' : 'option'} | type | meaning |`, '|---|---|---|', ...rows, ''];
+}
+
+/** A type without the `undefined` that every option may be. */
+function givenType(type) {
+  const [, given = type] = /^([^]*?)\s*\| undefined$/.exec(type) ?? [];
+  return given.replace(/^\|\s*/, '').replace(/^\((.*)\)$/, '$1');
 }
 
 function typeLines({ name, doc, code }) {

@@ -9,6 +9,7 @@ import { ceilingViolations, layerViolations } from './layers.mjs';
 import { moduleCycles } from './modules.mjs';
 import { root, run, tool } from './run.mjs';
 import { setup } from './setup.mjs';
+import { compile } from './types.mjs';
 import { walkViolations } from './walks.mjs';
 
 const LOAD = ['--manifest-path', 'benchmark/load/Cargo.toml'];
@@ -22,7 +23,11 @@ const CHECKS = [
   ['rustdoc', () => run('cargo', ['doc', '--no-deps', '--document-private-items'], { env: { RUSTDOCFLAGS: '-D warnings' } })],
   ['clippy: load generator', () => clippy(LOAD)],
   ['types', () => tool('typescript/bin/tsc', ['--noEmit', '--project', 'tsconfig.json'])],
-  ['types: a program for @types/ws', () => tool('typescript/bin/tsc', ['--noEmit', '--project', '__test__/types/tsconfig.json'])],
+  ...['programs', 'augmented'].flatMap((folder) => [
+    [`types: ${folder} for @types/ws, with theirs`, () => compile('theirs', folder)],
+    [`types: ${folder} for @types/ws, with ours`, () => compile('ours', folder)],
+  ]),
+  ['types: programs for ours', () => compile('ours', 'own')],
   ['eslint', () => tool('eslint/bin/eslint.js', ['--max-warnings', '0', '.'])],
   ['imports', () => tool('dependency-cruiser/bin/dependency-cruise.mjs', ['--config', '.dependency-cruiser.mjs', 'lib'])],
   ['layers', () => report(layerViolations())],

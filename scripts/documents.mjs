@@ -76,9 +76,9 @@ function readmeViolations() {
 }
 
 function optionViolations() {
-  const [, body] = /interface ServerOptions\b[^{]*\{\n([^]*?)\n {2}\}/.exec(read('index.d.ts')) ?? [];
-  const options = [...(body ?? '').matchAll(/^ {4}(\w+)\??[:(]/gm)].map(([, name]) => name);
-  if (options.length < 20) return ['index.d.ts: the options of a server are not found'];
+  const [, body] = /interface ServerOptions\b[^{]*\{\n([^]*?)\n\}/.exec(read('types/server.d.ts')) ?? [];
+  const options = [...(body ?? '').matchAll(/^ {2}(\w+)\??[:(]/gm)].map(([, name]) => name);
+  if (options.length < 20) return ['types/server.d.ts: the options of a server are not found'];
   const text = read('docs/options.md');
   return options.filter((name) => !text.includes(`\`${name}\``)).map((name) => `docs/options.md: lacks ${name}`);
 }

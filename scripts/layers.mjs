@@ -27,7 +27,7 @@ const RULES = [
   },
 ];
 
-const MEASURED = ['src', 'lib', '__test__', 'benchmark', 'examples', 'scripts', 'index.d.ts'];
+const MEASURED = ['src', 'lib', '__test__', 'benchmark', 'examples', 'scripts', 'types', 'index.d.ts', 'index.d.mts'];
 const CODE = /\.(rs|js|mjs|cjs|ts|mts)$/;
 const IGNORED = /(^|\/)(node_modules|native|target|reports|record|\.cache|ecosystem\/\.[^/]+)(\/|$)/;
 

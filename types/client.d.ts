@@ -1,45 +1,71 @@
-import { ClientRequest } from 'node:http';
+import { Agent, ClientRequest } from 'node:http';
 import { RequestOptions } from 'node:https';
+import { Duplex } from 'node:stream';
 
 import * as deflate from './deflate';
+import { WebSocket } from './websocket';
 
-/** Options of a client. Those of `https.request` that the address does not decide are passed on. */
-export interface ClientOptions<WebSocket> extends Omit<RequestOptions, 'protocol' | 'timeout'> {
+/** A certificate or a key. */
+export type CertMeta = string | string[] | Buffer | Buffer[];
+
+/** Called in the place of `request.end()`: may add header fields, and has to end the request. */
+export type FinishRequestCallback = (request: ClientRequest, ws: WebSocket) => void;
+
+/** Options whose types are those of @types/ws, or take what those take. */
+type Declared = 'agent' | 'checkServerIdentity' | 'createConnection' | 'headers' | 'host' | 'protocol';
+
+/**
+ * Options of a client. Those of `https.request` that the address does not decide are passed on. The
+ * constructor also takes Node's `ClientRequestArgs`.
+ */
+export interface ClientOptions extends Omit<RequestOptions, Declared> {
+  /** An agent of Node. Default: none, each client has a connection of its own */
+  agent?: Agent | undefined;
+  /** Replaces Node's check of the server's certificate; returns an Error to refuse it. */
+  checkServerIdentity?(servername: string, certificate: any): boolean | Error | undefined;
+  /** Makes the connection, instead of `net.connect` or `tls.connect`. */
+  createConnection?: ((options: any, ...rest: any[]) => Duplex) | undefined;
+  /** More header fields. */
+  headers?: { [name: string]: string } | undefined;
+  /** Overridden by the address. */
+  host?: string | undefined;
+  /** Overridden by the address. */
+  protocol?: string | undefined;
   /** The subprotocols, when they are not given by themselves. */
-  protocols?: string | readonly string[];
+  protocols?: string | readonly string[] | undefined;
   /** The `Origin` header (`Sec-WebSocket-Origin` for version 8). */
-  origin?: string;
+  origin?: string | undefined;
   /** The WebSocket version: 8 or 13. Default: 13 */
-  protocolVersion?: number;
+  protocolVersion?: number | undefined;
   /** Milliseconds that the handshake may take. Default: no limit */
-  handshakeTimeout?: number;
+  handshakeTimeout?: number | undefined;
   /** Follow redirects. Credentials are not sent to another host, unless there is a 'redirect' listener. Default: false */
-  followRedirects?: boolean;
+  followRedirects?: boolean | undefined;
   /** Most redirects that are followed. Default: 10 */
-  maxRedirects?: number;
+  maxRedirects?: number | undefined;
   /** Called in the place of `request.end()`: may add header fields, and has to end the request. */
-  finishRequest?(request: ClientRequest, ws: WebSocket): void;
+  finishRequest?: FinishRequestCallback | undefined;
   /** Fills the four bytes of a masking key. Default: random bytes */
   generateMask?(key: Buffer): void;
   /**
    * Offer compression; true is all defaults. Numbers that zlib would refuse, or a wrong `releaseAfter`, throw a RangeError or
    * a TypeError at once. Default: true
    */
-  perMessageDeflate?: boolean | deflate.ClientOptions;
+  perMessageDeflate?: boolean | deflate.ClientOptions | undefined;
   /** Emit what was received together in one turn; false: one message, ping or pong per turn. Default: true */
-  allowSynchronousEvents?: boolean;
+  allowSynchronousEvents?: boolean | undefined;
   /** Answer pings. Default: true */
-  autoPong?: boolean;
+  autoPong?: boolean | undefined;
   /** Milliseconds that a closing handshake may take. Default: 30000 */
-  closeTimeout?: number;
+  closeTimeout?: number | undefined;
   /** Without effect: an unfinished frame is held in one piece. Default: 262144 */
-  maxBufferedChunks?: number;
+  maxBufferedChunks?: number | undefined;
   /** Most fragments of a message; more closes with 1008. 0 is no limit. Default: 16384 */
-  maxFragments?: number;
+  maxFragments?: number | undefined;
   /** Most bytes of a message; more closes with 1009. 0 is no limit. Default: 100 MiB */
-  maxPayload?: number;
+  maxPayload?: number | undefined;
   /** Most automatic pongs that wait to be sent; more terminates. 0 is no limit. Default: 60 */
-  maxPendingAutoPongs?: number;
+  maxPendingAutoPongs?: number | undefined;
   /** Do not check that text and close reasons are UTF-8. Default: false */
-  skipUTF8Validation?: boolean;
+  skipUTF8Validation?: boolean | undefined;
 }

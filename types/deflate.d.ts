@@ -2,52 +2,55 @@
 
 import { ZlibOptions } from 'node:zlib';
 
+/** As zlib's, and as @types/ws has them. */
+type DeflateSettings = Omit<ZlibOptions, 'dictionary'> & { dictionary?: ZlibOptions['dictionary'] | Buffer[] };
+
 /** How permessage-deflate (RFC 7692) is used, on either end. */
 interface Options {
   /** `level` (default: 4), `memLevel` and `strategy` count. */
-  zlibDeflateOptions?: ZlibOptions;
+  zlibDeflateOptions?: DeflateSettings | undefined;
   /** Accepted; nothing depends on it. */
-  zlibInflateOptions?: ZlibOptions;
+  zlibInflateOptions?: ZlibOptions | undefined;
   /** Bytes below which a message is not compressed, where this end has no context takeover. Default: 1024 */
-  threshold?: number;
+  threshold?: number | undefined;
   /** Accepted; nothing depends on it. */
-  concurrencyLimit?: number;
+  concurrencyLimit?: number | undefined;
   /**
    * 'shared': no connection keeps a context between messages; all share those of their thread. Short for
    * `serverNoContextTakeover` and `clientNoContextTakeover`. 'dedicated': as was negotiated. Not in ws. Default: 'dedicated'
    * @throws {TypeError} For another value, or with one of those two `false`
    */
-  compressor?: 'dedicated' | 'shared';
+  compressor?: 'dedicated' | 'shared' | undefined;
   /**
    * Bytes that the contexts of all connections of the process may take, in each direction by itself. What does not fit
    * is not kept: outgoing messages are compressed each by itself, new clients are asked to do the same. The value that
    * was given last holds for the whole process. Not in ws. Default: 67108864
    */
-  budget?: number;
+  budget?: number | undefined;
   /** Milliseconds after which unused contexts are freed, up to 2147483647; 0 is never. Not in ws. Default: 0 */
-  releaseAfter?: number;
+  releaseAfter?: number | undefined;
 }
 
 /** What a server accepts. */
 export interface ServerOptions extends Options {
   /** true: our messages never refer to earlier ones; false: an offer that asks for it is declined. Default: as offered */
-  serverNoContextTakeover?: boolean;
+  serverNoContextTakeover?: boolean | undefined;
   /** true: the client's messages never refer to earlier ones. Default: as offered */
-  clientNoContextTakeover?: boolean;
+  clientNoContextTakeover?: boolean | undefined;
   /** Window of our messages, 8 to 15; false: an offer that asks for one is declined. Default: as offered */
-  serverMaxWindowBits?: number | boolean;
+  serverMaxWindowBits?: number | boolean | undefined;
   /** Window of the client's messages, 8 to 15; offers that do not allow it are declined. Default: as offered */
-  clientMaxWindowBits?: number | boolean;
+  clientMaxWindowBits?: number | boolean | undefined;
 }
 
 /** What a client offers. An answer that goes beyond it fails the connection. */
 export interface ClientOptions extends Options {
   /** true: the server's messages are never to refer to earlier ones. Default: as the server likes */
-  serverNoContextTakeover?: boolean;
+  serverNoContextTakeover?: boolean | undefined;
   /** true: our messages need not be remembered; false: an answer that demands that fails. Default: as the server likes */
-  clientNoContextTakeover?: boolean;
+  clientNoContextTakeover?: boolean | undefined;
   /** Largest window of the server's messages, 8 to 15. Default: as the server likes */
-  serverMaxWindowBits?: number | boolean;
+  serverMaxWindowBits?: number | boolean | undefined;
   /** Largest window of our messages, 8 to 15; false: an answer that limits it fails. Default: as the server likes */
-  clientMaxWindowBits?: number | boolean;
+  clientMaxWindowBits?: number | boolean | undefined;
 }

@@ -4,7 +4,7 @@
  * What can be sent. Text becomes a text message, everything else a binary one. The elements of an array are bytes: of a message in
  * `fragments` send the parts, or `Buffer.concat` of them.
  */
-export type Data =
+export type BufferLike =
   | string
   | number
   | ArrayBuffer
@@ -19,15 +19,21 @@ export type Data =
   | undefined
   | false;
 
+/** Called when a message was handed to the kernel, or with an error when it never will be. */
+export type SendCallback = (error?: Error) => void;
+
+/** The same for a ping or a pong. Without an error it is undefined, which the type omits, as @types/ws does. */
+export type ControlCallback = (error: Error) => void;
+
 export interface SendOptions {
   /** Default: true unless the data is text. */
-  binary?: boolean;
+  binary?: boolean | undefined;
   /** Compress if permessage-deflate was negotiated. Default: true */
-  compress?: boolean;
+  compress?: boolean | undefined;
   /** Whether this is the last fragment of the message. Default: true */
-  fin?: boolean;
+  fin?: boolean | undefined;
   /** Default: as the role demands. The reactor's connections ignore it. */
-  mask?: boolean;
+  mask?: boolean | undefined;
 }
 
 /** A message that was made ready to be sent to many connections. Not in ws. */
@@ -46,4 +52,4 @@ export type PrepareOptions = Pick<SendOptions, 'binary' | 'compress'>;
  *
  * @throws {TypeError} For a Blob, with `fin: false`, and ERR_INVALID_ARG_TYPE for what is neither text nor bytes
  */
-export function prepare(data: Exclude<Data, Blob>, options?: PrepareOptions | null): PreparedMessage;
+export function prepare(data: Exclude<BufferLike, Blob>, options?: PrepareOptions | null): PreparedMessage;

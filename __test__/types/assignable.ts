@@ -15,8 +15,16 @@ export type Checked = [
   Assert<Ours.RawData, Theirs.RawData>,
   Assert<Theirs.WebSocket['readyState'], Ours.WebSocket['readyState']>,
   Assert<Theirs.WebSocket['extensions'], Ours.WebSocket['extensions']>,
-  // Everything that their classes have, ours have; `path` of a server is declared there and is not in ws.
+  Assert<Ours.Data, Theirs.Data>,
+  Assert<Theirs.Data, Ours.Data>,
+  Assert<Theirs.RawData, Ours.RawData>,
+  Assert<Theirs.MessageEvent['data'], Ours.MessageEvent['data']>,
+  Assert<ReturnType<Theirs.WebSocketServer['address']>, ReturnType<Ours.WebSocketServer['address']>>,
+  Assert<Theirs.WebSocket['url'], Ours.WebSocket['url']>,
+  // Everything that their classes have, ours have.
   Assert<keyof Ours.WebSocket, keyof Theirs.WebSocket>,
-  Assert<keyof Ours.WebSocketServer, Exclude<keyof Theirs.WebSocketServer, 'path'>>,
+  Assert<keyof Ours.WebSocketServer, keyof Theirs.WebSocketServer>,
   Assert<keyof Ours.ServerOptions, keyof Theirs.ServerOptions>,
+  Assert<keyof Ours.ClientOptions, keyof Theirs.ClientOptions>,
+  Assert<keyof Ours.PerMessageDeflateOptions, keyof Theirs.PerMessageDeflateOptions>,
 ];

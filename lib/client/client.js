@@ -141,7 +141,7 @@ class Client {
     if (this.protocols.length !== 0) headers['Sec-WebSocket-Protocol'] = this.protocols.join(',');
     if (origin) headers[protocolVersion < 13 ? 'Sec-WebSocket-Origin' : 'Origin'] = origin;
     return {
-      ...settings,
+      .../** @type {any} */ (settings),
       ...where,
       auth: credentialsOf(url) ?? settings.auth,
       createConnection: settings.createConnection || createConnection,

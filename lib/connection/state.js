@@ -43,7 +43,7 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * @typedef {InstanceType<typeof import('../duplex/connection').StreamConnection>} StreamConnection
  */
 
-/** What `send()` takes. @typedef {import('../../types/sending').Data} Data */
+/** What `send()` takes. @typedef {import('../../types/sending').BufferLike} Data */
 
 /** @typedef {import('../client/client').ClientHandshake} Client */
 

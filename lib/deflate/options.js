@@ -93,7 +93,7 @@ function check(options) {
   const bits = [serverMaxWindowBits, clientMaxWindowBits];
   if (!zlibDeflateOptions && !zlibInflateOptions && !bits.some((value) => typeof value === 'number')) return;
   const [server, client] = bits.map(zlibWindowBits);
-  zlib.createDeflateRaw({ ...zlibDeflateOptions, windowBits: server }).close();
+  zlib.createDeflateRaw(/** @type {zlib.ZlibOptions} */ ({ ...zlibDeflateOptions, windowBits: server })).close();
   zlib.createInflateRaw({ ...zlibInflateOptions, windowBits: client }).close();
 }
 

@@ -1,4 +1,4 @@
-// A program as it is written for @types/ws. `npm run check` compiles it against those types and against ours.
+// A server as one is written for @types/ws, and a client.
 import { IncomingMessage, createServer } from 'node:http';
 import { Duplex } from 'node:stream';
 
@@ -70,7 +70,7 @@ const heartbeat: NodeJS.Timeout = setInterval(() => {
 }, 30_000);
 
 const http = createServer();
-const other = new WebSocket.Server({ noServer: true });
+const other = new WebSocketServer({ noServer: true });
 http.on('upgrade', (request, socket, head) => {
   if (!other.shouldHandle(request)) return socket.destroy();
   other.handleUpgrade(request, socket, head, (ws, upgraded) => other.emit('connection', ws, upgraded));

@@ -1,0 +1,201 @@
+import { EventEmitter } from 'node:events';
+import { IncomingMessage, Server as HttpServer } from 'node:http';
+import { Server as HttpsServer } from 'node:https';
+import { Duplex } from 'node:stream';
+
+import * as deflate from './deflate';
+import * as running from './running';
+import { VerifyClientCallbackAsync, VerifyClientCallbackSync } from './verify';
+import { WebSocket } from './websocket';
+
+/** `Class` is the class of the connections, `Request` that of the requests of `server`. */
+export interface ServerOptions<
+  Class extends typeof WebSocket = typeof WebSocket,
+  Request extends typeof IncomingMessage = typeof IncomingMessage,
+> {
+  /** Port to listen on; 0 for any free one. */
+  port?: number | undefined;
+  /** Address or name to listen on. Default: every address */
+  host?: string | undefined;
+  /** On an IPv6 address, do not take IPv4 connections. Not in ws. Default: false */
+  ipv6Only?: boolean | undefined;
+  /** Most connections that wait to be accepted. Default: 511 */
+  backlog?: number | undefined;
+  /** An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may share one, each with its `path`. */
+  server?: HttpServer<Request> | HttpsServer<Request> | undefined;
+  /** Take only what is given to `handleUpgrade`. */
+  noServer?: boolean | undefined;
+  /** Accept only this path, whatever the query. Others are answered 400. Default: every path */
+  path?: string | undefined;
+  /** Most bytes of a message; more closes with 1009. 0, and 2 GiB and more, are 4 GiB - 1. Read when the server is made. Default: 100 MiB */
+  maxPayload?: number | undefined;
+  /** Most fragments of a message; more closes with 1008. 0 is no limit. Read when the server is made. Default: 16384 */
+  maxFragments?: number | undefined;
+  /** Without effect: an unfinished frame is held in one piece. Default: 262144 */
+  maxBufferedChunks?: number | undefined;
+  /** Most automatic pongs that wait to be sent; more terminates. 0 is no limit. Default: 60 */
+  maxPendingAutoPongs?: number | undefined;
+  /** Do not check that text and close reasons are UTF-8. Default: false */
+  skipUTF8Validation?: boolean | undefined;
+  /** Answer pings. Default: true */
+  autoPong?: boolean | undefined;
+  /** Milliseconds that a closing handshake may take. Default: 30000 */
+  closeTimeout?: number | undefined;
+  /**
+   * With `port`: an upgrade that no hook decides is answered while JavaScript is busy, before 'connection' is emitted. Otherwise
+   * it is answered behind 'connection', as in ws. Not in ws. Default: false
+   */
+  earlyHandshake?: boolean | undefined;
+  /**
+   * Milliseconds from accept to a complete upgrade request, 1 to 2147483647. After them a started request is
+   * answered with 408, and a connection that sent nothing is ended. What `verifyClient` takes does not count. Not in ws.
+   * Default: 10000
+   */
+  handshakeTimeout?: number | undefined;
+  /**
+   * Milliseconds of silence after which a ping is sent, up to 2147483647; after as many again without any byte of the
+   * peer the connection ends with 1006. While it is paused the peer is not called silent. 0 is never. Not in ws. Default: 0
+   */
+  pingInterval?: number | undefined;
+  /** Milliseconds of silence after which the connection ends with 1006, up to 2147483647. 0 is never. Not in ws. Default: 0 */
+  idleTimeout?: number | undefined;
+  /**
+   * Microseconds for which the reactor polls before it sleeps, after traffic, and, for 50 at most, the JavaScript thread
+   * after a delivery of up to four messages, unless it has something else to do: -1 is automatic, 0 never, at most
+   * 2147483647. Never on one processor. All servers of a thread share one reactor: the value of the first one counts.
+   * Not in ws. Default: -1
+   */
+  spin?: number | undefined;
+  /**
+   * Reactor threads, 0 to 64. Connections are spread over them and stay where they are. 0: none; the reactor runs on the
+   * JavaScript thread, between its other work: pings are then answered only when that thread is free. Where libuv
+   * cannot watch it (Windows, Bun, Deno) 0 is the same as 1. All servers of a thread share its reactors: the value of the
+   * first one counts. Not in ws. Default: the environment variable `REACTOR_WS_REACTORS`, or 1
+   */
+  reactors?: number | undefined;
+  /**
+   * Bytes that unfinished messages of all connections of the reactors may take together, up to 2^53 - 1; 0 is no limit. Above
+   * it connections with 16 KiB of one take turns; peers that leave theirs lying meanwhile are closed with 1013. The value of a
+   * thread's first server counts. Connections over TLS and other streams do not count. Not in ws. Default: 256 MiB
+   */
+  unfinishedBudget?: number | undefined;
+  /** Emit what was received together in one turn; false: one message, ping or pong per turn. Default: true */
+  allowSynchronousEvents?: boolean | undefined;
+  /** Keep the `clients` set. Default: true */
+  clientTracking?: boolean | undefined;
+  /** Compression; true is all defaults. With `port` read when the server is made. Default: false */
+  perMessageDeflate?: boolean | deflate.ServerOptions | undefined;
+  /** Chooses one of the offered subprotocols; falsy for none. Default: the first */
+  handleProtocols?: ((protocols: Set<string>, request: InstanceType<Request>) => string | false) | undefined;
+  /** Accepts or refuses a handshake; asynchronous when it has two parameters. */
+  verifyClient?:
+    | VerifyClientCallbackAsync<InstanceType<Request>>
+    | VerifyClientCallbackSync<InstanceType<Request>>
+    | undefined;
+  /** The class of the connections; it must extend `WebSocket`. */
+  WebSocket?: Class | undefined;
+}
+
+/** Of a server that listens. */
+export interface AddressInfo {
+  address: string;
+  /** `'IPv4'` or `'IPv6'` */
+  family: string;
+  port: number;
+}
+
+/** A WebSocket server on a port of its own. */
+export class WebSocketServer<
+  Class extends typeof WebSocket = typeof WebSocket,
+  Request extends typeof IncomingMessage = typeof IncomingMessage,
+> extends EventEmitter {
+  /** The options over the defaults. Hooks and `path` may be assigned; they are read at every upgrade. */
+  options: ServerOptions<Class, Request>;
+  /** Without effect, and undefined; declared as in @types/ws. The path is `options.path`. */
+  path: string;
+  /** The open connections; undefined when `clientTracking` is false. */
+  clients: Set<InstanceType<Class>>;
+
+  /**
+   * With `port`, listens at once.
+   *
+   * @param callback A listener for `'listening'`
+   * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a wrong type of
+   *   `earlyHandshake`, `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only`, `spin`, `reactors` and `unfinishedBudget`
+   * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these out of its range
+   */
+  constructor(options?: ServerOptions<Class, Request>, callback?: () => void);
+
+  /**
+   * The bound address; a string for a pipe or a socket of the file system, null before the server
+   * listens and after `close()`.
+   */
+  address(): AddressInfo | string | null;
+
+  /**
+   * Accepts no new connections. Open ones stay; `'close'` is emitted when the last one is gone.
+   *
+   * @param callback A listener for `'close'`; gets an error when the server was closed before
+   */
+  close(callback?: (error?: Error) => void): void;
+
+  /** Closes the clients, spread over a time; upgrades are answered with 503 from now on. Not in ws. See docs/running.md. */
+  drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
+
+  /**
+   * Answers an upgrade request that an HTTP server of Node has read, at once or later.
+   *
+   * @param socket Any Duplex
+   * @param callback Called synchronously unless `verifyClient` decides later; the WebSocket is open
+   * @throws {Error} When the socket is a WebSocket's already
+   */
+  handleUpgrade(
+    request: InstanceType<Request>,
+    socket: Duplex,
+    head: Buffer,
+    callback: (ws: InstanceType<Class>, request: InstanceType<Request>) => void,
+  ): void;
+
+  /**
+   * Whether the request is for this server: by default, whether its path is `options.path`. May be
+   * replaced; a Promise counts as true, as in ws.
+   */
+  shouldHandle(request: InstanceType<Request>): boolean | Promise<boolean>;
+
+  /**
+   * A connection is open. The store of an AsyncLocalStorage in which this is called is that of all its events; without
+   * hooks it is the one in which the server was made. The request is made only when a listener can see it:
+   * `(ws) => ...` costs none.
+   */
+  on(event: 'connection', listener: (this: this, ws: InstanceType<Class>, request: InstanceType<Request>) => void): this;
+  /** The lines of the 101 response before they are written; lines may be added. Costs a look at every handshake. */
+  on(event: 'headers', listener: (this: this, headers: string[], request: InstanceType<Request>) => void): this;
+  /** An invalid upgrade request. A listener has to answer it, and to end the socket. */
+  on(event: 'wsClientError', listener: (this: this, error: Error, socket: Duplex, request: InstanceType<Request>) => void): this;
+  /** Listening failed, for example with code EADDRINUSE. */
+  on(event: 'error', listener: (this: this, error: Error) => void): this;
+  on(event: 'listening' | 'close', listener: (this: this) => void): this;
+  on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  /** As `on()`, for one time. */
+  once<E extends keyof Emitted<Class, Request>>(event: E, listener: (this: this, ...args: Emitted<Class, Request>[E]) => void): this;
+  once(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  /** The same as `on()`. */
+  addListener<E extends keyof Emitted<Class, Request>>(event: E, listener: (this: this, ...args: Emitted<Class, Request>[E]) => void): this;
+  addListener(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  /** Undoes `on()`, `once()` and `addListener()`. */
+  off<E extends keyof Emitted<Class, Request>>(event: E, listener: (this: this, ...args: Emitted<Class, Request>[E]) => void): this;
+  off(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  /** The same as `off()`. */
+  removeListener<E extends keyof Emitted<Class, Request>>(event: E, listener: (this: this, ...args: Emitted<Class, Request>[E]) => void): this;
+  removeListener(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+}
+
+/** What the listeners of each event get; see `on()`. */
+interface Emitted<Class extends typeof WebSocket, Request extends typeof IncomingMessage> {
+  connection: [ws: InstanceType<Class>, request: InstanceType<Request>];
+  headers: [headers: string[], request: InstanceType<Request>];
+  wsClientError: [error: Error, socket: Duplex, request: InstanceType<Request>];
+  error: [error: Error];
+  listening: [];
+  close: [];
+}

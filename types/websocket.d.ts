@@ -1,0 +1,227 @@
+import { EventEmitter } from 'node:events';
+import { ClientRequest, ClientRequestArgs, IncomingMessage } from 'node:http';
+import { Duplex } from 'node:stream';
+
+import { ClientOptions } from './client';
+import { BufferLike, ControlCallback, PreparedMessage, SendCallback, SendOptions } from './sending';
+import { ServerOptions } from './server';
+
+/**
+ * A connection: one that the server makes, or a client.
+ *
+ * Besides the events there is the interface of the browser: `onmessage`, `addEventListener` and so on.
+ */
+export class WebSocket extends EventEmitter {
+  /** Ready state 0: not connected yet. */
+  static readonly CONNECTING: 0;
+  /** Ready state 1: messages go both ways. */
+  static readonly OPEN: 1;
+  /** Ready state 2: `close()` or `terminate()` was called, or the peer's close frame came. */
+  static readonly CLOSING: 2;
+  /** Ready state 3: the connection is gone. */
+  static readonly CLOSED: 3;
+
+  readonly CONNECTING: 0;
+  readonly OPEN: 1;
+  readonly CLOSING: 2;
+  readonly CLOSED: 3;
+
+  /**
+   * Connects to a server. Whatever fails later is an 'error' event.
+   *
+   * @param address `ws:`, `wss:`, `http:`, `https:` or `ws+unix:`
+   * @throws {SyntaxError} For an address or a subprotocol that is none
+   * @throws {RangeError} For another `protocolVersion`
+   */
+  constructor(address: string | URL, options?: ClientOptions | ClientRequestArgs);
+  constructor(address: string | URL, protocols?: string | readonly string[], options?: ClientOptions | ClientRequestArgs);
+  /** A WebSocket that is not connected: for classes that extend this one, and for `setSocket`. */
+  constructor(address: null, protocols?: undefined, options?: ServerOptions<any, any>);
+
+  /** The form of binary messages. Text is always a `Buffer`. Unknown values are ignored. Default: `'nodebuffer'` */
+  binaryType: BinaryType;
+  /**
+   * Bytes of frames, headers included, that were sent and are not in the kernel yet; close frames do not count. After
+   * the connection left OPEN it grows by the bytes given to `send()`, `ping()` and `pong()`.
+   */
+  readonly bufferedAmount: number;
+  /** Names of the negotiated extensions, comma-separated; `''` without one. */
+  readonly extensions: string;
+  /** Whether `pause()` was called, and `resume()` was not called since. */
+  readonly isPaused: boolean;
+  /** The negotiated subprotocol; `''` without one. */
+  readonly protocol: string;
+  /** One of CONNECTING, OPEN, CLOSING and CLOSED. */
+  readonly readyState: 0 | 1 | 2 | 3;
+  /** The address of a client. On a server it is undefined, which the type omits, as @types/ws does. */
+  readonly url: string;
+
+  onopen: ((event: Event) => void) | null;
+  onerror: ((event: ErrorEvent) => void) | null;
+  onclose: ((event: CloseEvent) => void) | null;
+  onmessage: ((event: MessageEvent) => void) | null;
+
+  /**
+   * Starts the closing handshake. The connection is destroyed if it takes longer than `closeTimeout`. Without
+   * effect when it was started before.
+   *
+   * @param code 1000 to 1003, 1007 to 1014 or 3000 to 4999; without it the close frame is empty
+   * @param reason At most 123 bytes
+   * @throws {TypeError} For another code, or a reason that is neither text nor bytes
+   * @throws {RangeError} For a longer reason
+   */
+  close(code?: number, reason?: string | Uint8Array): void;
+
+  /**
+   * Stops the events that come from the peer, and reading from the socket: the peer feels back-pressure. What was
+   * received together with the message being handled is still emitted. Without effect in CONNECTING and CLOSED.
+   */
+  pause(): void;
+
+  /** Undoes `pause()`. What was held back is emitted in order, after the current turn. */
+  resume(): void;
+
+  /**
+   * Sends a ping. In CLOSING and CLOSED only the callback gets an error.
+   *
+   * @param data At most 125 bytes; a number is sent as text
+   * @param callback Called when the frame was handed to the kernel
+   * @throws {RangeError} For more than 125 bytes
+   * @throws {Error} In CONNECTING
+   */
+  ping(data?: any, mask?: boolean | ControlCallback, callback?: ControlCallback): void;
+
+  /** Sends a pong; see `ping()`. */
+  pong(data?: any, mask?: boolean | ControlCallback, callback?: ControlCallback): void;
+
+  /**
+   * Sends a message. The data is copied before the call returns; a Blob is read first, and what is sent after it
+   * waits for it. In CLOSING and CLOSED only the callback gets an error. For a message that `prepare()` has made ready the
+   * options mean nothing.
+   *
+   * @param callback Called when the message was handed to the kernel, or with an error when it never will be
+   * @returns Whether there is room for more: false when 1 MiB or more waits to be sent (over TLS or another stream, its
+   *   `writableHighWaterMark`), this message included. `'drain'` follows then; nothing is refused. Also false in CLOSING
+   *   and CLOSED, where no `'drain'` follows. In ws it is undefined; a class that extends this one may return nothing
+   * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither text nor bytes
+   * @throws {Error} In CONNECTING
+   */
+  send(data: BufferLike | PreparedMessage, callback?: SendCallback): boolean | void;
+  send(data: BufferLike | PreparedMessage, options: SendOptions | null | undefined, callback?: SendCallback): boolean | void;
+
+  /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
+  setSocket(socket: Duplex, head: Buffer, options: ClientOptions | ServerOptions<any, any>): void;
+
+  /** Destroys the connection at once. `'close'` with code 1006 follows, and no other event. */
+  terminate(): void;
+
+  addEventListener<T extends keyof WebSocketEventMap>(
+    type: T,
+    listener: ((event: WebSocketEventMap[T]) => void) | { handleEvent(event: WebSocketEventMap[T]): void },
+    options?: EventListenerOptions,
+  ): void;
+  removeEventListener<T extends keyof WebSocketEventMap>(
+    type: T,
+    listener: ((event: WebSocketEventMap[T]) => void) | { handleEvent(event: WebSocketEventMap[T]): void },
+  ): void;
+
+  /** A message. Text is a `Buffer`; binary is what `binaryType` says. */
+  on(event: 'message', listener: (this: this, data: RawData, isBinary: boolean) => void): this;
+  /** A control frame. A ping was answered before, unless `autoPong` is false. */
+  on(event: 'ping' | 'pong', listener: (this: this, data: Buffer) => void): this;
+  /**
+   * The connection is gone; emitted once. The code is the peer's, 1005 when its close frame had none, 1006 when
+   * there was no close frame.
+   */
+  on(event: 'close', listener: (this: this, code: number, reason: Buffer) => void): this;
+  /**
+   * The peer broke the protocol; `'close'` follows. `error.code` is one of the `WS_ERR_` codes of ws, or
+   * `WS_ERR_UNFINISHED_MESSAGE`: a message was given up, see `unfinishedBudget`.
+   */
+  on(event: 'error', listener: (this: this, error: Error) => void): this;
+  /**
+   * 1 MiB or more was waiting to be sent, and now it is at most half of that: time to go on sending. Follows a `send()`
+   * that returned false, unless the connection closes first. Over a stream it is the stream's `'drain'`. Not in ws.
+   */
+  on(event: 'drain', listener: (this: this) => void): this;
+  on(event: 'open', listener: (this: this) => void): this;
+  /** Of a client: the answer that it connects with. */
+  on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
+  /** Of a client: another answer. A listener has to end the request. */
+  on(event: 'unexpected-response', listener: (this: this, request: ClientRequest, response: IncomingMessage) => void): this;
+  /** Of a client: a redirect is followed; header fields may be removed. */
+  on(event: 'redirect', listener: (this: this, url: string, request: ClientRequest) => void): this;
+  on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+
+  /** As `on()`, for one time. */
+  once<E extends keyof Emitted>(event: E, listener: (this: this, ...args: Emitted[E]) => void): this;
+  once(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  /** The same as `on()`. */
+  addListener<E extends keyof Emitted>(event: E, listener: (this: this, ...args: Emitted[E]) => void): this;
+  addListener(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  /** Undoes `on()`, `once()` and `addListener()`. */
+  off<E extends keyof Emitted>(event: E, listener: (this: this, ...args: Emitted[E]) => void): this;
+  off(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  /** The same as `off()`. */
+  removeListener<E extends keyof Emitted>(event: E, listener: (this: this, ...args: Emitted[E]) => void): this;
+  removeListener(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+}
+
+/** What the listeners of each event get; see `on()`. */
+interface Emitted {
+  message: [data: RawData, isBinary: boolean];
+  ping: [data: Buffer];
+  pong: [data: Buffer];
+  close: [code: number, reason: Buffer];
+  error: [error: Error];
+  drain: [];
+  open: [];
+  upgrade: [response: IncomingMessage];
+  'unexpected-response': [request: ClientRequest, response: IncomingMessage];
+  redirect: [url: string, request: ClientRequest];
+}
+
+/** The form of binary messages. */
+export type BinaryType = 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
+
+/** Data of a 'message' event, by `binaryType`. For 'blob' it is a Blob, which the type omits, as @types/ws does. */
+export type RawData = Buffer | ArrayBuffer | Buffer[];
+
+/** Data of a `MessageEvent`. What can be sent is `BufferLike`. */
+export type Data = string | Buffer | ArrayBuffer | Buffer[];
+
+export interface Event {
+  type: string;
+  target: WebSocket;
+}
+
+export interface CloseEvent extends Event {
+  code: number;
+  reason: string;
+  /** Whether close frames went both ways. */
+  wasClean: boolean;
+}
+
+export interface ErrorEvent extends Event {
+  error: any;
+  message: string;
+}
+
+export interface MessageEvent extends Event {
+  /** Text as a string, binary as `binaryType` says. */
+  data: Data;
+}
+
+/** The events of `addEventListener()`. */
+export interface WebSocketEventMap {
+  open: Event;
+  message: MessageEvent;
+  close: CloseEvent;
+  error: ErrorEvent;
+}
+
+/** Of `addEventListener()`. */
+export interface EventListenerOptions {
+  /** Remove the listener when it is called. Default: false */
+  once?: boolean | undefined;
+}
