@@ -1,6 +1,7 @@
 'use strict';
 
-// What send(), ping(), pong() and close() are given: checked, and in the form in which it is sent.
+// The arguments of send(), ping(), pong() and close(): checked, and in the form in which they are
+// sent.
 
 const { isUint8Array } = require('node:util').types;
 
@@ -18,14 +19,15 @@ const { lastViewOf } = require('../reactor/same');
 const { lengthOf } = require('../views');
 
 /**
- * What is sent without options. OUT_FLAG_COMPRESS says nothing where permessage-deflate was not
- * negotiated.
+ * Tags of messages that are sent without options. OUT_FLAG_COMPRESS has no effect where
+ * permessage-deflate was not negotiated.
  */
 const TEXT = OUT_TEXT | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 const BINARY = OUT_BINARY | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
 
 /**
- * Of a tag of send(), ping() or pong(): masked by a server, not masked by a client. Streams only.
+ * Flag of a tag of send(), ping() or pong(): a server masks the frame, a client does not. Streams
+ * only.
  */
 const MASK_FLIPPED = 1 << AUX_SHIFT;
 
@@ -35,13 +37,13 @@ const PLAIN = /** @type {any} */ (Object.prototype);
  * The tag of a message that was sent with options. An own property that is undefined counts as
  * given, because ws spreads the options over its defaults.
  *
- * @param {any} options Own properties `binary`, `compress` and `fin` count
+ * @param {any} options Own properties `binary`, `compress` and `fin` count; null is no options
  * @param {boolean} binary Whether it is binary when the options do not say
- * @returns {number}
+ * @returns {number} kind | flags of the record
  */
 function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
-  // What can be read from a plain object is its own, unless somebody has put it into the prototype
+  // What can be read from a plain object is its own, unless a program has put it into the prototype
   // of all objects.
   const plain =
     Object.getPrototypeOf(options) === PLAIN &&
@@ -57,10 +59,10 @@ function tagOf(options, binary) {
 }
 
 /**
- * What `send()` takes, as bytes.
+ * The bytes of what `send()` takes.
  *
- * @param {any} data See `Data`
- * @returns {Uint8Array}
+ * @param {any} data What is to be sent; see `Data`
+ * @returns {Uint8Array} The same memory, where that is possible
  * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither bytes nor text; for what has been
  *   detached
  */
@@ -82,11 +84,11 @@ function toBytes(data) {
 }
 
 /**
- * All of some bytes: an own `length`, which `Buffer.from` asks for, must not decide how many they
- * are.
+ * A copy of all bytes: an own `length`, which `Buffer.from` would read, must not decide how many
+ * there are.
  *
- * @param {Uint8Array} bytes
- * @returns {Buffer}
+ * @param {Uint8Array} bytes Memory of the caller's
+ * @returns {Buffer} A copy
  */
 function copyOf(bytes) {
   return new FastBuffer(new Uint8Array(bytes).buffer);
@@ -111,10 +113,10 @@ function isBlob(value) {
 }
 
 /**
- * Bytes of `data` as a message.
+ * The length of data as a message.
  *
- * @param {any} data See `Data`
- * @returns {number}
+ * @param {any} data What is to be sent; see `Data`
+ * @returns {number} Bytes of the payload; of text, in UTF-8
  */
 function byteLength(data) {
   if (!data) return 0;
@@ -123,7 +125,7 @@ function byteLength(data) {
 }
 
 /**
- * @param {number} code
+ * @param {number} code A status code
  * @returns {boolean} Whether a close frame may carry it (RFC 6455, 7.4)
  */
 function isValidStatusCode(code) {
@@ -136,8 +138,8 @@ function isValidStatusCode(code) {
 /**
  * Checks the arguments of `close()`.
  *
- * @param {unknown} code
- * @param {any} reason A string or bytes
+ * @param {unknown} code Status code; undefined for a close frame without a body
+ * @param {any} reason A string or bytes; none by default
  * @returns {Uint8Array} The reason as bytes
  * @throws {TypeError | RangeError}
  */
@@ -158,8 +160,8 @@ function closeReason(code, reason) {
 /**
  * Checks the data of `ping()` and `pong()`.
  *
- * @param {any} data See `Data`
- * @returns {Uint8Array}
+ * @param {unknown} data What is to be sent; see `Data`
+ * @returns {Uint8Array} At most CONTROL_BYTES bytes
  * @throws {RangeError | TypeError}
  */
 function controlPayload(data) {

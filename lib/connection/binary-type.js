@@ -1,16 +1,16 @@
 'use strict';
 
 /**
- * A binary message in the form that was asked for.
+ * A binary message in the form that `binaryType` names.
  *
- * @param {string} binaryType
+ * @param {string} binaryType One of BINARY_TYPES
  * @param {Buffer} data The payload
- * @returns {any}
+ * @returns {Buffer | ArrayBufferLike | Buffer[] | Blob} What 'message' has for data
  */
 function convert(binaryType, data) {
   switch (binaryType) {
     case 'arraybuffer':
-      // Its own memory: a view's ArrayBuffer would show the neighbours.
+      // Memory of its own: the ArrayBuffer of a view shows other messages too.
       return data.length === data.buffer.byteLength
         ? data.buffer
         : data.buffer.slice(data.byteOffset, data.byteOffset + data.length);

@@ -5,17 +5,17 @@ const { state } = require('../reactor/table');
 /** @import { Server, WebSocket } from './state' */
 /** @import { Holder } from '../reactor/table' */
 
-/** How many connections of listeners have opened. */
+/** How many connections of listeners have opened so far. */
 let opened = 0;
 
-/** The server whose `clients` this package looks at itself. @type {Server | null} */
+/** The server whose `clients` this package reads, not the program. @type {Server | null} */
 let looked = null;
 
 /**
- * A connection is a client of its server from now on.
+ * Makes a connection a client of its server.
  *
- * @param {Server} server
- * @param {WebSocket} ws
+ * @param {Server} server The owner of the connection
+ * @param {WebSocket} ws A connection that has just opened
  */
 function track(server, ws) {
   ws._order = ++opened;
@@ -23,11 +23,11 @@ function track(server, ws) {
 }
 
 /**
- * The list that a server has, which may be one that its user has put there, by whatever means.
+ * The list that a server has, which may be one that the program has put there, by whatever means.
  *
- * @param {Server} server
- * @returns {Set<Holder> | null | undefined} null before anything has looked at it, undefined
- *   without clientTracking
+ * @param {Server} server A WebSocketServer
+ * @returns {Set<Holder> | null | undefined} null before the program has looked at it, undefined
+ *   without `clientTracking`
  */
 function clientsOf(server) {
   looked = server;
@@ -37,11 +37,11 @@ function clientsOf(server) {
 }
 
 /**
- * Has a server keep a list of its clients, because somebody asks or because the table of
- * connections will not tell them any more.
+ * Has a server keep a list of its clients, because the program asks for it, or because a client is
+ * about to leave the table of connections.
  *
- * @param {Server} server
- * @returns {Set<Holder> | undefined} undefined without clientTracking
+ * @param {Server} server A WebSocketServer
+ * @returns {Set<Holder> | undefined} undefined without `clientTracking`
  */
 function list(server) {
   if (server._clients === null) {
@@ -51,7 +51,9 @@ function list(server) {
   return server._clients;
 }
 
-/** A list for each connection that opens is 70 bytes that most servers never look at. */
+/**
+ * The property `clients`. A list takes 70 bytes for each connection, and few programs look at it.
+ */
 const property = {
   __proto__: /** @type {any} */ (null),
   configurable: true,
@@ -62,7 +64,10 @@ const property = {
     return looked === this ? this._clients : list(this);
   },
 
-  /** @this {any} @param {any} clients */
+  /**
+   * @this {any}
+   * @param {Set<Holder>} clients What the program puts in its place
+   */
   set(clients) {
     this._clients = clients;
   },
@@ -71,8 +76,8 @@ const property = {
 /**
  * Gives a server its `clients`.
  *
- * @param {Server} server
- * @param {Set<Holder> | null} clients null: its connections are in the table
+ * @param {Server} server A new WebSocketServer with `clientTracking`
+ * @param {Set<Holder> | null} clients The list; null where the table has its connections
  */
 function trackClients(server, clients) {
   // A subclass may have an accessor of its own.

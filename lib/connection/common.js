@@ -9,16 +9,22 @@ const MOST_VARIANTS = 16;
 /** @import { Server } from './state' */
 
 /**
- * @typedef
- *   {{ extensions?: string, local?: number | string, localPort?: number, options?: any, owner?: Server | null, protocol?: string }}
- *   Changes
+ * What is not the default of a `Common`, or differs from another one.
+ *
+ * @typedef {object} Changes
+ * @property {string} [extensions] What the answer says of extensions; '' by default
+ * @property {number | string} [local] Our address, as `Peer` keeps it; 0 by default
+ * @property {number} [localPort] Our port; 0 by default
+ * @property {any} [options] The options of the WebSocket; undefined by default
+ * @property {Server | null} [owner] The server of the connection; null by default
+ * @property {string} [protocol] The subprotocol; '' by default
  */
 
 /**
  * What a WebSocket has in common with others: those of a server have the same options, and most of
- * them the same subprotocol and the same address at our end. Never changed, so that all of them
- * refer to one. Private, for a WebSocket may be printed, or made JSON of, and this leads to the
- * server and all that it has.
+ * them the same subprotocol and the same address at our end. It never changes, so that all of them
+ * refer to one object. Its fields are private: a WebSocket may be printed or made JSON of, and they
+ * lead to the server and all that it has.
  */
 class Common {
   #options;
@@ -27,10 +33,10 @@ class Common {
   #extensions;
   #local;
   #localPort;
-  /** Those made of it for connections. @type {Common[] | null} */
+  /** What `opened` has made of it, the latest last. @type {Common[] | null} */
   #variants = null;
 
-  /** @param {Changes} what */
+  /** @param {Changes} what What is not the default */
   constructor({ extensions = '', local = 0, localPort = 0, options, owner = null, protocol = '' }) {
     this.#options = options;
     this.#owner = owner;
@@ -44,7 +50,7 @@ class Common {
     return this.#options;
   }
 
-  /** @returns {Server | null} */
+  /** @returns {Server | null} The server of the connection; null for a client */
   get owner() {
     return this.#owner;
   }
@@ -53,12 +59,12 @@ class Common {
     return this.#protocol;
   }
 
-  /** As in the answer. */
+  /** What the answer says of extensions. */
   get extensions() {
     return this.#extensions;
   }
 
-  /** Our address, as it came; see socket.js. */
+  /** Our address, as `Peer` of compat/socket.js keeps it. */
   get local() {
     return this.#local;
   }
@@ -68,14 +74,14 @@ class Common {
   }
 
   /**
-   * The one for a connection of a server.
+   * The variant for a connection of a server.
    *
-   * @param {Server} owner
+   * @param {Server} owner The server of the connection
    * @param {string} protocol The subprotocol; '' for none
-   * @param {string} extensions
-   * @param {number | string} local
-   * @param {number} localPort
-   * @returns {Common}
+   * @param {string} extensions What the answer says of extensions; '' for nothing
+   * @param {number | string} local Our address, as `Peer` keeps it
+   * @param {number} localPort Our port
+   * @returns {Common} The one variant with all of that
    */
   opened(owner, protocol, extensions, local, localPort) {
     const variants = (this.#variants ??= []);
@@ -98,7 +104,7 @@ class Common {
   }
 
   /**
-   * @param {Changes} changes
+   * @param {Changes} changes What differs
    * @returns {Common} Another one
    */
   with(changes) {
@@ -107,14 +113,14 @@ class Common {
   }
 }
 
-/** By options. @type {WeakMap<object, Common>} */
+/** What was made for options that are objects. @type {WeakMap<object, Common>} */
 const known = new WeakMap();
 
 const NONE = new Common({});
 
 /**
- * @param {any} options Those of the WebSockets of a server
- * @returns {Common}
+ * @param {any} options The options of a WebSocket, of any type
+ * @returns {Common} What WebSockets with these options have in common
  */
 function commonOf(options) {
   if (typeof options !== 'object' || options === null) return options === undefined ? NONE : new Common({ options });
@@ -124,7 +130,7 @@ function commonOf(options) {
 }
 
 /**
- * The fields that a WebSocket would have without it.
+ * The fields that a WebSocket would have without its `Common`.
  *
  * @type {any}
  */
@@ -158,7 +164,7 @@ const fields = {
   },
 };
 
-/** @param {any} prototype Of WebSocket */
+/** @param {object} prototype Prototype of WebSocket */
 function install(prototype) {
   const descriptors = Object.getOwnPropertyDescriptors(fields);
   for (const descriptor of Object.values(descriptors)) descriptor.enumerable = false;

@@ -13,10 +13,11 @@ const { streamOf } = require('./state');
 /**
  * Queues one frame. The data must have been checked.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A WebSocket that has a connection
  * @param {number} tag kind | flags << 8 | aux << 16
  * @param {string | Uint8Array} data The payload
- * @param {SentCallback} [callback] Called when the bytes were handed to the kernel
+ * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error when it
+ *   never will
  */
 function post(ws, tag, data, callback) {
   if ((ws._bits & STREAM) !== 0) {
@@ -25,18 +26,19 @@ function post(ws, tag, data, callback) {
   }
   const length = push(ws, tag, data, callback);
   ws._accepted += frameBytes(length);
-  // What is long may be sent to others too, and is copied once if it goes with theirs.
+  // A long payload may be sent to other connections too. It is copied once if it leaves with them.
   if (length < SAME_BYTES) outbox.handOver();
 }
 
 /**
- * Puts a record of a connection of the reactor where the next flush finds it, and remembers the callback for
- * when its payload has left.
+ * Puts a record of a connection of the reactor where the next flush finds it, and remembers the
+ * callback for when its payload has left.
  *
- * @param {Connection} ws
+ * @param {Connection} ws A connection of the reactor
  * @param {number} tag kind | flags << 8 | aux << 16
  * @param {string | Uint8Array | number} data The payload, or the number of a prepared message
- * @param {SentCallback} [callback]
+ * @param {SentCallback} [callback] Called when the kernel has the payload, or with an error when it
+ *   never will
  * @returns {number} Bytes of the payload
  */
 function push(ws, tag, data, callback) {
@@ -54,8 +56,8 @@ function push(ws, tag, data, callback) {
 }
 
 /**
- * @param {Connection} ws
- * @param {SentCallback} callback
+ * @param {Connection} ws A connection of the reactor
+ * @param {SentCallback} callback Called when the kernel has what was pushed last, or with an error
  */
 function remember(ws, callback) {
   if ((ws._bits & GONE) !== 0) {
@@ -68,8 +70,8 @@ function remember(ws, callback) {
 }
 
 /**
- * @param {WebSocket} ws
- * @returns {boolean} Whether it has, or had, a connection. A client whose handshake failed never had one
+ * @param {WebSocket} ws A WebSocket in any state
+ * @returns {boolean} Whether it has, or had, a connection: not a client whose handshake failed
  */
 function hasConnection(ws) {
   return ws._slot !== NO_SLOT || (ws._bits & STREAM) !== 0;
@@ -78,8 +80,8 @@ function hasConnection(ws) {
 /**
  * Queues a command without payload.
  *
- * @param {WebSocket} ws
- * @param {number} kind
+ * @param {WebSocket} ws A WebSocket in any state
+ * @param {number} kind Kind of the record: OUT_PAUSE, OUT_END and so on
  * @throws {TypeError} Without a connection, as in ws, where the socket is null then
  */
 function command(ws, kind) {
@@ -90,17 +92,17 @@ function command(ws, kind) {
 }
 
 /**
- * Calls callbacks in order; one that throws does not take the others with it.
+ * Calls callbacks in order, the others too when one throws.
  *
- * @param {Function[]} callbacks
+ * @param {Function[]} callbacks Callbacks of sends, the oldest first
  * @param {number} next Index of the first one to call
- * @param {Error} [error]
+ * @param {Error} [error] What they are called with; null by default
  */
 function callAll(callbacks, next, error) {
   try {
     while (next < callbacks.length) {
       const callback = callbacks[next++];
-      // null, as the callbacks of Node's streams get it.
+      // null and not undefined, as from Node's streams.
       callback(error === undefined ? null : error);
     }
   } finally {
@@ -109,10 +111,10 @@ function callAll(callbacks, next, error) {
 }
 
 /**
- * The oldest sends with a callback are in the kernel.
+ * The kernel has the oldest sends with a callback.
  *
- * @param {Connection} ws
- * @param {number} count How many
+ * @param {Connection} ws A connection of the reactor
+ * @param {number} count How many sends
  */
 function sent(ws, count) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;
@@ -124,7 +126,7 @@ function sent(ws, count) {
 /**
  * The connection is gone: what was not sent never will be.
  *
- * @param {Connection} ws
+ * @param {Connection} ws A connection of the reactor
  */
 function abandonSends(ws) {
   const callbacks = ws._extra === null ? null : ws._extra.callbacks;

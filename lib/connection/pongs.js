@@ -8,7 +8,7 @@ const { limit } = require('../limits');
 /**
  * The automatic answer to a ping, where the reactor does not give it.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection on which the ping came
  * @param {Buffer} data The payload
  */
 function answerPing(ws, data) {

@@ -10,7 +10,7 @@ const { post, push } = require('./outgoing');
 
 /** @import { SentCallback, WebSocket } from './state' */
 
-/** Numbers of the messages that the reactor has. */
+/** The number of the last message that the reactor was given. */
 let last = 0;
 const registry = new FinalizationRegistry((/** @type {number} */ number) => outbox.forgetPrepared(number));
 
@@ -19,12 +19,12 @@ class PreparedMessage {
   #data;
   #tag;
   #length;
-  /** Of the reactor's copy; 0 before it has one. */
+  /** The number of the reactor's copy; 0 before it has one. */
   #number = 0;
 
   /**
    * @param {any} data As `send()` takes it, but no Blob
-   * @param {PrepareOptions | null} [options]
+   * @param {PrepareOptions | null} [options] `binary` and `compress`, as of `send()`
    */
   constructor(data, options) {
     if (typeof data === 'number') data = data.toString();
@@ -33,7 +33,7 @@ class PreparedMessage {
     const tag = options === undefined || options === null ? null : tagOf(options, !isText);
     this.#tag = tag ?? (isText ? TEXT : BINARY);
     if ((this.#tag & OUT_FLAG_FIN) === 0) throw new TypeError('Only a whole message can be prepared: fin must not be false');
-    // What the caller does with its bytes afterwards must not matter.
+    // A copy: the caller may use its memory again.
     this.#data = isText ? data : copyOf(toBytes(data));
     this.#length = isText ? Buffer.byteLength(data) : this.#data.length;
   }
@@ -46,9 +46,10 @@ class PreparedMessage {
   /**
    * Queues the message.
    *
-   * @param {PreparedMessage} message
-   * @param {WebSocket} ws
-   * @param {SentCallback} [callback] Called when the bytes were handed to the kernel
+   * @param {PreparedMessage} message The message
+   * @param {WebSocket} ws An open WebSocket
+   * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error when it
+   *   never will
    */
   static post(message, ws, callback) {
     if ((ws._bits & STREAM) !== 0) {
@@ -59,7 +60,11 @@ class PreparedMessage {
     ws._accepted += frameBytes(message.#length);
   }
 
-  /** The number by which the reactor knows the message; it gets it now if it has not got it. */
+  /**
+   * Gives the reactor a copy of the message, unless it has one.
+   *
+   * @returns {number} The number by which records refer to it
+   */
   #give() {
     if (this.#number === 0) {
       const bytes = typeof this.#data === 'string' ? Buffer.from(this.#data) : this.#data;
@@ -75,9 +80,9 @@ class PreparedMessage {
  * Makes a message ready to be sent to many connections: it is framed once, and compressed once
  * where connections have no context takeover.
  *
- * @param {any} data As `send()` takes it, but no Blob
- * @param {PrepareOptions | null} [options]
- * @returns {PreparedMessage}
+ * @param {unknown} data As `send()` takes it, but no Blob
+ * @param {PrepareOptions | null} [options] `binary` and `compress`, as of `send()`
+ * @returns {PreparedMessage} What `send()` takes any number of times
  * @throws {TypeError} For a Blob, `fin: false`, and what `send()` does not take
  */
 function prepare(data, options) {

@@ -10,10 +10,10 @@ const { bytesTaken } = require('../reactor/crossing');
 /** @import { ExtraFields, WebSocket } from './state' */
 
 /**
- * Whether a WebSocket has room for more. If not, 'drain' follows when it has.
+ * Whether a WebSocket has room for more.
  *
- * @param {WebSocket} ws
- * @returns {boolean}
+ * @param {WebSocket} ws An open WebSocket
+ * @returns {boolean} False: 'drain' follows
  */
 function hasRoom(ws) {
   const extra = ws._ensureExtra();
@@ -27,14 +27,15 @@ function hasRoom(ws) {
 }
 
 /**
- * The reactor speaks up only if it found that much waiting: it may have been quicker.
+ * Has the reactor report when all that was sent until now has left. By itself it does so only if it
+ * found HIGH_WATER_MARK bytes waiting, and it may have written some before.
  *
- * @param {WebSocket} ws
- * @param {ExtraFields} extra
+ * @param {WebSocket} ws A connection of the reactor that has no room
+ * @param {ExtraFields} extra Its `_extra`
  */
 function mark(ws, extra) {
   extra.isMarked = true;
-  // A record of nothing, to hear when it has left.
+  // An empty write, whose callback says that all before it has left.
   push(ws, OUT_WRITE, EMPTY_BUFFER, (error) => {
     extra.isMarked = false;
     if (error !== null) return;
@@ -44,10 +45,10 @@ function mark(ws, extra) {
 }
 
 /**
- * What waits may have fallen to half of the mark. The reactor and the marker both say so, and either may mean what was sent
- * before an earlier 'drain'.
+ * What waits may have fallen to half of the mark. The reactor and the marker both say so, and
+ * either may mean what was sent before an earlier 'drain'.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A connection of the reactor
  */
 function drained(ws) {
   if (!ws._extra?.isDrainDue || ws.bufferedAmount > LOW_WATER_MARK) return;

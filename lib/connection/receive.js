@@ -51,13 +51,13 @@ const table = require('../reactor/table');
 
 /** @import { ExtraFields, Held, WebSocket } from './state' */
 
-/** Records that may be held before the socket is not read any more. */
+/** Most records that are held before the socket is no longer read. */
 const MOST_HELD = 1024;
 
 /**
- * A record that is not a plain message.
+ * Acts on a record that is not a plain message.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection of the record
  * @param {number} tag kind | flags | aux of the record
  * @param {number} offset Where the payload is, relative to the batch
  * @param {number} length Bytes of the payload, or a count
@@ -67,7 +67,7 @@ function record(ws, tag, offset, length) {
 }
 
 /**
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection of the record
  * @param {number} tag kind | flags | aux of the record
  * @param {number} offset Where the payload is, relative to the batch
  * @param {number} length Bytes of the payload, or a count
@@ -77,20 +77,21 @@ function onRecord(ws, tag, offset, length) {
   if (kind === IN_SENT) sent(ws, length);
   else if (kind === IN_DRAIN) drained(ws);
   else if (kind === IN_CLOSED) onClosed(ws, tag);
-  // Reported during the handshake, and overtaken by its end: reported again when everything before it has been read.
+  // Reported during the handshake, and overtaken by its end: reported again when everything before
+  // it has been read.
   else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) {
     onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length));
   }
 }
 
-/** Instead of the data of an error that only waits for the next tick: terminate() does not take it back. */
+/** The data of an error that only waits for the next tick: terminate() does not revoke it. */
 const DUE = Buffer.alloc(0);
 
 /**
- * Something from the peer: a message, a control frame, an error.
+ * Acts on something of the peer's: a message, a control frame, an error.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection of the record
  * @param {number} tag kind | flags | aux of the record
  * @param {Buffer} data The payload
  */
@@ -99,7 +100,7 @@ function arrived(ws, tag, data) {
 }
 
 /**
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection of the record
  * @param {number} tag kind | flags | aux of the record
  * @param {Buffer} data The payload
  */
@@ -107,7 +108,7 @@ function onArrived(ws, tag, data) {
   const kind = tag & KIND_MASK;
   // With nothing unread before it, the peer's end is reported to a paused WebSocket too.
   const isEnd = kind === IN_END && (ws._bits & HOLDING) === 0;
-  // In the next tick, as in ws: a listener that acts in a tick of its own has got what came before.
+  // In the next tick, as in ws: what a listener has put off to a tick of its own comes before.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
   if (isLater && !mustHold(ws)) hold(ws, tag, DUE);
   else if (isLater || (!isEnd && mustHold(ws))) hold(ws, kind === IN_END ? tag | IN_FLAG_RECENT : tag, data);
@@ -115,7 +116,7 @@ function onArrived(ws, tag, data) {
 }
 
 /**
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection of the record
  * @returns {boolean} Whether a record has to wait for its turn
  */
 function mustHold(ws) {
@@ -125,7 +126,7 @@ function mustHold(ws) {
 }
 
 /**
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection of the record
  * @param {number} tag kind | flags | aux of the record
  * @param {Buffer} data The payload
  */
@@ -145,13 +146,13 @@ function hold(ws, tag, data) {
 /**
  * Goes on with what is held: after resume(), and one by one without allowSynchronousEvents.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A connection with records in `held`
  */
 function deliverHeld(ws) {
   inContext(ws, onHeld);
 }
 
-/** @param {WebSocket} ws */
+/** @param {WebSocket} ws A connection with records in `held` */
 function onHeld(ws) {
   const extra = ws._ensureExtra();
   const { held } = extra;
@@ -160,7 +161,7 @@ function onHeld(ws) {
   try {
     while (extra.heldNext < held.length && (ws._bits & PAUSED) === 0) {
       const { tag, data } = /** @type {Held} */ (held[extra.heldNext]);
-      // It may be the last that keeps the batch it came with.
+      // It may be the last reference to the memory of its batch.
       held[extra.heldNext++] = undefined;
       deliver(ws, tag, data);
       if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
@@ -172,8 +173,8 @@ function onHeld(ws) {
 }
 
 /**
- * @param {WebSocket} ws
- * @param {ExtraFields} extra
+ * @param {WebSocket} ws A connection whose last held record was delivered
+ * @param {ExtraFields} extra Its `_extra`
  */
 function allDelivered(ws, extra) {
   extra.held = null;
@@ -185,9 +186,10 @@ function allDelivered(ws, extra) {
 }
 
 /**
- * Delivers what is held soon: an event one by one in the next turn of the event loop, else in the next tick.
+ * Delivers what is held soon: an event one by one in the next turn of the event loop, else in the
+ * next tick.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A connection with records in `held`
  */
 function scheduleNext(ws) {
   const extra = ws._ensureExtra();
@@ -199,7 +201,7 @@ function scheduleNext(ws) {
 
 /**
  * @param {number} tag kind | flags | aux of the record
- * @returns {boolean} Whether it is one of the events that come one per turn
+ * @returns {boolean} Whether it is an event of which there is one in each turn
  */
 function isEvent(tag) {
   const kind = tag & KIND_MASK;
@@ -207,7 +209,7 @@ function isEvent(tag) {
 }
 
 /**
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection of the record
  * @param {number} tag kind | flags | aux of the record
  * @param {Buffer} data The payload
  */
@@ -225,11 +227,11 @@ function deliver(ws, tag, data) {
 }
 
 /**
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection of the ping
  * @param {Buffer} data The payload
  */
 function pinged(ws, data) {
-  // Else the reactor has answered.
+  // Otherwise the reactor has answered.
   if ((ws._bits & (STREAM | OWN_PONG)) !== 0) answerPing(ws, data);
   ws.emit('ping', data);
 }
@@ -237,16 +239,16 @@ function pinged(ws, data) {
 /**
  * The peer's close frame came: it is answered with the same code and reason.
  *
- * @param {WebSocket} ws
- * @param {number} code
- * @param {Buffer} reason
+ * @param {WebSocket} ws The connection of the close frame
+ * @param {number} code Status code; NO_STATUS for an empty frame
+ * @param {Buffer} reason At most 123 bytes of UTF-8; a view of the batch
  */
 function closeReceived(ws, code, reason) {
   ws._bits |= CLOSE_RECEIVED;
   const extra = ws._ensureExtra();
   extra.closeCode = code;
   if (reason.length !== 0) {
-    // A copy: the WebSocket must not keep the slab.
+    // A copy, so that the WebSocket does not keep a slab.
     extra.closeMessage = Buffer.allocUnsafeSlow(reason.length);
     extra.closeMessage.set(reason);
   }
@@ -256,7 +258,11 @@ function closeReceived(ws, code, reason) {
   extra.receiver?.emit('conclude', code, extra.closeMessage);
 }
 
-/** What still comes is read, also while paused: the end is behind it. @param {WebSocket} ws */
+/**
+ * What still comes is read, also while paused: the end is behind it.
+ *
+ * @param {WebSocket} ws A connection whose peer sends nothing more that counts
+ */
 function peerDone(ws) {
   ws._bits |= PEER_DONE;
   if ((ws._bits & STREAM) !== 0) streamOf(ws).stopReading();
@@ -265,25 +271,27 @@ function peerDone(ws) {
 }
 
 /**
- * Both sides have said what they had to say, and ours is in the kernel: it ends. A client that ends by itself, as that of ws
- * does, has done so by then, and sees our end when 'close' has been emitted here.
+ * Both close frames were sent, and the kernel has ours: the connection ends. A client that ends its
+ * side first, as that of ws does, has done so by then, and sees our end when 'close' has been
+ * emitted here.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A connection whose close frames have come and gone
  */
 function endSoon(ws) {
   if ((ws._bits & STREAM) === 0) afterTwoTurns(endOurSide, ws);
 }
 
-/** @param {WebSocket} ws */
+/** @param {WebSocket} ws The same */
 function endOurSide(ws) {
   if ((ws._bits & (GONE | TERMINATED)) === 0) command(ws, OUT_END);
 }
 
 /**
- * The peer ended its side without a close frame: what handlers have sent, and send in this turn, still leaves, then ours ends too.
+ * The peer ended its side without a close frame. What handlers have sent, and send in this turn,
+ * still leaves; then our side ends too.
  *
- * @param {WebSocket} ws
- * @param {boolean} isRecent
+ * @param {WebSocket} ws The connection of the record
+ * @param {boolean} isRecent Whether something else has come in the turn of the end
  */
 function peerEnded(ws, isRecent) {
   ws._bits |= END_WAITS;
@@ -291,7 +299,7 @@ function peerEnded(ws, isRecent) {
   else tellOfStreamEnd(ended, ws, isRecent);
 }
 
-/** @param {WebSocket} ws */
+/** @param {WebSocket} ws A connection whose peer has ended its side */
 function ended(ws) {
   if ((ws._bits & END_WAITS) === 0) return;
   ws._bits &= ~END_WAITS;
@@ -300,12 +308,12 @@ function ended(ws) {
   ws._readyState = CLOSING;
   command(ws, OUT_END);
   ws._extra?.socket?._onEnd();
-  // The reactor has nothing to add: 'close' need not wait until it has closed the socket.
+  // 'close' need not wait until the reactor has closed the socket: nothing else can come.
   if (wasOpen && isDone(ws)) inContext(ws, leave);
 }
 
 /**
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A connection whose peer has ended its side
  * @returns {boolean} Whether all that was sent is in the kernel, and all that came is delivered
  */
 function isDone(ws) {
@@ -313,7 +321,7 @@ function isDone(ws) {
   return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
 }
 
-/** @param {WebSocket} ws */
+/** @param {WebSocket} ws A connection with which the reactor has nothing left to do */
 function leave(ws) {
   ws._bits |= GONE;
   table.depart(ws._slot);
@@ -323,9 +331,9 @@ function leave(ws) {
 /**
  * The peer broke the protocol.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection of the peer
  * @param {number} kind Number of the protocol error
- * @param {number} detail
+ * @param {number} detail The number that the sentence of the error names
  */
 function failed(ws, kind, detail) {
   if ((ws._bits & STREAM) !== 0) streamOf(ws).failed = true;
@@ -337,10 +345,10 @@ function failed(ws, kind, detail) {
 }
 
 /**
- * The socket is gone. What is held comes before 'close'; if its owner has paused the WebSocket and did not close it, that is
- * on resume().
+ * The socket is gone. 'close' follows what is held: on resume(), if the program has paused the
+ * WebSocket and not closed it.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection whose socket is gone
  * @param {number} tag kind | flags | aux of the record
  */
 function closed(ws, tag) {
@@ -348,12 +356,12 @@ function closed(ws, tag) {
 }
 
 /**
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection whose socket is gone
  * @param {number} tag kind | flags | aux of the record
  */
 function onClosed(ws, tag) {
   const mayWait = (ws._bits & TERMINATED) === 0;
-  // It is a client of its server until 'close'.
+  // The connection is a client of its server until 'close'.
   if (mayWait && ws._owner !== null && (ws._bits & HOLDING) !== 0) list(ws._owner);
   if ((ws._bits & STREAM) === 0) table.forget(ws._slot);
   ws._bits |= GONE;
@@ -367,7 +375,7 @@ function onClosed(ws, tag) {
   }
 }
 
-/** @param {WebSocket} ws */
+/** @param {WebSocket} ws A connection of which only 'close' is left */
 function finish(ws) {
   ended(ws);
   ws._readyState = CLOSING;

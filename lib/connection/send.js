@@ -18,11 +18,12 @@ const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = re
 /**
  * `ping()` and `pong()`.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The WebSocket that sends
  * @param {number} tag kind | flags | aux of the record
  * @param {any} data `Data` of at most 125 bytes, or the callback
- * @param {any} mask A boolean, or the callback
- * @param {SentCallback | undefined} callback Called when the frame is in the kernel, or never will be
+ * @param {any} mask Whether the payload is masked, or the callback
+ * @param {SentCallback | undefined} callback Called when the frame is in the kernel, or never will
+ *   be
  */
 function sendControl(ws, tag, data, mask, callback) {
   if (typeof data === 'function') {
@@ -45,11 +46,11 @@ function sendControl(ws, tag, data, mask, callback) {
 }
 
 /**
- * The `mask` of a send, which only means something over a stream.
+ * The `mask` of a send, which has an effect over streams only.
  *
- * @param {WebSocket} ws
- * @param {unknown} mask
- * @returns {number} For the tag
+ * @param {WebSocket} ws The WebSocket that sends
+ * @param {unknown} mask Whether the payload shall be masked; the rule of the role by default
+ * @returns {number} A flag for the tag, or 0
  */
 function masking(ws, mask) {
   const isRule = !!mask === ((ws._bits & CLIENT) !== 0);
@@ -57,13 +58,15 @@ function masking(ws, mask) {
 }
 
 /**
- * What is not just posted: a send of or behind a Blob, or of data that has to be converted.
+ * Makes a send that is not just posted: of a Blob or behind one, or of data that has to be
+ * converted.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The WebSocket that sends
  * @param {number} tag kind | flags | aux of the record
  * @param {any} data `Data`, or a PreparedMessage
- * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will be
- * @param {boolean} [isControl]
+ * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
+ *   be
+ * @param {boolean} [isControl] Whether it is a ping or a pong; false by default
  */
 function sendInTurn(ws, tag, data, callback, isControl) {
   if (!isControl && data instanceof PreparedMessage) {
@@ -87,15 +90,16 @@ function sendInTurn(ws, tag, data, callback, isControl) {
     return;
   }
   const size = bytes === null ? data.size : bytes.length;
-  // The caller may use its memory again.
+  // A copy: the caller may use its memory again.
   if (bytes !== null && bytes.buffer === (data?.buffer ?? data)) bytes = copyOf(bytes);
   sendLater(ws, size, send);
 }
 
 /**
- * @param {WebSocket} ws
- * @param {InstanceType<typeof PreparedMessage>} message
- * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will be
+ * @param {WebSocket} ws The WebSocket that sends
+ * @param {InstanceType<typeof PreparedMessage>} message The message
+ * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
+ *   be
  */
 function sendPrepared(ws, message, callback) {
   if ((ws._bits & SENDS_WAIT) === 0) {
@@ -109,11 +113,12 @@ function sendPrepared(ws, message, callback) {
 }
 
 /**
- * A send before the connection is open, or after it left OPEN.
+ * Refuses a send before the connection is open, or after it left OPEN.
  *
- * @param {WebSocket} ws
- * @param {any} data `Data`, or a PreparedMessage
- * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will be
+ * @param {WebSocket} ws The WebSocket that would send
+ * @param {unknown} data `Data`, or a PreparedMessage
+ * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
+ *   be
  */
 function sendClosed(ws, data, callback) {
   const state = ws.readyState;
@@ -127,9 +132,9 @@ function sendClosed(ws, data, callback) {
 /**
  * Sends a close frame whose arguments were checked.
  *
- * @param {WebSocket} ws
- * @param {number | undefined} code
- * @param {Uint8Array} reason
+ * @param {WebSocket} ws The WebSocket that closes
+ * @param {number | undefined} code Status code; undefined for a frame without a body
+ * @param {Uint8Array} reason At most 123 bytes of UTF-8
  */
 function postClose(ws, code, reason) {
   if ((ws._bits & SENDS_WAIT) === 0) closeNow(ws, code, reason);
@@ -137,9 +142,9 @@ function postClose(ws, code, reason) {
 }
 
 /**
- * @param {WebSocket} ws
- * @param {number | undefined} code
- * @param {Uint8Array} reason
+ * @param {WebSocket} ws The WebSocket that closes
+ * @param {number | undefined} code Status code; undefined for a frame without a body
+ * @param {Uint8Array} reason At most 123 bytes of UTF-8
  */
 function closeNow(ws, code, reason) {
   if ((ws._bits & STREAM) !== 0) {
@@ -149,18 +154,19 @@ function closeNow(ws, code, reason) {
   ws._bits |= CLOSE_SENT;
   const isLast = (ws._bits & PEER_DONE) !== 0;
   const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << AUX_SHIFT);
-  // Not counted, neither here nor there: ws has handed it to the kernel by now.
+  // Counted neither here nor by the reactor: ws has handed it to the kernel by now.
   push(ws, tag, reason, isLast ? (error) => error === null && endSoon(ws) : undefined);
   outbox.handOver();
 }
 
 /**
- * Reads a Blob and sends it; whatever is sent meanwhile waits for it.
+ * Reads a Blob and sends it. What is sent meanwhile waits for it.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The WebSocket that sends
  * @param {number} tag kind | flags | aux of the record
- * @param {Blob} blob
- * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will be
+ * @param {Blob} blob The payload
+ * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
+ *   be
  */
 function sendBlob(ws, tag, blob, callback) {
   const { size } = blob;
@@ -183,8 +189,8 @@ function sendBlob(ws, tag, blob, callback) {
 /**
  * Writes what `Sender.frame` made.
  *
- * @param {WebSocket} ws
- * @param {Array<string | Uint8Array>} list
+ * @param {WebSocket} ws The WebSocket that sends
+ * @param {Array<string | Uint8Array>} list The pieces of a frame, in order
  * @param {SentCallback} [callback] Called when all of it was handed on
  */
 function sendFrame(ws, list, callback) {

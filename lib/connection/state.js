@@ -8,29 +8,30 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
 
 /**
  * A connection that can be sent to: a WebSocket, or the handshake before there is one. What stands
- * for its socket asks it for everything.
+ * for its socket gets everything from it.
  *
  * @typedef {object} Sending
  * @property {number} _generation Which of the connections that its slot has had
  * @property {number} _accepted Bytes of frames, and of what was written raw, that the reactor was
  *   given
- * @property {{ callbacks: SentCallback[] | null } | null} _extra
- * @property {() => { callbacks: SentCallback[] | null }} _ensureExtra
- * @property {number | string} _local Address of this side; see socket.js
- * @property {number} _localPort
- * @property {number | string} _remote Address of the peer
- * @property {number} _remotePort
+ * @property {{ callbacks: SentCallback[] | null } | null} _extra Callbacks of sends; null before
+ *   there are any
+ * @property {() => { callbacks: SentCallback[] | null }} _ensureExtra The same, made if need be
+ * @property {number | string} _local Address of this side, as `Peer` of compat/socket.js keeps it
+ * @property {number} _localPort Port of this side
+ * @property {number | string} _remote Address of the peer, as `_local`
+ * @property {number} _remotePort Port of the peer
  * @property {number} bufferedAmount Bytes that wait to be sent
- * @property {boolean} isPaused
- * @property {() => void} pause
- * @property {() => void} resume
+ * @property {boolean} isPaused Whether `pause()` was called last
+ * @property {() => void} pause Stops reading
+ * @property {() => void} resume Goes on reading
  * @property {() => void} _destroy Closes the socket at once
  */
 
 /** @typedef {Holder & Sending} Connection */
 
 /**
- * The callback of a send: null when all of it is in the kernel, an error when it never will be.
+ * The callback of a send: gets null when the kernel has all of it, an error when it never will.
  *
  * @typedef {(error: Error | null) => void} SentCallback
  */
@@ -58,8 +59,8 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  */
 
 /**
- * What only few connections need, made on first use: the fields of an idle WebSocket are its
- * memory.
+ * Fields that few connections need, made on first use: an idle WebSocket takes as much memory as
+ * its fields.
  */
 class Extra {
   constructor() {
@@ -71,11 +72,11 @@ class Extra {
     this.callbacks = null;
     /** Records that wait. @type {Array<Held | undefined> | null} */
     this.held = null;
-    /** Index of the next one. */
+    /** Index of the next record to deliver. */
     this.heldNext = 0;
-    /** Whether a call that delivers it is coming. */
+    /** Whether a call that delivers it is scheduled. */
     this.scheduled = false;
-    /** Whether the socket is not read because there are too many. */
+    /** Whether the socket is not read because too many records wait. */
     this.throttled = false;
     /** The batch in which pause() was called. */
     this.pausedIn = -1;
@@ -86,7 +87,7 @@ class Extra {
     /** The handshake of a client. @type {Client | null} */
     this.client = null;
     this.binaryType = BINARY_TYPES[0];
-    /** What the peer's close frame said. */
+    /** Code and reason of the peer's close frame. */
     this.closeCode = ABNORMAL;
     this.closeMessage = EMPTY_BUFFER;
     /** What stands for `_socket`. @type {any} */
@@ -101,14 +102,14 @@ class Extra {
      * @type {Array<{ send: (error?: Error) => void, size: number }> | null}
      */
     this.waiting = null;
-    /** Bytes given to send() after the connection left OPEN, and those of a Blob being read. */
+    /** Bytes given to send() after the connection left OPEN, and bytes of Blobs being read. */
     this.lateBytes = 0;
     /**
-     * There is room while fewer bytes than this have been accepted: what the kernel had taken when
-     * somebody looked last, and the mark.
+     * There is room while fewer bytes than this have been accepted: what the kernel had taken at
+     * the last look, and HIGH_WATER_MARK.
      */
     this.roomUntil = HIGH_WATER_MARK;
-    /** What its events run in. @type {AsyncResource | null} */
+    /** The async context of its events. @type {AsyncResource | null} */
     this.context = null;
     /** Whether send() has returned false and 'drain' has not come since. */
     this.isDrainDue = false;
@@ -118,13 +119,13 @@ class Extra {
     this.pendingPongs = 0;
   }
 
-  /** Some of it refers to the WebSocket: JSON that is made of that leaves it out. */
+  /** Leaves it out of the JSON of a WebSocket, to which some of it refers. */
   toJSON() {}
 }
 
 /**
  * @param {WebSocket} ws One whose STREAM bit is set
- * @returns {StreamConnection}
+ * @returns {StreamConnection} Its `_extra.stream`
  */
 function streamOf(ws) {
   return /** @type {any} */ (ws._extra).stream;

@@ -1,8 +1,8 @@
 'use strict';
 
-// Sends behind one whose bytes are not there yet: a Blob that is being read, a message that is
-// being compressed. They wait in `extra.waiting`, and only while SENDS_WAIT is set; it is set until
-// `arrived` or `abandon` is called, so none is forgotten.
+// Sends behind one whose bytes are not there yet: a Blob that is being read, or a message that is
+// being compressed. They wait in `extra.waiting`, and only while SENDS_WAIT is set. That is until
+// `arrived` or `abandon` is called, so no send is forgotten.
 
 const { ERROR_EMITTED, GONE, SENDS_WAIT } = require('../bits');
 const { CLOSING, OPEN } = require('../constants');
@@ -12,13 +12,13 @@ const { callAll, command } = require('./outgoing');
 
 /** @import { SentCallback, WebSocket } from './state' */
 
-/** The queue of a connection that sends nothing any more: nothing can be put into it. */
+/** The queue of a connection that sends no more: nothing can be put into it. */
 const ABANDONED = /** @type {any} */ (Object.freeze([]));
 
 /**
- * From now on sends wait for some bytes.
+ * Has sends wait for some bytes from now on.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The WebSocket that sends
  * @param {number} size How many bytes; `bufferedAmount` counts them
  */
 function expect(ws, size) {
@@ -27,9 +27,9 @@ function expect(ws, size) {
 }
 
 /**
- * The bytes are there. The caller posts them, and calls `sendWaiting` then.
+ * The bytes are there. The caller posts them and then calls `sendWaiting`.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The WebSocket that sends
  * @param {number} size As for `expect`
  */
 function arrived(ws, size) {
@@ -38,9 +38,9 @@ function arrived(ws, size) {
 }
 
 /**
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The WebSocket that sends
  * @param {number} size Bytes, which `bufferedAmount` counts until `send` is called
- * @param {(error?: Error) => void} send Sends now; gets an error instead when it never will be
+ * @param {(error?: Error) => void} send Sends now; gets an error instead if that can never be
  */
 function sendLater(ws, size, send) {
   const extra = ws._ensureExtra();
@@ -56,7 +56,7 @@ function sendLater(ws, size, send) {
 /**
  * Makes the sends that have waited, up to one that others have to wait for.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A WebSocket without SENDS_WAIT
  */
 function sendWaiting(ws) {
   const extra = ws._ensureExtra();
@@ -72,13 +72,13 @@ function sendWaiting(ws) {
 }
 
 /**
- * Makes a send whose caller does not hear what it throws: that ends the connection, as a Blob does
- * that cannot be read.
+ * Makes a send that is not in a call of the program. What it throws ends the connection, as does a
+ * Blob that cannot be read.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The WebSocket that sends
  * @param {number} size Bytes of it that `bufferedAmount` has counted until now
  * @param {SentCallback | undefined} callback Gets what is thrown
- * @param {() => void} send
+ * @param {() => void} send What makes the send
  */
 function attempt(ws, size, callback, send) {
   try {
@@ -90,13 +90,13 @@ function attempt(ws, size, callback, send) {
 }
 
 /**
- * The bytes never will be there. What is sent after that is refused too: the peer would miss what
- * was before it.
+ * The bytes will never be there. What is sent after them is refused too: the peer would miss what
+ * came before.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The WebSocket that sends
  * @param {number} size As for `expect`
- * @param {SentCallback | undefined} callback Of their send
- * @param {Error} error For it, and for those that have waited
+ * @param {SentCallback | undefined} callback The callback of their send
+ * @param {Error} error What it is called with, and the callbacks of the sends that have waited
  */
 function abandon(ws, size, callback, error) {
   const extra = ws._ensureExtra();
@@ -113,13 +113,13 @@ function abandon(ws, size, callback, error) {
 }
 
 /**
- * A send has failed of which the peer is still there: the connection cannot go on in order.
+ * A send has failed although the peer is there: the connection cannot go on in order.
  *
- * @param {WebSocket} ws
- * @param {number} size
+ * @param {WebSocket} ws The WebSocket that sends
+ * @param {number} size As for `expect`
  * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
  *   be
- * @param {Error} error
+ * @param {Error} error Why it failed
  */
 function giveUp(ws, size, callback, error) {
   try {
@@ -129,7 +129,10 @@ function giveUp(ws, size, callback, error) {
   }
 }
 
-/** @param {WebSocket} ws @param {Error} error */
+/**
+ * @param {WebSocket} ws The WebSocket that sends
+ * @param {Error} error What is emitted as 'error'
+ */
 function end(ws, error) {
   if ((ws._bits & GONE) !== 0) return;
   if (ws._readyState === OPEN) {
