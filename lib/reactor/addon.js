@@ -2,7 +2,7 @@
 
 const { root } = require('../async-context');
 
-/** What the generated loader looks for besides: builds for WebAssembly, of which there are none. */
+/** The generated loader also looks for builds for WebAssembly, of which there are none. */
 const WEBASSEMBLY = /wasi/;
 
 const MISSING_PACKAGE = /^Cannot find module '(reactor-ws-[^']+)'/;
@@ -12,13 +12,13 @@ const DISABLED = /loading addons is disabled/;
 /**
  * The native addon; loaded on first use.
  *
- * @returns {any}
- * @throws {Error} That says why there is none, and what to do
+ * @returns {typeof import('../native/binding')} What it exports
+ * @throws {Error} With why there is none, and what to do
  */
 function addon() {
   try {
-    // What the addon makes when it is loaded lives as long as the process: outside of the async
-    // context of the first caller.
+    // Outside of the async context of the first caller: what the addon makes when it is loaded
+    // lives as long as the process.
     return root.runInAsyncScope(() => require('../native/binding.js'));
   } catch (error) {
     throw explained(/** @type {Error} */ (error));
@@ -26,10 +26,11 @@ function addon() {
 }
 
 /**
- * The generated loader has the same sentence for everything, and the reasons in a chain of causes.
+ * The error for one of the generated loader, which has the same sentence for all failures, and the
+ * reasons in a chain of causes.
  *
- * @param {Error} error
- * @returns {Error & { code: string }}
+ * @param {Error} error What the loader has thrown
+ * @returns {Error & { code: string }} What `addon` throws instead
  */
 function explained(error) {
   const reasons = causesOf(error).filter((reason) => !WEBASSEMBLY.test(reason));
@@ -49,13 +50,13 @@ function explained(error) {
       'A clone gets its addon by npm run build; a bundle must leave reactor-ws external',
     ]);
   }
-  const told = failures.length === 0 ? reasons : failures;
-  return failed('ERR_DLOPEN_FAILED', error, ['its native addon could not be loaded:', told.join('; ') || error.message]);
+  const shown = failures.length === 0 ? reasons : failures;
+  return failed('ERR_DLOPEN_FAILED', error, ['its native addon could not be loaded:', shown.join('; ') || error.message]);
 }
 
 /**
- * @param {unknown} error
- * @returns {string[]} What has led to it: the first lines of the messages
+ * @param {unknown} error What the loader has thrown
+ * @returns {string[]} What has led to it: the first line of each message
  */
 function causesOf(error) {
   const found = [];
@@ -68,10 +69,10 @@ function causesOf(error) {
 }
 
 /**
- * @param {string} code Node's, for the same reason
- * @param {Error} cause
- * @param {string[]} words
- * @returns {Error & { code: string }}
+ * @param {string} code Node's code for the same reason
+ * @param {Error} cause What the loader has thrown
+ * @param {string[]} words The sentence, in pieces
+ * @returns {Error & { code: string }} An error with that code
  */
 function failed(code, cause, words) {
   return Object.assign(new Error(`reactor-ws: ${words.join(' ')}`, { cause }), { code });

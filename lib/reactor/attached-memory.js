@@ -6,12 +6,12 @@ const { markAsUntransferable } = require('node:worker_threads');
 /** Methods of an ArrayBuffer that detach it. */
 const DETACHING = ['transfer', 'transferToFixedLength'];
 
-/** Node 22 has these methods and lets them ignore the mark. */
+/** In Node 22 these methods ignore the mark. */
 const ignoresMark = DETACHING.every((name) => name in ArrayBuffer.prototype) && !isKept(Buffer.allocUnsafeSlow(1));
 
 /**
- * In place of these methods. It belongs to the environment's own context, so that kept memory does
- * not keep the context of this package.
+ * What stands in place of these methods. It belongs to the environment's own context, so that
+ * memory that a program keeps does not keep the context of this package.
  */
 const TRANSFER = `(function transfer() {
   throw new TypeError('ArrayBuffer is not detachable and could not be cloned.');
@@ -19,7 +19,7 @@ const TRANSFER = `(function transfer() {
 const transfer = ignoresMark ? runInThisContext(TRANSFER) : null;
 
 /**
- * @param {Buffer} memory
+ * @param {Buffer} memory Memory of which nothing is lost if it is detached
  * @returns {boolean} Whether the mark keeps the memory attached
  */
 function isKept(memory) {
@@ -33,10 +33,10 @@ function isKept(memory) {
 }
 
 /**
- * Memory that many messages live in: a handler must not be able to detach it. Before Node 24 there
- * are still ways, which `restore` of batch.js deals with.
+ * Memory for many messages, which a handler must not be able to detach. Before Node 24 there are
+ * still ways to, which `restore` of batch.js deals with.
  *
- * @param {number} bytes
+ * @param {number} bytes Length of the memory, in bytes
  * @returns {Buffer} Not zeroed; its ArrayBuffer is its own
  */
 function allocate(bytes) {

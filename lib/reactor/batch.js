@@ -5,19 +5,24 @@ const crossing = require('./crossing');
 const { LENT_BYTES } = require('./layout');
 const { allocate } = require('./attached-memory');
 
+/** @import { Native } from './table' */
+
 /**
- * Received payloads are views of slabs of this size, in bytes. A slab is never written twice, so a view stays
- * valid for as long as somebody keeps it; the price is that it keeps its slab.
+ * Received payloads are views of slabs of this many bytes. A slab is never written twice, so a view
+ * stays valid for as long as the program keeps it; the price is that the view keeps its slab.
  */
 const SLAB_BYTES = 128 * 1024;
 
-/** Batches of one reactor that may be on their way in memory that is lent; one that is further ahead has its own. */
+/**
+ * Batches of one reactor that may be on their way in lent memory. A reactor that is further ahead
+ * uses memory of its own.
+ */
 const LENT_BUFFERS = 8;
 
 /** The batch that was drained last: its records, and where their payloads are. */
 const batch = {
   /**
-   * Where the payloads are: an ArrayBuffer, all of it as a Buffer, and where in it they begin.
+   * The memory that the payloads are in, all of it as a Buffer, and the offset at which they begin.
    *
    * @type {ArrayBufferLike}
    */
@@ -25,7 +30,7 @@ const batch = {
   /** @type {Buffer} */
   bytes: Buffer.alloc(0),
   base: 0,
-  /** Whether somebody got a view of them. If not, the next batch takes their place. */
+  /** Whether a view of them was handed out. If not, the next batch takes their place. */
   viewed: false,
 };
 
@@ -39,8 +44,9 @@ let slab = Buffer.alloc(0);
 let slabStart = 0;
 let slabEnd = 0;
 /**
- * Memory that the reactor reads into; it comes back, by its number, with a batch: for good with a large one, which then
- * needs no copy, and until the next drain with a small one. The native part keeps this list for as long as the reactor runs.
+ * Memory that the reactors read into, by its number. It comes back with a batch: for good with a
+ * large one, which then needs no copy, and until the next drain with a small one. The native part
+ * keeps this list for as long as the reactors run.
  *
  * @type {(Buffer | undefined)[]}
  */
@@ -51,14 +57,14 @@ let handed = null;
 let isWary = false;
 
 /**
- * @param {any} reactors The native reactors that batches come from
- * @param {(Buffer | undefined)[]} list The one of those that they were made with that is for lent memory
+ * @param {Native} reactors The native reactors, which batches come from
+ * @param {(Buffer | undefined)[]} list The list for lent memory that they were made with
  */
 function attach(reactors, list) {
   native = reactors;
   lent = list;
   mostLent = LENT_BUFFERS * native.count;
-  // A batch without bytes must not be shown in memory without bytes, which is what detached memory looks like.
+  // Detached memory has no bytes: a batch without bytes must not be shown in memory that has none.
   newSlab(0);
 }
 
@@ -69,8 +75,8 @@ function newSlab(least) {
 }
 
 /**
- * Flushes, and takes the oldest batch that waits: its records into `incoming.records`, its payloads into the slab, or with
- * the memory that was lent for them.
+ * Flushes, and takes the oldest batch that waits: its records into `incoming.records`, its payloads
+ * into the slab, or with the memory that was lent for them.
  *
  * @returns {number} How many records; 0 when nothing waits
  */
@@ -79,7 +85,7 @@ function drain() {
   if (viewed) slabStart = slabEnd;
   batch.viewed = false;
   if (handed !== null) {
-    // Memory that nobody has seen can be used again.
+    // Memory that no handler has seen can be used again.
     lend(viewed && batch.bytes === handed ? allocate(LENT_BYTES) : handed);
     show(slab, slabStart);
     handed = null;
@@ -110,7 +116,10 @@ function intoSlab() {
   show(slab, slabStart);
 }
 
-/** @param {Buffer} memory @param {number} base Where in it the payloads begin */
+/**
+ * @param {Buffer} memory Memory with all payloads of the batch
+ * @param {number} base Where in it the payloads begin
+ */
 function show(memory, base) {
   batch.bytes = memory;
   batch.base = base;
@@ -118,10 +127,10 @@ function show(memory, base) {
 }
 
 /**
- * A handler has detached the memory of the batch being delivered, which Node before 24 lets it do: its bytes are copied
- * again.
+ * A handler has detached the memory of the batch being delivered, as Node before 24 lets it: the
+ * bytes of the batch are copied again.
  *
- * @returns {boolean} False: they came without a copy and are gone
+ * @returns {boolean} False: the bytes came without a copy and are gone
  */
 function restore() {
   isWary = true;
@@ -131,7 +140,7 @@ function restore() {
   return true;
 }
 
-/** @param {Buffer} memory That nobody else refers to */
+/** @param {Buffer} memory Memory that nothing else refers to */
 function lend(memory) {
   const free = lent.indexOf(undefined);
   const id = free === -1 ? lent.length : free;

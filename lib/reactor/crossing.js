@@ -1,8 +1,8 @@
 'use strict';
 
-// The calls between JavaScript and the native reactors that every turn makes, each with what both
-// sides say behind the records of its array: `src/binding/crossing.rs` is the other end. They take
-// no arguments, because those cost more than the call.
+// The calls to the native reactors that every turn makes. `src/binding/crossing.rs` is the other
+// end. Arguments and results are words behind the records of the array that both sides know: as
+// arguments of a call they would cost more than the call.
 
 const {
   ASKED_GENERATION,
@@ -17,29 +17,31 @@ const {
 } = require('./layout');
 const same = require('./same');
 
+/** @import { Native } from './table' */
+
 /**
- * Bytes of the arena in which the records of one flush are collected: what a full batch is answered
- * with fits.
+ * Bytes of an arena, in which the records of one flush are collected. The answers to a full batch
+ * fit.
  */
 const ARENA_BYTES = 320 * 1024;
 
 /**
- * Arenas that there may be: one is filled here, the others are on their way. A reactor that has
- * them all gets copies.
+ * Most arenas: one is filled here, the others are on their way. A reactor that has all others gets
+ * copies.
  */
 const ARENAS = 4;
 
 /** Outbound records, which go with the next exchange. */
 const outgoing = {
   /**
-   * The arena that they are in: a Buffer, whose `utf8Write` Node's types do not know.
+   * The arena that they are in. A Buffer, whose `utf8Write` Node's types do not know.
    *
    * @type {any}
    */
   arena: Buffer.alloc(0),
   /** Its words. @type {Uint32Array} */
   words: new Uint32Array(0),
-  /** Bytes that they take. */
+  /** Bytes of the arena that they take. */
   used: 0,
 };
 
@@ -47,13 +49,13 @@ const outgoing = {
 const incoming = {
   /** The array that its records are in. */
   records: new Uint32Array(0),
-  /** How many they are; 0: nothing waited, and the others say nothing. */
+  /** How many records there are; with 0 nothing waited, and the fields below have no meaning. */
   count: 0,
   /** Bytes of their payloads. */
   bytes: 0,
   /**
-   * The number of the lent memory that those are in; -1: they are in the reactor's own, and more
-   * should be lent.
+   * The number of the lent memory that the payloads are in; -1: they are in the reactor's own, and
+   * more should be lent.
    */
   lent: -1,
   /** Whether that memory comes back for good, and not only until the next exchange. */
@@ -61,8 +63,8 @@ const incoming = {
 };
 
 /**
- * All arenas, by number; the native part keeps this list for as long as the reactor runs. Nobody
- * else refers to them, so nobody can look at one or detach it while the reactor reads it.
+ * All arenas, by number. The native part keeps this list for as long as the reactors run. Nothing
+ * else refers to an arena, so no code can look at it or detach it while a reactor reads it.
  *
  * @type {Buffer[]}
  */
@@ -70,11 +72,11 @@ let arenas = [];
 /** Their words. @type {Uint32Array[]} */
 const arenaWords = [];
 
-/** The array of records: both sides say what there is to say in the words behind those. */
+/** The array of records. Behind those are the words that both sides write to. */
 let said = incoming.records;
 /** @type {any} */
 let native = null;
-/** The native functions of these names. */
+/** The native functions with these names. */
 let flushNative = () => {};
 /** Null where the reactor is on another thread. @type {((payload: Uint8Array) => void) | null} */
 let flushWithNative = null;
@@ -85,9 +87,9 @@ let takenNative = () => -1;
 let settleNative = () => false;
 
 /**
- * @param {any} reactors The native reactors
+ * @param {Native} reactors The native reactors
  * @param {Uint32Array<ArrayBuffer>} records The array that they were made with
- * @param {Buffer[]} list The one of those that they were made with that is for arenas
+ * @param {Buffer[]} list The list for arenas that they were made with
  */
 function attach(reactors, records, list) {
   native = reactors;
@@ -104,7 +106,7 @@ function attach(reactors, records, list) {
   fill(0);
 }
 
-/** @param {number} id Of the arena to be filled from now on */
+/** @param {number} id Number of the arena to be filled from now on */
 function fill(id) {
   outgoing.arena = arenas[id];
   outgoing.words = arenaWords[id];
@@ -120,10 +122,10 @@ function lendArena() {
 }
 
 /**
- * One crossing: hands over the records that were collected, and gets what the call brings.
+ * One crossing: hands over the records that were collected, and takes what the call brings.
  *
  * @template T
- * @param {(payload?: any) => T} call
+ * @param {(payload?: any) => T} call A native function
  * @param {Uint8Array} [payload] Its argument
  * @returns {T} What it returned
  */
@@ -135,8 +137,8 @@ function exchange(call, payload) {
   try {
     return call(payload);
   } finally {
-    // Also when it threw: the arena may be the reactor's by now. With nothing to flush another one
-    // may have come back.
+    // Also when the call threw: the reactor may have the arena by now. Without records to flush,
+    // another arena may have come back.
     const next = said[FLUSHED_NEXT];
     if (next !== 0) fill(next - 1);
     else if (collected !== 0) lendArena();
@@ -148,24 +150,24 @@ function flush() {
   if (outgoing.used !== 0) exchange(flushNative);
 }
 
-/** @returns {boolean} Whether there is `flushWith` */
+/** @returns {boolean} Whether the reactor is on this thread, so that `flushWith` has an effect */
 function isInline() {
   return flushWithNative !== null;
 }
 
 /**
- * Hands over the records that were collected, the payload of the last of which is written from
- * where it is.
+ * Hands over the records that were collected. The payload of the last one is written from where it
+ * is.
  *
- * @param {Uint8Array} payload
+ * @param {Uint8Array} payload What is written from where it is; of 16 KiB and more
  */
 function flushWith(payload) {
   if (flushWithNative !== null) exchange(flushWithNative, payload);
 }
 
 /**
- * Hands over the records that were collected, gives the last batch back, and takes the oldest that
- * waits: `incoming` says what that is.
+ * Hands over the records that were collected, gives the last batch back, and takes the oldest one
+ * that waits, into `incoming`.
  *
  * @returns {boolean} False: nothing waits
  */
@@ -182,7 +184,7 @@ function drain() {
  * The first records of the last batch have been delivered, the others come in a later turn of the
  * event loop.
  *
- * @param {number} count How many
+ * @param {number} count How many records
  */
 function delivered(count) {
   said[DELIVERED_RECORDS] = count;
@@ -201,8 +203,8 @@ function settle() {
 /**
  * Lends memory for batches to the reactor that the last one came from.
  *
- * @param {number} id Its number
- * @param {Buffer} memory That nobody else can look at or detach
+ * @param {number} id Number of the memory
+ * @param {Buffer} memory Memory that no other code can look at or detach
  */
 function lend(id, memory) {
   said[LENT_ID] = id;
@@ -212,7 +214,7 @@ function lend(id, memory) {
 /**
  * How many bytes of a connection's sends wait no more.
  *
- * @param {{ _slot: number, _generation: number }} connection
+ * @param {{ _slot: number, _generation: number }} connection A WebSocket, or its handshake
  * @returns {number} -1 when the connection is gone
  */
 function bytesTaken({ _slot, _generation }) {

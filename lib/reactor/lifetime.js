@@ -1,17 +1,19 @@
 'use strict';
 
 const channels = require('node:diagnostics_channel');
-// Not those of the world that this is loaded in: a test may have put others in their place.
+// Not the global ones: a test may have put others in their place.
 const { clearInterval, setInterval } = require('node:timers');
 
 const { flush } = require('./crossing');
+
+/** @import { Native } from './table' */
 
 /** The longest delay a timer takes, in milliseconds. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
- * What Node says when a connection or a request has come to a server of its own, before anybody
- * else hears of it.
+ * Channels on which Node reports a connection or a request of a server of its own, before it emits
+ * any event.
  */
 const ARRIVALS = ['net.server.socket', 'http.server.request.start'];
 
@@ -19,17 +21,17 @@ const ARRIVALS = ['net.server.socket', 'http.server.request.start'];
 let native = null;
 /** @type {(message: any) => void} */
 let onArrival = () => {};
-/** Listeners and connections that there are. */
+/** How many listeners and connections there are. */
 let users = 0;
-/** Those of them that keep the process alive. */
+/** How many of them keep the process alive. */
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
 
 /**
- * @param {any} reactor The native reactors, which nobody uses yet
- * @param {(message: any) => void} arrived To be called when something else in this environment
- *   hears of the network
+ * @param {Native} reactor The native reactors, which nothing uses yet
+ * @param {(message: unknown) => void} arrived To be called when a server of Node in this
+ *   environment gets a connection or a request
  */
 function attach(reactor, arrived) {
   native = reactor;
@@ -37,8 +39,9 @@ function attach(reactor, arrived) {
 }
 
 /**
- * Until the matching `unuse` the reactor may call. In between the reactor refers to nothing here: once nothing else refers to this
- * copy of the package, it is collected, and the reactor ends.
+ * Lets the reactors call until the matching `unuse`. Without users the reactors refer to nothing
+ * here: once nothing else refers to this copy of the package, it is collected, and the reactors
+ * end.
  */
 function use() {
   if (users++ !== 0) return;
@@ -56,7 +59,7 @@ function unuse() {
   native.hold(false);
 }
 
-/** Keeps the process alive until the matching `release`: the reactor itself does not. */
+/** Keeps the process alive until the matching `release`: the reactors do not. */
 function hold() {
   if (holders++ === 0) keepAlive = setInterval(() => {}, LONGEST_DELAY);
 }
@@ -68,11 +71,12 @@ function release() {
 }
 
 /**
- * Other listeners of 'exit' may send something: ours comes behind those that were there a tick before. Those of other copies of this
- * package do not, and each would come behind the other for ever.
+ * Other listeners of 'exit' may send something: ours comes after those that were there a tick
+ * before. Those of other copies of this package send nothing, and each would move behind the other
+ * for ever.
  *
- * @param {string | symbol} event
- * @param {any} listener
+ * @param {string | symbol} event Name of the event
+ * @param {any} listener Its new listener
  */
 function onNewListener(event, listener) {
   if (event === 'exit' && !listener[kStop]) queueMicrotask(comeLast);
@@ -84,13 +88,13 @@ function comeLast() {
   process.on('exit', stop);
 }
 
-/** Nothing runs after 'exit': what was sent is written now, as far as the sockets take it. */
+/** Writes what was sent, as far as the sockets take it: nothing runs after 'exit'. */
 function stop() {
   flush();
   native.shutdown();
 }
 
-/** Marks it, in every copy of this package. */
+/** Marks `stop` in every copy of this package. */
 const kStop = Symbol.for('reactor-ws.stop');
 /** @type {any} */ (stop)[kStop] = true;
 

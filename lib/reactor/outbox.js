@@ -5,40 +5,53 @@ const same = require('./same');
 const { lengthOf, unshared } = require('../views');
 const { OUT_ALIGN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_HEADER_BYTES } = require('./layout');
 
-/**
- * Payloads of this many bytes and more go to the reactor by themselves instead of through the
- * arena.
- */
+/** @import { Native } from './table' */
+
+/** Payloads of this many bytes and more go to the reactor by themselves, and not in the arena. */
 const LARGE_BYTES = 64 * 1024;
 
 /**
- * The same where the reactor is on this thread: it writes them from where they are. Shorter ones
- * cost less together, by way of the arena.
+ * The same where the reactor is on this thread and writes payloads from where they are. Shorter
+ * ones cost less together, in the arena.
  */
 const DIRECT_BYTES = 16 * 1024;
 
-/** Strings up to this length are tried as ASCII in a loop: cheaper than the call to `utf8Write`. */
+/**
+ * Strings of at most this length are tried as ASCII in a loop, which costs less than `utf8Write`.
+ */
 const LOOP_CHARACTERS = 10;
 
 /** A UTF-16 code unit takes at most this many bytes of UTF-8. */
 const CHARACTER_BYTES = 3;
 
 /**
- * Looked up once: V8 has no short way to a method through the prototype of Buffers.
+ * Looked up once: through the prototype of Buffers V8 takes longer.
  *
  * @type {(data: Uint8Array, start: number) => void}
  */
 const setBytes = Uint8Array.prototype.set;
 
+/**
+ * Appends a record with a payload.
+ *
+ * @template T
+ * @callback Push
+ * @param {number} slot Slot of the connection in the table
+ * @param {number} generation Which of the connections that the slot has had
+ * @param {number} tag kind | flags << 8 | aux << 16
+ * @param {T} payload What the record carries
+ * @returns {number} Bytes of payload
+ */
+
 /** @type {any} */
 let native = null;
 let largeBytes = LARGE_BYTES;
-// True when somebody will flush: a dispatch that is running, or a microtask.
+/** Whether a dispatch that is running, or a microtask, is going to flush. */
 let flushComing = false;
 /** Whether the last record is the first one outside of a delivery. */
 let isFirst = false;
 
-/** @param {any} reactors The native reactors, which take the records */
+/** @param {Native} reactors The native reactors, which take the records */
 function attach(reactors) {
   native = reactors;
   if (isInline()) largeBytes = DIRECT_BYTES;
@@ -57,7 +70,7 @@ function flushInMicrotask() {
   flush();
 }
 
-/** Until `endBatching` nobody schedules a flush: the caller promises one. */
+/** Until `endBatching` no flush is scheduled: the caller promises one. */
 function beginBatching() {
   flushComing = true;
 }
@@ -103,17 +116,17 @@ function finish(start, length) {
 /**
  * A record without payload.
  *
- * @param {number} slot
- * @param {number} generation
- * @param {number} tag
+ * @param {number} slot Slot of the connection in the table
+ * @param {number} generation Which of the connections that the slot has had
+ * @param {number} tag kind | flags << 8 | aux << 16
  */
 function pushEmpty(slot, generation, tag) {
   finish(begin(slot, generation, tag, 0), 0);
 }
 
 /**
- * @returns {boolean} Whether the next record can refer to those before it: without a flush in
- * between
+ * @returns {boolean} Whether the next record can refer to earlier ones: there is no flush in
+ *   between
  */
 function canRefer() {
   return outgoing.used + OUT_HEADER_BYTES <= ARENA_BYTES;
@@ -122,9 +135,9 @@ function canRefer() {
 /**
  * A record with a payload that is in the arena.
  *
- * @param {number} slot
- * @param {number} generation
- * @param {number} tag
+ * @param {number} slot Slot of the connection in the table
+ * @param {number} generation Which of the connections that the slot has had
+ * @param {number} tag kind | flags << 8 | aux << 16
  * @param {number} payload Where it begins
  */
 function pushSame(slot, generation, tag, payload) {
@@ -133,22 +146,14 @@ function pushSame(slot, generation, tag, payload) {
   outgoing.used = start;
 }
 
-/**
- * A record whose payload is bytes.
- *
- * @param {number} slot
- * @param {number} generation
- * @param {number} tag
- * @param {Uint8Array} data
- * @returns {number} Bytes of payload
- */
+/** A record whose payload is bytes. @type {Push<Uint8Array>} */
 function pushBytes(slot, generation, tag, data) {
   let { length } = data;
-  // V8 knows by now what `data` is, and spares itself this call.
+  // V8 knows the type of `data` by now and removes this call.
   if (length !== lengthOf.call(data)) length = lengthOf.call(data);
   if (length >= same.SAME_BYTES) return pushLong(slot, generation, tag, data, length);
   const start = begin(slot, generation, tag, length);
-  // Bytes whose ArrayBuffer was detached are none, and `set` throws for them.
+  // A view whose ArrayBuffer was detached has no bytes, and `set` throws for it.
   if (length !== 0) Reflect.apply(setBytes, outgoing.arena, [data, start]);
   finish(start, length);
   return length;
@@ -157,12 +162,12 @@ function pushBytes(slot, generation, tag, data) {
 /**
  * The same for bytes that others may be sent too.
  *
- * @param {number} slot
- * @param {number} generation
- * @param {number} tag
- * @param {Uint8Array} data
- * @param {number} length
- * @returns {number}
+ * @param {number} slot As of `Push`
+ * @param {number} generation As of `Push`
+ * @param {number} tag As of `Push`
+ * @param {Uint8Array} data The payload, of SAME_BYTES bytes and more
+ * @param {number} length Bytes of payload
+ * @returns {number} Bytes of payload
  */
 function pushLong(slot, generation, tag, data, length) {
   if (length >= largeBytes) return pushLarge(slot, generation, tag, data);
@@ -177,15 +182,7 @@ function pushLong(slot, generation, tag, data, length) {
   return length;
 }
 
-/**
- * A record whose payload is the UTF-8 of a string.
- *
- * @param {number} slot
- * @param {number} generation
- * @param {number} tag
- * @param {string} text
- * @returns {number} Bytes of payload
- */
+/** A record whose payload is the UTF-8 of a string. @type {Push<string>} */
 function pushText(slot, generation, tag, text) {
   const characters = text.length;
   if (characters > LOOP_CHARACTERS) return pushLongText(slot, generation, tag, text, characters);
@@ -205,12 +202,12 @@ function pushText(slot, generation, tag, text) {
 /**
  * The same for a string that others may be sent too.
  *
- * @param {number} slot
- * @param {number} generation
- * @param {number} tag
- * @param {string} text
+ * @param {number} slot As of `Push`
+ * @param {number} generation As of `Push`
+ * @param {number} tag As of `Push`
+ * @param {string} text The payload
  * @param {number} characters Its length
- * @returns {number}
+ * @returns {number} Bytes of payload
  */
 function pushLongText(slot, generation, tag, text, characters) {
   if (characters >= LARGE_BYTES) return pushLarge(slot, generation, tag, text);
@@ -226,18 +223,10 @@ function pushLongText(slot, generation, tag, text, characters) {
   return length;
 }
 
-/**
- * A record whose payload goes to the reactor by itself.
- *
- * @param {number} slot
- * @param {number} generation
- * @param {number} tag
- * @param {Uint8Array | string} data
- * @returns {number}
- */
+/** A record whose payload goes to the reactor by itself. @type {Push<Uint8Array | string>} */
 function pushLarge(slot, generation, tag, data) {
-  // The record must be in the chunk that the next flush sends, after the payload was added to its
-  // list: so room first, which may flush, then the payload.
+  // The next flush must have both the record and, in its list, the payload. So room is made first,
+  // which may flush, and the payload is added then.
   if (!canRefer()) flush();
   if (same.isLastLarge(native, tag, data)) {
     outgoing.words[same.large.word] |= OUT_FLAG_SHARED;
@@ -254,7 +243,7 @@ function pushLarge(slot, generation, tag, data) {
     flushWith(bytes);
     return length;
   }
-  // A copy is nothing that will be sent again.
+  // The bytes of a string are a copy, which is not sent again: the string may be.
   same.keepLarge(typeof data === 'string' ? data : bytes, length, tag, (start >>> 2) - 2);
   return length;
 }
@@ -262,24 +251,16 @@ function pushLarge(slot, generation, tag, data) {
 /**
  * Gives the reactor a message that any connection may be sent.
  *
- * @param {number} number What it is called from now on
- * @param {boolean} isText
- * @param {boolean} compress
- * @param {Uint8Array} data
+ * @param {number} number The number by which records refer to it
+ * @param {boolean} isText Whether it is text; else it is binary
+ * @param {boolean} compress Whether it is compressed where permessage-deflate was negotiated
+ * @param {Uint8Array} data The payload, which is copied
  */
 function addPrepared(number, isText, compress, data) {
   native.prepare(number, isText, compress, data);
 }
 
-/**
- * A record that sends such a message.
- *
- * @param {number} slot
- * @param {number} generation
- * @param {number} tag
- * @param {number} number
- * @returns {number} Bytes of payload
- */
+/** A record that sends such a message: the payload is its number. @type {Push<number>} */
 function pushPrepared(slot, generation, tag, number) {
   const start = begin(slot, generation, tag, Uint32Array.BYTES_PER_ELEMENT);
   outgoing.words[start >>> 2] = number;
@@ -287,7 +268,7 @@ function pushPrepared(slot, generation, tag, number) {
   return Uint32Array.BYTES_PER_ELEMENT;
 }
 
-/** @param {number} number Of a message that nobody will send again */
+/** @param {number} number Number of a message that will not be sent again */
 function forgetPrepared(number) {
   // Records that name it come first.
   flush();

@@ -1,31 +1,34 @@
 'use strict';
 
-// What was sent last, as far as it is in the arena being filled or goes with it: a send of the same
-// to the next connection refers to it. Nothing is kept beyond a flush. Without it a plain loop over
-// `clients` takes 1.19 of the CPU time with 16 KiB to each of 100 (1.6 of the JavaScript thread's),
-// and 1.26 with 1 KiB of text to each of 1,000.
+// The payloads that were sent last, as far as they are in the arena being filled or go with it: a
+// send of the same to the next connection refers to them. None is kept beyond a flush. Without this
+// a plain loop over `clients` takes 1.19 times the CPU time with 16 KiB to each of 100 connections
+// (1.6 times that of the JavaScript thread), and 1.26 times with 1 KiB of text to each of 1,000.
 
 const { FastBuffer } = require('../constants');
 const { isViewOf, lengthOf } = require('../views');
 const { KIND_MASK, OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT } = require('./layout');
 
+/** @import { Native } from './table' */
+
 /**
- * From here on it costs less to compare bytes that were sent before with what they were than to copy them again. Of text only a
- * loop over its characters costs less than to refer to it.
+ * From this many bytes on, comparing bytes with what was sent costs less than copying them again.
+ * Text is referred to from the length on at which it is no longer copied in a loop.
  */
 const SAME_BYTES = 4096;
 
-/** Looked up once: V8 has no short way to it through Buffer. */
+/** Looked up once: through Buffer V8 takes longer. */
 const { compare } = Buffer;
 
 /** The last bytes. */
 const bytes = {
   /** @type {Uint8Array | null} */
   data: null,
-  /** The payload that they have become; null before it has been compared with them. @type {Uint8Array | null} */
+  /** Their payload in the arena; null before the two were compared. @type {Uint8Array | null} */
   payload: null,
-  /** Where it begins. */
+  /** Where the payload begins in the arena. */
   start: 0,
+  /** Bytes of the payload. */
   length: 0,
 };
 
@@ -33,9 +36,9 @@ const bytes = {
 const text = {
   /** Empty when there is none. */
   data: '',
-  /** The connection that was sent it: what one connection is sent in a row is hardly ever the same. */
+  /** Slot of the connection that it was sent to: one connection hardly ever gets the same twice. */
   slot: -1,
-  /** Where its payload begins. */
+  /** Where its payload begins in the arena. */
   start: 0,
   /** Bytes of the payload. */
   length: 0,
@@ -43,16 +46,17 @@ const text = {
 
 /** The last payload that went to the reactor by itself. */
 const large = {
-  /** As it was given. @type {Uint8Array | string | null} */
+  /** What `send()` was given. @type {Uint8Array | string | null} */
   data: null,
   /** Bytes of the payload. */
   length: 0,
+  /** The tag of its record. */
   tag: 0,
-  /** Word of the tag in its record. */
+  /** Word of that tag in the arena. */
   word: 0,
 };
 
-/** The arena is the reactor's. */
+/** Forgets all: the reactor has the arena. */
 function forget() {
   bytes.data = bytes.payload = large.data = null;
   text.data = '';
@@ -60,7 +64,7 @@ function forget() {
 }
 
 /**
- * @param {Uint8Array} data
+ * @param {Uint8Array} data The payload, as it was given
  * @param {number} start Where its payload begins
  * @param {number} length Bytes of the payload
  */
@@ -72,10 +76,10 @@ function keepBytes(data, start, length) {
 }
 
 /**
- * @param {Uint8Array} data
+ * @param {Uint8Array} data A payload
  * @param {number} length Its length
- * @param {Buffer} arena
- * @returns {boolean} Whether it was sent last, and is as it was
+ * @param {Buffer} arena The arena being filled
+ * @returns {boolean} Whether it was sent last, and has not changed
  */
 function isLastBytes(data, length, arena) {
   if (data !== bytes.data || length !== bytes.length) return false;
@@ -84,9 +88,9 @@ function isLastBytes(data, length, arena) {
 }
 
 /**
- * @param {string} data
+ * @param {string} data The payload, as it was given
  * @param {number} slot Of the connection in the table
- * @param {number} start
+ * @param {number} start Where the payload begins in the arena
  * @param {number} length Bytes of the payload
  */
 function keepText(data, slot, start, length) {
@@ -97,13 +101,13 @@ function keepText(data, slot, start, length) {
 }
 
 /**
- * @param {Uint8Array | string} data
+ * @param {Uint8Array | string} data The payload, as it was given
  * @param {number} length Bytes of the payload
  * @param {number} tag kind | flags | aux of the record
- * @param {number} word
+ * @param {number} word Word of the tag in its record, counted from the beginning of the arena
  */
 function keepLarge(data, length, tag, word) {
-  // Others only share whole messages.
+  // Only whole messages are shared.
   large.data = (tag & KIND_MASK) <= OUT_BINARY && (tag & OUT_FLAG_FIN) !== 0 ? data : null;
   large.length = length;
   large.tag = tag;
@@ -111,10 +115,10 @@ function keepLarge(data, length, tag, word) {
 }
 
 /**
- * @param {any} native The reactor, which has the payload
+ * @param {Native} native The native reactors, which have the payload
  * @param {number} tag kind | flags | aux of the record
- * @param {Uint8Array | string} data
- * @returns {boolean} Whether it makes the same message as the last, as it was
+ * @param {Uint8Array | string} data A payload
+ * @returns {boolean} Whether it makes the same message as the last one, and has not changed
  */
 function isLastLarge(native, tag, data) {
   if (data !== large.data || ((tag ^ large.tag) & ~OUT_FLAG_WANT_SENT) !== 0) return false;
@@ -122,10 +126,11 @@ function isLastLarge(native, tag, data) {
 }
 
 /**
- * What is no Uint8Array is sent by way of one: by the same as before, so that it is known again.
+ * Finds the view by which memory was sent last. What is no Uint8Array is sent by way of one, and
+ * known again by the same one.
  *
- * @param {ArrayBufferLike} buffer
- * @param {number} offset Where the payload is, relative to the batch
+ * @param {ArrayBufferLike} buffer Memory of a payload
+ * @param {number} offset Where the payload begins in it
  * @param {number} length Bytes of the payload
  * @returns {Uint8Array | null} What was sent last, if that is these bytes
  */

@@ -8,12 +8,19 @@ const lifetime = require('./lifetime');
 /** @import { Server } from '../connection/state' */
 
 /**
- * What has a slot of the table: the connection itself, a handshake before it, or what is left behind it.
+ * The native reactors, which look like one.
+ *
+ * @typedef {import('../native/binding').Reactor} Native
+ */
+
+/**
+ * What has a slot of the table: a connection, a handshake before it, or what is left after it.
  *
  * @typedef {object} Holder
- * @property {number} _slot The reactor's; from ADOPTED_SLOTS on, one that this side has chosen
+ * @property {number} _slot Chosen by the reactor; from ADOPTED_SLOTS on, by this side
  * @property {number} _bits See bits.js
- * @property {(tag: number, offset: number, length: number) => void} _onRecord Gets a record that is not a plain message
+ * @property {(tag: number, offset: number, length: number) => void} _onRecord Gets a record that is
+ *   not a plain message
  * @property {() => void} _onFailed The reactor died
  * @property {() => void} terminate Ends the connection at once
  */
@@ -22,11 +29,11 @@ const lifetime = require('./lifetime');
 const state = {
   /** The native reactors, which look like one. @type {any} */
   native: null,
-  /** Why its thread has died. @type {Error | null} */
+  /** Why one of their threads has died. @type {Error | null} */
   failure: null,
-  /** Those that the reactor accepted, by its slots. @type {any[]} */
+  /** Connections that the reactors accepted, by slot. @type {any[]} */
   connections: [],
-  /** Those that it adopted, by their slots from ADOPTED_SLOTS on. @type {any[]} */
+  /** Connections that they adopted, by slot minus ADOPTED_SLOTS. @type {any[]} */
   adopted: [],
   /** How many reactors there are. */
   reactors: 1,
@@ -34,11 +41,11 @@ const state = {
   listeners: new Map(),
 };
 
-/** Slots of `state.adopted` that are free. @type {number[]} */
+/** Indexes of `state.adopted` that are free. @type {number[]} */
 const freeAdopted = [];
 let adoptedGeneration = 0;
 
-/** @param {any} native The native reactors */
+/** @param {Native} native The native reactors */
 function attach(native) {
   state.native = native;
   state.reactors = native.count;
@@ -46,7 +53,7 @@ function attach(native) {
 
 /**
  * @param {number} slot Of the connection in the table
- * @returns {any}
+ * @returns {any} A WebSocket, its handshake, or what is left of it; undefined for a free slot
  */
 function connectionOf(slot) {
   return slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
@@ -54,7 +61,7 @@ function connectionOf(slot) {
 
 /**
  * @param {number} slot Of the connection in the table
- * @param {Holder | undefined} holder
+ * @param {Holder | undefined} holder What has the slot from now on; undefined: it is free
  */
 function set(slot, holder) {
   if (slot < ADOPTED_SLOTS) state.connections[slot] = holder;
@@ -62,10 +69,10 @@ function set(slot, holder) {
 }
 
 /**
- * Gives a connection to be adopted a slot.
+ * Gives a slot to a connection that is about to be adopted.
  *
- * @param {Holder} connection
- * @returns {{ generation: number, slot: number }}
+ * @param {Holder} connection The WebSocket
+ * @returns {{ generation: number, slot: number }} What it has from now on; records name both
  */
 function claim(connection) {
   const index = freeAdopted.pop() ?? nextAdopted();
@@ -78,11 +85,11 @@ function claim(connection) {
 /**
  * The lowest bits of a slot are the number of its reactor, so that new ones go to each in turn.
  *
- * @returns {number}
+ * @returns {number} Index in `state.adopted` of a new slot
  */
 function nextAdopted() {
   let index = state.adopted.length;
-  // Numbers that no reactor has.
+  // Skips the numbers that no reactor has.
   while ((index & (2 ** Math.ceil(Math.log2(state.reactors)) - 1)) >= state.reactors) index = state.adopted.push(undefined);
   return index;
 }
@@ -91,7 +98,7 @@ function nextAdopted() {
  * The records of a slot are for this connection from now on.
  *
  * @param {number} slot Of the connection in the table
- * @param {Holder} connection
+ * @param {Holder} connection What gets the records
  */
 function place(slot, connection) {
   if (state.connections[slot] === undefined) lifetime.use();
@@ -109,15 +116,18 @@ function forget(slot) {
   lifetime.unuse();
 }
 
-/** What is left of a connection whose 'close' was emitted before the reactor closed its socket: its slot. */
+/**
+ * What is left of a connection whose 'close' was emitted before the reactor closed its socket: its
+ * slot.
+ */
 class Departed {
-  /** @param {number} slot */
+  /** @param {number} slot Slot of the connection in the table */
   constructor(slot) {
     this._slot = slot;
     this._bits = TERMINATED;
   }
 
-  /** @param {number} tag */
+  /** @param {number} tag kind | flags | aux of the record */
   _onRecord(tag) {
     if ((tag & KIND_MASK) === IN_CLOSED) forget(this._slot);
   }
@@ -128,7 +138,7 @@ class Departed {
 }
 
 /**
- * Nothing more is to be reported of a connection but that its slot is free.
+ * Leaves a connection nothing but its slot, until the reactor reports that this is free.
  *
  * @param {number} slot Of the connection in the table
  */
@@ -139,8 +149,8 @@ function depart(slot) {
 /**
  * The records of a listener are for this server from now on.
  *
- * @param {number} id
- * @param {Server} server
+ * @param {number} id Number of the listener
+ * @param {Server} server The server that listens
  */
 function enlist(id, server) {
   lifetime.use();
@@ -150,7 +160,7 @@ function enlist(id, server) {
 /**
  * A listener is closed.
  *
- * @param {number} id
+ * @param {number} id Number of the listener
  */
 function strike(id) {
   state.listeners.delete(id);
@@ -160,7 +170,7 @@ function strike(id) {
 /**
  * Forgets all connections and listeners.
  *
- * @returns {{ connections: any[], servers: any[] }} Those that there were
+ * @returns {{ connections: any[], servers: Server[] }} What there was
  */
 function forgetAll() {
   freeAdopted.length = 0;
