@@ -28,7 +28,7 @@ const root = create();
  * AsyncLocalStorage has a store in it: that is what an AsyncResource has a property more for, on
  * every version of Node.
  *
- * @returns {AsyncResource | null}
+ * @returns {AsyncResource | null} null where no AsyncLocalStorage has a store
  */
 function capture() {
   const resource = /** @type {any} */ (create());
@@ -52,11 +52,11 @@ function setContext(ws, context) {
  * Calls a function in the context of a WebSocket.
  *
  * @template A, B, C
- * @param {WebSocket} ws
- * @param {(ws: WebSocket, a: A, b: B, c: C) => void} call
+ * @param {WebSocket} ws The first argument of `call`
+ * @param {(ws: WebSocket, a: A, b: B, c: C) => void} call What is called
  * @param {A} [a] What `call` gets beside the WebSocket
- * @param {B} [b]
- * @param {C} [c]
+ * @param {B} [b] Another argument of `call`
+ * @param {C} [c] Another argument of `call`
  */
 function inContext(ws, call, a, b, c) {
   if ((ws._bits & CONTEXT) === 0) call(ws, /** @type {A} */ (a), /** @type {B} */ (b), /** @type {C} */ (c));

@@ -9,11 +9,11 @@ const ZLIB_ERRNO = new Map([
 ]);
 
 /**
- * What the peer did wrong, as the error that ws emits for it.
+ * The error that ws emits for what the peer did wrong.
  *
  * @param {number} kind Number of the protocol error
- * @param {number} detail The number its sentence speaks of (opcode, length, status code)
- * @returns {Error & { code: string }}
+ * @param {number} detail The number that its sentence names: an opcode, a length, a status code
+ * @returns {Error & { code: string }} The error, with the close code that it is answered with
  */
 function protocolError(kind, detail) {
   const row = PROTOCOL_ERRORS[kind] || { code: 'WS_ERR_UNKNOWN', message: `Protocol error ${kind}`, range: true };
@@ -27,10 +27,8 @@ function protocolError(kind, detail) {
 }
 
 /**
- * Close code that a protocol error is answered with.
- *
  * @param {number} kind Number of the protocol error
- * @returns {number}
+ * @returns {number} The status code that it is answered with
  */
 function closeCodeOf(kind) {
   const row = PROTOCOL_ERRORS[kind];
@@ -38,9 +36,9 @@ function closeCodeOf(kind) {
 }
 
 /**
- * What callbacks of sends that never left get, as from a destroyed Node stream.
+ * The error that callbacks of sends that never left get, as from a destroyed stream of Node.
  *
- * @returns {Error & { code: string }}
+ * @returns {Error & { code: string }} A new error
  */
 function streamDestroyed() {
   const error = /** @type {any} */ (new Error('Cannot call write after a stream was destroyed'));
@@ -49,9 +47,9 @@ function streamDestroyed() {
 }
 
 /**
- * For what turns out to be too long only when it is inflated.
+ * The error for a message that turns out to be too long when it is inflated.
  *
- * @returns {RangeError & { code: string }}
+ * @returns {RangeError & { code: string }} A new error
  */
 function maxPayloadExceeded() {
   const error = /** @type {any} */ (new RangeError('Max payload size exceeded'));

@@ -4,7 +4,7 @@ const kListener = Symbol('kListener');
 const kAttribute = Symbol('kAttribute');
 const kFields = Symbol('kFields');
 
-/** What the handlers of `on*` and `addEventListener` get. */
+/** The argument of the handlers of `on*` and `addEventListener`. */
 class Event {
   /** @type {any} */
   [kFields];
@@ -25,8 +25,9 @@ class Event {
 
 class CloseEvent extends Event {
   /**
-   * @param {string} type
-   * @param {{ code?: number, reason?: string, wasClean?: boolean }} [options]
+   * @param {string} type Name of the event
+   * @param {{ code?: number, reason?: string, wasClean?: boolean }} [options] Status code, reason,
+   *   and whether both close frames were sent; 0, '' and false by default
    */
   constructor(type, { code = 0, reason = '', wasClean = false } = {}) {
     super(type);
@@ -48,8 +49,9 @@ class CloseEvent extends Event {
 
 class ErrorEvent extends Event {
   /**
-   * @param {string} type
-   * @param {{ error?: any, message?: string }} [options]
+   * @param {string} type Name of the event
+   * @param {{ error?: unknown, message?: string }} [options] The error and its message; null and ''
+   *   by default
    */
   constructor(type, { error = null, message = '' } = {}) {
     super(type);
@@ -67,8 +69,8 @@ class ErrorEvent extends Event {
 
 class MessageEvent extends Event {
   /**
-   * @param {string} type
-   * @param {{ data?: any }} [options]
+   * @param {string} type Name of the event
+   * @param {{ data?: unknown }} [options] The message; null by default
    */
   constructor(type, { data = null } = {}) {
     super(type);
@@ -81,7 +83,7 @@ class MessageEvent extends Event {
 }
 
 /**
- * @param {Function} constructor
+ * @param {Function} constructor Class of events
  * @param {string[]} names Getters that `for in` shows
  */
 function makeEnumerable({ prototype }, names) {
@@ -94,7 +96,7 @@ makeEnumerable(ErrorEvent, ['error', 'message']);
 makeEnumerable(MessageEvent, ['data']);
 
 /**
- * From the arguments of the 'event emitter' event to an Event, per type.
+ * For each type, what makes an Event of the emitter and the arguments of its event.
  *
  * @type {Record<string, (target: any, first: any, second: any) => Event>}
  */
@@ -113,11 +115,11 @@ const makers = {
 };
 
 /**
- * @param {any} emitter
- * @param {string} type
- * @param {any} handler Function or object with `handleEvent`
+ * @param {any} emitter The WebSocket
+ * @param {string} type Name of the event
+ * @param {unknown} handler Function or object with `handleEvent`
  * @param {boolean} attribute Whether it is the handler of an `on*` attribute
- * @returns {any} The listener that stands for the handler
+ * @returns {any} The listener that stands for the handler; undefined without one
  */
 function find(emitter, type, handler, attribute) {
   return emitter
@@ -131,11 +133,11 @@ function find(emitter, type, handler, attribute) {
 }
 
 /**
- * @param {any} emitter
- * @param {string} type
- * @param {any} handler
- * @param {boolean} once
- * @param {boolean} attribute
+ * @param {any} emitter The WebSocket
+ * @param {string} type Name of the event
+ * @param {any} handler Function or object with `handleEvent`
+ * @param {boolean} once Whether it is called once
+ * @param {boolean} attribute Whether it is the handler of an `on*` attribute
  */
 function add(emitter, type, handler, once, attribute) {
   const make = makers[type];
@@ -159,9 +161,9 @@ function add(emitter, type, handler, once, attribute) {
  * `EventTarget.addEventListener` for the types open, message, close and error; others are ignored.
  *
  * @this {any}
- * @param {string} type
- * @param {any} handler Function or object with `handleEvent`; adding it twice has no effect
- * @param {{ once?: boolean }} [options]
+ * @param {string} type Name of the event
+ * @param {unknown} handler Function or object with `handleEvent`; adding it twice has no effect
+ * @param {{ once?: boolean }} [options] `once`: whether it is called once; false by default
  */
 function addEventListener(type, handler, options = {}) {
   if (find(this, type, handler, false) === undefined) add(this, type, handler, !!options.once, false);
@@ -169,8 +171,8 @@ function addEventListener(type, handler, options = {}) {
 
 /**
  * @this {any}
- * @param {string} type
- * @param {any} handler What was given to `addEventListener`
+ * @param {string} type Name of the event
+ * @param {unknown} handler What was given to `addEventListener`
  */
 function removeEventListener(type, handler) {
   const listener = find(this, type, handler, false);
@@ -180,7 +182,7 @@ function removeEventListener(type, handler) {
 /**
  * Gives a class `addEventListener`, `removeEventListener` and the `on*` attributes.
  *
- * @param {any} prototype
+ * @param {any} prototype Prototype of the class
  */
 function install(prototype) {
   for (const type of Object.keys(makers)) {

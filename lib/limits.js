@@ -3,14 +3,14 @@
 /** Milliseconds: the longest delay a timer takes. Also the most microseconds of `spin`. */
 const LONGEST_DELAY = 2 ** 31 - 1;
 
-/** What ws can take for a limit. */
+/** The largest limit of ws. */
 const MOST = 2 ** 31 - 1;
 
 /**
- * A limit as ws takes it: an integer of 32 bits; what is not positive is no limit. Nor is what is
- * more: ws would take 1e10, which programs use for "as much as there is", for 1410065408.
+ * A limit as ws takes it: an integer of 32 bits, where 0 and less is no limit. More than MOST is no
+ * limit either: ws would take 1e10, which programs use for "as much as there is", for 1410065408.
  *
- * @param {any} value
+ * @param {any} value The value of an option, of any type
  * @returns {number} 0 is no limit
  */
 function limit(value) {

@@ -5,12 +5,13 @@ const { Duplex } = require('node:stream');
 const { STREAM } = require('./bits');
 
 /**
- * A stream over a WebSocket: what is written is sent, each chunk as a message; messages can be
+ * A stream over a WebSocket: each chunk that is written is sent as a message, and messages can be
  * read.
  *
- * @param {any} ws A WebSocket, of this package or not
- * @param {import('node:stream').DuplexOptions} [options]
- * @returns {Duplex}
+ * @param {any} ws A WebSocket, of this package or another
+ * @param {import('node:stream').DuplexOptions} [options] Those of Duplex; `autoDestroy`,
+ *   `emitClose` and `writableObjectMode` have no effect
+ * @returns {Duplex} The stream
  */
 function createWebSocketStream(ws, options) {
   return new WebSocketStream(ws, options);
@@ -18,18 +19,18 @@ function createWebSocketStream(ws, options) {
 
 class WebSocketStream extends Duplex {
   /**
-   * @param {any} ws
-   * @param {any} options
+   * @param {any} ws The WebSocket
+   * @param {import('node:stream').DuplexOptions | undefined} options Those of Duplex
    */
   constructor(ws, options) {
     super({ ...options, autoDestroy: false, emitClose: false, objectMode: false, writableObjectMode: false });
     this._ws = ws;
     /**
-     * Whether destroying the stream terminates the connection; after an error of the peer's it
-     * closes by itself.
+     * Whether destroying the stream terminates the connection. After an error of the peer's the
+     * connection closes by itself.
      */
     this._terminates = true;
-    // Those who replace them call the old ones without their object, as they can in ws.
+    // A program that replaces them may call the old ones without their object, as in ws.
     this._final = this._final.bind(this);
     this._read = this._read.bind(this);
     ws.on('message', (/** @type {any} */ data, /** @type {boolean} */ isBinary) => {
@@ -53,9 +54,10 @@ class WebSocketStream extends Duplex {
   }
 
   /**
-   * @param {any} chunk
-   * @param {BufferEncoding} encoding
-   * @param {(error?: Error) => void} callback
+   * @param {unknown} chunk What was written
+   * @param {BufferEncoding} encoding Encoding of a string: not used
+   * @param {(error?: Error) => void} callback Called when the kernel has the message, or with an
+   *   error when it never will
    */
   _write(chunk, encoding, callback) {
     const ws = this._ws;
@@ -63,7 +65,10 @@ class WebSocketStream extends Duplex {
     else ws.send(chunk, callback);
   }
 
-  /** @param {(error?: Error) => void} callback */
+  /**
+   * @param {(error?: Error) => void} callback Called when the WebSocket has sent all and its side
+   *   has ended
+   */
   _final(callback) {
     const ws = this._ws;
     if (ws.readyState === ws.CONNECTING) {
@@ -73,7 +78,8 @@ class WebSocketStream extends Duplex {
     const socket = ws._socket;
     // The handshake failed: 'error' is coming.
     if (socket === null) return;
-    // The reactor ends its sockets itself, so that of those only the end can be seen.
+    // The reactor ends its sockets itself, so that only the 'close' of their WebSockets can be
+    // seen.
     const isStream = typeof ws._bits !== 'number' || (ws._bits & STREAM) !== 0;
     if (isStream ? socket.writableFinished : ws.readyState === ws.CLOSED) {
       callback();
@@ -94,8 +100,8 @@ class WebSocketStream extends Duplex {
   }
 
   /**
-   * @param {Error | null} error
-   * @param {(error: Error | null) => void} callback
+   * @param {Error | null} error Why the stream is destroyed; null without a reason
+   * @param {(error: Error | null) => void} callback Called when the WebSocket is closed
    */
   _destroy(error, callback) {
     const ws = this._ws;
@@ -117,7 +123,7 @@ class WebSocketStream extends Duplex {
   }
 }
 
-/** @param {Duplex} stream */
+/** @param {Duplex} stream A stream that is destroyed */
 function emitClose(stream) {
   stream.emit('close');
 }
@@ -127,11 +133,14 @@ function onEnd() {
   if (!this.destroyed && this.writableFinished) this.destroy();
 }
 
-/** @this {WebSocketStream} @param {Error} error */
+/**
+ * @this {WebSocketStream}
+ * @param {Error} error The error of the stream
+ */
 function onError(error) {
   this.removeListener('error', onError);
   this.destroy();
-  // The only listener is this one: the error stays an uncaught exception.
+  // Without another listener the error stays an uncaught exception.
   if (this.listenerCount('error') === 0) this.emit('error', error);
 }
 

@@ -7,10 +7,10 @@ const { FastBuffer } = require('./constants');
 const prototype = Object.getPrototypeOf(Uint8Array.prototype);
 
 /**
- * The getter itself: an own property of the array must not decide what is sent.
+ * A getter of all typed arrays: an own property of one of them must not decide what is sent.
  *
- * @param {string} name
- * @returns {() => any}
+ * @param {string} name Name of the getter, of every typed array
+ * @returns {(this: Uint8Array) => any} The getter
  */
 function getter(name) {
   return /** @type {{ get: () => any }} */ (Object.getOwnPropertyDescriptor(prototype, name)).get;
@@ -21,10 +21,10 @@ const offsetOf = getter('byteOffset');
 const bufferOf = getter('buffer');
 
 /**
- * @param {Uint8Array} view
- * @param {ArrayBufferLike} buffer
- * @param {number} offset
- * @param {number} length
+ * @param {Uint8Array} view Bytes
+ * @param {ArrayBufferLike} buffer Memory
+ * @param {number} offset Where a view of it begins, in bytes
+ * @param {number} length Length of that view, in bytes
  * @returns {boolean} Whether it is a view of these bytes
  */
 function isViewOf(view, buffer, offset, length) {
@@ -36,8 +36,8 @@ function isViewOf(view, buffer, offset, length) {
  * bytes that change meanwhile.
  *
  * @template {Uint8Array} T
- * @param {T} view What is none is returned as it is
- * @returns {T | Buffer} The view; of shared memory, a copy
+ * @param {T} view A view; any other value is returned as it is
+ * @returns {T | Buffer} The view itself, or a copy if its memory is shared
  */
 function unshared(view) {
   return isUint8Array(view) && isSharedArrayBuffer(bufferOf.call(view)) ? new FastBuffer(new Uint8Array(view).buffer) : view;

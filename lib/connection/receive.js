@@ -51,27 +51,32 @@ const table = require('../reactor/table');
 
 /** @import { ExtraFields, Held, WebSocket } from './state' */
 
-/** Most records that are held before the socket is no longer read. */
-const MOST_HELD = 1024;
-
 /**
- * Acts on a record that is not a plain message.
- *
+ * @callback TakeRecord
  * @param {WebSocket} ws The connection of the record
  * @param {number} tag kind | flags | aux of the record
  * @param {number} offset Where the payload is, relative to the batch
  * @param {number} length Bytes of the payload, or a count
+ * @returns {void}
  */
+
+/**
+ * @callback TakeData
+ * @param {WebSocket} ws The connection of the record
+ * @param {number} tag kind | flags | aux of the record
+ * @param {Buffer} data The payload
+ * @returns {void}
+ */
+
+/** Most records that are held before the socket is no longer read. */
+const MOST_HELD = 1024;
+
+/** Acts on a record that is not a plain message. @type {TakeRecord} */
 function record(ws, tag, offset, length) {
   inContext(ws, onRecord, tag, offset, length);
 }
 
-/**
- * @param {WebSocket} ws The connection of the record
- * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Where the payload is, relative to the batch
- * @param {number} length Bytes of the payload, or a count
- */
+/** @type {TakeRecord} */
 function onRecord(ws, tag, offset, length) {
   const kind = tag & KIND_MASK;
   if (kind === IN_SENT) sent(ws, length);
@@ -88,22 +93,12 @@ function onRecord(ws, tag, offset, length) {
 /** The data of an error that only waits for the next tick: terminate() does not revoke it. */
 const DUE = Buffer.alloc(0);
 
-/**
- * Acts on something of the peer's: a message, a control frame, an error.
- *
- * @param {WebSocket} ws The connection of the record
- * @param {number} tag kind | flags | aux of the record
- * @param {Buffer} data The payload
- */
+/** Acts on something of the peer's: a message, a control frame, an error. @type {TakeData} */
 function arrived(ws, tag, data) {
   inContext(ws, onArrived, tag, data);
 }
 
-/**
- * @param {WebSocket} ws The connection of the record
- * @param {number} tag kind | flags | aux of the record
- * @param {Buffer} data The payload
- */
+/** @type {TakeData} */
 function onArrived(ws, tag, data) {
   const kind = tag & KIND_MASK;
   // With nothing unread before it, the peer's end is reported to a paused WebSocket too.
@@ -125,11 +120,7 @@ function mustHold(ws) {
   return (ws._bits & PAUSED) !== 0 && ws._ensureExtra().pausedIn !== currentBatch();
 }
 
-/**
- * @param {WebSocket} ws The connection of the record
- * @param {number} tag kind | flags | aux of the record
- * @param {Buffer} data The payload
- */
+/** @type {TakeData} */
 function hold(ws, tag, data) {
   const extra = ws._ensureExtra();
   if (extra.held === null) extra.held = [];
@@ -208,11 +199,7 @@ function isEvent(tag) {
   return kind === IN_TEXT || kind === IN_BINARY || kind === IN_PING || kind === IN_PONG;
 }
 
-/**
- * @param {WebSocket} ws The connection of the record
- * @param {number} tag kind | flags | aux of the record
- * @param {Buffer} data The payload
- */
+/** @type {TakeData} */
 function deliver(ws, tag, data) {
   const kind = tag & KIND_MASK;
   if (kind === IN_CLOSED) finish(ws);
