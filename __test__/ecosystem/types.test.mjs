@@ -1,0 +1,45 @@
+// Programs of packages that import 'ws' compile with our types in the place of @types/ws, and what is
+// published is found by every way of resolving types.
+import assert from 'node:assert/strict';
+import { spawnSync } from 'node:child_process';
+import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+const here = fileURLToPath(new URL('.', import.meta.url));
+const root = fileURLToPath(new URL('../..', import.meta.url));
+
+/** Declarations that have errors of their own, and do not import 'ws'. */
+const FAULTY = /^node_modules\/(@colyseus\/(core|schema)|@hocuspocus\/common|yjs)\//;
+
+test('the programs of packages that import ws compile, and so do the declarations of the packages', () => {
+  const { stdout } = run('typescript/bin/tsc', ['--project', 'types', '--listFiles']);
+  const lines = stdout.split('\n');
+  // That of the override, by require and by import.
+  for (const file of ['index.d.ts', 'index.d.mts']) assert.ok(lines.includes(join(root, file)), file);
+  assert.ok(!lines.some((line) => line.includes('@types/ws/')), 'not @types/ws');
+  const errors = lines.filter((line) => /: error TS\d+/.test(line) && !FAULTY.test(line));
+  assert.deepEqual(errors, []);
+});
+
+test('attw and publint find no fault with what is packed', (t) => {
+  const folder = mkdtempSync(join(tmpdir(), 'reactor-ws-pack-'));
+  t.after(() => rmSync(folder, { recursive: true, force: true }));
+  const packed = spawnSync('npm', ['pack', '--pack-destination', folder], { cwd: root, encoding: 'utf8', shell: true });
+  assert.equal(packed.status, 0, packed.stderr);
+  const archive = join(folder, readdirSync(folder)[0]);
+  const { status, stdout } = run('@arethetypeswrong/cli/dist/index.js', [archive, '--format', 'ascii', '--no-color']);
+  assert.equal(status, 0, stdout);
+  assert.match(stdout, /No problems found/);
+  const linted = run('publint/src/cli.js', ['--strict', archive]);
+  assert.equal(linted.status, 0, linted.stdout);
+  assert.match(linted.stdout, /All good/);
+});
+
+/** Runs the program of a package: `bin` is a path inside node_modules. */
+function run(bin, args) {
+  const ended = spawnSync(process.execPath, [join('node_modules', bin), ...args], { cwd: here, encoding: 'utf8' });
+  return { ...ended, stdout: ended.stdout + ended.stderr };
+}
