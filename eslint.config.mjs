@@ -60,5 +60,9 @@ export default [
     files: ['__test__/browser/**/*.mjs'],
     languageOptions: { globals: readonly(['WebSocket', 'crypto', 'document', 'window']) },
   },
+  {
+    files: ['examples/demo/{page,chart}.mjs'],
+    languageOptions: { globals: readonly(['HTMLElement', 'WebSocket', 'document', 'location']) },
+  },
   { files: ['lib/**/*.js'], languageOptions: { sourceType: 'commonjs', globals: readonly(commonjs) } },
 ];

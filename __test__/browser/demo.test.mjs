@@ -2,6 +2,7 @@
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { createServer } from 'node:net';
 import { createInterface } from 'node:readline';
 import test from 'node:test';
 import { fileURLToPath } from 'node:url';
@@ -10,33 +11,73 @@ import { launch, openPage } from './helpers/page.mjs';
 
 const SERVER = fileURLToPath(new URL('../../examples/demo/server.mjs', import.meta.url));
 
-async function startDemo(t) {
+function spawnDemo(t, env) {
   const child = spawn(process.execPath, [SERVER], {
-    env: { ...process.env, HOST: '127.0.0.1', PORT: '0' },
-    stdio: ['ignore', 'pipe', 'inherit'],
+    env: { ...process.env, HOST: '127.0.0.1', ...env },
+    stdio: ['ignore', 'pipe', 'pipe'],
   });
   t.after(() => child.exitCode === null && child.kill('SIGKILL'));
-  const [line] = await once(createInterface(child.stdout), 'line');
-  return { child, address: `http://127.0.0.1:${/:(\d+)$/.exec(line)[1]}/` };
+  return child;
 }
 
-/** Where the page's own socket goes. */
-function socketAddress(page) {
-  return page.evaluate(() => `ws://127.0.0.1:${document.querySelector('meta[name=socket-port]').content}/`);
+async function startDemo(t) {
+  const child = spawnDemo(t, { PORT: '0' });
+  child.stderr.pipe(process.stderr);
+  const [line] = await once(createInterface(child.stdout), 'line');
+  return { child, port: Number(/^reactor-ws demo: http:\/\/localhost:(\d+)$/.exec(line)[1]) };
 }
 
 test('demo', async (t) => {
   const browser = await launch(t);
-  const { child, address } = await startDemo(t);
+  const { child, port } = await startDemo(t);
+  const address = `http://127.0.0.1:${port}/`;
   const page = await openPage(t, browser, address);
   const errors = [];
   page.on('pageerror', (error) => errors.push(error.message));
   await page.locator('#state.open').waitFor();
-  const sockets = await socketAddress(page);
+  const sockets = `ws://127.0.0.1:${port}/live`;
+  // Not by the mouse, which waits for frames: the load may take all of a small machine.
+  const click = (selector, on = page) => on.locator(selector).dispatchEvent('click');
+
+  await t.test('demo: a load that is chosen reaches both servers, and stops', async () => {
+    await page.locator('#load-connections').fill('3');
+    await page.locator('#load-rate').fill('500');
+    await click('#load-apply');
+    const arrive = (name) =>
+      page.waitForFunction((style) => Number(document.querySelector(`#chart-echoes span.${style}`).textContent.replaceAll(',', '')) > 0, name);
+    await arrive('reactor-ws');
+    await arrive('ws');
+    const lines = await page.locator('#charts path.ours').evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
+    assert.equal(lines.length, 3);
+    for (const line of lines) assert.match(line, /^M0\.0,\d/);
+    await click('#load-toggle');
+    await page.locator('#load-toggle', { hasText: 'Start' }).waitFor();
+    await page.waitForFunction(() => document.querySelector('#chart-echoes span.ws').textContent === '0');
+  });
+
+  await t.test('demo: JavaScript is blocked, and only reactor-ws answers', async () => {
+    // A page that stands by sees the same.
+    const other = await openPage(t, browser, address);
+    await other.locator('#state.open').waitFor();
+    const sentence = /reactor-ws answered (\d+), the slowest in .*; ws answered (\d+), the slowest in ([\d,]+) ms\.$/;
+    const block = async () => {
+      await page.locator('#verdict').evaluate((verdict) => (verdict.textContent = ''));
+      await click('#block');
+      await other.locator('#block[aria-disabled=true]').waitFor();
+      await page.locator('#verdict', { hasText: sentence }).waitFor();
+      const [, ours, theirs, slowest] = sentence.exec(await page.locator('#verdict').textContent());
+      return Number(ours) > Number(theirs) && Number(slowest.replaceAll(',', '')) > 1000;
+    };
+    // Where the machine stood still meanwhile, neither answered.
+    while (!(await block()));
+    await other.locator('#verdict', { hasText: sentence }).waitFor();
+    await page.locator('#block[aria-disabled=false]').waitFor();
+    await other.close();
+  });
 
   await t.test('demo: what is typed comes back', async () => {
     await page.locator('#echo-text').fill('grüße <b>🙂</b>');
-    await page.locator('#echo button').click();
+    await click('#echo button');
     const line = page.locator('#echoes li').last();
     await line.waitFor();
     assert.match(await line.textContent(), /^grüße <b>🙂<\/b> \(\d+\.\d\d ms\)$/);
@@ -48,32 +89,47 @@ test('demo', async (t) => {
     const name = await other.locator('#name').textContent();
     await page.locator('#lines li', { hasText: `${name} joined` }).waitFor();
     await page.locator('#chat-text').fill('hello, other page');
-    await page.locator('#chat button').click();
+    await click('#chat button');
     await other.locator('#lines li', { hasText: 'hello, other page' }).waitFor();
     await other.close();
     await page.locator('#lines li', { hasText: `${name} left` }).waitFor();
   });
 
-  await t.test('demo: figures come, and the load shows in them', async () => {
-    const figure = (index) => page.locator('#tiles dd span').nth(index);
-    const reaches = (index, least) =>
-      page.waitForFunction(
-        ([at, value]) => {
-          const text = document.querySelectorAll('#tiles dd span')[at].textContent;
-          return Number(text.replaceAll(',', '')) >= value;
-        },
-        [index, least],
-      );
-    await reaches(0, 1);
-    // Not by the mouse, which waits for frames: the load may take all of a small machine.
-    const click = () => page.locator('#load button').dispatchEvent('click');
-    await page.locator('#load-count').fill('3');
-    await click();
-    await reaches(0, 4);
-    await reaches(1, 500);
-    await click();
-    await page.waitForFunction(() => document.querySelector('#tiles dd span').textContent === '1');
-    assert.equal(await figure(0).textContent(), '1');
+  await t.test('demo: all of it is there for the keyboard, and in order', async () => {
+    const fresh = await openPage(t, browser, address);
+    await fresh.locator('#state.open').waitFor();
+    const seen = [];
+    for (let index = 0; index < 10; index++) {
+      await fresh.keyboard.press('Tab');
+      seen.push(await fresh.evaluate(() => document.activeElement.id || document.activeElement.textContent));
+    }
+    await fresh.close();
+    const expected = ['block', 'load-connections', 'load-rate', 'load-apply', 'load-toggle', 'echo-text', 'Send', 'echoes', 'lines', 'chat-text'];
+    assert.deepEqual(seen, expected);
+    // Every field has a name, and every chart says what it shows.
+    assert.deepEqual(await page.locator('input').evaluateAll((inputs) => inputs.filter((input) => input.labels.length === 0)), []);
+    for (const label of await page.locator('#charts svg').evaluateAll((charts) => charts.map((chart) => chart.getAttribute('aria-label')))) {
+      assert.match(label, /: reactor-ws .+, ws .+/);
+    }
+  });
+
+  await t.test('demo: it fits a phone, and has two colour schemes', async () => {
+    for (const colorScheme of ['light', 'dark']) {
+      await page.emulateMedia({ colorScheme });
+      for (const width of [390, 768, 1280]) {
+        await page.setViewportSize({ width, height: 844 });
+        const [scroll, load] = await page.evaluate(() => [
+          document.documentElement.scrollWidth,
+          document.querySelector('#load-toggle').getBoundingClientRect().bottom,
+        ]);
+        assert.ok(scroll <= width, `${scroll} px at ${width} px`);
+        assert.ok(load < 844, 'the load is within reach');
+      }
+    }
+    const contrasts = await page.evaluate(contrastsOfPage);
+    assert.deepEqual(contrasts.filter(({ ratio }) => ratio < 4.5), []);
+    await page.emulateMedia({ colorScheme: 'light' });
+    assert.deepEqual((await page.evaluate(contrastsOfPage)).filter(({ ratio }) => ratio < 4.5), []);
   });
 
   await t.test('demo: bytes come back, and its limits close: 1008 and 1009', async () => {
@@ -101,12 +157,61 @@ test('demo', async (t) => {
   });
 
   await t.test('demo: it says 1001 when it ends, and the page tries again', async () => {
-    const closed = page.evaluate(async (url) => (await window.openSocket(url)).closed, sockets);
-    await page.waitForFunction(() => document.querySelector('#tiles dd span').textContent === '2');
+    const closed = page.evaluate(async (url) => {
+      const socket = await window.openSocket(url);
+      // An echo proves that the server has the connection.
+      await window.exchange(socket, [new Uint8Array(1)]);
+      window.isOpen = true;
+      return socket.closed;
+    }, sockets);
+    await page.waitForFunction(() => window.isOpen);
     child.kill('SIGTERM');
     assert.deepEqual(await closed, { code: 1001, reason: '', wasClean: true, failed: false });
     await page.locator('#state:not(.open)').waitFor();
     assert.deepEqual(errors, []);
     if (child.exitCode === null) await once(child, 'exit');
+    assert.equal(child.exitCode, 0);
   });
 });
+
+test('demo: a port that is in use, or none, is a sentence', async (t) => {
+  const taken = createServer().listen(0, '127.0.0.1');
+  await once(taken, 'listening');
+  t.after(() => taken.close());
+  const { port } = taken.address();
+  const cases = [
+    [{ PORT: String(port) }, `Port ${port} is in use. Choose another one: PORT=${port + 1} npm start\n`],
+    [{ PORT: 'http' }, 'PORT must be a number from 0 to 65535. It is "http".\n'],
+    [{ PORT: '65536' }, 'PORT must be a number from 0 to 65535. It is "65536".\n'],
+    [{ PORT: '0', HOST: '192.0.2.1' }, 'This machine has no address 192.0.2.1. Set HOST to one that it has.\n'],
+  ];
+  for (const [env, sentence] of cases) {
+    const child = spawnDemo(t, env);
+    const [said, [code]] = await Promise.all([child.stderr.toArray(), once(child, 'exit')]);
+    assert.equal(Buffer.concat(said).toString(), sentence);
+    assert.equal(code, 1);
+  }
+});
+
+/** Runs in the page: how each text stands out from what is behind it (WCAG 2.2, 1.4.3). */
+function contrastsOfPage() {
+  const channels = (color) => color.match(/[\d.]+/g).map(Number);
+  const luminance = (color) => {
+    const [r, g, b] = channels(color).map((value) => {
+      const share = value / 255;
+      return share <= 0.04045 ? share / 12.92 : ((share + 0.055) / 1.055) ** 2.4;
+    });
+    return 0.2126 * r + 0.7152 * g + 0.0722 * b;
+  };
+  const background = (element) => {
+    const color = window.getComputedStyle(element).backgroundColor;
+    return channels(color)[3] === 0 ? background(element.parentElement) : color;
+  };
+  const texts = [...document.querySelectorAll('body *')].filter((element) =>
+    [...element.childNodes].some((node) => node.nodeType === 3 && node.data.trim() !== ''),
+  );
+  return texts.map((element) => {
+    const [a, b] = [window.getComputedStyle(element).color, background(element)].map(luminance);
+    return { text: element.textContent.trim(), ratio: (Math.max(a, b) + 0.05) / (Math.min(a, b) + 0.05) };
+  });
+}

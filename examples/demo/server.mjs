@@ -1,84 +1,76 @@
-// The demo: echo, a chat room, and figures of the server once a second.
+// The demo: reactor-ws and ws under the same load, an echo, and a chat room. One port serves the page and its WebSockets.
 //
-// A text message is JSON with a `type`; a binary message is echoed as it is. The page is served by node:http; the
-// WebSockets have a port of their own, which the page is told.
+// A text message is JSON with a `type`; a binary message is echoed as it is.
 
-import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
 
-import { WebSocketServer } from '../../lib/index.mjs';
-import { Figures } from './figures.mjs';
+import { WebSocketServer } from 'reactor-ws';
+
+import { Contest } from './contest.mjs';
+import { listen } from './port.mjs';
 
 const HOST = process.env.HOST || '127.0.0.1';
-const FIRST_PORT = 8080;
-const LAST_PORT = FIRST_PORT + 100;
 const LONGEST_NAME = 24;
 const LONGEST_LINE = 500;
-const HISTORY = 50;
+const LINES = 50;
 /** A page that does not read its figures gets no more of them until it does. */
 const UNREAD_BYTES = 256 * 1024;
 
-const figures = new Figures();
-const history = [];
+const HEADERS = {
+  'Content-Security-Policy': "default-src 'none'; style-src 'self'; script-src 'self'; connect-src 'self' ws: wss:; img-src data:",
+  'Cache-Control': 'no-store',
+};
+const FILES = {
+  '/': ['index.html', 'text/html; charset=utf-8'],
+  '/style.css': ['style.css', 'text/css; charset=utf-8'],
+  '/page.mjs': ['page.mjs', 'text/javascript; charset=utf-8'],
+  '/chart.mjs': ['chart.mjs', 'text/javascript; charset=utf-8'],
+};
+
+const http = createServer((request, response) => {
+  const { pathname } = new URL(request.url, 'http://demo');
+  const [file, type] = Object.hasOwn(FILES, pathname) ? FILES[pathname] : [null, 'text/plain'];
+  response.writeHead(file === null ? 404 : 200, { ...HEADERS, 'Content-Type': type });
+  response.end(file === null ? 'Not found\n' : readFileSync(new URL(file, import.meta.url)));
+});
+const contest = new Contest();
+const lines = [];
 /** Those who said hello, and their names: the pages. Other connections are only echoed to. */
 const visitors = new Map();
 
-const sockets = new WebSocketServer({ host: HOST, port: 0, maxPayload: 64 * 1024, pingInterval: 30_000 });
+// Before the server of the WebSockets, which emits the errors of this one too.
+const port = await orExit(listen(http, HOST, process.env.PORT));
+await orExit(contest.start());
+const sockets = new WebSocketServer({ server: http, path: '/live', maxPayload: 64 * 1024, pingInterval: 30_000 });
 sockets.on('connection', (socket) => {
   socket.on('error', () => {});
   socket.on('message', (data, isBinary) => {
-    figures.received();
-    if (isBinary) {
-      figures.sent();
-      socket.send(data);
-    } else {
-      handle(socket, parse(data));
-    }
+    if (isBinary) socket.send(data);
+    else handle(socket, parse(data));
   });
   socket.on('close', () => leave(socket));
 });
-await once(sockets, 'listening');
 
-const page = readFileSync(new URL('index.html', import.meta.url), 'utf8').replace(
-  '{{socketPort}}',
-  sockets.address().port,
-);
-const http = createServer((request, response) => {
-  const known = new URL(request.url, 'http://demo').pathname === '/';
-  response.writeHead(known ? 200 : 404, {
-    'Content-Type': known ? 'text/html; charset=utf-8' : 'text/plain',
-    'Content-Security-Policy':
-      "default-src 'none'; style-src 'unsafe-inline'; script-src 'unsafe-inline'; connect-src ws:; img-src data:",
-    'Cache-Control': 'no-store',
-  });
-  response.end(known ? page : 'Not found\n');
-});
-const port = await listen();
+contest.on('sample', (sample) => toAll({ type: 'sample', sample }));
+contest.on('verdict', (verdict) => toAll({ type: 'verdict', verdict }));
+contest.on('load', (load) => toAll({ type: 'load', load }));
+for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
 console.log(`reactor-ws demo: http://localhost:${port}`);
 
-const reporter = setInterval(report, 1000);
-for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
-
-/** PORT if it is set and nothing else; otherwise the first free port from 8080 on. */
-async function listen() {
-  let candidate = process.env.PORT ? Number(process.env.PORT) : FIRST_PORT;
-  for (;;) {
-    try {
-      http.listen(candidate, HOST);
-      await once(http, 'listening');
-      return http.address().port;
-    } catch (error) {
-      if (error.code !== 'EADDRINUSE' || process.env.PORT || candidate === LAST_PORT) throw error;
-      candidate += 1;
-    }
+/** What goes wrong before there is a demo is a sentence. */
+async function orExit(promise) {
+  try {
+    return await promise;
+  } catch (error) {
+    console.error(error.message);
+    process.exit(1);
   }
 }
 
 function parse(data) {
   try {
-    const message = JSON.parse(data.toString());
-    return typeof message === 'object' ? message : null;
+    return JSON.parse(data.toString());
   } catch {
     return null;
   }
@@ -92,6 +84,10 @@ function handle(socket, message) {
       return send(socket, message);
     case 'chat':
       return say(visitors.get(socket), cut(message.text, LONGEST_LINE));
+    case 'block':
+      return contest.block();
+    case 'load':
+      return contest.setLoad(message);
     default:
       return socket.close(1008, 'unknown message');
   }
@@ -101,13 +97,17 @@ function join(socket, name) {
   const isNew = !visitors.has(socket);
   visitors.set(socket, name);
   if (!isNew) return;
-  for (const line of history) send(socket, line);
+  contest.setWatched(true);
+  const { history, load } = contest;
+  send(socket, { type: 'welcome', history, load, lines });
   announce(`${name} joined`);
 }
 
 function leave(socket) {
   const name = visitors.get(socket);
-  if (visitors.delete(socket)) announce(`${name} left`);
+  if (!visitors.delete(socket)) return;
+  contest.setWatched(visitors.size > 0);
+  announce(`${name} left`);
 }
 
 function say(name, text) {
@@ -119,22 +119,17 @@ function announce(text) {
 }
 
 function publish(line) {
-  history.push(line);
-  if (history.length > HISTORY) history.shift();
-  for (const socket of visitors.keys()) send(socket, line);
+  lines.push(line);
+  if (lines.length > LINES) lines.shift();
+  toAll(line);
 }
 
-function report() {
-  const message = { type: 'figures', ...figures.take(sockets.clients.size) };
-  for (const socket of visitors.keys()) {
-    if (socket.bufferedAmount < UNREAD_BYTES) send(socket, message);
-  }
+function toAll(message) {
+  for (const socket of visitors.keys()) if (socket.bufferedAmount < UNREAD_BYTES) send(socket, message);
 }
 
 function send(socket, message) {
-  if (socket.readyState !== socket.OPEN) return;
-  figures.sent();
-  socket.send(JSON.stringify(message));
+  if (socket.readyState === socket.OPEN) socket.send(JSON.stringify(message));
 }
 
 function cut(text, length) {
@@ -142,9 +137,9 @@ function cut(text, length) {
 }
 
 function stop() {
-  clearInterval(reporter);
+  contest.stop();
   http.close();
-  http.closeAllConnections();
   sockets.close();
   for (const socket of sockets.clients) socket.close(1001);
+  http.closeIdleConnections();
 }

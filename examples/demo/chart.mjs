@@ -1,0 +1,68 @@
+// A chart with a line for each server: the last figures in large, and what came before them.
+
+const WIDTH = 300;
+const HEIGHT = 100;
+const NAMES = { 'reactor-ws': 'ours', ws: 'theirs' };
+
+export class Chart {
+  #numbers = {};
+  #paths = {};
+  #blocked;
+  #top;
+  #settings;
+  #svg;
+
+  /**
+   * @param {HTMLElement} parent
+   * @param {{ key: string, title: string, unit: string, floor?: number, top?: number }} settings `floor`: on a logarithmic scale
+   *   that begins there; `top`: the scale ends there at least
+   */
+  constructor(parent, settings) {
+    this.#settings = settings;
+    const figure = parent.appendChild(document.createElement('figure'));
+    figure.className = 'card';
+    figure.id = `chart-${settings.key}`;
+    const values = Object.entries(NAMES).map(
+      ([name, style]) => `<dt class="${style}">${name}</dt><dd><span class="${name}">–</span> <small>${settings.unit}</small></dd>`,
+    );
+    const paths = Object.values(NAMES).map((style) => `<path class="${style}" d=""/>`);
+    figure.innerHTML = `<h2>${settings.title}</h2><dl>${values.join('')}</dl>
+      <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"><path class="blocked" d=""/>${paths.join('')}</svg>
+      <p class="note"><span>${settings.floor === undefined ? 'from 0' : `from ${settings.floor}, logarithmic`}</span><span class="top"></span></p>`;
+    this.#svg = figure.querySelector('svg');
+    this.#blocked = figure.querySelector('path.blocked');
+    this.#top = figure.querySelector('.top');
+    for (const [name, style] of Object.entries(NAMES)) {
+      this.#numbers[name] = figure.querySelector(`span.${name}`);
+      this.#paths[name] = figure.querySelector(`path.${style}`);
+    }
+  }
+
+  /** @param {{ isBlocked: boolean, servers: Record<string, Record<string, number | null>> }[]} samples The oldest first */
+  draw(samples) {
+    const { floor, key, title, top: least = 1, unit } = this.#settings;
+    const values = (name) => samples.map(({ servers }) => servers[name][key] ?? 0);
+    const top = Math.max(least, ...Object.keys(NAMES).flatMap(values));
+    // What there is fills the chart, from the first two samples on.
+    const x = (index) => ((index / Math.max(1, samples.length - 1)) * WIDTH).toFixed(1);
+    const share = (value) => (floor === undefined ? value / top : Math.log(Math.max(value, floor) / floor) / Math.log(top / floor));
+    const y = (value) => (HEIGHT - share(value) * (HEIGHT - 4) - 2).toFixed(1);
+    const spoken = [];
+    for (const [name, path] of Object.entries(this.#paths)) {
+      const all = values(name);
+      const last = samples.at(-1).servers[name][key];
+      path.setAttribute('d', all.length < 2 ? '' : `M${all.map((value, index) => `${x(index)},${y(value)}`).join('L')}`);
+      this.#numbers[name].textContent = format(last);
+      spoken.push(`${name} ${format(last)} ${unit}`);
+    }
+    const stripes = samples.flatMap(({ isBlocked }, index) => (isBlocked && index > 0 ? [`M${x(index - 1)},0V${HEIGHT}H${x(index)}V0Z`] : []));
+    this.#blocked.setAttribute('d', stripes.join(''));
+    this.#top.textContent = `to ${format(Math.ceil(top))} ${unit}`;
+    this.#svg.setAttribute('aria-label', `${title}: ${spoken.join(', ')}`);
+  }
+}
+
+/** @param {number | null} value */
+export function format(value) {
+  return value === null ? '–' : value.toLocaleString('en');
+}
