@@ -5,7 +5,8 @@
 use std::io;
 use std::net::TcpStream;
 
-/// The socket behind a descriptor, under a descriptor of its own that is closed on exec: Node closes the one it has.
+/// The socket behind a descriptor, under a descriptor of its own that is closed on exec: Node
+/// closes the one it has.
 ///
 /// # Errors
 /// The system's: `fd` is not open, or there are no descriptors left.
@@ -16,8 +17,8 @@ pub(super) fn duplicate(fd: i32) -> io::Result<TcpStream> {
     if fd < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: lib passes the descriptor of a handle that it closes after this call, on this thread, so it stays open
-    // while it is borrowed; -1 is ruled out above.
+    // SAFETY: lib passes the descriptor of a handle that it closes after this call, on this thread,
+    // so it stays open while it is borrowed; -1 is ruled out above.
     let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
     borrowed.try_clone_to_owned().map(TcpStream::from)
 }

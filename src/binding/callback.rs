@@ -1,5 +1,5 @@
-//! A call from the event loop into JavaScript, as Node makes its own: with microtasks and ticks after it. And what goes with it: values
-//! that stay, and a hook for the environment's end.
+//! A call from the event loop into JavaScript, as Node makes its own: with microtasks and ticks
+//! after it. And what goes with it: values that stay, and a hook for the environment's end.
 #![expect(unsafe_code, reason = "Node-API has this for C only")]
 
 use std::cell::Cell;
@@ -9,7 +9,8 @@ use std::ptr;
 use napi::bindgen_prelude::{Function, JsObjectValue, Object};
 use napi::{Env, Error, JsValue, Result, Status, sys};
 
-/// A JavaScript function that the event loop's callbacks may call. Belongs to its environment's thread.
+/// A JavaScript function that the event loop's callbacks may call. Belongs to its environment's
+/// thread.
 pub(super) struct Callback {
     function: Reference,
     context: sys::napi_async_context,
@@ -28,7 +29,8 @@ impl Callback {
             env.create_function_from_closure::<(), _, _>("hasRef", |_| Ok(false))?,
         )?;
         let name = env.create_string(name)?;
-        // SAFETY: the environment and both values belong to the call that is running; the result is a live local.
+        // SAFETY: the environment and both values belong to the call that is running; the result is
+        // a live local.
         check(unsafe { sys::napi_async_init(raw, resource.raw(), name.raw(), &mut context) })?;
         Ok(Self { function, context })
     }
@@ -38,13 +40,14 @@ impl Callback {
         self.function.hold(does);
     }
 
-    /// Calls it. An exception goes to 'uncaughtException', and nothing happens when the environment is going away or the function is
-    /// gone.
+    /// Calls it. An exception goes to 'uncaughtException', and nothing happens when the environment
+    /// is going away or the function is gone.
     pub(super) fn call(&self) {
         let (env, context) = (self.function.env, self.context);
         let (mut handles, mut scope) = (ptr::null_mut(), ptr::null_mut());
-        // SAFETY: the environment lives, for its cleanup hook drops this; the loop calls on its thread, with no JavaScript on
-        // the stack. Scopes are closed in the order opposite to that of opening.
+        // SAFETY: the environment lives, for its cleanup hook drops this; the loop calls on its
+        // thread, with no JavaScript on the stack. Scopes are closed in the order opposite to that
+        // of opening.
         unsafe {
             if sys::napi_open_handle_scope(env, &mut handles) != OK {
                 return;
@@ -71,7 +74,8 @@ impl Drop for Callback {
     }
 }
 
-/// A JavaScript value. Belongs to its environment's thread, and is dropped by its cleanup hook at the latest.
+/// A JavaScript value. Belongs to its environment's thread, and is dropped by its cleanup hook at
+/// the latest.
 pub(super) struct Reference {
     env: sys::napi_env,
     raw: sys::napi_ref,
@@ -82,7 +86,8 @@ impl Reference {
     /// `held`: whether the value stays where nobody else refers to it.
     pub(super) fn new<'env>(env: &Env, value: &impl JsValue<'env>, held: bool) -> Result<Self> {
         let mut raw = ptr::null_mut();
-        // SAFETY: the environment and the value belong to the call that is running; the result is a live local.
+        // SAFETY: the environment and the value belong to the call that is running; the result is a
+        // live local.
         check(unsafe { sys::napi_create_reference(env.raw(), value.raw(), u32::from(held), &mut raw) })?;
         Ok(Self { env: env.raw(), raw, held: Cell::new(held) })
     }
@@ -141,7 +146,8 @@ pub(super) struct CleanupHook {
 impl CleanupHook {
     /// It is not called any more.
     pub(super) fn remove(self) {
-        // SAFETY: as it was not called, the handle has not been given back and the box has not been taken.
+        // SAFETY: as it was not called, the handle has not been given back and the box has not been
+        // taken.
         unsafe {
             sys::napi_remove_async_cleanup_hook(self.handle);
             drop(Box::from_raw(self.hook));
@@ -175,7 +181,8 @@ const PENDING: sys::napi_status = sys::Status::napi_pending_exception;
 /// As for [`Callback::call`].
 unsafe fn report(env: sys::napi_env) {
     let mut error = ptr::null_mut();
-    // SAFETY: as the caller promises. Node refuses the second call where no JavaScript may run any more.
+    // SAFETY: as the caller promises. Node refuses the second call where no JavaScript may run any
+    // more.
     unsafe {
         if sys::napi_get_and_clear_last_exception(env, &mut error) == OK {
             sys::napi_fatal_exception(env, error);

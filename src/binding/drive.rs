@@ -26,7 +26,8 @@ pub struct ReactorOptions {
     pub reactors: u32,
     /// Whether the event loop is libuv's: others may have functions of its names.
     pub libuv: bool,
-    /// Bytes that unfinished messages of all connections may take together, an integer; 0 = no limit.
+    /// Bytes that unfinished messages of all connections may take together, an integer; 0 = no
+    /// limit.
     pub unfinished_budget: f64,
 }
 
@@ -39,8 +40,9 @@ pub(super) enum Drive {
 }
 
 impl Drive {
-    /// Starts reactors in threads, or one that needs none, if that can be. They call `wake`, never re-entrantly, when one of the
-    /// links, one for each, has something. `memory` stays until they have ended.
+    /// Starts reactors in threads, or one that needs none, if that can be. They call `wake`, never
+    /// re-entrantly, when one of the links, one for each, has something. `memory` stays until they
+    /// have ended.
     pub(super) fn start(
         env: &Env,
         wake: &Function<'_, (), ()>,
@@ -88,7 +90,8 @@ impl Drive {
         matches!(self, Self::Inline(_))
     }
 
-    /// Hands the records of an arena over. Without a thread `last` may be the payload of its last record.
+    /// Hands the records of an arena over. Without a thread `last` may be the payload of its last
+    /// record.
     pub(super) fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Flushed {
         match self {
             Self::Threads(threads) if threads.count() == 1 => threads.flush(arena),
@@ -148,7 +151,8 @@ impl Drive {
         }
     }
 
-    /// Whether JavaScript has to be called although nobody there refers to anything of the reactors.
+    /// Whether JavaScript has to be called although nobody there refers to anything of the
+    /// reactors.
     pub(super) fn hold(&self, does: bool) {
         match self {
             Self::Threads(threads) => threads.hold(does),

@@ -1,7 +1,9 @@
-//! The reactor without a thread: the event loop of the environment runs its turns, on the JavaScript thread.
+//! The reactor without a thread: the event loop of the environment runs its turns, on the
+//! JavaScript thread.
 //!
-//! The loop watches the reactor's descriptor. A turn that has something to tell ends with a call of `wake`, and whatever
-//! JavaScript then wants of the reactor is done at once, inside the call that wants it.
+//! The loop watches the reactor's descriptor. A turn that has something to tell ends with a call of
+//! `wake`, and whatever JavaScript then wants of the reactor is done at once, inside the call that
+//! wants it.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -42,7 +44,8 @@ pub(super) struct Inline {
 }
 
 impl Inline {
-    /// A reactor that the loop of `env` drives; `None` where that cannot be, and then it takes a thread.
+    /// A reactor that the loop of `env` drives; `None` where that cannot be, and then it takes a
+    /// thread.
     pub(super) fn start(
         env: &Env,
         wake: &Function<'_, (), ()>,
@@ -125,7 +128,8 @@ impl Inline {
         self.wake.hold(does);
     }
 
-    /// Nobody will want it again: gives back all that it has, as `stop` does, and what ties it to the environment.
+    /// Nobody will want it again: gives back all that it has, as `stop` does, and what ties it to
+    /// the environment.
     pub(super) fn retire(&self) {
         self.close(|| {});
     }

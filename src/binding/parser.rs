@@ -31,7 +31,8 @@ pub struct StreamOptions {
     pub deflate: Option<NegotiatedDeflate>,
 }
 
-/// Bytes of compressed input between two looks at what may still be inflated: one of them can become a thousand.
+/// Bytes of compressed input between two looks at what may still be inflated: one of them can
+/// become a thousand.
 const COMPRESSED_PIECE: usize = 512;
 
 /// What parsing came to.
@@ -54,7 +55,8 @@ impl Room {
         Self { left, used: 0 }
     }
 
-    /// Bytes that went into and came out of inflating: more than there was room for, if the last piece became that.
+    /// Bytes that went into and came out of inflating: more than there was room for, if the last
+    /// piece became that.
     pub(super) fn used(&self) -> usize {
         self.used
     }
@@ -107,9 +109,10 @@ impl Parser {
         }
     }
 
-    /// Parses `chunk`, unmasking it in place, and writes records like those of the reactor to `words`: slot 0, offsets
-    /// relative to the chunk. Returns how many, n. If they fill `words`, call again with the same chunk. -n - 1 says that
-    /// others are to be served before the call for the rest of the chunk; so it is when there is no more room.
+    /// Parses `chunk`, unmasking it in place, and writes records like those of the reactor to
+    /// `words`: slot 0, offsets relative to the chunk. Returns how many, n. If they fill `words`,
+    /// call again with the same chunk. -n - 1 says that others are to be served before the call for
+    /// the rest of the chunk; so it is when there is no more room.
     pub(super) fn input(&mut self, chunk: &mut [u8], words: &mut [u32], room: &mut Room) -> i32 {
         self.owned.clear();
         let mut count = 0;
@@ -134,7 +137,8 @@ impl Parser {
         self.engine.declared()
     }
 
-    /// A payload of the last call that is not in the chunk. It is there once: an idle connection must not keep it.
+    /// A payload of the last call that is not in the chunk. It is there once: an idle connection
+    /// must not keep it.
     pub(super) fn take_owned(&mut self, index: usize) -> Option<Vec<u8>> {
         self.owned.get_mut(index).map(std::mem::take)
     }
@@ -144,14 +148,16 @@ impl Parser {
         self.engine.has_deflate()
     }
 
-    /// The header of the next frame, of `length` bytes that are not masked. `tag` is that of the outbound record.
+    /// The header of the next frame, of `length` bytes that are not masked. `tag` is that of the
+    /// outbound record.
     pub(super) fn header(&mut self, tag: u32, length: usize) -> Result<EncodedHeader> {
         let (kind, flags, _) = unpack(tag);
         Ok(self.engine.encode(frame_kind(kind)?, flags & OUT_FLAG_FIN != 0, length, None))
     }
 
-    /// Makes a frame of the `length` bytes at `start` of `buffer`, masking them in place if there is a key, and returns
-    /// where it begins: at most 14 bytes before `start`. `tag` is that of the outbound record.
+    /// Makes a frame of the `length` bytes at `start` of `buffer`, masking them in place if there
+    /// is a key, and returns where it begins: at most 14 bytes before `start`. `tag` is that of the
+    /// outbound record.
     pub(super) fn frame(
         &mut self,
         tag: u32,
@@ -215,7 +221,8 @@ impl Parser {
         }
         while self.position < chunk.len() {
             let inflates = self.engine.may_inflate(chunk, self.position);
-            // As where inflating takes time: what the handlers before it do comes first, once for each chunk.
+            // As where inflating takes time: what the handlers before it do comes first, once for
+            // each chunk.
             let again = self.told && !self.paused && self.engine.begins_compressed(chunk, self.position);
             if again || (inflates && room.left == 0) {
                 self.paused = true;

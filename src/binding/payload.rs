@@ -14,8 +14,8 @@ pub(super) struct LentMemory {
     len: usize,
 }
 
-// SAFETY: the memory is not bound to a thread, and until it is handed back this is the only way to it: lib keeps the
-// ArrayBuffer, unseen by anybody else, in a list until then.
+// SAFETY: the memory is not bound to a thread, and until it is handed back this is the only way to
+// it: lib keeps the ArrayBuffer, unseen by anybody else, in a list until then.
 unsafe impl Send for LentMemory {}
 
 impl LentMemory {
@@ -32,13 +32,15 @@ impl Lent for LentMemory {
     }
 
     fn bytes(&self) -> &[u8] {
-        // SAFETY: `start..start + len` is the backing store of an ArrayBuffer that stays attached while it is lent. lib keeps it in
-        // a list, and `Wake` keeps the list until the reactor has ended; where there are none, `wake` keeps lib until then.
+        // SAFETY: `start..start + len` is the backing store of an ArrayBuffer that stays attached
+        // while it is lent. lib keeps it in a list, and `Wake` keeps the list until the reactor has
+        // ended; where there are none, `wake` keeps lib until then.
         unsafe { std::slice::from_raw_parts(self.start.as_ptr(), self.len) }
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `bytes`, and nobody else has access, so the borrow of `self` makes it unique.
+        // SAFETY: as for `bytes`, and nobody else has access, so the borrow of `self` makes it
+        // unique.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 }
@@ -50,7 +52,8 @@ pub(super) struct LentWords {
 }
 
 impl LentWords {
-    /// `view` is an ArrayBuffer's whole memory that lib keeps, unseen by anybody else, for as long as it has a reactor.
+    /// `view` is an ArrayBuffer's whole memory that lib keeps, unseen by anybody else, for as long
+    /// as it has a reactor.
     pub(super) fn new(view: &mut Uint32ArraySlice<'_>) -> Self {
         let words = words_mut(view);
         Self { len: words.len(), start: NonNull::from(words).cast() }
@@ -58,9 +61,9 @@ impl LentWords {
 
     /// All words.
     pub(super) fn all(&mut self) -> &mut [u32] {
-        // SAFETY: `start..start + len` is the backing store of an ArrayBuffer that lib keeps alive and attached. Only calls
-        // from JavaScript come here, on its thread: no JavaScript runs while the slice lives, and the borrow of `self`
-        // makes it unique.
+        // SAFETY: `start..start + len` is the backing store of an ArrayBuffer that lib keeps alive
+        // and attached. Only calls from JavaScript come here, on its thread: no JavaScript runs
+        // while the slice lives, and the borrow of `self` makes it unique.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 
@@ -72,9 +75,9 @@ impl LentWords {
 
 /// The bytes of a view, to be written before this call returns to JavaScript.
 pub(super) fn bytes_mut<'a>(view: &'a mut Uint8ArraySlice<'_>) -> &'a mut [u8] {
-    // SAFETY: the view was taken from the arguments of the call that is running on the JavaScript thread, so its buffer
-    // is attached and no JavaScript runs while the slice lives; lib passes no two arguments over the same memory, and
-    // memory of a SharedArrayBuffer is never passed.
+    // SAFETY: the view was taken from the arguments of the call that is running on the JavaScript
+    // thread, so its buffer is attached and no JavaScript runs while the slice lives; lib passes no
+    // two arguments over the same memory, and memory of a SharedArrayBuffer is never passed.
     unsafe { view.as_mut() }
 }
 

@@ -1,4 +1,5 @@
-//! The engine of one connection, driven by JavaScript: for streams that are no socket of the reactor's.
+//! The engine of one connection, driven by JavaScript: for streams that are no socket of the
+//! reactor's.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -11,8 +12,8 @@ use super::parser::{Parser, StreamOptions};
 use super::payload::bytes_mut;
 use super::streams::{Parsers, Streams};
 
-/// The protocol state of a connection whose bytes JavaScript reads and writes. What is called for every message are the
-/// functions of [`Streams`].
+/// The protocol state of a connection whose bytes JavaScript reads and writes. What is called for
+/// every message are the functions of [`Streams`].
 #[napi]
 pub struct StreamEngine {
     number: u32,
@@ -49,21 +50,23 @@ impl StreamEngine {
         }
     }
 
-    /// Whether the next data frame, of `length` bytes, has to go through `compress` and `frameCompressed`. To be called for
-    /// every data frame where permessage-deflate was negotiated.
+    /// Whether the next data frame, of `length` bytes, has to go through `compress` and
+    /// `frameCompressed`. To be called for every data frame where permessage-deflate was
+    /// negotiated.
     #[napi(catch_unwind)]
     pub fn will_compress(&self, tag: u32, length: f64) -> bool {
         self.parser.borrow_mut().will_compress(tag, length as usize)
     }
 
-    /// Compresses the next bytes of the payload of a data frame; `last` says that they end it. Returns how many bytes the
-    /// compressed payload has by now.
+    /// Compresses the next bytes of the payload of a data frame; `last` says that they end it.
+    /// Returns how many bytes the compressed payload has by now.
     #[napi(catch_unwind)]
     pub fn compress(&self, tag: u32, bytes: &[u8], last: bool) -> f64 {
         self.parser.borrow_mut().compress(tag, bytes, last) as f64
     }
 
-    /// As `frame` of `Streams`, with what `compress` has made for the payload, which is written to `buffer` from `start` on.
+    /// As `frame` of `Streams`, with what `compress` has made for the payload, which is written to
+    /// `buffer` from `start` on.
     #[napi(catch_unwind)]
     pub fn frame_compressed(
         &self,
@@ -87,7 +90,8 @@ impl StreamEngine {
         self.parser.borrow_mut().release_contexts();
     }
 
-    /// Frees all that it holds: the connection is gone. Collecting the garbage would do it too, some time.
+    /// Frees all that it holds: the connection is gone. Collecting the garbage would do it too,
+    /// some time.
     #[napi(catch_unwind)]
     pub fn dispose(&self) {
         self.parser.borrow_mut().dispose();

@@ -1,5 +1,6 @@
-//! The calls of every message of a stream. They name its engine by a number and use an array of words that both sides know,
-//! because a method of a class costs six times as much (see `crossing.rs`).
+//! The calls of every message of a stream. They name its engine by a number and use an array of
+//! words that both sides know, because a method of a class costs six times as much (see
+//! `crossing.rs`).
 
 use std::cell::RefCell;
 use std::panic::{AssertUnwindSafe, catch_unwind};
@@ -63,8 +64,9 @@ pub struct Streams {
 
 #[napi]
 impl Streams {
-    /// None yet. `words` is for records, headers and what may be inflated: `STREAM_WORDS` long, all of its ArrayBuffer, and touched by nobody but
-    /// the caller for as long as the environment lives.
+    /// None yet. `words` is for records, headers and what may be inflated: `STREAM_WORDS` long, all
+    /// of its ArrayBuffer, and touched by nobody but the caller for as long as the environment
+    /// lives.
     #[napi(constructor, catch_unwind)]
     pub fn new(mut words: Uint32ArraySlice<'_>) -> Result<Self> {
         if words.len() < STREAM_WORDS {
@@ -80,9 +82,10 @@ impl Streams {
         self.pool.forget_message();
     }
 
-    /// The function `(number, chunk) => count` that parses a chunk: it is unmasked in place, and the words get records like
-    /// those of the reactor, with slot 0 and offsets relative to the chunk. `STREAM_RECORDS` of them: call again with the same
-    /// chunk. -n - 1 for n records: others are to be served before the call for the rest of the chunk. Where messages may be
+    /// The function `(number, chunk) => count` that parses a chunk: it is unmasked in place, and
+    /// the words get records like those of the reactor, with slot 0 and offsets relative to the
+    /// chunk. `STREAM_RECORDS` of them: call again with the same chunk. -n - 1 for n records:
+    /// others are to be served before the call for the rest of the chunk. Where messages may be
     /// compressed, the word at `STREAM_ROOM` says what may be inflated, and then what was.
     #[napi(catch_unwind)]
     pub fn input<'env>(&self, env: &'env Env) -> Result<Function<'env, (), i32>> {
@@ -102,8 +105,9 @@ impl Streams {
         })
     }
 
-    /// The function `(number, tag, length) => bytes` that writes the header of the next frame, whose payload is not masked, to
-    /// the words from `STREAM_HEADER` on. `tag` is that of the outbound record.
+    /// The function `(number, tag, length) => bytes` that writes the header of the next frame,
+    /// whose payload is not masked, to the words from `STREAM_HEADER` on. `tag` is that of the
+    /// outbound record.
     #[napi(catch_unwind)]
     pub fn header<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
         self.function(env, "header", |parsers, context| {
@@ -121,8 +125,9 @@ impl Streams {
         })
     }
 
-    /// The function `(number, tag, buffer, start, length, key) => start` that makes a frame of the `length` bytes at `start` of
-    /// `buffer`, masking them in place, and returns where it begins: at most 14 bytes before `start`.
+    /// The function `(number, tag, buffer, start, length, key) => start` that makes a frame of the
+    /// `length` bytes at `start` of `buffer`, masking them in place, and returns where it begins:
+    /// at most 14 bytes before `start`.
     #[napi(catch_unwind)]
     pub fn frame<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
         self.function(env, "frame", |parsers, context| {

@@ -1,22 +1,26 @@
-//! What JavaScript asks of the addon itself, and the one number that it sets for all of the process.
+//! What JavaScript asks of the addon itself, and the one number that it sets for all of the
+//! process.
 
 use napi_derive::napi;
 
 use crate::engine::deflate::Budget;
 
-/// Two empty arrays in an array: of the environment's own context, whichever the caller runs in, so that who keeps them keeps no other.
+/// Two empty arrays in an array: of the environment's own context, whichever the caller runs in, so
+/// that who keeps them keeps no other.
 #[napi(catch_unwind)]
 pub fn lists() -> Vec<Vec<u32>> {
     vec![Vec::new(), Vec::new()]
 }
 
-/// Whether clients are to be asked not to refer to earlier messages: contexts for those have used the budget up.
+/// Whether clients are to be asked not to refer to earlier messages: contexts for those have used
+/// the budget up.
 #[napi(catch_unwind)]
 pub fn deflate_budget_is_full() -> bool {
     Budget::of_process().is_full()
 }
 
-/// Sets how many bytes the compression contexts of all connections of the process may take, in each direction.
+/// Sets how many bytes the compression contexts of all connections of the process may take, in each
+/// direction.
 #[napi(catch_unwind)]
 pub fn set_deflate_budget(bytes: f64) {
     // Not a number and what is negative are 0.

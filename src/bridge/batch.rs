@@ -15,8 +15,8 @@ use super::room::Room;
 pub struct Record(pub [u32; RECORD_WORDS]);
 
 impl Record {
-    /// A record of one of the `IN_` kinds. `offset` is where the payload begins in the batch, 0 without one; `length`
-    /// its length in bytes, or the count that the kind asks for.
+    /// A record of one of the `IN_` kinds. `offset` is where the payload begins in the batch, 0
+    /// without one; `length` its length in bytes, or the count that the kind asks for.
     pub const fn new(slot: u32, kind: u8, flags: u8, aux: u16, offset: u32, length: u32) -> Self {
         let mut words = [0; RECORD_WORDS];
         words[IN_WORD_SLOT] = slot;
@@ -39,7 +39,8 @@ impl Record {
     }
 }
 
-/// What a connection was charged for its part of a batch, and gets back when JavaScript has drained it.
+/// What a connection was charged for its part of a batch, and gets back when JavaScript has drained
+/// it.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credit {
     /// Slot of the connection.
@@ -54,8 +55,8 @@ pub struct Credit {
 
 /// Records and their payloads. One side owns it at any time: see the [bridge](super).
 ///
-/// The reactor reads sockets straight into [`spare`](Self::spare), has the engine unmask in place, and records where
-/// the payloads are; what it does not record is wasted room, nothing worse.
+/// The reactor reads sockets straight into [`spare`](Self::spare), has the engine unmask in place,
+/// and records where the payloads are; what it does not record is wasted room, nothing worse.
 pub struct Batch {
     /// Payload bytes, [`BATCH_BYTES`](super::limits::BATCH_BYTES) of them; `..used` are taken.
     pub bytes: Room,
@@ -63,7 +64,8 @@ pub struct Batch {
     pub used: usize,
     /// The records, in the order in which JavaScript handles them; at most [`MAX_RECORDS`].
     pub records: Vec<Record>,
-    /// Payloads with an allocation of their own, by index; filled by [`push_owned`](Self::push_owned) only.
+    /// Payloads with an allocation of their own, by index; filled by
+    /// [`push_owned`](Self::push_owned) only.
     pub large: Vec<Vec<u8>>,
     /// Whom to give credit when this has been drained.
     pub credits: Vec<Credit>,
@@ -78,7 +80,8 @@ pub struct Batch {
 }
 
 impl Batch {
-    /// An empty batch. Its bytes are zeroed, which costs the memory only when they are first touched.
+    /// An empty batch. Its bytes are zeroed, which costs the memory only when they are first
+    /// touched.
     pub fn new() -> Self {
         Self { bytes: Room::own(), ..Self::hollow() }
     }
@@ -104,21 +107,22 @@ impl Batch {
         self.bytes.get_mut(self.used..).unwrap_or_default()
     }
 
-    /// How many bytes of [`spare`](Self::spare) may be read at once so that the records cannot exceed
-    /// [`MAX_RECORDS`], if every frame is at least `shortest_frame` bytes long: 6 from clients
-    /// ([`SHORTEST_MASKED_FRAME`]), 2 from servers (RFC 6455, 5.2).
+    /// How many bytes of [`spare`](Self::spare) may be read at once so that the records cannot
+    /// exceed [`MAX_RECORDS`], if every frame is at least `shortest_frame` bytes long: 6 from
+    /// clients ([`SHORTEST_MASKED_FRAME`]), 2 from servers (RFC 6455, 5.2).
     pub fn read_room(&self, shortest_frame: usize) -> usize {
         let records = MAX_RECORDS.saturating_sub(self.records.len() + SPARE_RECORDS);
         (records * shortest_frame).min(self.bytes.len().saturating_sub(self.used))
     }
 
-    /// Whether to publish before reading on: less than [`MIN_READ`] may be read, or the turn's bytes are reached.
+    /// Whether to publish before reading on: less than [`MIN_READ`] may be read, or the turn's
+    /// bytes are reached.
     pub fn is_full(&self) -> bool {
         self.read_room(SHORTEST_MASKED_FRAME) < MIN_READ || self.large_bytes >= TURN_BYTES
     }
 
-    /// Whether `more` bytes can be read behind those in `range`, the beginning of a frame, before this is full. Payloads that
-    /// were copied lie behind it then no more.
+    /// Whether `more` bytes can be read behind those in `range`, the beginning of a frame, before
+    /// this is full. Payloads that were copied lie behind it then no more.
     pub fn keep(&mut self, range: Range<usize>, more: usize) -> bool {
         let (end, moved) = (range.end, range.len());
         let behind = if end == self.used { 0 } else { moved };
@@ -156,8 +160,8 @@ impl Batch {
         }
     }
 
-    /// Appends a record whose payload keeps its own allocation; sets [`IN_FLAG_OWNED`]. The payload must be shorter
-    /// than 4 GiB.
+    /// Appends a record whose payload keeps its own allocation; sets [`IN_FLAG_OWNED`]. The payload
+    /// must be shorter than 4 GiB.
     pub fn push_owned(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: Vec<u8>) {
         let (index, length) = (self.large.len() as u32, payload.len() as u32);
         self.large_bytes += payload.len();
@@ -165,7 +169,8 @@ impl Batch {
         self.push(Record::new(slot, kind, flags | IN_FLAG_OWNED, aux, index, length));
     }
 
-    /// Appends, as [`push_copy`](Self::push_copy), a record about a connection that opens or asks to.
+    /// Appends, as [`push_copy`](Self::push_copy), a record about a connection that opens or asks
+    /// to.
     pub fn push_opening(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: &[u8]) {
         self.push_copy(slot, kind, flags, aux, payload);
         self.openings += size_of::<Record>() + payload.len();
@@ -176,7 +181,8 @@ impl Batch {
         self.openings
     }
 
-    /// Notes that a connection was charged for `records` records with `bytes` bytes; adds up what follows directly.
+    /// Notes that a connection was charged for `records` records with `bytes` bytes; adds up what
+    /// follows directly.
     pub fn charge(&mut self, slot: u32, generation: u32, bytes: u32, records: u32) {
         match self.credits.last_mut() {
             Some(last) if (last.slot, last.generation) == (slot, generation) => {
@@ -192,7 +198,8 @@ impl Batch {
         self.used + self.added_weight()
     }
 
-    /// Bytes of memory that it keeps busy while it waits: its whole room counts, however little of it is taken.
+    /// Bytes of memory that it keeps busy while it waits: its whole room counts, however little of
+    /// it is taken.
     pub(super) fn footprint(&self) -> usize {
         self.bytes.len() + self.added_weight()
     }
@@ -221,7 +228,8 @@ impl Batch {
         self.clear_large();
     }
 
-    /// Frees the large payloads: what would be memory for nothing while the batch waits to be reused.
+    /// Frees the large payloads: what would be memory for nothing while the batch waits to be
+    /// reused.
     pub(super) fn clear_large(&mut self) {
         self.large.clear();
         self.large_bytes = 0;

@@ -1,13 +1,14 @@
-//! Wake the other side, but only when it needs it: at most one ring until it answered, none while it is awake.
+//! Wake the other side, but only when it needs it: at most one ring until it answered, none while
+//! it is awake.
 //!
-//! Both types are one flag that is only ever exchanged: see "Order" in the [bridge](super) for why that is enough. To
-//! look first and exchange only if it seems worth it, or to store where nobody asks for the old value, is the classic
-//! race that loses a wake-up; the models fail on each.
+//! Both types are one flag that is only ever exchanged: see "Order" in the [bridge](super) for why
+//! that is enough. To look first and exchange only if it seems worth it, or to store where nobody
+//! asks for the old value, is the classic race that loses a wake-up; the models fail on each.
 
 use super::sync::{AtomicBool, Ordering};
 
-/// The reactor's way to JavaScript: a ring is outstanding from [`ring`](Self::ring) to [`answer`](Self::answer), and
-/// there is at most one.
+/// The reactor's way to JavaScript: a ring is outstanding from [`ring`](Self::ring) to
+/// [`answer`](Self::answer), and there is at most one.
 pub struct Bell {
     rung: AtomicBool,
 }
@@ -18,8 +19,8 @@ impl Bell {
         Self { rung: AtomicBool::new(false) }
     }
 
-    /// Producer, after it made work visible. True: the caller must ring the real bell now. False: a ring is under way
-    /// whose answer will find that work.
+    /// Producer, after it made work visible. True: the caller must ring the real bell now. False: a
+    /// ring is under way whose answer will find that work.
     #[must_use = "true is an obligation to ring the real bell"]
     pub fn ring(&self) -> bool {
         !self.rung.swap(true, Ordering::AcqRel)
@@ -53,7 +54,8 @@ impl Sleep {
         Self { asleep: AtomicBool::new(false) }
     }
 
-    /// Reactor: announces that it is about to block. It must look at its queue once more before it does.
+    /// Reactor: announces that it is about to block. It must look at its queue once more before it
+    /// does.
     pub fn prepare(&self) {
         self.asleep.swap(true, Ordering::AcqRel);
     }
@@ -63,8 +65,8 @@ impl Sleep {
         self.asleep.swap(false, Ordering::AcqRel);
     }
 
-    /// Producer, after its push. True: the reactor sleeps or is about to; wake it, nobody else will. False: it will
-    /// look at its queue before it blocks, or another producer is waking it.
+    /// Producer, after its push. True: the reactor sleeps or is about to; wake it, nobody else
+    /// will. False: it will look at its queue before it blocks, or another producer is waking it.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn should_wake(&self) -> bool {
         self.asleep.swap(false, Ordering::AcqRel)

@@ -18,7 +18,8 @@ pub struct Inbox {
     weight: AtomicUsize,
     /// Records that were published. Only the reactor changes it, and reads it.
     published: AtomicU64,
-    /// The last of them that JavaScript has dealt with. Changed with the lock held only; read without it.
+    /// The last of them that JavaScript has dealt with. Changed with the lock held only; read
+    /// without it.
     delivered: AtomicU64,
 }
 
@@ -47,7 +48,8 @@ impl Inbox {
         Self::with_bell(Arc::new(Bell::new()))
     }
 
-    /// As `new`, with a bell that stands for other inboxes too: who answers it looks into all of them.
+    /// As `new`, with a bell that stands for other inboxes too: who answers it looks into all of
+    /// them.
     pub fn with_bell(bell: Arc<Bell>) -> Self {
         Self {
             state: Mutex::new(State::default()),
@@ -58,10 +60,12 @@ impl Inbox {
         }
     }
 
-    /// Reactor: hands a filled batch over and gets an empty one back. True: the caller must ring the real bell now.
+    /// Reactor: hands a filled batch over and gets an empty one back. True: the caller must ring
+    /// the real bell now.
     ///
-    /// If the youngest batch still waits and has room, the new one is appended to it, so that a blocked consumer does
-    /// not pile up nearly empty batches. A batch that says nothing is not handed over.
+    /// If the youngest batch still waits and has room, the new one is appended to it, so that a
+    /// blocked consumer does not pile up nearly empty batches. A batch that says nothing is not
+    /// handed over.
     pub fn publish(&self, mut batch: Box<Batch>) -> (Box<Batch>, bool) {
         if batch.is_empty() {
             batch.clear();
@@ -72,13 +76,15 @@ impl Inbox {
         let mut state = self.lock();
         let limit = if state.ready.len() < BATCHES_BEHIND { APPEND_BYTES } else { BATCH_BYTES };
         let room = state.ready.back().is_some_and(|youngest| youngest.accepts(&batch, limit));
-        // A batch on its own keeps its whole room busy. Appended, it goes to room that counts already.
+        // A batch on its own keeps its whole room busy. Appended, it goes to room that counts
+        // already.
         let weight = if room { batch.added_weight() } else { batch.footprint() };
         self.weight.fetch_add(weight, Ordering::Relaxed);
         state.openings += batch.openings();
         let youngest = if room { state.ready.pop_back() } else { None };
         let empty = if let Some(mut youngest) = youngest {
-            // Copied without the lock. Should the consumer look now and find nothing, the ring below calls it again.
+            // Copied without the lock. Should the consumer look now and find nothing, the ring
+            // below calls it again.
             drop(state);
             youngest.last = batch.last;
             youngest.append(&mut batch);
@@ -98,7 +104,8 @@ impl Inbox {
         (empty, self.bell.ring())
     }
 
-    /// Reactor: gives the credits of what was drained since the last call to `f`, and keeps the batches for reuse.
+    /// Reactor: gives the credits of what was drained since the last call to `f`, and keeps the
+    /// batches for reuse.
     pub fn reclaim(&self, mut f: impl FnMut(Credit)) {
         loop {
             let Some(mut batch) = self.lock().returned.pop() else { return };
@@ -131,10 +138,11 @@ impl Inbox {
         !self.lock().ready.is_empty()
     }
 
-    /// JavaScript thread: gives a batch back whose bytes have been copied. True: the reactor asked to be woken, and
-    /// this call is the only one to be told.
+    /// JavaScript thread: gives a batch back whose bytes have been copied. True: the reactor asked
+    /// to be woken, and this call is the only one to be told.
     ///
-    /// What the batch holds beyond its reusable room is freed here, for the reactor may sleep for long.
+    /// What the batch holds beyond its reusable room is freed here, for the reactor may sleep for
+    /// long.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn give_back(&self, mut batch: Box<Batch>) -> bool {
         batch.clear_large();
@@ -163,8 +171,8 @@ impl Inbox {
         wake
     }
 
-    /// JavaScript thread: it has dealt with the first `records` of a batch that it has taken, and goes on with the others later.
-    /// True: as from [`give_back`](Self::give_back).
+    /// JavaScript thread: it has dealt with the first `records` of a batch that it has taken, and
+    /// goes on with the others later. True: as from [`give_back`](Self::give_back).
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn deliver(&self, batch: &Batch, records: usize) -> bool {
         let left = batch.records.len().saturating_sub(records) as u64;
@@ -188,11 +196,12 @@ impl Inbox {
         self.lock().openings
     }
 
-    /// Reactor: whether the next [`give_back`](Self::give_back) or [`deliver`](Self::deliver) is to wake it, because it stopped
-    /// reading, or holds something back until a record is [`delivered`](Self::delivered).
+    /// Reactor: whether the next [`give_back`](Self::give_back) or [`deliver`](Self::deliver) is to
+    /// wake it, because it stopped reading, or holds something back until a record is
+    /// [`delivered`](Self::delivered).
     ///
-    /// After saying so it must call [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight) and `delivered` once more:
-    /// what was given back before wakes nobody. A wake uses the wish up.
+    /// After saying so it must call [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight)
+    /// and `delivered` once more: what was given back before wakes nobody. A wake uses the wish up.
     pub fn set_starving(&self, starving: bool) {
         self.lock().starving = starving;
     }
@@ -209,8 +218,8 @@ impl Inbox {
 }
 
 impl State {
-    /// An empty batch, with lent room before any other, so that a large batch need not be copied. Without any room it
-    /// is hollow.
+    /// An empty batch, with lent room before any other, so that a large batch need not be copied.
+    /// Without any room it is hollow.
     fn furnish(&mut self) -> Box<Batch> {
         let mut batch = self.free.pop().unwrap_or_else(|| Box::new(Batch::hollow()));
         batch.bytes = self.lent.pop().or_else(|| self.own.pop()).unwrap_or_default();

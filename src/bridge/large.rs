@@ -6,7 +6,8 @@ use crate::engine::EncodedHeader;
 
 use super::layout::HEADROOM;
 
-/// The bytes of a payload, behind room for the header of its frame. It dereferences to the payload alone.
+/// The bytes of a payload, behind room for the header of its frame. It dereferences to the payload
+/// alone.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Large {
     /// Invariant: `HEADROOM` bytes and the payload.

@@ -7,9 +7,9 @@
 //!               reverse list                     -- oldest first again
 //! ```
 //!
-//! Nobody ever pops a single node, so no thread looks into a node that another may free: there is no ABA problem and
-//! nothing to reclaim later. Values of one producer come out in the order in which it pushed them, and if one push
-//! returned before another began, in that order too.
+//! Nobody ever pops a single node, so no thread looks into a node that another may free: there is
+//! no ABA problem and nothing to reclaim later. Values of one producer come out in the order in
+//! which it pushed them, and if one push returned before another began, in that order too.
 #![expect(unsafe_code)]
 
 use std::marker::PhantomData;
@@ -19,11 +19,13 @@ use super::sync::{AtomicPtr, Ordering};
 
 /// A queue that any thread may push to and one thread empties.
 ///
-/// Invariant: `head` is null or the first node of a list, linked by `next` and ended by null, whose nodes came from
-/// `Box::into_raw` and which nobody else will free. Who swaps `head` out owns that list.
+/// Invariant: `head` is null or the first node of a list, linked by `next` and ended by null, whose
+/// nodes came from `Box::into_raw` and which nobody else will free. Who swaps `head` out owns that
+/// list.
 pub struct Queue<T: Send> {
     head: AtomicPtr<Node<T>>,
-    /// It owns `T`s, and gives them away by value only: as with a mutex, who shares it must be able to send them, no more.
+    /// It owns `T`s, and gives them away by value only: as with a mutex, who shares it must be able
+    /// to send them, no more.
     values: PhantomData<std::sync::Mutex<T>>,
 }
 
@@ -42,19 +44,23 @@ impl<T: Send> Queue<T> {
     pub fn push(&self, value: T) {
         let mut head = self.head.load(Ordering::Relaxed);
         let node = Box::into_raw(Box::new(Node { next: head, value }));
-        // Release: who takes the node sees what was written into it. Its later readers need nothing from the nodes
-        // below, which their own pushes released: a chain of exchanges is one release sequence.
+        // Release: who takes the node sees what was written into it. Its later readers need nothing
+        // from the nodes below, which their own pushes released: a chain of exchanges is one
+        // release sequence.
         while let Err(now) = self.head.compare_exchange_weak(head, node, Ordering::Release, Ordering::Relaxed)
         {
             head = now;
-            // SAFETY: `node` came from `Box::into_raw` above and is not in the list yet, so only this thread knows it.
+            // SAFETY: `node` came from `Box::into_raw` above and is not in the list yet, so only
+            // this thread knows it.
             unsafe { (*node).next = head };
         }
     }
 
-    /// Whether nothing is waiting. Another thread may push right after; see [`Sleep`](super::doorbell::Sleep).
+    /// Whether nothing is waiting. Another thread may push right after; see
+    /// [`Sleep`](super::doorbell::Sleep).
     pub fn is_empty(&self) -> bool {
-        // Relaxed: it follows no pointer, and what must be seen was made visible by the exchange before this look.
+        // Relaxed: it follows no pointer, and what must be seen was made visible by the exchange
+        // before this look.
         self.head.load(Ordering::Relaxed).is_null()
     }
 
@@ -64,8 +70,9 @@ impl<T: Send> Queue<T> {
         let mut newest = self.head.swap(ptr::null_mut(), Ordering::Acquire);
         let mut oldest: *mut Node<T> = ptr::null_mut();
         while !newest.is_null() {
-            // SAFETY: by the invariant of `Queue::head` this thread owns the list that it swapped out; its nodes are
-            // live because only the owner frees them, and nobody else holds a pointer that it would follow.
+            // SAFETY: by the invariant of `Queue::head` this thread owns the list that it swapped
+            // out; its nodes are live because only the owner frees them, and nobody else holds a
+            // pointer that it would follow.
             let next = unsafe { std::mem::replace(&mut (*newest).next, oldest) };
             oldest = newest;
             newest = next;
@@ -80,9 +87,11 @@ impl<T: Send> Drop for Queue<T> {
     }
 }
 
-/// What [`Queue::take_all`] took, in the order of the pushes. Dropping it drops what was not consumed.
+/// What [`Queue::take_all`] took, in the order of the pushes. Dropping it drops what was not
+/// consumed.
 ///
-/// Invariant: `next` is null or the first node of a list as [`Queue`] describes it, owned by this value.
+/// Invariant: `next` is null or the first node of a list as [`Queue`] describes it, owned by this
+/// value.
 pub struct TakeAll<T> {
     next: *mut Node<T>,
     /// It owns `T`s, as far as drop checking is concerned.
@@ -96,8 +105,8 @@ impl<T> Iterator for TakeAll<T> {
         if self.next.is_null() {
             return None;
         }
-        // SAFETY: by the invariant of `TakeAll::next` the node came from `Box::into_raw` and is ours; `next` moves
-        // past it before anything else can run, so it is freed once.
+        // SAFETY: by the invariant of `TakeAll::next` the node came from `Box::into_raw` and is
+        // ours; `next` moves past it before anything else can run, so it is freed once.
         let node = unsafe { Box::from_raw(self.next) };
         self.next = node.next;
         Some(node.value)

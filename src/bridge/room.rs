@@ -1,8 +1,9 @@
-//! The memory that sockets are read into: our own, or memory that the consumer has lent and gets back filled. What it
-//! sends comes in lent memory too, see [`Arena`](super::chunk::Arena).
+//! The memory that sockets are read into: our own, or memory that the consumer has lent and gets
+//! back filled. What it sends comes in lent memory too, see [`Arena`](super::chunk::Arena).
 //!
-//! A small batch is copied out of its room and the room goes back to the reactor. A large one in lent memory is not
-//! copied: the consumer takes the room itself and lends another. Either way a room has one owner at any time.
+//! A small batch is copied out of its room and the room goes back to the reactor. A large one in
+//! lent memory is not copied: the consumer takes the room itself and lends another. Either way a
+//! room has one owner at any time.
 
 use std::ops::{Deref, DerefMut};
 

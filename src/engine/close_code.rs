@@ -22,10 +22,11 @@ impl CloseCode {
     /// The server has too much to do; the client may come again later.
     pub const TRY_AGAIN_LATER: Self = Self(1013);
 
-    /// The number that APIs report for a close frame without a status code. It is no `CloseCode`: it is never
-    /// sent.
+    /// The number that APIs report for a close frame without a status code. It is no `CloseCode`:
+    /// it is never sent.
     pub const NO_STATUS_RECEIVED: u16 = 1005;
-    /// The number that APIs report when no close frame came. It is no `CloseCode`: it is never sent.
+    /// The number that APIs report when no close frame came. It is no `CloseCode`: it is never
+    /// sent.
     pub const ABNORMAL_CLOSURE: u16 = 1006;
 
     /// The code with this number, or `None` if it must not be sent.

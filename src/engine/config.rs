@@ -1,6 +1,7 @@
 //! What an engine accepts: its role, limits and switches.
 
-/// Which end of the connection the engine is (RFC 6455, section 5.1: a client masks, a server does not).
+/// Which end of the connection the engine is (RFC 6455, section 5.1: a client masks, a server does
+/// not).
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub enum Role {
     /// Frames that come in must be masked.
@@ -9,26 +10,31 @@ pub enum Role {
     Client,
 }
 
-/// No message has more bytes, whatever its receiver allows: the length of each must fit 32 bits. 4 GiB - 1.
+/// No message has more bytes, whatever its receiver allows: the length of each must fit 32 bits. 4
+/// GiB - 1.
 pub const LONGEST_MESSAGE: u64 = u32::MAX as u64;
 
-/// Settings of an engine. One `Config` may serve any number of engines; an engine is shown it at every call
-/// and must be shown equal settings for as long as it lives.
+/// Settings of an engine. One `Config` may serve any number of engines; an engine is shown it at
+/// every call and must be shown equal settings for as long as it lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
     /// The end of the connection this engine is. Default: [`Role::Server`].
     pub role: Role,
-    /// Largest message in bytes, all fragments together; 0, and what is more than [`LONGEST_MESSAGE`], is that. Default: 100 MiB.
+    /// Largest message in bytes, all fragments together; 0, and what is more than
+    /// [`LONGEST_MESSAGE`], is that. Default: 100 MiB.
     ///
-    /// It is compared with the declared lengths, so that an oversized message is refused before its payload
-    /// comes.
+    /// It is compared with the declared lengths, so that an oversized message is refused before its
+    /// payload comes.
     pub max_payload: u64,
-    /// Most frames that one message may consist of, empty ones included; 0 = no limit. Default: 16384.
+    /// Most frames that one message may consist of, empty ones included; 0 = no limit. Default:
+    /// 16384.
     pub max_fragments: u32,
-    /// Hand out text messages and close reasons without checking that they are UTF-8. Default: false.
+    /// Hand out text messages and close reasons without checking that they are UTF-8. Default:
+    /// false.
     pub skip_utf8_validation: bool,
-    /// Tell of the bytes of a message that is not whole in one input with [`Event::Part`](super::Event::Part), and leave them
-    /// in the input, instead of collecting them. Compressed messages are collected all the same. Default: false.
+    /// Tell of the bytes of a message that is not whole in one input with
+    /// [`Event::Part`](super::Event::Part), and leave them in the input, instead of collecting
+    /// them. Compressed messages are collected all the same. Default: false.
     pub parts: bool,
 }
 

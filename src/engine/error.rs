@@ -4,26 +4,30 @@ use std::fmt;
 
 use super::close_code::CloseCode;
 
-/// The rule that was broken. The numbers are part of the interface to JavaScript: append, never renumber.
+/// The rule that was broken. The numbers are part of the interface to JavaScript: append, never
+/// renumber.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 #[repr(u8)]
 pub enum ErrorKind {
     /// RSV2 or RSV3 is set (RFC 6455, section 5.2).
     UnexpectedRsv23 = 1,
-    /// RSV1 is set where no extension gives it a meaning (RFC 6455, section 5.2; RFC 7692, section 6).
+    /// RSV1 is set where no extension gives it a meaning (RFC 6455, section 5.2; RFC 7692, section
+    /// 6).
     UnexpectedRsv1 = 2,
-    /// An opcode that is reserved or out of place; the detail is the opcode (RFC 6455, sections 5.2 and 5.4).
+    /// An opcode that is reserved or out of place; the detail is the opcode (RFC 6455, sections 5.2
+    /// and 5.4).
     InvalidOpcode = 3,
     /// A control frame without FIN (RFC 6455, section 5.5).
     ExpectedFin = 4,
-    /// A control frame of more than 125 bytes, or a close frame of one; the detail is the 7-bit length
-    /// (RFC 6455, sections 5.5 and 5.5.1).
+    /// A control frame of more than 125 bytes, or a close frame of one; the detail is the 7-bit
+    /// length (RFC 6455, sections 5.5 and 5.5.1).
     InvalidControlPayloadLength = 5,
     /// A client's frame without a mask (RFC 6455, section 5.1).
     ExpectedMask = 6,
     /// A server's frame with a mask (RFC 6455, section 5.1).
     UnexpectedMask = 7,
-    /// A close frame whose status code must not be sent; the detail is the code (RFC 6455, section 7.4).
+    /// A close frame whose status code must not be sent; the detail is the code (RFC 6455, section
+    /// 7.4).
     InvalidCloseCode = 8,
     /// A text message or close reason that is not UTF-8 (RFC 6455, section 8.1).
     InvalidUtf8 = 9,
@@ -33,7 +37,8 @@ pub enum ErrorKind {
     UnsupportedMessageLength = 11,
     /// A message of more frames than [`Config::max_fragments`](super::Config::max_fragments).
     TooManyFragments = 12,
-    /// A block of a reserved type (RFC 1951; the sentence is zlib's, as are those of its neighbours).
+    /// A block of a reserved type (RFC 1951; the sentence is zlib's, as are those of its
+    /// neighbours).
     DeflateInvalidBlockType = 13,
     /// A stored block whose length and its complement differ.
     DeflateInvalidStoredLengths = 14,
@@ -57,7 +62,8 @@ pub enum ErrorKind {
     DeflateDistanceTooFar = 23,
     /// A compressed message that ends inside a block (RFC 7692, section 7.2.2).
     DeflateUnexpectedEnd = 24,
-    /// No rule was broken: a message is given up whose peer leaves it unfinished, for memory is needed for others.
+    /// No rule was broken: a message is given up whose peer leaves it unfinished, for memory is
+    /// needed for others.
     Unfinished = 25,
 }
 
@@ -95,9 +101,10 @@ impl ErrorKind {
 
     /// The kind of an error of zlib, by zlib's sentence.
     pub(in crate::engine) fn of_zlib(sentence: &str) -> Option<Self> {
-        // Where it copies from the window, zlib-rs says one of them in its own words. Where it decodes without looking at
-        // the end of its input, it forgets which of three it was: a literal, a distance, or one that is too far back. The last
-        // is what nearly all broken streams come to.
+        // Where it copies from the window, zlib-rs says one of them in its own words. Where it
+        // decodes without looking at the end of its input, it forgets which of three it was: a
+        // literal, a distance, or one that is too far back. The last is what nearly all broken
+        // streams come to.
         let sentence = match sentence {
             "invalid distance code too far back" | "repeated call with bad state" => {
                 Self::DeflateDistanceTooFar.row().sentence
@@ -109,7 +116,8 @@ impl ErrorKind {
 
     /// What follows from this kind.
     pub fn row(self) -> &'static ErrorRow {
-        // The array is as long as the largest number (a test holds it to that), so the index is in bounds.
+        // The array is as long as the largest number (a test holds it to that), so the index is in
+        // bounds.
         &TABLE[self as usize - 1]
     }
 }

@@ -21,9 +21,10 @@ pub enum Payload {
     Input {
         /// The bytes, as a range of the whole input (not of the part after `pos`).
         range: Range<usize>,
-        /// How many bytes directly before `range` belong to the same frame and are of no more use: its
-        /// header, and for a close frame the status code. A response header may be written there, see
-        /// [`write_before`](super::frame::write_before). 0 when the header came with an earlier input.
+        /// How many bytes directly before `range` belong to the same frame and are of no more use:
+        /// its header, and for a close frame the status code. A response header may be written
+        /// there, see [`write_before`](super::frame::write_before). 0 when the header came with an
+        /// earlier input.
         headroom: usize,
     },
     /// Assembled from several inputs or fragments.
@@ -65,7 +66,8 @@ pub enum Event {
         /// The message.
         payload: Payload,
     },
-    /// Bytes of a message that is not whole in one input; only where [`Config::parts`](super::Config::parts) asks for them.
+    /// Bytes of a message that is not whole in one input; only where
+    /// [`Config::parts`](super::Config::parts) asks for them.
     Part {
         /// Text or binary.
         kind: MessageKind,

@@ -4,7 +4,8 @@ use super::frame::MAX_CONTROL_LEN;
 
 /// The beginning of a header, or of the body of a control frame (RFC 6455, section 5.5).
 ///
-/// Boxed where it is used: hardly ever is one of them cut in two, and every connection has the place for it.
+/// Boxed where it is used: hardly ever is one of them cut in two, and every connection has the
+/// place for it.
 #[derive(Debug)]
 pub(in crate::engine) struct Kept {
     bytes: [u8; Self::CAPACITY],

@@ -9,7 +9,8 @@ use super::event::{Event, MessageKind, Payload};
 use super::frame::Header;
 use super::utf8::Validator;
 
-/// The data message that is under way, if one is. A message that is a single frame within one input never gets here.
+/// The data message that is under way, if one is. A message that is a single frame within one input
+/// never gets here.
 ///
 /// Boxed: between messages a connection has the pointer only.
 #[derive(Debug, Default)]
@@ -81,8 +82,8 @@ impl Message {
         self.0.as_ref().and_then(|unfinished| unfinished.part(config, range, false))
     }
 
-    /// The frame is complete, with the bytes at `range` of the input. Returns the message, or the last part of it, if this was
-    /// the last frame, and is empty again.
+    /// The frame is complete, with the bytes at `range` of the input. Returns the message, or the
+    /// last part of it, if this was the last frame, and is empty again.
     pub(in crate::engine) fn end_frame(
         &mut self,
         config: &Config,
@@ -153,8 +154,8 @@ impl Unfinished {
         self.kind == MessageKind::Text && !config.skip_utf8_validation
     }
 
-    /// Makes room for `more` bytes. Memory follows what came in, never what was declared: it doubles, and
-    /// stops at the declared end if there is one.
+    /// Makes room for `more` bytes. Memory follows what came in, never what was declared: it
+    /// doubles, and stops at the declared end if there is one.
     fn grow(&mut self, more: usize, fin: bool, remaining: u64) {
         let needed = self.data.len().saturating_add(more);
         if needed <= self.data.capacity() {

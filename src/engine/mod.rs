@@ -45,13 +45,14 @@ use receive::Whole;
 
 /// The protocol state of one connection after its handshake, for both directions.
 ///
-/// In: give every input to [`poll`](Self::poll) until it returns `None`. Out: ask [`encode`](Self::encode)
-/// for the header of each frame. An engine between messages owns no heap.
+/// In: give every input to [`poll`](Self::poll) until it returns `None`. Out: ask
+/// [`encode`](Self::encode) for the header of each frame. An engine between messages owns no heap.
 #[derive(Debug)]
 pub struct Engine {
     stage: Stage,
     message: Message,
-    /// In `Stage::Header` a header of which no payload byte has come, in `Stage::Payload` the body of a control frame.
+    /// In `Stage::Header` a header of which no payload byte has come, in `Stage::Payload` the body
+    /// of a control frame.
     kept: Option<Box<Kept>>,
     close_sent: bool,
     /// Whether the last data frame that was encoded left its message unfinished.
@@ -73,11 +74,13 @@ impl Engine {
         }
     }
 
-    /// Parses `input[*pos..]`, unmasking in place, until one event is complete, and moves `pos` behind it.
+    /// Parses `input[*pos..]`, unmasking in place, until one event is complete, and moves `pos`
+    /// behind it.
     ///
-    /// `None` means that the input is used up (`*pos == input.len()`): what it holds of an unfinished frame
-    /// has been copied, or told in parts. Call again until then before giving the next input. Which events come, and in which
-    /// order, does not depend on how the stream is cut into inputs; only where their payload is does.
+    /// `None` means that the input is used up (`*pos == input.len()`): what it holds of an
+    /// unfinished frame has been copied, or told in parts. Call again until then before giving the
+    /// next input. Which events come, and in which order, does not depend on how the stream is cut
+    /// into inputs; only where their payload is does.
     ///
     /// After [`Event::Close`] and [`Event::Error`] all input is swallowed.
     #[inline(always)]
@@ -88,7 +91,8 @@ impl Engine {
     /// As `poll`, but a frame of which a part is not yet there may stay where it is.
     ///
     /// # Errors
-    /// How many bytes the frame that begins at `*pos` lacks. Call again with them behind the others, or call `poll`.
+    /// How many bytes the frame that begins at `*pos` lacks. Call again with them behind the
+    /// others, or call `poll`.
     #[inline(always)]
     pub fn poll_whole(
         &mut self,
@@ -125,7 +129,8 @@ impl Engine {
                         continue;
                     };
                     *pos = payload.range.end;
-                    // Most frames are whole messages. Their event is made here, where it need not be moved.
+                    // Most frames are whole messages. Their event is made here, where it need not
+                    // be moved.
                     match header.whole_message() {
                         Some(kind) if payload.is_valid(kind, config, input) => {
                             return Ok(Some(Event::Message { kind, payload: payload.into() }));
@@ -147,12 +152,13 @@ impl Engine {
         Ok(None)
     }
 
-    /// The header of the next frame to send, with `len` bytes of payload; a client gives the key in `mask`.
+    /// The header of the next frame to send, with `len` bytes of payload; a client gives the key in
+    /// `mask`.
     ///
-    /// Data frames follow `fin` as the send of ws does: after one without it, the next is a continuation
-    /// frame, whatever its kind. Control frames are never fragmented and may come in between (RFC 6455,
-    /// section 5.4), so `fin` does not matter to them. The length of a control frame and the body of a close
-    /// frame are the caller's to check.
+    /// Data frames follow `fin` as the send of ws does: after one without it, the next is a
+    /// continuation frame, whatever its kind. Control frames are never fragmented and may come in
+    /// between (RFC 6455, section 5.4), so `fin` does not matter to them. The length of a control
+    /// frame and the body of a close frame are the caller's to check.
     #[inline(always)]
     pub fn encode(&mut self, kind: FrameKind, fin: bool, len: usize, mask: Option<[u8; 4]>) -> EncodedHeader {
         let opcode = match kind {
@@ -177,7 +183,8 @@ impl Engine {
         EncodedHeader::encode(opcode, (fin || opcode.is_control(), compressed), len, mask)
     }
 
-    /// Turns permessage-deflate on, as the handshake negotiated it (RFC 7692). Before the first frame of either side.
+    /// Turns permessage-deflate on, as the handshake negotiated it (RFC 7692). Before the first
+    /// frame of either side.
     pub fn enable_deflate(
         &mut self,
         role: Role,
@@ -207,8 +214,9 @@ impl Engine {
             && input.get(pos).is_some_and(|&byte| frame::is_compressed(byte))
     }
 
-    /// Whether the next call of [`poll`](Self::poll) for `input` from `pos` on may have to inflate something. One byte can become a
-    /// thousand: who wants to bound the work of a call shows it a piece then.
+    /// Whether the next call of [`poll`](Self::poll) for `input` from `pos` on may have to inflate
+    /// something. One byte can become a thousand: who wants to bound the work of a call shows it a
+    /// piece then.
     pub fn may_inflate(&self, input: &[u8], pos: usize) -> bool {
         self.has_deflate()
             && match self.stage {
@@ -222,9 +230,10 @@ impl Engine {
             }
     }
 
-    /// Whether the payload of the next data frame, of `len` bytes, has to go through [`compress`](Self::compress)
-    /// before [`encode`](Self::encode). `wanted` is the sender's wish; as in ws it is decided for a whole message by its first
-    /// frame, whose length is compared with the threshold. To be called once for each data frame.
+    /// Whether the payload of the next data frame, of `len` bytes, has to go through
+    /// [`compress`](Self::compress) before [`encode`](Self::encode). `wanted` is the sender's wish;
+    /// as in ws it is decided for a whole message by its first frame, whose length is compared with
+    /// the threshold. To be called once for each data frame.
     pub fn will_compress(&mut self, wanted: bool, len: usize) -> bool {
         let first = !self.sending_message;
         self.extension.as_mut().is_some_and(|extension| extension.wants(wanted, first, len))
@@ -248,8 +257,9 @@ impl Engine {
         self.extension.as_ref().map_or(0, |extension| extension.buffered())
     }
 
-    /// Gives compression contexts back that no message under way needs. Later messages are compressed less well; what
-    /// the peer's may refer to is remembered if [`releasable`](deflate::Settings::releasable) says so, else its context stays.
+    /// Gives compression contexts back that no message under way needs. Later messages are
+    /// compressed less well; what the peer's may refer to is remembered if
+    /// [`releasable`](deflate::Settings::releasable) says so, else its context stays.
     pub fn release_contexts(&mut self) {
         let sending = self.sending_message;
         if let Some(extension) = &mut self.extension {
@@ -272,8 +282,9 @@ impl Engine {
         matches!(self.stage, Stage::Failed)
     }
 
-    /// Bytes of heap that unfinished messages occupy: at most about twice what came in of them, and at most the limit of
-    /// compressed ones, whose context counts too unless it is kept between messages. A frame that is cut in two takes up to 256 more, whatever is in it.
+    /// Bytes of heap that unfinished messages occupy: at most about twice what came in of them, and
+    /// at most the limit of compressed ones, whose context counts too unless it is kept between
+    /// messages. A frame that is cut in two takes up to 256 more, whatever is in it.
     pub fn buffered(&self) -> usize {
         self.message.buffered() + self.extension.as_ref().map_or(0, |extension| extension.lent())
     }

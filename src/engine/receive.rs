@@ -13,9 +13,9 @@ use super::{
 pub(super) type Step = Result<Option<Event>, ProtocolError>;
 
 impl Engine {
-    /// Consumes a header. `None` if the input ends before the header does, or before the first byte of its
-    /// payload: then it is kept as bytes, so that a payload that is all in the next input is still served
-    /// from there.
+    /// Consumes a header. `None` if the input ends before the header does, or before the first byte
+    /// of its payload: then it is kept as bytes, so that a payload that is all in the next input is
+    /// still served from there.
     #[inline(always)]
     pub(super) fn take_header(
         &mut self,
@@ -30,7 +30,8 @@ impl Engine {
             compression: self.extension.is_some(),
             room: self.message.room(config),
         };
-        // One decoding for both, as a header that comes from two places in the code is moved through memory.
+        // One decoding for both, as a header that comes from two places in the code is moved
+        // through memory.
         let before = self.kept.as_ref().map_or(0, |kept| kept.bytes().len());
         let bytes = self.kept.as_deref_mut().map_or(rest, |kept| kept.push(rest, MAX_HEADER_LEN));
         if let Some(header) = Header::decode(bytes, &expected)? {
@@ -81,7 +82,8 @@ impl Engine {
         }
     }
 
-    /// A frame begins whose payload is not all in this input. Not inlined, as the loop over whole messages fits registers.
+    /// A frame begins whose payload is not all in this input. Not inlined, as the loop over whole
+    /// messages fits registers.
     #[inline(never)]
     pub(super) fn begin_frame(&mut self, header: &Header) {
         if !header.opcode.is_control() {
@@ -156,8 +158,8 @@ impl Engine {
         Event::Error(self.refuse(error))
     }
 
-    /// Takes in nothing more, for a reason that may lie outside of the input: an unfinished message is freed, what comes is
-    /// swallowed, as after [`Event::Error`].
+    /// Takes in nothing more, for a reason that may lie outside of the input: an unfinished message
+    /// is freed, what comes is swallowed, as after [`Event::Error`].
     pub fn refuse(&mut self, reason: impl Into<ProtocolError>) -> ProtocolError {
         self.stage = Stage::Failed;
         self.end_incoming();
@@ -181,8 +183,8 @@ pub(super) struct Whole {
 }
 
 impl Whole {
-    /// The payload that begins at `start`; `None` if the input ends before it does. The part of the header
-    /// that is in the input begins at `begin`.
+    /// The payload that begins at `start`; `None` if the input ends before it does. The part of the
+    /// header that is in the input begins at `begin`.
     #[inline(always)]
     pub(super) fn new(header: &Header, begin: usize, start: usize, input: &mut [u8]) -> Option<Self> {
         let end = start.checked_add(usize::try_from(header.payload_len).ok()?)?;

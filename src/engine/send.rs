@@ -6,11 +6,12 @@ use super::frame::{FrameKind, write_before};
 use super::{Engine, mask};
 
 impl Engine {
-    /// Makes a frame of the payload at `range` of `buffer`: masks it in place if there is a key, and writes the header of
-    /// [`encode`](Self::encode) directly before it. Returns where the frame is.
+    /// Makes a frame of the payload at `range` of `buffer`: masks it in place if there is a key,
+    /// and writes the header of [`encode`](Self::encode) directly before it. Returns where the
+    /// frame is.
     ///
-    /// `None`, and nothing is written or counted as sent, unless `range` is inside `buffer` and has room for the longest
-    /// header before it ([`MAX_HEADER_LEN`](super::frame::MAX_HEADER_LEN)).
+    /// `None`, and nothing is written or counted as sent, unless `range` is inside `buffer` and has
+    /// room for the longest header before it ([`MAX_HEADER_LEN`](super::frame::MAX_HEADER_LEN)).
     pub fn frame_in_place(
         &mut self,
         kind: FrameKind,

@@ -3,14 +3,16 @@
 /// Whether `bytes` are UTF-8.
 #[inline]
 pub(in crate::engine) fn is_valid(bytes: &[u8]) -> bool {
-    // Short ASCII is most of the traffic, and simdutf8 leaves what is shorter than a block to a scalar loop.
+    // Short ASCII is most of the traffic, and simdutf8 leaves what is shorter than a block to a
+    // scalar loop.
     (bytes.len() < 64 && bytes.is_ascii()) || simdutf8::basic::from_utf8(bytes).is_ok()
 }
 
 /// Validates text that comes in pieces, which may end inside a character.
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Validator {
-    /// The beginning of a character: the first `len` bytes. Invariant: they can still become a character.
+    /// The beginning of a character: the first `len` bytes. Invariant: they can still become a
+    /// character.
     tail: [u8; 3],
     /// Invariant: len <= 3, and 0 between characters.
     len: u8,
@@ -31,8 +33,9 @@ impl Validator {
         self.len == 0
     }
 
-    /// Completes the character that the pieces so far ended in, and returns what is left of `piece`; `None`
-    /// if the character is invalid. Nothing is left when the piece ends before the character.
+    /// Completes the character that the pieces so far ended in, and returns what is left of
+    /// `piece`; `None` if the character is invalid. Nothing is left when the piece ends before the
+    /// character.
     fn complete_tail<'a>(&mut self, piece: &'a [u8]) -> Option<&'a [u8]> {
         let tail = self.tail.get(..usize::from(self.len)).unwrap_or_default();
         let Some(first) = tail.first() else { return Some(piece) };
@@ -56,12 +59,14 @@ impl Validator {
         let Some(to) = self.tail.get_mut(..tail.len()) else { return false };
         to.copy_from_slice(tail);
         self.len = tail.len() as u8;
-        // An error without a length is one of missing bytes: what is there is the beginning of a character.
+        // An error without a length is one of missing bytes: what is there is the beginning of a
+        // character.
         std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none())
     }
 }
 
-/// How many bytes at the end of `piece` begin a character that the piece does not hold whole (0 to 3).
+/// How many bytes at the end of `piece` begin a character that the piece does not hold whole (0 to
+/// 3).
 fn incomplete_len(piece: &[u8]) -> usize {
     let last = piece.iter().rev().take(3);
     let lead = last.enumerate().find(|(_, byte)| !is_continuation(**byte));
@@ -75,8 +80,8 @@ fn is_continuation(byte: u8) -> bool {
     byte & 0xc0 == 0x80
 }
 
-/// The length of the character that `first` would begin; whether one may begin so is the validator's
-/// question.
+/// The length of the character that `first` would begin; whether one may begin so is the
+/// validator's question.
 fn width(first: u8) -> usize {
     match first {
         0xc0..=0xdf => 2,

@@ -1,4 +1,5 @@
-//! Real threads against each other. They end when the work is done, so a lost wake-up is a test that hangs.
+//! Real threads against each other. They end when the work is done, so a lost wake-up is a test
+//! that hangs.
 
 use std::sync::mpsc;
 use std::thread;

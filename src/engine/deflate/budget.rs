@@ -6,13 +6,16 @@ use std::sync::{Arc, LazyLock};
 /// Bytes that contexts may take in each direction, unless it is said otherwise: 64 MiB.
 pub const DEFAULT_BUDGET: usize = 64 << 20;
 
-/// What kept contexts may take and do take, in each direction by itself. Shared by all pools of a process.
+/// What kept contexts may take and do take, in each direction by itself. Shared by all pools of a
+/// process.
 ///
-/// A context for outgoing messages counts while it is there; one that does not fit is not kept, and its connection's messages
-/// are compressed each by itself. One for incoming messages counts from the handshake on, whether it is there or not, for nothing
-/// could be done once the peer may refer to earlier messages; when they have used the budget up, it is
-/// [full](Self::is_full), and handshakes should ask for `client_no_context_takeover`. Messages of peers that have agreed to
-/// that get one as long as it fits; where it does not, they are kept as they come until they are complete, or long.
+/// A context for outgoing messages counts while it is there; one that does not fit is not kept, and
+/// its connection's messages are compressed each by itself. One for incoming messages counts from
+/// the handshake on, whether it is there or not, for nothing could be done once the peer may refer
+/// to earlier messages; when they have used the budget up, it is [full](Self::is_full), and
+/// handshakes should ask for `client_no_context_takeover`. Messages of peers that have agreed to
+/// that get one as long as it fits; where it does not, they are kept as they come until they are
+/// complete, or long.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicUsize,
@@ -43,8 +46,8 @@ impl Budget {
         self.outgoing.load(Ordering::Relaxed)
     }
 
-    /// Bytes of the contexts for incoming messages that connections keep or may come to keep, and of those that unfinished
-    /// messages have.
+    /// Bytes of the contexts for incoming messages that connections keep or may come to keep, and
+    /// of those that unfinished messages have.
     pub fn incoming(&self) -> usize {
         self.incoming.load(Ordering::Relaxed)
     }
@@ -55,7 +58,8 @@ impl Budget {
         self.incoming().saturating_add(super::INFLATER_BYTES) > limit
     }
 
-    /// Whether a connection may keep a context for outgoing messages of so many bytes; they count from now on.
+    /// Whether a connection may keep a context for outgoing messages of so many bytes; they count
+    /// from now on.
     pub(super) fn keep(&self, bytes: usize) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);
         let more = |kept: usize| kept.checked_add(bytes).filter(|sum| *sum <= limit);
@@ -74,7 +78,8 @@ impl Budget {
         self.incoming.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
-    /// A connection keeps a context for incoming messages, or a message has one, whether that fits or not.
+    /// A connection keeps a context for incoming messages, or a message has one, whether that fits
+    /// or not.
     pub(super) fn reserve(&self) {
         self.incoming.fetch_add(super::INFLATER_BYTES, Ordering::Relaxed);
     }

@@ -47,7 +47,8 @@ impl Deflater {
         self.zlib.reset();
     }
 
-    /// Appends `bytes`, compressed up to the last one, to `out`. With `fin` they are the end of a message.
+    /// Appends `bytes`, compressed up to the last one, to `out`. With `fin` they are the end of a
+    /// message.
     pub(super) fn compress(&mut self, bytes: &[u8], fin: bool, scratch: &mut [u8], out: &mut Vec<u8>) {
         // zlib has nothing to flush then (RFC 7692, section 7.2.3.6).
         if bytes.is_empty() {

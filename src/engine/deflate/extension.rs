@@ -65,8 +65,8 @@ impl Extension {
         self.outgoing.deflater.is_some() || self.incoming.holds_context()
     }
 
-    /// Takes the next bytes of a compressed message: the last ones of their frame with `frame_end`, of the message with
-    /// `fin` too.
+    /// Takes the next bytes of a compressed message: the last ones of their frame with `frame_end`,
+    /// of the message with `fin` too.
     pub(in crate::engine) fn inflate(
         &mut self,
         bytes: &[u8],
@@ -77,7 +77,8 @@ impl Extension {
         self.incoming.inflate(&self.pool, bytes, (frame_end, fin), to)
     }
 
-    /// Decides about the next data frame of ours, of `len` bytes before compression, `first` of its message.
+    /// Decides about the next data frame of ours, of `len` bytes before compression, `first` of its
+    /// message.
     pub(in crate::engine) fn wants(&mut self, compress: bool, first: bool, len: usize) -> bool {
         let outgoing = &mut self.outgoing;
         if first {
@@ -102,7 +103,8 @@ impl Extension {
         (!self.outgoing.kept).then_some(self.outgoing.recipe)
     }
 
-    /// Before the first frame of a message: keeps a context from now on, if that was negotiated and the budget allows it.
+    /// Before the first frame of a message: keeps a context from now on, if that was negotiated and
+    /// the budget allows it.
     fn keep_context(&mut self) {
         let outgoing = &mut self.outgoing;
         if outgoing.takeover && !outgoing.kept {

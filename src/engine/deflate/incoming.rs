@@ -11,7 +11,8 @@ use super::pool::Pool;
 
 /// The context for what comes in, or what came while there is none.
 pub(super) struct Incoming {
-    /// The context is kept between messages, and has its place in the budget as long as the connection.
+    /// The context is kept between messages, and has its place in the budget as long as the
+    /// connection.
     takeover: bool,
     /// Invariant: without takeover it is there only inside of a message, and charged to the budget.
     inflater: Option<Inflater>,
@@ -35,7 +36,8 @@ pub(in crate::engine) struct Incomplete<'a> {
 }
 
 impl Incoming {
-    /// Of a peer with or without context takeover. `releasable`: a context that is kept may be released.
+    /// Of a peer with or without context takeover. `releasable`: a context that is kept may be
+    /// released.
     pub(super) fn new(takeover: bool, window: usize, releasable: bool, budget: &Budget) -> Self {
         if takeover {
             budget.reserve();
@@ -44,7 +46,8 @@ impl Incoming {
         Self { takeover, inflater: None, held: None, begun: false, history, window }
     }
 
-    /// Takes the next bytes of a message: the last ones of their frame with `frame_end`, of the message with `fin` too.
+    /// Takes the next bytes of a message: the last ones of their frame with `frame_end`, of the
+    /// message with `fin` too.
     pub(super) fn inflate(
         &mut self,
         pool: &Pool,
@@ -53,7 +56,8 @@ impl Incoming {
         to: Incomplete<'_>,
     ) -> Result<(), ErrorKind> {
         self.begun |= !bytes.is_empty();
-        // A message without a byte is not what RFC 7692, section 7.2.3.6, says, but everybody takes it for an empty one.
+        // A message without a byte is not what RFC 7692, section 7.2.3.6, says, but everybody takes
+        // it for an empty one.
         if !self.begun {
             return Ok(());
         }
@@ -98,7 +102,8 @@ impl Incoming {
         Ok(())
     }
 
-    /// Whether the message under way has a context, or may have one now that `more` bytes have come.
+    /// Whether the message under way has a context, or may have one now that `more` bytes have
+    /// come.
     fn may_have_context(&self, more: usize, budget: &Budget) -> bool {
         if self.takeover || self.inflater.is_some() || budget.lend() {
             return true;
@@ -134,7 +139,8 @@ impl Incoming {
         history.extend_from_slice(newest);
     }
 
-    /// Gives the context back, if no message under way needs it and what may be referred to is remembered without it.
+    /// Gives the context back, if no message under way needs it and what may be referred to is
+    /// remembered without it.
     pub(super) fn release(&mut self, pool: &Pool) {
         if !self.begun && self.history.is_some() {
             self.give_context(pool);
@@ -160,8 +166,8 @@ impl Incoming {
         self.inflater.is_some()
     }
 
-    /// Bytes of the context that the message which comes in has for itself, or will have: one that is kept counts in the
-    /// [`Budget`] only.
+    /// Bytes of the context that the message which comes in has for itself, or will have: one that
+    /// is kept counts in the [`Budget`] only.
     pub(super) fn lent(&self) -> usize {
         let lent = !self.takeover && (self.inflater.is_some() || self.held.is_some());
         if lent { INFLATER_BYTES } else { 0 }

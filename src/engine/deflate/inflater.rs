@@ -8,8 +8,8 @@ use crate::one_shot::TRAILER;
 
 use super::settings::MAX_WINDOW_BITS;
 
-/// Bytes of heap that one context for incoming messages takes, whatever window was negotiated: the window is always
-/// one of 32 KiB, so that contexts can be lent to any connection.
+/// Bytes of heap that one context for incoming messages takes, whatever window was negotiated: the
+/// window is always one of 32 KiB, so that contexts can be lent to any connection.
 pub const INFLATER_BYTES: usize = 48 << 10;
 
 /// The state of a DEFLATE stream that comes in.
@@ -48,7 +48,8 @@ impl Inflater {
         let _always_taken = self.zlib.set_dictionary(history);
     }
 
-    /// A frame is complete. True: a block with BFINAL has ended the stream, and what follows begins anew.
+    /// A frame is complete. True: a block with BFINAL has ended the stream, and what follows begins
+    /// anew.
     pub(super) fn end_frame(&mut self) -> bool {
         let ended = self.ended;
         if ended {
@@ -70,8 +71,8 @@ impl Inflater {
         if self.ended {
             return Ok(());
         }
-        // Whoever stops at the end of the trailer is between two blocks. A stream that was cut off somewhere else takes
-        // the trailer, and the byte behind it, for what is missing.
+        // Whoever stops at the end of the trailer is between two blocks. A stream that was cut off
+        // somewhere else takes the trailer, and the byte behind it, for what is missing.
         let mut rest: &[u8] = &[TRAILER[0], TRAILER[1], TRAILER[2], TRAILER[3], 0];
         while rest.len() > 1 && !self.ended {
             let used = self.run(rest, InflateFlush::Block, sink)?;
@@ -83,7 +84,8 @@ impl Inflater {
         if rest.len() == 1 || self.ended { Ok(()) } else { Err(ErrorKind::DeflateUnexpectedEnd) }
     }
 
-    /// Inflates `bytes`, with [`InflateFlush::Block`] no further than to the end of a block. Returns how many were used.
+    /// Inflates `bytes`, with [`InflateFlush::Block`] no further than to the end of a block.
+    /// Returns how many were used.
     fn run(&mut self, bytes: &[u8], flush: InflateFlush, sink: &mut Sink<'_>) -> Result<usize, ErrorKind> {
         let mut rest = bytes;
         loop {
@@ -92,7 +94,8 @@ impl Inflater {
             let status = self.zlib.decompress(rest, room, flush);
             let taken = (self.zlib.total_in() - taken) as usize;
             let made = (self.zlib.total_out() - made) as usize;
-            // First what came before an error: which error it is does not depend on how the bytes came.
+            // First what came before an error: which error it is does not depend on how the bytes
+            // came.
             sink.take(made)?;
             rest = rest.get(taken..).unwrap_or_default();
             match status {

@@ -8,14 +8,16 @@ use super::budget::Budget;
 use super::deflater::{Deflater, Recipe};
 use super::inflater::Inflater;
 
-/// Contexts of each kind that wait for the next message. Only messages in fragments need several at a time.
+/// Contexts of each kind that wait for the next message. Only messages in fragments need several at
+/// a time.
 const SPARE: usize = 4;
 /// Inflated or compressed bytes come in pieces of this size: what stays in the first-level cache.
 const SCRATCH: usize = 12 << 10;
 /// A longer message is not remembered for the next connection that sends the same.
 const LONGEST_REMEMBERED: usize = 1 << 20;
 
-/// Contexts that connections borrow. One for each thread that has engines; it is locked while a message is worked on.
+/// Contexts that connections borrow. One for each thread that has engines; it is locked while a
+/// message is worked on.
 pub struct Pool {
     budget: Arc<Budget>,
     shared: Mutex<Shared>,
@@ -74,7 +76,8 @@ impl Pool {
         self.lock().reused
     }
 
-    /// Bytes that went into and came out of inflating since the last call: the measure of time spent.
+    /// Bytes that went into and came out of inflating since the last call: the measure of time
+    /// spent.
     pub fn take_work(&self) -> usize {
         std::mem::take(&mut self.lock().work)
     }
@@ -125,7 +128,8 @@ impl Shared {
         self.one_shot.get_or_insert_with(|| Box::new(OneShot::new()))
     }
 
-    /// What `plain` was compressed to, if it is the message that was compressed last, in the same way.
+    /// What `plain` was compressed to, if it is the message that was compressed last, in the same
+    /// way.
     pub(super) fn compressed(&mut self, recipe: Recipe, plain: &[u8]) -> Option<&[u8]> {
         let last = self.last.as_ref().filter(|last| last.recipe == recipe && last.plain == plain)?;
         self.reused += 1;

@@ -9,9 +9,11 @@ pub struct Params {
     pub server_no_context_takeover: bool,
     /// The client's messages do not refer to earlier ones (section 7.1.1.2).
     pub client_no_context_takeover: bool,
-    /// Base-2 logarithm of the window that the server compresses with, 8 to 15 (section 7.1.2.1). Default: 15.
+    /// Base-2 logarithm of the window that the server compresses with, 8 to 15 (section 7.1.2.1).
+    /// Default: 15.
     pub server_max_window_bits: u8,
-    /// Base-2 logarithm of the window that the client compresses with, 8 to 15 (section 7.1.2.2). Default: 15.
+    /// Base-2 logarithm of the window that the client compresses with, 8 to 15 (section 7.1.2.2).
+    /// Default: 15.
     pub client_max_window_bits: u8,
 }
 
@@ -29,31 +31,33 @@ impl Default for Params {
 /// How outgoing messages are compressed. Values out of range count as the nearest one in range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, which is some percent longer in two thirds of the
-    /// time.
+    /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, which is some percent
+    /// longer in two thirds of the time.
     pub level: i8,
     /// Memory for the compressor's symbols, 1 to 9. Default: 8.
     pub mem_level: u8,
     /// zlib's strategy. Default: [`Strategy::Default`].
     pub strategy: Strategy,
-    /// Messages of fewer bytes are not compressed. As in ws, only where this end has no context takeover: with it,
-    /// short messages compress well. Default: 1024.
+    /// Messages of fewer bytes are not compressed. As in ws, only where this end has no context
+    /// takeover: with it, short messages compress well. Default: 1024.
     pub threshold: u64,
-    /// Whether contexts of incoming messages may be [released](crate::engine::Engine::release_contexts), for which the
-    /// end of what came in is remembered. Default: false.
+    /// Whether contexts of incoming messages may be
+    /// [released](crate::engine::Engine::release_contexts), for which the end of what came in is
+    /// remembered. Default: false.
     pub releasable: bool,
 }
 
 impl Settings {
-    /// The level at which a message without context is compressed in one go; the highest levels, level 0 and zlib's
-    /// strategies are zlib's.
+    /// The level at which a message without context is compressed in one go; the highest levels,
+    /// level 0 and zlib's strategies are zlib's.
     pub(super) fn fast_level(&self) -> Option<u8> {
         let level = if self.level < 0 { 6 } else { self.level as u8 };
         (self.strategy == Strategy::Default && (1..=6).contains(&level)).then_some(level)
     }
 
-    /// Bytes of heap that one context for outgoing messages takes with a window of `window_bits`: twice the window, a
-    /// chain of as many positions, a hash table, the output that is pending and the symbols of a block.
+    /// Bytes of heap that one context for outgoing messages takes with a window of `window_bits`:
+    /// twice the window, a chain of as many positions, a hash table, the output that is pending and
+    /// the symbols of a block.
     pub fn deflater_bytes(&self, window_bits: u8) -> usize {
         let window = 1_usize << deflate_window_bits(window_bits);
         let symbols = 1_usize << (self.mem_level.clamp(1, 9) + 6);
@@ -69,8 +73,8 @@ impl Default for Settings {
 
 /// The window that is compressed with when `window_bits` were negotiated.
 ///
-/// zlib cannot compress with a window of 256 bytes. With one of 512 it refers to the last 250 bytes only, which a
-/// receiver with a window of 256 has.
+/// zlib cannot compress with a window of 256 bytes. With one of 512 it refers to the last 250 bytes
+/// only, which a receiver with a window of 256 has.
 pub(super) fn deflate_window_bits(window_bits: u8) -> u8 {
     window_bits.clamp(9, MAX_WINDOW_BITS)
 }

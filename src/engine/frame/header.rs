@@ -52,8 +52,8 @@ pub(in crate::engine) fn is_compressed(first: u8) -> bool {
 impl Header {
     /// Decodes the header that `bytes` begin with; `None` if they end before it does.
     ///
-    /// A rule is checked as soon as the bytes that it is about are there, in the order of ws: the first two
-    /// bytes, the length, and only then is the key waited for.
+    /// A rule is checked as soon as the bytes that it is about are there, in the order of ws: the
+    /// first two bytes, the length, and only then is the key waited for.
     #[inline(always)]
     pub(in crate::engine) fn decode(
         bytes: &[u8],
@@ -161,18 +161,21 @@ impl Deref for EncodedHeader {
     }
 }
 
-/// Bytes on the wire of a frame with `payload` bytes of payload: those and the shortest header, with a key if `masked`.
+/// Bytes on the wire of a frame with `payload` bytes of payload: those and the shortest header,
+/// with a key if `masked`.
 pub fn wire_len(payload: usize, masked: bool) -> usize {
     let key = masked.then_some([0; 4]);
     payload.saturating_add(EncodedHeader::encode(OpCode::Binary, (true, false), payload, key).len())
 }
 
-/// Writes `header` directly before `range`, over what is left of the header that the payload came with, and
-/// returns the range of both together: a server can answer a frame from the buffer that it was received in.
+/// Writes `header` directly before `range`, over what is left of the header that the payload came
+/// with, and returns the range of both together: a server can answer a frame from the buffer that
+/// it was received in.
 ///
-/// `range` and `headroom` are those of [`Payload::Input`](crate::engine::Payload::Input). `None`, and nothing
-/// is written, if the header is longer than `headroom` or the range is not inside `buf`. The header of a
-/// server's frame always fits where the header of a client's frame of the same length was.
+/// `range` and `headroom` are those of [`Payload::Input`](crate::engine::Payload::Input). `None`,
+/// and nothing is written, if the header is longer than `headroom` or the range is not inside
+/// `buf`. The header of a server's frame always fits where the header of a client's frame of the
+/// same length was.
 #[inline]
 pub fn write_before(
     buf: &mut [u8],

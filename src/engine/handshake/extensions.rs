@@ -1,5 +1,5 @@
-//! The `Sec-WebSocket-Extensions` header (RFC 6455 section 9.1) and the offers of permessage-deflate in it (RFC 7692
-//! section 7).
+//! The `Sec-WebSocket-Extensions` header (RFC 6455 section 9.1) and the offers of
+//! permessage-deflate in it (RFC 7692 section 7).
 
 use super::is_token_char;
 use crate::engine::deflate::Params;
@@ -10,7 +10,8 @@ pub const PERMESSAGE_DEFLATE: &str = "permessage-deflate";
 /// Which offers of permessage-deflate a server accepts, and what it makes of them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acceptance {
-    /// `Some(true)`: the answer always has `server_no_context_takeover`. `Some(false)`: an offer that has it is declined.
+    /// `Some(true)`: the answer always has `server_no_context_takeover`. `Some(false)`: an offer
+    /// that has it is declined.
     pub server_no_context_takeover: Option<bool>,
     /// Whether the answer always has `client_no_context_takeover`.
     pub client_no_context_takeover: bool,
@@ -26,9 +27,11 @@ pub enum WindowBits {
     /// As the client offers.
     #[default]
     Any,
-    /// Nothing is to be said about it. For the window of the server: an offer that asks for one is declined.
+    /// Nothing is to be said about it. For the window of the server: an offer that asks for one is
+    /// declined.
     Refused,
-    /// This one, 8 to 15. An offer that allows less, or for the window of the client says nothing, is declined.
+    /// This one, 8 to 15. An offer that allows less, or for the window of the client says nothing,
+    /// is declined.
     Exactly(u8),
 }
 
@@ -41,13 +44,14 @@ pub struct Accepted {
     pub answer: String,
 }
 
-/// A header that is no list of extensions, or whose offers of permessage-deflate are invalid or all declined.
+/// A header that is no list of extensions, or whose offers of permessage-deflate are invalid or all
+/// declined.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Unacceptable;
 
-/// Answers the offers of a client as `ws` does: the first acceptable one wins, an invalid one spoils them all, other
-/// extensions are ignored. `values` are those of all headers of that name, in order; several are one list. `None`: nothing was
-/// offered. Takes linear time.
+/// Answers the offers of a client as `ws` does: the first acceptable one wins, an invalid one
+/// spoils them all, other extensions are ignored. `values` are those of all headers of that name,
+/// in order; several are one list. `None`: nothing was offered. Takes linear time.
 ///
 /// # Errors
 ///
@@ -176,7 +180,8 @@ impl Param {
     }
 }
 
-/// 8 to 15, in any spelling that JavaScript reads as that number, because `ws` does: `10`, `1e1`, `0xa`.
+/// 8 to 15, in any spelling that JavaScript reads as that number, because `ws` does: `10`, `1e1`,
+/// `0xa`.
 fn window_bits(value: &[u8]) -> Option<u8> {
     let text = std::str::from_utf8(value).ok()?;
     let number = match value {

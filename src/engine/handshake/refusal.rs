@@ -16,11 +16,13 @@ pub enum Refusal {
     Version = 4,
     /// The request has a body, which could be taken for frames. `ws` lets it pass.
     Body = 5,
-    /// The path is not the one that the server serves; the same answer as for a `shouldHandle` that says no.
+    /// The path is not the one that the server serves; the same answer as for a `shouldHandle` that
+    /// says no.
     Path = 6,
     /// `Sec-WebSocket-Protocol` is not a list of different tokens.
     Protocol = 7,
-    /// `Sec-WebSocket-Extensions` is no list of extensions, or no offer of permessage-deflate in it is acceptable.
+    /// `Sec-WebSocket-Extensions` is no list of extensions, or no offer of permessage-deflate in it
+    /// is acceptable.
     Extensions = 8,
 }
 

@@ -5,7 +5,8 @@ use std::io::Write as _;
 use super::refusal::Refusal;
 use super::status::reason_phrase;
 
-/// Appends the response that opens a WebSocket (RFC 6455 section 4.2.2). `extensions` is the value of its header.
+/// Appends the response that opens a WebSocket (RFC 6455 section 4.2.2). `extensions` is the value
+/// of its header.
 pub fn write_accept(out: &mut Vec<u8>, accept: &[u8; 28], protocol: Option<&[u8]>, extensions: Option<&str>) {
     out.extend_from_slice(
         b"HTTP/1.1 101 Switching Protocols\r\nUpgrade: websocket\r\nConnection: Upgrade\r\nSec-WebSocket-Accept: ",
@@ -43,16 +44,17 @@ pub fn write_abort(out: &mut Vec<u8>, status: u16, body: &[u8], extra: &[(&str, 
     out.extend_from_slice(body);
 }
 
-/// Appends the answer to an upgrade request that arrives while the server is closing; the connection ends after it.
+/// Appends the answer to an upgrade request that arrives while the server is closing; the
+/// connection ends after it.
 pub fn write_service_unavailable(out: &mut Vec<u8>) {
     write_abort(out, 503, reason_phrase(503).as_bytes(), &[]);
 }
 
 /// Appends the answer to a request that is not an upgrade.
 ///
-/// `date` is the current time in the format of RFC 9110 section 5.6.7. Without `keep_alive` the connection
-/// ends after it; with it, it stays open for another request, five seconds as announced. `head_only` leaves
-/// the body out, for a HEAD request.
+/// `date` is the current time in the format of RFC 9110 section 5.6.7. Without `keep_alive` the
+/// connection ends after it; with it, it stays open for another request, five seconds as announced.
+/// `head_only` leaves the body out, for a HEAD request.
 pub fn write_upgrade_required(out: &mut Vec<u8>, date: &str, keep_alive: bool, head_only: bool) {
     let body = reason_phrase(426);
     write_status_line(out, 426);

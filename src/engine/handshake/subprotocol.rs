@@ -6,9 +6,9 @@ use super::is_token_char;
 
 /// Checks the list of subprotocols that a client offers and returns the first of them.
 ///
-/// `values` are the values of all headers of that name, in order; several are one list. None of the values
-/// means nothing is offered. An element that is empty, not a token, or offered twice makes the list invalid,
-/// as in `ws`. Takes linear time.
+/// `values` are the values of all headers of that name, in order; several are one list. None of the
+/// values means nothing is offered. An element that is empty, not a token, or offered twice makes
+/// the list invalid, as in `ws`. Takes linear time.
 ///
 /// # Errors
 ///

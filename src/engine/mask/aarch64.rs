@@ -21,15 +21,15 @@ impl Vector for uint8x16_t {
 
     #[inline(always)]
     unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: the caller vouches for NEON and for the 16 bytes at `at`; the instruction asks for no
-        // alignment.
+        // SAFETY: the caller vouches for NEON and for the 16 bytes at `at`; the instruction asks
+        // for no alignment.
         unsafe { vld1q_u8(at) }
     }
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8) {
-        // SAFETY: the caller vouches for NEON and for the 16 bytes at `at`; the instruction asks for no
-        // alignment.
+        // SAFETY: the caller vouches for NEON and for the 16 bytes at `at`; the instruction asks
+        // for no alignment.
         unsafe { vst1q_u8(at, self) }
     }
 

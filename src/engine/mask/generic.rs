@@ -7,9 +7,10 @@
 //!   store the first vector and the last one
 //! ```
 //!
-//! The first and the last vector overlap those of the loop. They are loaded before it and stored after it, so
-//! the bytes that they share are written twice, with the same value. So no byte has to be treated by itself.
-//! The loop keeps to vector boundaries because a store that straddles two cache lines costs two.
+//! The first and the last vector overlap those of the loop. They are loaded before it and stored
+//! after it, so the bytes that they share are written twice, with the same value. So no byte has to
+//! be treated by itself. The loop keeps to vector boundaries because a store that straddles two
+//! cache lines costs two.
 
 use super::{rotate, words};
 
@@ -29,16 +30,16 @@ pub(super) trait Vector: Copy {
     ///
     /// # Safety
     ///
-    /// The processor must have the feature that the type stands for, and `at..at + BYTES` must be valid for
-    /// reads.
+    /// The processor must have the feature that the type stands for, and `at..at + BYTES` must be
+    /// valid for reads.
     unsafe fn load(at: *const u8) -> Self;
 
     /// Stores to the `BYTES` bytes at `at`, which need not be aligned.
     ///
     /// # Safety
     ///
-    /// The processor must have the feature that the type stands for, and `at..at + BYTES` must be valid for
-    /// writes.
+    /// The processor must have the feature that the type stands for, and `at..at + BYTES` must be
+    /// valid for writes.
     unsafe fn store(self, at: *mut u8);
 
     /// The exclusive or of both.
@@ -62,9 +63,9 @@ pub(super) unsafe fn unmask<V: Vector>(key: [u8; 4], bytes: &mut [u8]) {
     let mut at = start.addr().wrapping_neg() % V::BYTES;
     let key_at = |at| u32::from_ne_bytes(rotate(key, at));
 
-    // SAFETY: the caller vouches for the feature. `bytes` are borrowed exclusively, and each access is to
-    // BYTES bytes at an offset of at most `last` = len - BYTES: 0, `last`, and `at` up to the offset that
-    // each loop has checked.
+    // SAFETY: the caller vouches for the feature. `bytes` are borrowed exclusively, and each access
+    // is to BYTES bytes at an offset of at most `last` = len - BYTES: 0, `last`, and `at` up to the
+    // offset that each loop has checked.
     unsafe {
         let first_vector = V::load(start).xor(V::splat(key_at(0)));
         let last_vector = V::load(start.add(last)).xor(V::splat(key_at(last)));

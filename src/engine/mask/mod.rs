@@ -1,7 +1,7 @@
 //! Masking (RFC 6455, section 5.3): byte i of the payload is XORed with byte i mod 4 of the key.
 //!
-//! The only unsafe code of the engine: vectors are loaded from and stored to raw pointers (`generic`), with
-//! instructions that the processor is asked for first (`x86_64`, `aarch64`).
+//! The only unsafe code of the engine: vectors are loaded from and stored to raw pointers
+//! (`generic`), with instructions that the processor is asked for first (`x86_64`, `aarch64`).
 
 #![cfg_attr(
     any(target_arch = "x86_64", all(target_arch = "aarch64", target_endian = "little")),
@@ -21,10 +21,11 @@ mod arch;
 #[path = "x86_64.rs"]
 mod arch;
 
-/// XORs `bytes` with `key` in place, where `bytes` begin `phase` bytes after the beginning of the payload.
+/// XORs `bytes` with `key` in place, where `bytes` begin `phase` bytes after the beginning of the
+/// payload.
 ///
-/// Masking and unmasking are the same operation. A key of zeros, which stands for none, leaves the bytes as
-/// they are.
+/// Masking and unmasking are the same operation. A key of zeros, which stands for none, leaves the
+/// bytes as they are.
 #[inline]
 pub fn unmask(key: [u8; 4], phase: usize, bytes: &mut [u8]) {
     let key = rotate(key, phase);
@@ -70,8 +71,8 @@ fn words(key: [u8; 4], bytes: &mut [u8]) {
     }
 }
 
-/// With the widest vectors that the processor has: each doubling of the width is worth about half more at 16
-/// KiB. The standard library asks the processor once.
+/// With the widest vectors that the processor has: each doubling of the width is worth about half
+/// more at 16 KiB. The standard library asks the processor once.
 #[cfg(target_arch = "x86_64")]
 fn long(key: [u8; 4], bytes: &mut [u8]) {
     if std::is_x86_feature_detected!("avx512f") {

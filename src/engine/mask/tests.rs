@@ -34,7 +34,8 @@ fn vectors() -> Vec<(&'static str, Implementation)> {
     Vec::new()
 }
 
-/// Unmasks `bytes[offset..offset + len]` with every implementation and compares everything with the oracle.
+/// Unmasks `bytes[offset..offset + len]` with every implementation and compares everything with the
+/// oracle.
 fn check(key: [u8; 4], phase: usize, bytes: &[u8], offset: usize, len: usize) {
     let mut expected = bytes.to_vec();
     scalar(key, phase, &mut expected[offset..offset + len]);
@@ -59,7 +60,8 @@ fn hello() {
     assert_eq!(&bytes, b"Hello");
 }
 
-/// F05: RFC 6455, section 5.3: the key goes on where an earlier piece of the payload ended, whatever its length.
+/// F05: RFC 6455, section 5.3: the key goes on where an earlier piece of the payload ended,
+/// whatever its length.
 #[test]
 fn phase_goes_on() {
     let mut bytes = [0x7f, 0x9f, 0x4d, 0x51, 0x58];
@@ -71,8 +73,8 @@ fn phase_goes_on() {
     assert_eq!(bytes[0], b'H' ^ 0x3d);
 }
 
-/// F05: all lengths around the vector widths at all alignments, with bytes on either side that must stay as they
-/// are.
+/// F05: all lengths around the vector widths at all alignments, with bytes on either side that must
+/// stay as they are.
 #[test]
 fn lengths_and_offsets() {
     let bytes: Vec<u8> = (0..700_u32).map(|i| (i * 7) as u8).collect();

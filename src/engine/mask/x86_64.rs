@@ -39,15 +39,15 @@ impl Vector for __m128i {
 
     #[inline(always)]
     unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: the caller vouches for SSE2 and for the 16 bytes at `at`; the instruction asks for no
-        // alignment.
+        // SAFETY: the caller vouches for SSE2 and for the 16 bytes at `at`; the instruction asks
+        // for no alignment.
         unsafe { _mm_loadu_si128(at.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8) {
-        // SAFETY: the caller vouches for SSE2 and for the 16 bytes at `at`; the instruction asks for no
-        // alignment.
+        // SAFETY: the caller vouches for SSE2 and for the 16 bytes at `at`; the instruction asks
+        // for no alignment.
         unsafe { _mm_storeu_si128(at.cast(), self) }
     }
 
@@ -69,15 +69,15 @@ impl Vector for __m256i {
 
     #[inline(always)]
     unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: the caller vouches for AVX2 and for the 32 bytes at `at`; the instruction asks for no
-        // alignment.
+        // SAFETY: the caller vouches for AVX2 and for the 32 bytes at `at`; the instruction asks
+        // for no alignment.
         unsafe { _mm256_loadu_si256(at.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8) {
-        // SAFETY: the caller vouches for AVX2 and for the 32 bytes at `at`; the instruction asks for no
-        // alignment.
+        // SAFETY: the caller vouches for AVX2 and for the 32 bytes at `at`; the instruction asks
+        // for no alignment.
         unsafe { _mm256_storeu_si256(at.cast(), self) }
     }
 
@@ -99,15 +99,15 @@ impl Vector for __m512i {
 
     #[inline(always)]
     unsafe fn load(at: *const u8) -> Self {
-        // SAFETY: the caller vouches for AVX-512F and for the 64 bytes at `at`; the instruction asks for no
-        // alignment.
+        // SAFETY: the caller vouches for AVX-512F and for the 64 bytes at `at`; the instruction
+        // asks for no alignment.
         unsafe { _mm512_loadu_si512(at.cast()) }
     }
 
     #[inline(always)]
     unsafe fn store(self, at: *mut u8) {
-        // SAFETY: the caller vouches for AVX-512F and for the 64 bytes at `at`; the instruction asks for no
-        // alignment.
+        // SAFETY: the caller vouches for AVX-512F and for the 64 bytes at `at`; the instruction
+        // asks for no alignment.
         unsafe { _mm512_storeu_si512(at.cast(), self) }
     }
 

@@ -8,7 +8,8 @@ use super::deflate::{BOTH_NO_TAKEOVER, deflating, engine, frame, pool, sent};
 use super::*;
 use crate::engine::deflate::{INFLATER_BYTES, Params, Pool, Settings};
 
-/// RFC 7692, section 6.1 and the rules of ws: what a message's first frame decides holds for all of it.
+/// RFC 7692, section 6.1 and the rules of ws: what a message's first frame decides holds for all of
+/// it.
 #[test]
 fn outgoing_messages_follow_their_first_frame() {
     let mut server = deflating(BOTH_NO_TAKEOVER);
@@ -93,7 +94,8 @@ fn contexts_are_released() {
     assert_eq!(lengths[2], lengths[0], "after a release it begins anew");
 }
 
-/// The context of a message that is not complete is part of it, unless the connection keeps it anyway.
+/// The context of a message that is not complete is part of it, unless the connection keeps it
+/// anyway.
 #[test]
 fn the_context_of_an_unfinished_message_counts() {
     for (params, counts) in [(BOTH_NO_TAKEOVER, true), (Params::default(), false)] {
@@ -122,7 +124,8 @@ fn within(pool: &Arc<Pool>, params: Params) -> Engine {
     engine
 }
 
-/// Contexts of unfinished messages have the budget of those that are kept; what has none is kept as it came.
+/// Contexts of unfinished messages have the budget of those that are kept; what has none is kept as
+/// it came.
 #[test]
 fn contexts_of_unfinished_messages_stay_within_the_budget() {
     let (config, pool) = (Config::default(), Arc::new(Pool::new(2 * INFLATER_BYTES)));
@@ -152,7 +155,8 @@ fn contexts_of_unfinished_messages_stay_within_the_budget() {
     assert_eq!((contexts(&servers), pool.budget().incoming()), (vec![false; 3], 0));
 }
 
-/// What is longer than what is kept so has a context, which counts; it goes with the message, with an error and with the engine.
+/// What is longer than what is kept so has a context, which counts; it goes with the message, with
+/// an error and with the engine.
 #[test]
 fn a_long_unfinished_message_has_a_context_beyond_the_budget() {
     let (config, pool) = (Config::default(), Arc::new(Pool::new(0)));
@@ -185,7 +189,8 @@ fn a_long_unfinished_message_has_a_context_beyond_the_budget() {
     }
 }
 
-/// A frame that ends its stream is followed by a new one, also where both have been kept as they came.
+/// A frame that ends its stream is followed by a new one, also where both have been kept as they
+/// came.
 #[test]
 fn streams_that_end_with_their_frames_are_told_apart() {
     let ended = hex("f3 48 cd c9 c9 07 00 00");

@@ -47,7 +47,8 @@ pub(super) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What a server makes of a stream, which has to be the same in one input, byte by byte, and cut once anywhere.
+/// What a server makes of a stream, which has to be the same in one input, byte by byte, and cut
+/// once anywhere.
 fn inflated(config: &Config, params: Params, stream: &[u8]) -> Vec<Seen> {
     let receive = |pieces: &mut dyn Iterator<Item = &[u8]>| {
         let mut engine = deflating(params);
@@ -127,7 +128,8 @@ fn rfc_an_empty_message() {
     );
 }
 
-/// RFC 7692, section 6.1: control frames in between, empty fragments, messages that are not compressed.
+/// RFC 7692, section 6.1: control frames in between, empty fragments, messages that are not
+/// compressed.
 #[test]
 fn frames_in_between() {
     let seen = takes(&[
@@ -180,7 +182,8 @@ fn z02_a_bomb() {
     assert_eq!(feed(&mut deflating(BOTH_NO_TAKEOVER), &exact, &bomb), [Seen::Binary(vec![0; 64 << 20])]);
 }
 
-/// Z03: the limit is one for all fragments, and references to earlier messages do not get around it.
+/// Z03: the limit is one for all fragments, and references to earlier messages do not get around
+/// it.
 #[test]
 fn z03_a_bomb_in_fragments_and_by_context() {
     let config = Config { max_payload: 10_000, ..Config::default() };
@@ -245,7 +248,8 @@ fn z06_garbage() {
     }
 }
 
-/// Z06: a stream that ends somewhere but between blocks, where zlib would take what was cut off for data.
+/// Z06: a stream that ends somewhere but between blocks, where zlib would take what was cut off for
+/// data.
 #[test]
 fn z06_cut_off() {
     let unexpected_end = [Seen::Error(ErrorKind::DeflateUnexpectedEnd, 0)];

@@ -2,7 +2,8 @@
 
 use super::*;
 
-/// Each kind's row is where its number says, so that a number stands for the same error on both sides.
+/// Each kind's row is where its number says, so that a number stands for the same error on both
+/// sides.
 #[test]
 fn rows_are_in_order() {
     for (index, row) in ErrorKind::table().iter().enumerate() {

@@ -1,4 +1,5 @@
-//! Z08: streams that have made inflaters overflow their stack, read too far or never end, on a small stack.
+//! Z08: streams that have made inflaters overflow their stack, read too far or never end, on a
+//! small stack.
 
 use super::deflate::{BOTH_NO_TAKEOVER, deflating, frame};
 use super::*;

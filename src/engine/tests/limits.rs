@@ -11,7 +11,8 @@ fn max_fragments(max_fragments: u32) -> Config {
     Config { max_fragments, ..Config::default() }
 }
 
-/// F20: a message of exactly maxPayload passes; for one byte more the header is enough, before its mask.
+/// F20: a message of exactly maxPayload passes; for one byte more the header is enough, before its
+/// mask.
 #[test]
 fn payload() {
     assert_eq!(with(&max_payload(3), "8183 00000000 616263"), [text("abc")]);
@@ -68,8 +69,8 @@ fn no_payload_limit() {
     }
 }
 
-/// F08: 2^53 - 1 is the longest frame, whatever maxPayload says; the highest bit is no sign (RFC 6455, section
-/// 5.2).
+/// F08: 2^53 - 1 is the longest frame, whatever maxPayload says; the highest bit is no sign (RFC
+/// 6455, section 5.2).
 #[test]
 fn safe_integer() {
     for len in ["0020000000000000", "7fffffffffffffff", "8000000000000000", "ffffffffffffffff"] {
@@ -80,7 +81,8 @@ fn safe_integer() {
     decides(&Config::default(), "82ff 001fffffffffffff", ErrorKind::UnsupportedMessageLength, 0);
 }
 
-/// F12: a message of exactly maxFragments passes; one more is refused when it is complete, as in ws.
+/// F12: a message of exactly maxFragments passes; one more is refused when it is complete, as in
+/// ws.
 #[test]
 fn fragments() {
     let two = "0181 00000000 61 8081 00000000 62";

@@ -59,8 +59,8 @@ proptest! {
         cases: if cfg!(miri) { 4 } else { 1024 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// F07, F12: never more than twice what came in (and the eight bytes of the smallest control buffer), and nothing
-    /// between messages.
+    /// F07, F12: never more than twice what came in (and the eight bytes of the smallest control
+    /// buffer), and nothing between messages.
     #[test]
     fn bounded_by_what_came_in(
         frames in prop::collection::vec(frame(), 0..12),

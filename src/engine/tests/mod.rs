@@ -1,5 +1,5 @@
-//! One test per rule, named after it. Frames are visible bytes; most have the key `00000000`, which masks
-//! nothing.
+//! One test per rule, named after it. Frames are visible bytes; most have the key `00000000`, which
+//! masks nothing.
 
 mod close;
 mod contexts;
@@ -62,8 +62,8 @@ fn receive<'a>(config: &Config, pieces: impl IntoIterator<Item = &'a [u8]>) -> V
     pieces.into_iter().flat_map(|piece| feed(&mut engine, config, piece)).collect()
 }
 
-/// All events of a stream that comes in pieces, of which each is read behind what is there of a frame that lacks no more
-/// than `most` bytes.
+/// All events of a stream that comes in pieces, of which each is read behind what is there of a
+/// frame that lacks no more than `most` bytes.
 fn receive_whole<'a>(config: &Config, most: u64, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Seen> {
     let (mut engine, mut seen) = (Engine::new(), Vec::new());
     let mut input = Vec::new();
@@ -93,7 +93,8 @@ fn receive_whole<'a>(config: &Config, most: u64, pieces: impl IntoIterator<Item 
     seen
 }
 
-/// All events of a stream, which have to be the same in one input, byte by byte, and cut once anywhere.
+/// All events of a stream, which have to be the same in one input, byte by byte, and cut once
+/// anywhere.
 fn with(config: &Config, frames: &str) -> Vec<Seen> {
     let stream = hex(frames);
     let seen = receive(config, [&stream[..]]);
@@ -118,8 +119,8 @@ fn client(frames: &str) -> Vec<Seen> {
     with(&Config { role: Role::Client, ..Config::default() }, frames)
 }
 
-/// Asserts that the last byte of `frames` is the one that decides: before it there is no event, with it the
-/// error.
+/// Asserts that the last byte of `frames` is the one that decides: before it there is no event,
+/// with it the error.
 fn decides(config: &Config, frames: &str, kind: ErrorKind, detail: u16) {
     let stream = hex(frames);
     let (last, before) = stream.split_last().unwrap();

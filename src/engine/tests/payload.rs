@@ -64,7 +64,8 @@ fn assembled() {
     assert_eq!(first(fragments, 0), Payload::Owned(b"ab".into()));
 }
 
-/// A frame whose payload was cut can wait for its rest where it is. Nothing has happened to it then.
+/// A frame whose payload was cut can wait for its rest where it is. Nothing has happened to it
+/// then.
 #[test]
 fn whole_frame_of_two_inputs() {
     let (config, mut engine) = (Config::default(), Engine::new());
@@ -80,7 +81,8 @@ fn whole_frame_of_two_inputs() {
     assert_eq!((pos, &input[8..]), (13, b"Hello".as_slice()));
 }
 
-/// The length that a header declares is an answer like any other, and a frame of which a part was taken is assembled.
+/// The length that a header declares is an answer like any other, and a frame of which a part was
+/// taken is assembled.
 #[test]
 fn whole_frame_that_is_too_long_to_wait_for() {
     let (config, mut engine) = (Config { max_payload: 0, ..Config::default() }, Engine::new());

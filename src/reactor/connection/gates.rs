@@ -1,17 +1,19 @@
 //! What a peer can observe of a connection that the consumer must know of first.
 //!
-//! Where the consumer is on another thread, it hears of a connection later than the reactor does. A peer that has its 101 could
-//! ask by another way in, or in the consumer's own process, and find nobody. So what tells a peer of a change leaves when the
-//! consumer has dealt with the record of that change: the 101 behind OPEN, with what was sent meanwhile, and the end of the
-//! socket behind CLOSED.
+//! Where the consumer is on another thread, it hears of a connection later than the reactor does. A
+//! peer that has its 101 could ask by another way in, or in the consumer's own process, and find
+//! nobody. So what tells a peer of a change leaves when the consumer has dealt with the record of
+//! that change: the 101 behind OPEN, with what was sent meanwhile, and the end of the socket behind
+//! CLOSED.
 //!
 //! ```text
 //! a turn: 101 queued, OPEN recorded as the nth record -> withhold
 //! a turn: delivered >= n -> on_delivered -> 101 written
 //! ```
 //!
-//! The consumer sends no command for it: the count of records that it has dealt with is enough. Gates open in the order in
-//! which they were closed, all that may at once. Nothing else waits for them: a connection is read, and counted, meanwhile.
+//! The consumer sends no command for it: the count of records that it has dealt with is enough.
+//! Gates open in the order in which they were closed, all that may at once. Nothing else waits for
+//! them: a connection is read, and counted, meanwhile.
 
 use mio::net::TcpStream;
 
@@ -22,7 +24,8 @@ use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::write::half::Takes;
 
 impl Session<'_> {
-    /// The consumer is about to hear of the connection, with the record of that number, and its peer has to wait for that.
+    /// The consumer is about to hear of the connection, with the record of that number, and its
+    /// peer has to wait for that.
     pub(in crate::reactor) fn withhold(&mut self, record: u64) {
         self.connection.write.state.withhold();
         self.work.gates.closed.push_back((record, Gate::Opening(self.id)));
@@ -48,7 +51,8 @@ impl Session<'_> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The consumer hears of a connection's end with the last record, and its peer has to wait for that.
+    /// The consumer hears of a connection's end with the last record, and its peer has to wait for
+    /// that.
     pub(in crate::reactor) fn hold_end(&mut self, stream: TcpStream) {
         if let Some(progress) = self.consumer.progress() {
             self.work.gates.closed.push_back((progress.recorded, Gate::End(stream)));
@@ -67,7 +71,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Descriptors have run out: sockets that are held for the sake of order are not worth those that come.
+    /// Descriptors have run out: sockets that are held for the sake of order are not worth those
+    /// that come.
     pub(in crate::reactor) fn let_ends_go(&mut self) {
         self.work.gates.closed.retain(|(_, gate)| matches!(gate, Gate::Opening(_)));
     }

@@ -45,7 +45,8 @@ pub(in crate::reactor) struct Connection {
     pub(in crate::reactor) dense: bool,
     /// Sends of which the consumer wants to hear. Boxed: few connections have any at a time.
     pub(in crate::reactor) marks: Option<Box<Marks>>,
-    /// When compression contexts were used last; `None` when there are none to release. Boxed: few connections have any.
+    /// When compression contexts were used last; `None` when there are none to release. Boxed: few
+    /// connections have any.
     pub(in crate::reactor) contexts_used: Option<Box<Instant>>,
 }
 
@@ -96,13 +97,14 @@ impl Connection {
         }
     }
 
-    /// Both sides have said what they had to say with close frames, or the peer can say nothing more.
+    /// Both sides have said what they had to say with close frames, or the peer can say nothing
+    /// more.
     pub(in crate::reactor) fn close_complete(&self) -> bool {
         self.engine.close_sent() && (self.engine.close_received() || self.engine.failed())
     }
 
-    /// Whether a frame may be sent: not before the handshake is done, not after a close frame (RFC 6455 section 5.5.1),
-    /// not after our end.
+    /// Whether a frame may be sent: not before the handshake is done, not after a close frame (RFC
+    /// 6455 section 5.5.1), not after our end.
     pub(in crate::reactor) fn takes_frames(&self) -> bool {
         self.is_open() && !self.engine.close_sent() && !self.write.state.is_ended()
     }
@@ -122,8 +124,8 @@ impl Connection {
         self.write.outgoing.push_frame(&header, payload, pool);
     }
 
-    /// As `queue_frame` for a consumer's messages that are not compressed, on a connection that takes frames. Each is told as
-    /// whether it is text, and its payload.
+    /// As `queue_frame` for a consumer's messages that are not compressed, on a connection that
+    /// takes frames. Each is told as whether it is text, and its payload.
     #[inline(always)]
     pub(in crate::reactor) fn queue_messages<'a>(
         &mut self,

@@ -67,8 +67,8 @@ impl Session<'_> {
         self.connection.write.outgoing.len()
     }
 
-    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4). Copies `payload`, and compresses
-    /// it where permessage-deflate was negotiated.
+    /// Sends a message, or one fragment of it when `fin` is false (RFC 6455 section 5.4). Copies
+    /// `payload`, and compresses it where permessage-deflate was negotiated.
     pub fn send(&mut self, kind: MessageKind, fin: bool, payload: &[u8]) {
         self.data(frame_kind(kind), fin, payload);
     }
@@ -105,8 +105,9 @@ impl Session<'_> {
         }
     }
 
-    /// Sends a close frame and closes the socket once the peer has answered, at the latest after the listener's
-    /// `close_timeout`. `None` = a frame without a code; a reason is cut to 123 bytes.
+    /// Sends a close frame and closes the socket once the peer has answered, at the latest after
+    /// the listener's `close_timeout`. `None` = a frame without a code; a reason is cut to 123
+    /// bytes.
     pub fn close(&mut self, code: Option<CloseCode>, reason: &[u8]) {
         let mut body = [0; CONTROL_BYTES];
         let mut len = 0;
@@ -124,9 +125,9 @@ impl Session<'_> {
         }
     }
 
-    /// Ends our side of the socket once all is written; the connection is closed when the peer has ended its side too,
-    /// at the latest after the listener's `close_timeout`. Before the handshake is done, what the peer still sends is no request
-    /// any more.
+    /// Ends our side of the socket once all is written; the connection is closed when the peer has
+    /// ended its side too, at the latest after the listener's `close_timeout`. Before the handshake
+    /// is done, what the peer still sends is no request any more.
     pub fn end(&mut self) {
         if matches!(self.connection.life, Life::Opening(_) | Life::Asked(_)) {
             return self.respond(&[]);
@@ -162,7 +163,8 @@ impl Session<'_> {
         self.work.doomed.push(self.id, self.connection);
     }
 
-    /// Stops reading the socket; TCP then holds the peer back. What has been read already is still reported.
+    /// Stops reading the socket; TCP then holds the peer back. What has been read already is still
+    /// reported.
     pub fn pause(&mut self) {
         self.connection.read.paused = true;
     }
@@ -173,13 +175,14 @@ impl Session<'_> {
         self.want_read();
     }
 
-    /// Whether small writes leave at once (TCP_NODELAY). Default: true. A socket that refuses it stays as it is.
+    /// Whether small writes leave at once (TCP_NODELAY). Default: true. A socket that refuses it
+    /// stays as it is.
     pub fn set_no_delay(&mut self, on: bool) {
         let _stays_as_it_is = self.connection.stream.set_nodelay(on);
     }
 
-    /// Whether the system probes a silent peer (SO_KEEPALIVE), after `idle` if that is not zero. Default: false. A socket
-    /// that refuses it stays as it is.
+    /// Whether the system probes a silent peer (SO_KEEPALIVE), after `idle` if that is not zero.
+    /// Default: false. A socket that refuses it stays as it is.
     pub fn set_keep_alive(&mut self, on: bool, idle: Duration) {
         let socket = SockRef::from(&self.connection.stream);
         let _stays_as_it_is = if on && !idle.is_zero() {
@@ -218,7 +221,8 @@ impl Session<'_> {
         self.touch();
     }
 
-    /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket itself).
+    /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket
+    /// itself).
     pub(in crate::reactor) fn write(&mut self, bytes: &[u8]) {
         if !self.connection.write.state.is_ended() {
             self.connection.write.outgoing.push(bytes, &mut self.work.pool);
@@ -260,8 +264,8 @@ impl Session<'_> {
         self.want_read();
     }
 
-    /// After a panic: 1011 behind what is queued, which is whole frames, then what the peer still sends is thrown away.
-    /// False if no frame may be sent any more.
+    /// After a panic: 1011 behind what is queued, which is whole frames, then what the peer still
+    /// sends is thrown away. False if no frame may be sent any more.
     pub(in crate::reactor) fn give_up(&mut self) -> bool {
         let connection = &mut *self.connection;
         if !connection.takes_frames() {
@@ -290,7 +294,8 @@ impl Session<'_> {
         }
     }
 
-    /// Writes a frame at once if it is long enough to be worth a write of its own and nothing waits before it.
+    /// Writes a frame at once if it is long enough to be worth a write of its own and nothing waits
+    /// before it.
     pub(in crate::reactor) fn frame_now(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) -> bool {
         let now = self.may_write_now(payload.len());
         if now {
@@ -300,8 +305,8 @@ impl Session<'_> {
         now
     }
 
-    /// Sends a whole frame that other connections send too; `now`: what the kernel takes of a long one leaves at once, if nothing
-    /// waits before it.
+    /// Sends a whole frame that other connections send too; `now`: what the kernel takes of a long
+    /// one leaves at once, if nothing waits before it.
     pub(in crate::reactor) fn shared(
         &mut self,
         PreparedFrame { mut frame, compressed }: PreparedFrame,

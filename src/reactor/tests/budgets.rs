@@ -1,4 +1,5 @@
-//! Whatever is asked of the reactor at once: others have their turn in between, and nothing overtakes anything.
+//! Whatever is asked of the reactor at once: others have their turn in between, and nothing
+//! overtakes anything.
 
 use super::server::{Reporter, reactor};
 use super::turns::until;

@@ -96,7 +96,8 @@ fn messages_are_inflated_and_compressed() {
     }
 }
 
-/// What is sent behind a long message keeps its place; what other connections send does not wait for it.
+/// What is sent behind a long message keeps its place; what other connections send does not wait
+/// for it.
 #[test]
 fn a_long_message_is_compressed_in_slices() {
     let server = Server::serve(listener(Duration::ZERO));

@@ -83,8 +83,8 @@ fn a_listener_accepts_when_it_is_told_to() {
     until(&mut reactor, |reactor| reactor.connections() == 1);
 }
 
-/// The edge of a listener is used up by as many connections as one turn accepts; whether there are more is asked again,
-/// once.
+/// The edge of a listener is used up by as many connections as one turn accepts; whether there are
+/// more is asked again, once.
 #[test]
 fn r06_after_a_burst_of_connections_the_reactor_sleeps_again() {
     for burst in [256, 300] {

@@ -15,8 +15,8 @@ use crate::reactor::read::half::Lack;
 use crate::reactor::read::unfinished::Unfinished;
 use crate::reactor::{Forward, Reactor, SMALL_ALLOWANCE};
 
-/// Writes numbered messages of 1000 bytes until more than `least` bytes wait and the server takes no more for a while;
-/// returns how many, and what is missing of the last.
+/// Writes numbered messages of 1000 bytes until more than `least` bytes wait and the server takes
+/// no more for a while; returns how many, and what is missing of the last.
 fn fill(client: &mut Client, js: &Js, least: usize) -> (u32, Vec<u8>) {
     let begun = Instant::now();
     client.0.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -92,7 +92,8 @@ fn r11_above_the_total_mark_quiet_connections_are_still_read() {
     writing.into_iter().for_each(|writing| writing.join().unwrap());
 }
 
-/// One room is more than the mark: what has been opened is not drained, so the reactor is under pressure from then on.
+/// One room is more than the mark: what has been opened is not drained, so the reactor is under
+/// pressure from then on.
 #[test]
 fn r11_under_pressure_connections_are_accepted_and_unfinished_messages_stay_small() {
     let (js, mut reactor) = forward(ReactorConfig { total_mark: 100_000, ..ReactorConfig::default() });
@@ -288,7 +289,8 @@ fn r11_who_sends_messages_too_has_no_part_in_the_reserve() {
     assert!(held > SMALL_ALLOWANCE - 2 * SMALLEST_READ && held < SMALL_ALLOWANCE, "{held} bytes");
 }
 
-/// Credit that comes between the look at the mark and the wish to be woken wakes nobody: the reactor has to look again.
+/// Credit that comes between the look at the mark and the wish to be woken wakes nobody: the
+/// reactor has to look again.
 #[test]
 fn r11_credit_that_came_before_the_wish_is_seen() {
     let (js, mut reactor) = forward(ReactorConfig { connection_mark: 1, ..ReactorConfig::default() });

@@ -1,5 +1,5 @@
-//! Faults that concern no other file: endless messages, floods of what needs no answer, urgent bytes, a process that
-//! stood still, a thread that hangs.
+//! Faults that concern no other file: endless messages, floods of what needs no answer, urgent
+//! bytes, a process that stood still, a thread that hangs.
 
 use std::io::Write;
 use std::sync::mpsc::channel;
@@ -12,7 +12,8 @@ use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::config::READ_BUDGET;
 use crate::reactor::{ListenerConfig, ReactorConfig};
 
-/// The fragments of a message that never ends, empty or not, are counted; the peer is told and nothing is delivered.
+/// The fragments of a message that never ends, empty or not, are counted; the peer is told and
+/// nothing is delivered.
 #[test]
 fn f12_f14_a_message_without_end_is_ended() {
     let mut listener = ListenerConfig::default();
@@ -33,7 +34,8 @@ fn f12_f14_a_message_without_end_is_ended() {
     }
 }
 
-/// Pongs that nobody asked for are events like others: above the mark their peer is not read, and none is lost.
+/// Pongs that nobody asked for are events like others: above the mark their peer is not read, and
+/// none is lost.
 #[test]
 fn f18_a_flood_of_pongs_waits_for_who_takes_them() {
     let mark = 100_000;
@@ -109,7 +111,8 @@ fn p06_a_process_that_stood_still_drops_nobody_who_was_there() {
     }
 }
 
-/// Nobody waits for a reactor that does nothing, and what was asked for meanwhile is done in order when it does.
+/// Nobody waits for a reactor that does nothing, and what was asked for meanwhile is done in order
+/// when it does.
 #[test]
 fn p13_a_reactor_that_hangs_holds_nobody_up() {
     let (hung, hanging) = channel();

@@ -44,7 +44,8 @@ fn push_large(chunk: &mut Chunk, readers: &[(Client, ConnectionId)], payload: &[
     }
 }
 
-/// Nobody reads before all has been sent, so that most of it is kept for a while; the third is gone by then.
+/// Nobody reads before all has been sent, so that most of it is kept for a while; the third is gone
+/// by then.
 #[test]
 fn everybody_gets_it_in_its_place() {
     let (server, mut readers) = open();

@@ -119,8 +119,8 @@ fn times_beyond_the_clock_are_for_ever() {
     server.expect(&[Seen::Open("/".into()), Seen::Close(None, vec![]), Seen::Closed]);
 }
 
-/// R16: deadlines of many connections in one tick are met a turn's worth at a time, so that others have their turns in
-/// between, and all of them are met.
+/// R16: deadlines of many connections in one tick are met a turn's worth at a time, so that others
+/// have their turns in between, and all of them are met.
 #[test]
 fn r16_a_thousand_deadlines_a_turn() {
     let (mut reactor, address, _seen) = server::reactor(Setup::default());

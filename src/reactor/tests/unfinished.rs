@@ -1,4 +1,5 @@
-//! F13, R14: many messages that do not come to their end. Memory has a bound, and whoever goes on gets through.
+//! F13, R14: many messages that do not come to their end. Memory has a bound, and whoever goes on
+//! gets through.
 
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
@@ -16,7 +17,8 @@ const MARK: usize = 1 << 20;
 const MESSAGE: usize = 800_000;
 /// What one read brings.
 const BEGINNING: usize = 60_000;
-/// A patience that ends. Whoever goes on must not stand still for so long, here between two turns of the test.
+/// A patience that ends. Whoever goes on must not stand still for so long, here between two turns
+/// of the test.
 const NOT_LONG: Duration = Duration::from_secs(1);
 
 /// A reactor with a low mark, and who has connected to it.

@@ -104,7 +104,8 @@ fn r17_the_share_of_a_turn_is_exceeded_by_the_rest_of_a_message_only() {
     assert!(seen.iter().enumerate().all(|(n, (_, data, _))| *data == payload(n, len)));
 }
 
-/// Of a message that is too long to wait for, what comes is assembled; the one behind it stays where it is.
+/// Of a message that is too long to wait for, what comes is assembled; the one behind it stays
+/// where it is.
 #[test]
 fn a_message_behind_one_that_was_assembled() {
     let (js, mut reactor, mut client, id) = open();
@@ -119,8 +120,8 @@ fn a_message_behind_one_that_was_assembled() {
     }
 }
 
-/// A turn that ends within a message because the socket is empty leaves its beginning to the engine, also where its rest, and
-/// what a paused connection is sent, comes much later.
+/// A turn that ends within a message because the socket is empty leaves its beginning to the
+/// engine, also where its rest, and what a paused connection is sent, comes much later.
 #[test]
 fn a_message_whose_rest_comes_later() {
     let (js, mut reactor, mut client, id) = open();

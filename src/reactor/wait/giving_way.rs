@@ -5,10 +5,11 @@
 
 use crate::reactor::wait::spin::processors;
 
-/// It does after this many bytes, while they are in the cache. Left to itself the scheduler lets it go on for milliseconds.
+/// It does after this many bytes, while they are in the cache. Left to itself the scheduler lets it
+/// go on for milliseconds.
 const WORTH_GIVING_WAY: usize = 16 << 10;
-/// So often in a row at most, while the consumer takes nothing: one that is blocked would waste milliseconds each time, and
-/// all who wait for the reactor with it.
+/// So often in a row at most, while the consumer takes nothing: one that is blocked would waste
+/// milliseconds each time, and all who wait for the reactor with it.
 const PATIENCE: u32 = 8;
 
 /// Never, or as long as the consumer makes use of it.
@@ -16,7 +17,8 @@ pub(in crate::reactor) struct GivingWay {
     is_on: bool,
     /// How often it has since the consumer took something.
     in_vain: u32,
-    /// The inbox's weight when something was handed over last: it is less when the consumer has taken something since.
+    /// The inbox's weight when something was handed over last: it is less when the consumer has
+    /// taken something since.
     left: usize,
 }
 
@@ -31,7 +33,8 @@ impl GivingWay {
         Self { is_on: processors() == 1, ..Self::never() }
     }
 
-    /// A batch of so many bytes is about to be handed over; `weight` is that of those before it. True: gives way behind it.
+    /// A batch of so many bytes is about to be handed over; `weight` is that of those before it.
+    /// True: gives way behind it.
     pub(in crate::reactor) fn is_due(&mut self, bytes: usize, weight: usize) -> bool {
         if weight < self.left {
             self.in_vain = 0;

@@ -5,7 +5,8 @@ use proptest::prelude::*;
 
 use super::*;
 
-/// What a scanner says in the end: nothing yet, an error, or the length and normal form of a request.
+/// What a scanner says in the end: nothing yet, an error, or the length and normal form of a
+/// request.
 #[derive(Debug, PartialEq)]
 enum Outcome {
     Incomplete,
