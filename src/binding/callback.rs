@@ -137,7 +137,7 @@ pub(super) fn on_cleanup(env: &Env, hook: impl FnOnce(Cleanup) + 'static) -> Res
     Ok(CleanupHook { handle, hook })
 }
 
-/// A hook that was not called yet: whoever has it drops it when it is.
+/// A hook that was not called yet: its owner drops it when it is.
 pub(super) struct CleanupHook {
     handle: sys::napi_async_cleanup_hook_handle,
     hook: *mut Hook,

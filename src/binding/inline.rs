@@ -1,9 +1,9 @@
 //! The reactor without a thread: the event loop of the environment runs its turns, on the
 //! JavaScript thread.
 //!
-//! The loop watches the reactor's descriptor. A turn that has something to tell ends with a call of
-//! `wake`, and whatever JavaScript then wants of the reactor is done at once, inside the call that
-//! wants it.
+//! The loop watches the reactor's descriptor. A turn that has something to report ends with a call
+//! of `wake`, and whatever JavaScript then wants of the reactor is done at once, inside the call
+//! that wants it.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -23,7 +23,7 @@ use super::descriptor::is_readable;
 use super::uv::{Reason, Watch};
 use super::wake::Wake;
 
-/// Turns with something to tell before others on the loop have theirs.
+/// Turns with something to report before others on the loop have theirs.
 const MOST_TURNS: u32 = 16;
 
 /// A reactor on the JavaScript thread.
@@ -106,7 +106,7 @@ impl Inline {
         self.tell_later();
     }
 
-    /// A turn, if there is something to be read. Whoever asks takes what there is to tell.
+    /// A turn, if there is something to be read. The caller takes what there is to report.
     pub(super) fn settle(&self) {
         if is_readable(self.descriptor) {
             self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
@@ -158,7 +158,7 @@ impl Inline {
         self.tell_later();
     }
 
-    /// A turn of the reactor, and of JavaScript if there is something to tell. True: there was.
+    /// A turn of the reactor, and of JavaScript if there is something to report. True: there was.
     fn turn(&self) -> bool {
         self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
         if !self.rung.swap(false, Ordering::Relaxed) {
@@ -177,7 +177,7 @@ impl Inline {
         spinning && self.watch.borrow().as_ref().is_some_and(|watch| !watch.event_loop().is_busy())
     }
 
-    /// Somebody has rung outside of a turn of the loop: the next one tells.
+    /// The bell was rung outside of a turn of the loop: the next turn reports.
     fn tell_later(&self) {
         if self.rung.load(Ordering::Relaxed) && !self.waking.get() {
             self.arm(Due::Now);
@@ -225,7 +225,7 @@ impl Inline {
     }
 }
 
-/// What an environment is told when its reactor cannot go on.
+/// What is reported to an environment whose reactor cannot go on.
 pub(super) fn waiting_failed(error: &io::Error) -> String {
     format!("waiting for events failed: {error}")
 }

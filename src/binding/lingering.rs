@@ -18,8 +18,8 @@ const MOST_DELIVERIES: u32 = 16;
 /// Records of a delivery that is worth it. With more of them, the next come whether anybody looks
 /// or not.
 const LITTLE: usize = 4;
-/// Longest look, in microseconds, whatever the reactor is allowed: whoever else the loop serves
-/// waits meanwhile.
+/// Longest look, in microseconds, whatever the reactor is allowed: what else the loop serves waits
+/// meanwhile.
 const LONGEST_LOOK: u32 = 50;
 
 /// What JavaScript has taken since somebody looked.

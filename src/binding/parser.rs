@@ -78,7 +78,7 @@ pub(super) struct Parser {
     /// The payload of the next data frame, as far as it has been compressed.
     compressed: Vec<u8>,
     pool: Arc<Pool>,
-    /// Whether something of the chunk has been told, and whether there has been a pause since.
+    /// Whether something of the chunk has been reported, and whether there has been a pause since.
     told: bool,
     paused: bool,
 }

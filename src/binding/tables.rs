@@ -6,7 +6,7 @@ use napi_derive::napi;
 use crate::engine::deflate::Budget;
 
 /// Two empty arrays in an array: of the environment's own context, whichever the caller runs in, so
-/// that who keeps them keeps no other.
+/// that a reference to them keeps no other.
 #[napi(catch_unwind)]
 pub fn lists() -> Vec<Vec<u32>> {
     vec![Vec::new(), Vec::new()]

@@ -238,7 +238,7 @@ fn bell(
     Ok(Some((ring, wake)))
 }
 
-/// The thread: whatever ends it, the environment is told.
+/// The thread: whatever ends it, the environment learns of it.
 fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring, running: &Running) {
     let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
     // All sockets close with it.
@@ -258,8 +258,8 @@ fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring, running: &Runnin
 impl Running {
     fn stop(&self) {
         let threads = std::mem::take(&mut *self.lock());
-        // All are told before one is waited for. Not woken means not running: then there is nothing
-        // to wait for either.
+        // All get the message before one is waited for. Not woken means not running: then there is
+        // nothing to wait for either.
         let told: Vec<_> = threads.iter().map(|(handle, _)| handle.submit(Command::Stop).is_ok()).collect();
         for ((_, thread), told) in threads.into_iter().zip(told) {
             if told || thread.is_finished() {

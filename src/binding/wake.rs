@@ -19,7 +19,7 @@ pub(super) struct Wake {
     /// again.
     function: RefCell<Option<Rc<Callback>>>,
     /// Lists of all memory that the reactors have been lent. They may write there until they have
-    /// ended, whoever else is gone.
+    /// ended, whatever else is gone.
     memory: RefCell<Option<Reference>>,
     hook: RefCell<Option<CleanupHook>>,
     /// What threads ring; a reactor without one needs none.

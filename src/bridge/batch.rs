@@ -67,7 +67,7 @@ pub struct Batch {
     /// Payloads with an allocation of their own, by index; filled by
     /// [`push_owned`](Self::push_owned) only.
     pub large: Vec<Vec<u8>>,
-    /// Whom to give credit when this has been drained.
+    /// The connection to give credit when this has been drained.
     pub credits: Vec<Credit>,
     /// Sum of the lengths of `large`.
     large_bytes: usize,
@@ -136,7 +136,7 @@ impl Batch {
         true
     }
 
-    /// Whether publishing it would tell nobody anything.
+    /// Whether publishing it would report nothing.
     pub fn is_empty(&self) -> bool {
         self.records.is_empty() && self.credits.is_empty()
     }

@@ -269,7 +269,7 @@ impl<C: Send> Outbox<C> {
     }
 
     /// Gives the memory of an [`Arena`] to its producer: the reactor when it is done with it, or
-    /// who lends it.
+    /// what lends it.
     pub fn give_back(&self, memory: Box<dyn Lent>) {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }

@@ -48,8 +48,8 @@ impl Inbox {
         Self::with_bell(Arc::new(Bell::new()))
     }
 
-    /// As `new`, with a bell that stands for other inboxes too: who answers it looks into all of
-    /// them.
+    /// As `new`, with a bell that stands for other inboxes too: a thread that answers it looks into
+    /// all of them.
     pub fn with_bell(bell: Arc<Bell>) -> Self {
         Self {
             state: Mutex::new(State::default()),
@@ -139,7 +139,7 @@ impl Inbox {
     }
 
     /// JavaScript thread: gives a batch back whose bytes have been copied. True: the reactor asked
-    /// to be woken, and this call is the only one to be told.
+    /// to be woken, and this call is the only one that learns it.
     ///
     /// What the batch holds beyond its reusable room is freed here, for the reactor may sleep for
     /// long.

@@ -1,12 +1,13 @@
-//! How far the reactor is with what has come to its sockets, for whoever must not get ahead of it.
+//! How far the reactor is with what has come to its sockets, for a thread that must not get ahead
+//! of it.
 
 use super::sync::{AtomicU64, Ordering};
 
 /// Written by the reactor's thread alone.
 ///
-/// Odd from when the system has told of something until what came of it is published, even
+/// Odd from when the system has reported something until what came of it is published, even
 /// otherwise. So what a socket had when [`goal`](Self::goal) was asked for is published when
-/// [`has_reached`](Self::has_reached) says so, or, if the system has nothing to tell, when
+/// [`has_reached`](Self::has_reached) says so, or, if the system has nothing to report, when
 /// [`is_at_work`](Self::is_at_work) says no.
 pub struct Pace {
     steps: AtomicU64,
@@ -18,7 +19,7 @@ impl Pace {
         Self { steps: AtomicU64::new(0) }
     }
 
-    /// Reactor: the system has told of something.
+    /// Reactor: the system has reported something.
     pub fn begin(&self) {
         self.step(1);
     }
@@ -32,13 +33,13 @@ impl Pace {
     fn step(&self, parity: u64) {
         let steps = self.steps.load(Ordering::Relaxed);
         if steps & 1 != parity {
-            // Release: who sees that it is published finds it.
+            // Release: a thread that sees that it is published finds it.
             self.steps.store(steps.wrapping_add(1), Ordering::Release);
         }
     }
 
-    /// Whether something was told that is not published. The system is to be asked first: what it
-    /// has told by then counts here.
+    /// Whether something was reported that is not published. The system is to be asked first: what
+    /// it has reported by then counts here.
     pub fn is_at_work(&self) -> bool {
         self.steps.load(Ordering::Acquire) & 1 == 1
     }

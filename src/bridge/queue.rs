@@ -20,7 +20,7 @@ use super::sync::{AtomicPtr, Ordering};
 /// A queue that any thread may push to and one thread empties.
 ///
 /// Invariant: `head` is null or the first node of a list, linked by `next` and ended by null, whose
-/// nodes came from `Box::into_raw` and which nobody else will free. Who swaps `head` out owns that
+/// nodes came from `Box::into_raw` and which nothing else will free. Who swaps `head` out owns that
 /// list.
 pub struct Queue<T: Send> {
     head: AtomicPtr<Node<T>>,

@@ -32,7 +32,7 @@ pub struct Config {
     /// Hand out text messages and close reasons without checking that they are UTF-8. Default:
     /// false.
     pub skip_utf8_validation: bool,
-    /// Tell of the bytes of a message that is not whole in one input with
+    /// Report the bytes of a message that is not whole in one input with
     /// [`Event::Part`](super::Event::Part), and leave them in the input, instead of collecting
     /// them. Compressed messages are collected all the same. Default: false.
     pub parts: bool,

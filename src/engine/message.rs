@@ -77,7 +77,7 @@ impl Message {
         unfinished.append(config, extension, bytes, fin, remaining)
     }
 
-    /// What to tell of the bytes at `range` of the input, which were appended; the frame goes on.
+    /// What to report of the bytes at `range` of the input, which were appended; the frame goes on.
     pub(in crate::engine) fn part(&self, config: &Config, range: Range<usize>) -> Option<Event> {
         self.0.as_ref().and_then(|unfinished| unfinished.part(config, range, false))
     }
@@ -144,7 +144,7 @@ impl Unfinished {
         Ok(())
     }
 
-    /// What to tell of the bytes at `range` of the input, which were appended.
+    /// What to report of the bytes at `range` of the input, which were appended.
     fn part(&self, config: &Config, range: Range<usize>, last: bool) -> Option<Event> {
         let told = config.parts && !self.compressed && (last || !range.is_empty());
         told.then_some(Event::Part { kind: self.kind, range, last })

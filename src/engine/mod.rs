@@ -78,9 +78,9 @@ impl Engine {
     /// behind it.
     ///
     /// `None` means that the input is used up (`*pos == input.len()`): what it holds of an
-    /// unfinished frame has been copied, or told in parts. Call again until then before giving the
-    /// next input. Which events come, and in which order, does not depend on how the stream is cut
-    /// into inputs; only where their payload is does.
+    /// unfinished frame has been copied, or reported in parts. Call again until then before giving
+    /// the next input. Which events come, and in which order, does not depend on how the stream is
+    /// cut into inputs; only where their payload is does.
     ///
     /// After [`Event::Close`] and [`Event::Error`] all input is swallowed.
     #[inline(always)]
@@ -215,8 +215,8 @@ impl Engine {
     }
 
     /// Whether the next call of [`poll`](Self::poll) for `input` from `pos` on may have to inflate
-    /// something. One byte can become a thousand: who wants to bound the work of a call shows it a
-    /// piece then.
+    /// something. One byte can become a thousand: a caller that wants to bound the work of a call
+    /// shows it a piece then.
     pub fn may_inflate(&self, input: &[u8], pos: usize) -> bool {
         self.has_deflate()
             && match self.stage {

@@ -72,7 +72,7 @@ impl Signal {
     /// Calls no more; `on_closed` is called by the loop when the handle is given back.
     pub(in crate::binding) fn close(self, on_closed: Box<dyn FnOnce()>) {
         let Some(Open { shared }) = self.ringer.lock().take() else { return };
-        // SAFETY: it is freed when the handle is closed, which happens here only. Who rings from
+        // SAFETY: it is freed when the handle is closed, which happens here only. What rings from
         // now on finds nothing.
         unsafe {
             let called = shared.as_ref();

@@ -71,8 +71,8 @@ impl Inflater {
         if self.ended {
             return Ok(());
         }
-        // Whoever stops at the end of the trailer is between two blocks. A stream that was cut off
-        // somewhere else takes the trailer, and the byte behind it, for what is missing.
+        // An inflater that stops at the end of the trailer is between two blocks. A stream that was
+        // cut off somewhere else takes the trailer, and the byte behind it, for what is missing.
         let mut rest: &[u8] = &[TRAILER[0], TRAILER[1], TRAILER[2], TRAILER[3], 0];
         while rest.len() > 1 && !self.ended {
             let used = self.run(rest, InflateFlush::Block, sink)?;

@@ -74,8 +74,8 @@ pub struct Adoption {
     #[expect(clippy::disallowed_types, reason = "what the caller has")]
     pub stream: std::net::TcpStream,
     /// The id that the connection gets, with a slot from `ADOPTED_SLOTS` on that no connection has
-    /// now. Who chose it knows of the connection, so that it is not told that it opens, only that
-    /// it closes, even when it cannot be taken. `None`: the reactor chooses, and tells.
+    /// now. Whatever chose it knows of the connection, so that only the end is reported and not the
+    /// opening, even when it cannot be taken. `None`: the reactor chooses, and reports both.
     pub id: Option<ConnectionId>,
     /// Bytes to be written before anything else: the 101 response, if nobody has written it yet.
     pub response: Vec<u8>,

@@ -77,7 +77,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.gates.closed.retain(|(_, gate)| matches!(gate, Gate::Opening(_)));
     }
 
-    /// Nobody will be told of anything any more.
+    /// Nothing will be reported any more.
     pub(in crate::reactor) fn open_all_gates(&mut self) {
         for (_, gate) in std::mem::take(&mut self.work.gates.closed) {
             self.open_gate(gate);

@@ -8,7 +8,8 @@ use crate::engine::handshake::HeadScanner;
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 
-/// The life of a connection. `told`: the consumer knows of the connection and must hear of its end.
+/// The life of a connection. `told`: the connection was reported to the consumer, and its end must
+/// be too.
 ///
 /// ```text
 ///              the consumer decides             accepts
@@ -46,7 +47,7 @@ pub(in crate::reactor) struct Doom {
 /// The head of the request as far as it has come.
 #[derive(Default)]
 pub(in crate::reactor) struct Head {
-    /// The peer's address, where accepting has told it.
+    /// The peer's address, where accepting has shown it.
     pub(in crate::reactor) peer: Option<SocketAddr>,
     pub(in crate::reactor) bytes: Vec<u8>,
     pub(in crate::reactor) scanner: HeadScanner,

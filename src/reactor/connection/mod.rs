@@ -125,7 +125,7 @@ impl Connection {
     }
 
     /// As `queue_frame` for a consumer's messages that are not compressed, on a connection that
-    /// takes frames. Each is told as whether it is text, and its payload.
+    /// takes frames. Each is given as whether it is text, and its payload.
     #[inline(always)]
     pub(in crate::reactor) fn queue_messages<'a>(
         &mut self,

@@ -280,7 +280,8 @@ impl Session<'_> {
         true
     }
 
-    /// Has what is queued written at the end of the turn, and the consumer told how far that went.
+    /// Has what is queued written at the end of the turn, and the consumer informed how far that
+    /// went.
     #[inline]
     pub(in crate::reactor) fn touch(&mut self) {
         self.work.unwritten.push(self.id, &mut self.connection.write);
@@ -346,7 +347,7 @@ impl Session<'_> {
                 self.connection.write.outgoing.push(rest, &mut self.work.pool);
             }
         }
-        // Also when all is written: its consumer is told at the end of the turn.
+        // Also when all is written: that is reported at the end of the turn.
         self.touch();
     }
 }

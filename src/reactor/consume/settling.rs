@@ -1,5 +1,5 @@
 //! A consumer on another thread that lets the reactors catch up: what had come to them before it
-//! was told of something else is handed over before it goes on with that.
+//! learned of something else is handed over before it goes on with that.
 //!
 //! Mostly there is nothing to wait for. Where there is, it is the time that a thread takes to wake
 //! up; it is never more than the allowance, so that a consumer loses little of its time where the

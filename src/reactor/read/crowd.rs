@@ -23,7 +23,8 @@ struct Findings {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// While there is too much: gives some their turn, and closes those who keep others waiting.
+    /// While there is too much: gives some connections their turn, and closes those that keep
+    /// others waiting.
     pub(in crate::reactor) fn on_crowd(&mut self) {
         if !self.work.unfinished.is_crowded() {
             return self.disperse();
@@ -40,7 +41,7 @@ impl<C: Consumer> Reactor<C> {
         self.give_turns(now);
     }
 
-    /// It is too much no more: those who waited go on, not many more than have their share of a
+    /// It is no longer too much: those that waited go on, not many more than have their share of a
     /// turn.
     fn disperse(&mut self) {
         self.work.unfinished.look_at = None;
@@ -130,7 +131,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// Closes a connection whose message nobody can wait for any longer.
     fn close_unfinished(&mut self, id: ConnectionId) {
-        // What will be told of it belongs to no read that is under way.
+        // What will be reported of it belongs to no read that is under way.
         self.consumer.on_turn_end();
         self.guarded(id.slot, |reactor| {
             let Some((mut session, consumer)) = reactor.session(id.slot) else { return };

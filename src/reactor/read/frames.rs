@@ -17,8 +17,9 @@ pub(in crate::reactor) struct Begun {
     pub(in crate::reactor) missing: usize,
 }
 
-/// Hands the events of the bytes in `range` of the consumer's buffer over. With `more` to come, the last frame may stay there
-/// until it is whole. True: one of the messages may have begun before them.
+/// Hands the events of the bytes in `range` of the consumer's buffer over. With `more` to come, the
+/// last frame may stay there until it is whole. True: one of the messages may have begun before
+/// them.
 pub(in crate::reactor) fn on_frames<C: Consumer>(
     consumer: &mut C,
     session: &mut Session<'_>,
@@ -68,14 +69,15 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
     (Begun::default(), whole)
 }
 
-/// The answer to our close frame may have come when all is written: then nothing else would end the connection.
+/// The answer to our close frame may have come when all is written: then nothing else would end the
+/// connection.
 pub(in crate::reactor) fn finish_if_complete(session: &mut Session<'_>) {
     if session.connection.close_complete() {
         session.touch();
     }
 }
 
-/// Answers a ping before anybody is told of it; a peer that pings and does not read is cut off.
+/// Answers a ping before it is reported; a peer that pings and does not read is cut off.
 fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: &Payload) {
     let config = &session.connection.config;
     if !config.auto_pong || session.connection.engine.close_sent() {

@@ -35,8 +35,9 @@ enum ReadEnd {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Reads one connection until it is empty, its budget is used up, or it may not be read. `to_end`: a short read
-    /// does not prove that the socket is empty, because the peer's end may be behind it.
+    /// Reads one connection until it is empty, its budget is used up, or it may not be read.
+    /// `to_end`: a short read does not prove that the socket is empty, because the peer's end may
+    /// be behind it.
     pub(in crate::reactor) fn read(&mut self, slot: u32, to_end: bool) {
         let mut budget = READ_BUDGET;
         let mut begun = Begun::default();
@@ -46,7 +47,8 @@ impl<C: Consumer> Reactor<C> {
                 .get_mut(slot)
                 .map_or((false, READ_SIZE), |c| (c.may_inflate(), c.largest_read()));
             let most = if budget == 0 || self.is_turn_over() {
-                // A short read more costs less than to assemble the frame, now and from what the next turn brings.
+                // A short read more costs less than to assemble the frame, now and from what the
+                // next turn brings.
                 begun.missing
             } else {
                 budget.min(largest)
@@ -98,9 +100,9 @@ impl<C: Consumer> Reactor<C> {
         self.assemble(slot, begun);
     }
 
-    /// Behind a read of `len` bytes, before which the connection `had` so much, messages that are not
-    /// complete included. Messages below some 30 bytes are held for a quarter more than they took on
-    /// the wire.
+    /// Behind a read of `len` bytes, before which the connection `had` so much, messages that are
+    /// not complete included. Messages below some 30 bytes are held for a quarter more than they
+    /// took on the wire.
     fn notice_density(&mut self, slot: u32, had: usize, len: usize) {
         if len >= DENSE_READ_SIZE
             && let Some(connection) = self.connections.get_mut(slot)
@@ -116,8 +118,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// As `read`. While the consumer decides about the handshake, or has paused, nothing is read: then it is told here of the
-    /// peer's end.
+    /// As `read`. While the consumer decides about the handshake, or has paused, nothing is read:
+    /// then it is told here of the peer's end.
     pub(in crate::reactor) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
         self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };
@@ -129,13 +131,15 @@ impl<C: Consumer> Reactor<C> {
         if peer == PeerSide::Dead {
             session.doom();
         } else if peer == PeerSide::HungUp && !std::mem::replace(&mut question.ended, true) {
-            // As of an open connection: whatever the consumer does now, or does not, it has until then to do it.
+            // As of an open connection: whatever the consumer does now, or does not, it has until
+            // then to do it.
             session.arm_close();
             consumer.on_end(&mut session);
         }
     }
 
-    /// A paused connection whose peer has ended or is gone has nothing to wait for, unless something unread is before that.
+    /// A paused connection whose peer has ended or is gone has nothing to wait for, unless
+    /// something unread is before that.
     fn look_for_end(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let has_news = matches!(connection.read.peer, PeerSide::HungUp | PeerSide::Dead);
@@ -156,7 +160,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Bytes that were read behind a request: they go the way of bytes from the socket, where they were counted.
+    /// Bytes that were read behind a request: they go the way of bytes from the socket, where they
+    /// were counted.
     pub(in crate::reactor) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
         let is_gone = |connection: &mut Connection| connection.life.is_gone();
         while !bytes.is_empty() && !self.connections.get_mut(slot).is_none_or(is_gone) {
@@ -214,8 +219,8 @@ impl<C: Consumer> Reactor<C> {
         consumer.on_received(session.id, session.connection.read.received);
     }
 
-    /// `len` bytes lie at the consumer's position, and before it `kept` of a frame that begins there. With `more` to come, what
-    /// there is of the last frame may stay where it is.
+    /// `len` bytes lie at the consumer's position, and before it `kept` of a frame that begins
+    /// there. With `more` to come, what there is of the last frame may stay where it is.
     fn on_bytes(&mut self, slot: u32, kept: usize, len: usize, more: bool) -> Begun {
         let claimed = self.consumer.claim(len);
         let range = claimed.start.saturating_sub(kept)..claimed.end;
@@ -263,7 +268,7 @@ impl<C: Consumer> Reactor<C> {
             session.arm_close();
         }
         let connection = &session.connection;
-        // A close frame was received: the consumer has been told and its answer ends the connection.
+        // A close frame was received and reported: the consumer's answer ends the connection.
         if !connection.engine.close_received() && !connection.engine.failed() {
             consumer.on_end(&mut session);
         }

@@ -12,7 +12,8 @@ use crate::reactor::read::half::Lack;
 pub(in crate::reactor) struct Starved {
     /// Connections that lack credit or room.
     pub(in crate::reactor) count: usize,
-    /// Those that lack room, in the order in which they go on; and some that do not any more. Their mark is `listed`.
+    /// Those that lack room, in the order in which they go on; and some that do not any more. Their
+    /// mark is `listed`.
     pub(in crate::reactor) queue: Queue,
     /// Those that got credit. Empty between turns.
     pub(in crate::reactor) credited: Vec<u32>,
@@ -58,7 +59,7 @@ impl Starved {
         self.holders -= usize::from(connection.read.held > 0);
     }
 
-    /// Who goes on next.
+    /// What goes on next.
     pub(in crate::reactor) fn next(&mut self, connections: &mut Connections) -> Option<u32> {
         loop {
             let id = self.queue.pop(connections, |all, id| Some(&mut all.get(id)?.read.listed))?;

@@ -134,7 +134,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Lets those who lack room go on, not many more than have their share of this turn.
+    /// Lets connections that lack room go on, not many more than have their share of this turn.
     fn serve_queue(&mut self) {
         let mut served = 0;
         while served < SERVED_AT_ONCE

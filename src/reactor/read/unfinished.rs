@@ -1,9 +1,12 @@
-//! Messages that have not come to their end: what they take together, and who may go on when it is too much.
+//! Messages that have not come to their end: what they take together, and which connections may go
+//! on when it is too much.
 //!
-//! Below the mark everybody is read. Above it those are who keep little of a message (`is_heavy`), and some of the others, the
-//! oldest message first, until theirs is complete; a quarter further up only the first of these. So memory stays where it is
-//! but for one message, and all of them are completed in turn. While others wait, a peer that leaves its message lying, or that
-//! brings little when it is its turn, loses it: its connection is closed with 1013.
+//! Below the mark every connection is read. Above it, connections are read that keep little of a
+//! message (`is_heavy`), and some of the others, the oldest message first, until theirs is
+//! complete; a quarter further up only the first of these. So memory stays where it is but for one
+//! message, and all of them are completed in turn. While others wait, a peer that leaves its
+//! message lying, or that brings little when it is its turn, loses it: its connection is closed
+//! with 1013.
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::time::{Duration, Instant};
@@ -14,7 +17,7 @@ use crate::reactor::connection::id::ConnectionId;
 
 /// Turns at a time: they end one by one, so one that comes to nothing must not hold all others up.
 pub(in crate::reactor) const TURNS: usize = 64;
-/// How often to look for those who keep others waiting while our patience lasts.
+/// How often to look for connections that keep others waiting while our patience lasts.
 pub(in crate::reactor) const LOOKS: u32 = 16;
 
 /// Whether `buffered` bytes of an unfinished message are more than every connection may keep.
@@ -36,7 +39,7 @@ pub(in crate::reactor) struct Unfinished {
     count: u64,
     /// Those of `heavy` that wait for their turn.
     pub(in crate::reactor) waiting: BTreeSet<Age>,
-    /// Who may go on above the mark, those who were there first in front. At most `TURNS`.
+    /// Connections that may go on above the mark, in the order in which they came. At most `TURNS`.
     pub(in crate::reactor) turns: Vec<Turn>,
     /// When to look again whose message is left lying, while others wait.
     pub(in crate::reactor) look_at: Option<Instant>,
@@ -80,7 +83,8 @@ impl Unfinished {
         self.bytes
     }
 
-    /// Whether the connection may keep only a little of a message: there is too much already, and it is not its turn.
+    /// Whether the connection may keep only a little of a message: there is too much already, and
+    /// it is not its turn.
     #[inline]
     pub(in crate::reactor) fn restricts(&self, slot: u32) -> bool {
         self.is_crowded() && !self.has_turn(slot)
@@ -103,7 +107,8 @@ impl Unfinished {
         self.look_at
     }
 
-    /// The connection's unfinished message took `before` bytes and takes `after`; `another`: it is not the same one.
+    /// The connection's unfinished message took `before` bytes and takes `after`; `another`: it is
+    /// not the same one.
     #[inline]
     pub(in crate::reactor) fn change(
         &mut self,
@@ -164,7 +169,7 @@ impl Unfinished {
         }
     }
 
-    /// The oldest of those who wait, who wait no more.
+    /// The oldest of the connections that wait, which wait no more.
     pub(in crate::reactor) fn next(&mut self) -> Option<ConnectionId> {
         let age = self.waiting.pop_first()?;
         self.heavy.get(&age).map(|heavy| heavy.id)

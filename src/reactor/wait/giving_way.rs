@@ -9,7 +9,7 @@ use crate::reactor::wait::spin::processors;
 /// go on for milliseconds.
 const WORTH_GIVING_WAY: usize = 16 << 10;
 /// So often in a row at most, while the consumer takes nothing: one that is blocked would waste
-/// milliseconds each time, and all who wait for the reactor with it.
+/// milliseconds each time, and with it everything that waits for the reactor.
 const PATIENCE: u32 = 8;
 
 /// Never, or as long as the consumer makes use of it.
@@ -74,7 +74,7 @@ mod tests {
         assert!(!GivingWay::never().is_due(WORTH_GIVING_WAY, 0));
     }
 
-    /// On one CPU it runs as soon as it is told.
+    /// On one CPU it runs as soon as it is rung for.
     #[test]
     fn a_consumer_that_takes_all_when_it_is_told_is_given_way_to_every_time() {
         let link = Arc::new(Link::new());
