@@ -305,6 +305,33 @@ test('a handler that is slow all the time: another connection is served in betwe
   await done;
 });
 
+ownOnly('a turn ends in time, also in the middle of what one connection has sent at once', async (t) => {
+  const total = 10_000;
+  const work = 0.05;
+  const { ws, raw } = await openRaw(t);
+  let handled = 0;
+  let ofTurn = 0;
+  let most = 0;
+  const done = new Promise((resolve) => {
+    ws.on('message', () => {
+      const until = performance.now() + work;
+      while (performance.now() < until);
+      if (ofTurn++ === 0) {
+        setImmediate(() => {
+          most = Math.max(most, ofTurn);
+          ofTurn = 0;
+          if (handled === total) resolve();
+        });
+      }
+      handled++;
+    });
+  });
+  void raw.send(Buffer.concat(Array(total).fill(frame(1, 'x'))));
+  await done;
+  // 8 ms and up to 64 messages more, and two such turns for one of the event loop.
+  t.true(most <= 2 * (8 / work + 64), `${most} messages in a turn`);
+});
+
 // J11.
 ownOnly('the memory of messages cannot be transferred away', async (t) => {
   const { ws, client } = await openPair(t);

@@ -12,30 +12,10 @@ import test from 'ava';
 
 import { urlOf, wsClient as WsClient } from './helpers/clients.mjs';
 import { isInline, isReference, startServer } from './helpers/impl.mjs';
+import { FEW, ROUNDS, SERVERS, listening, missed } from './helpers/order.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
-import { startServerBehind } from './helpers/ways.mjs';
-
-const ROUNDS = 100;
-/**
- * So often the order may not be kept where a reactor gets no processor in time. Without a reactor's
- * thread it always is.
- */
-const FEW = isReference || isInline ? 0 : 3;
 
 const threadOnly = isReference || isInline ? test.skip : test;
-
-const SERVERS = { port: startServer, server: startServerBehind };
-
-/** A server with what it has heard. */
-async function listening(t, start) {
-  const server = await start(t);
-  const heard = { connections: 0, closes: 0 };
-  server.on('connection', (ws) => {
-    heard.connections++;
-    ws.on('close', () => heard.closes++);
-  });
-  return { server, heard, url: urlOf(server) };
-}
 
 async function emptied(server) {
   while (server.clients.size > 0) await new Promise(setImmediate);
@@ -123,20 +103,6 @@ for (const [way, start] of Object.entries(SERVERS)) {
       });
     }
   });
-}
-
-/**
- * The rounds in which the order was not kept, in the best of some tries: a reactor's thread may
- * have had no processor for longer than JavaScript waits for it.
- */
-async function missed(round) {
-  let least = Infinity;
-  for (let tries = 0; tries < 5 && least > FEW; tries++) {
-    let misses = 0;
-    for (let i = 0; i < ROUNDS; i++) misses += Number(await round());
-    least = Math.min(least, misses);
-  }
-  return least;
 }
 
 /**

@@ -3,6 +3,7 @@
 // Node's own: the end of a connection comes also where a test has put the clock in its hands.
 const { setImmediate } = require('node:timers');
 
+const { isLoopBusy } = require('../reactor/crossing');
 const { ends } = require('../reactor/dispatch');
 
 /**
@@ -20,36 +21,29 @@ function afterTwoTurns(act, connection) {
 /**
  * Calls `tell` when Node would report the peer's end. It reads a socket once in a turn of the event
  * loop: what handlers put off with ticks, promises and `setImmediate` is done before the end that
- * was right behind what they were called for.
+ * was right behind what they were called for. If nothing is put off at all, that is now: what Node
+ * reports next, such as a request, comes behind the end.
  *
  * @template T
  * @param {(connection: T) => void} tell
  * @param {T} connection
- * @param {boolean} isRecent Whether something of the peer's has been delivered in this turn, or
- *   waits
+ * @param {boolean} wasHeld Whether it comes right behind what has been held, and not behind the jobs
+ *   of that
  */
-function tellOfEnd(tell, connection, isRecent) {
+function tellOfEnd(tell, connection, wasHeld) {
+  const isBehindJobs = ends.areBehindJobs && !wasHeld;
+  if (isBehindJobs && !isLoopBusy()) {
+    tell(connection);
+    return;
+  }
   ends.untold++;
   const act = (/** @type {T} */ ended) => {
     ends.untold--;
     tell(ended);
   };
-  tellOfStreamEnd(act, connection, isRecent);
+  // What jobs put off is behind the first immediate, and before the second.
+  if (isBehindJobs) setImmediate(act, connection);
+  else afterTwoTurns(act, connection);
 }
 
-/**
- * The same for a stream.
- *
- * @template T
- * @param {(connection: T) => void} tell
- * @param {T} connection
- * @param {boolean} isRecent
- */
-function tellOfStreamEnd(tell, connection, isRecent) {
-  // What they put off is behind the first immediate, and before the second. Without such handlers
-  // there is only what was put off by those of an earlier turn, before this.
-  if (isRecent) afterTwoTurns(tell, connection);
-  else setImmediate(tell, connection);
-}
-
-module.exports = { afterTwoTurns, tellOfEnd, tellOfStreamEnd };
+module.exports = { afterTwoTurns, tellOfEnd };

@@ -30,7 +30,6 @@ const {
   IN_DRAIN,
   IN_END,
   IN_ERROR,
-  IN_FLAG_RECENT,
   IN_PING,
   IN_PONG,
   IN_SENT,
@@ -42,7 +41,7 @@ const {
   OUT_RESUME,
 } = require('../reactor/layout');
 const { abandonSends, command, sent } = require('./outgoing');
-const { afterTwoTurns, tellOfEnd, tellOfStreamEnd } = require('./peer-end');
+const { afterTwoTurns, tellOfEnd } = require('./peer-end');
 const { answerPing } = require('./pongs');
 const { drained } = require('./pressure');
 const { streamOf } = require('./state');
@@ -106,7 +105,7 @@ function onArrived(ws, tag, data) {
   // In the next tick, as in ws: what a listener has put off to a tick of its own comes before.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
   if (isLater && !mustHold(ws)) hold(ws, tag, DUE);
-  else if (isLater || (!isEnd && mustHold(ws))) hold(ws, kind === IN_END ? tag | IN_FLAG_RECENT : tag, data);
+  else if (isLater || (!isEnd && mustHold(ws))) hold(ws, tag, data);
   else deliver(ws, tag, data);
 }
 
@@ -208,7 +207,7 @@ function deliver(ws, tag, data) {
   else if (kind === IN_BINARY) ws.emit('message', convert(ws.binaryType, data), true);
   else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
-  else if (kind === IN_END) peerEnded(ws, (tag & IN_FLAG_RECENT) !== 0);
+  else if (kind === IN_END) peerEnded(ws);
   else if (kind === IN_CLOSE) closeReceived(ws, tag >>> AUX_SHIFT, data);
   else if (kind === IN_ERROR) failed(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK, tag >>> AUX_SHIFT);
 }
@@ -278,12 +277,10 @@ function endOurSide(ws) {
  * still leaves; then our side ends too.
  *
  * @param {WebSocket} ws The connection of the record
- * @param {boolean} isRecent Whether something else has come in the turn of the end
  */
-function peerEnded(ws, isRecent) {
+function peerEnded(ws) {
   ws._bits |= END_WAITS;
-  if ((ws._bits & STREAM) === 0) tellOfEnd(ended, ws, isRecent);
-  else tellOfStreamEnd(ended, ws, isRecent);
+  tellOfEnd(ended, ws, (ws._bits & HOLDING) !== 0);
 }
 
 /** @param {WebSocket} ws A connection whose peer has ended its side */

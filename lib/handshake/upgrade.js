@@ -107,7 +107,7 @@ class Upgrade {
       this.late.records.push([tag, payload(tag, offset, length)]);
     } else if (kind === IN_END) {
       this._endWaits = true;
-      tellOfEnd(ended, this, true);
+      tellOfEnd(ended, this, false);
     }
   }
 

@@ -85,6 +85,7 @@ let deliverNative = () => {};
 let lendNative = (/** @type {Buffer} */ _memory) => {};
 let takenNative = () => -1;
 let settleNative = () => false;
+let isLoopBusyNative = () => true;
 
 /**
  * @param {Native} reactors The native reactors
@@ -102,6 +103,7 @@ function attach(reactors, records, list) {
   lendNative = native.lend();
   takenNative = native.taken();
   settleNative = native.settle();
+  isLoopBusyNative = native.isLoopBusy();
   lendArena();
   fill(0);
 }
@@ -201,6 +203,14 @@ function settle() {
 }
 
 /**
+ * @returns {boolean} Whether the event loop may have something to do at the end of its turn; false:
+ *   nobody has called `setImmediate` of whom it has not been called
+ */
+function isLoopBusy() {
+  return isLoopBusyNative();
+}
+
+/**
  * Lends memory for batches to the reactor that the last one came from.
  *
  * @param {number} id Number of the memory
@@ -233,6 +243,7 @@ module.exports = {
   flushWith,
   incoming,
   isInline,
+  isLoopBusy,
   lend,
   outgoing,
   settle,

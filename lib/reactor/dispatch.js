@@ -12,6 +12,7 @@ const {
   ADOPTED_SLOTS,
   IN_BINARY,
   IN_CLOSE,
+  IN_END,
   IN_FAILURE,
   IN_FLAG_OWNED,
   IN_LISTENER_CLOSED,
@@ -31,7 +32,7 @@ const { connectionOf, state } = table;
 const TURN_MILLISECONDS = 8;
 const TURN_BATCHES = 8;
 
-/** Connections after which the clock is read within a batch. */
+/** Records after which the clock is read within a batch. */
 const CLOCK_INTERVAL = 64;
 
 /**
@@ -53,8 +54,12 @@ let batchNumber = 0;
 let delivering = false;
 let immediate = false;
 
-/** Ends of peers that have been delivered, and whose connections are told later. */
-const ends = { untold: 0 };
+const ends = {
+  /** Ends of peers that have been delivered, and whose connections are told later. */
+  untold: 0,
+  /** Whether ticks and promise jobs of what came before the last one have run. */
+  areBehindJobs: false,
+};
 
 /**
  * A connection that opens waits until those are told, and what came behind waits with it: an eighth
@@ -171,7 +176,7 @@ function turn() {
  * Delivers the batch from `cursor` on. What is to be done when a handler throws is done by `turn`: inside of a `try` V8 constructs a
  * Buffer by way of three more calls, a seventh of JavaScript's share of a small message. This is too long to be inlined there.
  *
- * @param {number} deadline When to stop, between two connections
+ * @param {number} deadline When to stop
  * @returns {boolean} Whether all of it was delivered
  */
 function deliver(deadline) {
@@ -180,7 +185,7 @@ function deliver(deadline) {
   let { base, buffer, bytes } = batch;
   let next = cursor;
   let previous = NO_RECORD;
-  let changes = 0;
+  let nextLook = next + CLOCK_INTERVAL;
   while (next < count) {
     const word = next << 2;
     const slot = records[word];
@@ -188,10 +193,13 @@ function deliver(deadline) {
       if (previous !== NO_RECORD) {
         checkpoint();
         // A peer waits for each that opens.
-        const looks = (++changes & (CLOCK_INTERVAL - 1)) === 0 || previous === OPENED_JUST_NOW;
-        if (looks && performance.now() > deadline) return false;
+        if (previous === OPENED_JUST_NOW) nextLook = next;
       }
       previous = slot;
+    }
+    if (next >= nextLook) {
+      if (performance.now() > deadline) return false;
+      nextLook = next + CLOCK_INTERVAL;
     }
     // Before a handler may throw: the next delivery goes on behind it.
     cursor = ++next;
@@ -229,6 +237,12 @@ function deliver(deadline) {
         cursor--;
         return false;
       }
+      if (kind === IN_END) {
+        // They may throw.
+        cursor--;
+        runJobs();
+        cursor++;
+      }
       deliverOther(slot, tag, records[word + 2], length);
       // Jobs of a 'connection' handler run before its first message, as they do when Node reads the socket.
       if (kind === IN_OPEN) previous = OPENED_JUST_NOW;
@@ -237,6 +251,20 @@ function deliver(deadline) {
   // The last connection's jobs run before the flush too, so that what they send goes with it.
   checkpoint();
   return true;
+}
+
+/**
+ * Node would read an end by itself, behind ticks and promise jobs of what it has read before. Within a promise job there is no
+ * way to run others.
+ */
+function runJobs() {
+  ends.areBehindJobs = false;
+  queueMicrotask(onJob);
+  checkpoint();
+}
+
+function onJob() {
+  ends.areBehindJobs = true;
 }
 
 /**

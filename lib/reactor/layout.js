@@ -114,8 +114,6 @@ module.exports = {
   IN_FLAG_OWNED: 32768,
   /** Flag of a message of a stream: these are its last bytes, the others came with `IN_PART`. */
   IN_FLAG_LAST_PART: 16384,
-  /** Flag of `IN_END`: behind something of its connection that JavaScript has not dealt with yet. */
-  IN_FLAG_RECENT: 256,
   /** `Opened`, byte offset, `u32` little-endian: generation of the connection. */
   OPENED_GENERATION: 0,
   /** `Opened`, byte offset, `u32` little-endian: id of the listener. */

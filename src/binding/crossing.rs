@@ -28,6 +28,7 @@ use super::drive::Drive;
 use super::lingering::Delivered;
 use super::payload::{LentMemory, LentWords};
 use super::threads::Flushed;
+use super::uv::EventLoop;
 
 /// Bytes of an arena for which the cache matters: 64 KiB.
 const WORTH_EXCHANGE: usize = 64 << 10;
@@ -52,6 +53,8 @@ pub(super) struct Crossing {
     /// What has been taken of each of several reactors, and comes next.
     taken: VecDeque<(usize, Box<Batch>)>,
     delivered: Rc<Delivered>,
+    /// `None` where it is not libuv's.
+    event_loop: Option<EventLoop>,
 }
 
 impl Crossing {
@@ -60,6 +63,7 @@ impl Crossing {
         drive: Rc<Drive>,
         words: LentWords,
         delivered: Rc<Delivered>,
+        event_loop: Option<EventLoop>,
     ) -> Self {
         Self {
             links,
@@ -72,6 +76,7 @@ impl Crossing {
             turn: 0,
             taken: VecDeque::new(),
             delivered,
+            event_loop,
         }
     }
 
@@ -172,6 +177,12 @@ impl Crossing {
     pub(super) fn settle(&mut self) -> Result<bool> {
         self.drive.settle();
         Ok(self.links.iter().any(|link| link.inbox.is_waiting()))
+    }
+
+    /// Whether the event loop may have been left something to do at the end of its turn, as with
+    /// `setImmediate`.
+    pub(super) fn is_loop_busy(&mut self) -> Result<bool> {
+        Ok(self.event_loop.is_none_or(EventLoop::is_busy))
     }
 
     /// Bytes of the connection's sends that wait no more, or -1 when the connection is gone.

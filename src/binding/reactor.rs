@@ -19,6 +19,7 @@ use super::deflate::NegotiatedDeflate;
 use super::drive::{Drive, ReactorOptions};
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening, system_error};
 use super::payload::{LentMemory, LentWords, bytes_mut};
+use super::uv::EventLoop;
 use super::{adopt, allocator};
 
 /// The reactors of this environment. Make one only for each copy of lib.
@@ -66,7 +67,8 @@ impl JsReactor {
         let delivered = Rc::default();
         let (drive, links) = Drive::start(&env, &wake, &memory, config, &delivered, &options)?;
         let drive = Rc::new(drive);
-        let crossing = Crossing::new(links.clone(), drive.clone(), words, delivered);
+        let event_loop = if options.libuv { EventLoop::of(&env) } else { None };
+        let crossing = Crossing::new(links.clone(), drive.clone(), words, delivered, event_loop);
         Ok(Self {
             links,
             drive,
@@ -184,6 +186,13 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn settle<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
         function(env, "settle", &self.crossing, Crossing::settle)
+    }
+
+    /// The function that returns whether the event loop may have been left something to do at the
+    /// end of its turn, as with `setImmediate`. False: it has not.
+    #[napi(catch_unwind)]
+    pub fn is_loop_busy<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
+        function(env, "isLoopBusy", &self.crossing, Crossing::is_loop_busy)
     }
 
     /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and what `add_large` collected, to the reactor.

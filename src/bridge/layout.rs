@@ -131,8 +131,6 @@ layout! {
     IN_FLAG_OWNED: u8 = 0x80;
     /// Flag of a message of a stream: these are its last bytes, the others came with [`IN_PART`].
     IN_FLAG_LAST_PART: u8 = 0x40;
-    /// Flag of [`IN_END`]: behind something of its connection that JavaScript has not dealt with yet.
-    IN_FLAG_RECENT: u8 = 0x01;
 
     /// [`Opened`], byte offset, `u32` little-endian: generation of the connection.
     OPENED_GENERATION: usize = 0;

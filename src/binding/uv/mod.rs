@@ -117,10 +117,16 @@ pub(super) struct EventLoop {
 }
 
 impl EventLoop {
+    /// That of an environment. `None`: this process has no libuv.
+    pub(super) fn of(env: &Env) -> Option<Self> {
+        Some(Self { api: Api::get()?, raw: env.get_uv_event_loop().ok()?.cast() })
+    }
+
     /// Whether it has something to do that it need not wait for, as `setImmediate`. What comes in
     /// on other handles is not known before it looks.
     pub(super) fn is_busy(self) -> bool {
-        // SAFETY: whoever gets this is called by the loop, or has a handle of it.
+        // SAFETY: whoever gets this is called by the loop, has a handle of it, or is called by
+        // JavaScript of its environment.
         unsafe { (self.api.backend_timeout)(self.raw) == 0 }
     }
 }

@@ -11,8 +11,7 @@ use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
     ASK_ACCEPTED, ASK_REFUSED, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE,
-    IN_FLAG_RECENT, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS,
-    Opened,
+    IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
 use crate::bridge::pace::Pace;
@@ -288,13 +287,9 @@ impl Consumer for Forward {
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {
-        let Connection { config, read, write, .. } = &*session.connection;
-        // OPEN is charged to nobody: it is dealt with when the 101 may leave.
-        let is_recent = read.held > 0 || write.state.is_withheld() || config.early_handshake;
-        let flags = if is_recent { IN_FLAG_RECENT } else { 0 };
         self.make_room();
         let count = u32::from(!session.is_open());
-        self.batch.push(Record::new(session.id().slot, IN_END, flags, 0, 0, count));
+        self.batch.push(Record::new(session.id().slot, IN_END, 0, 0, 0, count));
     }
 
     fn on_closed(&mut self, id: ConnectionId) {

@@ -234,29 +234,6 @@ fn a_peer_that_ends_behind_its_close_frame_is_ended_when_that_is_known() {
 }
 
 #[test]
-fn an_end_says_whether_something_before_it_was_not_dealt_with() {
-    let js = start();
-    let mut client = js.ask();
-    js.opened(IN_OPEN);
-    client.expect_text(SWITCHED);
-    client.send("81 81 00000000 'a'");
-    let text = js.take();
-    client.end();
-    let end = js.take();
-    assert_eq!(end.records[0].kind(), (IN_END, IN_FLAG_RECENT, 0));
-    js.give_back(text);
-    js.give_back(end);
-
-    let mut client = js.ask();
-    js.opened(IN_OPEN);
-    client.expect_text(SWITCHED);
-    client.send("81 81 00000000 'a'");
-    assert_eq!(js.records(1)[0].kind, IN_TEXT);
-    client.end();
-    assert_eq!(js.take().records[0].kind(), (IN_END, 0, 0));
-}
-
-#[test]
 fn nobody_waits_for_a_reactor_that_stops() {
     let js = start();
     let mut client = js.ask();
