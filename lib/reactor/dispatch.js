@@ -254,8 +254,8 @@ function deliver(deadline) {
 }
 
 /**
- * Node would read an end by itself, behind ticks and promise jobs of what it has read before. Within a promise job there is no
- * way to run others.
+ * Node would read an end by itself, behind ticks and promise jobs of what it has read before. Within
+ * a promise job there is no way to run others.
  */
 function runJobs() {
   ends.areBehindJobs = false;
