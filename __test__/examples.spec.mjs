@@ -1,11 +1,14 @@
 // The programs of examples/ that need no other package: each runs as its readers run it, and is spoken to. Those with packages are
 // in ecosystem/examples.test.mjs, and those in Rust in tests/examples.rs.
+import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
 import { mkdtempSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
-import { join } from 'node:path';
+import { basename, join } from 'node:path';
 import tls from 'node:tls';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
 
 import test from 'ava';
 
@@ -33,6 +36,24 @@ const CONVERSATIONS = {
     server.on('connection', (socket) => socket.on('message', (data) => socket.send(`${data}, client`)));
     const child = run(t, 'client.mjs', [`ws://127.0.0.1:${server.address().port}`]);
     t.like(await child.ended(), { code: 0, stdout: 'hello, client\n', stderr: '' });
+  },
+  'with-http.mjs': async (t) => {
+    const { port } = await start(t, 'with-http.mjs');
+    t.is(await (await fetch(`http://127.0.0.1:${port}/`)).text(), 'hello\n');
+    t.is(await greeting(t, port, {}, '/live'), 'welcome');
+    t.is(await refusal(t, port, {}, '/'), 400);
+  },
+  'prepared.mjs': async (t) => {
+    const { port } = await start(t, 'prepared.mjs');
+    const clients = await Promise.all([open(t, port), open(t, port)]);
+    // A state that both are in comes to both.
+    const sees = async (client) => {
+      for (;;) {
+        const [data] = await once(client, 'message');
+        if (JSON.parse(data).clients === 2) return;
+      }
+    };
+    await t.notThrowsAsync(Promise.all(clients.map(sees)));
   },
   'auth-session.mjs': async (t) => {
     const { port } = await start(t, 'auth-session.mjs');
@@ -177,6 +198,21 @@ const CONVERSATIONS = {
 };
 
 for (const [name, talk] of Object.entries(CONVERSATIONS)) test(name, talk);
+
+test('typescript.ts', async (t) => {
+  const examples = fileURLToPath(new URL('../examples/', import.meta.url));
+  // Inside of the package, so that it finds it.
+  const folder = mkdtempSync(join(examples, '.compiled-'));
+  t.teardown(() => rmSync(folder, { recursive: true }));
+  const compiler = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));
+  const kind = ['--module', 'nodenext', '--target', 'es2023', '--types', 'node', '--strict', '--ignoreConfig'];
+  const places = ['--rootDir', examples, '--outDir', folder, join(examples, 'typescript.ts')];
+  await promisify(execFile)(process.execPath, [compiler, ...kind, ...places]);
+  const { port } = await start(t, `${basename(folder)}/typescript.js`);
+  const client = await open(t, port, {}, '/?name=ada');
+  t.is(await ask(client, 'hello'), 'ada 1: hello');
+  t.is(await ask(client, 'hello'), 'ada 2: hello');
+});
 
 test('every program is spoken to', (t) => {
   const programs = readdirSync(new URL('../examples/', import.meta.url)).filter((name) => name.endsWith('.mjs'));
