@@ -45,11 +45,22 @@ const SAME_AS_ON = /^(once|off|addListener|removeListener|prependListener|prepen
 /** @typedef {{ name: string, kind: number, file: string, doc: Doc, code: string, members: Declaration[] }} Declaration */
 /** @typedef {{ text: string, params: [string, string][], returns: string, throws: string[] }} Doc */
 
-/** @returns {string[]} one line per document that is not what the types say */
+/** @returns {string[]} one line per document that is not what the types say, and per member of which they say nothing */
 export function apiViolations() {
   const text = readFileSync(join(root, DOCUMENT), 'utf8');
-  if (text === withReference(text)) return [];
-  return [`${DOCUMENT}: not what index.d.ts says; run node scripts/api.mjs`];
+  const silent = silentMembers(text).map((name) => `${DOCUMENT}: nothing is said of ${name}; add a comment to its type`);
+  if (text === withReference(text)) return silent;
+  return [...silent, `${DOCUMENT}: not what index.d.ts says; run node scripts/api.mjs`];
+}
+
+/** Headings and rows of the reference that have a signature and no words. */
+function silentMembers(text) {
+  const reference = text.slice(text.indexOf(BEGIN), text.indexOf(END));
+  const parts = reference.split(/^(?=###? )/m).map((part) => part.split(/\n([^]*)/));
+  const members = parts.filter(([heading]) => heading.startsWith('### '));
+  const silent = members.filter(([, body]) => body.replace(/```[^]*?```|^Listener: .*$/gm, '').trim() === '');
+  const rows = [...reference.matchAll(/^\| `([^`]+)`.*\|\s*\|$/gm)];
+  return [...silent.map(([heading]) => heading.slice('### '.length)), ...rows.map(([, name]) => name)];
 }
 
 /**
@@ -95,7 +106,7 @@ function isAlias({ name, code, members }, declarations) {
  * @param {Declaration} declaration
  * @param {string} instance
  */
-function describe({ kind, doc, code, members }, instance) {
+function describe({ name, kind, doc, code, members }, instance) {
   const lines = [...docLines(doc)];
   if (kind === SyntaxKind.FunctionDeclaration) return [...fence([code]), ...lines];
   const callable = members.filter(isCallable);
@@ -103,7 +114,7 @@ function describe({ kind, doc, code, members }, instance) {
   const methods = callable.filter((member) => member.name !== 'on' && !SAME_AS_ON.test(member.name));
   const values = members.filter((member) => !isCallable(member));
   lines.push(...valueTable(values, instance !== ''));
-  for (const overloads of grouped(methods)) lines.push(...methodLines(overloads, instance));
+  for (const overloads of grouped(methods)) lines.push(...methodLines(overloads, instance, name));
   for (const event of events) lines.push(...eventLines(event));
   return lines;
 }
@@ -119,10 +130,11 @@ function grouped(methods) {
   return groups.values();
 }
 
-function methodLines(overloads, instance) {
+function methodLines(overloads, instance, owner) {
   const [{ name }] = overloads;
-  const owner = overloads[0].code.startsWith('static ') ? '' : `${instance}.`;
-  const title = name === 'constructor' ? 'Constructor' : instance === '' ? `${name}()` : `${owner}${name}()`;
+  const of = overloads[0].code.startsWith('static ') ? owner : instance;
+  const method = of === '' ? `${name}()` : `${of}.${name}()`;
+  const title = name === 'constructor' ? `new ${owner}()` : method;
   const lines = [`### ${title}`, '', ...fence(overloads.map(({ code }) => code))];
   for (const { doc } of overloads) lines.push(...docLines(doc));
   return lines;

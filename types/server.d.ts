@@ -172,9 +172,12 @@ export class WebSocketServer<
   on(event: 'headers', listener: (this: this, headers: string[], request: InstanceType<Request>) => void): this;
   /** An invalid upgrade request. A listener has to answer it, and to end the socket. */
   on(event: 'wsClientError', listener: (this: this, error: Error, socket: Duplex, request: InstanceType<Request>) => void): this;
-  /** Listening failed, for example with code EADDRINUSE. */
+  /** Listening failed, for example with code EADDRINUSE. With `server` it is any 'error' of that server. */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
-  on(event: 'listening' | 'close', listener: (this: this) => void): this;
+  /** It is bound, and accepts connections. With `server` it is that server's 'listening'. */
+  on(event: 'listening', listener: (this: this) => void): this;
+  /** It was closed, and the last of its connections is gone. */
+  on(event: 'close', listener: (this: this) => void): this;
   on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
   /** As `on()`, for one time. */
   once<E extends keyof Emitted<Class, Request>>(event: E, listener: (this: this, ...args: Emitted<Class, Request>[E]) => void): this;

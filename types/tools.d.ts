@@ -22,13 +22,31 @@ export interface FrameOptions {
 export class Sender {
   /** A frame in one or two pieces, which can be written to any number of sockets. */
   static frame(data: string | Uint8Array, options: FrameOptions): Array<string | Uint8Array>;
+  /**
+   * @param socket Where the frames go
+   * @param extensions The negotiated ones by name: a PerMessageDeflate. Default: none
+   * @param generateMask Fills the four bytes of a masking key. Default: random bytes
+   */
   constructor(socket: Duplex, extensions?: Record<string, any>, generateMask?: (key: Buffer) => void);
-  /** @throws {TypeError | RangeError} As `WebSocket.close` */
+  /**
+   * Sends a close frame.
+   *
+   * @throws {TypeError | RangeError} As `WebSocket.close`
+   */
   close(code?: number, data?: string | Uint8Array, mask?: boolean, callback?: Callback): void;
-  /** @throws {RangeError} For more than 125 bytes */
+  /**
+   * Sends a ping.
+   *
+   * @throws {RangeError} For more than 125 bytes
+   */
   ping(data: any, mask?: boolean, callback?: Callback): void;
-  /** @throws {RangeError} For more than 125 bytes */
+  /**
+   * Sends a pong.
+   *
+   * @throws {RangeError} For more than 125 bytes
+   */
   pong(data: any, mask?: boolean, callback?: Callback): void;
+  /** Sends a message, or one fragment of it. */
   send(
     data: any,
     options: { binary?: boolean; compress?: boolean; fin?: boolean; mask?: boolean },
@@ -43,6 +61,7 @@ export class Sender {
  * reason) and 'error'. What is written is unmasked in place.
  */
 export class Receiver extends Writable {
+  /** Options as those of a WebSocket, with the same defaults. `isServer`: whether frames must be masked. Default: false */
   constructor(options?: {
     isServer?: boolean;
     /** The negotiated extensions by name: a PerMessageDeflate. Default: none */
@@ -73,30 +92,42 @@ export interface DeflateOptions {
 
 /** The extension permessage-deflate: negotiation, and compression by zlib. */
 export class PerMessageDeflate {
+  /** Its name in the `Sec-WebSocket-Extensions` header. */
   static readonly extensionName: 'permessage-deflate';
+  /** Nothing is negotiated yet, and zlib holds nothing. */
   constructor(options?: DeflateOptions);
   /** What was negotiated. */
   params: Record<string, number | true> | null;
   /** Parameters for the header of a client. */
   offer(): Record<string, number | true>;
   /**
+   * Negotiates.
+   *
    * @param configurations The offers, or the answer, as `extension.parse` gives them
    * @throws {Error | TypeError} When they cannot be accepted
    */
   accept(configurations: Array<Record<string, Array<string | true>>>): Record<string, number | true>;
   /** Frees what zlib holds. */
   cleanup(): void;
+  /** Compresses a message, or a part of one; `fin`: whether it is the last part. */
   compress(data: string | Uint8Array, fin: boolean, callback: (error: Error | null, data?: Buffer) => void): void;
+  /** Inflates a message, or a part of one; `fin`: whether it is the last part. */
   decompress(data: Uint8Array, fin: boolean, callback: (error: Error | null, data?: Buffer) => void): void;
 }
 
 /** The `Sec-WebSocket-Extensions` header. */
 export namespace extension {
-  /** @throws {SyntaxError} */
+  /**
+   * The extensions by name, each with its offers.
+   *
+   * @throws {SyntaxError} When it is no such header
+   */
   function parse(header: string): Record<string, Array<Record<string, Array<string | true>>>>;
+  /** The header for such an object. */
   function format(extensions: Record<string, any>): string;
 }
 
+/** The `Sec-WebSocket-Protocol` header. */
 export namespace subprotocol {
   /**
    * The names in a `Sec-WebSocket-Protocol` header.

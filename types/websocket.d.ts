@@ -21,9 +21,13 @@ export class WebSocket extends EventEmitter {
   /** Ready state 3: the connection is gone. */
   static readonly CLOSED: 3;
 
+  /** The same as `WebSocket.CONNECTING`. */
   readonly CONNECTING: 0;
+  /** The same as `WebSocket.OPEN`. */
   readonly OPEN: 1;
+  /** The same as `WebSocket.CLOSING`. */
   readonly CLOSING: 2;
+  /** The same as `WebSocket.CLOSED`. */
   readonly CLOSED: 3;
 
   /**
@@ -56,9 +60,13 @@ export class WebSocket extends EventEmitter {
   /** The address of a client. On a server it is undefined, which the type omits, as @types/ws does. */
   readonly url: string;
 
+  /** A listener for the event 'open', as in a browser. */
   onopen: ((event: Event) => void) | null;
+  /** A listener for the event 'error', as in a browser. */
   onerror: ((event: ErrorEvent) => void) | null;
+  /** A listener for the event 'close', as in a browser. */
   onclose: ((event: CloseEvent) => void) | null;
+  /** A listener for the event 'message', as in a browser: text is a string. */
   onmessage: ((event: MessageEvent) => void) | null;
 
   /**
@@ -115,11 +123,13 @@ export class WebSocket extends EventEmitter {
   /** Destroys the connection at once. `'close'` with code 1006 follows, and no other event. */
   terminate(): void;
 
+  /** Adds a listener as in a browser: it gets one object, in which text is a string. Given twice, it is added once. */
   addEventListener<T extends keyof WebSocketEventMap>(
     type: T,
     listener: ((event: WebSocketEventMap[T]) => void) | { handleEvent(event: WebSocketEventMap[T]): void },
     options?: EventListenerOptions,
   ): void;
+  /** Removes a listener that `addEventListener()` has added. */
   removeEventListener<T extends keyof WebSocketEventMap>(
     type: T,
     listener: ((event: WebSocketEventMap[T]) => void) | { handleEvent(event: WebSocketEventMap[T]): void },
@@ -144,6 +154,7 @@ export class WebSocket extends EventEmitter {
    * that returned false, unless the connection closes first. Over a stream it is the stream's `'drain'`. Not in ws.
    */
   on(event: 'drain', listener: (this: this) => void): this;
+  /** Of a client: the connection is open, and messages may be sent. */
   on(event: 'open', listener: (this: this) => void): this;
   /** Of a client: the answer that it connects with. */
   on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
@@ -190,11 +201,13 @@ export type RawData = Buffer | ArrayBuffer | Buffer[];
 /** Data of a `MessageEvent`. What can be sent is `BufferLike`. */
 export type Data = string | Buffer | ArrayBuffer | Buffer[];
 
+/** What a listener of `addEventListener()` gets. */
 export interface Event {
   type: string;
   target: WebSocket;
 }
 
+/** The same for 'close'. */
 export interface CloseEvent extends Event {
   code: number;
   reason: string;
@@ -202,11 +215,13 @@ export interface CloseEvent extends Event {
   wasClean: boolean;
 }
 
+/** The same for 'error'. */
 export interface ErrorEvent extends Event {
   error: any;
   message: string;
 }
 
+/** The same for 'message'. */
 export interface MessageEvent extends Event {
   /** Text as a string, binary as `binaryType` says. */
   data: Data;
