@@ -1,12 +1,14 @@
 'use strict';
 
-const net = require('node:net');
-
-const { checkValue } = require('./checks');
+const { checkValue, wrongType } = require('./checks');
 const { applyMemoryOptions } = require('./deflate/budget');
 const { deflateOptions } = require('./deflate/options');
 const { LONGEST_DELAY, delay, limit } = require('./limits');
+const { checkPort, nodePlace } = require('./listening');
+const { warnOfMisspelt } = require('./warnings');
 const { WebSocket } = require('./websocket');
+
+/** @import { Place } from './listening' */
 
 /**
  * The options of a server over the defaults. They are as the user gave them, and are coerced where
@@ -65,6 +67,12 @@ const OWN = {
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
 
+/** The names of all options. */
+const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN)];
+
+/** Those of the reactors, which all servers of a thread share. */
+const SHARED = ['reactors', 'spin', 'unfinishedBudget'];
+
 /** Options that decide which handshakes JavaScript sees, and may be assigned at any time. */
 const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient']);
 
@@ -86,7 +94,9 @@ function merge(given) {
     );
   }
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
-  if (port != null) options.port = portOf(options);
+  if (server && typeof server.on !== 'function') throw wrongType('options.server', 'an HTTP server', server);
+  if (port != null) options.port = checkPort(options);
+  warnOfMisspelt(given, KNOWN, Object.keys(OWN));
   for (const name of Object.keys(OWN)) own(options, name);
   reactorsOf(options);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
@@ -135,19 +145,6 @@ function reactorsOf(options) {
 }
 
 /**
- * @param {any} options `backlog`, `host` and `port` as given
- * @returns {number}
- * @throws {RangeError | TypeError} ERR_SOCKET_BAD_PORT or ERR_INVALID_ARG_VALUE, as Node
- */
-function portOf({ backlog, host, port }) {
-  const number = typeof port === 'string' && port.trim() !== '' ? Number(port) : port;
-  if (typeof number === 'number' && number >>> 0 === number && number <= 0xffff) return number;
-  // Node's own check throws Node's own error. Text that is no number would be the path of a pipe.
-  new net.Server().listen(typeof port === 'string' ? { port } : port, host, backlog);
-  throw new RangeError(`options.port should be >= 0 and < 65536. Received ${String(port)}.`);
-}
-
-/**
  * Calls `changed` whenever one of the watched options is assigned.
  *
  * @param {ServerOptions} options
@@ -174,15 +171,16 @@ function watch(options, changed) {
  * What the reactor listens with.
  *
  * @param {ServerOptions} options The options of the server
+ * @param {Place} place Where it listens
  * @param {string | null} host IP literal; null is every address
  * @param {number} ask Which handshakes JavaScript wants to see
  */
-function listenOptions(options, host, ask) {
+function listenOptions(options, { backlog, ipv6Only, port }, host, ask) {
   return {
     host,
-    port: options.port,
-    backlog: Number(options.backlog) > 0 ? Number(options.backlog) | 0 : BACKLOG,
-    ipv6Only: own(options, 'ipv6Only'),
+    port,
+    backlog: Number(backlog) > 0 ? Number(backlog) | 0 : BACKLOG,
+    ipv6Only: ipv6Only === undefined ? own(options, 'ipv6Only') : !!ipv6Only,
     path: options.path ? String(options.path) : null,
     earlyHandshake: own(options, 'earlyHandshake'),
     handshakeTimeout: own(options, 'handshakeTimeout'),
@@ -198,13 +196,9 @@ function listenOptions(options, host, ask) {
  * @param {ServerOptions} options The options of the server
  */
 function sharedListenOptions(options) {
-  const { backlog, host, port } = options;
   return {
-    backlog: backlog ?? undefined,
     handshakeTimeout: own(options, 'handshakeTimeout'),
-    host: host ?? undefined,
-    ipv6Only: own(options, 'ipv6Only'),
-    port,
+    place: nodePlace(options, own(options, 'ipv6Only')),
   };
 }
 
@@ -249,10 +243,12 @@ function socketOptions(options) {
  * What the reactors of an environment are started with.
  *
  * @param {ServerOptions} options The options of its first server
- * @returns {{ reactors: number, spin: number, unfinishedBudget: number }}
+ * @returns {{ reactors: number, spin: number, unfinishedBudget: number, given: string[] }} `given`:
+ *   the names of those that are no defaults
  */
 function reactorOptions(options) {
   return {
+    given: SHARED.filter((name) => /** @type {any} */ (options)[name] != null),
     reactors: reactorsOf(options),
     spin: own(options, 'spin'),
     unfinishedBudget: own(options, 'unfinishedBudget'),

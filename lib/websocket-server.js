@@ -12,6 +12,7 @@ const { attachTo } = require('./handshake/http-server');
 const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer } = require('./compat/listener-server');
 const { nodeEmit } = require('./node-emit');
+const { placeOf } = require('./listening');
 const { listenOptions, merge, reactorOptions, watch } = require('./options');
 const { Drain } = require('./running/drain');
 const { checkMayListen } = require('./handshake/permission');
@@ -29,6 +30,7 @@ const { WebSocket } = require('./websocket');
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { Peer } from './compat/socket' */
 /** @import { WebSocket as Connection } from './connection/state' */
+/** @import { Place } from './listening' */
 /** @import { ServerOptions } from './options' */
 /** @import { DrainOptions, DrainProgress } from '../types/running' */
 /** @import { Holder } from './reactor/table' */
@@ -62,7 +64,8 @@ class WebSocketServer extends EventEmitter {
     /** The last call of `drain()`. @type {InstanceType<typeof Drain> | null} */
     this._drain = null;
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
-    this._listens = this.options.port != null && !isShared(); // by itself
+    const place = this.options.port == null || isShared() ? null : placeOf(this.options);
+    this._listens = place !== null; // by itself
     /** Where the events of its own listener and connections run, unless a hook answers somewhere else. */
     this._context = this._listens ? capture() : null;
     /** @type {(() => void) | null} */
@@ -77,10 +80,10 @@ class WebSocketServer extends EventEmitter {
     this._listener = null;
     this._server = /** @type {any} */ (undefined);
     watch(this.options, () => this._updateAsk());
-    if (this._listens) {
+    if (place !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));
-      this._start();
+      this._start(place);
     } else if (!this.options.noServer) {
       this._server = this.options.server || createListener(this.options, callback);
       this._removeListeners = attachTo(this, this._server);
@@ -309,26 +312,30 @@ class WebSocketServer extends EventEmitter {
     process.nextTick(emitClose, this);
   }
 
-  _start() {
+  /** @param {Place} place */
+  _start(place) {
     checkMayListen();
-    const { host } = this.options;
-    if (!host) return this._listen(null);
-    if (isIP(host) !== 0) return this._listen(host);
+    const { host } = place;
+    if (!host) return this._listen(place, null);
+    if (isIP(host) !== 0) return this._listen(place, host);
     dns.lookup(host, (error, address) => {
       if (this._state !== RUNNING) return;
       if (error) this._emit('error', error);
-      else this._listen(address);
+      else this._listen(place, address);
     });
   }
 
-  /** @param {string | null} address IP literal; null is every address */
-  _listen(address) {
+  /**
+   * @param {Place} place
+   * @param {string | null} address IP literal; null is every address
+   */
+  _listen(place, address) {
     this._ask = wantedAsk(this);
     let native = /** @type {any} */ (null);
     try {
       native = start(reactorOptions(this.options));
       if (state.failure !== null) throw state.failure;
-      const { id, ...bound } = native.listen(listenOptions(this.options, address, this._ask));
+      const { id, ...bound } = native.listen(listenOptions(this.options, place, address, this._ask));
       this._listenerId = id;
       this._reactors = state.reactors;
       this._address = { address: bound.address, family: bound.family, port: bound.port };

@@ -13,7 +13,11 @@ export interface ServerOptions<
   Class extends typeof WebSocket = typeof WebSocket,
   Request extends typeof IncomingMessage = typeof IncomingMessage,
 > {
-  /** Port to listen on; 0 for any free one. */
+  /**
+   * Port to listen on; 0 for any free one. As in ws it may also be what `server.listen()` of Node
+   * takes, which the type omits, as @types/ws does: the path of a socket in the file system, or an
+   * object such as `{ port, host }`, `{ path }` and `{ fd }`.
+   */
   port?: number | undefined;
   /** Address or name to listen on. Default: every address */
   host?: string | undefined;

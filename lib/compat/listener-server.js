@@ -28,6 +28,37 @@ class ListenerServer extends EventEmitter {
     };
     super.on('upgrade', this._upgrade);
     this._unreferenced = false;
+    /** Connections at most; undefined: as many as come. @type {number | undefined} */
+    this._most = undefined;
+  }
+
+  get maxConnections() {
+    return this._most;
+  }
+
+  /** Upgrades beyond it are dropped: from now on JavaScript sees each. */
+  set maxConnections(most) {
+    this._most = most;
+    this._wss._updateAsk();
+  }
+
+  /** @param {(error: Error | null, count: number) => void} callback Called with how many there are */
+  getConnections(callback) {
+    const { _connections: count } = this._wss;
+    process.nextTick(callback, null, count);
+    return this;
+  }
+
+  /**
+   * @param {import('node:net').Socket} socket Of an upgrade, which is counted already
+   * @returns {boolean} Whether it was one too many, and is gone
+   */
+  drops(socket) {
+    if (this._most == null || this._wss._connections <= this._most) return false;
+    const { localAddress, localFamily, localPort, remoteAddress, remoteFamily, remotePort } = socket;
+    socket.destroy();
+    this.emit('drop', { localAddress, localPort, localFamily, remoteAddress, remotePort, remoteFamily });
+    return true;
   }
 
   /** Whether upgrades have another listener than ours, or none. */

@@ -65,6 +65,7 @@ function wantedAsk(server) {
     handleProtocols ||
     path !== server._nativePath ||
     server._drain !== null ||
+    server._listener._most != null ||
     events.headers !== undefined ||
     Class?.prototype?.setSocket !== setSocket ||
     hasOwnPong(server.options);

@@ -180,9 +180,10 @@ class Handshake {
     else this.server.emit('wsClientError', new Error(message), this.socket, this.request);
   }
 
-  /** @returns {boolean} Whether the server is drained and takes nobody: answered */
+  /** @returns {boolean} Whether the server is drained, or full: answered, or dropped */
   isTurnedAway() {
-    const { _drain: drain } = this.server;
+    const { _drain: drain, _listener: listener } = this.server;
+    if (listener?.drops(this.socket)) return true;
     if (drain !== null) this.respond(503, undefined, { 'Retry-After': drain.retryAfter });
     return drain !== null;
   }

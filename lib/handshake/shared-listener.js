@@ -27,13 +27,13 @@ function isShared() {
  * @returns {http.Server} The HTTP server, which is about to listen
  */
 function createListener(options, callback) {
-  const { handshakeTimeout, ...listen } = sharedListenOptions(options);
+  const { handshakeTimeout, place } = sharedListenOptions(options);
   const limits = {
     connectionsCheckingInterval: Math.min(handshakeTimeout, CHECK_INTERVAL),
     headersTimeout: handshakeTimeout,
     requestTimeout: handshakeTimeout,
   };
-  return http.createServer(limits, refuse).listen(listen, callback);
+  return http.createServer(limits, refuse).listen(place, callback);
 }
 
 /**

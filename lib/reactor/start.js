@@ -9,21 +9,33 @@ const { DRAINED_WORDS } = require('./layout');
 const lifetime = require('./lifetime');
 const outbox = require('./outbox');
 const table = require('./table');
+const { warn } = require('../warnings');
 
 /** Bun and Deno have functions of libuv, but no loop behind them. */
 const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 
 /**
+ * `reactors`: its threads, 0 = it runs on this one; `spin`: microseconds for which it polls before
+ * it sleeps, -1 is automatic; `unfinishedBudget`: bytes for unfinished messages, 0 = no limit;
+ * `given`: which of these are no defaults.
+ *
+ * @typedef {{ reactors: number, spin: number, unfinishedBudget: number, given: string[] }} Settings
+ */
+
+/** What the reactors were started with. @type {any} */
+let started = null;
+
+/**
  * The native reactors; started on first use.
  *
- * @param {{ reactors: number, spin: number, unfinishedBudget: number }} settings Only the first
- *   call decides. `reactors`: its threads, 0 = it runs on this one; `spin`: microseconds for which
- *   it polls before it sleeps, -1 is automatic; `unfinishedBudget`: bytes for unfinished messages,
- *   0 = no limit
+ * @param {Settings} settings Only the first call decides
  * @returns {import('../native/binding').Reactor} The native reactors, which look like one
  */
-function start(settings) {
-  if (table.state.native !== null) return table.state.native;
+function start({ given, ...settings }) {
+  if (table.state.native !== null) {
+    warnOfOthers(given, settings);
+    return table.state.native;
+  }
   const binding = addon();
   const records = new Uint32Array(DRAINED_WORDS);
   const options = { ...settings, libuv: !HAS_OWN_LOOP };
@@ -35,7 +47,22 @@ function start(settings) {
   outbox.attach(native);
   lifetime.attach(native, settle);
   table.attach(native);
+  started = settings;
   return native;
+}
+
+/**
+ * Says that options are without effect, as the reactors have been started with others.
+ *
+ * @param {string[]} given Names of the options
+ * @param {any} settings
+ */
+function warnOfOthers(given, settings) {
+  for (const name of given) {
+    if (settings[name] === started[name]) continue;
+    const text = `the option ${name}: ${settings[name]} has no effect`;
+    warn('REACTOR_WS_OPTION_IGNORED', `${text}; an earlier server of this thread has started with ${started[name]}`);
+  }
 }
 
 module.exports = { start };

@@ -1,0 +1,146 @@
+// What `port` may be, and the stand-in of the server that ws has on it. Each case runs on `ws`, too.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { createServer } from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+
+import test from 'ava';
+
+import { wsClient } from './helpers/clients.mjs';
+import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
+
+const Reference = createRequire(import.meta.url)('ws').WebSocketServer;
+const onPosix = process.platform === 'win32' ? test.skip : test;
+
+let pipes = 0;
+
+/** What becomes of a server with this port, in words without the number that the system chose. */
+async function outcome(Server, port) {
+  let server;
+  try {
+    server = new Server({ port, host: '127.0.0.1' });
+  } catch (error) {
+    return `${error.constructor.name} ${error.code}: ${error.message}`;
+  }
+  server.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
+  const failure = await once(server, 'listening').then(() => null, (error) => error);
+  // Without IPv6, for example.
+  if (failure !== null) return `fails: ${failure.code}`;
+  const address = server.address();
+  const where = typeof address === 'string' ? `ws+unix:${address}:/` : `ws://${hostOf(address)}:${address.port}`;
+  const client = new wsClient(where);
+  await once(client, 'open');
+  client.send('hello');
+  const [echo] = await once(client, 'message');
+  client.terminate();
+  server.close();
+  await once(server, 'close');
+  return `listens at ${typeof address === 'string' ? 'a pipe' : `${address.address} ${address.family}`}: ${echo}`;
+}
+
+function hostOf({ address, family }) {
+  return family === 'IPv6' ? '[::1]' : address;
+}
+
+const pipe = () => join(tmpdir(), `reactor-ws-${process.pid}-${pipes++}.sock`);
+
+for (const [name, port] of [
+  ['a number', () => 0],
+  ['a number as text', () => '0'],
+  ['{ port, host }', () => ({ port: 0, host: '127.0.0.1' })],
+  ['{ port } as text, with what is undefined', () => ({ port: '0', path: undefined, fd: undefined })],
+  ['{ port, host, backlog, ipv6Only }', () => ({ port: 0, host: '::1', backlog: 1, ipv6Only: true })],
+  ['{ port: null }', () => ({ port: null })],
+  ['{ port: undefined }', () => ({ port: undefined })],
+  ['{ path }', () => ({ path: pipe() })],
+  ['a path', () => pipe()],
+  ['an empty object', () => ({})],
+  ['a descriptor that is none', () => ({ fd: -1 })],
+  ['an array', () => [1]],
+  ['a port beyond the last', () => 65_536],
+  ['the same as text', () => '65536'],
+  ['the same in an object', () => ({ port: 65_536 })],
+  ['no number', () => NaN],
+  ['a fraction', () => 0.5],
+  ['empty text', () => ''],
+  ['a long number', () => '9'.repeat(40)],
+  ['true', () => true],
+  ['a symbol', () => Symbol('port')],
+]) {
+  const run = name.includes('path') ? onPosix : test;
+  run(`port: ${name}, as in ws`, async (t) => {
+    t.is(await outcome(WebSocketServer, port()), await outcome(Reference, port()));
+  });
+}
+
+test('port: an object with a port is served by the reactor', async (t) => {
+  if (isReference) return t.pass();
+  const server = await startServer(t, { port: { port: 0, host: '127.0.0.1' }, host: 'not.looked.up.invalid' });
+  t.is(server._server.constructor.name, 'ListenerServer');
+});
+
+onPosix('port: a descriptor that another process has opened', async (t) => {
+  const listener = createServer().listen(0, '127.0.0.1');
+  await once(listener, 'listening');
+  const { port } = listener.address();
+  const program = `
+    const { WebSocketServer } = require(${JSON.stringify(isReference ? 'ws' : './lib/index.js')});
+    const server = new WebSocketServer({ port: { fd: 3 } }, () => console.log(server.address().port));
+    server.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));`;
+  const child = spawn(process.execPath, ['-e', program], { stdio: ['ignore', 'pipe', 'inherit', listener._handle.fd] });
+  t.teardown(() => child.kill());
+  const [line] = await once(child.stdout.setEncoding('utf8'), 'data');
+  t.is(line.trim(), String(port));
+  listener.close();
+  const client = new wsClient(`ws://127.0.0.1:${port}`);
+  t.teardown(() => client.terminate());
+  await once(client, 'open');
+  client.send('hello');
+  t.is(String((await once(client, 'message'))[0]), 'hello');
+});
+
+test('port: an error asks no server, which would go on listening', (t) => {
+  const servers = () => process.getActiveResourcesInfo().filter((name) => name === 'TCPServerWrap').length;
+  const before = servers();
+  for (const port of [65_536, -1, NaN, '', true, { port: -1 }, {}]) {
+    t.throws(() => new WebSocketServer({ port, host: '127.0.0.1' }));
+  }
+  t.is(servers(), before);
+});
+
+test('server: what has no events is a TypeError', (t) => {
+  for (const server of ['x', 1, true, {}, () => {}]) {
+    t.throws(() => new WebSocketServer({ server }), {
+      instanceOf: TypeError,
+      message: isReference ? /on is not a function/ : /^options\.server must be an HTTP server\. Received /,
+    });
+  }
+});
+
+test('_server.maxConnections and getConnections()', async (t) => {
+  const server = await startServer(t);
+  const open = () => {
+    const client = new wsClient(`ws://127.0.0.1:${server.address().port}`);
+    t.teardown(() => client.terminate());
+    return client;
+  };
+  const count = () => new Promise((done) => server._server.getConnections((error, value) => done([error, value])));
+  t.deepEqual(await count(), [null, 0]);
+  server._server.maxConnections = 1;
+  t.is(server._server.maxConnections, 1);
+  const first = open();
+  await once(first, 'open');
+  t.deepEqual(await count(), [null, 1]);
+  const dropped = once(server._server, 'drop');
+  const [error] = await once(open(), 'error');
+  t.is(error.message, 'socket hang up');
+  const [{ localPort, remoteFamily }] = await dropped;
+  t.is(localPort, server.address().port);
+  t.is(remoteFamily, 'IPv4');
+  t.is(server.clients.size, 1);
+  server._server.maxConnections = undefined;
+  await once(open(), 'open');
+  t.deepEqual(await count(), [null, 2]);
+});
