@@ -3,6 +3,7 @@
 const { checkValue, wrongType } = require('./checks');
 const { applyMemoryOptions } = require('./deflate/budget');
 const { deflateOptions } = require('./deflate/options');
+const { Admission, originsOf } = require('./running/admission');
 const { LONGEST_DELAY, delay, limit } = require('./limits');
 const { checkPort, nodePlace } = require('./listening');
 const { warnOfMisspelt } = require('./warnings');
@@ -21,6 +22,9 @@ const { pong } = WebSocket.prototype;
 
 /** Reactors of one environment, at most. */
 const MOST_REACTORS = 64;
+
+/** Connections, at most. */
+const MOST_COUNT = 2 ** 31 - 1;
 
 /** Node's length of the queue of connections that were not accepted yet. */
 const BACKLOG = 511;
@@ -58,6 +62,11 @@ const DEFAULTS = {
 const OWN = {
   earlyHandshake: { type: 'boolean', initial: false },
   handshakeTimeout: { type: 'number', initial: 10_000, least: 1, most: LONGEST_DELAY },
+  maxConnections: { type: 'number', initial: 0, least: 0, most: MOST_COUNT },
+  maxConnectionsPerAddress: { type: 'number', initial: 0, least: 0, most: MOST_COUNT },
+  handshakesPerSecond: { type: 'number', initial: 0, least: 0, most: 1_000_000 },
+  maxHeaderBytes: { type: 'number', initial: 16 * 1024, least: 256, most: 2 ** 20 },
+  maxHeaders: { type: 'number', initial: 256, least: 8, most: 256 },
   pingInterval: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
   idleTimeout: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
   ipv6Only: { type: 'boolean', initial: false },
@@ -68,10 +77,19 @@ const OWN = {
 };
 
 /** The names of all options. */
-const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN)];
+const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins'];
 
 /** Those of the reactors, which all servers of a thread share. */
 const SHARED = ['reactors', 'spin', 'unfinishedBudget'];
+
+/** Those that say who may connect. */
+const ADMISSION = /** @type {const} */ ([
+  'maxConnections',
+  'maxConnectionsPerAddress',
+  'handshakesPerSecond',
+  'maxHeaderBytes',
+  'maxHeaders',
+]);
 
 /** Options that decide which handshakes JavaScript sees, and may be assigned at any time. */
 const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient']);
@@ -99,6 +117,7 @@ function merge(given) {
   warnOfMisspelt(given, KNOWN, Object.keys(OWN));
   for (const name of Object.keys(OWN)) own(options, name);
   reactorsOf(options);
+  originsOf(options.allowedOrigins);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   return options;
@@ -184,6 +203,8 @@ function listenOptions(options, { backlog, ipv6Only, port }, host, ask) {
     path: options.path ? String(options.path) : null,
     earlyHandshake: own(options, 'earlyHandshake'),
     handshakeTimeout: own(options, 'handshakeTimeout'),
+    maxHeaderBytes: own(options, 'maxHeaderBytes'),
+    maxHeaders: own(options, 'maxHeaders'),
     ask,
     perMessageDeflate: deflateOptions(options.perMessageDeflate),
     connection: connectionOptions(options),
@@ -240,6 +261,19 @@ function socketOptions(options) {
 }
 
 /**
+ * Who may connect.
+ *
+ * @param {ServerOptions} options The options of the server
+ * @returns {InstanceType<typeof Admission> | null} null: everybody
+ */
+function admissionOf(options) {
+  const limits = Object.fromEntries(ADMISSION.map((name) => [name, own(options, name)]));
+  const isLimited = ADMISSION.some((name) => limits[name] !== OWN[name].initial);
+  const origins = originsOf(options.allowedOrigins);
+  return isLimited || origins.patterns !== undefined ? new Admission(limits, origins) : null;
+}
+
+/**
  * What the reactors of an environment are started with.
  *
  * @param {ServerOptions} options The options of its first server
@@ -256,6 +290,7 @@ function reactorOptions(options) {
 }
 
 module.exports = {
+  admissionOf,
   connectionOptions,
   hasOwnPong,
   listenOptions,

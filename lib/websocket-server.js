@@ -13,7 +13,7 @@ const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer } = require('./compat/listener-server');
 const { nodeEmit } = require('./node-emit');
 const { placeOf } = require('./listening');
-const { listenOptions, merge, reactorOptions, watch } = require('./options');
+const { admissionOf, listenOptions, merge, reactorOptions, watch } = require('./options');
 const { Drain } = require('./running/drain');
 const { checkMayListen } = require('./handshake/permission');
 const { hold } = require('./reactor/lifetime');
@@ -63,6 +63,8 @@ class WebSocketServer extends EventEmitter {
     this._shouldEmitClose = false;
     /** The last call of `drain()`. @type {InstanceType<typeof Drain> | null} */
     this._drain = null;
+    /** Who may connect; null: everybody. */
+    this._admission = admissionOf(this.options);
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     const place = this.options.port == null || isShared() ? null : placeOf(this.options);
     this._listens = place !== null; // by itself
@@ -335,7 +337,8 @@ class WebSocketServer extends EventEmitter {
     try {
       native = start(reactorOptions(this.options));
       if (state.failure !== null) throw state.failure;
-      const { id, ...bound } = native.listen(listenOptions(this.options, place, address, this._ask));
+      const options = listenOptions(this.options, place, address, this._ask);
+      const { id, ...bound } = native.listen(options, this._admission?.native);
       this._listenerId = id;
       this._reactors = state.reactors;
       this._address = { address: bound.address, family: bound.family, port: bound.port };

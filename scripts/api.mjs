@@ -23,6 +23,7 @@ const SECTIONS = [
   ['WebSocketServer', 'types/server.d.ts', 'Class: WebSocketServer', 'server'],
   ['WebSocket', 'types/websocket.d.ts', 'Class: WebSocket', 'socket'],
   ['ServerOptions', 'types/server.d.ts', 'Options of a server', ''],
+  ['AdmissionOptions', 'types/running.d.ts', 'Options of a server: who may connect', ''],
   ['ClientOptions', 'types/client.d.ts', 'Options of a client', ''],
   ['SendOptions', 'types/sending.d.ts', 'Options of send()', ''],
   ['DrainOptions', 'types/running.d.ts', 'Options of drain()', ''],

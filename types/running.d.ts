@@ -1,3 +1,5 @@
+import { IncomingMessage } from 'node:http';
+
 /** How the clients of a server are closed before it ends. */
 export interface DrainOptions {
   /** Milliseconds over which they are spread, 0 to 2147483647. Default: 10000 */
@@ -21,3 +23,28 @@ export interface DrainProgress {
   /** How many are still there. */
   left: number;
 }
+
+/** Who may connect. 0 is no limit, and nothing is limited by default but the head of a request. */
+export interface AdmissionOptions {
+  /**
+   * Connections; one more is answered with 503. With `port` those in their handshake count, and a connection too many is answered
+   * before it has sent anything. Not in ws. Default: 0
+   */
+  maxConnections?: number;
+  /** The same for one IPv4 address, or one /64 of IPv6; 429. Not in ws. Default: 0 */
+  maxConnectionsPerAddress?: number;
+  /** Upgrade requests per second, as many at once after a second without any, up to 1000000; 503. Not in ws. Default: 0 */
+  handshakesPerSecond?: number;
+  /** Most bytes of an upgrade request, 256 to 1048576; more is answered with 431. Not in ws. Default: 16384 */
+  maxHeaderBytes?: number;
+  /** Most header fields of an upgrade request, 8 to 256; 431. Not in ws. Default: 256 */
+  maxHeaders?: number;
+  /**
+   * Pages that may connect; others are answered with 403. In a string `*` stands for one or more letters, digits, `-`, `.` and `_`,
+   * and the string `'*'` for every origin. A function is asked about requests without an origin too; otherwise these may
+   * connect, as only browsers send one. Not in ws. Default: every page
+   */
+  allowedOrigins?: OriginRule | readonly OriginRule[] | null;
+}
+
+export type OriginRule = string | RegExp | ((origin: string | undefined, request: IncomingMessage) => boolean);

@@ -66,6 +66,7 @@ function wantedAsk(server) {
     path !== server._nativePath ||
     server._drain !== null ||
     server._listener._most != null ||
+    server._admission?.asksJavaScript ||
     events.headers !== undefined ||
     Class?.prototype?.setSocket !== setSocket ||
     hasOwnPong(server.options);

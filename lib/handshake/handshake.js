@@ -69,7 +69,7 @@ class Handshake {
   decide(key) {
     const { request, server } = this;
     if (!server.shouldHandle(request)) return this.respond(REFUSALS.PATH.status, REFUSALS.PATH.message);
-    if (this.isTurnedAway()) return;
+    if (this.isTurnedAway() || this.isDenied()) return;
     const offered = request.headers['sec-websocket-protocol'];
     let protocols = /** @type {Set<string>} */ (new Set());
     try {
@@ -186,6 +186,25 @@ class Handshake {
     if (listener?.drops(this.socket)) return true;
     if (drain !== null) this.respond(503, undefined, { 'Retry-After': drain.retryAfter });
     return drain !== null;
+  }
+
+  /** @returns {boolean} Whether the client may not connect: answered */
+  isDenied() {
+    const { _admission: admission } = this.server;
+    if (admission === null) return false;
+    const denial = this.enter(admission) ?? admission.judge(this.request);
+    if (denial !== null) this.respond(denial.status, undefined, denial.headers);
+    return denial !== null;
+  }
+
+  /**
+   * Counts the connection, unless its reactor has done so.
+   *
+   * @param {InstanceType<typeof import('../running/admission').Admission>} _admission
+   * @returns {import('../running/admission').Denial | null}
+   */
+  enter(_admission) {
+    return null;
   }
 
   /**

@@ -8,6 +8,11 @@ const { Handshake, destroyOnError } = require('./handshake');
 
 /** A handshake whose request an HTTP server of Node has read: `server` and `noServer`. */
 class HttpUpgrade extends Handshake {
+  /** @param {InstanceType<typeof import('../running/admission').Admission>} admission */
+  enter(admission) {
+    return admission.enter(this.request, this.socket);
+  }
+
   isAnswered() {
     return this.socket[kWebSocket] !== undefined;
   }

@@ -240,6 +240,19 @@ module.exports = {
   },
 
   /**
+   * Why somebody may not connect, by the numbers from 1, and the answer.
+   *
+   * @type {Array<{ name: string, status: number, headers: Record<string, string> }>}
+   */
+  DENIALS: [
+    { name: 'connections', status: 503, headers: { 'Retry-After': '10' } },
+    { name: 'address', status: 429, headers: { 'Retry-After': '10' } },
+    { name: 'rate', status: 503, headers: { 'Retry-After': '1' } },
+    { name: 'head', status: 431, headers: {} },
+    { name: 'origin', status: 403, headers: {} },
+  ],
+
+  /**
    * What a peer did wrong, by the flags of an `IN_ERROR` record. `%d` stands for its aux.
    *
    * @type {Array<{ code: string, message: string, closeCode: number, range: boolean } | undefined>}

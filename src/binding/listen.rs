@@ -8,7 +8,9 @@ use napi::{Env, Error, JsValue, Result, Status};
 use napi_derive::napi;
 
 use super::deflate::{DeflateOptions, NegotiatedDeflate, millis};
+use crate::bridge::admission::Admission;
 use crate::engine;
+use crate::engine::handshake::HeadLimits;
 use crate::reactor::{BoundListener, ListenAddress, ListenerConfig};
 
 /// What `Reactor.listen` takes. Times are in milliseconds, 0 = never.
@@ -28,6 +30,10 @@ pub struct ListenOptions {
     pub early_handshake: bool,
     /// From accept to the complete request.
     pub handshake_timeout: f64,
+    /// Bytes of a request head that are read.
+    pub max_header_bytes: u32,
+    /// Header fields of a request that are read, at most 256.
+    pub max_headers: u32,
     /// Which handshakes need JavaScript.
     pub ask: u32,
     /// permessage-deflate; null: off.
@@ -85,11 +91,13 @@ pub(super) fn bind(env: &Env, options: &ListenOptions) -> Result<BoundListener> 
 }
 
 /// How connections of the listener are served.
-pub(super) fn config(options: &ListenOptions) -> Arc<ListenerConfig> {
+pub(super) fn config(options: &ListenOptions, admission: Option<Arc<Admission>>) -> Arc<ListenerConfig> {
     Arc::new(ListenerConfig {
         path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
         deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
         early_handshake: options.early_handshake,
+        admission,
+        head: HeadLimits { bytes: options.max_header_bytes as usize, fields: options.max_headers as usize },
         handshake_timeout: millis(options.handshake_timeout),
         ..connection_config(&options.connection)
     })

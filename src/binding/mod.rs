@@ -4,6 +4,7 @@
 
 #![deny(unsafe_code)]
 
+mod admission;
 mod adopt;
 mod allocator;
 mod callback;
@@ -24,6 +25,7 @@ mod threads;
 mod uv;
 mod wake;
 
+pub use admission::{AdmissionLimits, JsAdmission};
 pub use drive::ReactorOptions;
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
 pub use parser::StreamOptions;

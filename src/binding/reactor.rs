@@ -14,6 +14,7 @@ use crate::bridge::layout::DRAINED_WORDS;
 use crate::engine::{MessageKind, Prepared};
 use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig, ReactorConfig, Spin};
 
+use super::admission::JsAdmission;
 use super::crossing::{Crossing, flush_with, function, lend};
 use super::deflate::NegotiatedDeflate;
 use super::drive::{Drive, ReactorOptions};
@@ -84,15 +85,21 @@ impl JsReactor {
         self.drive.hold(does);
     }
 
-    /// Binds and listens at once; connections are accepted after `accept`.
+    /// Binds and listens at once; connections are accepted after `accept`. `admission`: who may connect; null: everybody.
     #[napi(catch_unwind)]
-    pub fn listen(&mut self, env: Env, options: ListenOptions) -> Result<Listening> {
+    pub fn listen(
+        &mut self,
+        env: Env,
+        options: ListenOptions,
+        admission: Option<&JsAdmission>,
+    ) -> Result<Listening> {
         let listener = listen::bind(&env, &options)?;
         let address = listener.address();
         let id = self.next_listener;
         self.next_listener += 1;
         self.set_ask(id, options.ask);
-        let (config, owner) = (listen::config(&options), self.owner(id));
+        let (config, owner) =
+            (listen::config(&options, admission.map(|admission| admission.shared.clone())), self.owner(id));
         for other in (0..self.drive.count()).filter(|&other| other != owner) {
             self.drive.submit(other, Command::Join { id, config: config.clone() })?;
         }

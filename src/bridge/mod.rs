@@ -52,6 +52,7 @@
 //! queue's unsafe.
 #![deny(unsafe_code)]
 
+pub mod admission;
 pub mod batch;
 pub mod chunk;
 pub mod doorbell;
@@ -60,6 +61,7 @@ pub mod inbox;
 pub mod large;
 pub mod layout;
 pub mod limits;
+pub mod origins;
 pub mod pace;
 pub mod queue;
 pub mod room;

@@ -1,10 +1,13 @@
 //! Settings of a listener and of the reactor, with their defaults.
 
+use std::sync::Arc;
 use std::time::Duration;
 
+use crate::bridge::admission::Admission;
 use crate::bridge::layout::HIGH_WATER_MARK;
 use crate::engine;
 use crate::engine::deflate::Settings;
+use crate::engine::handshake::HeadLimits;
 use crate::engine::handshake::extensions::Acceptance;
 
 use super::wait::spin::{Spin, processors};
@@ -16,6 +19,10 @@ pub struct ListenerConfig {
     pub engine: engine::Config,
     /// The path that is served, up to the `?`; `None`: every path. A mismatch is answered with 400.
     pub path: Option<Box<[u8]>>,
+    /// Who may connect; `None`: everybody. Default: `None`.
+    pub admission: Option<Arc<Admission>>,
+    /// How much of a request is read.
+    pub head: HeadLimits,
     /// permessage-deflate; `None` does not look at what clients offer. Default: `None`.
     pub deflate: Option<DeflateConfig>,
     /// Answer pings without asking the handler. Default: true.
@@ -45,6 +52,8 @@ impl Default for ListenerConfig {
         Self {
             engine: engine::Config::default(),
             path: None,
+            admission: None,
+            head: HeadLimits::default(),
             deflate: None,
             auto_pong: true,
             max_pending_auto_pongs: 60,

@@ -135,6 +135,7 @@ impl<C: Consumer> Reactor<C> {
             gates: Gates::default(),
             compression: Compression::new(config.deflate_budget),
             idling: Idling::new(config.give_back, now),
+            tickets: HashMap::new(),
         };
         Ok(Self {
             poll,
@@ -322,6 +323,10 @@ impl<C: Consumer> Reactor<C> {
     fn destroy(&mut self, slot: u32) {
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
         self.seat.left();
+        // Its config may be another server's by now.
+        if !self.work.tickets.is_empty() {
+            self.work.tickets.remove(&slot);
+        }
         self.work.idling.freed(connection.heap_bytes());
         self.work.unfinished.forget(id, connection.engine.buffered());
         self.work.starved.forget(&mut connection);

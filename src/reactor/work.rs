@@ -1,8 +1,9 @@
 //! What belongs to no single connection.
 
-use std::collections::VecDeque;
+use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
+use crate::bridge::admission::Ticket;
 use crate::reactor::config::COST_OF_CALL;
 use crate::reactor::connection::gate::Gates;
 use crate::reactor::connection::id::ConnectionId;
@@ -45,6 +46,8 @@ pub(in crate::reactor) struct Work {
     pub(in crate::reactor) compression: Compression,
     /// What has been freed.
     pub(in crate::reactor) idling: Idling,
+    /// By slots: the connections that count for a limit of their server.
+    pub(in crate::reactor) tickets: HashMap<u32, Ticket>,
 }
 
 impl Work {

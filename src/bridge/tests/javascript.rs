@@ -3,6 +3,7 @@
 use std::fmt::Write;
 use std::fs;
 
+use crate::bridge::admission::Denial;
 use crate::bridge::layout::{FLAGS_SHIFT, constants};
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::Refusal;
@@ -45,6 +46,7 @@ fn javascript() -> String {
         writeln!(out, "  {name}: {number},").unwrap();
     }
     refusals(&mut out);
+    denials(&mut out);
     protocol_errors(&mut out);
     out.push_str("\n  frameBytes,\n};\n");
     out
@@ -80,6 +82,19 @@ fn refusals(out: &mut String) {
             .unwrap();
     }
     out.push_str("  },\n");
+}
+
+fn denials(out: &mut String) {
+    out.push_str("\n  /**\n   * Why somebody may not connect, by the numbers from 1, and the answer.\n   *\n   * @type {Array<{ name: string, status: number, headers: Record<string, string> }>}\n   */\n  DENIALS: [\n");
+    for denial in Denial::ALL {
+        let (name, status) = (format!("{denial:?}").to_lowercase(), denial.status());
+        let headers = match denial.retry_after() {
+            "" => "{}".to_owned(),
+            seconds => format!("{{ 'Retry-After': '{seconds}' }}"),
+        };
+        writeln!(out, "    {{ name: '{name}', status: {status}, headers: {headers} }},").unwrap();
+    }
+    out.push_str("  ],\n");
 }
 
 fn protocol_errors(out: &mut String) {

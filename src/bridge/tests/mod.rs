@@ -10,6 +10,8 @@
 mod models;
 
 #[cfg(not(loom))]
+mod admission;
+#[cfg(not(loom))]
 mod batch;
 #[cfg(not(loom))]
 mod chunk;

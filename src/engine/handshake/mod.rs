@@ -33,7 +33,7 @@ pub use response::{
     write_abort, write_accept, write_bad_request, write_header_too_large, write_refusal,
     write_request_timeout, write_service_unavailable, write_upgrade_required,
 };
-pub use scanner::{HeadScanner, MAX_HEAD};
+pub use scanner::{HeadLimits, HeadScanner, MAX_HEAD};
 pub use status::reason_phrase;
 
 /// What a server demands of an upgrade request beyond the RFC.

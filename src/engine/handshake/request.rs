@@ -67,6 +67,11 @@ impl<'a> Request<'a> {
         self.head_len
     }
 
+    /// How many header fields it has.
+    pub fn fields(&self) -> usize {
+        self.headers.len()
+    }
+
     /// The method, in the case it was sent.
     pub fn method(&self) -> &'a str {
         self.method

@@ -1,9 +1,24 @@
 //! Finds the end of a request head in bytes that arrive in any number of pieces.
 
-use super::request::{HttpError, Parsed, Request};
+use super::request::{HttpError, MAX_HEADERS, Parsed, Request};
 
-/// The longest head accepted, in bytes, the empty line included. Node has the same limit.
+/// The longest head accepted by default, in bytes, the empty line included. Node has the same limit.
 pub const MAX_HEAD: usize = 16 * 1024;
+
+/// How much of a head is read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct HeadLimits {
+    /// Bytes, the empty line included. Default: [`MAX_HEAD`].
+    pub bytes: usize,
+    /// Header fields, at most [`MAX_HEADERS`]. Default: that.
+    pub fields: usize,
+}
+
+impl Default for HeadLimits {
+    fn default() -> Self {
+        Self { bytes: MAX_HEAD, fields: MAX_HEADERS }
+    }
+}
 
 /// Searches for the empty line that ends a request head, and resumes where it stopped.
 ///
@@ -30,8 +45,14 @@ impl HeadScanner {
     ///
     /// Bytes behind the head are never looked at, and the answer does not depend on how the bytes arrived.
     pub fn parse<'a>(&mut self, buf: &'a [u8]) -> Parsed<'a> {
-        match self.find_end(buf) {
+        self.parse_within(buf, &HeadLimits::default())
+    }
+
+    /// The same with other limits, which must be those of every call.
+    pub fn parse_within<'a>(&mut self, buf: &'a [u8], limits: &HeadLimits) -> Parsed<'a> {
+        match self.find_end(buf, limits.bytes) {
             Ok(Some(end)) => match Request::parse(buf.get(..end).unwrap_or_default(), self.start as usize) {
+                Ok(request) if request.fields() > limits.fields => Parsed::Invalid(HttpError::HeaderTooLarge),
                 Ok(request) => Parsed::Request(request),
                 Err(error) => Parsed::Invalid(error),
             },
@@ -40,10 +61,10 @@ impl HeadScanner {
         }
     }
 
-    fn find_end(&mut self, buf: &[u8]) -> Result<Option<usize>, HttpError> {
+    fn find_end(&mut self, buf: &[u8], most: usize) -> Result<Option<usize>, HttpError> {
         let first = self.scanned as usize;
         let mut previous = first.checked_sub(1).and_then(|i| buf.get(i)).copied().unwrap_or(0);
-        for (&byte, at) in buf.iter().take(MAX_HEAD).skip(first).zip(self.scanned..) {
+        for (&byte, at) in buf.iter().take(most).skip(first).zip(self.scanned..) {
             self.scanned = at + 1;
             if (byte == b'\n') != (previous == b'\r') || is_forbidden(byte) {
                 return Err(HttpError::BadRequest);
@@ -60,7 +81,7 @@ impl HeadScanner {
                 }
             }
         }
-        if self.scanned as usize >= MAX_HEAD { Err(HttpError::HeaderTooLarge) } else { Ok(None) }
+        if self.scanned as usize >= most { Err(HttpError::HeaderTooLarge) } else { Ok(None) }
     }
 }
 

@@ -6,6 +6,7 @@ use std::time::Duration;
 
 use mio::{Interest, Token};
 
+use crate::bridge::admission::Admission;
 use crate::reactor::config::{self, ListenerConfig};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
@@ -13,6 +14,7 @@ use crate::reactor::connection::life::Life;
 use crate::reactor::connection::socket;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::listen::{Accepted, BoundListener, INHERITS_NODELAY, Listener};
+use crate::reactor::open::upgrade;
 use crate::reactor::{LISTENERS, Reactor};
 
 impl<C: Consumer> Reactor<C> {
@@ -90,12 +92,25 @@ impl<C: Consumer> Reactor<C> {
     ) {
         // Without a slot for it, or when the listener has been closed meanwhile, the socket is closed.
         let config = self.listeners.get(&listener).map(|listener| listener.config.clone());
+        let admission = config.as_ref().and_then(|config| config.admission.clone());
         let taken = config.and_then(|config| {
             let id = self.connections.next_id()?;
             self.admit(id, stream, listener, config, Life::accepted(peer))
         });
-        if taken.is_none() {
-            self.seat.left();
+        match (taken, admission) {
+            (None, _) => self.seat.left(),
+            (Some(_), None) => {}
+            (Some(slot), Some(admission)) => self.let_in(slot, &admission, peer),
+        }
+    }
+
+    /// Counts a connection that has been taken in. One too many is answered before it has asked.
+    fn let_in(&mut self, slot: u32, admission: &Arc<Admission>, peer: Option<SocketAddr>) {
+        let Some((mut session, _)) = self.session(slot) else { return };
+        let peer = peer.or_else(|| session.remote_address());
+        match admission.admit(peer.map(|peer| peer.ip())) {
+            Ok(ticket) => drop(session.work.tickets.insert(slot, ticket)),
+            Err(denial) => upgrade::deny(&mut session, denial),
         }
     }
 

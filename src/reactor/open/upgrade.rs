@@ -3,10 +3,12 @@
 use std::sync::Arc;
 use std::time::SystemTime;
 
+use crate::bridge::admission::{Admission, Denial};
 use crate::engine::deflate::Params;
 use crate::engine::handshake::{
-    self, HttpError, Options, Parsed, Refusal, Request, check, write_accept, write_bad_request,
-    write_header_too_large, write_refusal, write_service_unavailable, write_upgrade_required,
+    self, HttpError, Options, Parsed, Refusal, Request, check, reason_phrase, write_abort, write_accept,
+    write_bad_request, write_header_too_large, write_refusal, write_service_unavailable,
+    write_upgrade_required,
 };
 
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, ListenerConfig, UNREAD_ANSWERS};
@@ -90,12 +92,17 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
         return Step::Wait;
     }
     let bytes = std::mem::take(&mut head.bytes);
-    match head.scanner.parse(&bytes) {
+    match head.scanner.parse_within(&bytes, &session.connection.config.head) {
         Parsed::Incomplete => {
             head.bytes = bytes;
             Step::Wait
         }
         Parsed::Invalid(error) => {
+            if let (HttpError::HeaderTooLarge, Some(admission)) =
+                (error, &session.connection.config.admission)
+            {
+                admission.deny(Denial::Head);
+            }
             session.respond(&bad_request(error));
             Step::Wait
         }
@@ -120,6 +127,11 @@ fn on_upgrade<C: Consumer>(
         return Step::Wait;
     }
     let config = session.connection.config.clone();
+    let admission = config.admission.as_deref();
+    if let Some(Err(denial)) = admission.map(|admission| admission.handshake(session.work.now)) {
+        deny(session, denial);
+        return Step::Wait;
+    }
     let acceptance = config.deflate.as_ref().map(|deflate| session.acceptance(deflate));
     let options = Options { path: config.path.as_deref(), deflate: acceptance.as_ref() };
     let checked = check(request, &options);
@@ -134,7 +146,14 @@ fn on_upgrade<C: Consumer>(
         extensions: None,
         rest: &[],
     };
-    if consumer.asks(opening.listener, verdict) {
+    let asks = consumer.asks(opening.listener, verdict);
+    let refused = admission.filter(|admission| !asks && verdict.is_ok() && !is_allowed(admission, request));
+    if let Some(admission) = refused.filter(|admission| !admission.shows_origin()) {
+        deny(session, admission.deny(Denial::Origin));
+        return Step::Wait;
+    }
+    // The consumer answers a few of those that come from a page which may not: it can say how to allow that.
+    if asks || refused.is_some() {
         opening.protocol = None;
         opening.rest = rest;
         session.connection.life = Life::Asked(Box::default());
@@ -203,6 +222,28 @@ pub(in crate::reactor) fn open(session: &mut Session<'_>, deflate: Option<Params
     session.connection.deadline.clear();
     if let Some(after) = session.connection.silence() {
         session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);
+    }
+}
+
+/// Answers somebody who may not connect.
+pub(in crate::reactor) fn deny(session: &mut Session<'_>, denial: Denial) {
+    let (status, retry_after) = (denial.status(), denial.retry_after());
+    let fields: &[(&str, &str)] = if retry_after.is_empty() { &[] } else { &[("Retry-After", retry_after)] };
+    let mut response = Vec::new();
+    write_abort(&mut response, status, reason_phrase(status).as_bytes(), fields);
+    session.respond(&response);
+}
+
+/// Whether the page that a request comes from may connect.
+fn is_allowed(admission: &Admission, request: &Request<'_>) -> bool {
+    // As `verifyClient` is told: the last drafts have a field of their own.
+    let is_draft = request.values("sec-websocket-version").eq([b"8".as_slice()]);
+    let name = if is_draft { "sec-websocket-origin" } else { "origin" };
+    let mut origins = request.values(name).peekable();
+    if origins.peek().is_none() {
+        admission.allows(None)
+    } else {
+        origins.all(|origin| admission.allows(Some(origin)))
     }
 }
 

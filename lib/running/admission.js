@@ -1,0 +1,146 @@
+'use strict';
+
+const { isRegExp } = require('node:util').types;
+
+const { wrongType } = require('../checks');
+const { addon } = require('../reactor/addon');
+const { DENIALS } = require('../reactor/layout');
+
+/** @import { IncomingMessage } from 'node:http' */
+
+/** Origins that are refused with a warning that says how to allow them, at most. */
+const MOST_SHOWN = 10;
+
+/** Of an origin, in such a warning. */
+const MOST_CHARACTERS = 200;
+
+/** @param {string} name Of one of DENIALS */
+function numberOf(name) {
+  return DENIALS.findIndex((denial) => denial.name === name) + 1;
+}
+
+const HEAD = numberOf('head');
+const ORIGIN = numberOf('origin');
+
+/**
+ * What is said to somebody who may not connect.
+ *
+ * @typedef {{ status: number, headers: Record<string, string> }} Denial
+ */
+
+/**
+ * The limits of a server. They are counted by the native part, for the reactors and for upgrades
+ * that JavaScript decides.
+ */
+class Admission {
+  /**
+   * @param {any} limits What the native part takes, and those of the head of a request
+   * @param {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} origins
+   */
+  constructor({ maxHeaderBytes, maxHeaders, ...limits }, { patterns, judges }) {
+    this.maxHeaderBytes = maxHeaderBytes;
+    this.maxHeaders = maxHeaders;
+    this.native = new (addon().Admission)({ ...limits, origins: patterns });
+    this.isForAll = patterns === undefined;
+    this.judges = judges;
+    /** Origins that have been warned of. @type {Set<string>} */
+    this.shown = new Set();
+  }
+
+  /** Whether the reactor cannot judge origins by itself. */
+  get asksJavaScript() {
+    return this.judges.length !== 0;
+  }
+
+  /**
+   * Counts a connection whose request an HTTP server of Node has read, until its socket is closed.
+   *
+   * @param {IncomingMessage} request
+   * @param {any} socket Any Duplex
+   * @returns {Denial | null}
+   */
+  enter({ rawHeaders, socket: { remoteAddress }, url }, socket) {
+    let bytes = /** @type {string} */ (url).length;
+    // With a colon, a space and an end of line for each field.
+    for (const part of rawHeaders) bytes += part.length + 2;
+    if (bytes > this.maxHeaderBytes || rawHeaders.length > 2 * this.maxHeaders) return this.deny(HEAD);
+    if (socket.destroyed) return null;
+    const { native } = this;
+    // Of what wraps a socket there is none.
+    const address = String(socket.remoteAddress ?? remoteAddress);
+    const denied = native.enter(address);
+    if (denied !== 0) return DENIALS[denied - 1];
+    socket.once('close', () => native.leave(address));
+    return null;
+  }
+
+  /**
+   * @param {IncomingMessage} request
+   * @returns {Denial | null} Whether the page that it comes from may connect
+   */
+  judge(request) {
+    if (this.isForAll) return null;
+    const { headers } = request;
+    // As `verifyClient` is told.
+    const origin = headers[Number(headers['sec-websocket-version']) === 8 ? 'sec-websocket-origin' : 'origin'];
+    const text = /** @type {string | undefined} */ (origin);
+    if (this.allows(text, request)) return null;
+    if (this.shown.size < MOST_SHOWN && !this.shown.has(String(text))) warn(this.shown, String(text));
+    return this.deny(ORIGIN);
+  }
+
+  /**
+   * @param {string | undefined} origin
+   * @param {IncomingMessage} request
+   * @returns {boolean}
+   */
+  allows(origin, request) {
+    const isJudged = (/** @type {RegExp | Judge} */ judge) =>
+      typeof judge === 'function' ? judge(origin, request) : origin === undefined || origin.search(judge) !== -1;
+    const isPlain = this.judges.every((judge) => typeof judge !== 'function');
+    if (origin === undefined && isPlain) return true;
+    return (origin !== undefined && this.native.allows(origin)) || this.judges.some(isJudged);
+  }
+
+  /**
+   * @param {number} number
+   * @returns {Denial}
+   */
+  deny(number) {
+    this.native.deny(number);
+    return DENIALS[number - 1];
+  }
+}
+
+/** @typedef {(origin: string | undefined, request: IncomingMessage) => boolean} Judge */
+
+/**
+ * @param {Set<string>} shown
+ * @param {string} origin
+ */
+function warn(shown, origin) {
+  shown.add(origin);
+  if (origin.length > MOST_CHARACTERS) origin = `${origin.slice(0, MOST_CHARACTERS)}...`;
+  process.emitWarning(`A WebSocket of a page of ${origin} was refused. To allow it, add '${origin}' to allowedOrigins`, {
+    code: 'REACTOR_WS_ORIGIN',
+  });
+}
+
+/**
+ * @param {any} allowed The option `allowedOrigins`
+ * @returns {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} `patterns` is
+ *   undefined where every origin is allowed
+ * @throws {TypeError}
+ */
+function originsOf(allowed) {
+  if (allowed === undefined || allowed === null) return { patterns: undefined, judges: [] };
+  const all = Array.isArray(allowed) ? allowed : [allowed];
+  const patterns = all.filter((one) => typeof one === 'string');
+  const judges = all.filter((one) => typeof one === 'function' || isRegExp(one));
+  if (patterns.length + judges.length !== all.length) {
+    throw wrongType('options.allowedOrigins', 'a string, a RegExp, a function or an array of them', allowed);
+  }
+  return { patterns, judges };
+}
+
+module.exports = { Admission, originsOf };

@@ -1,0 +1,84 @@
+//! Who may connect: the limits of a server, for upgrades that JavaScript decides.
+
+use std::net::IpAddr;
+use std::sync::Arc;
+
+use napi_derive::napi;
+
+use crate::bridge::admission::{Admission, Denial, Limits};
+use crate::bridge::origins::Origins;
+
+/// Limits of a server; 0 = none.
+#[napi(object)]
+pub struct AdmissionLimits {
+    /// Connections.
+    pub max_connections: u32,
+    /// Connections of one IPv4 address, or of one /64 of IPv6.
+    pub max_connections_per_address: u32,
+    /// Upgrade requests.
+    pub handshakes_per_second: u32,
+    /// Patterns of origins; undefined: every origin.
+    pub origins: Option<Vec<String>>,
+}
+
+/// The limits of a server, and how much of them is used up.
+#[napi(js_name = "Admission")]
+pub struct JsAdmission {
+    pub(super) shared: Arc<Admission>,
+}
+
+#[napi]
+impl JsAdmission {
+    /// Nobody has come yet.
+    #[napi(constructor, catch_unwind)]
+    pub fn new(limits: AdmissionLimits) -> Self {
+        let limits = Limits {
+            connections: limits.max_connections,
+            connections_per_address: limits.max_connections_per_address,
+            handshakes_per_second: limits.handshakes_per_second,
+            origins: limits.origins.map(Origins::matching).unwrap_or_default(),
+        };
+        Self { shared: Arc::new(Admission::new(limits)) }
+    }
+
+    /// Counts an upgrade request and its connection. 0, and `leave` is to be called when the connection is gone; else the
+    /// number of the denial. `address`: an IP literal, or anything else for none.
+    #[napi(catch_unwind)]
+    pub fn enter(&self, address: String) -> u32 {
+        #[expect(clippy::disallowed_methods, reason = "when a request comes that a server of Node has read")]
+        let now = std::time::Instant::now();
+        let entered = self.shared.handshake(now).and_then(|()| self.shared.enter(ip(&address)));
+        entered.err().map_or(0, |denial| denial.number().into())
+    }
+
+    /// A connection is gone that was let in.
+    #[napi(catch_unwind)]
+    pub fn leave(&self, address: String) {
+        self.shared.leave(ip(&address));
+    }
+
+    /// Whether a page may connect.
+    #[napi(catch_unwind)]
+    pub fn allows(&self, origin: String) -> bool {
+        // Fields of a request are bytes, which JavaScript sees as latin1; others than ASCII match nothing.
+        self.shared.allows(Some(origin.as_bytes()))
+    }
+
+    /// Counts a denial of JavaScript's by its number.
+    #[napi(catch_unwind)]
+    pub fn deny(&self, number: u32) {
+        if let Some(&denial) = Denial::ALL.iter().find(|denial| u32::from(denial.number()) == number) {
+            self.shared.deny(denial);
+        }
+    }
+
+    /// How often each denial has been said.
+    #[napi(catch_unwind)]
+    pub fn denied(&self) -> Vec<f64> {
+        self.shared.denied().map(|count| count as f64).collect()
+    }
+}
+
+fn ip(address: &str) -> Option<IpAddr> {
+    address.parse().ok()
+}

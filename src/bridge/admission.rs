@@ -1,0 +1,239 @@
+//! Who may connect: the limits of a server, counted for all its reactors and for JavaScript.
+//!
+//! What is denied is said by [`Denial`], which has its answer. Nothing here is touched by a server without limits.
+
+use std::collections::HashMap;
+use std::net::{IpAddr, Ipv6Addr};
+// Not through `sync`: a lock held for a look at a map leaves nothing for a model to explore.
+use std::sync::atomic::{AtomicU64, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::time::{Duration, Instant};
+
+use super::origins::Origins;
+
+/// Why somebody may not connect.
+///
+/// The numbers are stable and start at 1, so that 0 can stand for "admitted".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Denial {
+    /// There are `maxConnections` connections.
+    Connections = 1,
+    /// There are `maxConnectionsPerAddress` connections of the peer's address.
+    Address = 2,
+    /// There have been `handshakesPerSecond` handshakes.
+    Rate = 3,
+    /// The head of the request is longer, or has more fields, than is read.
+    Head = 4,
+    /// The request comes from a page that is not one of `allowedOrigins`.
+    Origin = 5,
+}
+
+impl Denial {
+    /// Every denial; `ALL[number - 1]` is the one with that number.
+    pub const ALL: [Self; 5] = [Self::Connections, Self::Address, Self::Rate, Self::Head, Self::Origin];
+
+    /// The number of this denial, from 1.
+    pub fn number(self) -> u8 {
+        self as u8
+    }
+
+    /// The HTTP status that answers it.
+    pub fn status(self) -> u16 {
+        match self {
+            Self::Connections | Self::Rate => 503,
+            Self::Address => 429,
+            Self::Head => 431,
+            Self::Origin => 403,
+        }
+    }
+
+    /// The value of `Retry-After` in the answer: seconds; empty for none.
+    pub fn retry_after(self) -> &'static str {
+        match self {
+            Self::Connections | Self::Address => "10",
+            Self::Rate => "1",
+            Self::Head | Self::Origin => "",
+        }
+    }
+}
+
+/// What a server admits. 0 is no limit.
+#[derive(Debug, Default)]
+pub struct Limits {
+    /// Connections of the server.
+    pub connections: u32,
+    /// Connections of one IPv4 address, or of one /64 of IPv6.
+    pub connections_per_address: u32,
+    /// Upgrade requests; as many at once after a second without any.
+    pub handshakes_per_second: u32,
+    /// Pages that may connect.
+    pub origins: Origins,
+}
+
+/// The limits of a server, and how much of them is used up.
+#[derive(Debug)]
+pub struct Admission {
+    limits: Limits,
+    state: Mutex<State>,
+    denied: [AtomicU64; Denial::ALL.len()],
+}
+
+#[derive(Debug, Default)]
+struct State {
+    connections: u32,
+    /// Those of each network that has any; bounded by the connections there are.
+    networks: HashMap<Network, u32>,
+    /// When the next handshake would be on time, were they evenly spread.
+    next_handshake: Option<Instant>,
+    /// Denials of origins that were handed on, so that somebody can be told how to allow them.
+    shown_origins: u8,
+}
+
+/// Origins that JavaScript is told of, at most.
+const MOST_SHOWN: u8 = 10;
+
+/// What counts as one address: of IPv6 a /64, for a host has that many at least.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+enum Network {
+    V4([u8; 4]),
+    V6([u8; 8]),
+}
+
+impl Network {
+    fn of(address: IpAddr) -> Self {
+        match address {
+            IpAddr::V4(address) => Self::V4(address.octets()),
+            IpAddr::V6(address) => match address.to_ipv4_mapped() {
+                Some(address) => Self::V4(address.octets()),
+                None => Self::V6(Self::prefix(address)),
+            },
+        }
+    }
+
+    fn prefix(address: Ipv6Addr) -> [u8; 8] {
+        let [a, b, c, d, e, f, g, h, ..] = address.octets();
+        [a, b, c, d, e, f, g, h]
+    }
+}
+
+impl Admission {
+    /// Nobody has come yet.
+    pub fn new(limits: Limits) -> Self {
+        Self { limits, state: Mutex::default(), denied: Default::default() }
+    }
+
+    /// Counts a connection; whoever is told that it may come must call [`leave`](Self::leave) when it is gone.
+    ///
+    /// # Errors
+    /// Why it may not come.
+    pub fn enter(&self, address: Option<IpAddr>) -> Result<(), Denial> {
+        let Limits { connections, connections_per_address: per_address, .. } = self.limits;
+        if connections == 0 && per_address == 0 {
+            return Ok(());
+        }
+        let mut state = self.lock();
+        if connections > 0 && state.connections >= connections {
+            return Err(self.deny(Denial::Connections));
+        }
+        if per_address > 0
+            && let Some(address) = address
+        {
+            let count = state.networks.entry(Network::of(address)).or_default();
+            if *count >= per_address {
+                return Err(self.deny(Denial::Address));
+            }
+            *count += 1;
+        }
+        state.connections += 1;
+        Ok(())
+    }
+
+    /// A connection is gone that was let in.
+    pub fn leave(&self, address: Option<IpAddr>) {
+        let mut state = self.lock();
+        state.connections = state.connections.saturating_sub(1);
+        let Some(network) = address.map(Network::of) else { return };
+        if let Some(count) = state.networks.get_mut(&network) {
+            *count -= 1;
+            if *count == 0 {
+                state.networks.remove(&network);
+            }
+        }
+    }
+
+    /// As [`enter`](Self::enter), for as long as there is what it gives.
+    ///
+    /// # Errors
+    /// Why it may not come.
+    pub fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Ticket, Denial> {
+        self.enter(address)?;
+        Ok(Ticket { admission: self.clone(), address })
+    }
+
+    /// Counts an upgrade request.
+    ///
+    /// # Errors
+    /// There have been too many.
+    pub fn handshake(&self, now: Instant) -> Result<(), Denial> {
+        let second = Duration::from_secs(1);
+        let Some(interval) = second.checked_div(self.limits.handshakes_per_second) else { return Ok(()) };
+        let mut state = self.lock();
+        let due = state.next_handshake.map_or(now, |due| due.max(now));
+        if due.saturating_duration_since(now) + interval > second {
+            return Err(self.deny(Denial::Rate));
+        }
+        state.next_handshake = Some(due + interval);
+        Ok(())
+    }
+
+    /// Whether a page may connect; without an origin there is none.
+    pub fn allows(&self, origin: Option<&[u8]>) -> bool {
+        origin.is_none_or(|origin| self.limits.origins.allow(origin))
+    }
+
+    /// Whether somebody is to be told of an origin that is not allowed: of the first few.
+    pub fn shows_origin(&self) -> bool {
+        let mut state = self.lock();
+        let shows = state.shown_origins < MOST_SHOWN;
+        state.shown_origins += u8::from(shows);
+        shows
+    }
+
+    /// Counts a denial, and gives it back.
+    pub fn deny(&self, denial: Denial) -> Denial {
+        if let Some(count) = self.denied.get(usize::from(denial.number()) - 1) {
+            count.fetch_add(1, Ordering::Relaxed);
+        }
+        denial
+    }
+
+    /// How often each of [`Denial::ALL`] has been said.
+    pub fn denied(&self) -> impl Iterator<Item = u64> {
+        self.denied.iter().map(|count| count.load(Ordering::Relaxed))
+    }
+
+    /// A panic elsewhere cannot leave the state half changed: every change is one number.
+    fn lock(&self) -> MutexGuard<'_, State> {
+        self.state.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+impl PartialEq for Admission {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
+
+/// A connection that was let in, as long as it counts.
+#[derive(Debug)]
+pub struct Ticket {
+    admission: Arc<Admission>,
+    address: Option<IpAddr>,
+}
+
+impl Drop for Ticket {
+    fn drop(&mut self) {
+        self.admission.leave(self.address);
+    }
+}
