@@ -47,4 +47,5 @@ export interface AdmissionOptions {
   allowedOrigins?: OriginRule | readonly OriginRule[] | null;
 }
 
+/** One of `allowedOrigins`: a pattern, an expression, or a function that is asked. */
 export type OriginRule = string | RegExp | ((origin: string | undefined, request: IncomingMessage) => boolean);
