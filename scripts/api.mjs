@@ -92,7 +92,14 @@ function reference() {
   for (const each of declarations) {
     if (each.code.startsWith('export ') && !shown.has(each) && !isAlias(each, declarations)) lines.push(...typeLines(each));
   }
-  return lines.join('\n').replace(/\n{3,}/g, '\n\n');
+  return [...contents(lines), ...lines].join('\n').replace(/\n{3,}/g, '\n\n');
+}
+
+/** Links to the sections. */
+function contents(lines) {
+  const titles = lines.filter((line) => line.startsWith('## ')).map((line) => line.slice('## '.length));
+  const slug = (title) => title.toLowerCase().replace(/[^\w -]/g, '').replaceAll(' ', '-');
+  return [...titles.map((title) => `- [${title}](#${slug(title)})`), ''];
 }
 
 /** A type that only gives one of another file its public name. */

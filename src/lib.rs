@@ -13,8 +13,8 @@
 //!
 //! # In Rust
 //!
-//! The reactor serves Rust programs too, without Node: implement `reactor::Handler`, give it to
-//! `reactor::Reactor::with_handler`, and let a thread run that. `examples/rust/echo.rs` is the
+//! The reactor serves Rust programs too, without Node: implement [`reactor::Handler`], give it to
+//! [`reactor::Reactor::with_handler`], and let a thread run that. `examples/rust/echo.rs` is the
 //! smallest server, `examples/rust/chat.rs` has a second thread that sends.
 
 pub mod engine;
