@@ -1,7 +1,5 @@
 'use strict';
 
-const { SocketAddress } = require('node:net');
-
 const { GONE, TERMINATED } = require('../bits');
 const {
   OPENED_FAMILY,
@@ -11,6 +9,7 @@ const {
   OPENED_REMOTE_ADDRESS,
   OPENED_REMOTE_PORT,
 } = require('../reactor/layout');
+const { formatIpv6 } = require('./ipv6');
 const { withBytes } = require('./raw-bytes');
 const control = require('./socket-control');
 const { LazySocket } = require('./lazy-socket');
@@ -70,10 +69,7 @@ function formatAddress(address) {
   if (typeof address === 'number') {
     return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`;
   }
-  if (address === '') return undefined;
-  const hex = Buffer.from(address, 'latin1').toString('hex');
-  const groups = /** @type {string[]} */ (hex.match(/.{4}/g)).join(':');
-  return new SocketAddress({ address: groups, family: 'ipv6' }).address;
+  return address === '' ? undefined : formatIpv6(address);
 }
 
 /**

@@ -1,0 +1,55 @@
+'use strict';
+
+// IPv6 addresses as Node and libuv write them. Other runtimes have another `net.SocketAddress`, and
+// lists of allowed addresses must not depend on that.
+
+const GROUPS = 8;
+
+/**
+ * @param {string} bytes The 16 bytes of an address, one character each
+ * @returns {string} Without leading zeros, the longest run of zeros as `::`, and the end of an
+ *   IPv4-mapped or IPv4-compatible address as that address
+ */
+function formatIpv6(bytes) {
+  const groups = Array.from({ length: GROUPS }, (_, at) => {
+    return (bytes.charCodeAt(2 * at) << 8) | bytes.charCodeAt(2 * at + 1);
+  });
+  const { start, length } = longestZeros(groups);
+  if (start === 0 && hasIpv4(groups, length)) {
+    return `${length === 5 ? '::ffff:' : '::'}${dotted(groups[6])}.${dotted(groups[7])}`;
+  }
+  const texts = groups.map((group) => group.toString(16));
+  if (length < 2) return texts.join(':');
+  return `${texts.slice(0, start).join(':')}::${texts.slice(start + length).join(':')}`;
+}
+
+/**
+ * @param {number[]} groups Of an address that begins with the longest run of zeros
+ * @param {number} zeros How many
+ * @returns {boolean} Whether what follows is written as an IPv4 address
+ */
+function hasIpv4(groups, zeros) {
+  return zeros === 6 || (zeros === 5 && groups[5] === 0xffff);
+}
+
+/** @param {number} group Two bytes of an IPv4 address */
+function dotted(group) {
+  return `${group >> 8}.${group & 255}`;
+}
+
+/**
+ * @param {number[]} groups
+ * @returns {{ start: number, length: number }} The first of the longest runs of zeros
+ */
+function longestZeros(groups) {
+  let best = { start: 0, length: 0 };
+  for (let start = 0; start < GROUPS; start++) {
+    let end = start;
+    while (end < GROUPS && groups[end] === 0) end++;
+    if (end - start > best.length) best = { start, length: end - start };
+    start = Math.max(start, end);
+  }
+  return best;
+}
+
+module.exports = { formatIpv6 };
