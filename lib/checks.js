@@ -9,8 +9,8 @@ const { inspect } = require('node:util');
  */
 
 /**
- * @param {Range} range
- * @param {any} value
+ * @param {Range} range What the value may be
+ * @param {any} value What was given
  * @param {string} label What errors call it
  * @returns {any} The value
  * @throws {TypeError | RangeError}
@@ -25,8 +25,8 @@ function checkValue({ type, least = 0, most = 0 }, value, label) {
 
 /**
  * @param {string} label What errors call it
- * @param {string} wanted
- * @param {any} value
+ * @param {string} wanted What is wanted, with an article
+ * @param {any} value What was given
  */
 function wrongType(label, wanted, value) {
   return new TypeError(`${label} must be ${wanted}. Received ${inspect(value)}`);

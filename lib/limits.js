@@ -20,7 +20,7 @@ function limit(value) {
 /**
  * A delay as `setTimeout` takes it.
  *
- * @param {unknown} value
+ * @param {unknown} value The value of an option: milliseconds
  * @returns {number} Milliseconds, at least 1
  */
 function delay(value) {

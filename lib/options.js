@@ -12,15 +12,15 @@ const { WebSocket } = require('./websocket');
 /** @import { Place } from './listening' */
 
 /**
- * The options of a server over the defaults. They are as the user gave them, and are coerced where
- * they are used, as in ws.
+ * The options of a server over the defaults. They are as the program gave them, and are coerced
+ * where they are used, as in ws.
  *
  * @typedef {import('../index').ServerOptions & { WebSocket?: any }} ServerOptions
  */
 
 const { pong } = WebSocket.prototype;
 
-/** Reactors of one environment, at most. */
+/** Most reactors of one environment. */
 const MOST_REACTORS = 64;
 
 /** Connections, at most. */
@@ -53,11 +53,11 @@ const DEFAULTS = {
 
 /**
  * The options that ws does not have: type, default, and for numbers the least and the most that
- * they may be. They are not in `server.options` unless they were given, so that it shows what that
- * of ws shows.
+ * they may be. They are in `server.options` only where they were given, so that it looks like that
+ * of ws.
  *
- * @type
- *   {Record<string, { type: 'number' | 'boolean', initial: number | boolean | null, least?: number, most?: number }>}
+ * @type {Record<string, { type: 'number' | 'boolean', initial: number | boolean | null, least?:
+ *   number, most?: number }>}
  */
 const OWN = {
   earlyHandshake: { type: 'boolean', initial: false },
@@ -72,7 +72,7 @@ const OWN = {
   ipv6Only: { type: 'boolean', initial: false },
   spin: { type: 'number', initial: -1, least: -1, most: LONGEST_DELAY },
   unfinishedBudget: { type: 'number', initial: 256 * 2 ** 20, least: 0, most: Number.MAX_SAFE_INTEGER },
-  // Without a value, that of the process counts: see `reactorsOf`.
+  // Without a value, the environment variable counts: see `reactorsOf`.
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
 
@@ -98,7 +98,7 @@ const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient'
  * The options over the defaults. An option that is undefined overrides its default, as in ws.
  *
  * @param {any} given What the constructor got
- * @returns {ServerOptions}
+ * @returns {ServerOptions} The options over the defaults
  * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type
  *   of an own option
  * @throws {RangeError} For a port or an own option out of its range
@@ -124,16 +124,16 @@ function merge(given) {
 }
 
 /**
- * The value of an option that ws does not have. Unlike those of ws it is not coerced, and undefined
- * is its default.
+ * The value of an option that ws does not have. Unlike those of ws, it is not coerced, and
+ * undefined stands for the default.
  *
- * @param {ServerOptions} options
+ * @param {ServerOptions} options The options of the server
  * @param {string} name One of OWN
- * @returns {any}
+ * @returns {any} The value, or its default
  * @throws {TypeError | RangeError}
  */
 function own(options, name) {
-  // Not what Object.prototype may have: these are no properties of every `options`.
+  // Own properties only: a program may have extended Object.prototype.
   const value = Object.hasOwn(options, name) ? options[/** @type {keyof ServerOptions} */ (name)] : undefined;
   if (value === undefined || value === null) return OWN[name].initial;
   return check(name, value, `options.${name}`);
@@ -141,7 +141,7 @@ function own(options, name) {
 
 /**
  * @param {string} name One of OWN
- * @param {any} value
+ * @param {unknown} value What was given
  * @param {string} label What errors call it
  * @returns {any} The value
  * @throws {TypeError | RangeError}
@@ -151,9 +151,9 @@ function check(name, value, label) {
 }
 
 /**
- * @param {ServerOptions} options
- * @returns {number} How many reactor threads are wanted; 0: none, the reactor runs on the
- *   JavaScript thread
+ * @param {ServerOptions} options The options of the server
+ * @returns {number} How many reactor threads are wanted; 0: the reactor runs on the JavaScript
+ *   thread
  * @throws {TypeError | RangeError}
  */
 function reactorsOf(options) {
@@ -166,8 +166,8 @@ function reactorsOf(options) {
 /**
  * Calls `changed` whenever one of the watched options is assigned.
  *
- * @param {ServerOptions} options
- * @param {() => void} changed
+ * @param {ServerOptions} options The options of the server
+ * @param {() => void} changed Called without arguments
  */
 function watch(options, changed) {
   for (const name of WATCHED) {
@@ -187,7 +187,7 @@ function watch(options, changed) {
 }
 
 /**
- * What the reactor listens with.
+ * The options with which the reactor listens.
  *
  * @param {ServerOptions} options The options of the server
  * @param {Place} place Where it listens
@@ -212,7 +212,7 @@ function listenOptions(options, { backlog, ipv6Only, port }, host, ask) {
 }
 
 /**
- * What an HTTP server of Node listens with.
+ * The options with which an HTTP server of Node listens.
  *
  * @param {ServerOptions} options The options of the server
  */
@@ -243,15 +243,15 @@ function connectionOptions(options) {
 
 /**
  * @param {ServerOptions} options The options of the server
- * @returns {boolean} Whether its WebSocket class has a `pong()` that is to answer pings, in place
- *   of the reactor
+ * @returns {boolean} Whether its WebSocket class has a `pong()` of its own, which answers pings in
+ *   place of the reactor
  */
 function hasOwnPong({ WebSocket: Class }) {
   return Class?.prototype?.pong !== pong;
 }
 
 /**
- * What `setSocket()` of a connection's WebSocket is called with.
+ * The options for `setSocket()` of a connection's WebSocket.
  *
  * @param {ServerOptions} options The options of the server
  */

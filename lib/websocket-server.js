@@ -35,24 +35,30 @@ const { WebSocket } = require('./websocket');
 /** @import { DrainOptions, DrainProgress } from '../types/running' */
 /** @import { Holder } from './reactor/table' */
 
+/** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
+
 const RUNNING = 0;
 const CLOSING = 1;
 const CLOSED = 2;
 
-/** Slot, generation and addresses of the connection that is opening, until its WebSocket has them. */
+/** The connection that is opening, until its WebSocket has what this has. */
 const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 };
 
-/** A WebSocket server: on a port of its own, behind an HTTP server, or for upgrades that the user hands to it. */
+/**
+ * A WebSocket server: on a port of its own, behind an HTTP server, or for upgrades that the program
+ * hands to it.
+ */
 class WebSocketServer extends EventEmitter {
   /**
-   * @param {ServerOptions} options
+   * @param {ServerOptions} options As the program gives them; one of `port`, `server` and
+   *   `noServer` is needed
    * @param {() => void} [callback] A listener for 'listening'
    */
   constructor(options, callback) {
     super();
     this._state = RUNNING;
     this.options = merge(options);
-    // Who has none hears of it now, not when a client comes.
+    // Throws now where there is none, and not when a client comes.
     addon();
     this._nativePath = this.options.path; // which the reactor checks by itself
     this._listenerId = -1;
@@ -72,13 +78,13 @@ class WebSocketServer extends EventEmitter {
     this._context = this._listens ? capture() : null;
     /** @type {(() => void) | null} */
     this._removeListeners = null;
-    // Bound now, as in ws: who replaces `emit` later is not asked for what they emit.
+    // Bound now, as in ws: an `emit` that a program assigns later does not see these events.
     /** @type {(...args: any[]) => boolean} */
     this._emit = this.emit.bind(this);
-    /** null until somebody looks, undefined if clients are not tracked. @type {Set<any> | null | undefined} */
+    /** null before the program looks, undefined untracked. @type {Set<any> | null | undefined} */
     this._clients = undefined;
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
-    /** What stands for that listener. @type {any} */
+    /** What stands for its own listener. @type {any} */
     this._listener = null;
     this._server = /** @type {any} */ (undefined);
     watch(this.options, () => this._updateAsk());
@@ -93,7 +99,8 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @returns {any} null unless the server listens; a string for a pipe or a socket of the file system
+   * @returns {any} null unless the server listens; a string for a pipe or a socket of the file
+   *   system
    * @throws {Error} In noServer mode
    */
   address() {
@@ -121,8 +128,9 @@ class WebSocketServer extends EventEmitter {
   /**
    * Closes the clients, spread over a time, and refuses new ones from now on.
    *
-   * @param {DrainOptions} [options]
-   * @returns {Promise<DrainProgress>} What has become of them, when all are gone or `signal` is aborted
+   * @param {DrainOptions} [options] See `DrainOptions`
+   * @returns {Promise<DrainProgress>} What has become of them, when all are gone or `signal` is
+   *   aborted
    */
   async drain(options) {
     if (!clientsOf(this) && !list(this)) throw new Error('drain() needs clientTracking');
@@ -134,10 +142,10 @@ class WebSocketServer extends EventEmitter {
   /**
    * Answers an upgrade request that an HTTP server of Node has read.
    *
-   * @param {IncomingMessage} request
-   * @param {any} socket Any Duplex
+   * @param {IncomingMessage} request The upgrade request
+   * @param {any} socket Any Duplex: the socket of the request
    * @param {Buffer} head What was read behind the request
-   * @param {(ws: any, request: any) => void} callback
+   * @param {OnOpened} callback Called with the connection when it is open
    * @throws {Error} When the socket is a WebSocket's already
    */
   handleUpgrade(request, socket, head, callback) {
@@ -149,11 +157,11 @@ class WebSocketServer extends EventEmitter {
    *
    * @param {Record<string, any>} extensions The accepted ones by name
    * @param {string} key The value of the `Sec-WebSocket-Key` header
-   * @param {Set<string>} protocols
-   * @param {IncomingMessage} request
-   * @param {any} socket Any Duplex
-   * @param {Buffer} head
-   * @param {(ws: any, request: any) => void} callback
+   * @param {Set<string>} protocols Subprotocols that the client offers
+   * @param {IncomingMessage} request The upgrade request
+   * @param {any} socket Any Duplex: the socket of the request
+   * @param {Buffer} head What was read behind the request
+   * @param {OnOpened} callback Called with the connection when it is open
    * @throws {Error} When the socket is a WebSocket's already
    */
   completeUpgrade(extensions, key, protocols, request, socket, head, callback) {
@@ -161,7 +169,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @param {IncomingMessage} request
+   * @param {IncomingMessage} request The upgrade request
    * @returns {boolean} Whether the path of the request is the one of the `path` option
    */
   shouldHandle(request) {
@@ -177,7 +185,7 @@ class WebSocketServer extends EventEmitter {
     return this._state === RUNNING;
   }
 
-  /** A connection is one of this server's, and counted until it is `closed`. */
+  /** A connection has come to this server. It counts until it is `closed`. */
   came() {
     this._connections++;
   }
@@ -185,7 +193,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * A connection that came is a WebSocket now.
    *
-   * @param {Connection} ws
+   * @param {Connection} ws The WebSocket, which is open
    */
   opened(ws) {
     track(this, ws);
@@ -194,7 +202,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * A connection is gone.
    *
-   * @param {Holder} connection
+   * @param {Holder} connection A WebSocket, or its handshake
    */
   closed(connection) {
     this._connections--;
@@ -206,11 +214,11 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * OPEN or REQUEST.
+   * Acts on an OPEN or a REQUEST record.
    *
-   * @param {number} slot
-   * @param {number} tag
-   * @param {Buffer} bytes
+   * @param {number} slot Slot of the connection in the table
+   * @param {number} tag kind | flags | aux of the record
+   * @param {Buffer} bytes Memory of the batch that the record is in
    * @param {number} start Where in it the payload begins
    */
   _onOpened(slot, tag, bytes, start) {
@@ -220,37 +228,30 @@ class WebSocketServer extends EventEmitter {
     else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
   }
 
-  /**
-   * @param {number} slot
-   * @param {number} tag
-   * @param {Buffer} bytes
-   * @param {number} start
-   */
+  /** @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _show(slot, tag, bytes, start) {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
-    // Not all that makes JavaScript decide is heard when it is done, and what is heard may meet a connection on its way.
+    // What makes JavaScript decide may be noticed late, or when a connection is on its way already.
     if (isOpen && this._updateAsk()) this._welcome(slot, bytes, start);
     else new Upgrade(this, slot, bytes, start, isOpen).ask();
   }
 
   /**
-   * The reactor has opened a connection, and nobody here has a say in it: makes its WebSocket and shows it.
+   * Makes the WebSocket of a connection that the reactor opened by itself, and emits 'connection'.
    *
-   * @param {number} slot
-   * @param {Buffer} bytes
-   * @param {number} start
+   * @type {(slot: number, bytes: Buffer, start: number) => void}
    */
   _welcome(slot, bytes, start) {
     readPeer(opening, slot, bytes, start);
     const ws = this._makeWebSocket(opening, protocolText(bytes, start), extensionsText(bytes, start));
     setContext(ws, this._context);
-    // Opened by the reactor before it knew.
+    // The reactor has opened it before it knew that the server closes.
     if (!this.isRunning()) return ws.terminate();
-    // Mostly nobody listens, and `emit` makes an array of its arguments.
+    // Mostly there is no listener, and `emit` makes an array of its arguments.
     if (ws.emit !== nodeEmit || ws.listenerCount('open') !== 0) ws.emit('open');
     this.opened(ws);
     emitConnection(this, ws, bytes, start);
-    // Nothing was received together with a message yet: everything waits for resume().
+    // No message is being handled that something came with: everything waits for resume().
     if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
   }
 
@@ -261,7 +262,7 @@ class WebSocketServer extends EventEmitter {
     this._closeIfDone();
   }
 
-  /** The table of connections will not tell its clients any more. */
+  /** Called before the table of connections forgets its clients. */
   _listClients() {
     list(this);
   }
@@ -269,7 +270,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * The reactor died.
    *
-   * @param {Error} error
+   * @param {Error} error What is emitted as 'error'
    */
   _onFailed(error) {
     this._onReleased();
@@ -277,9 +278,9 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @param {Peer} peer
-   * @param {string} protocol
-   * @param {string} extensions As in the answer
+   * @param {Peer} peer Slot, generation and addresses
+   * @param {string} protocol The subprotocol; '' for none
+   * @param {string} extensions What the answer says of extensions; '' for nothing
    * @returns {Connection} A WebSocket of the class that the options name
    */
   _makeWebSocket(peer, protocol, extensions) {
@@ -296,14 +297,17 @@ class WebSocketServer extends EventEmitter {
     }
   }
 
-  /** Takes no more upgrades of an HTTP server, which goes on; done when the clients are gone that it knows of. */
+  /**
+   * Takes no more upgrades of an HTTP server, which goes on. Closed when the clients that it knows
+   * of are gone.
+   */
   _leave() {
     const { _server: server } = this;
     if (this._removeListeners !== null) {
       this._removeListeners();
       this._removeListeners = this._server = null;
     }
-    // One that is not the user's: its 'close' follows the last of its connections.
+    // A server that is not the program's: its 'close' follows the last of its connections.
     if (server && !this.options.server) return void server.close(() => emitClose(this));
     if (clientsOf(this)?.size) this._shouldEmitClose = true;
     else process.nextTick(emitClose, this);
@@ -351,7 +355,7 @@ class WebSocketServer extends EventEmitter {
     // Accepting starts when the listeners that this turn attaches are known.
     process.nextTick(() => {
       if (this._state !== RUNNING) return;
-      // Fields of a subclass were not there yet, and neither they nor other definitions are heard.
+      // Fields of a subclass were not there yet, and they are not noticed when they are defined.
       this._updateAsk();
       native.accept(this._listenerId);
       this._emit('listening');
@@ -361,7 +365,7 @@ class WebSocketServer extends EventEmitter {
 
   /** @returns {boolean} Whether the reactor accepts by itself from now on */
   _updateAsk() {
-    // Nobody is asked before it listens, and where it does not.
+    // JavaScript is not asked before the server listens, nor where it never does.
     if (this._listener === null) return true;
     const ask = wantedAsk(this);
     if (ask !== this._ask) {
@@ -375,19 +379,18 @@ class WebSocketServer extends EventEmitter {
 watchHooks(WebSocketServer.prototype);
 
 /**
- * @param {WebSocketServer} server
- * @param {IncomingMessage} request
- * @param {any} socket Any Duplex
- * @param {Buffer} head
- * @param {(ws: any, request: any) => void} callback
- * @returns {InstanceType<typeof ReactorHandshake> | InstanceType<typeof HttpUpgrade>}
+ * @param {WebSocketServer} server The server that decides
+ * @param {IncomingMessage} request The upgrade request
+ * @param {any} socket The socket of the request: any Duplex
+ * @param {Buffer} head What was read behind the request
+ * @param {OnOpened} callback Called with the connection when it is open
  */
 function handshake(server, request, socket, head, callback) {
   const Kind = isReactors(socket) ? ReactorHandshake : HttpUpgrade;
   return new Kind(server, request, socket, head, callback);
 }
 
-/** @param {WebSocketServer} server */
+/** @param {WebSocketServer} server A server whose last connection is gone */
 function emitClose(server) {
   server._state = CLOSED;
   server.emit('close');

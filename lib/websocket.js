@@ -62,10 +62,11 @@ const {
 const { commonOf } = common;
 
 /**
- * What `install` of common.js and of private-fields.js adds to a WebSocket, as far as this package uses it.
+ * What `install` of common.js and of private-fields.js adds to a WebSocket, as far as this package
+ * uses it.
  *
  * @typedef {object} Fields
- * @property {any} _options Of the server, with its defaults; undefined for a client
+ * @property {any} _options The options of the server over the defaults, or those of the client
  * @property {any} _owner The server, or null
  * @property {string} _protocol
  * @property {Record<string, any>} _extensions The negotiated ones by name
@@ -73,14 +74,15 @@ const { commonOf } = common;
  * @property {number} _closeTimeout Milliseconds
  * @property {boolean} _isServer
  * @property {any} _socket
- * @property {number | string} _local Address of this side; see socket.js
+ * @property {number | string} _local Address of this side, as `Peer` of compat/socket.js keeps it
  * @property {number} _localPort
  */
 
 /** @implements {Connection} */
 class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @type {unknown} */ (Emitter)) {
   /**
-   * @param {string | URL | null} address Where to connect; null is a WebSocket that a server opens, or `setSocket`
+   * @param {string | URL | null} address Where to connect; null for a WebSocket that a server or
+   *   `setSocket` opens
    * @param {any} [protocols] A subprotocol of a client, several, or its options
    * @param {any} [options] Those of the client or of the server
    */
@@ -94,11 +96,11 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     this._generation = NO_GENERATION;
     // Bytes of frames given to the reactor.
     this._accepted = 0;
-    // The peer's address as it came; see socket.js.
+    // The peer's address, as `Peer` of compat/socket.js keeps it.
     this._remotePort = 0;
     /** @type {number | string} */
     this._remote = 0;
-    // Which of the connections of listeners it is, counted as they open; 0 = none.
+    // Its number among the connections of listeners, counted as they open; 0 = none of them.
     this._order = 0;
     this._common = commonOf(address === null ? options : undefined);
     /** @type {ExtraFields | null} */
@@ -123,7 +125,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   get bufferedAmount() {
     const late = this._extra === null ? 0 : this._extra.lateBytes;
     const stream = this._extra === null ? null : this._extra.stream;
-    // Node takes a write that fails in the callback of another that failed off twice.
+    // Node subtracts a write twice that fails in the callback of another that failed.
     if (stream !== null) return Math.max(stream.socket._writableState.length, 0) + late;
     if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
     const taken = bytesTaken(this);
@@ -153,7 +155,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   }
 
   /**
-   * @param {number} [code] 1000 to 1014 without 1004 to 1006, or 3000 to 4999; without one the close frame is empty
+   * @param {number} [code] 1000 to 1014 without 1004 to 1006, or 3000 to 4999; without one the
+   *   close frame is empty
    * @param {string | Uint8Array} [reason] At most 123 bytes
    */
   close(code, reason) {
@@ -170,7 +173,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     if ((this._bits & GONE) !== 0) releaseHeld(this);
   }
 
-  /** The `'close'` event with what is known; the connection must be gone. */
+  /** Emits 'close' with what is known; the connection must be gone. */
   emitClose() {
     this._readyState = CLOSED;
     const extra = this._extra;
@@ -178,10 +181,11 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     else this.emit('close', extra.closeCode, extra.closeMessage);
   }
 
-  /** @throws {TypeError} Of a client whose handshake failed: there is nothing to pause */
+  /** @throws {TypeError} For a client whose handshake failed: there is nothing to pause */
   pause() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
-    // A stream may have been resumed, or paused, by itself: this has the last word, as in ws.
+    // A program may have resumed or paused the stream itself: this call has the last word, as in
+    // ws.
     if (this.isPaused && (this._bits & STREAM) === 0 && hasConnection(this)) return;
     if ((this._bits & STREAM) !== 0) {
       this._bits |= STREAM_PAUSED;
@@ -189,7 +193,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
       this._bits |= PAUSED;
       this._ensureExtra().pausedIn = currentBatch();
     }
-    // Behind the peer's last words nothing is unread but its end.
+    // After the peer's last record nothing is unread but its end.
     if ((this._bits & (PEER_DONE | STREAM)) === PEER_DONE) return;
     command(this, OUT_PAUSE);
   }
@@ -200,14 +204,15 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     if (!this.isPaused && (this._bits & STREAM) === 0 && hasConnection(this)) return;
     this._bits &= ~(PAUSED | STREAM_PAUSED);
     receive.scheduleNext(this);
-    // Too much is held: reading goes on once that is delivered.
+    // Too many records are held: reading goes on once they are delivered.
     if (this._extra !== null && this._extra.throttled) return;
     command(this, OUT_RESUME);
   }
 
   /**
    * @param {Data | SentCallback} [data] At most 125 bytes; none by default
-   * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server does not
+   * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server
+   *   does not
    * @param {SentCallback} [callback] Called when the frame is in the kernel, or never will be
    */
   ping(data, mask, callback) {
@@ -216,7 +221,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
 
   /**
    * @param {Data | SentCallback} [data] At most 125 bytes; none by default
-   * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server does not
+   * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server
+   *   does not
    * @param {SentCallback} [callback] Called when the frame is in the kernel, or never will be
    */
   pong(data, mask, callback) {
@@ -225,7 +231,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
 
   /**
    * @param {any} data See `Data` and `prepare()`
-   * @param {SendOptions | SentCallback | null} [options]
+   * @param {SendOptions | SentCallback | null} [options] Whether it is `binary`, to be compressed
+   *   (`compress`), and the last fragment (`fin`); or the callback
    * @param {SentCallback} [callback] Called when the message is in the kernel, or never will be
    * @returns {boolean} Whether there is room for more; if not, 'drain' follows
    */
@@ -242,7 +249,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     const isText = typeof data === 'string';
     let tag = isText ? TEXT : BINARY;
     if (options !== undefined && options !== null) {
-      // Before anything else is asked of it: once V8 knows its shape from a property, `tagOf` costs no call.
+      // Read first: once V8 knows the shape of the options from a property, `tagOf` costs no call.
       const { mask } = options;
       tag = tagOf(options, !isText);
       if (mask !== undefined && Object.hasOwn(options, 'mask')) tag |= masking(this, mask);
@@ -259,9 +266,9 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   /**
    * Opens this WebSocket over a stream on which the handshake has been done.
    *
-   * @param {any} socket Duplex
-   * @param {Buffer} head What was read of it after the handshake
-   * @param {import('./duplex/connection').SocketOptions} options
+   * @param {any} socket The stream, a Duplex
+   * @param {Buffer} head What was read of the stream after the handshake
+   * @param {import('./duplex/connection').SocketOptions} options Of a client or of a server
    */
   setSocket(socket, head, options) {
     const open = socket[kOpen];
@@ -287,7 +294,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     else command(this, OUT_TERMINATE);
   }
 
-  /** @returns {ExtraFields} */
+  /** @returns {ExtraFields} Made on first use */
   _ensureExtra() {
     if (this._extra === null) this._extra = new Extra();
     return this._extra;
@@ -296,8 +303,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
   /**
    * Makes it the connection of a slot.
    *
-   * @param {Server} owner
-   * @param {Peer} peer
+   * @param {Server} owner The server of the connection
+   * @param {Peer} peer Slot, generation and addresses
    * @param {string} protocol The subprotocol; '' for none
    * @param {string} extensions As in the answer
    */
@@ -311,14 +318,14 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     table.place(peer._slot, this);
   }
 
-  /** Its socket can be used. */
+  /** Its socket can be used from now on. */
   _open() {
     this._readyState = OPEN;
     this.emit('open');
   }
 
   /**
-   * Takes over the facade that the hooks of the handshake have seen.
+   * Takes over the socket that the hooks of the handshake have seen.
    *
    * @param {any} socket What stands for the socket
    */
@@ -362,9 +369,9 @@ common.install(WebSocket.prototype);
 settle(WebSocket.prototype);
 
 /**
- * What is held is not worth waiting for resume() any more: the socket is gone.
+ * Delivers what is held without a resume(): the socket is gone.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A WebSocket whose socket is gone
  */
 function releaseHeld(ws) {
   ws._bits &= ~PAUSED;

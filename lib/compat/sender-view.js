@@ -10,9 +10,7 @@ const DEFAULT = 0;
 const DEFLATING = 1;
 const GET_BLOB_DATA = 2;
 
-/**
- * What `ws._sender` shows: `sendFrame`, and the sends that were not handed on at once.
- */
+/** What `ws._sender` shows: `sendFrame`, and the sends that were not handed on at once. */
 class SenderView {
   /** @param {WebSocket} ws The connection that is written to */
   constructor(ws) {

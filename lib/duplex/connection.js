@@ -364,9 +364,7 @@ class StreamConnection {
     this.closeTimer = setTimeout(() => this.socket.destroy(), this.ws._closeTimeout);
   }
 
-  /**
-   * The peer has said its last: what follows is read and dropped, so that its end is seen.
-   */
+  /** The peer has said its last: what follows is read and dropped, so that its end is seen. */
   stopReading() {
     if ((this.ws._bits & GONE) !== 0) return;
     this.socket.removeListener('data', this.reader);

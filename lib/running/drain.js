@@ -22,7 +22,9 @@ const STEP = 5;
 /** Milliseconds between two calls of `onProgress`, at least. */
 const REPORT_INTERVAL = 100;
 
-/** Milliseconds by which the reactor may be earlier than this thread with the end of `closeTimeout`. */
+/**
+ * Milliseconds by which the reactor may be earlier than this thread with the end of `closeTimeout`.
+ */
 const TICK = 20;
 
 /**
@@ -32,8 +34,8 @@ const TICK = 20;
  */
 class Drain {
   /**
-   * @param {Server} server
-   * @param {DrainOptions} [options]
+   * @param {Server} server The server whose clients are closed
+   * @param {DrainOptions} [options] See `DrainOptions`
    * @throws {TypeError | RangeError}
    */
   constructor(server, options) {
@@ -48,7 +50,11 @@ class Drain {
     /** @type {WebSocket[]} */
     this.clients = [.../** @type {any} */ (server).clients];
     this.open = new Set(this.clients);
-    /** When each client that was closed must be gone, the first one first. @type {Map<WebSocket, number>} */
+    /**
+     * When each client that was closed must be gone, the first one first.
+     *
+     * @type {Map<WebSocket, number>}
+     */
     this.closing = new Map();
     this.pace = new Pace(this.clients.length, duration, now);
     /** How many are to be closed now. */
@@ -70,12 +76,14 @@ class Drain {
     else this.wait(now);
   }
 
-  /** Seconds after which a client that is refused may come back: other processes serve it by then. */
+  /**
+   * Seconds after which a client that is refused may come back: other processes serve it by then.
+   */
   get retryAfter() {
     return Math.max(1, Math.ceil((this.end - performance.now()) / 1000));
   }
 
-  /** @returns {DrainProgress} */
+  /** @returns {DrainProgress} How far it has come */
   get progress() {
     const { closed, open, timedOut } = this;
     return { closed, timedOut, left: open.size };
@@ -84,7 +92,7 @@ class Drain {
   /**
    * A connection of the server is gone.
    *
-   * @param {any} ws
+   * @param {any} ws A WebSocket, or the handshake of one
    */
   gone(ws) {
     if (this.isOver || !this.open.delete(ws)) return;
@@ -106,7 +114,7 @@ class Drain {
     this.onProgress?.(this.progress);
   }
 
-  /** @param {number} now */
+  /** @param {number} now Milliseconds, as `performance.now()` */
   wait(now) {
     const [until = Infinity] = this.closing.values();
     const next = this.pace.left === 0 ? until : Math.min(until, this.pace.next);
@@ -128,7 +136,7 @@ class Drain {
     }
   }
 
-  /** @param {number} now */
+  /** @param {number} now Milliseconds, as `performance.now()` */
   close(now) {
     this.due--;
     const ws = /** @type {WebSocket} */ (this.clients.pop());
@@ -141,7 +149,7 @@ class Drain {
   /**
    * `closeTimeout` is over.
    *
-   * @param {WebSocket} ws
+   * @param {WebSocket} ws A client that was closed and is not gone
    */
   giveUp(ws) {
     this.closing.delete(ws);
@@ -164,7 +172,7 @@ class Drain {
 }
 
 /**
- * @param {DrainOptions} [options]
+ * @param {DrainOptions} [options] See `DrainOptions`
  * @throws {TypeError | RangeError}
  */
 function checked({ code = SERVICE_RESTART, duration = DURATION.initial, onProgress, reason = '', signal } = {}) {

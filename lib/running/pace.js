@@ -1,6 +1,6 @@
 'use strict';
 
-/** How much faster than planned it may go to make up for time that a busy thread has lost. */
+/** How much faster than planned steps may come, to make up for time that a busy thread has lost. */
 const HASTE = 1.15;
 
 /** Milliseconds of such time that are made up for at once. */
@@ -13,7 +13,7 @@ const GRACE = 50;
  */
 class Pace {
   /**
-   * @param {number} steps
+   * @param {number} steps How many steps there are
    * @param {number} duration Milliseconds
    * @param {number} now Milliseconds
    * @param {() => number} [random] From 0 to 1
