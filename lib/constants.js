@@ -31,5 +31,4 @@ module.exports = {
     ? ['nodebuffer', 'arraybuffer', 'fragments', 'blob']
     : ['nodebuffer', 'arraybuffer', 'fragments'],
   hasBlob,
-  GUID: '258EAFA5-E914-47DA-95CA-C5AB0DC85B11',
 };

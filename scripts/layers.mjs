@@ -77,7 +77,8 @@ function matches(file, except) {
   return typeof except === 'string' ? file.startsWith(except) : except.test(file);
 }
 
-function sources(path) {
+/** Files of the code in a folder and below it. */
+export function sources(path) {
   if (IGNORED.test(path)) return [];
   let entries;
   try {

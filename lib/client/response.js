@@ -2,8 +2,8 @@
 
 const { createHash } = require('node:crypto');
 
-const { GUID } = require('../constants');
 const { acceptAnswer } = require('../handshake/negotiation');
+const { GUID } = require('../reactor/layout');
 
 /**
  * What the request said.

@@ -14,6 +14,7 @@ const {
   OUT_FLAG_FIN,
   OUT_TEXT,
   REASON_BYTES,
+  isValidStatusCode,
 } = require('../reactor/layout');
 const { lastViewOf } = require('../reactor/same');
 const { lengthOf } = require('../views');
@@ -122,17 +123,6 @@ function byteLength(data) {
   if (!data) return 0;
   if (typeof data === 'string') return Buffer.byteLength(data);
   return isBlob(data) ? data.size : toBytes(data).length;
-}
-
-/**
- * @param {number} code A status code
- * @returns {boolean} Whether a close frame may carry it (RFC 6455, 7.4)
- */
-function isValidStatusCode(code) {
-  return (
-    (code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006) ||
-    (code >= 3000 && code <= 4999)
-  );
 }
 
 /**

@@ -3,8 +3,7 @@
 const { createHash } = require('node:crypto');
 const { STATUS_CODES } = require('node:http');
 
-const { GUID } = require('../constants');
-const { REFUSALS } = require('../reactor/layout');
+const { GUID, REFUSALS } = require('../reactor/layout');
 const { acceptOffers, headerOf } = require('./negotiation');
 const subprotocol = require('./subprotocol');
 

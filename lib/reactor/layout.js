@@ -1,15 +1,16 @@
 'use strict';
 
-// What both languages must agree on, made by a test of src/bridge, which fails where it differs. To make it again:
-// WRITE_LAYOUT=1 cargo test --no-default-features --features reactor --lib layout
+// What both languages must agree on, made by a test of src/bridge, which fails where it differs. To
+// make it again: WRITE_LAYOUT=1 cargo test --no-default-features --features reactor --lib layout
 //
-// A tag is the word of a record that carries its kind, flags and aux. The flags are here as they are in a tag.
+// A tag is the word of a record that carries its kind, flags and aux. The flags are here as they
+// are in a tag.
 
 /**
  * Bytes of a frame of a server: header and payload.
  *
  * @param {number} length Bytes of the payload
- * @returns {number}
+ * @returns {number} Bytes of both
  */
 function frameBytes(length) {
   if (length < 126) return length + 2;
@@ -17,51 +18,80 @@ function frameBytes(length) {
   return length + 10;
 }
 
+/**
+ * @param {number} code A status code
+ * @returns {boolean} Whether a close frame may carry it (RFC 6455, 7.4)
+ */
+function isValidStatusCode(code) {
+  return (
+    (code >= 1000 && code <= 1014 && code !== 1004 && code !== 1005 && code !== 1006) ||
+    (code >= 3000 && code <= 4999)
+  );
+}
+
 module.exports = {
   /** `u32` words of a record, inbound or outbound. */
   RECORD_WORDS: 4,
-  /** Most records in one inbound batch; JavaScript allocates its array of records once, for this many. */
+  /**
+   * Most records in one inbound batch; JavaScript allocates its array of records once, for this
+   * many.
+   */
   MAX_RECORDS: 16384,
-  /** Word of the array of records, behind the last record: bytes of the drained batch's payloads. */
+  /** Word of the array of records, behind the last record: payload bytes of the drained batch. */
   DRAINED_BYTES: 65536,
   /**
-   * Word behind it: 1 + the number of the lent memory that they are in; 0 when they are in the reactor's own, and more
-   * should be lent.
+   * Word behind it: 1 + the number of the lent memory that they are in; 0 when they are in the
+   * reactor's own, and more should be lent.
    */
   DRAINED_LENT: 65537,
   /**
-   * Word behind it: 1 when that memory is handed over, and other memory should be lent in its place; 0 when it goes
-   * back with the next drain, and payloads that are kept must be copied.
+   * Word behind it: 1 when that memory is handed over, and other memory should be lent in its
+   * place; 0 when it goes back with the next drain, and payloads that are kept must be copied.
    */
   DRAINED_HANDED: 65538,
   /** Word behind it, written by JavaScript: bytes of the arena to be flushed. */
   FLUSHED_BYTES: 65539,
   /**
-   * Word behind it, written by the flush and the drain: 1 + the number of the arena to be filled next; 0 for the same one
-   * again, after a flush because the reactor has all others.
+   * Word behind it, written by the flush and the drain: 1 + the number of the arena to be filled
+   * next; 0 for the same one again, after a flush because the reactor has all others.
    */
   FLUSHED_NEXT: 65540,
-  /** Word behind it, written by JavaScript: the slot of the connection whose sent bytes are asked for. */
+  /**
+   * Word behind it, written by JavaScript: the slot of the connection whose sent bytes are asked
+   * for.
+   */
   ASKED_SLOT: 65541,
   /** Word behind it: its generation. */
   ASKED_GENERATION: 65542,
   /** Word behind it, written by JavaScript: the number of the memory to be lent. */
   LENT_ID: 65543,
-  /** Word behind it, written by JavaScript: how many records of the drained batch it has dealt with. */
+  /**
+   * Word behind it, written by JavaScript: how many records of the drained batch it has dealt
+   * with.
+   */
   DELIVERED_RECORDS: 65544,
   /** Length of the array of records in words. */
   DRAINED_WORDS: 65545,
   /** Most records of one call for a stream. */
   STREAM_RECORDS: 256,
-  /** Word of the array of a stream's records, behind the last record: the bytes of a frame's header, in their order. */
+  /**
+   * Word of the array of a stream's records, behind the last record: the bytes of a frame's
+   * header, in their order.
+   */
   STREAM_HEADER: 1024,
-  /** Word behind it: in, the bytes that a call for a stream may inflate before others are served; out, those that it has worked on. */
+  /**
+   * Word behind it: in, the bytes that a call for a stream may inflate before others are served;
+   * out, those that it has worked on.
+   */
   STREAM_ROOM: 1028,
   /** Length of that array in words. */
   STREAM_WORDS: 1029,
   /** Least bytes of memory to be lent. */
   LENT_BYTES: 327680,
-  /** The slots from here on are numbered by JavaScript: adopted sockets. Those below are the reactor's. */
+  /**
+   * The slots from here on are numbered by JavaScript: adopted sockets. Those below are the
+   * reactor's.
+   */
   ADOPTED_SLOTS: 1073741824,
   /** Mask of the kind within the word that carries kind, flags and aux. */
   KIND_MASK: 255,
@@ -87,7 +117,10 @@ module.exports = {
   IN_PING: 4,
   /** A pong frame. */
   IN_PONG: 5,
-  /** The peer's close frame. aux: status code, 1005 when the frame was empty. Payload: the reason. */
+  /**
+   * The peer's close frame. aux: status code, 1005 when the frame was empty. Payload: the
+   * reason.
+   */
   IN_CLOSE: 6,
   /** The peer broke the protocol. flags: number of the error kind, aux: detail number. */
   IN_ERROR: 7,
@@ -104,8 +137,9 @@ module.exports = {
   /** The reactor died. Payload: why, in UTF-8. */
   IN_FAILURE: 13,
   /**
-   * The peer ended its side of the socket without a close frame; JavaScript answers with `OUT_END`. Length: 1 while
-   * JavaScript decides about the handshake; if it accepts, the end is told again after what came before it. Else 0.
+   * The peer ended its side of the socket without a close frame; JavaScript answers with
+   * `OUT_END`. Length: 1 while JavaScript decides about the handshake; if it accepts, the end
+   * is reported again after what came before it. Else 0.
    */
   IN_END: 14,
   /** Streams only. Bytes of a message that is not all in one chunk; more follow. */
@@ -134,7 +168,10 @@ module.exports = {
   OPENED_LOCAL_ADDRESS: 32,
   /** `Opened`, byte offset, 16 bytes: remote address, IPv4 in the first 4. */
   OPENED_REMOTE_ADDRESS: 48,
-  /** `Opened`, byte offset: the request in normal form, latin1; the subprotocol and the tail follow it. */
+  /**
+   * `Opened`, byte offset: the request in normal form, latin1; the subprotocol and the tail
+   * follow it.
+   */
   OPENED_REQUEST: 64,
   /** Bytes of an outbound record before its payload. */
   OUT_HEADER_BYTES: 16,
@@ -146,7 +183,10 @@ module.exports = {
   OUT_WORD_GENERATION: 1,
   /** Outbound word: kind, flags and aux. */
   OUT_WORD_KIND: 2,
-  /** Outbound word: payload length in bytes; with `OUT_FLAG_SAME` where the payload begins in the chunk. */
+  /**
+   * Outbound word: payload length in bytes; with `OUT_FLAG_SAME` where the payload begins in
+   * the chunk.
+   */
   OUT_WORD_LENGTH: 3,
   /** Send a text message or a fragment of one. */
   OUT_TEXT: 1,
@@ -181,8 +221,8 @@ module.exports = {
   /** Set the socket option TCP_NODELAY: aux 1 on, 0 off. */
   OUT_NO_DELAY: 13,
   /**
-   * Set the socket option SO_KEEPALIVE: `OUT_FLAG_FIN` on, else off; aux = seconds of silence before the first
-   * probe, 0 = the system's default.
+   * Set the socket option SO_KEEPALIVE: `OUT_FLAG_FIN` on, else off; aux = seconds of silence
+   * before the first probe, 0 = the system's default.
    */
   OUT_KEEP_ALIVE: 14,
   /** Send a prepared message. Payload: its number, `u32` in the byte order of the machine. */
@@ -196,27 +236,42 @@ module.exports = {
   OUT_FLAG_FIN: 256,
   /** Outbound flag: count this in `IN_SENT` when its bytes are in the kernel. */
   OUT_FLAG_WANT_SENT: 512,
-  /** Outbound flag: no payload follows in the arena, it is the next of the chunk's large payloads. */
+  /**
+   * Outbound flag: no payload follows in the arena, it is the next of the chunk's large
+   * payloads.
+   */
   OUT_FLAG_LARGE: 1024,
   /** Outbound flag: compress, if the extension was negotiated. */
   OUT_FLAG_COMPRESS: 2048,
   /**
-   * Outbound flag: no payload follows, it is that of a record before, and the length word says where that payload begins in
-   * the chunk. With `OUT_FLAG_LARGE`: it is the last large payload that came with `OUT_FLAG_SHARED`, and this is a
-   * message like that one.
+   * Outbound flag: no payload follows, it is that of a record before, and the length word says
+   * where that payload begins in the chunk. With `OUT_FLAG_LARGE`: it is the last large
+   * payload that came with `OUT_FLAG_SHARED`, and this is a message like that one.
    */
   OUT_FLAG_SAME: 4096,
-  /** Outbound flag of a whole message with `OUT_FLAG_LARGE`: records behind it have the same payload. */
+  /**
+   * Outbound flag of a whole message with `OUT_FLAG_LARGE`: records behind it have the same
+   * payload.
+   */
   OUT_FLAG_SHARED: 8192,
-  /** JavaScript decides about the handshakes of a listener that pass the native checks: a hook is set. */
+  /**
+   * JavaScript decides about the handshakes of a listener that pass the native checks: a hook is
+   * set.
+   */
   ASK_ACCEPTED: 1,
-  /** JavaScript decides about the handshakes of a listener that the native checks refuse: `wsClientError` has a listener. */
+  /**
+   * JavaScript decides about the handshakes of a listener that the native checks refuse:
+   * `wsClientError` has a listener.
+   */
   ASK_REFUSED: 2,
   /** Unsent bytes of one connection from which on it has no room: `send()` returns false. */
   HIGH_WATER_MARK: 1048576,
-  /** Unsent bytes down to which a connection without room must come until it is told that it has room again. */
+  /** Unsent bytes down to which a connection without room must come before its room is reported. */
   LOW_WATER_MARK: 524288,
-  /** Bytes that the header of a frame may take, and that are left free before a payload which is framed where it is. */
+  /**
+   * Bytes that the header of a frame may take, and that are left free before a payload which is
+   * framed where it is.
+   */
   HEADROOM: 14,
   /** Most bytes in the payload of a control frame (RFC 6455, section 5.5). */
   CONTROL_BYTES: 125,
@@ -286,5 +341,9 @@ module.exports = {
     { code: 'WS_ERR_UNFINISHED_MESSAGE', message: 'Unfinished message given up to make room for others', closeCode: 1013, range: true },
   ],
 
+  /** What the answer to a key is the digest of, behind the key (RFC 6455, 4.2.2). */
+  GUID: '258EAFA5-E914-47DA-95CA-C5AB0DC85B11',
+
   frameBytes,
+  isValidStatusCode,
 };

@@ -1,22 +1,27 @@
-//! The layout that Rust and JavaScript both read and write: the only place where these numbers exist.
+//! The layout that Rust and JavaScript both read and write: the only place where these numbers
+//! exist.
 //!
-//! JavaScript gets them, and what else of the lower layers it has to agree with, in `lib/reactor/layout.js`, which a test makes of them.
-//! An inbound record (reactor to JavaScript) is four `u32`,
+//! JavaScript gets them, and what else of the lower layers it has to agree with, in
+//! `lib/reactor/layout.js`, which a test generates. An inbound record (reactor to JavaScript) is
+//! four `u32`,
 //!
 //! ```text
 //! [slot, kind | flags << 8 | aux << 16, offset, length]
 //! ```
 //!
-//! and `offset..offset + length` is its payload in the batch. An outbound record is four `u32` in the byte order of the
-//! machine (JavaScript writes them through a `Uint32Array`), then the payload, then padding to a multiple of 16,
+//! and `offset..offset + length` is its payload in the batch. An outbound record is four `u32` in
+//! the byte order of the machine (JavaScript writes them through a `Uint32Array`), then the
+//! payload, then padding to a multiple of 16,
 //!
 //! ```text
 //! [slot, generation, kind | flags << 8 | aux << 16, length] payload padding
 //! ```
 //!
-//! One that says [`OUT_FLAG_SAME`] has the payload of a record before it in the same chunk: what many are sent is there once.
+//! One that says [`OUT_FLAG_SAME`] has the payload of a record before it in the same chunk: what
+//! goes to many connections is there once.
 //!
-//! A slot is the number of a connection while it lives; a generation tells its successive owners apart.
+//! A slot is the number of a connection while it lives; a generation distinguishes the connections
+//! that have it one after the other.
 
 use std::net::{IpAddr, SocketAddr};
 
@@ -39,44 +44,50 @@ macro_rules! layout {
 layout! {
     /// `u32` words of a record, inbound or outbound.
     RECORD_WORDS: usize = 4;
-    /// Most records in one inbound batch; JavaScript allocates its array of records once, for this many.
+    /// Most records in one inbound batch; JavaScript allocates its array of records once, for this
+    /// many.
     MAX_RECORDS: usize = 16_384;
 
-    /// Word of the array of records, behind the last record: bytes of the drained batch's payloads.
+    /// Word of the array of records, behind the last record: payload bytes of the drained batch.
     DRAINED_BYTES: usize = MAX_RECORDS * RECORD_WORDS;
-    /// Word behind it: 1 + the number of the lent memory that they are in; 0 when they are in the reactor's own, and more
-    /// should be lent.
+    /// Word behind it: 1 + the number of the lent memory that they are in; 0 when they are in the
+    /// reactor's own, and more should be lent.
     DRAINED_LENT: usize = MAX_RECORDS * RECORD_WORDS + 1;
-    /// Word behind it: 1 when that memory is handed over, and other memory should be lent in its place; 0 when it goes
-    /// back with the next drain, and payloads that are kept must be copied.
+    /// Word behind it: 1 when that memory is handed over, and other memory should be lent in its
+    /// place; 0 when it goes back with the next drain, and payloads that are kept must be copied.
     DRAINED_HANDED: usize = MAX_RECORDS * RECORD_WORDS + 2;
     /// Word behind it, written by JavaScript: bytes of the arena to be flushed.
     FLUSHED_BYTES: usize = MAX_RECORDS * RECORD_WORDS + 3;
-    /// Word behind it, written by the flush and the drain: 1 + the number of the arena to be filled next; 0 for the same one
-    /// again, after a flush because the reactor has all others.
+    /// Word behind it, written by the flush and the drain: 1 + the number of the arena to be filled
+    /// next; 0 for the same one again, after a flush because the reactor has all others.
     FLUSHED_NEXT: usize = MAX_RECORDS * RECORD_WORDS + 4;
-    /// Word behind it, written by JavaScript: the slot of the connection whose sent bytes are asked for.
+    /// Word behind it, written by JavaScript: the slot of the connection whose sent bytes are asked
+    /// for.
     ASKED_SLOT: usize = MAX_RECORDS * RECORD_WORDS + 5;
     /// Word behind it: its generation.
     ASKED_GENERATION: usize = MAX_RECORDS * RECORD_WORDS + 6;
     /// Word behind it, written by JavaScript: the number of the memory to be lent.
     LENT_ID: usize = MAX_RECORDS * RECORD_WORDS + 7;
-    /// Word behind it, written by JavaScript: how many records of the drained batch it has dealt with.
+    /// Word behind it, written by JavaScript: how many records of the drained batch it has dealt
+    /// with.
     DELIVERED_RECORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
     /// Length of the array of records in words.
     DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 9;
     /// Most records of one call for a stream.
     STREAM_RECORDS: usize = 256;
-    /// Word of the array of a stream's records, behind the last record: the bytes of a frame's header, in their order.
+    /// Word of the array of a stream's records, behind the last record: the bytes of a frame's
+    /// header, in their order.
     STREAM_HEADER: usize = STREAM_RECORDS * RECORD_WORDS;
-    /// Word behind it: in, the bytes that a call for a stream may inflate before others are served; out, those that it has worked on.
+    /// Word behind it: in, the bytes that a call for a stream may inflate before others are served;
+    /// out, those that it has worked on.
     STREAM_ROOM: usize = STREAM_HEADER + 4;
     /// Length of that array in words.
     STREAM_WORDS: usize = STREAM_ROOM + 1;
     /// Least bytes of memory to be lent.
     LENT_BYTES: usize = super::limits::BATCH_BYTES;
 
-    /// The slots from here on are numbered by JavaScript: adopted sockets. Those below are the reactor's.
+    /// The slots from here on are numbered by JavaScript: adopted sockets. Those below are the
+    /// reactor's.
     ADOPTED_SLOTS: u32 = 1 << 30;
 
     /// Mask of the kind within the word that carries kind, flags and aux.
@@ -105,7 +116,8 @@ layout! {
     IN_PING: u8 = 4;
     /// A pong frame.
     IN_PONG: u8 = 5;
-    /// The peer's close frame. aux: status code, 1005 when the frame was empty. Payload: the reason.
+    /// The peer's close frame. aux: status code, 1005 when the frame was empty. Payload: the
+    /// reason.
     IN_CLOSE: u8 = 6;
     /// The peer broke the protocol. flags: number of the error kind, aux: detail number.
     IN_ERROR: u8 = 7;
@@ -121,8 +133,9 @@ layout! {
     IN_LISTENER_CLOSED: u8 = 12;
     /// The reactor died. Payload: why, in UTF-8.
     IN_FAILURE: u8 = 13;
-    /// The peer ended its side of the socket without a close frame; JavaScript answers with [`OUT_END`]. Length: 1 while
-    /// JavaScript decides about the handshake; if it accepts, the end is told again after what came before it. Else 0.
+    /// The peer ended its side of the socket without a close frame; JavaScript answers with
+    /// [`OUT_END`]. Length: 1 while JavaScript decides about the handshake; if it accepts, the end
+    /// is reported again after what came before it. Else 0.
     IN_END: u8 = 14;
     /// Streams only. Bytes of a message that is not all in one chunk; more follow.
     IN_PART: u8 = 15;
@@ -152,7 +165,8 @@ layout! {
     OPENED_LOCAL_ADDRESS: usize = 32;
     /// [`Opened`], byte offset, 16 bytes: remote address, IPv4 in the first 4.
     OPENED_REMOTE_ADDRESS: usize = 48;
-    /// [`Opened`], byte offset: the request in normal form, latin1; the subprotocol and the tail follow it.
+    /// [`Opened`], byte offset: the request in normal form, latin1; the subprotocol and the tail
+    /// follow it.
     OPENED_REQUEST: usize = 64;
 
     /// Bytes of an outbound record before its payload.
@@ -166,7 +180,8 @@ layout! {
     OUT_WORD_GENERATION: usize = 1;
     /// Outbound word: kind, flags and aux.
     OUT_WORD_KIND: usize = 2;
-    /// Outbound word: payload length in bytes; with [`OUT_FLAG_SAME`] where the payload begins in the chunk.
+    /// Outbound word: payload length in bytes; with [`OUT_FLAG_SAME`] where the payload begins in
+    /// the chunk.
     OUT_WORD_LENGTH: usize = 3;
 
     /// Send a text message or a fragment of one.
@@ -197,8 +212,8 @@ layout! {
     OUT_END: u8 = 12;
     /// Set the socket option TCP_NODELAY: aux 1 on, 0 off.
     OUT_NO_DELAY: u8 = 13;
-    /// Set the socket option SO_KEEPALIVE: [`OUT_FLAG_FIN`] on, else off; aux = seconds of silence before the first
-    /// probe, 0 = the system's default.
+    /// Set the socket option SO_KEEPALIVE: [`OUT_FLAG_FIN`] on, else off; aux = seconds of silence
+    /// before the first probe, 0 = the system's default.
     OUT_KEEP_ALIVE: u8 = 14;
 
     /// Send a prepared message. Payload: its number, `u32` in the byte order of the machine.
@@ -211,28 +226,33 @@ layout! {
     OUT_FLAG_FIN: u8 = 0x01;
     /// Outbound flag: count this in [`IN_SENT`] when its bytes are in the kernel.
     OUT_FLAG_WANT_SENT: u8 = 0x02;
-    /// Outbound flag: no payload follows in the arena, it is the next of the chunk's large payloads.
+    /// Outbound flag: no payload follows in the arena, it is the next of the chunk's large
+    /// payloads.
     OUT_FLAG_LARGE: u8 = 0x04;
     /// Outbound flag: compress, if the extension was negotiated.
     OUT_FLAG_COMPRESS: u8 = 0x08;
-    /// Outbound flag: no payload follows, it is that of a record before, and the length word says where that payload begins in
-    /// the chunk. With [`OUT_FLAG_LARGE`]: it is the last large payload that came with [`OUT_FLAG_SHARED`], and this is a
-    /// message like that one.
+    /// Outbound flag: no payload follows, it is that of a record before, and the length word says
+    /// where that payload begins in the chunk. With [`OUT_FLAG_LARGE`]: it is the last large
+    /// payload that came with [`OUT_FLAG_SHARED`], and this is a message like that one.
     OUT_FLAG_SAME: u8 = 0x10;
-    /// Outbound flag of a whole message with [`OUT_FLAG_LARGE`]: records behind it have the same payload.
+    /// Outbound flag of a whole message with [`OUT_FLAG_LARGE`]: records behind it have the same
+    /// payload.
     OUT_FLAG_SHARED: u8 = 0x20;
 
-    /// JavaScript decides about the handshakes of a listener that pass the native checks: a hook is set.
+    /// JavaScript decides about the handshakes of a listener that pass the native checks: a hook is
+    /// set.
     ASK_ACCEPTED: u32 = 1;
-    /// JavaScript decides about the handshakes of a listener that the native checks refuse: `wsClientError` has a listener.
+    /// JavaScript decides about the handshakes of a listener that the native checks refuse:
+    /// `wsClientError` has a listener.
     ASK_REFUSED: u32 = 2;
 
     /// Unsent bytes of one connection from which on it has no room: `send()` returns false.
     HIGH_WATER_MARK: usize = 1024 * 1024;
-    /// Unsent bytes down to which a connection without room must come until it is told that it has room again.
+    /// Unsent bytes down to which a connection without room must come before its room is reported.
     LOW_WATER_MARK: usize = low_water_mark(HIGH_WATER_MARK);
 
-    /// Bytes that the header of a frame may take, and that are left free before a payload which is framed where it is.
+    /// Bytes that the header of a frame may take, and that are left free before a payload which is
+    /// framed where it is.
     HEADROOM: usize = MAX_HEADER_LEN;
     /// Most bytes in the payload of a control frame (RFC 6455, section 5.5).
     CONTROL_BYTES: usize = MAX_CONTROL_LEN;
@@ -244,7 +264,8 @@ layout! {
     ABNORMAL: u16 = CloseCode::ABNORMAL_CLOSURE;
 }
 
-/// Unsent bytes down to which a connection must come before it has room again, for one that has had none from `high` on.
+/// Unsent bytes down to which a connection must come before it has room again, for one that has had
+/// none from `high` on.
 pub const fn low_water_mark(high: usize) -> usize {
     high / 2
 }
@@ -270,7 +291,8 @@ pub struct Opened<'a> {
     pub local: Option<SocketAddr>,
     /// The other end, or `None` likewise.
     pub remote: Option<SocketAddr>,
-    /// The request in normal form: `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`, latin1.
+    /// The request in normal form:
+    /// `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`, latin1.
     pub request: &'a [u8],
     /// The chosen subprotocol, empty for none, latin1.
     pub protocol: &'a [u8],

@@ -6,18 +6,19 @@ use std::fs;
 use crate::bridge::admission::Denial;
 use crate::bridge::layout::{FLAGS_SHIFT, constants};
 use crate::engine::frame::wire_len;
-use crate::engine::handshake::Refusal;
-use crate::engine::{ErrorClass, ErrorKind};
+use crate::engine::handshake::{GUID, Refusal};
+use crate::engine::{CloseCode, ErrorClass, ErrorKind};
 
 const FILE: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/lib/reactor/layout.js");
 
 const HEAD: &str = "\
 'use strict';
 
-// What both languages must agree on, made by a test of src/bridge, which fails where it differs. To make it again:
-// WRITE_LAYOUT=1 cargo test --no-default-features --features reactor --lib layout
+// What both languages must agree on, made by a test of src/bridge, which fails where it differs. To
+// make it again: WRITE_LAYOUT=1 cargo test --no-default-features --features reactor --lib layout
 //
-// A tag is the word of a record that carries its kind, flags and aux. The flags are here as they are in a tag.
+// A tag is the word of a record that carries its kind, flags and aux. The flags are here as they
+// are in a tag.
 
 ";
 
@@ -35,6 +36,7 @@ fn the_layout_in_javascript_is_the_one_in_rust() {
 fn javascript() -> String {
     let mut out = HEAD.to_owned();
     frame_bytes(&mut out);
+    valid_status_codes(&mut out);
     out.push_str("module.exports = {\n");
     for (name, number, comment) in constants() {
         let comment: Vec<_> = comment.iter().map(|line| line.replace("[`", "`").replace("`]", "`")).collect();
@@ -48,7 +50,12 @@ fn javascript() -> String {
     refusals(&mut out);
     denials(&mut out);
     protocol_errors(&mut out);
-    out.push_str("\n  frameBytes,\n};\n");
+    writeln!(
+        out,
+        "\n  /** What the answer to a key is the digest of, behind the key (RFC 6455, 4.2.2). */\n  GUID: '{GUID}',"
+    )
+    .unwrap();
+    out.push_str("\n  frameBytes,\n  isValidStatusCode,\n};\n");
     out
 }
 
@@ -56,7 +63,7 @@ fn javascript() -> String {
 fn frame_bytes(out: &mut String) {
     out.push_str(
         "/**\n * Bytes of a frame of a server: header and payload.\n *\n \
-         * @param {number} length Bytes of the payload\n * @returns {number}\n */\n\
+         * @param {number} length Bytes of the payload\n * @returns {number} Bytes of both\n */\n\
          function frameBytes(length) {\n",
     );
     let header = |payload: usize| wire_len(payload, false) - payload;
@@ -68,6 +75,29 @@ fn frame_bytes(out: &mut String) {
     }
     assert_eq!(header(payload), header(usize::MAX >> 1));
     writeln!(out, "  return length + {};\n}}\n", header(payload)).unwrap();
+}
+
+/// A function that says whether [`CloseCode::new`] takes a number. Few numbers that it does not
+/// take, between others, are named one by one as in ws, which takes fractions in between.
+fn valid_status_codes(out: &mut String) {
+    let mut ranges: Vec<(u16, u16, String)> = Vec::new();
+    for code in (0..=u16::MAX).filter(|&code| CloseCode::new(code).is_some()) {
+        match ranges.last_mut() {
+            Some((_, last, not)) if code - *last <= 4 => {
+                (*last + 1..code).for_each(|other| write!(not, " && code !== {other}").unwrap());
+                *last = code;
+            }
+            _ => ranges.push((code, code, String::new())),
+        }
+    }
+    let ranges: Vec<_> =
+        ranges.iter().map(|(first, last, not)| format!("(code >= {first} && code <= {last}{not})")).collect();
+    out.push_str(
+        "/**\n * @param {number} code A status code\n \
+         * @returns {boolean} Whether a close frame may carry it (RFC 6455, 7.4)\n */\n\
+         function isValidStatusCode(code) {\n  return (\n    ",
+    );
+    writeln!(out, "{}\n  );\n}}\n", ranges.join(" ||\n    ")).unwrap();
 }
 
 fn refusals(out: &mut String) {

@@ -136,4 +136,4 @@ fn path_of(target: &[u8]) -> &[u8] {
 }
 
 /// RFC 6455 section 1.3.
-const GUID: &[u8] = b"258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
+pub const GUID: &str = "258EAFA5-E914-47DA-95CA-C5AB0DC85B11";
