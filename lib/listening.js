@@ -19,7 +19,7 @@ const FIELDS = new Set(['port', 'host', 'backlog', 'ipv6Only', 'exclusive']);
 const SHOWN = 28;
 
 /**
- * @param {any} port
+ * @param {unknown} port The value of the option
  * @returns {number | undefined} The number that it is or spells; undefined when it is no port
  */
 function portNumber(port) {
@@ -28,7 +28,7 @@ function portNumber(port) {
 }
 
 /**
- * @param {any} port
+ * @param {unknown} port The value of the option
  * @returns {boolean} Whether it is the name of a pipe, or of a socket in the file system: by Node,
  *   text that is no number of 0 or more
  */
@@ -51,7 +51,7 @@ function checkPort({ host, port }) {
   throw Object.assign(error, { code: 'ERR_INVALID_ARG_VALUE' });
 }
 
-/** @param {number | string} port */
+/** @param {number | string} port What is no port */
 function badPort(port) {
   const text = String(port);
   const shown = text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}...` : text;
@@ -79,7 +79,7 @@ function placeOf({ backlog, host, port }) {
 
 /**
  * @param {ServerOptions} options The options of a server, with a port
- * @param {boolean} ipv6Only
+ * @param {boolean} ipv6Only The value of the option of that name
  * @returns {any} What an HTTP server of Node listens with
  */
 function nodePlace({ backlog, host, port }, ipv6Only) {

@@ -264,7 +264,7 @@ function socketOptions(options) {
  * Who may connect.
  *
  * @param {ServerOptions} options The options of the server
- * @returns {InstanceType<typeof Admission> | null} null: everybody
+ * @returns {InstanceType<typeof Admission> | null} null: no limits
  */
 function admissionOf(options) {
   const limits = Object.fromEntries(ADMISSION.map((name) => [name, own(options, name)]));

@@ -6,8 +6,8 @@ const given = new Set();
 /**
  * Warns by `process.emitWarning`, the same text once.
  *
- * @param {string} code
- * @param {string} text
+ * @param {string} code `code` of the warning
+ * @param {string} text Its message, without the name of the package
  */
 function warn(code, text) {
   if (given.has(text)) return;
@@ -19,7 +19,7 @@ function warn(code, text) {
  * Warns of an option that is written almost as one of `known`. What is like none is not ours to
  * judge: programs keep options of their own beside those of ws.
  *
- * @param {Record<string, any>} options
+ * @param {Record<string, any>} options What the program has given
  * @param {string[]} known Names of the options that there are
  * @param {string[]} own Those that an option is compared with
  */
@@ -34,8 +34,8 @@ function warnOfMisspelt(options, known, own) {
 }
 
 /**
- * @param {string} name
- * @param {string} other
+ * @param {string} name Name of an option that is not known
+ * @param {string} other Name of one that is
  * @returns {boolean} Whether one is the other with other capitals, or with one letter in six wrong
  */
 function isLike(name, other) {
@@ -45,8 +45,8 @@ function isLike(name, other) {
 }
 
 /**
- * @param {string} a
- * @param {string} b
+ * @param {string} a A word
+ * @param {string} b Another word
  * @returns {number} How many letters have to be added, removed or changed
  */
 function distance(a, b) {

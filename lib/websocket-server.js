@@ -69,12 +69,12 @@ class WebSocketServer extends EventEmitter {
     this._shouldEmitClose = false;
     /** The last call of `drain()`. @type {InstanceType<typeof Drain> | null} */
     this._drain = null;
-    /** Who may connect; null: everybody. */
+    /** Limits of who may connect; null: none. */
     this._admission = admissionOf(this.options);
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     const place = this.options.port == null || isShared() ? null : placeOf(this.options);
     this._listens = place !== null; // by itself
-    /** Where the events of its own listener and connections run, unless a hook answers somewhere else. */
+    /** The async context of its own listener and connections, unless a hook answers in another. */
     this._context = this._listens ? capture() : null;
     /** @type {(() => void) | null} */
     this._removeListeners = null;
@@ -99,8 +99,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @returns {any} null unless the server listens; a string for a pipe or a socket of the file
-   *   system
+   * @returns {any} null unless the server listens; a string for the path of a pipe or a socket
    * @throws {Error} In noServer mode
    */
   address() {
@@ -318,7 +317,7 @@ class WebSocketServer extends EventEmitter {
     process.nextTick(emitClose, this);
   }
 
-  /** @param {Place} place */
+  /** @param {Place} place Where it listens */
   _start(place) {
     checkMayListen();
     const { host } = place;
@@ -332,7 +331,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @param {Place} place
+   * @param {Place} place Where it listens
    * @param {string | null} address IP literal; null is every address
    */
   _listen(place, address) {

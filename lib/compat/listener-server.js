@@ -42,7 +42,9 @@ class ListenerServer extends EventEmitter {
     this._wss._updateAsk();
   }
 
-  /** @param {(error: Error | null, count: number) => void} callback Called with how many there are */
+  /**
+   * @param {(error: Error | null, count: number) => void} callback Called with how many there are
+   */
   getConnections(callback) {
     const { _connections: count } = this._wss;
     process.nextTick(callback, null, count);

@@ -11,39 +11,39 @@ const { ends } = require('../reactor/dispatch');
  * has led to.
  *
  * @template T
- * @param {(connection: T) => void} act
- * @param {T} connection
+ * @param {(connection: T) => void} act What is called
+ * @param {T} connection Its argument
  */
 function afterTwoTurns(act, connection) {
   setImmediate(() => setImmediate(act, connection));
 }
 
 /**
- * Calls `tell` when Node would report the peer's end. It reads a socket once in a turn of the event
- * loop: what handlers put off with ticks, promises and `setImmediate` is done before the end that
- * was right behind what they were called for. If nothing is put off at all, that is now: what Node
- * reports next, such as a request, comes behind the end.
+ * Reports the peer's end when Node would. Node reads a socket once in a turn of the event loop:
+ * what handlers have put off with ticks, promises and `setImmediate` is done before the end that
+ * was right behind what they were called for. If nothing was put off at all, the end is reported
+ * now: what Node reports next, such as a request, comes behind it.
  *
  * @template T
- * @param {(connection: T) => void} tell
- * @param {T} connection
- * @param {boolean} wasHeld Whether it comes right behind what has been held, and not behind the jobs
- *   of that
+ * @param {(connection: T) => void} report What reports the end
+ * @param {T} connection Its argument
+ * @param {boolean} wasHeld Whether the end comes right behind what was held, and not behind the
+ *   jobs of that
  */
-function tellOfEnd(tell, connection, wasHeld) {
+function reportEnd(report, connection, wasHeld) {
   const isBehindJobs = ends.areBehindJobs && !wasHeld;
   if (isBehindJobs && !isLoopBusy()) {
-    tell(connection);
+    report(connection);
     return;
   }
-  ends.untold++;
+  ends.unreported++;
   const act = (/** @type {T} */ ended) => {
-    ends.untold--;
-    tell(ended);
+    ends.unreported--;
+    report(ended);
   };
   // What jobs put off is behind the first immediate, and before the second.
   if (isBehindJobs) setImmediate(act, connection);
   else afterTwoTurns(act, connection);
 }
 
-module.exports = { afterTwoTurns, tellOfEnd };
+module.exports = { afterTwoTurns, reportEnd };

@@ -41,7 +41,7 @@ const {
   OUT_RESUME,
 } = require('../reactor/layout');
 const { abandonSends, command, sent } = require('./outgoing');
-const { afterTwoTurns, tellOfEnd } = require('./peer-end');
+const { afterTwoTurns, reportEnd } = require('./peer-end');
 const { answerPing } = require('./pongs');
 const { drained } = require('./pressure');
 const { streamOf } = require('./state');
@@ -280,7 +280,7 @@ function endOurSide(ws) {
  */
 function peerEnded(ws) {
   ws._bits |= END_WAITS;
-  tellOfEnd(ended, ws, (ws._bits & HOLDING) !== 0);
+  reportEnd(ended, ws, (ws._bits & HOLDING) !== 0);
 }
 
 /** @param {WebSocket} ws A connection whose peer has ended its side */

@@ -214,7 +214,7 @@ class StreamConnection {
   onClosed() {
     this.isOver = true;
     const { ws } = this;
-    // A paused stream may have been destroyed with bytes that nobody read.
+    // A paused stream may have been destroyed with bytes that were not read.
     const { endEmitted, length } = this.socket._readableState;
     this.hasEnded = endEmitted;
     if (this.failed || (ws._bits & (CLOSE_RECEIVED | TERMINATED)) !== 0) {

@@ -199,8 +199,9 @@ class Handshake {
   /**
    * Counts the connection, unless its reactor has done so.
    *
-   * @param {InstanceType<typeof import('../running/admission').Admission>} _admission
-   * @returns {import('../running/admission').Denial | null}
+   * @param {InstanceType<typeof import('../running/admission').Admission>} _admission The limits of
+   *   the server
+   * @returns {import('../running/admission').Denial | null} Why it is refused; null: it is not
    */
   enter(_admission) {
     return null;

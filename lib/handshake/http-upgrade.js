@@ -8,7 +8,10 @@ const { Handshake, destroyOnError } = require('./handshake');
 
 /** A handshake whose request an HTTP server of Node has read: `server` and `noServer`. */
 class HttpUpgrade extends Handshake {
-  /** @param {InstanceType<typeof import('../running/admission').Admission>} admission */
+  /**
+   * @param {InstanceType<typeof import('../running/admission').Admission>} admission The limits of
+   *   the server
+   */
   enter(admission) {
     return admission.enter(this.request, this.socket);
   }

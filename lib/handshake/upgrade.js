@@ -13,7 +13,7 @@ const receive = require('../connection/receive');
 const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
 const outbox = require('../reactor/outbox');
 const { abandonSends, sent } = require('../connection/outgoing');
-const { tellOfEnd } = require('../connection/peer-end');
+const { reportEnd } = require('../connection/peer-end');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
 const { UpgradeRequest, extensionsText, headOf, protocolText, requestText } = require('./request');
@@ -107,7 +107,7 @@ class Upgrade {
       this.late.records.push([tag, payload(tag, offset, length)]);
     } else if (kind === IN_END) {
       this._endWaits = true;
-      tellOfEnd(ended, this, false);
+      reportEnd(ended, this, false);
     }
   }
 

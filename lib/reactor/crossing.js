@@ -204,7 +204,7 @@ function settle() {
 
 /**
  * @returns {boolean} Whether the event loop may have something to do at the end of its turn; false:
- *   nobody has called `setImmediate` of whom it has not been called
+ *   all callbacks that were given to `setImmediate` have been called
  */
 function isLoopBusy() {
   return isLoopBusyNative();

@@ -1,6 +1,6 @@
 'use strict';
 
-// Not that of the world that this is loaded in: a test may have put another in its place.
+// Not the global one: a test may have put another in its place.
 const { setImmediate } = require('node:timers');
 
 const { root } = require('../async-context');
@@ -36,8 +36,9 @@ const TURN_BATCHES = 8;
 const CLOCK_INTERVAL = 64;
 
 /**
- * In Node every read of a socket is a callback of its own, with process.nextTick and promise jobs run
- * after it. This does the same between the connections of a batch (measured: 40 ns when nothing waits).
+ * In Node every read of a socket is a callback of its own, with process.nextTick and promise jobs
+ * run after it. This does the same between the connections of a batch (measured: 40 ns when nothing
+ * waits).
  *
  * @type {() => void}
  */
@@ -55,21 +56,24 @@ let delivering = false;
 let immediate = false;
 
 const ends = {
-  /** Ends of peers that have been delivered, and whose connections are told later. */
-  untold: 0,
+  /** Ends of peers that have been delivered, and that their connections report later. */
+  unreported: 0,
   /** Whether ticks and promise jobs of what came before the last one have run. */
   areBehindJobs: false,
 };
 
 /**
- * A connection that opens waits until those are told, and what came behind waits with it: an eighth
- * of the time at most, and 16 ms at once. Then it opens before they are told: telling them early
+ * A connection that opens waits until those are reported, and what came behind waits with it: an
+ * eighth of the time at most, and 16 ms at once. Then it opens before them: to report them early
  * would lose what handlers have put off and still answer.
  */
 const WAITING_SHARE = 8;
 const MOST_WAITING = 16;
 
-/** Milliseconds that it may wait, less than 0 where it has waited for too long, and since when. */
+/**
+ * Milliseconds that it may wait, less than 0 where it has waited for too long, and since when it
+ * counts.
+ */
 const allowance = { left: MOST_WAITING, since: 0, isWaiting: false };
 
 /**
@@ -101,8 +105,9 @@ function continueLater() {
 }
 
 /**
- * Delivers what waits now, in the middle of another callback: somebody in this process is about to hear of what the
- * reactor has done, and its records come first. What a handler throws is thrown later.
+ * Delivers what waits now, in the middle of another callback: other code of this process is about
+ * to see what the reactor has done, and the records of that come first. What a handler throws is
+ * thrown later.
  */
 function catchUp() {
   if (state.native === null) return;
@@ -114,8 +119,8 @@ function catchUp() {
 }
 
 /**
- * A server of Node's has got a connection or a request. In one event loop what came to ours before
- * would have been read before.
+ * Acts on a connection or a request of a server of Node's. In one event loop, what came to ours
+ * before would have been read before.
  *
  * @param {any} message What the channel says
  */
@@ -131,13 +136,14 @@ function settle(message) {
   catching.left -= catching.since - begin;
 }
 
-/** @param {unknown} error */
+/** @param {unknown} error What a handler has thrown */
 function rethrow(error) {
   throw error;
 }
 
 function turn() {
-  // A handler runs the event loop (as deasync does), or calls us: the delivery that it is in goes on when it returns.
+  // A handler that runs the event loop, as deasync does, or calls this is in a delivery, which goes
+  // on when it returns.
   if (delivering) return;
   const deadline = performance.now() + TURN_MILLISECONDS;
   let finished = false;
@@ -147,7 +153,7 @@ function turn() {
       if (cursor === count) {
         if (batches === TURN_BATCHES) break;
         count = cursor = 0;
-        // What the handlers have sent goes with it.
+        // What the handlers have sent leaves with it.
         count = drain();
         batchNumber++;
         if (count === 0) {
@@ -173,8 +179,9 @@ function turn() {
 }
 
 /**
- * Delivers the batch from `cursor` on. What is to be done when a handler throws is done by `turn`: inside of a `try` V8 constructs a
- * Buffer by way of three more calls, a seventh of JavaScript's share of a small message. This is too long to be inlined there.
+ * Delivers the batch from `cursor` on. `turn` does what is to be done when a handler throws: inside
+ * of a `try` V8 needs three more calls to construct a Buffer, a seventh of JavaScript's share of a
+ * small message. This function is too long to be inlined there.
  *
  * @param {number} deadline When to stop
  * @returns {boolean} Whether all of it was delivered
@@ -192,7 +199,7 @@ function deliver(deadline) {
     if (slot !== previous) {
       if (previous !== NO_RECORD) {
         checkpoint();
-        // A peer waits for each that opens.
+        // A peer waits for each connection that opens.
         if (previous === OPENED_JUST_NOW) nextLook = next;
       }
       previous = slot;
@@ -204,7 +211,7 @@ function deliver(deadline) {
     // Before a handler may throw: the next delivery goes on behind it.
     cursor = ++next;
     if (bytes.length === 0) {
-      // A handler has detached them.
+      // A handler has detached the bytes.
       if (!restore()) {
         lose(slot, records[word + 1], records[word + 2], records[word + 3]);
         continue;
@@ -232,8 +239,8 @@ function deliver(deadline) {
         connection.emit('message', data, kind === IN_BINARY);
       }
     } else {
-      if (isOpening(kind) && ends.untold !== 0 && mayWait()) {
-        // It comes behind what has ended before.
+      if (isOpening(kind) && ends.unreported !== 0 && mayWait()) {
+        // The connection comes behind those that have ended before.
         cursor--;
         return false;
       }
@@ -244,7 +251,8 @@ function deliver(deadline) {
         cursor++;
       }
       deliverOther(slot, tag, records[word + 2], length);
-      // Jobs of a 'connection' handler run before its first message, as they do when Node reads the socket.
+      // Jobs of a 'connection' handler run before its first message, as they do when Node reads the
+      // socket.
       if (kind === IN_OPEN) previous = OPENED_JUST_NOW;
     }
   }
@@ -254,8 +262,8 @@ function deliver(deadline) {
 }
 
 /**
- * Node would read an end by itself, behind ticks and promise jobs of what it has read before. Within
- * a promise job there is no way to run others.
+ * Node would read an end by itself, behind ticks and promise jobs of what it has read before.
+ * Within a promise job there is no way to run others.
  */
 function runJobs() {
   ends.areBehindJobs = false;
@@ -268,14 +276,14 @@ function onJob() {
 }
 
 /**
- * @param {number} kind
+ * @param {number} kind Kind of the record
  * @returns {boolean} Whether it is the first record of a connection, or of its request
  */
 function isOpening(kind) {
   return kind === IN_OPEN || kind === IN_REQUEST;
 }
 
-/** @returns {boolean} Whether there is time to wait until the ends are told */
+/** @returns {boolean} Whether there is time to wait until the ends are reported */
 function mayWait() {
   const now = performance.now();
   const { left, since } = allowance;
@@ -285,12 +293,13 @@ function mayWait() {
 }
 
 /**
- * A record whose batch is gone. A connection that misses something ends: no peer must believe that it was heard.
+ * Acts on a record whose batch is gone. A connection that misses something ends: no peer may take
+ * for received what was not.
  *
- * @param {number} slot
- * @param {number} tag
- * @param {number} offset
- * @param {number} length
+ * @param {number} slot Slot of the connection in the table
+ * @param {number} tag kind | flags | aux of the record
+ * @param {number} offset Where the payload is, relative to the batch
+ * @param {number} length Bytes of the payload, or a count
  */
 function lose(slot, tag, offset, length) {
   const kind = tag & KIND_MASK;
@@ -301,10 +310,11 @@ function lose(slot, tag, offset, length) {
 }
 
 /**
- * With --pending-deprecation it comes as a function that warns, and whose prototype it is.
+ * Node's function itself. With --pending-deprecation Node has a function in its place that warns,
+ * and whose prototype it is.
  *
  * @param {any} tickCallback Undefined where there is none
- * @returns {(() => void) | null}
+ * @returns {(() => void) | null} The function itself; null where there is none
  */
 function unwrapped(tickCallback) {
   if (typeof tickCallback !== 'function') return null;
@@ -328,7 +338,7 @@ function deliverOther(slot, tag, offset, length) {
     state.listeners.get(bytes.readUInt32LE(start + OPENED_LISTENER))?._onOpened(slot, tag, bytes, start);
   } else if (kind === IN_LISTENER_CLOSED) {
     const server = state.listeners.get(slot);
-    // Each reactor says so, and nothing opens there any more.
+    // Each reactor reports this when nothing opens there any more.
     if (server === undefined || --server._reactors !== 0) return;
     table.strike(slot);
     server._onReleased();
@@ -342,10 +352,10 @@ function deliverOther(slot, tag, offset, length) {
 /**
  * The payload of a record of the batch being delivered.
  *
- * @param {number} tag
- * @param {number} offset
- * @param {number} length
- * @returns {Buffer}
+ * @param {number} tag kind | flags | aux of the record
+ * @param {number} offset Where the payload is, relative to the batch
+ * @param {number} length Bytes of the payload
+ * @returns {Buffer} A view of the batch, or memory of its own
  */
 function payload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
@@ -357,7 +367,7 @@ function payload(tag, offset, length) {
 /**
  * Number of the batch being delivered, -1 outside of a delivery.
  *
- * @returns {number}
+ * @returns {number} Counted from the first batch on
  */
 function currentBatch() {
   return delivering ? batchNumber : -1;
@@ -366,7 +376,7 @@ function currentBatch() {
 /**
  * A reactor died: the others end too, every connection is gone and every server has failed.
  *
- * @param {string} reason
+ * @param {string} reason Message of the panic
  */
 function fail(reason) {
   const error = new Error(`The reactor failed: ${reason}`);

@@ -11,7 +11,7 @@ const { DENIALS } = require('../reactor/layout');
 /** Origins that are refused with a warning that says how to allow them, at most. */
 const MOST_SHOWN = 10;
 
-/** Of an origin, in such a warning. */
+/** Most characters of an origin in such a warning. */
 const MOST_CHARACTERS = 200;
 
 /** @param {string} name Of one of DENIALS */
@@ -23,7 +23,7 @@ const HEAD = numberOf('head');
 const ORIGIN = numberOf('origin');
 
 /**
- * What is said to somebody who may not connect.
+ * The answer to a client that may not connect.
  *
  * @typedef {{ status: number, headers: Record<string, string> }} Denial
  */
@@ -34,8 +34,9 @@ const ORIGIN = numberOf('origin');
  */
 class Admission {
   /**
-   * @param {any} limits What the native part takes, and those of the head of a request
-   * @param {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} origins
+   * @param {any} limits What the native part takes, and the limits of the head of a request
+   * @param {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} origins As
+   *   `originsOf` returns them
    */
   constructor({ maxHeaderBytes, maxHeaders, ...limits }, { patterns, judges }) {
     this.maxHeaderBytes = maxHeaderBytes;
@@ -55,9 +56,9 @@ class Admission {
   /**
    * Counts a connection whose request an HTTP server of Node has read, until its socket is closed.
    *
-   * @param {IncomingMessage} request
-   * @param {any} socket Any Duplex
-   * @returns {Denial | null}
+   * @param {IncomingMessage} request The upgrade request
+   * @param {any} socket Its socket: any Duplex
+   * @returns {Denial | null} Why it is refused; null: it is not
    */
   enter({ rawHeaders, socket: { remoteAddress }, url }, socket) {
     let bytes = /** @type {string} */ (url).length;
@@ -66,7 +67,7 @@ class Admission {
     if (bytes > this.maxHeaderBytes || rawHeaders.length > 2 * this.maxHeaders) return this.deny(HEAD);
     if (socket.destroyed) return null;
     const { native } = this;
-    // Of what wraps a socket there is none.
+    // What wraps a socket has no address.
     const address = String(socket.remoteAddress ?? remoteAddress);
     const denied = native.enter(address);
     if (denied !== 0) return DENIALS[denied - 1];
@@ -75,13 +76,13 @@ class Admission {
   }
 
   /**
-   * @param {IncomingMessage} request
-   * @returns {Denial | null} Whether the page that it comes from may connect
+   * @param {IncomingMessage} request The upgrade request
+   * @returns {Denial | null} Why the page that it comes from may not connect; null: it may
    */
   judge(request) {
     if (this.isForAll) return null;
     const { headers } = request;
-    // As `verifyClient` is told.
+    // The header field that `verifyClient` gets.
     const origin = headers[Number(headers['sec-websocket-version']) === 8 ? 'sec-websocket-origin' : 'origin'];
     const text = /** @type {string | undefined} */ (origin);
     if (this.allows(text, request)) return null;
@@ -90,9 +91,9 @@ class Admission {
   }
 
   /**
-   * @param {string | undefined} origin
-   * @param {IncomingMessage} request
-   * @returns {boolean}
+   * @param {string | undefined} origin The header field; undefined without it
+   * @param {IncomingMessage} request The upgrade request
+   * @returns {boolean} Whether one of the rules allows it
    */
   allows(origin, request) {
     const isJudged = (/** @type {RegExp | Judge} */ judge) =>
@@ -103,8 +104,8 @@ class Admission {
   }
 
   /**
-   * @param {number} number
-   * @returns {Denial}
+   * @param {number} number 1 + index of the reason in DENIALS
+   * @returns {Denial} Why it is refused
    */
   deny(number) {
     this.native.deny(number);
@@ -115,8 +116,8 @@ class Admission {
 /** @typedef {(origin: string | undefined, request: IncomingMessage) => boolean} Judge */
 
 /**
- * @param {Set<string>} shown
- * @param {string} origin
+ * @param {Set<string>} shown Origins that have been warned of
+ * @param {string} origin The header field that was refused
  */
 function warn(shown, origin) {
   shown.add(origin);

@@ -41,8 +41,9 @@ impl JsAdmission {
         Self { shared: Arc::new(Admission::new(limits)) }
     }
 
-    /// Counts an upgrade request and its connection. 0, and `leave` is to be called when the connection is gone; else the
-    /// number of the denial. `address`: an IP literal, or anything else for none.
+    /// Counts an upgrade request and its connection. 0, and `leave` is to be called when the
+    /// connection is gone; else the number of the denial. `address`: an IP literal, or anything
+    /// else for none.
     #[napi(catch_unwind)]
     pub fn enter(&self, address: String) -> u32 {
         #[expect(clippy::disallowed_methods, reason = "when a request comes that a server of Node has read")]
@@ -60,7 +61,8 @@ impl JsAdmission {
     /// Whether a page may connect.
     #[napi(catch_unwind)]
     pub fn allows(&self, origin: String) -> bool {
-        // Fields of a request are bytes, which JavaScript sees as latin1; others than ASCII match nothing.
+        // Fields of a request are bytes, which JavaScript sees as latin1; others than ASCII match
+        // nothing.
         self.shared.allows(Some(origin.as_bytes()))
     }
 

@@ -1,6 +1,7 @@
 //! Who may connect: the limits of a server, counted for all its reactors and for JavaScript.
 //!
-//! What is denied is said by [`Denial`], which has its answer. Nothing here is touched by a server without limits.
+//! What is denied is said by [`Denial`], which has its answer. Nothing here is touched by a server
+//! without limits.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -123,7 +124,8 @@ impl Admission {
         Self { limits, state: Mutex::default(), denied: Default::default() }
     }
 
-    /// Counts a connection; whoever is told that it may come must call [`leave`](Self::leave) when it is gone.
+    /// Counts a connection; whoever is told that it may come must call [`leave`](Self::leave) when
+    /// it is gone.
     ///
     /// # Errors
     /// Why it may not come.

@@ -1,12 +1,12 @@
 //! The only memory that the reactor's thread and the JavaScript thread both touch.
 //!
 //! This layer opens no socket, starts no thread, blocks on nothing but short locks, and knows
-//! neither who rings the real bell nor who wakes the reactor: it says when.
+//! neither what rings the real bell nor what wakes the reactor: it says when.
 //!
 //! ```text
-//!  reactor: Batch --publish--> Inbox --take--> JavaScript        Bell:  ring at most once until answered
+//!  reactor: Batch --publish--> Inbox --take--> JavaScript      Bell:  ring once until answered
 //!           Batch <--reclaim-- Inbox <--give_back--
-//!  reactor: Chunk <--take_all-- Outbox <--send-- JavaScript      Sleep: wake only who sleeps
+//!  reactor: Chunk <--take_all-- Outbox <--send-- JavaScript    Sleep: wake only what sleeps
 //!           buffer --recycle--> Outbox --buffer-->
 //!           Arena <--take_all-- Outbox <--send-- JavaScript
 //!           memory --give_back--> Outbox --arena-->

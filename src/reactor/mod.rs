@@ -5,7 +5,8 @@
 //!
 //! ```text
 //! serve_commands -> wait -> serve_commands
-//! -> on_modest -> on_events: accept, read -> on_greedy -> on_timers -> write_unwritten -> on_turn_end
+//! -> on_modest -> on_events: accept, read -> on_greedy
+//! -> on_timers -> write_unwritten -> on_turn_end
 //! ```
 
 #![deny(unsafe_code)]

@@ -1,8 +1,10 @@
-//! What one thread can see of each type, threads against each other, and (`--cfg loom`) every order of them.
+//! What one thread can see of each type, threads against each other, and (`--cfg loom`) every order
+//! of them.
 //!
 //! ```text
 //! cargo test --no-default-features --features reactor --lib bridge
-//! RUSTFLAGS="--cfg loom" cargo test --no-default-features --features reactor --lib bridge --release
+//! RUSTFLAGS="--cfg loom" \
+//!     cargo test --no-default-features --features reactor --lib bridge --release
 //! cargo +nightly miri test --no-default-features --features reactor --lib bridge
 //! ```
 

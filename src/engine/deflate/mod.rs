@@ -1,8 +1,9 @@
 //! permessage-deflate (RFC 7692): the messages of one connection, compressed and inflated.
 //!
 //! ```text
-//!   frame with RSV1 -> Extension::inflate -> message     message -> Extension::deflate -> frame with RSV1
-//!                      contexts: lent by the Pool, kept only where context takeover was negotiated
+//! frame with RSV1 -> Extension::inflate -> message
+//! message         -> Extension::deflate -> frame with RSV1
+//!                    contexts: lent by the Pool, kept only where context takeover was negotiated
 //! ```
 //!
 //! Without context, and at the levels 1 to 6, a message is compressed by `crate::one_shot`, which
@@ -16,9 +17,10 @@
 //! for outgoing messages if we may. So a connection keeps
 //!
 //! ```text
-//!   INFLATER_BYTES             unless the peer has no context takeover, after its first compressed message
-//! + Settings::deflater_bytes   unless we have no context takeover, after our first compressed message,
-//!                              and only while the kept ones of all connections stay within the [`Budget`]
+//!   INFLATER_BYTES            after the peer's first compressed message,
+//!                             unless the peer has no context takeover
+//! + Settings::deflater_bytes  after our first compressed message, unless we have no context takeover,
+//!                             while those kept of all connections stay within the [`Budget`]
 //! ```
 //!
 //! and nothing at all where neither side has context takeover. Inside of a message it has a context

@@ -1,15 +1,18 @@
-//! The opening handshake of RFC 6455 section 4.2: the bytes of a request in, the bytes of a response out.
+//! The opening handshake of RFC 6455 section 4.2: the bytes of a request in, the bytes of a
+//! response out.
 //!
 //! ```text
 //! bytes -> HeadScanner::parse -> Request -> check -> Upgrade -> write_accept
 //!                          |        |          +---> Refusal -> write_refusal
 //!                          |        +-- not is_upgrade() -----> write_upgrade_required
-//!                          +-- HttpError ---------------------> write_bad_request, write_header_too_large
+//!                          +-- HttpError ---------------------> write_bad_request,
+//!                                                               write_header_too_large
 //! ```
 //!
-//! Checks, their order and the answers are those of `ws`. Where Node's HTTP parser is more lenient than
-//! RFC 9112, this one is not: a bare line feed before the request line, several spaces in the request line,
-//! any version but HTTP/1.0 and HTTP/1.1, and more than [`MAX_HEADERS`] fields are refused.
+//! Checks, their order and the answers are those of `ws`. Where Node's HTTP parser is more lenient
+//! than RFC 9112, this one is not: a bare line feed before the request line, several spaces in the
+//! request line, any version but HTTP/1.0 and HTTP/1.1, and more than [`MAX_HEADERS`] fields are
+//! refused.
 
 pub mod extensions;
 mod refusal;
@@ -39,10 +42,11 @@ pub use status::reason_phrase;
 /// What a server demands of an upgrade request beyond the RFC.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
-    /// The only path served, compared with the target up to its `?`, byte for byte. Default: every path.
-    /// An empty path is every path too.
+    /// The only path served, compared with the target up to its `?`, byte for byte. Default: every
+    /// path. An empty path is every path too.
     pub path: Option<&'a [u8]>,
-    /// Which offers of permessage-deflate are accepted. Default: the extension is off, and its header not looked at.
+    /// Which offers of permessage-deflate are accepted. Default: the extension is off, and its
+    /// header not looked at.
     pub deflate: Option<&'a Acceptance>,
 }
 
@@ -51,7 +55,8 @@ pub struct Options<'a> {
 pub struct Upgrade<'a> {
     /// The value of `Sec-WebSocket-Accept`.
     pub accept: [u8; 28],
-    /// The first subprotocol that the client offers, which is the one chosen unless JavaScript chooses another.
+    /// The first subprotocol that the client offers, which is the one chosen unless JavaScript
+    /// chooses another.
     pub protocol: Option<&'a [u8]>,
     /// permessage-deflate, if the client offers it acceptably.
     pub deflate: Option<Accepted>,
@@ -85,7 +90,8 @@ pub fn check<'a>(request: &Request<'a>, options: &Options<'_>) -> Result<Upgrade
     Ok(Upgrade { accept: accept_for(key), protocol, deflate, version })
 }
 
-/// The part of [`check`] that is about extensions, for a request that failed a check which is not the last word.
+/// The part of [`check`] that is about extensions, for a request that failed a check which is not
+/// the last word.
 ///
 /// # Errors
 ///
@@ -100,7 +106,8 @@ pub fn negotiate_deflate(
     }
 }
 
-/// The value of `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key` (RFC 6455 section 4.2.2, item 5.4).
+/// The value of `Sec-WebSocket-Accept` for a `Sec-WebSocket-Key` (RFC 6455 section 4.2.2, item
+/// 5.4).
 pub fn accept_for(key: &[u8]) -> [u8; 28] {
     let digest = Sha1::new().chain_update(key).chain_update(GUID).finalize();
     let mut accept = [0; 28];
@@ -117,7 +124,8 @@ fn is_key(key: &[u8]) -> bool {
     })
 }
 
-/// Only the two spellings of the RFC; `ws` takes all that JavaScript reads as these numbers, such as `0xd`.
+/// Only the two spellings of the RFC; `ws` takes all that JavaScript reads as these numbers, such
+/// as `0xd`.
 fn parse_version(value: &[u8]) -> Option<u8> {
     match value {
         b"13" => Some(13),

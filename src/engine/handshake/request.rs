@@ -62,7 +62,8 @@ impl<'a> Request<'a> {
         Ok(Self { method, target: target.as_bytes(), minor, headers, head_len: head.len(), framing })
     }
 
-    /// Length of the head in bytes; what follows it belongs to the next protocol, or to the next request.
+    /// Length of the head in bytes; what follows it belongs to the next protocol, or to the next
+    /// request.
     pub fn head_len(&self) -> usize {
         self.head_len
     }
@@ -87,12 +88,14 @@ impl<'a> Request<'a> {
         self.minor
     }
 
-    /// Whether Node would emit 'upgrade': `Connection` has the token `upgrade` and an `Upgrade` header says something.
+    /// Whether Node would emit 'upgrade': `Connection` has the token `upgrade` and an `Upgrade`
+    /// header says something.
     pub fn is_upgrade(&self) -> bool {
         self.framing.connection_upgrade && self.values("upgrade").any(|value| !value.is_empty())
     }
 
-    /// Whether the client wants the connection to stay open for another request (RFC 9112 section 9.3).
+    /// Whether the client wants the connection to stay open for another request (RFC 9112 section
+    /// 9.3).
     pub fn keep_alive(&self) -> bool {
         !self.framing.connection_close && (self.minor == 1 || self.framing.connection_keep_alive)
     }
@@ -132,7 +135,8 @@ impl<'a> Request<'a> {
         values.next().is_none().then_some(first)
     }
 
-    /// Appends `METHOD \0 target \0 minor \0 name \0 value \0 name \0 value ...`, to be read as latin1.
+    /// Appends `METHOD \0 target \0 minor \0 name \0 value \0 name \0 value ...`, to be read as
+    /// latin1.
     ///
     /// No part of a valid head contains a NUL, so splitting at NUL gives the parts back.
     pub fn write_normal_form(&self, out: &mut Vec<u8>) {
@@ -196,7 +200,8 @@ fn parse_decimal(digits: &[u8]) -> Option<u64> {
     })
 }
 
-/// Origin form, absolute form or `*` (RFC 9112 section 3.2), in ASCII: what Node's parser lets through.
+/// Origin form, absolute form or `*` (RFC 9112 section 3.2), in ASCII: what Node's parser lets
+/// through.
 fn is_target(target: &[u8]) -> bool {
     if !target.is_ascii() {
         return false;

@@ -2,7 +2,8 @@
 
 use super::request::{HttpError, MAX_HEADERS, Parsed, Request};
 
-/// The longest head accepted by default, in bytes, the empty line included. Node has the same limit.
+/// The longest head accepted by default, in bytes, the empty line included. Node has the same
+/// limit.
 pub const MAX_HEAD: usize = 16 * 1024;
 
 /// How much of a head is read.
@@ -22,12 +23,13 @@ impl Default for HeadLimits {
 
 /// Searches for the empty line that ends a request head, and resumes where it stopped.
 ///
-/// Every byte is looked at once, however small the reads were, and the head is parsed once, when it is
-/// complete. Bytes that no head may contain are refused as soon as they are seen, so that a TLS client or a
-/// stream of zeros does not wait for a timeout.
+/// Every byte is looked at once, however small the reads were, and the head is parsed once, when it
+/// is complete. Bytes that no head may contain are refused as soon as they are seen, so that a TLS
+/// client or a stream of zeros does not wait for a timeout.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct HeadScanner {
-    /// Where the request line starts: behind the empty lines that RFC 9112 section 2.2 wants ignored.
+    /// Where the request line starts: behind the empty lines that RFC 9112 section 2.2 wants
+    /// ignored.
     start: u32,
     /// Where the current line starts; `start <= line <= scanned`.
     line: u32,
@@ -41,9 +43,11 @@ impl HeadScanner {
         Self::default()
     }
 
-    /// Looks at what is new in `buf`, which must hold all bytes received since the scanner was made.
+    /// Looks at what is new in `buf`, which must hold all bytes received since the scanner was
+    /// made.
     ///
-    /// Bytes behind the head are never looked at, and the answer does not depend on how the bytes arrived.
+    /// Bytes behind the head are never looked at, and the answer does not depend on how the bytes
+    /// arrived.
     pub fn parse<'a>(&mut self, buf: &'a [u8]) -> Parsed<'a> {
         self.parse_within(buf, &HeadLimits::default())
     }
