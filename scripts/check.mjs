@@ -5,7 +5,6 @@ import { join } from 'node:path';
 
 import { apiViolations } from './api.mjs';
 import { documentViolations } from './documents.mjs';
-import { textViolations, widthViolations } from './comments.mjs';
 import { ceilingViolations, layerViolations } from './layers.mjs';
 import { moduleCycles } from './modules.mjs';
 import { root, run, tool } from './run.mjs';
@@ -36,8 +35,6 @@ const CHECKS = [
   ['documents', () => report(documentViolations())],
   ['docs/api.md', () => report(apiViolations())],
   ['cycles between modules', () => report(moduleCycles())],
-  ['parameters without text', () => report(textViolations())],
-  ['width of comments', () => report(widthViolations())],
   ['file sizes', () => report(ceilingViolations())],
   ['generated files', () => report(generatedViolations())],
 ];
