@@ -3,11 +3,11 @@
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
 
-/// Bytes that contexts may take in each direction, unless it is said otherwise: 64 MiB.
+/// Bytes that contexts may take in each direction, by default: 64 MiB.
 pub const DEFAULT_BUDGET: usize = 64 << 20;
 
-/// What kept contexts may take and do take, in each direction by itself. Shared by all pools of a
-/// process.
+/// How many bytes kept contexts may take and do take, in each direction by itself. All pools of a
+/// process share one budget.
 ///
 /// A context for outgoing messages counts while it is there; one that does not fit is not kept, and
 /// its connection's messages are compressed each by itself. One for incoming messages counts from
@@ -26,17 +26,17 @@ pub struct Budget {
 static PROCESS: LazyLock<Arc<Budget>> = LazyLock::new(|| Arc::new(Budget::new(DEFAULT_BUDGET)));
 
 impl Budget {
-    /// So many bytes in each direction.
+    /// A budget of so many bytes in each direction.
     pub const fn new(limit: usize) -> Self {
         Self { limit: AtomicUsize::new(limit), outgoing: AtomicUsize::new(0), incoming: AtomicUsize::new(0) }
     }
 
-    /// The one of this process.
+    /// The budget of this process.
     pub fn of_process() -> Arc<Self> {
         PROCESS.clone()
     }
 
-    /// Another limit from now on. What is kept already stays.
+    /// Sets another limit. Contexts that are kept already stay.
     pub fn set_limit(&self, bytes: usize) {
         self.limit.store(bytes, Ordering::Relaxed);
     }
@@ -84,7 +84,7 @@ impl Budget {
         self.incoming.fetch_add(super::INFLATER_BYTES, Ordering::Relaxed);
     }
 
-    /// It keeps it no more.
+    /// The context is kept no more.
     pub(super) fn unreserve(&self) {
         self.incoming.fetch_sub(super::INFLATER_BYTES, Ordering::Relaxed);
     }

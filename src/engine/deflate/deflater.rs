@@ -6,7 +6,7 @@ use crate::one_shot::TRAILER;
 
 use super::settings::{Settings, deflate_window_bits};
 
-/// What makes two compressors exchangeable, and what they make of the same message the same.
+/// What two compressors must have in common to be exchangeable, and to make the same of a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) struct Recipe {
     config: DeflateConfig,

@@ -25,7 +25,7 @@ struct Outgoing {
     /// How messages without context are compressed in one go, if the settings allow it.
     manner: Option<Manner>,
     threshold: u64,
-    /// What a kept context takes.
+    /// Bytes that a kept context takes.
     bytes: usize,
     deflater: Option<Deflater>,
     /// The context counts as kept.

@@ -16,7 +16,7 @@ pub(super) struct Incoming {
     takeover: bool,
     /// Invariant: without takeover it is there only inside of a message, and charged to the budget.
     inflater: Option<Inflater>,
-    /// Of the message that is under way; there is no context then.
+    /// The bytes of the message that is under way; there is no context then.
     held: Option<Box<Held>>,
     /// Something of the message that is under way has come.
     begun: bool,
@@ -36,8 +36,8 @@ pub(in crate::engine) struct Incomplete<'a> {
 }
 
 impl Incoming {
-    /// Of a peer with or without context takeover. `releasable`: a context that is kept may be
-    /// released.
+    /// The messages of a peer with or without context takeover. `releasable`: a context that is
+    /// kept may be released.
     pub(super) fn new(takeover: bool, window: usize, releasable: bool, budget: &Budget) -> Self {
         if takeover {
             budget.reserve();
@@ -56,8 +56,8 @@ impl Incoming {
         to: Incomplete<'_>,
     ) -> Result<(), ErrorKind> {
         self.begun |= !bytes.is_empty();
-        // A message without a byte is not what RFC 7692, section 7.2.3.6, says, but everybody takes
-        // it for an empty one.
+        // RFC 7692, section 7.2.3.6, has no message without a byte, but all implementations take it
+        // for an empty one.
         if !self.begun {
             return Ok(());
         }

@@ -1,4 +1,4 @@
-//! Inflates one message, no further than it may go.
+//! Inflates one message, up to its limit.
 
 use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
 
@@ -42,7 +42,7 @@ impl Inflater {
         self.ended = false;
     }
 
-    /// Lets what follows refer to `history`, as if that had just come in.
+    /// Lets the bytes that follow refer to `history`, as if that had just come in.
     pub(super) fn remember(&mut self, history: &[u8]) {
         // Without a header there is no checksum that the history could fail.
         let _always_taken = self.zlib.set_dictionary(history);
@@ -94,8 +94,8 @@ impl Inflater {
             let status = self.zlib.decompress(rest, room, flush);
             let taken = (self.zlib.total_in() - taken) as usize;
             let made = (self.zlib.total_out() - made) as usize;
-            // First what came before an error: which error it is does not depend on how the bytes
-            // came.
+            // The bytes before an error come first: which error it is does not depend on how they
+            // were split.
             sink.take(made)?;
             rest = rest.get(taken..).unwrap_or_default();
             match status {
@@ -140,7 +140,7 @@ impl Sink<'_> {
         }
         let needed = self.out.len() + piece.len();
         if needed > self.out.capacity() {
-            // It doubles, and stops at the limit.
+            // The room doubles, and stops at the limit.
             let capacity = needed.max(self.out.capacity().saturating_mul(2).min(self.limit));
             self.out.reserve_exact(capacity - self.out.len());
         }

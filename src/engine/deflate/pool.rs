@@ -11,9 +11,9 @@ use super::inflater::Inflater;
 /// Contexts of each kind that wait for the next message. Only messages in fragments need several at
 /// a time.
 const SPARE: usize = 4;
-/// Inflated or compressed bytes come in pieces of this size: what stays in the first-level cache.
+/// Inflated or compressed bytes come in pieces of this size: so many stay in the first-level cache.
 const SCRATCH: usize = 12 << 10;
-/// A longer message is not remembered for the next connection that sends the same.
+/// Bytes: a longer message is not remembered for the next connection that sends the same.
 const LONGEST_REMEMBERED: usize = 1 << 20;
 
 /// Contexts that connections borrow. One for each thread that has engines; it is locked while a
@@ -66,7 +66,7 @@ impl Pool {
         Self { budget, shared: Mutex::new(shared) }
     }
 
-    /// What its contexts may take.
+    /// The budget of its contexts.
     pub fn budget(&self) -> &Budget {
         &self.budget
     }
@@ -82,7 +82,8 @@ impl Pool {
         std::mem::take(&mut self.lock().work)
     }
 
-    /// Forgets the message that was compressed last; what is sent together is sent within a turn.
+    /// Forgets the message that was compressed last; the same message to several connections is
+    /// sent within a turn.
     pub fn forget_message(&self) {
         self.lock().last = None;
     }

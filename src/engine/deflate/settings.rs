@@ -31,8 +31,8 @@ impl Default for Params {
 /// How outgoing messages are compressed. Values out of range count as the nearest one in range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
-    /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, which is some percent
-    /// longer in two thirds of the time.
+    /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, whose output is some
+    /// percent longer and takes two thirds of the time.
     pub level: i8,
     /// Memory for the compressor's symbols, 1 to 9. Default: 8.
     pub mem_level: u8,

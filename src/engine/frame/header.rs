@@ -26,7 +26,7 @@ pub(in crate::engine) struct Expected {
     pub(in crate::engine) continuation: bool,
     /// Whether messages may be compressed, so that RSV1 has a meaning (RFC 7692, section 6).
     pub(in crate::engine) compression: bool,
-    /// How many bytes of data the frame may bring.
+    /// Most bytes of payload that a data frame may have.
     pub(in crate::engine) room: u64,
 }
 
@@ -161,8 +161,8 @@ impl Deref for EncodedHeader {
     }
 }
 
-/// Bytes on the wire of a frame with `payload` bytes of payload: those and the shortest header,
-/// with a key if `masked`.
+/// Bytes on the wire of a frame with `payload` bytes of payload: the payload and the shortest
+/// header, with a key if `masked`.
 pub fn wire_len(payload: usize, masked: bool) -> usize {
     let key = masked.then_some([0; 4]);
     payload.saturating_add(EncodedHeader::encode(OpCode::Binary, (true, false), payload, key).len())

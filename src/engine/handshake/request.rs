@@ -14,7 +14,7 @@ pub enum Parsed<'a> {
     Incomplete,
     /// A well-formed request, of whatever kind.
     Request(Request<'a>),
-    /// Not HTTP, or not HTTP that this server reads. The connection must be closed.
+    /// Not HTTP, or HTTP that this server does not read. The connection must be closed.
     Invalid(HttpError),
 }
 
