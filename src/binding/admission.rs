@@ -29,7 +29,7 @@ pub struct JsAdmission {
 
 #[napi]
 impl JsAdmission {
-    /// Nobody has come yet.
+    /// No connection has come yet.
     #[napi(constructor, catch_unwind)]
     pub fn new(limits: AdmissionLimits) -> Self {
         let limits = Limits {
@@ -52,7 +52,7 @@ impl JsAdmission {
         entered.err().map_or(0, |denial| denial.number().into())
     }
 
-    /// A connection is gone that was let in.
+    /// A connection that was let in is gone.
     #[napi(catch_unwind)]
     pub fn leave(&self, address: String) {
         self.shared.leave(ip(&address));
@@ -74,7 +74,7 @@ impl JsAdmission {
         }
     }
 
-    /// How often each denial has been said.
+    /// How often each denial was the answer.
     #[napi(catch_unwind)]
     pub fn denied(&self) -> Vec<f64> {
         self.shared.denied().map(|count| count as f64).collect()

@@ -35,7 +35,7 @@ impl Callback {
         Ok(Self { function, context })
     }
 
-    /// Whether the function stays where nobody else refers to it.
+    /// Whether the function stays where nothing else refers to it.
     pub(super) fn hold(&self, does: bool) {
         self.function.hold(does);
     }
@@ -83,7 +83,7 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// `held`: whether the value stays where nobody else refers to it.
+    /// `held`: whether the value stays where nothing else refers to it.
     pub(super) fn new<'env>(env: &Env, value: &impl JsValue<'env>, held: bool) -> Result<Self> {
         let mut raw = ptr::null_mut();
         // SAFETY: the environment and the value belong to the call that is running; the result is a

@@ -209,8 +209,8 @@ impl Crossing {
         if self.taken.is_empty() {
             let (number, batch) = self.take_behind(self.turn, self.links.len())?;
             if self.links.len() > 1 && batch.openings() != 0 {
-                // Who opens comes behind what others have had before, connections that have ended
-                // for one.
+                // A connection that opens comes behind what others have had before, such as ends of
+                // connections.
                 self.drive.settle();
                 let others = (1..self.links.len()).map(|behind| self.take_behind(number + behind - 1, 1));
                 self.taken = others.flatten().collect();
@@ -222,7 +222,8 @@ impl Crossing {
         Some(batch)
     }
 
-    /// The oldest batch of the first reactor that has one, among the `count` behind reactor `number`.
+    /// The oldest batch of the first reactor that has one, among the `count` behind reactor
+    /// `number`.
     fn take_behind(&self, number: usize, count: usize) -> Option<(usize, Box<Batch>)> {
         let numbers = (1..=count).map(|behind| (number + behind) % self.links.len());
         numbers.into_iter().find_map(|number| Some((number, self.links.get(number)?.inbox.take()?)))

@@ -151,8 +151,7 @@ impl Drive {
         }
     }
 
-    /// Whether JavaScript has to be called although nobody there refers to anything of the
-    /// reactors.
+    /// Whether JavaScript has to be called although nothing there refers to the reactors.
     pub(super) fn hold(&self, does: bool) {
         match self {
             Self::Threads(threads) => threads.hold(does),
@@ -160,7 +159,7 @@ impl Drive {
         }
     }
 
-    /// Nobody will want them again: they end, sooner or later, and with them all that they have.
+    /// They are not wanted any more: they end, sooner or later, and with them all that they have.
     pub(super) fn retire(&self) {
         match self {
             Self::Threads(threads) => threads.retire(),

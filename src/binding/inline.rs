@@ -33,7 +33,7 @@ pub(super) struct Inline {
     link: Arc<Link>,
     /// Readable when a socket has something.
     descriptor: i32,
-    /// Somebody has rung, and `wake` has not been called for it.
+    /// The bell was rung, and `wake` has not been called for it.
     rung: Arc<AtomicBool>,
     /// `wake` is on the stack.
     waking: Cell<bool>,
@@ -123,12 +123,12 @@ impl Inline {
         self.end();
     }
 
-    /// Whether JavaScript has to be called although nobody there refers to anything of the reactor.
+    /// Whether JavaScript has to be called although nothing there refers to the reactor.
     pub(super) fn hold(&self, does: bool) {
         self.wake.hold(does);
     }
 
-    /// Nobody will want it again: gives back all that it has, as `stop` does, and what ties it to
+    /// It is not wanted any more: gives back all that it has, as `stop` does, and what ties it to
     /// the environment.
     pub(super) fn retire(&self) {
         self.close(|| {});

@@ -15,14 +15,14 @@ use super::wake::Wake;
 
 /// Deliveries in a row before others on the loop have their turn.
 const MOST_DELIVERIES: u32 = 16;
-/// Records of a delivery that is worth it. With more of them, the next come whether anybody looks
+/// Records of a delivery that is worth it. With more of them, the next come whether a thread looks
 /// or not.
 const LITTLE: usize = 4;
 /// Longest look, in microseconds, whatever the reactor is allowed: what else the loop serves waits
 /// meanwhile.
 const LONGEST_LOOK: u32 = 50;
 
-/// What JavaScript has taken since somebody looked.
+/// What JavaScript has taken since the last look.
 #[derive(Default)]
 pub(super) struct Delivered {
     /// How many records.
@@ -67,7 +67,7 @@ impl Lingering {
         let Some(bell) = self.links.first().map(|link| link.inbox.bell()) else { return false };
         let looked = Cell::new(false);
         let begin = || {
-            // If somebody has rung since the last look, the loop is about to call.
+            // If the bell was rung since the last look, the loop is about to call.
             looked.set(bell.ring());
             looked.get()
         };

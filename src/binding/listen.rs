@@ -26,7 +26,7 @@ pub struct ListenOptions {
     pub ipv6_only: bool,
     /// The only path served; null: every path.
     pub path: Option<String>,
-    /// Answer handshakes that do not need JavaScript before it has heard of them.
+    /// Answer handshakes that do not need JavaScript before it has seen them.
     pub early_handshake: bool,
     /// From accept to the complete request.
     pub handshake_timeout: f64,
@@ -143,7 +143,7 @@ fn listen_error(env: &Env, error: &io::Error, host: Option<&str>, port: u16) -> 
     };
     let host = host.unwrap_or("::");
     let errno = -error.raw_os_error().unwrap_or(0);
-    // As in Node, a port that was left to the system is not told.
+    // As in Node, a port that was left to the system is not shown.
     let place = if port == 0 { host.to_owned() } else { format!("{host}:{port}") };
     let message = format!("listen {code}: {sentence} {place}");
     let throw = || {

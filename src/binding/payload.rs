@@ -19,7 +19,8 @@ pub(super) struct LentMemory {
 unsafe impl Send for LentMemory {}
 
 impl LentMemory {
-    /// `view` is an ArrayBuffer's whole memory that nobody but lib's list of lent memory refers to.
+    /// `view` is an ArrayBuffer's whole memory that nothing but lib's list of lent memory refers
+    /// to.
     pub(super) fn new(id: u32, view: &mut Uint8ArraySlice<'_>) -> Self {
         let bytes = bytes_mut(view);
         Self { id, len: bytes.len(), start: NonNull::from(bytes).cast() }

@@ -31,7 +31,7 @@ impl StreamEngine {
         Self { number, parser, parsers: streams.parsers.clone() }
     }
 
-    /// What it is called by there.
+    /// The number that those functions know it by.
     #[napi(getter, catch_unwind)]
     pub fn number(&self) -> u32 {
         self.number

@@ -65,8 +65,7 @@ pub struct Streams {
 #[napi]
 impl Streams {
     /// None yet. `words` is for records, headers and what may be inflated: `STREAM_WORDS` long, all
-    /// of its ArrayBuffer, and touched by nobody but the caller for as long as the environment
-    /// lives.
+    /// of its ArrayBuffer, and touched by the caller only, for as long as the environment lives.
     #[napi(constructor, catch_unwind)]
     pub fn new(mut words: Uint32ArraySlice<'_>) -> Result<Self> {
         if words.len() < STREAM_WORDS {

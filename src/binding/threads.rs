@@ -34,7 +34,8 @@ pub(super) struct Flushed {
 /// The threads of one environment and the ways to their reactors.
 pub(super) struct Threads {
     handles: Vec<Handle>,
-    /// Those of the reactors, readable when a socket has something; for as long as the threads run.
+    /// Descriptors of the reactors, readable when a socket has something; for as long as the
+    /// threads run.
     descriptors: Vec<Option<i32>>,
     settling: RefCell<Settling>,
     running: Arc<Running>,
@@ -46,11 +47,11 @@ pub(super) struct Threads {
 /// What must be stopped and joined.
 #[derive(Default)]
 struct Running {
-    /// Until somebody does.
+    /// Until that is done.
     threads: Mutex<Vec<(Handle, JoinHandle<()>)>>,
     /// How many have not ended.
     count: AtomicUsize,
-    /// Nobody waits for them: the last to end rings.
+    /// No thread waits for them: the last to end rings.
     retired: AtomicBool,
 }
 
@@ -183,8 +184,7 @@ impl Threads {
         self.running.stop();
     }
 
-    /// Whether JavaScript has to be called although nobody there refers to anything of the
-    /// reactors.
+    /// Whether JavaScript has to be called although nothing there refers to the reactors.
     pub(super) fn hold(&self, does: bool) {
         if let Some(wake) = &self.wake {
             wake.hold(does);
@@ -268,7 +268,7 @@ impl Running {
         }
     }
 
-    /// Whether all have ended and nobody waits for that.
+    /// Whether all have ended and no thread waits for that.
     fn have_retired(&self) -> bool {
         self.count.load(Ordering::SeqCst) == 0 && self.retired.load(Ordering::SeqCst)
     }

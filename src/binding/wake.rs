@@ -63,8 +63,7 @@ impl Wake {
         Ok(())
     }
 
-    /// Whether JavaScript has to be called although nobody there refers to anything of the
-    /// reactors.
+    /// Whether JavaScript has to be called although nothing there refers to the reactors.
     pub(super) fn hold(&self, does: bool) {
         if let Some(function) = &*self.function.borrow() {
             function.hold(does);
@@ -114,7 +113,7 @@ impl Ring {
     pub(super) fn ring(&self) {
         match self {
             Self::Signal(ringer) => ringer.ring(),
-            // Refused only when the environment is going away, and then nobody is left to be
+            // Refused only when the environment is going away, and then nothing is left to be
             // called.
             Self::Function(bell) => {
                 let _closing = bell.call((), ThreadsafeFunctionCallMode::NonBlocking);

@@ -103,7 +103,7 @@ fn symbol(name: &CStr) -> Option<NonNull<c_void>> {
     NonNull::new(unsafe { libc::dlsym(libc::RTLD_DEFAULT, name.as_ptr()) })
 }
 
-/// Elsewhere the system has no descriptor that stands for all sockets, so nobody asks.
+/// Elsewhere the system has no descriptor that stands for all sockets, so this is not called.
 #[cfg(not(unix))]
 fn symbol(_name: &CStr) -> Option<NonNull<c_void>> {
     None
