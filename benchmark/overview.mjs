@@ -111,13 +111,15 @@ function rateBars(record, shape) {
  */
 function bars(record, shape, metric, label, factor) {
   const values = CANDIDATES.map(([candidate]) => summarize(record.results[shape]?.[candidate], metric)?.median ?? 0);
-  return CANDIDATES.map(([candidate, name], index) => ({
+  const all = CANDIDATES.map(([candidate, name], index) => ({
     name,
     value: values[index],
     label: label(values[index]),
     factor: candidate === 'reactor' ? factor(values[index], values[0]) : '',
     highlighted: candidate === 'reactor',
   }));
+  // A candidate that could not be measured has no bar.
+  return all.filter(({ value }) => value > 0);
 }
 
 /**

@@ -1,7 +1,8 @@
 // Draws benchmark/plots/*.svg from a record, and rewrites what README.md, docs/performance.md and benchmark/README.md say of it.
 //
 // usage: node benchmark/plot.mjs [record.json]     default: the newest complete record
-import { mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+//        node benchmark/plot.mjs --check           writes nothing, and names what is not of that record
+import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { candidateText, candidates } from './candidates.mjs';
 import { barChart } from './chart.mjs';
@@ -80,7 +81,8 @@ const CHARTS = [
   },
 ];
 
-const file = process.argv[2] ?? newestRecord();
+const isCheck = process.argv[2] === '--check';
+const file = isCheck ? newestRecord() : (process.argv[2] ?? newestRecord());
 /** @type {BenchmarkRecord} */
 const record = JSON.parse(readFileSync(file, 'utf8'));
 const plots = join(benchmarkDir, 'plots');
@@ -88,17 +90,33 @@ mkdirSync(plots, { recursive: true });
 const drawn = CHARTS.filter((chart) => {
   const path = join(plots, `${chart.file}.svg`);
   const groups = groupsOf(chart);
-  rmSync(path, { force: true });
+  if (!isCheck) rmSync(path, { force: true });
   if (groups.length === 0) return false;
   const subtitle = `${record.machine.cpu}, ${record.date}; each group has its own scale`;
-  writeFileSync(path, barChart({ title: chart.title, subtitle, groups }));
-  console.log(relative(rootDir, path));
+  put(path, barChart({ title: chart.title, subtitle, groups }));
   return true;
 });
-for (const [name, theme] of Object.entries(THEMES)) writeFileSync(join(plots, `overview-${name}.svg`), overview(record, theme));
+for (const [name, theme] of Object.entries(THEMES)) put(join(plots, `overview-${name}.svg`), overview(record, theme));
 rewrite(join(rootDir, 'README.md'), () => picture());
 rewrite(join(rootDir, 'docs', 'performance.md'), (where) => [...tables(record, false), '', ...images(where).slice(0, 3)]);
 rewrite(join(benchmarkDir, 'README.md'), (where) => [...tables(record, true), '', ...images(where)]);
+
+/**
+ * Writes a file, or says that it is not what would be written.
+ *
+ * @param {string} path
+ * @param {string} content
+ */
+function put(path, content) {
+  const name = relative(rootDir, path);
+  if (!isCheck) {
+    writeFileSync(path, content);
+    console.log(name);
+  } else if (!existsSync(path) || readFileSync(path, 'utf8') !== content) {
+    console.error(`${name}: not of the newest record; run npm run bench:plot`);
+    process.exitCode = 1;
+  }
+}
 
 function newestRecord() {
   const directory = join(benchmarkDir, 'record');
@@ -160,6 +178,5 @@ function rewrite(document, lines) {
   const end = text.indexOf(END);
   if (begin < 0 || end < begin) return;
   const content = ['', ...lines(relative(dirname(document), plots)), ''];
-  writeFileSync(document, `${text.slice(0, begin + BEGIN.length)}\n${content.join('\n')}\n${text.slice(end)}`);
-  console.log(relative(rootDir, document));
+  put(document, `${text.slice(0, begin + BEGIN.length)}\n${content.join('\n')}\n${text.slice(end)}`);
 }

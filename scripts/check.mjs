@@ -34,6 +34,7 @@ const CHECKS = [
   ['walks', () => report(walkViolations())],
   ['documents', () => report(documentViolations())],
   ['docs/api.md', () => report(apiViolations())],
+  ['figures', () => run(process.execPath, ['benchmark/plot.mjs', '--check'])],
   ['cycles between modules', () => report(moduleCycles())],
   ['file sizes', () => report(ceilingViolations())],
   ['generated files', () => report(generatedViolations())],
