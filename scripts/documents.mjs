@@ -14,6 +14,15 @@ const FOLDERS = ['.', 'docs', 'examples', 'benchmark'];
 const SHOWN = /<!-- file: (\S+) -->\n(?:\n```[^]*?\n```\n)?/g;
 const LANGUAGES = { '.mjs': 'js', '.ts': 'ts', '.rs': 'rust' };
 
+/** Where options are declared, and the document that must have all of them. */
+const OPTIONS = [
+  ['types/server.d.ts', 'ServerOptions', 'docs/options.md'],
+  ['types/running.d.ts', 'AdmissionOptions', 'docs/options.md'],
+  ['types/running.d.ts', 'DrainOptions', 'docs/running.md'],
+  ['types/deflate.d.ts', 'Options', 'docs/compression.md'],
+  ['types/deflate.d.ts', 'ServerOptions', 'docs/compression.md'],
+];
+
 /** Texts that are for developers of this package only, and never reach a user. */
 const INTERNAL = [/^Protocol error /];
 
@@ -76,11 +85,13 @@ function readmeViolations() {
 }
 
 function optionViolations() {
-  const [, body] = /interface ServerOptions\b[^{]*\{\n([^]*?)\n\}/.exec(read('types/server.d.ts')) ?? [];
-  const options = [...(body ?? '').matchAll(/^ {2}(\w+)\??[:(]/gm)].map(([, name]) => name);
-  if (options.length < 20) return ['types/server.d.ts: the options of a server are not found'];
-  const text = read('docs/options.md');
-  return options.filter((name) => !text.includes(`\`${name}\``)).map((name) => `docs/options.md: lacks ${name}`);
+  return OPTIONS.flatMap(([file, name, document]) => {
+    const [, body = ''] = new RegExp(`interface ${name}\\b[^{]*\\{\\n([^]*?)\\n\\}`).exec(read(file)) ?? [];
+    const options = [...body.matchAll(/^ {2}(\w+)\??[:(]/gm)].map(([, option]) => option);
+    if (options.length === 0) return [`${file}: ${name} is not found`];
+    const text = read(document);
+    return options.filter((option) => !text.includes(`\`${option}\``)).map((option) => `${document}: lacks ${option}`);
+  });
 }
 
 /** Codes of errors belong in docs/api.md, and each text that lib and the engine have in docs/troubleshooting.md. */
