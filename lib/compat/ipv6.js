@@ -38,7 +38,7 @@ function dotted(group) {
 }
 
 /**
- * @param {number[]} groups
+ * @param {number[]} groups The eight groups of an address
  * @returns {{ start: number, length: number }} The first of the longest runs of zeros
  */
 function longestZeros(groups) {

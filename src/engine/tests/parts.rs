@@ -1,4 +1,4 @@
-//! Messages that are told in parts, and left where they are.
+//! Messages that are reported in parts, and left where they are.
 
 use proptest::prelude::*;
 

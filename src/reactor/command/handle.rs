@@ -77,7 +77,7 @@ pub struct Adoption {
     /// now. Whatever chose it knows of the connection, so that only the end is reported and not the
     /// opening, even when it cannot be taken. `None`: the reactor chooses, and reports both.
     pub id: Option<ConnectionId>,
-    /// Bytes to be written before anything else: the 101 response, if nobody has written it yet.
+    /// Bytes to be written before anything else: the 101 response, if it has not been written yet.
     pub response: Vec<u8>,
     /// Bytes that were read behind the request.
     pub prefix: Vec<u8>,

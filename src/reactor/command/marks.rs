@@ -1,4 +1,4 @@
-//! Sends of which the consumer wants to hear when they have left.
+//! Sends that are reported to the consumer when they have left.
 
 use crate::reactor::connection::marks::LOST;
 use crate::reactor::connection::session::Session;
@@ -13,7 +13,7 @@ impl Session<'_> {
         self.touch();
     }
 
-    /// Notes a send that was dropped: the consumer hears of it when the connection is gone.
+    /// Notes a send that was dropped: the consumer learns of it when the connection is gone.
     pub(in crate::reactor) fn mark_lost(&mut self) {
         self.connection.marks.get_or_insert_default().0.push(LOST);
     }

@@ -89,7 +89,7 @@ impl Life {
         matches!(self, Self::Gone(_))
     }
 
-    /// Whether the consumer knows of the connection and must hear of its end.
+    /// Whether the consumer knows of the connection, so that its end must be reported.
     pub(in crate::reactor) fn is_told(&self) -> bool {
         match self {
             Self::Opening(_) => false,

@@ -5,9 +5,9 @@ use crate::reactor::connection::Connection;
 /// A mark that is not reached.
 pub(in crate::reactor) const LOST: u64 = u64::MAX;
 
-/// Values of `outgoing.pushed()` at which the consumer wants to hear that all up to it is in the
-/// kernel. Invariant: in order, with `LOST` for what will never be there, and for what comes behind
-/// that.
+/// Values of `outgoing.pushed()` at which it is reported to the consumer that all up to it is in
+/// the kernel. Invariant: in order, with `LOST` for what will never be there, and for what comes
+/// behind that.
 #[derive(Default)]
 pub(in crate::reactor) struct Marks(pub(in crate::reactor) Vec<u64>);
 

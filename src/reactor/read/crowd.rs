@@ -30,8 +30,8 @@ impl<C: Consumer> Reactor<C> {
             return self.disperse();
         }
         let now = self.work.now;
-        // Nobody waits for another's message; or for all of them, because the consumer has too much
-        // that it has not taken.
+        // No connection waits for another's message; or for all of them, because the consumer has
+        // too much that it has not taken.
         if !self.is_waited_for() || self.consumer.pressure() == Pressure::Bytes {
             return self.work.unfinished.stop_clock(now);
         }
@@ -61,7 +61,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Whether somebody waits, for a turn or in it.
+    /// Whether a connection waits, for a turn or in it.
     fn is_waited_for(&mut self) -> bool {
         let Unfinished { waiting, turns, .. } = &self.work.unfinished;
         let connections = &mut self.connections;
@@ -129,7 +129,7 @@ impl<C: Consumer> Reactor<C> {
         found
     }
 
-    /// Closes a connection whose message nobody can wait for any longer.
+    /// Closes a connection whose message the others can wait for no longer.
     fn close_unfinished(&mut self, id: ConnectionId) {
         // What will be reported of it belongs to no read that is under way.
         self.consumer.on_turn_end();

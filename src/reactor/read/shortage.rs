@@ -47,7 +47,7 @@ impl Starved {
         lack
     }
 
-    /// Nobody waits, and nothing is charged.
+    /// No connection waits, and nothing is charged.
     #[cfg(test)]
     pub(in crate::reactor) fn is_nothing(&self) -> bool {
         self.count == 0 && self.holders == 0 && self.reserve_used == 0

@@ -157,7 +157,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// Asks to be woken for the sake of starved connections, and of peers that wait until the
     /// consumer knows of something, before the reactor sleeps. The wish first, then the look: what
-    /// came before the wish wakes nobody.
+    /// came before the wish wakes no thread.
     pub(in crate::reactor) fn wish_for_news(&mut self) {
         if self.work.starved.count > 0 || self.work.gates.is_waiting() {
             self.work.starved.wishes = true;

@@ -50,7 +50,7 @@ pub(in crate::reactor) type Age = u64;
 
 pub(in crate::reactor) struct Heavy {
     pub(in crate::reactor) id: ConnectionId,
-    /// When `received` was this for the first time, as far as anybody looked.
+    /// When `received` was this for the first time, as of the last look.
     pub(in crate::reactor) since: Instant,
     pub(in crate::reactor) received: u64,
 }
@@ -175,7 +175,7 @@ impl Unfinished {
         self.heavy.get(&age).map(|heavy| heavy.id)
     }
 
-    /// Nothing is kept, and nobody waits.
+    /// Nothing is kept, and no connection waits.
     #[cfg(test)]
     pub(in crate::reactor) fn is_nothing(&self) -> bool {
         let Self { bytes, heavy, ages, waiting, turns, .. } = self;

@@ -1,4 +1,5 @@
-//! permessage-deflate over sockets: who gets which share of a turn, and when contexts are freed.
+//! permessage-deflate over sockets: which connection gets which share of a turn, and when contexts
+//! are freed.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -145,7 +146,7 @@ fn what_waits_behind_a_long_message_is_copied_in_several_turns_too() {
         reactor.run_once(Some(PATIENCE)).expect("epoll works");
         most = most.max(pushed(&mut reactor) - before);
     }
-    // What the last turn has left of its budget is for those who ask between turns.
+    // What the last turn has left of its budget is for callers between turns.
     assert!(most < 3 * LEN as u64, "{most} bytes");
 }
 
@@ -160,7 +161,7 @@ fn a_share_of_what_waits_is_compressed_before_the_reactor_stops() {
     stopping.join().unwrap();
 }
 
-/// Whoever ends the process does not wait for a backlog.
+/// The end of the process does not wait for a backlog.
 #[test]
 fn a_backlog_is_not_compressed_before_the_reactor_stops() {
     let (mut reactor, address, seen) =

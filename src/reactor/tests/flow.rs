@@ -43,7 +43,7 @@ fn pause_holds_the_peer_back_and_resume_loses_nothing() {
     server.records(id, &[(OUT_RESUME, 0, 0, b"")]);
     client.write(&frame[at..]);
     client.end();
-    // Frames that were read before the pause may have been told before it.
+    // Frames that were read before the pause may have been reported before it.
     let expected = written.div_ceil(frame.len()) + usize::from(at == 0);
     for _ in 0..expected {
         assert_eq!(server.next(), Seen::Binary(vec![7; 1000]));
@@ -60,7 +60,7 @@ fn a_handler_that_pauses_is_told_of_what_was_read_and_then_of_nothing_until_it_r
     server.expect(&[Seen::Text(b"a".to_vec()), Seen::Text(b"b".to_vec())]);
     client.send("81 81 00000000 'c'");
     client.end();
-    // A canary on the same reactor: what is behind it in time has not been told.
+    // A canary on the same reactor: what is behind it in time has not been reported.
     let canary = Client::open(server.address);
     server.opened();
     canary.reset();

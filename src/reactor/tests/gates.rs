@@ -1,4 +1,4 @@
-//! What a peer can observe, and the consumer on another thread: who is first.
+//! What a peer can observe, and the consumer on another thread: which comes first.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -44,7 +44,7 @@ impl Gated {
         client
     }
 
-    /// Nothing has come, and the reactor has been at it: it has answered somebody who came later.
+    /// Nothing has come, and the reactor has been at it: it has answered a client that came later.
     #[track_caller]
     fn nothing_came(&self, client: &Client) {
         let mut other = Client::connect(self.js.address);
@@ -77,7 +77,7 @@ fn a_handshake_is_answered_when_its_record_has_been_dealt_with() {
     client.expect_text(SWITCHED);
 }
 
-/// Who opened first does not wait for the others of a batch.
+/// A connection that opened first does not wait for the others of a batch.
 #[test]
 fn each_handshake_waits_for_its_own_record() {
     let js = start();
@@ -212,7 +212,7 @@ fn the_end_of_a_socket_follows_that_its_record_has_been_dealt_with() {
     }
 }
 
-/// Whoever has ended by itself has not seen ours before the record of it.
+/// A peer that has ended its side has not seen our end before the record of it.
 #[test]
 fn a_peer_that_ends_behind_its_close_frame_is_ended_when_that_is_known() {
     let js = start();

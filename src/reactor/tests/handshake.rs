@@ -224,7 +224,8 @@ fn h01_a_connection_that_says_nothing_is_closed_without_a_word() {
 #[test]
 fn h02_a_slow_head_is_answered_408_however_often_a_byte_comes() {
     let server = Server::serve(soon());
-    // Whoever has said nothing when the time is over gets no answer: again, if that may be so.
+    // A client that has sent nothing when the time is over gets no answer: again, if that may be
+    // so.
     let mut client = loop {
         let begun = std::time::Instant::now();
         let mut client = Client::connect(server.address);

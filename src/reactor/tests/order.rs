@@ -134,7 +134,8 @@ fn a_mark_is_reached_when_all_before_it_is_in_the_kernel_and_not_earlier() {
     client.send("81 81 00000000 'x'");
     server.expect(&[Seen::Open("/".into()), Seen::Text(b"x".to_vec()), Seen::Sent(1)]);
     client.read(10);
-    // The rest cannot be in the kernel: that is what this event would say, were it told too early.
+    // The rest cannot be in the kernel: that is what this event would say, were it reported too
+    // early.
     client.send("8a 80 00000000");
     assert_eq!(server.next(), Seen::Pong(vec![]));
     client.read(4 << 20);

@@ -3,7 +3,7 @@
 use super::*;
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_FIN};
 
-/// The connection of the panic is closed with 1011, told so once, and a canary lives on.
+/// The connection of the panic is closed with 1011, reported once, and a canary lives on.
 fn survives(script: Script, act: impl FnOnce(&mut Client)) {
     check(script, true, act);
 }

@@ -38,7 +38,7 @@ impl World {
         Self { js, reactor }
     }
 
-    /// A client that has sent an upgrade request, and the record that tells of it.
+    /// A client that has sent an upgrade request, and the record of it.
     fn connect(&mut self, kind: u8) -> (Client, ConnectionId) {
         let mut client = Client::connect(self.js.address);
         client.write(UPGRADE.as_bytes());
@@ -175,7 +175,7 @@ fn what_is_counted_is_what_was_sent_before_and_behind_a_close_frame() {
     assert_eq!(world.js.link.gauges.read(id.slot, id.generation), Some(6 + 3));
 }
 
-/// The consumer is never told that something has left which was dropped.
+/// It is never reported that something has left which was dropped.
 #[test]
 fn a_send_that_is_dropped_does_not_count_as_sent() {
     let mut world = World::new();

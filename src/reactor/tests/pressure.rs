@@ -166,7 +166,7 @@ fn r11_unfinished_messages_do_not_press() {
     assert_eq!(large, 1);
 }
 
-/// Who waited for credit may lack room when it comes: nobody credits him again.
+/// A connection that waited for credit may lack room when it comes: no credit comes again.
 #[test]
 fn r11_who_lacks_something_else_when_credit_comes_goes_on_when_that_is_there() {
     let (js, mut reactor) = forward(ReactorConfig { connection_mark: 1, ..ReactorConfig::default() });

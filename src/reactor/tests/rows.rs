@@ -12,8 +12,8 @@ use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::config::READ_BUDGET;
 use crate::reactor::{ListenerConfig, ReactorConfig};
 
-/// The fragments of a message that never ends, empty or not, are counted; the peer is told and
-/// nothing is delivered.
+/// The fragments of a message that never ends, empty or not, are counted; the peer gets a close
+/// frame and nothing is delivered.
 #[test]
 fn f12_f14_a_message_without_end_is_ended() {
     let mut listener = ListenerConfig::default();

@@ -1,4 +1,4 @@
-//! Pings and the end of those who do not answer.
+//! Pings and the end of peers that do not answer.
 
 use std::time::{Duration, Instant};
 

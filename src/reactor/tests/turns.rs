@@ -40,7 +40,7 @@ fn a_turn_without_events_waits_as_long_as_it_was_told_and_no_longer() {
     until(&mut reactor, |reactor| idle_for(reactor, Duration::from_millis(30)));
 }
 
-/// Whether one turn, told to wait so long, does.
+/// Whether one turn that is to wait so long does.
 pub(super) fn idle_for(reactor: &mut Reactor<Local<Reporter>>, wait: Duration) -> bool {
     let begun = Instant::now();
     reactor.run_once(Some(wait)).expect("epoll works");

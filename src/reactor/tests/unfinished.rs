@@ -1,5 +1,5 @@
-//! F13, R14: many messages that do not come to their end. Memory has a bound, and whoever goes on
-//! gets through.
+//! F13, R14: many messages that do not come to their end. Memory has a bound, and a peer that goes
+//! on gets through.
 
 use std::io::{ErrorKind, Write};
 use std::net::SocketAddr;
@@ -17,11 +17,11 @@ const MARK: usize = 1 << 20;
 const MESSAGE: usize = 800_000;
 /// What one read brings.
 const BEGINNING: usize = 60_000;
-/// A patience that ends. Whoever goes on must not stand still for so long, here between two turns
-/// of the test.
+/// A patience that ends. A peer that goes on must not stand still for so long, here between two
+/// turns of the test.
 const NOT_LONG: Duration = Duration::from_secs(1);
 
-/// A reactor with a low mark, and who has connected to it.
+/// A reactor with a low mark, and the clients that have connected to it.
 struct Crowd {
     reactor: Reactor<Local<Reporter>>,
     address: SocketAddr,
@@ -49,7 +49,7 @@ fn message() -> Vec<u8> {
 }
 
 impl Crowd {
-    /// Someone who sends the first `bytes` of a large message.
+    /// A client that sends the first `bytes` of a large message.
     fn join(&mut self, bytes: usize) -> ConnectionId {
         let mut client = Client::connect(self.address);
         client.write(UPGRADE.as_bytes());
@@ -83,7 +83,7 @@ impl Crowd {
         assert!(self.most <= bound, "{} bytes", self.most);
     }
 
-    /// Turns until something more has been told.
+    /// Turns until something more has been reported.
     fn told(&mut self) -> (ConnectionId, Told) {
         let begun = std::time::Instant::now();
         loop {
@@ -95,7 +95,7 @@ impl Crowd {
         }
     }
 
-    /// People join who send the beginning of a message and no more, until it is too much.
+    /// Clients join that send the beginning of a message and no more, until it is too much.
     fn fill(&mut self) -> Vec<ConnectionId> {
         let mut silent = Vec::new();
         while self.reactor.work.unfinished.bytes() <= MARK {
@@ -109,7 +109,7 @@ impl Crowd {
     }
 }
 
-/// What was told, in few words.
+/// What was reported, in few words.
 #[derive(Debug, PartialEq, Eq)]
 enum Told {
     Whole,
@@ -149,7 +149,7 @@ fn f13_r14_who_goes_on_does_not_wait_for_who_does_not() {
     let quiet = crowd.join(0);
     crowd.peers.last_mut().unwrap().rest = frame(0x82, Some([0; 4]), b"small");
     assert_eq!(crowd.told(), (quiet, Told::Small));
-    // Nor is silence the end: who goes on later is heard.
+    // Nor is silence the end: a client that goes on later is read.
     crowd.peers[0].rest = message().split_off(BEGINNING);
     assert_eq!(crowd.told(), (silent[0], Told::Whole));
 }
