@@ -6,6 +6,8 @@ import { dirname, join } from 'node:path';
 import { root } from './run.mjs';
 
 const MAX_LINES = 400;
+/** Generated: what it is made of has overviews of its own. */
+const LISTS = 'lib/reactor/layout.js';
 /** Files of a folder of the code, of which a reader must have an overview. */
 const MAX_FILES = 20;
 
@@ -45,7 +47,7 @@ export function ceilingViolations() {
   const files = MEASURED.flatMap(sources);
   const long = files.flatMap((file) => {
     const lines = read(file).replace(/\n$/, '').split('\n').length;
-    return lines > MAX_LINES ? [`${file}: ${lines} lines, at most ${MAX_LINES}`] : [];
+    return lines > MAX_LINES && file !== LISTS ? [`${file}: ${lines} lines, at most ${MAX_LINES}`] : [];
   });
   const filesOf = new Map();
   for (const folder of files.filter((file) => /^(src|lib)\//.test(file)).map((file) => dirname(file))) {

@@ -281,6 +281,203 @@ module.exports = {
   NO_STATUS: 1005,
   /** Close code of a connection that ended without a close frame. */
   ABNORMAL: 1006,
+  /**
+   * A connection is a member of a topic, and what it asked to have again is queued. Payload:
+   * `SUBSCRIBED_`.
+   */
+  IN_SUBSCRIBED: 16,
+  /** Messages of a topic that a connection is not sent, because it is slow. Payload: `DROPPED_`. */
+  IN_DROPPED: 17,
+  /**
+   * Messages of a topic that a connection cannot be sent any more: its history no longer has
+   * them. Payload: `GAP_`.
+   */
+  IN_GAP: 18,
+  /**
+   * What became of a message for which `OUT_TARGET` named a receipt, on one reactor; slot:
+   * `TOPIC_SLOT`. Payload: `RECEIPT_`.
+   */
+  IN_RECEIPT: 19,
+  /** The answer to `OUT_HISTORY`; slot: `TOPIC_SLOT`. Payload: `HISTORY_`. */
+  IN_HISTORY: 20,
+  /**
+   * Word of `IN_SUBSCRIBED`, `u32` little-endian as all inbound ones: the number that the
+   * request had.
+   */
+  SUBSCRIBED_REQUEST: 0,
+  /**
+   * Word of `IN_SUBSCRIBED`: 1 when nothing is missing behind the position that was asked for,
+   * 0 when nothing was replayed.
+   */
+  SUBSCRIBED_RECOVERED: 1,
+  /** Word of `IN_SUBSCRIBED`: how many messages were replayed. */
+  SUBSCRIBED_REPLAYED: 2,
+  /**
+   * Word of `IN_SUBSCRIBED`, and the one behind it, which is the upper half: the offset of the
+   * last message that the connection has or has been queued.
+   */
+  SUBSCRIBED_OFFSET: 3,
+  /** Words of `IN_SUBSCRIBED`. */
+  SUBSCRIBED_WORDS: 5,
+  /** Word of `IN_DROPPED`: the number of the topic. */
+  DROPPED_TOPIC: 0,
+  /** Word of `IN_DROPPED`: how many messages since it was told last. */
+  DROPPED_COUNT: 1,
+  /** Words of `IN_DROPPED`. */
+  DROPPED_WORDS: 2,
+  /** Word of `IN_GAP`: the number of the topic. */
+  GAP_TOPIC: 0,
+  /**
+   * Word of `IN_GAP`, and the one behind it, which is the upper half: the first offset that is
+   * missing.
+   */
+  GAP_FROM: 1,
+  /**
+   * Word of `IN_GAP`, and the one behind it, which is the upper half: the last offset that is
+   * missing.
+   */
+  GAP_TO: 3,
+  /** Words of `IN_GAP`. */
+  GAP_WORDS: 5,
+  /** Word of `IN_RECEIPT`: the number that `OUT_TARGET` had. */
+  RECEIPT_REQUEST: 0,
+  /** Word of `IN_RECEIPT`: members that the message was for. */
+  RECEIPT_MATCHED: 1,
+  /** Word of `IN_RECEIPT`: those for which the kernel has all of it. */
+  RECEIPT_SENT: 2,
+  /** Word of `IN_RECEIPT`: those for which it waits, in a queue or in the history. */
+  RECEIPT_QUEUED: 3,
+  /** Word of `IN_RECEIPT`: those that do not get it. */
+  RECEIPT_DROPPED: 4,
+  /**
+   * Word of `IN_RECEIPT`, and the one behind it, which is the upper half: bytes of the frames
+   * sent and queued.
+   */
+  RECEIPT_BYTES: 5,
+  /** Words of `IN_RECEIPT`. */
+  RECEIPT_WORDS: 7,
+  /** Word of `IN_HISTORY`: the number that the request had. */
+  HISTORY_REQUEST: 0,
+  /**
+   * Word of `IN_HISTORY`: 1 when nothing is missing behind the position that was asked for,
+   * else 0.
+   */
+  HISTORY_RECOVERED: 1,
+  /**
+   * Word of `IN_HISTORY`: how many messages follow the words, each with its `ENTRY_` words
+   * before it.
+   */
+  HISTORY_COUNT: 2,
+  /**
+   * Word of `IN_HISTORY`, and the one behind it, which is the upper half: the offset of the
+   * topic's last message.
+   */
+  HISTORY_TOP: 3,
+  /** Words of `IN_HISTORY` before the messages. */
+  HISTORY_WORDS: 5,
+  /**
+   * Word before a message of `IN_HISTORY`, and the one behind it, which is the upper half: its
+   * offset.
+   */
+  ENTRY_OFFSET: 0,
+  /** Word before a message of `IN_HISTORY`: `PUBLISH_TEXT` or 0. */
+  ENTRY_FLAGS: 2,
+  /**
+   * Word before a message of `IN_HISTORY`: its length in bytes. It is padded to a multiple of
+   * 4.
+   */
+  ENTRY_LENGTH: 3,
+  /** Words before a message of `IN_HISTORY`. */
+  ENTRY_WORDS: 4,
+  /**
+   * The slot of records about topics: no connection has it, and each reactor gets them. The
+   * generation is the number of the topic, which JavaScript counts up.
+   */
+  TOPIC_SLOT: 4294967295,
+  /** A topic begins. Slot: `TOPIC_SLOT`. Payload: words `TOPIC_`. */
+  OUT_TOPIC: 17,
+  /** A topic ends, with its members and its history. Slot: `TOPIC_SLOT`. */
+  OUT_TOPIC_END: 18,
+  /**
+   * A connection becomes a member, behind what it asks to have again. Payload: words
+   * `SUBSCRIBE_`.
+   */
+  OUT_SUBSCRIBE: 19,
+  /** A connection is no member any more. Payload: one word, the number of the topic. */
+  OUT_UNSUBSCRIBE: 20,
+  /**
+   * More about the next `OUT_PUBLISH`. Slot: `TOPIC_SLOT`. Payload: words `TARGET_`, then
+   * slot and generation of each connection that does not get it, then the bytes of the key.
+   */
+  OUT_TARGET: 21,
+  /**
+   * Send a whole message to the members of a topic. Slot: `TOPIC_SLOT`. Flags: `OUT_FLAG_FIN`,
+   * `OUT_FLAG_COMPRESS` and those that say where the payload is; aux: `PUBLISH_TEXT` or 0.
+   */
+  OUT_PUBLISH: 22,
+  /** The same with a prepared message. Slot: `TOPIC_SLOT`. Payload: its number. */
+  OUT_PUBLISH_PREPARED: 23,
+  /**
+   * What is in the history of a topic? Slot: `TOPIC_SLOT`. Payload: words `SUBSCRIBE_` without
+   * the topic, then the most messages that are wanted. It is for the first reactor only.
+   */
+  OUT_HISTORY: 24,
+  /**
+   * How many bytes the histories of all topics may take on all reactors together. Slot:
+   * `TOPIC_SLOT`. Payload: two words, the lower half first.
+   */
+  OUT_HISTORY_BUDGET: 25,
+  /** Word of `OUT_TOPIC`: what becomes of messages to a slow member, one of `SLOW_`. */
+  TOPIC_SLOW: 0,
+  /** Word of `OUT_TOPIC`: unsent bytes of a connection above which it is slow. */
+  TOPIC_LIMIT: 1,
+  /** Word of `OUT_TOPIC`: most messages in its history, 0 for none. */
+  TOPIC_HISTORY: 2,
+  /** Word of `OUT_TOPIC`: milliseconds that a message stays in it, 0 for ever. */
+  TOPIC_TTL: 3,
+  /** Word of `OUT_TOPIC`: most bytes of payload in it, 0 without bound. */
+  TOPIC_MAX_BYTES: 4,
+  /** Words of `OUT_TOPIC`. */
+  TOPIC_WORDS: 5,
+  /** `TOPIC_SLOW`: it is queued all the same. */
+  SLOW_QUEUE: 0,
+  /** `TOPIC_SLOW`: the member does not get it. */
+  SLOW_DROP: 1,
+  /** `TOPIC_SLOW`: the last one of each key is sent when the member is not slow any more. */
+  SLOW_LATEST: 2,
+  /** `TOPIC_SLOW`: the member is served from the history then. */
+  SLOW_CATCH_UP: 3,
+  /** `TOPIC_SLOW`: the member is closed with 1013. */
+  SLOW_CLOSE: 4,
+  /** Word of `OUT_SUBSCRIBE`: the number of the topic. */
+  SUBSCRIBE_TOPIC: 0,
+  /**
+   * Word of `OUT_SUBSCRIBE` and, one before, of `OUT_HISTORY`: a number for the answer, 0
+   * when none is wanted.
+   */
+  SUBSCRIBE_REQUEST: 1,
+  /** Word behind it: from where on messages are wanted, one of `SINCE_`. */
+  SUBSCRIBE_SINCE: 2,
+  /** Word behind it, and one more, which is the upper half: the offset for `SINCE_OFFSET`. */
+  SUBSCRIBE_OFFSET: 3,
+  /** Words of `OUT_SUBSCRIBE`, and of `OUT_HISTORY`. */
+  SUBSCRIBE_WORDS: 5,
+  /** `SUBSCRIBE_SINCE`: from now on. */
+  SINCE_NOW: 0,
+  /** `SUBSCRIBE_SINCE`: behind an offset. */
+  SINCE_OFFSET: 1,
+  /** `SUBSCRIBE_SINCE`: all that the history has. */
+  SINCE_OLDEST: 2,
+  /** Word of `OUT_TARGET`: a number for the receipt, 0 when none is wanted. */
+  TARGET_REQUEST: 0,
+  /** Word of `OUT_TARGET`: how many connections do not get it. */
+  TARGET_EXCEPT: 1,
+  /** Word of `OUT_TARGET`: bytes of the key. */
+  TARGET_KEY: 2,
+  /** Words of `OUT_TARGET` before the connections. */
+  TARGET_WORDS: 3,
+  /** Aux of `OUT_PUBLISH`, and flag of a message of `IN_HISTORY`: a text message. */
+  PUBLISH_TEXT: 1,
 
   /** Why a handshake is refused, and how: what ws says. */
   REFUSALS: {

@@ -160,6 +160,16 @@ impl Batch {
         }
     }
 
+    /// Appends a record whose payload is copied if it is shorter than `large`, and else keeps its
+    /// own allocation.
+    pub fn push_either(&mut self, slot: u32, kind: u8, aux: u16, payload: Vec<u8>, large: usize) {
+        if payload.len() < large {
+            self.push_copy(slot, kind, 0, aux, &payload);
+        } else {
+            self.push_owned(slot, kind, 0, aux, payload);
+        }
+    }
+
     /// Appends a record whose payload keeps its own allocation; sets [`IN_FLAG_OWNED`]. The payload
     /// must be shorter than 4 GiB.
     pub fn push_owned(&mut self, slot: u32, kind: u8, flags: u8, aux: u16, payload: Vec<u8>) {

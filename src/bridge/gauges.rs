@@ -17,7 +17,8 @@ const SEGMENTS: u32 = 4096;
 /// Slots that have a gauge, from 0 and again from [`ADOPTED_SLOTS`] on. A reactor must not use others.
 pub const MAX_SLOTS: u32 = SEGMENT_SLOTS * SEGMENTS;
 
-/// One gauge per slot, in segments that are allocated when the first of their slots opens: 24 KiB for 1024 slots.
+/// One gauge per slot, in segments that are allocated when the first of their slots opens: 32 KiB
+/// for 1024 slots.
 pub struct Gauges {
     /// Those of the reactor's own slots, then those of adopted sockets.
     segments: Box<[OnceLock<Box<[Gauge]>>]>,
@@ -29,6 +30,8 @@ struct Gauge {
     owner: AtomicU64,
     taken: AtomicU64,
     given: AtomicU64,
+    /// Those that were published to topics, taken or not.
+    published: AtomicU64,
 }
 
 impl Gauges {
@@ -51,6 +54,7 @@ impl Gauges {
         // Release: who reads these numbers, or later ones, finds that the old owner has gone.
         gauge.given.store(0, Ordering::Release);
         gauge.taken.store(0, Ordering::Release);
+        gauge.published.store(0, Ordering::Release);
         // Release: who reads this owner does not find the old number.
         gauge.owner.store(u64::from(generation) + 1, Ordering::Release);
     }
@@ -76,6 +80,21 @@ impl Gauges {
         if let Some(gauge) = self.gauge(slot) {
             gauge.given.store(n, Ordering::Release);
         }
+    }
+
+    /// Reactor: `n` more bytes of the connection in this slot were published to a topic.
+    pub fn add_published(&self, slot: u32, n: u64) {
+        if let Some(gauge) = self.gauge(slot) {
+            // As in `add`.
+            let published = gauge.published.load(Ordering::Relaxed).wrapping_add(n);
+            gauge.published.store(published, Ordering::Release);
+        }
+    }
+
+    /// Any thread: bytes that were published to topics of this connection, or `None` as for
+    /// [`read`](Self::read).
+    pub fn read_published(&self, slot: u32, generation: u32) -> Option<u64> {
+        self.read_one(slot, generation, |gauge| &gauge.published)
     }
 
     /// Any thread: bytes that the kernel took of this connection, or `None` if the slot is not (or no longer) its own.

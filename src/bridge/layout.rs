@@ -28,6 +28,8 @@ use std::net::{IpAddr, SocketAddr};
 use crate::engine::CloseCode;
 use crate::engine::frame::{MAX_CONTROL_LEN, MAX_HEADER_LEN};
 
+pub use topics::*;
+
 /// Declares the constants, and `constants` from the same list, so that JavaScript gets every one.
 macro_rules! layout {
     ($($(#[doc = $doc:literal])* $name:ident: $type:ty = $value:expr;)*) => {
@@ -40,6 +42,8 @@ macro_rules! layout {
         }
     };
 }
+
+mod topics;
 
 layout! {
     /// `u32` words of a record, inbound or outbound.
@@ -262,6 +266,12 @@ layout! {
     NO_STATUS: u16 = CloseCode::NO_STATUS_RECEIVED;
     /// Close code of a connection that ended without a close frame.
     ABNORMAL: u16 = CloseCode::ABNORMAL_CLOSURE;
+}
+
+/// Every constant that JavaScript gets.
+#[cfg(all(test, not(loom)))]
+pub(super) fn all_constants() -> Vec<(&'static str, u32, Vec<&'static str>)> {
+    [constants(), topics::constants()].concat()
 }
 
 /// Unsent bytes down to which a connection must come before it has room again, for one that has had

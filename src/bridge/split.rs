@@ -1,8 +1,9 @@
-//! One flush for several reactors: each gets the records of its own slots, and the payloads that those have.
+//! One flush for several reactors: each gets the records of its own slots and those about topics,
+//! and the payloads that those have.
 
 use super::chunk::{Chunk, OutRecord, OutRecords};
 use super::large::Large;
-use super::layout::{OUT_FLAG_SHARED, OUT_HEADER_BYTES};
+use super::layout::{OUT_FLAG_SHARED, OUT_HEADER_BYTES, OUT_HISTORY, TOPIC_SLOT};
 
 /// What one reactor gets.
 #[derive(Default)]
@@ -31,22 +32,32 @@ pub fn split(
     for record in OutRecords::new(bytes) {
         // Taken even when nobody gets it, or the next record would get this one's payload.
         let mut owned = if record.is_large() && !record.is_same() { large.next() } else { None };
-        let number = number(record.slot);
-        if record.is_large() && record.is_same() && !parts.get(number).is_some_and(|part| part.has_shared) {
-            owned = shared
-                .and_then(|(part, index)| parts.get::<usize>(part)?.chunk.large.get::<usize>(index))
-                .cloned();
-        }
-        let Some(part) = parts.get_mut(number) else { continue };
-        if part.chunk.bytes.capacity() == 0 {
-            part.chunk.bytes = buffer(number);
-        }
         let is_first = record.flags & OUT_FLAG_SHARED != 0;
-        part.push(&record, bytes, owned);
-        if is_first {
-            shared = Some((number, part.chunk.large.len().saturating_sub(1)));
+        let targets = match (record.slot, record.kind) {
+            (TOPIC_SLOT, OUT_HISTORY) => 0..1,
+            (TOPIC_SLOT, _) => 0..count,
+            (slot, _) => number(slot)..number(slot).saturating_add(1),
+        };
+        let last = targets.end.saturating_sub(1);
+        for number in targets.clone() {
+            let payload = match (record.is_large(), record.is_same()) {
+                (true, true) if parts.get(number).is_some_and(|part| part.has_shared) => None,
+                (true, true) => shared
+                    .and_then(|(part, index)| parts.get::<usize>(part)?.chunk.large.get::<usize>(index))
+                    .cloned(),
+                _ if number == last => owned.take(),
+                _ => owned.clone(),
+            };
+            let Some(part) = parts.get_mut(number) else { continue };
+            if part.chunk.bytes.capacity() == 0 {
+                part.chunk.bytes = buffer(number);
+            }
+            part.push(&record, bytes, payload);
+        }
+        if is_first && let Some(part) = parts.get(last) {
+            shared = Some((last, part.chunk.large.len().saturating_sub(1)));
             for (other, part) in parts.iter_mut().enumerate() {
-                part.has_shared = other == number;
+                part.has_shared = targets.contains(&other);
             }
         }
     }

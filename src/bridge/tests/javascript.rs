@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 
 use crate::bridge::admission::Denial;
-use crate::bridge::layout::{FLAGS_SHIFT, constants};
+use crate::bridge::layout::{FLAGS_SHIFT, all_constants};
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::{GUID, Refusal};
 use crate::engine::{CloseCode, ErrorClass, ErrorKind};
@@ -38,7 +38,7 @@ fn javascript() -> String {
     frame_bytes(&mut out);
     valid_status_codes(&mut out);
     out.push_str("module.exports = {\n");
-    for (name, number, comment) in constants() {
+    for (name, number, comment) in all_constants() {
         let comment: Vec<_> = comment.iter().map(|line| line.replace("[`", "`").replace("`]", "`")).collect();
         match &*comment {
             [line] => writeln!(out, "  /** {line} */").unwrap(),
