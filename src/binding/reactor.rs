@@ -302,6 +302,14 @@ impl JsReactor {
             .map_or(-1.0, |bytes| bytes as f64)
     }
 
+    /// Bytes of frames that topics have sent to the connection, written or not; -1 when it is gone.
+    #[napi(catch_unwind)]
+    pub fn bytes_published(&self, slot: u32, generation: u32) -> f64 {
+        self.gauges()
+            .and_then(|gauges| gauges.read_published(slot, generation))
+            .map_or(-1.0, |bytes| bytes as f64)
+    }
+
     /// Writes what is queued as far as the kernel takes it, closes all, and waits for the threads to end.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) {

@@ -89,6 +89,12 @@ impl Prepared {
         frame
     }
 
+    /// Bytes of memory that its frames take.
+    pub fn memory(&self) -> usize {
+        let compressed: usize = self.compressed.iter().map(|(_, frame)| frame.bytes.len()).sum();
+        self.frame.bytes.len() + compressed
+    }
+
     /// Text or bytes.
     pub fn kind(&self) -> FrameKind {
         match self.kind {

@@ -107,6 +107,9 @@ pub struct ReactorConfig {
     /// [`crate::engine::deflate::Budget`]. `None`: one budget for all reactors of the process.
     /// Default: `None`.
     pub deflate_budget: Option<usize>,
+    /// Bytes that the histories of all topics may take. Above it, the one whose last message is the
+    /// oldest gives its oldest messages. Default: 64 MiB.
+    pub history_budget: usize,
     /// Makes the allocator return free memory to the system. Called when closed connections have
     /// freed much and nothing has happened for a moment. Default: `None`.
     pub give_back: Option<fn()>,
@@ -122,6 +125,7 @@ impl Default for ReactorConfig {
             unfinished_mark: 256 << 20,
             unfinished_patience: Duration::from_secs(2),
             deflate_budget: None,
+            history_budget: 64 << 20,
             give_back: None,
         }
     }
@@ -141,6 +145,7 @@ impl ReactorConfig {
             records_mark: self.records_mark / count as u64,
             unfinished_mark: self.unfinished_mark / count,
             deflate_budget: self.deflate_budget.map(|bytes| bytes / count),
+            history_budget: self.history_budget / count,
             ..self
         }
     }

@@ -58,6 +58,11 @@ impl Seat {
         Self { group: Arc::from([]), number: 0 }
     }
 
+    /// How many reactors there are in the group.
+    pub(super) fn count(&self) -> usize {
+        self.group.len().max(1)
+    }
+
     /// Hands a connection to the reactor with the fewest. `Some`: that is this one.
     pub(super) fn place(&self, listener: u32, stream: TcpStream) -> Option<TcpStream> {
         let count = |number: &usize| {

@@ -22,6 +22,7 @@ mod open;
 mod read;
 #[cfg(test)]
 mod tests;
+mod topics;
 mod wait;
 mod work;
 mod write;
@@ -65,6 +66,7 @@ use read::half::PeerSide;
 use read::ready::Ready;
 use read::shortage::Starved;
 use read::unfinished::Unfinished;
+use topics::registry::Topics;
 use wait::idling::Idling;
 pub use wait::spin::{Spin, Spinner};
 use work::Work;
@@ -85,6 +87,7 @@ pub struct Reactor<C: Consumer> {
     listeners: HashMap<u32, Listener>,
     /// Messages that may be sent to any connection, by the number that commands name them by.
     prepared: HashMap<u32, Box<Prepared>>,
+    topics: Topics,
     seat: Seat,
     asked: Asked,
     work: Work,
@@ -147,6 +150,7 @@ impl<C: Consumer> Reactor<C> {
             connections: Connections::new(MAX_SLOTS, Share::ALL),
             listeners: HashMap::new(),
             prepared: HashMap::new(),
+            topics: Topics::new(config.history_budget),
             seat: Seat::alone(),
             asked: Asked::default(),
             work,
@@ -216,6 +220,7 @@ impl<C: Consumer> Reactor<C> {
         self.release_contexts();
         self.on_crowd();
         self.write_unwritten();
+        self.end_topics();
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
         self.connections.end_turn();
@@ -331,6 +336,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.idling.freed(connection.heap_bytes());
         self.work.unfinished.forget(id, connection.engine.buffered());
         self.work.starved.forget(&mut connection);
+        self.topics.on_gone(id);
         // Closing takes a socket out of the poll by itself, unless another process or thread holds
         // a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);

@@ -6,7 +6,7 @@ use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
     OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT,
     OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED, OUT_RESPOND,
-    OUT_RESUME, OUT_TERMINATE, OUT_TEXT, OUT_WRITE,
+    OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE, OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, Prepared};
@@ -33,12 +33,18 @@ impl<C: Consumer> Reactor<C> {
     ) -> Option<Rest> {
         let mut records = Records::new(bytes, rest, last);
         let mut position = records.records.position();
+        if !self.go_on_publishing() {
+            return Some(records.into_rest());
+        }
         // A panic in a record leaves the following ones where they are.
         while let Some(first) = records.next() {
             self.guarded(first.record.slot, |reactor| reactor.on_run(first, &mut records));
             let applied =
                 records.records.position() - std::mem::replace(&mut position, records.records.position());
             self.work.spend_on_commands(applied);
+            if self.topics.publishing.is_some() && !self.go_on_publishing() {
+                return Some(records.into_rest());
+            }
             if self.work.command_budget == 0 && records.records.peek_slot().is_some() {
                 return Some(records.into_rest());
             }
@@ -96,7 +102,9 @@ impl<C: Consumer> Reactor<C> {
         more: bool,
     ) {
         let id = ConnectionId { slot: record.slot, generation: record.generation };
-        let Some(connection) = self.connections.get(id) else { return };
+        let Some(connection) = self.connections.get(id) else {
+            return self.on_unknown(record, payload, same);
+        };
         let longest = self.work.compression.at_once();
         let mut session = Session { id, connection, work: &mut self.work };
         match (record.kind, same) {
@@ -104,6 +112,8 @@ impl<C: Consumer> Reactor<C> {
                 let behind = upgrade::accept(&mut session, &payload);
                 self.feed(id.slot, &behind);
             }
+            (OUT_SUBSCRIBE, _) => self.on_subscribe(id, &payload),
+            (OUT_UNSUBSCRIBE, _) => self.on_unsubscribe(id, &payload),
             (OUT_PREPARED, _) => {
                 let number = payload.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
                 if let Some(prepared) = number.and_then(|number| self.prepared.get_mut(&number)) {
@@ -155,7 +165,13 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bo
 
 /// Sends a message that others get too: the same bytes, unless this connection needs its own.
 /// `now`: nothing follows it here, `longest`: most bytes to be compressed for it at once.
-fn send_prepared(session: &mut Session<'_>, prepared: &mut Prepared, flags: u8, now: bool, longest: usize) {
+pub(in crate::reactor) fn send_prepared(
+    session: &mut Session<'_>,
+    prepared: &mut Prepared,
+    flags: u8,
+    now: bool,
+    longest: usize,
+) {
     let connection = &mut *session.connection;
     let frame = if connection.write.deferred.is_none() && connection.takes_frames() {
         connection.engine.prepared_frame(prepared, longest)

@@ -7,7 +7,8 @@ use std::vec::IntoIter;
 use crate::bridge::chunk::{OutRecord, OutRecords};
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
-    OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_TEXT,
+    OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_PUBLISH, OUT_TEXT,
+    PUBLISH_TEXT, TOPIC_SLOT,
 };
 use crate::engine::Frame;
 use crate::engine::{MessageKind, Prepared};
@@ -80,7 +81,8 @@ impl<'a> Records<'a> {
             // payload.
             true => self.large(&record),
         };
-        let more = self.records.peek_slot() == Some(record.slot);
+        // What is for a topic is for many connections: each record is a step of its own.
+        let more = self.records.peek_slot() == Some(record.slot) && record.slot != TOPIC_SLOT;
         Some(Next { record, payload, more })
     }
 
@@ -157,6 +159,8 @@ fn message(record: &OutRecord) -> Option<(MessageKind, bool)> {
     let kind = match record.kind {
         OUT_TEXT => MessageKind::Text,
         OUT_BINARY => MessageKind::Binary,
+        OUT_PUBLISH if record.aux & PUBLISH_TEXT != 0 => MessageKind::Text,
+        OUT_PUBLISH => MessageKind::Binary,
         _ => return None,
     };
     (record.flags & OUT_FLAG_FIN != 0).then_some((kind, record.flags & OUT_FLAG_COMPRESS != 0))

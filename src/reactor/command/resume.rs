@@ -23,11 +23,13 @@ impl<C: Consumer> Reactor<C> {
         let mut session = Session { id, connection, work: &mut self.work };
         let Some(mut deferred) = session.connection.write.deferred.take() else { return };
         while let Some(pending) = deferred.sends.pop_front() {
+            deferred.bytes -= pending.payload.len();
             if !is_data(pending.kind) {
                 apply_pending(&mut session, &pending);
             } else if session.advance(&mut deferred, &pending) {
                 mark(&mut session, pending.kind, pending.flags);
             } else {
+                deferred.bytes += pending.payload.len();
                 deferred.sends.push_front(pending);
                 break;
             }

@@ -8,6 +8,13 @@ use crate::reactor::connection::id::ConnectionId;
 #[derive(Default)]
 pub(in crate::reactor) struct Mark(bool);
 
+impl Mark {
+    /// Whether it is in a queue.
+    pub(in crate::reactor) fn is_set(&self) -> bool {
+        self.0
+    }
+}
+
 /// Connections in the order in which they came. Each is there once at most, which its mark says;
 /// several queues may have the mark in common, and then it is in one of them at most. Those that
 /// are gone are skipped.

@@ -93,6 +93,11 @@ pub trait Consumer {
     fn on_settled(&mut self, id: ConnectionId, bytes: u64);
     /// So many bytes have been read from the connection.
     fn on_received(&mut self, id: ConnectionId, bytes: u64);
+    /// So many more bytes wait for the connection that were published and are none of its sends.
+    fn on_published(&mut self, id: ConnectionId, bytes: u64);
+    /// Something about a topic: a record of one of the `IN_` kinds of
+    /// [`layout`](crate::bridge::layout) that are, with its slot.
+    fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>);
     /// The listener accepts no more.
     fn on_listener_closed(&mut self, listener: u32);
 

@@ -143,11 +143,7 @@ impl Forward {
             }
             Payload::Owned(bytes) => {
                 let len = bytes.len();
-                if len < LARGE {
-                    self.batch.push_copy(slot, kind, 0, aux, &bytes);
-                } else {
-                    self.batch.push_owned(slot, kind, 0, aux, bytes);
-                }
+                self.batch.push_either(slot, kind, aux, bytes, LARGE);
                 len
             }
         };
@@ -310,6 +306,15 @@ impl Consumer for Forward {
 
     fn on_received(&mut self, id: ConnectionId, bytes: u64) {
         self.link.gauges.set_given(id.slot, bytes);
+    }
+
+    fn on_published(&mut self, id: ConnectionId, bytes: u64) {
+        self.link.gauges.add_published(id.slot, bytes);
+    }
+
+    fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {
+        self.make_room();
+        self.batch.push_either(slot, kind, 0, payload, LARGE);
     }
 
     fn on_listener_closed(&mut self, listener: u32) {

@@ -43,6 +43,9 @@ pub trait Handler {
     fn on_sent(&mut self, id: ConnectionId, count: u32) {}
     /// Queued bytes have fallen to half the high-water mark after having been above it.
     fn on_drain(&mut self, id: ConnectionId) {}
+    /// Something about a topic: a record of one of the `IN_` kinds of
+    /// [`layout`](crate::bridge::layout) that are, with its slot.
+    fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {}
     /// The listener accepts no more.
     fn on_listener_closed(&mut self, listener: u32) {}
     /// The end of a turn.
@@ -146,6 +149,12 @@ impl<H: Handler> Consumer for Local<H> {
     fn on_settled(&mut self, _id: ConnectionId, _bytes: u64) {}
 
     fn on_received(&mut self, _id: ConnectionId, _bytes: u64) {}
+
+    fn on_published(&mut self, _id: ConnectionId, _bytes: u64) {}
+
+    fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {
+        self.handler.on_topic(slot, kind, payload);
+    }
 
     fn on_listener_closed(&mut self, listener: u32) {
         self.handler.on_listener_closed(listener);

@@ -123,12 +123,13 @@ impl Drop for Js {
     }
 }
 
-fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
+pub(super) fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
     let (kind, flags, aux) = unpack(words[IN_WORD_KIND]);
     let (offset, length) = (words[IN_WORD_OFFSET] as usize, words[IN_WORD_LENGTH] as usize);
     let carries = matches!(
         kind,
-        IN_OPEN | IN_REQUEST | IN_TEXT | IN_BINARY | IN_PING | IN_PONG | IN_CLOSE | IN_FAILURE
+        IN_OPEN | IN_REQUEST | IN_TEXT | IN_BINARY | IN_PING | IN_PONG | IN_CLOSE | IN_FAILURE | IN_SUBSCRIBED
+            ..=IN_HISTORY
     );
     let payload = match (carries, flags & IN_FLAG_OWNED != 0) {
         (false, _) => Vec::new(),

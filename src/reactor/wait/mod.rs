@@ -72,6 +72,7 @@ impl<C: Consumer> Reactor<C> {
             || !work.remains.is_empty()
             || !work.expired.is_empty()
             || work.compression.is_waiting()
+            || self.topics.is_waiting()
     }
 
     /// When something is to be done, sockets or not.
@@ -80,6 +81,6 @@ impl<C: Consumer> Reactor<C> {
         let listeners = self.listeners.values().filter_map(|listener| listener.retry_at).min();
         let work = &self.work;
         let others = [work.compression.release_at, work.unfinished.deadline(), work.idling.deadline()];
-        [timers, listeners].into_iter().chain(others).flatten().min()
+        [timers, listeners, self.topics.deadline()].into_iter().chain(others).flatten().min()
     }
 }

@@ -108,6 +108,7 @@ impl Session<'_> {
             self.work.compression.deferred.push_back(self.id);
             Box::<Deferred>::default()
         });
+        deferred.bytes += pending.payload.len();
         deferred.sends.push_back(pending);
     }
 

@@ -20,6 +20,8 @@ pub(in crate::reactor) struct WriteHalf {
     pub(in crate::reactor) unwritten: Mark,
     /// Queued bytes have been above the high-water mark.
     pub(in crate::reactor) high: bool,
+    /// Some topic has messages for it that it has not been sent because it was slow.
+    pub(in crate::reactor) behind: bool,
     /// Automatic pongs since all was written.
     pub(in crate::reactor) pending_pongs: u32,
     /// Bytes queued by the consumer's sends since the connection opened.
@@ -73,6 +75,8 @@ pub(in crate::reactor) struct Deferred {
     pub(in crate::reactor) compressed: Large,
     /// Bytes of the message at the front that have been.
     pub(in crate::reactor) done: usize,
+    /// Bytes of all messages.
+    pub(in crate::reactor) bytes: usize,
 }
 
 /// An outbound record that has not been applied.
@@ -150,6 +154,16 @@ impl WriteHalf {
     /// own.
     pub(in crate::reactor) fn settled(&self) -> u64 {
         self.accepted.saturating_sub(self.outgoing.len() as u64)
+    }
+
+    /// Bytes that wait to be written or compressed.
+    pub(in crate::reactor) fn waiting(&self) -> usize {
+        self.outgoing.len() + self.deferred.as_ref().map_or(0, |deferred| deferred.bytes)
+    }
+
+    /// Whether what is queued waits for somebody else, not for its turn to be written.
+    pub(in crate::reactor) fn is_tried(&self) -> bool {
+        !self.unwritten.is_set() || self.state.waits()
     }
 
     /// The consumer decides about the connection after all. A 101 that has not left waits for that,

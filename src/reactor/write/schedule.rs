@@ -77,6 +77,7 @@ impl<C: Consumer> Reactor<C> {
         let ends = connection.close_complete() && self.consumer.progress().is_none();
         let done = queued == 0 && (connection.write.state.is_ending() || ends);
         let settled = connection.write.settled();
+        let behind = connection.write.behind;
         if connection.life.is_told() {
             self.consumer.on_settled(id, settled);
             if sent > 0 {
@@ -85,6 +86,9 @@ impl<C: Consumer> Reactor<C> {
             if drained {
                 self.consumer.on_drain(id);
             }
+        }
+        if behind {
+            self.catch_up(id);
         }
         if done {
             self.finish(id);

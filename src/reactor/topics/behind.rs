@@ -1,0 +1,50 @@
+//! What a member has not been sent because it was slow.
+
+use std::collections::{BTreeMap, HashMap};
+use std::sync::Arc;
+
+use crate::engine::Prepared;
+
+/// By the number of the topic.
+pub(in crate::reactor) type Behinds = BTreeMap<u32, Behind>;
+
+/// What a member of one topic has not been sent.
+pub(in crate::reactor) enum Behind {
+    /// The last message of each key.
+    Latest(Latest),
+    /// All messages of the topic's history from this offset on.
+    CatchUp(u64),
+}
+
+/// The last message of each key, in the order in which they were published.
+#[derive(Default)]
+pub(in crate::reactor) struct Latest {
+    next: u64,
+    /// Keys come from the program, and maybe from its peers: their table is one that they cannot
+    /// make slow.
+    places: HashMap<Arc<[u8]>, u64>,
+    kept: BTreeMap<u64, (Arc<[u8]>, Prepared)>,
+}
+
+impl Latest {
+    /// Keeps a message. True: it is in the place of one before it, which nobody will get.
+    pub(in crate::reactor) fn keep(&mut self, key: &Arc<[u8]>, message: Prepared) -> bool {
+        let place = self.next;
+        self.next += 1;
+        let before = self.places.insert(key.clone(), place);
+        let replaced = before.is_some_and(|before| self.kept.remove(&before).is_some());
+        self.kept.insert(place, (key.clone(), message));
+        replaced
+    }
+
+    /// The oldest that is kept.
+    pub(in crate::reactor) fn pop(&mut self) -> Option<Prepared> {
+        let (_, (key, message)) = self.kept.pop_first()?;
+        self.places.remove(&key);
+        Some(message)
+    }
+
+    pub(in crate::reactor) fn len(&self) -> usize {
+        self.kept.len()
+    }
+}

@@ -1,0 +1,98 @@
+//! A slow member has room again: it is sent what it has missed.
+
+use crate::bridge::layout::IN_GAP;
+
+use crate::reactor::Reactor;
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::topics::behind::{Behind, Behinds, Latest};
+use crate::reactor::topics::publishing::is_among;
+use crate::reactor::topics::report::{encode, halves};
+
+impl<C: Consumer> Reactor<C> {
+    /// Sends a connection what it has missed of its topics, of each as much as may wait for it.
+    pub(in crate::reactor) fn catch_up(&mut self, id: ConnectionId) {
+        let mut behind = self.topics.joined_mut(id).and_then(|joined| joined.behind.take());
+        if let Some(behinds) = &mut behind {
+            self.serve_behinds(id, behinds);
+        }
+        let behind = behind.filter(|behinds| !behinds.is_empty());
+        if let Some(connection) = self.connections.get(id) {
+            connection.write.behind = behind.is_some();
+        }
+        if let Some(joined) = self.topics.joined_mut(id) {
+            joined.behind = behind;
+        }
+    }
+
+    fn serve_behinds(&mut self, id: ConnectionId, behinds: &mut Behinds) {
+        behinds.retain(|&number, behind| {
+            if let Some(publishing) = self.topics.publishing.as_mut().filter(|it| it.topic == number) {
+                publishing.postponed.push(id);
+                return true;
+            }
+            let Some(topic) = self.topics.get_mut(number) else { return false };
+            let (limit, low) = (topic.patience.limit, topic.patience.low());
+            if self.waiting(id) > low {
+                return true;
+            }
+            match behind {
+                Behind::Latest(latest) => self.serve_latest(id, latest, limit),
+                Behind::CatchUp(next) => self.serve_ring(id, number, next, limit),
+            }
+        });
+    }
+
+    /// Sends what was kept, as much as may wait. False: that was all.
+    fn serve_latest(&mut self, id: ConnectionId, latest: &mut Latest, limit: usize) -> bool {
+        while self.waiting(id) <= limit {
+            let Some(mut message) = latest.pop() else { return false };
+            self.send_of_topic(id, &mut message);
+        }
+        latest.len() > 0
+    }
+
+    /// Sends what the ring has from `next` on, as much as may wait. False: that was all.
+    fn serve_ring(&mut self, id: ConnectionId, number: u32, next: &mut u64, limit: usize) -> bool {
+        self.topics.expire_one(number, self.work.now);
+        while self.waiting(id) <= limit {
+            let Some(ring) = self.topics.get_mut(number).and_then(|topic| topic.ring.as_deref_mut()) else {
+                return false;
+            };
+            let (oldest, top) = (ring.oldest(), ring.top());
+            if *next < oldest {
+                let ([from, from_high], [to, to_high]) = (halves(*next), halves(oldest - 1));
+                self.consumer.on_topic(id.slot, IN_GAP, encode(&[number, from, from_high, to, to_high]));
+                *next = oldest;
+            }
+            if *next > top {
+                return false;
+            }
+            self.send_kept(id, number, *next);
+            *next += 1;
+        }
+        true
+    }
+
+    /// Sends a connection a message of a topic's history, unless it was not for it. Returns whether
+    /// it was sent.
+    pub(in crate::reactor) fn send_kept(&mut self, id: ConnectionId, number: u32, offset: u64) -> bool {
+        let ring = self.topics.get_mut(number).and_then(|topic| topic.ring.as_deref_mut());
+        let Some(kept) = ring.and_then(|ring| ring.get_mut(offset)) else { return false };
+        if kept.except.as_ref().is_some_and(|except| is_among(except, id)) {
+            return false;
+        }
+        let mut message = kept.message.clone();
+        let before = message.memory();
+        self.send_of_topic(id, &mut message);
+        // Compressed in one more way: the next one who wants it like that gets the same.
+        if message.memory() != before {
+            self.topics.replace_kept(number, offset, message);
+        }
+        true
+    }
+
+    fn waiting(&mut self, id: ConnectionId) -> usize {
+        self.connections.get(id).map_or(usize::MAX, |connection| connection.write.waiting())
+    }
+}

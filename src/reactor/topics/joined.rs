@@ -1,0 +1,87 @@
+//! The topics that one connection is a member of.
+
+use crate::reactor::topics::behind::Behinds;
+use crate::reactor::topics::hash::ByNumber;
+
+/// From so many topics on a connection finds them by a table; shorter lists are searched faster.
+const INDEXED: usize = 32;
+
+/// A topic in the list of a connection.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::reactor) struct Entry {
+    pub(in crate::reactor) topic: u32,
+    /// Where the topic has the connection among its members.
+    pub(in crate::reactor) member: u32,
+}
+
+/// All topics of one connection.
+#[derive(Default)]
+pub(in crate::reactor) struct Joined {
+    entries: Vec<Entry>,
+    /// Where in `entries` each topic is, of a connection that has or had many.
+    index: Option<Box<ByNumber<u32, u32>>>,
+    /// Topics whose last messages the connection has not been sent. Boxed: few have any.
+    pub(in crate::reactor) behind: Option<Box<Behinds>>,
+}
+
+impl Joined {
+    /// Where the topic is.
+    pub(in crate::reactor) fn position(&self, topic: u32) -> Option<u32> {
+        match &self.index {
+            Some(index) => index.get(&topic).copied(),
+            None => self.entries.iter().position(|entry| entry.topic == topic).map(|place| place as u32),
+        }
+    }
+
+    /// Where the next topic will be.
+    pub(in crate::reactor) fn next(&self) -> u32 {
+        self.entries.len() as u32
+    }
+
+    pub(in crate::reactor) fn get_mut(&mut self, place: u32) -> Option<&mut Entry> {
+        self.entries.get_mut(place as usize)
+    }
+
+    /// Appends a topic that is not there.
+    pub(in crate::reactor) fn push(&mut self, entry: Entry) {
+        let place = self.next();
+        self.entries.push(entry);
+        if self.index.is_none() && self.entries.len() > INDEXED {
+            let numbered = self.entries.iter().zip(0..).map(|(entry, place)| (entry.topic, place));
+            self.index = Some(Box::new(numbered.collect()));
+        } else if let Some(index) = &mut self.index {
+            index.insert(entry.topic, place);
+        }
+    }
+
+    /// Takes a topic out; the last one has its place then, and is what is returned.
+    pub(in crate::reactor) fn remove(&mut self, place: u32) -> Option<Entry> {
+        if place as usize >= self.entries.len() {
+            return None;
+        }
+        let gone = self.entries.swap_remove(place as usize);
+        let moved = self.entries.get(place as usize).copied();
+        if let Some(index) = &mut self.index {
+            index.remove(&gone.topic);
+            if let Some(moved) = moved {
+                index.insert(moved.topic, place);
+            }
+        }
+        moved
+    }
+
+    /// Takes the last topic out of the list of a connection that is gone.
+    pub(in crate::reactor) fn pop(&mut self) -> Option<Entry> {
+        self.index = None;
+        self.entries.pop()
+    }
+
+    pub(in crate::reactor) fn is_empty(&self) -> bool {
+        self.entries.is_empty()
+    }
+
+    #[cfg(test)]
+    pub(in crate::reactor) fn clone_entries(&self) -> Vec<Entry> {
+        self.entries.clone()
+    }
+}

@@ -1,0 +1,155 @@
+//! A message for all members of a topic, one after the other.
+
+use crate::bridge::layout::{IN_RECEIPT, TOPIC_SLOT};
+use crate::engine::Prepared;
+use crate::engine::frame::wire_len;
+
+use crate::reactor::Reactor;
+use crate::reactor::command::apply::send_prepared;
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::connection::session::Session;
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::topics::publishing::Publishing;
+use crate::reactor::topics::receipt::{Outcome, Receipt};
+use crate::reactor::topics::ring::Kept;
+use crate::reactor::topics::topic::{Member, Slow};
+
+/// Members that are looked at together.
+const GROUP: usize = 32;
+/// Longer messages are compressed for each connection, a slice at a time: once for all, they would
+/// take a turn too long. 1 MiB.
+const LONGEST: usize = 1 << 20;
+
+impl<C: Consumer> Reactor<C> {
+    /// A message begins its way to the members of a topic. `prepared`: the number of what it is a
+    /// copy of.
+    pub(in crate::reactor) fn begin_publishing(
+        &mut self,
+        number: u32,
+        message: Prepared,
+        prepared: Option<u32>,
+    ) {
+        let target = *self.topics.target.take().unwrap_or_default();
+        let receipt = (target.request != 0).then(|| Receipt::new(target.request));
+        let Some(topic) = self.topics.get_mut(number) else {
+            self.topics.receipts.extend(receipt);
+            return;
+        };
+        self.topics.publishing = Some(Box::new(Publishing {
+            topic: number,
+            patience: topic.patience,
+            message,
+            prepared,
+            offset: topic.ring.as_ref().map(|ring| ring.top() + 1),
+            next: 0,
+            except: target.except,
+            key: target.key,
+            receipt,
+            postponed: Vec::new(),
+        }));
+    }
+
+    /// Goes on with the message under way, as far as the budget goes. True: all members have had
+    /// it.
+    pub(in crate::reactor) fn go_on_publishing(&mut self) -> bool {
+        let Some(mut publishing) = self.topics.publishing.take() else { return true };
+        while self.work.command_budget > 0 {
+            let (group, count) = self.group(&publishing);
+            if count == 0 {
+                self.end_publishing(*publishing);
+                return true;
+            }
+            for member in group.iter().take(count) {
+                publishing.next += 1;
+                self.guarded(member.slot, |reactor| reactor.publish_to(member.id(), &mut publishing));
+                if self.work.command_budget == 0 {
+                    break;
+                }
+            }
+        }
+        self.topics.publishing = Some(publishing);
+        false
+    }
+
+    /// The next members, and how many there are.
+    fn group(&mut self, publishing: &Publishing) -> ([Member; GROUP], usize) {
+        let mut group = [Member { slot: 0, generation: 0, entry: 0 }; GROUP];
+        let topic = self.topics.get_mut(publishing.topic);
+        let rest = topic.and_then(|topic| topic.members.get(publishing.next..)).unwrap_or_default();
+        group.iter_mut().zip(rest).for_each(|(to, from)| *to = *from);
+        (group, rest.len().min(GROUP))
+    }
+
+    fn publish_to(&mut self, id: ConnectionId, publishing: &mut Publishing) {
+        let Some(connection) = self.connections.get(id) else { return };
+        if publishing.excepts(id) {
+            return;
+        }
+        let is_patient = publishing.patience.slow == Slow::Queue;
+        let is_slow = !is_patient
+            && (connection.write.behind || connection.write.waiting() > publishing.patience.limit);
+        let outcome = match is_slow.then(|| self.on_slow(id, publishing)).flatten() {
+            Some(outcome) => outcome,
+            None => self.send_of_topic(id, &mut publishing.message),
+        };
+        if let Some(receipt) = &mut publishing.receipt {
+            receipt.count(id, outcome);
+        }
+    }
+
+    /// Sends a message of a topic to one connection.
+    pub(in crate::reactor) fn send_of_topic(&mut self, id: ConnectionId, message: &mut Prepared) -> Outcome {
+        let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
+        let bytes = wire_len(message.payload().len(), false);
+        let before = connection.write.outgoing.pushed();
+        let mut session = Session { id, connection, work: &mut self.work };
+        send_prepared(&mut session, message, 0, false, LONGEST);
+        self.consumer.on_published(id, bytes as u64);
+        self.work.spend_on_commands(bytes);
+        let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
+        let pushed = connection.write.outgoing.pushed();
+        if pushed > before {
+            Outcome::Queued(pushed - before, pushed)
+        } else if connection.takes_frames() {
+            Outcome::Kept(bytes as u64)
+        } else {
+            Outcome::Dropped
+        }
+    }
+
+    /// All members have had the message.
+    fn end_publishing(&mut self, publishing: Publishing) {
+        let Publishing { topic, message, prepared, offset, except, receipt, postponed, .. } = publishing;
+        // It may have been compressed in more ways.
+        if let Some(known) = prepared.and_then(|number| self.prepared.get_mut(&number)) {
+            **known = message.clone();
+        }
+        if offset.is_some() {
+            let except = (!except.is_empty()).then_some(except);
+            self.topics.remember(topic, Kept::new(message, self.work.now, except));
+        }
+        self.topics.receipts.extend(receipt);
+        for id in postponed {
+            self.guarded(id.slot, |reactor| reactor.catch_up(id));
+        }
+    }
+
+    /// Tells of messages that all members have been tried to be written.
+    pub(in crate::reactor) fn settle_receipts(&mut self) {
+        while let Some(mut receipt) = self.topics.receipts.pop_front() {
+            while let Some(&(id, pushed)) = receipt.untried.front() {
+                match self.connections.get(id) {
+                    None => receipt.dropped += 1,
+                    Some(connection) if connection.write.outgoing.written() >= pushed => receipt.sent += 1,
+                    Some(connection) if connection.write.is_tried() => receipt.queued += 1,
+                    Some(_) => {
+                        self.topics.receipts.push_front(receipt);
+                        return;
+                    }
+                }
+                receipt.untried.pop_front();
+            }
+            self.consumer.on_topic(TOPIC_SLOT, IN_RECEIPT, receipt.encode());
+        }
+    }
+}

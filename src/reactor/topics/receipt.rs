@@ -1,0 +1,52 @@
+//! What becomes of one message, counted by member.
+
+use std::collections::VecDeque;
+
+use crate::reactor::connection::id::ConnectionId;
+
+/// The counts of a message as far as they are known.
+#[derive(Default)]
+pub(in crate::reactor) struct Receipt {
+    pub(in crate::reactor) request: u32,
+    pub(in crate::reactor) matched: u32,
+    pub(in crate::reactor) sent: u32,
+    pub(in crate::reactor) queued: u32,
+    pub(in crate::reactor) dropped: u32,
+    /// Of its frames, sent and queued.
+    pub(in crate::reactor) bytes: u64,
+    /// Members that nobody has tried to write to yet, with what their queues had taken when it was
+    /// in them.
+    pub(in crate::reactor) untried: VecDeque<(ConnectionId, u64)>,
+}
+
+/// What has become of a message to one member.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::reactor) enum Outcome {
+    /// So many bytes of it are queued, the last of which is the second number of all that ever
+    /// were.
+    Queued(u64, u64),
+    /// It waits elsewhere: to be compressed, or to be sent later.
+    Kept(u64),
+    Dropped,
+}
+
+impl Receipt {
+    pub(in crate::reactor) fn new(request: u32) -> Box<Self> {
+        Box::new(Self { request, ..Self::default() })
+    }
+
+    pub(in crate::reactor) fn count(&mut self, id: ConnectionId, outcome: Outcome) {
+        self.matched += 1;
+        match outcome {
+            Outcome::Queued(bytes, pushed) => {
+                self.bytes += bytes;
+                self.untried.push_back((id, pushed));
+            }
+            Outcome::Kept(bytes) => {
+                self.bytes += bytes;
+                self.queued += 1;
+            }
+            Outcome::Dropped => self.dropped += 1,
+        }
+    }
+}

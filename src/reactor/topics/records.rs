@@ -1,0 +1,134 @@
+//! Records about topics.
+
+use crate::bridge::chunk::OutRecord;
+use crate::bridge::layout::{
+    HISTORY_WORDS, IN_HISTORY, OUT_FLAG_COMPRESS, OUT_HISTORY, OUT_HISTORY_BUDGET, OUT_PUBLISH,
+    OUT_PUBLISH_PREPARED, OUT_TARGET, OUT_TOPIC, OUT_TOPIC_END, PUBLISH_TEXT, SUBSCRIBE_WORDS, TOPIC_SLOT,
+    TOPIC_WORDS,
+};
+use crate::engine::{FrameKind, MessageKind, Prepared};
+
+use crate::reactor::Reactor;
+use crate::reactor::command::records::Outbound;
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::topics::publishing::Target;
+use crate::reactor::topics::report::{encode, halves};
+use crate::reactor::topics::ring::{Ring, Since};
+
+/// Most bytes of messages in one answer about a history. 1 GiB.
+const LONGEST_ANSWER: usize = 1 << 30;
+
+/// The first words of a payload, in the byte order of the machine.
+pub(in crate::reactor) fn words<const N: usize>(payload: &[u8]) -> Option<[u32; N]> {
+    let words: &[[u8; 4]; N] = payload.as_chunks().0.first_chunk()?;
+    Some(words.map(u32::from_ne_bytes))
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// Applies a record for a slot that no connection has. `same`: the message, if other records
+    /// send it too.
+    #[inline(never)]
+    pub(in crate::reactor) fn on_unknown(
+        &mut self,
+        record: &OutRecord,
+        payload: Outbound<'_>,
+        same: Option<&mut Prepared>,
+    ) {
+        if record.slot != TOPIC_SLOT {
+            return;
+        }
+        let topic = record.generation;
+        match record.kind {
+            OUT_TOPIC => {
+                if let Some(words) = words::<TOPIC_WORDS>(&payload) {
+                    self.topics.create(topic, &words);
+                }
+            }
+            OUT_TOPIC_END => {
+                let members = self.topics.end(topic);
+                self.work.spend_on_commands(members.len() * size_of_val(members.as_slice()));
+            }
+            OUT_TARGET => self.topics.target = Target::decode(&payload).map(Box::new),
+            OUT_PUBLISH => {
+                let kind =
+                    if record.aux & PUBLISH_TEXT != 0 { MessageKind::Text } else { MessageKind::Binary };
+                let message = message(kind, record.flags & OUT_FLAG_COMPRESS != 0, payload, same);
+                self.begin_publishing(topic, message, None);
+            }
+            OUT_PUBLISH_PREPARED => {
+                let number = words::<1>(&payload).map_or(0, |[number]| number);
+                if let Some(message) = self.prepared.get(&number) {
+                    let message = Prepared::clone(message);
+                    self.begin_publishing(topic, message, Some(number));
+                }
+            }
+            OUT_HISTORY => {
+                if let Some(words) = words(&payload) {
+                    self.on_history(topic, words);
+                }
+            }
+            OUT_HISTORY_BUDGET => {
+                if let Some([low, high]) = words(&payload) {
+                    let bytes = usize::try_from(u64::from(high) << 32 | u64::from(low)).unwrap_or(usize::MAX);
+                    self.topics.histories.budget = bytes / self.seat.count();
+                    self.topics.make_room();
+                }
+            }
+            _ => {}
+        }
+    }
+
+    /// What is in the history of a topic?
+    fn on_history(&mut self, topic: u32, words: [u32; SUBSCRIBE_WORDS]) {
+        let [request, since, low, high, most] = words;
+        let since = Since::new(since, u64::from(high) << 32 | u64::from(low));
+        self.topics.expire_one(topic, self.work.now);
+        let mut ring = self.topics.get_mut(topic).and_then(|topic| topic.ring.as_deref_mut());
+        let first = ring.as_ref().and_then(|ring| ring.first_since(since));
+        let [low, high] = halves(ring.as_ref().map_or(0, |ring| ring.top()));
+        let mut answer = encode(&[request, u32::from(first.is_some()), 0, low, high]);
+        debug_assert_eq!(answer.len(), 4 * HISTORY_WORDS);
+        let mut count = 0_u32;
+        let mut offset = first.unwrap_or(u64::MAX);
+        while count < most
+            && answer.len() < LONGEST_ANSWER
+            && append(&mut answer, ring.as_deref_mut(), offset).is_some()
+        {
+            count += 1;
+            offset += 1;
+        }
+        if let Some(word) = answer.as_chunks_mut().0.get_mut(crate::bridge::layout::HISTORY_COUNT) {
+            *word = count.to_le_bytes();
+        }
+        self.work.spend_on_commands(answer.len());
+        self.consumer.on_topic(TOPIC_SLOT, IN_HISTORY, answer);
+    }
+}
+
+/// Appends the message with this offset to an answer.
+fn append(answer: &mut Vec<u8>, ring: Option<&mut Ring>, offset: u64) -> Option<()> {
+    let message = &ring?.get_mut(offset)?.message;
+    let flags = if message.kind() == FrameKind::Text { u32::from(PUBLISH_TEXT) } else { 0 };
+    let payload = message.payload();
+    let [low, high] = halves(offset);
+    answer.extend_from_slice(&encode(&[low, high, flags, u32::try_from(payload.len()).ok()?]));
+    answer.extend_from_slice(payload);
+    answer.resize(answer.len().next_multiple_of(4), 0);
+    Some(())
+}
+
+fn message(
+    kind: MessageKind,
+    compress: bool,
+    payload: Outbound<'_>,
+    same: Option<&mut Prepared>,
+) -> Prepared {
+    match (same, payload) {
+        (Some(same), _) => same.clone(),
+        (None, Outbound::Own(large)) => {
+            let (memory, start) = large.into_memory();
+            Prepared::in_place(kind, memory, start, compress)
+        }
+        (None, payload) => Prepared::new(kind, &payload, compress),
+    }
+}

@@ -1,0 +1,64 @@
+//! What JavaScript is told of topics.
+
+use std::collections::VecDeque;
+
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::topics::hash::ByNumber;
+use crate::reactor::topics::receipt::Receipt;
+
+/// Most reports of dropped messages in one turn; what is dropped meanwhile is added to those that
+/// wait.
+const REPORTS: usize = 256;
+
+/// Words as they cross.
+pub(in crate::reactor) fn encode(words: &[u32]) -> Vec<u8> {
+    words.iter().flat_map(|word| word.to_le_bytes()).collect()
+}
+
+/// The lower half of a number, and the upper one.
+pub(in crate::reactor) fn halves(number: u64) -> [u32; 2] {
+    [number as u32, (number >> 32) as u32]
+}
+
+impl Receipt {
+    /// The payload of its record.
+    pub(in crate::reactor) fn encode(&self) -> Vec<u8> {
+        let [low, high] = halves(self.bytes);
+        encode(&[self.request, self.matched, self.sent, self.queued, self.dropped, low, high])
+    }
+}
+
+/// Dropped messages that JavaScript has not been told of, by connection and topic.
+#[derive(Default)]
+pub(in crate::reactor) struct Dropped {
+    counts: ByNumber<(ConnectionId, u32), u32>,
+    order: VecDeque<(ConnectionId, u32)>,
+}
+
+impl Dropped {
+    pub(in crate::reactor) fn add(&mut self, id: ConnectionId, topic: u32, count: u32) {
+        if count == 0 {
+            return;
+        }
+        let known = self.counts.entry((id, topic)).or_insert(0);
+        if *known == 0 {
+            self.order.push_back((id, topic));
+        }
+        *known = known.saturating_add(count);
+    }
+
+    /// A turn's reports: whose, of which topic, how many.
+    pub(in crate::reactor) fn take(&mut self) -> Vec<(ConnectionId, u32, u32)> {
+        let first = self.order.drain(..self.order.len().min(REPORTS));
+        let counted = |(id, topic)| Some((id, topic, self.counts.remove(&(id, topic))?));
+        let reports = first.filter_map(counted).collect();
+        if self.order.is_empty() {
+            *self = Self::default();
+        }
+        reports
+    }
+
+    pub(in crate::reactor) fn is_empty(&self) -> bool {
+        self.order.is_empty()
+    }
+}

@@ -1,0 +1,68 @@
+//! A connection becomes a member, behind what it asks to have again, or is none any more.
+
+use crate::bridge::layout::{IN_SUBSCRIBED, SUBSCRIBE_WORDS};
+
+use crate::reactor::Reactor;
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::topics::behind::Behind;
+use crate::reactor::topics::records::words;
+use crate::reactor::topics::report::{encode, halves};
+use crate::reactor::topics::ring::Since;
+use crate::reactor::topics::topic::Slow;
+
+impl<C: Consumer> Reactor<C> {
+    /// A connection becomes a member of a topic. What it asks to have again is queued in this very
+    /// step, so that it misses nothing that is published meanwhile and gets nothing twice.
+    pub(in crate::reactor) fn on_subscribe(&mut self, id: ConnectionId, payload: &[u8]) {
+        let Some(words) = words::<SUBSCRIBE_WORDS>(payload) else { return };
+        let [number, request, since, low, high] = words;
+        if self.connections.get(id).is_none_or(|connection| connection.life.is_gone()) {
+            return;
+        }
+        let is_there = self.topics.join(number, id);
+        let since = Since::new(since, u64::from(high) << 32 | u64::from(low));
+        let (replayed, top) = if is_there { self.replay(id, number, since) } else { (None, 0) };
+        if request != 0 {
+            let [low, high] = halves(top);
+            let answer = encode(&[request, u32::from(replayed.is_some()), replayed.unwrap_or(0), low, high]);
+            self.consumer.on_topic(id.slot, IN_SUBSCRIBED, answer);
+        }
+    }
+
+    /// Returns how many messages are sent again, unless some are missing, and the offset of the
+    /// last there is.
+    fn replay(&mut self, id: ConnectionId, number: u32, since: Since) -> (Option<u32>, u64) {
+        self.topics.expire_one(number, self.work.now);
+        let Some(topic) = self.topics.get_mut(number) else { return (None, 0) };
+        let (slow, Some(ring)) = (topic.patience.slow, topic.ring.as_deref_mut()) else { return (None, 0) };
+        let (first, top) = (ring.first_since(since), ring.top());
+        let Some(first) = first else { return (None, top) };
+        let replayed = if slow == Slow::CatchUp {
+            // It is behind, as one that was slow.
+            if let Some(joined) = self.topics.joined_mut(id) {
+                joined.behind.get_or_insert_default().insert(number, Behind::CatchUp(first));
+            }
+            self.catch_up(id);
+            (top + 1 - first) as usize
+        } else {
+            (first..=top).filter(|&offset| self.send_kept(id, number, offset)).count()
+        };
+        (Some(u32::try_from(replayed).unwrap_or(u32::MAX)), top)
+    }
+
+    /// A connection is no member any more. What it has not been sent yet because it was slow it
+    /// never will be.
+    pub(in crate::reactor) fn on_unsubscribe(&mut self, id: ConnectionId, payload: &[u8]) {
+        let Some([number]) = words(payload) else { return };
+        let missed = match self.topics.leave(number, id) {
+            None => 0,
+            Some(Behind::Latest(latest)) => latest.len(),
+            Some(Behind::CatchUp(next)) => {
+                let ring = self.topics.get_mut(number).and_then(|topic| topic.ring.as_ref());
+                ring.map_or(0, |ring| (ring.top() + 1).saturating_sub(next)) as usize
+            }
+        };
+        self.topics.dropped.add(id, number, u32::try_from(missed).unwrap_or(u32::MAX));
+    }
+}

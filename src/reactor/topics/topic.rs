@@ -1,0 +1,80 @@
+//! One topic: its settings, its members, its history.
+
+use crate::bridge::layout::{
+    SLOW_CATCH_UP, SLOW_CLOSE, SLOW_DROP, SLOW_LATEST, TOPIC_HISTORY, TOPIC_LIMIT, TOPIC_MAX_BYTES,
+    TOPIC_SLOW, TOPIC_TTL, TOPIC_WORDS,
+};
+
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::topics::ring::Ring;
+
+/// What becomes of a message to a member that is slow.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::reactor) enum Slow {
+    /// It is queued all the same.
+    Queue,
+    /// The member does not get it.
+    Drop,
+    /// The last one of each key is kept until the member is not slow any more.
+    Latest,
+    /// The member gets it from the history then.
+    CatchUp,
+    /// The member is closed.
+    Close,
+}
+
+/// Which members are slow, and what becomes of them.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::reactor) struct Patience {
+    pub(in crate::reactor) slow: Slow,
+    /// Bytes that may wait for a member that is not slow.
+    pub(in crate::reactor) limit: usize,
+}
+
+impl Patience {
+    /// Bytes down to which a slow member must come until it is sent what it has missed.
+    pub(in crate::reactor) fn low(self) -> usize {
+        self.limit / 2
+    }
+}
+
+/// A connection in the list of a topic.
+#[derive(Debug, Clone, Copy)]
+pub(in crate::reactor) struct Member {
+    pub(in crate::reactor) slot: u32,
+    pub(in crate::reactor) generation: u32,
+    /// Where the connection has the topic in its own list.
+    pub(in crate::reactor) entry: u32,
+}
+
+impl Member {
+    pub(in crate::reactor) fn id(self) -> ConnectionId {
+        ConnectionId { slot: self.slot, generation: self.generation }
+    }
+}
+
+/// A topic on one reactor.
+pub(in crate::reactor) struct Topic {
+    pub(in crate::reactor) patience: Patience,
+    /// Those whose memberships have not been taken back yet: some may be gone.
+    pub(in crate::reactor) members: Vec<Member>,
+    /// Boxed: many topics have none.
+    pub(in crate::reactor) ring: Option<Box<Ring>>,
+}
+
+impl Topic {
+    /// One without members, from the words of its record.
+    pub(in crate::reactor) fn new(words: &[u32; TOPIC_WORDS]) -> Self {
+        let [slow, limit, history, ttl, max_bytes] =
+            [TOPIC_SLOW, TOPIC_LIMIT, TOPIC_HISTORY, TOPIC_TTL, TOPIC_MAX_BYTES].map(|word| words[word]);
+        let slow = match slow {
+            SLOW_DROP => Slow::Drop,
+            SLOW_LATEST => Slow::Latest,
+            SLOW_CATCH_UP if history > 0 => Slow::CatchUp,
+            SLOW_CLOSE => Slow::Close,
+            _ => Slow::Queue,
+        };
+        let ring = (history > 0).then(|| Box::new(Ring::new(history, ttl, max_bytes)));
+        Self { patience: Patience { slow, limit: limit as usize }, members: Vec::new(), ring }
+    }
+}

@@ -1,0 +1,43 @@
+//! What topics have left over for the end of a turn.
+
+use std::time::Instant;
+
+use crate::bridge::layout::IN_DROPPED;
+
+use crate::reactor::Reactor;
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::topics::registry::Topics;
+use crate::reactor::topics::report::encode;
+
+impl Topics {
+    /// Whether the next turn has something to do.
+    pub(in crate::reactor) fn is_waiting(&self) -> bool {
+        self.is_leaving() || !self.receipts.is_empty() || !self.dropped.is_empty()
+    }
+
+    /// When something is to be done.
+    pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
+        self.histories.deadline()
+    }
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// Takes memberships back, drops what has expired, and tells JavaScript what has become of
+    /// messages.
+    pub(in crate::reactor) fn end_topics(&mut self) {
+        let is_due = self.topics.deadline().is_some_and(|at| at <= self.work.now);
+        if is_due {
+            self.topics.expire(self.work.now);
+        }
+        if !self.topics.is_waiting() {
+            return;
+        }
+        self.topics.take_back();
+        self.settle_receipts();
+        for (id, topic, count) in self.topics.dropped.take() {
+            if self.connections.get(id).is_some() {
+                self.consumer.on_topic(id.slot, IN_DROPPED, encode(&[topic, count]));
+            }
+        }
+    }
+}
