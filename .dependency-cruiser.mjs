@@ -28,6 +28,7 @@ export default {
     only('deflate', ['reactor']),
     only('duplex', ['connection', 'deflate', 'reactor']),
     only('running', ['connection', 'reactor']),
+    only('topics', ['connection', 'reactor']),
     {
       name: 'compat-is-apart',
       comment: 'Besides the public classes, only handshakes that hand out a socket know what imitates one.',

@@ -5,7 +5,7 @@ const { inspect } = require('node:util');
 /**
  * What an option of this package may be; for numbers the least and the most.
  *
- * @typedef {{ type: 'number' | 'boolean', least?: number, most?: number }} Range
+ * @typedef {{ type: 'number' | 'boolean' | 'function', least?: number, most?: number }} Range
  */
 
 /**

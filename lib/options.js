@@ -56,8 +56,8 @@ const DEFAULTS = {
  * they may be. They are in `server.options` only where they were given, so that it looks like that
  * of ws.
  *
- * @type {Record<string, { type: 'number' | 'boolean', initial: number | boolean | null, least?:
- *   number, most?: number }>}
+ * @type {Record<string, { type: 'number' | 'boolean' | 'function', initial: number | boolean | null,
+ *   least?: number, most?: number }>}
  */
 const OWN = {
   earlyHandshake: { type: 'boolean', initial: false },
@@ -72,6 +72,8 @@ const OWN = {
   ipv6Only: { type: 'boolean', initial: false },
   spin: { type: 'number', initial: -1, least: -1, most: LONGEST_DELAY },
   unfinishedBudget: { type: 'number', initial: 256 * 2 ** 20, least: 0, most: Number.MAX_SAFE_INTEGER },
+  historyBudget: { type: 'number', initial: null, least: 0, most: Number.MAX_SAFE_INTEGER },
+  topicOptions: { type: 'function', initial: null },
   // Without a value, the environment variable counts: see `reactorsOf`.
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
@@ -289,6 +291,16 @@ function reactorOptions(options) {
   };
 }
 
+/**
+ * What topics are made with.
+ *
+ * @param {ServerOptions} options The options of the server
+ * @returns {{ historyBudget: number | null, topicOptions: ((topic: string) => unknown) | null }}
+ */
+function topicOptions(options) {
+  return { historyBudget: own(options, 'historyBudget'), topicOptions: own(options, 'topicOptions') };
+}
+
 module.exports = {
   admissionOf,
   connectionOptions,
@@ -298,5 +310,6 @@ module.exports = {
   reactorOptions,
   sharedListenOptions,
   socketOptions,
+  topicOptions,
   watch,
 };

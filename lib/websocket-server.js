@@ -13,7 +13,7 @@ const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer } = require('./compat/listener-server');
 const { nodeEmit } = require('./node-emit');
 const { placeOf } = require('./listening');
-const { admissionOf, listenOptions, merge, reactorOptions, watch } = require('./options');
+const { admissionOf, listenOptions, merge, reactorOptions, topicOptions, watch } = require('./options');
 const { Drain } = require('./running/drain');
 const { checkMayListen } = require('./handshake/permission');
 const { hold } = require('./reactor/lifetime');
@@ -24,6 +24,7 @@ const { emitConnection } = require('./handshake/request-visibility');
 const { createListener, isShared } = require('./handshake/shared-listener');
 const { readPeer } = require('./compat/socket');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
+const topics = require('./topics/install');
 const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./reactor/layout');
 const { WebSocket } = require('./websocket');
 
@@ -71,6 +72,8 @@ class WebSocketServer extends EventEmitter {
     this._drain = null;
     /** Limits of who may connect; null: none. */
     this._admission = admissionOf(this.options);
+    /** null until somebody subscribes, or history is kept. @type {import('./topics/server-topics').Topics | null} */
+    this._topics = null;
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     const place = this.options.port == null || isShared() ? null : placeOf(this.options);
     this._listens = place !== null; // by itself
@@ -261,6 +264,15 @@ class WebSocketServer extends EventEmitter {
     this._closeIfDone();
   }
 
+  _topicOptions() {
+    return topicOptions(this.options);
+  }
+
+  /** Something other than a listener or a connection needs them. */
+  _startReactors() {
+    start(reactorOptions(this.options));
+  }
+
   /** Called before the table of connections forgets its clients. */
   _listClients() {
     list(this);
@@ -376,6 +388,7 @@ class WebSocketServer extends EventEmitter {
 }
 
 watchHooks(WebSocketServer.prototype);
+topics.installServer(WebSocketServer.prototype);
 
 /**
  * @param {WebSocketServer} server The server that decides
@@ -392,6 +405,7 @@ function handshake(server, request, socket, head, callback) {
 /** @param {WebSocketServer} server A server whose last connection is gone */
 function emitClose(server) {
   server._state = CLOSED;
+  server._topics?.end();
   server.emit('close');
 }
 

@@ -37,16 +37,19 @@ const receive = require('./connection/receive');
 const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
 const { command, hasConnection, post } = require('./connection/outgoing');
 const { hasRoom } = require('./connection/pressure');
-const { Extra } = require('./connection/state');
+const { Extra, startClosing } = require('./connection/state');
 const { bytesTaken } = require('./reactor/crossing');
 const table = require('./reactor/table');
 const { DEFLATE } = require('./handshake/negotiation');
 const common = require('./connection/common');
 const { masking, postClose, sendClosed, sendControl, sendInTurn } = require('./connection/send');
 const { attachStream } = require('./duplex/attach');
+const topics = require('./topics/install');
 const {
   ABNORMAL,
   HIGH_WATER_MARK,
+  IN_SUBSCRIBED,
+  KIND_MASK,
   OUT_FLAG_FIN,
   OUT_PAUSE,
   OUT_PING,
@@ -78,8 +81,10 @@ const { commonOf } = common;
  * @property {number} _localPort
  */
 
+/** @typedef {import('./topics/install').Fields} TopicFields */
+
 /** @implements {Connection} */
-class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @type {unknown} */ (Emitter)) {
+class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields} */ (/** @type {unknown} */ (Emitter)) {
   /**
    * @param {string | URL | null} address Where to connect; null for a WebSocket that a server or
    *   `setSocket` opens
@@ -129,7 +134,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     if (stream !== null) return Math.max(stream.socket._writableState.length, 0) + late;
     if (this._readyState === CONNECTING || (this._bits & (CLIENT | GONE)) !== 0) return late;
     const taken = bytesTaken(this);
-    return taken < 0 || taken > this._accepted ? late : this._accepted - taken + late;
+    if (taken < 0) return late;
+    return Math.max(this._accepted + topics.bytesPublished(this) - taken, 0) + late;
   }
 
   get extensions() {
@@ -168,7 +174,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     }
     const payload = closeReason(code, reason);
     postClose(this, code, payload);
-    this._readyState = CLOSING;
+    startClosing(this);
     this._extra?.stream?.startCloseTimer();
     if ((this._bits & GONE) !== 0) releaseHeld(this);
   }
@@ -281,7 +287,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
     if (this.readyState === CONNECTING) return abort(this);
     // A client whose handshake failed has nothing to destroy.
     if (!hasConnection(this)) return;
-    this._readyState = CLOSING;
+    startClosing(this);
     this._destroy();
   }
 
@@ -343,7 +349,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields} */ (/** @typ
    * @param {number} length Bytes of the payload, or a count
    */
   _onRecord(tag, offset, length) {
-    receive.record(this, tag, offset, length);
+    if ((tag & KIND_MASK) < IN_SUBSCRIBED) receive.record(this, tag, offset, length);
+    else topics.record(this, tag, offset, length);
   }
 
   /** The reactor died. */
@@ -366,6 +373,7 @@ for (const name of GETTERS) {
 eventTarget.install(WebSocket.prototype);
 privateFields.install(WebSocket.prototype);
 common.install(WebSocket.prototype);
+topics.install(WebSocket.prototype);
 settle(WebSocket.prototype);
 
 /**

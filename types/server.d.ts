@@ -5,6 +5,7 @@ import { Duplex } from 'node:stream';
 
 import * as deflate from './deflate';
 import * as running from './running';
+import * as topics from './topics';
 import { VerifyClientCallbackAsync, VerifyClientCallbackSync } from './verify';
 import { WebSocket } from './websocket';
 
@@ -83,6 +84,14 @@ export interface ServerOptions<
    * thread's first server counts. Connections over TLS and other streams do not count. Not in ws. Default: 256 MiB
    */
   unfinishedBudget?: number | undefined;
+  /** What becomes of a topic; called once for each, when it is made. Not in ws. Default: no history, and all messages wait */
+  topicOptions?: ((topic: string) => topics.TopicOptions | null | undefined) | null | undefined;
+  /**
+   * Bytes that the messages of all histories may take together, up to 2^53 - 1; 0 is no limit. Above it the topic loses its oldest
+   * messages that was published to the longest time ago. The value of the thread's first server with a history counts. Not in ws.
+   * Default: 64 MiB
+   */
+  historyBudget?: number | undefined;
   /** Emit what was received together in one turn; false: one message, ping or pong per turn. Default: true */
   allowSynchronousEvents?: boolean | undefined;
   /** Keep the `clients` set. Default: true */
@@ -167,6 +176,43 @@ export class WebSocketServer<
   shouldHandle(request: InstanceType<Request>): boolean | Promise<boolean>;
 
   /**
+   * Sends a message to all subscribers of a topic: it crosses to the reactors once, is framed once, and compressed once for all
+   * connections with the same parameters without context takeover. topics.Published before an `unsubscribe()` it is delivered, before a
+   * `subscribe()` it is not. Not in ws.
+   *
+   * @returns To how many it goes: the subscribers without those excepted. With `receipt: true`, what became of it
+   * @throws {TypeError} For a topic that is no string, a Blob, and what `send()` does not take; in a topic with a stamp, for
+   *   what is no text
+   */
+  publish(
+    topic: string,
+    data: topics.Published,
+    options: topics.PublishOptions & { receipt: true },
+  ): Promise<topics.Receipt>;
+  publish(
+    topic: string,
+    data: topics.Published,
+    options?: (topics.PublishOptions & { receipt?: false }) | null,
+  ): number;
+  /**
+   * Sends a message to all open connections, and returns to how many. Not in ws.
+   *
+   * @throws {TypeError} As `publish()`; without `clientTracking`, unless the server has a `port`
+   */
+  broadcast(data: topics.Published, options?: topics.BroadcastOptions | null): number;
+  /** Not in ws. */
+  subscriberCount(topic: string): number;
+  /** All topics that have subscribers or a history, and how many subscribers. Not in ws. */
+  topics(): IterableIterator<[string, number]>;
+  /** What a topic has kept. Not in ws. */
+  history(topic: string, options?: topics.HistoryOptions | null): Promise<topics.History>;
+
+  /**
+   * A topic has its first subscriber ('created'), or has lost its last one ('empty'). In the order in which it happened, in the
+   * next tick. Not in ws.
+   */
+  on(event: 'topic', listener: (this: this, topic: string, event: 'created' | 'empty') => void): this;
+  /**
    * A connection is open. The store of an AsyncLocalStorage in which this is called is that of all its events; without
    * hooks it is the one in which the server was made. The request is made only when a listener can see it:
    * `(ws) => ...` costs none.
@@ -205,4 +251,5 @@ interface Emitted<Class extends typeof WebSocket, Request extends typeof Incomin
   error: [error: Error];
   listening: [];
   close: [];
+  topic: [topic: string, event: 'created' | 'empty'];
 }

@@ -5,6 +5,7 @@ import { Duplex } from 'node:stream';
 import { ClientOptions } from './client';
 import { BufferLike, ControlCallback, PreparedMessage, SendCallback, SendOptions } from './sending';
 import { ServerOptions } from './server';
+import * as topics from './topics';
 
 /**
  * A connection: one that the server makes, or a client.
@@ -117,6 +118,35 @@ export class WebSocket extends EventEmitter {
   send(data: BufferLike | PreparedMessage, callback?: SendCallback): boolean | void;
   send(data: BufferLike | PreparedMessage, options: SendOptions | null | undefined, callback?: SendCallback): boolean | void;
 
+  /**
+   * Makes it a subscriber of a topic of its server, behind what was published before. Again does no harm; with `since` the
+   * messages are replayed again. Legal in every callback; after the connection left OPEN nothing happens. Not in ws.
+   *
+   * @param callback Called once, later: when it is a subscriber and what it missed was sent, or it never will be
+   * @returns Whether it is a subscriber: false unless it is open
+   * @throws {TypeError | RangeError} For a topic that is no string, and a `since` that is no position
+   * @throws {TypeError} Of a WebSocket without a server
+   */
+  subscribe(topic: string, callback?: (result: topics.Subscribed) => void): boolean;
+  subscribe(
+    topic: string,
+    options: topics.SubscribeOptions | null | undefined,
+    callback?: (result: topics.Subscribed) => void,
+  ): boolean;
+  /** Undoes `subscribe()`; what was published before still comes. Returns whether it was a subscriber. Not in ws. */
+  unsubscribe(topic: string): boolean;
+  /** Not in ws. */
+  isSubscribed(topic: string): boolean;
+  /** The topics that it has subscribed to; none after it left OPEN. Not in ws. */
+  readonly subscriptions: string[];
+  /** As `publish()` of the server, to all subscribers but this one, which need not be one nor be open. Not in ws. */
+  publish(
+    topic: string,
+    data: topics.Published,
+    options: topics.PublishOptions & { receipt: true },
+  ): Promise<topics.Receipt>;
+  publish(topic: string, data: topics.Published, options?: (topics.PublishOptions & { receipt?: false }) | null): number;
+
   /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
   setSocket(socket: Duplex, head: Buffer, options: ClientOptions | ServerOptions<any, any>): void;
 
@@ -156,6 +186,10 @@ export class WebSocket extends EventEmitter {
   on(event: 'drain', listener: (this: this) => void): this;
   /** Of a client: the connection is open, and messages may be sent. */
   on(event: 'open', listener: (this: this) => void): this;
+  /** It was too slow for messages of a topic, and does not get them. At most once in a turn. Not in ws. */
+  on(event: 'dropped', listener: (this: this, topic: string, count: number) => void): this;
+  /** With `slow: 'catch-up'`: messages that it has not got are gone from the history, from the first to the last. Not in ws. */
+  on(event: 'gap', listener: (this: this, topic: string, from: topics.Position, to: topics.Position) => void): this;
   /** Of a client: the answer that it connects with. */
   on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
   /** Of a client: another answer. A listener has to end the request. */
@@ -186,6 +220,8 @@ interface Emitted {
   close: [code: number, reason: Buffer];
   error: [error: Error];
   drain: [];
+  dropped: [topic: string, count: number];
+  gap: [topic: string, from: topics.Position, to: topics.Position];
   open: [];
   upgrade: [response: IncomingMessage];
   'unexpected-response': [request: ClientRequest, response: IncomingMessage];

@@ -61,6 +61,23 @@ class PreparedMessage {
   }
 
   /**
+   * @param {PreparedMessage} message
+   * @returns {{ tag: number, data: string | Uint8Array, prepared: PreparedMessage }} What it was
+   *   made of
+   */
+  static contentOf(message) {
+    return { tag: message.#tag, data: message.#data, prepared: message };
+  }
+
+  /**
+   * @param {PreparedMessage} message
+   * @returns {number} Of the reactor's copy, which there is from now on
+   */
+  static numberOf(message) {
+    return message.#give();
+  }
+
+  /**
    * Gives the reactor a copy of the message, unless it has one.
    *
    * @returns {number} The number by which records refer to it

@@ -19,7 +19,8 @@ function hasRoom(ws) {
   const extra = ws._ensureExtra();
   if ((ws._bits & STREAM) !== 0) return !streamOf(ws).socket.writableNeedDrain;
   if (ws._accepted + extra.lateBytes < extra.roomUntil) return true;
-  extra.roomUntil = Math.max(bytesTaken(ws), 0) + HIGH_WATER_MARK;
+  // What is published to a subscriber is not known here: each send has to ask.
+  extra.roomUntil = extra.topics === null ? Math.max(bytesTaken(ws), 0) + HIGH_WATER_MARK : 0;
   if (ws.bufferedAmount < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
   if (!extra.isMarked) mark(ws, extra);

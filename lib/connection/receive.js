@@ -18,7 +18,7 @@ const {
 const { inContext } = require('../async-context');
 const { convert } = require('./binary-type');
 const { list } = require('./clients');
-const { CLOSING, EMPTY_BUFFER, OPEN } = require('../constants');
+const { EMPTY_BUFFER, OPEN } = require('../constants');
 const { currentBatch, payload } = require('../reactor/dispatch');
 const { closeCodeOf, protocolError } = require('../errors');
 const {
@@ -44,7 +44,7 @@ const { abandonSends, command, sent } = require('./outgoing');
 const { afterTwoTurns, reportEnd } = require('./peer-end');
 const { answerPing } = require('./pongs');
 const { drained } = require('./pressure');
-const { streamOf } = require('./state');
+const { leaveTopics, startClosing, streamOf } = require('./state');
 const { release } = require('../reactor/lifetime');
 const table = require('../reactor/table');
 
@@ -289,7 +289,7 @@ function ended(ws) {
   ws._bits &= ~END_WAITS;
   if ((ws._bits & TERMINATED) !== 0) return;
   const wasOpen = ws._readyState === OPEN;
-  ws._readyState = CLOSING;
+  startClosing(ws);
   command(ws, OUT_END);
   ws._extra?.socket?._onEnd();
   // 'close' need not wait until the reactor has closed the socket: nothing else can come.
@@ -349,6 +349,7 @@ function onClosed(ws, tag) {
   if (mayWait && ws._owner !== null && (ws._bits & HOLDING) !== 0) list(ws._owner);
   if ((ws._bits & STREAM) === 0) table.forget(ws._slot);
   ws._bits |= GONE;
+  leaveTopics(ws);
   if (mayWait && (ws._bits & HOLDING) !== 0) {
     if (ws._readyState !== OPEN) ws._bits &= ~PAUSED;
     ws._ensureExtra().held?.push({ tag, data: EMPTY_BUFFER });
@@ -362,7 +363,7 @@ function onClosed(ws, tag) {
 /** @param {WebSocket} ws A connection of which only 'close' is left */
 function finish(ws) {
   ended(ws);
-  ws._readyState = CLOSING;
+  startClosing(ws);
   if ((ws._bits & STREAM) === 0) {
     if (!ws._extra?.socket?._unreferenced) release();
     abandonSends(ws);

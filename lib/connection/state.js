@@ -1,6 +1,6 @@
 'use strict';
 
-const { BINARY_TYPES, EMPTY_BUFFER } = require('../constants');
+const { BINARY_TYPES, CLOSING, EMPTY_BUFFER } = require('../constants');
 const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
 
 /** @import { AsyncResource } from 'node:async_hooks' */
@@ -56,6 +56,15 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * @typedef {object} Held
  * @property {number} tag kind | flags << 8 | aux << 16
  * @property {Buffer} data Its payload
+ */
+
+/**
+ * What a connection has to do with topics.
+ *
+ * @typedef {object} Membership
+ * @property {() => void} leave It leaves all of them, and joins no other
+ * @property {() => void} drained What waited for its stream has left
+ * @property {(topic: any, count: number) => void} lost It did not get so many messages
  */
 
 /**
@@ -117,6 +126,8 @@ class Extra {
     this.isMarked = false;
     /** Answers to pings that have not left. */
     this.pendingPongs = 0;
+    /** @type {Membership | null} */
+    this.topics = null;
   }
 
   /** Leaves it out of the JSON of a WebSocket, to which some of it refers. */
@@ -131,4 +142,19 @@ function streamOf(ws) {
   return /** @type {any} */ (ws._extra).stream;
 }
 
-module.exports = { Extra, streamOf };
+/**
+ * It leaves OPEN: nobody sends to it any more.
+ *
+ * @param {WebSocket} ws
+ */
+function startClosing(ws) {
+  ws._readyState = CLOSING;
+  leaveTopics(ws);
+}
+
+/** @param {WebSocket} ws */
+function leaveTopics(ws) {
+  if (ws._extra !== null && ws._extra.topics !== null) ws._extra.topics.leave();
+}
+
+module.exports = { Extra, leaveTopics, startClosing, streamOf };

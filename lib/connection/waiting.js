@@ -4,16 +4,25 @@
 // being compressed. They wait in `extra.waiting`, and only while SENDS_WAIT is set. That is until
 // `arrived` or `abandon` is called, so no send is forgotten.
 
-const { ERROR_EMITTED, GONE, SENDS_WAIT } = require('../bits');
-const { CLOSING, OPEN } = require('../constants');
+const { ERROR_EMITTED, GONE, SENDS_WAIT, STREAM } = require('../bits');
+const { OPEN } = require('../constants');
 const { streamDestroyed } = require('../errors');
 const { OUT_END } = require('../reactor/layout');
 const { callAll, command } = require('./outgoing');
+const { startClosing } = require('./state');
 
 /** @import { SentCallback, WebSocket } from './state' */
 
 /** The queue of a connection that sends no more: nothing can be put into it. */
 const ABANDONED = /** @type {any} */ (Object.freeze([]));
+
+/**
+ * Connections of the reactors that SENDS_WAIT is set of: what others send them by way of the
+ * reactors would overtake what waits.
+ *
+ * @type {Set<WebSocket>}
+ */
+const late = new Set();
 
 /**
  * Has sends wait for some bytes from now on.
@@ -24,6 +33,7 @@ const ABANDONED = /** @type {any} */ (Object.freeze([]));
 function expect(ws, size) {
   ws._ensureExtra().lateBytes += size;
   ws._bits |= SENDS_WAIT;
+  if ((ws._bits & STREAM) === 0) late.add(ws);
 }
 
 /**
@@ -35,6 +45,7 @@ function expect(ws, size) {
 function arrived(ws, size) {
   ws._ensureExtra().lateBytes -= size;
   ws._bits &= ~SENDS_WAIT;
+  late.delete(ws);
 }
 
 /**
@@ -103,6 +114,7 @@ function abandon(ws, size, callback, error) {
   const waiting = extra.waiting ?? [];
   extra.waiting = ABANDONED;
   extra.lateBytes -= size;
+  late.delete(ws);
   const sends = [];
   if (typeof callback === 'function') sends.push(callback);
   for (const one of waiting) {
@@ -136,7 +148,7 @@ function giveUp(ws, size, callback, error) {
 function end(ws, error) {
   if ((ws._bits & GONE) !== 0) return;
   if (ws._readyState === OPEN) {
-    ws._readyState = CLOSING;
+    startClosing(ws);
     ws._extra?.stream?.startCloseTimer();
   }
   command(ws, OUT_END);
@@ -145,4 +157,4 @@ function end(ws, error) {
   ws.emit('error', error);
 }
 
-module.exports = { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting };
+module.exports = { abandon, arrived, attempt, expect, giveUp, late, sendLater, sendWaiting };

@@ -1,7 +1,8 @@
 'use strict';
 
 const { GONE, ONE_BY_ONE, STREAM } = require('../bits');
-const { CLOSING, OPEN } = require('../constants');
+const { OPEN } = require('../constants');
+const { startClosing } = require('../connection/state');
 const { StreamConnection } = require('./connection');
 const { pullAll } = require('./cork');
 const { finishSome } = require('./compression');
@@ -24,12 +25,14 @@ function onData(chunk) {
 
 /** @this {any} */
 function onDrain() {
-  this[kConnection].ws.emit('drain');
+  const { ws } = this[kConnection];
+  ws._extra.topics?.drained();
+  ws.emit('drain');
 }
 
 /** @this {any} */
 function onEnd() {
-  this[kConnection].ws._readyState = CLOSING;
+  startClosing(this[kConnection].ws);
   this.end();
 }
 
@@ -39,7 +42,7 @@ function onError() {
   this.on('error', () => {});
   const connection = this[kConnection];
   if (connection === undefined) return;
-  connection.ws._readyState = CLOSING;
+  startClosing(connection.ws);
   this.destroy();
 }
 
@@ -55,7 +58,7 @@ function onClose() {
   if (--attached === 0) process.removeListener('exit', writeAll);
   clearTimeout(connection.closeTimer);
   connection.silence?.stop();
-  ws._readyState = CLOSING;
+  startClosing(ws);
   ws._bits |= GONE;
   try {
     connection.job?.abandon();

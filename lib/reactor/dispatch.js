@@ -21,6 +21,7 @@ const {
   IN_TEXT,
   KIND_MASK,
   OPENED_LISTENER,
+  TOPIC_SLOT,
 } = require('./layout');
 const { nodeEmit } = require('../node-emit');
 const outbox = require('./outbox');
@@ -344,6 +345,8 @@ function deliverOther(slot, tag, offset, length) {
     server._onReleased();
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
+  } else if (slot === TOPIC_SLOT) {
+    state.topics?._onRecord(tag, offset, length);
   } else {
     connectionOf(slot)?._onRecord(tag, offset, length);
   }
@@ -386,6 +389,7 @@ function fail(reason) {
   const { connections, servers } = table.forgetAll();
   for (const connection of connections) process.nextTick(() => connection._onFailed());
   for (const server of servers) process.nextTick(() => server._onFailed(error));
+  process.nextTick(() => state.topics?._onFailed());
 }
 
 module.exports = { catchUp, checkpoint, currentBatch, ends, payload, settle, wake };

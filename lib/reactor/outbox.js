@@ -125,6 +125,21 @@ function pushEmpty(slot, generation, tag) {
 }
 
 /**
+ * A record whose payload is words.
+ *
+ * @param {number} slot
+ * @param {number} generation
+ * @param {number} tag
+ * @param {number[]} payload Few
+ */
+function pushWords(slot, generation, tag, payload) {
+  const length = payload.length * Uint32Array.BYTES_PER_ELEMENT;
+  const start = begin(slot, generation, tag, length);
+  outgoing.words.set(payload, start >>> 2);
+  finish(start, length);
+}
+
+/**
  * @returns {boolean} Whether the next record can refer to earlier ones: there is no flush in
  *   between
  */
@@ -287,4 +302,5 @@ module.exports = {
   pushEmpty,
   pushPrepared,
   pushText,
+  pushWords,
 };

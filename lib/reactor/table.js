@@ -37,6 +37,12 @@ const state = {
   adopted: [],
   /** How many reactors there are. */
   reactors: 1,
+  /**
+   * Gets the records about topics that are for no connection; null before anybody asks.
+   *
+   * @type {{ _onRecord: (tag: number, offset: number, length: number) => void, _onFailed: () => void } | null}
+   */
+  topics: null,
   /** The servers by listener id. @type {Map<number, Server>} */
   listeners: new Map(),
 };

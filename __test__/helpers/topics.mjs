@@ -1,0 +1,61 @@
+// Servers with subscribers, and what those have heard.
+import { once } from 'node:events';
+import https from 'node:https';
+
+import { cert, key } from './certificate.mjs';
+import { connect, wsClient } from './clients.mjs';
+import { WebSocketServer } from './impl.mjs';
+import { WAYS } from './ways.mjs';
+
+/** Behind whatever was sent and published before, for connections keep the order. */
+const MARK = 'all of it';
+
+async function startSecure(t, options) {
+  const server = https.createServer({ cert, key });
+  const wss = new WebSocketServer({ server, ...options });
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  t.teardown(() => {
+    for (const client of wss.clients) client.terminate();
+    wss.close();
+    server.close();
+  });
+  return wss;
+}
+
+/** Ways to start a server, by name: each serves its connections in another place. */
+export const TOPIC_WAYS = { ...WAYS, https: startSecure };
+
+/** A connection to a server that `TOPIC_WAYS` has started, and the texts that its client has heard. */
+export async function join(t, server, options) {
+  const { ws, client } = server.options.server instanceof https.Server ? await connectSecurely(t, server) : await connect(t, server, options);
+  const heard = [];
+  client.on('message', (data, isBinary) => heard.push(isBinary ? data : data.toString()));
+  return { ws, client, heard };
+}
+
+async function connectSecurely(t, server) {
+  const client = new wsClient(`wss://localhost:${server.address().port}`, { ca: cert, lookup: undefined });
+  t.teardown(() => client.terminate());
+  const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
+  return { ws, client };
+}
+
+/** A server of some way with so many connections. */
+export async function openRoom(t, way, count, options) {
+  const server = await TOPIC_WAYS[way](t, options);
+  const all = [];
+  for (let n = 0; n < count; n++) all.push(await join(t, server));
+  return { server, all };
+}
+
+/** Resolves when the clients have all that was sent until now, with what they have heard since the last time. */
+export function heardBy(...members) {
+  return Promise.all(members.map(heardByOne));
+}
+
+async function heardByOne({ ws, client, heard }) {
+  ws.send(MARK);
+  while (heard.at(-1) !== MARK) await once(client, 'message');
+  return heard.splice(0).slice(0, -1);
+}

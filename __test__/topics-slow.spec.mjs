@@ -1,0 +1,171 @@
+// What becomes of messages to one who does not read, and that nobody else notices.
+import { once } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { heardBy, openRoom } from './helpers/topics.mjs';
+
+const WAYS = ['port', 'server', 'stream'];
+const SIZE = 64 * 1024;
+const LIMIT = 256 * 1024;
+const COUNT = 220;
+
+/** A server with one topic, a member that reads, and one that does not before `client._socket.resume()`. */
+async function openStalled(t, way, settings) {
+  // Each reactor has its share of the budget, and several of these tests run at once.
+  const topicOptions = () => ({ limit: LIMIT, ...settings });
+  const { server, all } = await openRoom(t, way, 2, { historyBudget: 0, topicOptions });
+  const [live, stalled] = all;
+  for (const { ws } of all) ws.subscribe('room');
+  stalled.client._socket.pause();
+  const dropped = [];
+  const gaps = [];
+  stalled.ws.on('dropped', (topic, count) => dropped.push(count));
+  stalled.ws.on('gap', (topic, from, to) => gaps.push([from.offset, to.offset]));
+  live.ws.on('dropped', () => t.fail('nothing of the live one is dropped'));
+  return { server, live, stalled, dropped, gaps };
+}
+
+/** Publishes numbered messages, more than the kernel takes, as fast as `live` reads; sums what became of them. */
+async function publishMany(server, live, { count = COUNT, options = () => ({}), from = 0 } = {}) {
+  const sum = { matched: 0, sent: 0, queued: 0, dropped: 0 };
+  for (let n = from; n < from + count; n++) {
+    const receipt = await server.publish('room', `${n} `.padEnd(SIZE, 'x'), { receipt: true, ...options(n) });
+    for (const name of Object.keys(sum)) sum[name] += receipt[name];
+    await heardOf(live, n);
+  }
+  return sum;
+}
+
+/** Resolves when it has heard this number, or a later one. */
+async function heardOf({ client, heard }, n) {
+  while (heard.length === 0 || !(Number.parseInt(heard.at(-1), 10) >= n)) await once(client, 'message');
+}
+
+const numbers = (heard) => heard.map((text) => Number.parseInt(text, 10));
+const upTo = (count) => Array.from({ length: count }, (_, n) => n);
+
+const numbersOf = async (member) => numbers((await heardBy(member))[0]);
+
+/** Lets a stalled client read, until nothing more comes for it. */
+async function readAll(member) {
+  member.client._socket.resume();
+  while (member.ws.bufferedAmount !== 0) await turn();
+  return numbersOf(member);
+}
+
+for (const way of WAYS) {
+  test(`${way}: 'queue' keeps all for it`, async (t) => {
+    const { server, live, stalled, dropped } = await openStalled(t, way, { slow: 'queue' });
+    const sum = await publishMany(server, live);
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    t.is(sum.dropped, 0);
+    t.is(sum.matched, 2 * COUNT);
+    t.true(stalled.ws.bufferedAmount > LIMIT);
+    t.deepEqual(await readAll(stalled), upTo(COUNT));
+    t.deepEqual(dropped, []);
+  });
+
+  test(`${way}: 'drop' drops what does not fit, and says so; sends are not dropped`, async (t) => {
+    const { server, live, stalled, dropped } = await openStalled(t, way, { slow: 'drop' });
+    const sum = await publishMany(server, live);
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    t.is(sum.matched, 2 * COUNT);
+    t.is(sum.sent + sum.queued + sum.dropped, sum.matched);
+    t.true(sum.dropped > 0);
+    t.true(stalled.ws.bufferedAmount <= LIMIT + 3 * SIZE, `${stalled.ws.bufferedAmount}`);
+    stalled.ws.send('-1');
+    const heard = await readAll(stalled);
+    t.is(heard.pop(), -1);
+    t.deepEqual(heard, [...heard].sort((a, b) => a - b));
+    t.is(heard.length + sum.dropped, COUNT);
+    t.is(dropped.reduce((a, b) => a + b, 0), sum.dropped);
+    // And then it is one like the others.
+    await publishMany(server, live, { count: 1, from: COUNT });
+    t.deepEqual(await numbersOf(stalled), [COUNT]);
+  });
+
+  test(`${way}: 'latest' keeps the last of each key, in order`, async (t) => {
+    const { server, live, stalled, dropped } = await openStalled(t, way, { slow: 'latest' });
+    const sum = await publishMany(server, live, { options: (n) => ({ key: String(n % 3) }) });
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    t.is(sum.sent + sum.queued + sum.dropped, sum.matched);
+    t.true(stalled.ws.bufferedAmount <= LIMIT + 3 * SIZE, `${stalled.ws.bufferedAmount}`);
+    stalled.client._socket.resume();
+    await heardOf(stalled, COUNT - 1);
+    const heard = await numbersOf(stalled);
+    t.deepEqual(heard.slice(-3), [COUNT - 3, COUNT - 2, COUNT - 1]);
+    t.deepEqual(heard, [...heard].sort((a, b) => a - b));
+    t.is(heard.length + dropped.reduce((a, b) => a + b, 0), COUNT);
+  });
+
+  test(`${way}: 'catch-up' serves it from the history`, async (t) => {
+    const { server, live, stalled, gaps } = await openStalled(t, way, { slow: 'catch-up', history: COUNT });
+    const sum = await publishMany(server, live);
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    t.is(sum.dropped, 0);
+    t.true(stalled.ws.bufferedAmount <= LIMIT + 3 * SIZE, `${stalled.ws.bufferedAmount}`);
+    stalled.client._socket.resume();
+    while (stalled.heard.length < COUNT) await once(stalled.client, 'message');
+    await publishMany(server, live, { count: 1, from: COUNT });
+    t.deepEqual(await numbersOf(stalled), upTo(COUNT + 1));
+    t.deepEqual(gaps, []);
+  });
+
+  test(`${way}: 'catch-up' tells of the gap when the history has moved on`, async (t) => {
+    const { server, live, stalled, gaps } = await openStalled(t, way, { slow: 'catch-up', history: 20 });
+    await publishMany(server, live);
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    stalled.client._socket.resume();
+    await heardOf(stalled, COUNT - 1);
+    const heard = await numbersOf(stalled);
+    // An offset is one more than the number here.
+    const missing = gaps.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, n) => from + n - 1));
+    t.true(missing.length > 0);
+    t.deepEqual([...heard, ...missing].sort((a, b) => a - b), upTo(COUNT));
+    t.deepEqual(heard, [...heard].sort((a, b) => a - b));
+  });
+
+  test(`${way}: 'close' closes it with 1013`, async (t) => {
+    const { server, live, stalled } = await openStalled(t, way, { slow: 'close' });
+    const closed = once(stalled.client, 'close');
+    const sum = await publishMany(server, live);
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    t.true(sum.dropped > 0);
+    stalled.client._socket.resume();
+    const [code] = await closed;
+    t.is(code, 1013);
+    const heard = numbers(stalled.heard);
+    t.deepEqual(heard, upTo(heard.length));
+    if (stalled.ws.readyState !== stalled.ws.CLOSED) await once(stalled.ws, 'close');
+    t.is(server.subscriberCount('room'), 1);
+  });
+
+  // bun#35235: one stalled subscriber made the result of publish() "dropped" for all.
+  test(`${way}: publish returns a count, whoever is slow`, async (t) => {
+    const { server, live } = await openStalled(t, way, { slow: 'drop' });
+    const results = new Set();
+    for (let n = 0; n < 100; n++) {
+      results.add(server.publish('room', `${n} `.padEnd(SIZE, 'x')));
+      await heardOf(live, n);
+    }
+    t.deepEqual([...results], [2]);
+    t.is((await numbersOf(live)).length, 100);
+  });
+
+  test(`${way}: a stalled one may leave, or end, at any time`, async (t) => {
+    for (const slow of ['drop', 'latest', 'catch-up']) {
+      const { server, live, stalled } = await openStalled(t, way, { slow, history: 10 });
+      await publishMany(server, live, { count: 170 });
+      stalled.ws.unsubscribe('room');
+      await publishMany(server, live, { count: 5, from: 170 });
+      stalled.ws.subscribe('room');
+      await publishMany(server, live, { count: 5, from: 175 });
+      stalled.ws.terminate();
+      await once(stalled.ws, 'close');
+      t.is(server.publish('room', '0'), 1);
+      t.is((await numbersOf(live)).length, 181);
+    }
+  });
+}

@@ -1,0 +1,331 @@
+// Topics: who gets what, in which order, whatever the connections are.
+import { once } from 'node:events';
+
+import test from 'ava';
+
+import { WebSocket, prepare } from '../lib/index.mjs';
+import { TOPIC_WAYS, heardBy, join, openRoom } from './helpers/topics.mjs';
+
+const LONG = 'x'.repeat(100_000);
+const DATA = ['', 'text', 'ä'.repeat(3000), 42, Buffer.from([1, 2, 3]), new Float64Array([1, 2]), LONG, Buffer.alloc(200_000, 7)];
+
+for (const way of Object.keys(TOPIC_WAYS)) {
+  test(`${way}: subscribers get what is published, and nobody else`, async (t) => {
+    const { server, all } = await openRoom(t, way, 3);
+    const [a, b, c] = all;
+    t.true(a.ws.subscribe('news'));
+    t.true(b.ws.subscribe('news'));
+    t.true(c.ws.subscribe('other'));
+    t.is(server.publish('news', 'to both'), 2);
+    t.is(server.publish('other', 'to one'), 1);
+    t.is(server.publish('none', 'to nobody'), 0);
+    t.deepEqual(await heardBy(a, b, c), [['to both'], ['to both'], ['to one']]);
+  });
+
+  test(`${way}: every kind of data`, async (t) => {
+    const { server, all } = await openRoom(t, way, 3);
+    for (const { ws } of all) ws.subscribe('data');
+    for (const data of DATA) t.is(server.publish('data', data), 3);
+    for (const data of DATA) t.is(server.publish('data', prepare(data)), 3);
+    server.publish('data', Buffer.from('as text'), { binary: false });
+    server.publish('data', 'as bytes', { binary: true });
+    const plain = (data) => {
+      if (typeof data === 'string' || typeof data === 'number') return String(data);
+      return Buffer.from(data.buffer ?? data, data.byteOffset, data.byteLength);
+    };
+    const wanted = [...DATA.map(plain), ...DATA.map(plain), 'as text', Buffer.from('as bytes')];
+    for (const heard of await heardBy(...all)) t.deepEqual(heard, wanted);
+  });
+
+  test(`${way}: with compression`, async (t) => {
+    for (const perMessageDeflate of [{ threshold: 0 }, { threshold: 0, serverNoContextTakeover: true }]) {
+      const { server, all } = await openRoom(t, way, 3, { perMessageDeflate });
+      for (const { ws } of all) ws.subscribe('data');
+      const texts = ['a'.repeat(2000), 'b'.repeat(70_000), 'a'.repeat(2000), 'c'];
+      for (const text of texts) server.publish('data', text);
+      server.publish('data', texts[0], { compress: false });
+      server.publish('data', prepare(texts[1]));
+      for (const heard of await heardBy(...all)) t.deepEqual(heard, [...texts, texts[0], texts[1]]);
+    }
+  });
+
+  test(`${way}: ws.publish goes to all but itself, whether it subscribes or not`, async (t) => {
+    const { all } = await openRoom(t, way, 3);
+    const [a, b, c] = all;
+    a.ws.subscribe('room');
+    b.ws.subscribe('room');
+    t.is(a.ws.publish('room', 'from a'), 1);
+    t.is(c.ws.publish('room', 'from c'), 2);
+    t.deepEqual(await heardBy(a, b, c), [['from c'], ['from a', 'from c'], []]);
+  });
+
+  test(`${way}: except: one, an array, a Set, one who is no member`, async (t) => {
+    const { server, all } = await openRoom(t, way, 4);
+    const [a, b, c, d] = all;
+    for (const { ws } of [a, b, c]) ws.subscribe('room');
+    t.is(server.publish('room', '1', { except: a.ws }), 2);
+    t.is(server.publish('room', '2', { except: [a.ws, b.ws] }), 1);
+    t.is(server.publish('room', '3', { except: new Set([c.ws, d.ws, c.ws]) }), 2);
+    t.is(a.ws.publish('room', '4', { except: b.ws }), 1);
+    t.is(server.publish('room', '5', { except: [] }), 3);
+    t.deepEqual(await heardBy(a, b, c), [['3', '5'], ['1', '3', '5'], ['1', '2', '4', '5']]);
+  });
+
+  test(`${way}: the order of sends and publishes is that of the calls`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const wanted = [];
+    for (const { ws } of all) ws.subscribe('room');
+    for (let n = 0; n < 200; n++) {
+      const data = n % 7 === 0 ? `${n} ${'y'.repeat(20_000)}` : String(n);
+      wanted.push(data);
+      if (n % 3 === 0) server.publish('room', data);
+      else for (const { ws } of all) ws.send(n % 3 === 1 ? data : prepare(data));
+    }
+    for (const heard of await heardBy(...all)) t.deepEqual(heard, wanted);
+  });
+
+  // bun#32852: what was published in the tick of an unsubscribe was lost.
+  test(`${way}: published before an unsubscribe it comes; subscribed after a publish it does not`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const [a, b] = all;
+    a.ws.subscribe('room');
+    server.publish('room', '1');
+    b.ws.subscribe('room');
+    server.publish('room', '2');
+    t.true(a.ws.unsubscribe('room'));
+    t.is(server.publish('room', '3'), 1);
+    t.true(b.ws.unsubscribe('room'));
+    t.is(server.publish('room', '4'), 0);
+    a.ws.subscribe('room');
+    server.publish('room', '5');
+    t.deepEqual(await heardBy(a, b), [['1', '2', '5'], ['2', '3']]);
+  });
+
+  test(`${way}: what was published before close() comes, and then no more`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const [a, b] = all;
+    for (const { ws } of all) ws.subscribe('room');
+    server.publish('room', 'before');
+    a.ws.close();
+    t.is(server.publish('room', 'behind'), 1);
+    t.false(a.ws.isSubscribed('room'));
+    await Promise.all([once(a.ws, 'close'), once(a.client, 'close')]);
+    t.deepEqual(a.heard, ['before']);
+    t.deepEqual(await heardBy(b), [['before', 'behind']]);
+  });
+
+  test(`${way}: subscriptions, isSubscribed, counts; twice is once`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const [a, b] = all;
+    t.deepEqual(a.ws.subscriptions, []);
+    t.false(a.ws.unsubscribe('a'));
+    for (const topic of ['a', 'b', '', '__proto__', 'a']) t.true(a.ws.subscribe(topic));
+    b.ws.subscribe('a');
+    t.deepEqual(a.ws.subscriptions, ['a', 'b', '', '__proto__']);
+    t.deepEqual([...server.topics()], [['a', 2], ['b', 1], ['', 1], ['__proto__', 1]]);
+    t.is(server.subscriberCount('a'), 2);
+    t.is(server.subscriberCount('none'), 0);
+    t.true(a.ws.isSubscribed(''));
+    t.false(b.ws.isSubscribed(''));
+    t.is(server.publish('a', 'once'), 2);
+    t.is(server.publish('__proto__', 'too'), 1);
+    t.deepEqual(await heardBy(a, b), [['once', 'too'], ['once']]);
+    t.true(a.ws.unsubscribe('a'));
+    t.false(a.ws.unsubscribe('a'));
+    t.is(server.subscriberCount('a'), 1);
+  });
+
+  test(`${way}: a connection that closes leaves all its topics, however it ends`, async (t) => {
+    const { server, all } = await openRoom(t, way, 4);
+    for (const { ws } of all) ['a', 'b'].forEach((topic) => ws.subscribe(topic));
+    const [closed, terminated, left, cut] = all;
+    closed.ws.close();
+    t.is(server.subscriberCount('a'), 3);
+    terminated.ws.terminate();
+    t.is(server.subscriberCount('a'), 2);
+    left.client.close();
+    await once(left.ws, 'close');
+    t.is(server.subscriberCount('a'), 1);
+    cut.client.terminate();
+    await once(cut.ws, 'close');
+    t.is(server.subscriberCount('a'), 0);
+    t.deepEqual([...server.topics()], []);
+    t.deepEqual(cut.ws.subscriptions, []);
+  });
+
+  test(`${way}: legal everywhere: in 'close', after it, in 'message', during a publish`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const [a, b] = all;
+    const results = [];
+    for (const { ws } of all) ws.subscribe('room');
+    b.ws.on('message', () => {
+      b.ws.unsubscribe('room');
+      b.ws.subscribe('other');
+      server.publish('other', 'from the handler');
+    });
+    a.ws.on('close', () => {
+      t.is(a.ws.publish('room', 'a has left'), 1);
+      t.false(a.ws.subscribe('room', (result) => results.push(result)));
+      t.false(a.ws.unsubscribe('room'));
+    });
+    a.client.close();
+    await once(a.ws, 'close');
+    t.deepEqual(await heardBy(b), [['a has left']]);
+    t.deepEqual(results, [{ recovered: false, position: null, replayed: 0 }]);
+    b.client.send('go');
+    await once(b.client, 'message');
+    t.deepEqual(b.heard.splice(0), ['from the handler']);
+    t.deepEqual(b.ws.subscriptions, ['other']);
+  });
+
+  test(`${way}: a receipt`, async (t) => {
+    const { server, all } = await openRoom(t, way, 3);
+    for (const { ws } of all) ws.subscribe('room');
+    const receipt = await server.publish('room', 'x'.repeat(100), { receipt: true, except: all[0].ws });
+    t.is(receipt.matched, 2);
+    t.is(receipt.sent + receipt.queued, 2);
+    t.is(receipt.dropped, 0);
+    t.is(receipt.bytes, 2 * 102);
+    t.is(receipt.position, null);
+    t.deepEqual(await heardBy(...all), [[], ['x'.repeat(100)], ['x'.repeat(100)]]);
+    const none = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0, position: null };
+    t.deepEqual(await server.publish('none', 'x', { receipt: true }), none);
+  });
+
+  test(`${way}: broadcast goes to all that are open`, async (t) => {
+    const { server, all } = await openRoom(t, way, 4);
+    const [a, b, c, d] = all;
+    a.ws.send('before');
+    d.ws.close();
+    t.is(server.broadcast('to all'), 3);
+    t.is(server.broadcast(Buffer.from([1]), { except: [a.ws] }), 2);
+    t.is(server.broadcast(prepare('ready')), 3);
+    const wanted = ['to all', Buffer.from([1]), 'ready'];
+    t.deepEqual(await heardBy(a, b, c), [['before', 'to all', 'ready'], wanted, wanted]);
+  });
+
+  test(`${way}: 'topic' is emitted for the first and behind the last, in order`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const events = [];
+    server.on('topic', (...args) => events.push(args.join(' ')));
+    const [a, b] = all;
+    a.ws.subscribe('x');
+    b.ws.subscribe('x');
+    a.ws.unsubscribe('x');
+    b.ws.unsubscribe('x');
+    b.ws.subscribe('x');
+    b.ws.terminate();
+    t.deepEqual(events, []);
+    await once(b.ws, 'close');
+    t.deepEqual(events, ['x created', 'x empty', 'x created', 'x empty']);
+  });
+
+  test(`${way}: the callback of subscribe is called when it is a member`, async (t) => {
+    const { all } = await openRoom(t, way, 1);
+    const [{ ws }] = all;
+    let isCalled = false;
+    const result = await new Promise((resolve) => {
+      ws.subscribe('room', (given) => {
+        isCalled = true;
+        resolve(given);
+      });
+      t.false(isCalled);
+    });
+    t.deepEqual(result, { recovered: false, position: null, replayed: 0 });
+    const results = [];
+    ws.subscribe('room', { since: { epoch: 'x', offset: 1 } }, (given) => results.push(given));
+    ws.terminate();
+    await once(ws, 'close');
+    t.deepEqual(results, [{ recovered: false, position: null, replayed: 0 }]);
+  });
+}
+
+test('connections of every kind in one topic', async (t) => {
+  const rooms = await Promise.all(['port', 'server', 'stream'].map((way) => openRoom(t, way, 2)));
+  // Topics belong to a server: others do not hear of them.
+  for (const { all } of rooms) for (const { ws } of all) ws.subscribe('room');
+  for (const [n, { server }] of rooms.entries()) t.is(server.publish('room', String(n)), 2);
+  for (const [n, { all }] of rooms.entries()) t.deepEqual(await heardBy(...all), [[String(n)], [String(n)]]);
+});
+
+test('many connections of the reactors and of streams in one topic', async (t) => {
+  const server = await TOPIC_WAYS.server(t);
+  const { handleUpgrade } = Object.getPrototypeOf(server);
+  const wrapped = (await TOPIC_WAYS.stream(t)).handleUpgrade;
+  let count = 0;
+  server.handleUpgrade = function alternate(...args) {
+    return (count++ % 2 === 0 ? handleUpgrade : wrapped).apply(this, args);
+  };
+  const all = [];
+  for (let n = 0; n < 6; n++) all.push(await join(t, server));
+  for (const { ws } of all) ws.subscribe('room');
+  t.is(server.publish('room', 'to all'), 6);
+  t.is(all[0].ws.publish('room', 'but a'), 5);
+  t.is(all[1].ws.publish('room', 'but b'), 5);
+  const { matched, bytes } = await server.publish('room', 'for all', { receipt: true });
+  t.deepEqual([matched, bytes], [6, 54]);
+  const [a, b, ...others] = await heardBy(...all);
+  t.deepEqual(a, ['to all', 'but b', 'for all']);
+  t.deepEqual(b, ['to all', 'but a', 'for all']);
+  for (const heard of others) t.deepEqual(heard, ['to all', 'but a', 'but b', 'for all']);
+});
+
+test('what is wrong throws, and names the argument', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 1);
+  const [{ ws }] = all;
+  const wrong = [
+    [() => ws.subscribe(1), TypeError, 'topic must be a string. Received 1'],
+    [() => ws.subscribe('a', 1), TypeError, 'options must be an object. Received 1'],
+    [() => ws.subscribe('a', {}, 1), TypeError, 'callback must be a function. Received 1'],
+    [() => ws.subscribe('a', { since: 1 }), TypeError, "options.since must be a position or 'oldest'. Received 1"],
+    [() => ws.subscribe('a', { since: {} }), TypeError, 'options.since.epoch must be a string. Received undefined'],
+    [() => ws.subscribe('a', { since: { epoch: '', offset: '1' } }), TypeError, "options.since.offset must be a number. Received '1'"],
+    [
+      () => ws.subscribe('a', { since: { epoch: '', offset: -1 } }),
+      RangeError,
+      'options.since.offset must be an integer from 0 to 9007199254740991. Received -1',
+    ],
+    [() => ws.unsubscribe(), TypeError, 'topic must be a string. Received undefined'],
+    [() => ws.isSubscribed(null), TypeError, 'topic must be a string. Received null'],
+    [() => ws.publish({}, ''), TypeError, 'topic must be a string. Received {}'],
+    [() => server.publish(Symbol('a'), ''), TypeError, 'topic must be a string. Received Symbol(a)'],
+    [() => server.publish('a', '', true), TypeError, 'options must be an object. Received true'],
+    [() => server.publish('a', '', { key: 1 }), TypeError, 'options.key must be a string. Received 1'],
+    [() => server.publish('a', '', { receipt: 1 }), TypeError, 'options.receipt must be a boolean. Received 1'],
+    [() => server.publish('a', '', { fin: false }), TypeError, 'options.fin must be true: a message is published whole. Received false'],
+    [() => server.publish('a', '', { except: 1 }), TypeError, 'options.except must be a WebSocket, or a Set or an array of them. Received 1'],
+    [() => server.publish('a', '', { except: [1] }), TypeError, 'options.except must be of WebSockets only. Received 1'],
+    [() => server.subscriberCount(1), TypeError, 'topic must be a string. Received 1'],
+    [() => server.history(1), TypeError, 'topic must be a string. Received 1'],
+    [() => server.history('a', { limit: 'x' }), TypeError, "options.limit must be a number. Received 'x'"],
+    [() => server.history('a', { limit: 0 }), RangeError, 'options.limit must be an integer from 1 to 4294967295. Received 0'],
+  ];
+  for (const [call, type, message] of wrong) {
+    const error = t.throws(call, undefined, message);
+    t.is(error.constructor, type, message);
+    t.is(error.message, message);
+  }
+  t.throws(() => server.publish('a', new Blob(['x'])), { instanceOf: TypeError, message: /^data must be read/ });
+  t.throws(() => server.publish('a', {}), { instanceOf: TypeError, code: 'ERR_INVALID_ARG_TYPE' });
+  t.throws(() => server.broadcast('a', { except: 'x' }), { instanceOf: TypeError });
+  t.deepEqual([...server.topics()], []);
+});
+
+test('a WebSocket without a server has no topics; a connecting one throws', async (t) => {
+  const ws = new WebSocket(null);
+  t.throws(() => ws.subscribe('a'), { instanceOf: TypeError, message: 'Only connections of a WebSocketServer have topics' });
+  t.throws(() => ws.publish('a', ''), { instanceOf: TypeError });
+  t.false(ws.isSubscribed('a'));
+  t.deepEqual(ws.subscriptions, []);
+});
+
+test('programs may give connections and servers fields of these names', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 1);
+  const [one] = all;
+  one.ws.subscriptions = new Set(['mine']);
+  t.deepEqual([...one.ws.subscriptions], ['mine']);
+  server.topics = new Map();
+  one.ws.subscribe('a');
+  server.publish('a', 'x');
+  t.deepEqual(await heardBy(one), [['x']]);
+});

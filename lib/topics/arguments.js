@@ -1,0 +1,95 @@
+'use strict';
+
+// What the methods of topics are given: checked before anything has changed.
+
+const { inspect } = require('node:util');
+
+/** Where a subscriber begins: a position that it has, or the oldest message that there is. */
+const OLDEST = 'oldest';
+
+/** Most messages that `history()` may be asked for. */
+const MOST_ENTRIES = 2 ** 32 - 1;
+
+/** @import { Position } from '../../types/topics' */
+
+/**
+ * @param {typeof TypeError | typeof RangeError} Kind
+ * @param {string} label What the argument is called
+ * @param {string} must What it must be
+ * @param {unknown} value What it is
+ * @returns {Error}
+ */
+function wrong(Kind, label, must, value) {
+  return new Kind(`${label} must be ${must}. Received ${inspect(value, { depth: 0 })}`);
+}
+
+/** @param {unknown} topic */
+function checkTopic(topic) {
+  if (typeof topic !== 'string') throw wrong(TypeError, 'topic', 'a string', topic);
+}
+
+/**
+ * @param {unknown} options
+ * @param {string} [label] What the argument is called
+ */
+function checkOptions(options, label = 'options') {
+  if (options === undefined || options === null) return;
+  if (typeof options !== 'object') throw wrong(TypeError, label, 'an object', options);
+}
+
+/** @param {unknown} callback */
+function checkCallback(callback) {
+  if (callback === undefined || callback === null || typeof callback === 'function') return;
+  throw wrong(TypeError, 'callback', 'a function', callback);
+}
+
+/**
+ * @param {any} options Those of a subscription or of `history()`
+ * @returns {Position | 'oldest' | undefined} Where to begin; undefined: not in the past
+ * @throws {TypeError | RangeError} For what is no position
+ */
+function sinceOf(options) {
+  const since = options?.since;
+  if (since === undefined || since === null) return undefined;
+  if (since === OLDEST) return since;
+  if (typeof since !== 'object') throw wrong(TypeError, 'options.since', "a position or 'oldest'", since);
+  const { epoch, offset } = since;
+  if (typeof epoch !== 'string') throw wrong(TypeError, 'options.since.epoch', 'a string', epoch);
+  if (typeof offset !== 'number') throw wrong(TypeError, 'options.since.offset', 'a number', offset);
+  checkInteger('options.since.offset', offset, 0, Number.MAX_SAFE_INTEGER);
+  return { epoch, offset };
+}
+
+/**
+ * @param {any} options Those of `history()`
+ * @returns {number} Most messages that are wanted
+ */
+function limitOf(options) {
+  const limit = options?.limit;
+  if (limit === undefined || limit === null) return MOST_ENTRIES;
+  if (typeof limit !== 'number') throw wrong(TypeError, 'options.limit', 'a number', limit);
+  checkInteger('options.limit', limit, 1, MOST_ENTRIES);
+  return limit;
+}
+
+/**
+ * @param {string} label
+ * @param {number} value
+ * @param {number} least
+ * @param {number} most
+ */
+function checkInteger(label, value, least, most) {
+  if (Number.isInteger(value) && value >= least && value <= most) return;
+  throw wrong(RangeError, label, `an integer from ${least} to ${most}`, value);
+}
+
+module.exports = {
+  MOST_ENTRIES,
+  checkCallback,
+  checkInteger,
+  checkOptions,
+  checkTopic,
+  limitOf,
+  sinceOf,
+  wrong,
+};

@@ -1,0 +1,229 @@
+'use strict';
+
+// What topics add to a WebSocket and to a server.
+
+const { GONE, TERMINATED } = require('../bits');
+const { inContext } = require('../async-context');
+const { CONNECTING, OPEN, READY_STATES } = require('../constants');
+const { payload } = require('../reactor/dispatch');
+const {
+  DROPPED_COUNT,
+  DROPPED_TOPIC,
+  GAP_FROM,
+  GAP_TO,
+  GAP_TOPIC,
+  IN_DROPPED,
+  IN_GAP,
+  IN_SUBSCRIBED,
+  KIND_MASK,
+  SUBSCRIBED_OFFSET,
+  SUBSCRIBED_RECOVERED,
+  SUBSCRIBED_REPLAYED,
+  SUBSCRIBED_REQUEST,
+} = require('../reactor/layout');
+const { state } = require('../reactor/table');
+const { checkCallback, checkOptions, checkTopic, sinceOf } = require('./arguments');
+const { broadcast } = require('./broadcast');
+const { history } = require('./history');
+const { publish } = require('./publish');
+const { longOf, wordOf } = require('./records');
+const { subscriptionsOf } = require('./subscriptions');
+const { reportingTopic } = require('./topic');
+
+/** @import { WebSocket } from '../connection/state' */
+/** @import { Subscribed } from '../../types/topics' */
+
+/**
+ * What `install` adds.
+ *
+ * @typedef {object} Fields
+ * @property {(topic: any, options?: any, callback?: any) => boolean} subscribe
+ * @property {(topic: any) => boolean} unsubscribe
+ * @property {(topic: any) => boolean} isSubscribed
+ * @property {string[]} subscriptions
+ * @property {(topic: any, data: any, options?: any) => any} publish
+ */
+
+/**
+ * Methods of a WebSocket.
+ *
+ * @type {any}
+ */
+const ofConnection = {
+  /**
+   * @this {WebSocket}
+   * @param {string} topic
+   * @param {any} [options] `since`: the position of the last message that it has
+   * @param {(result: Subscribed) => void} [callback] Called when it is a member, or never will be
+   * @returns {boolean} Whether it is a member
+   */
+  subscribe(topic, options, callback) {
+    if (typeof options === 'function') {
+      callback = options;
+      options = undefined;
+    }
+    checkTopic(topic);
+    checkOptions(options);
+    checkCallback(callback);
+    const since = sinceOf(options);
+    ownerOf(this);
+    if (this._readyState === CONNECTING) {
+      throw new Error(`WebSocket is not open: readyState ${CONNECTING} (${READY_STATES[CONNECTING]})`);
+    }
+    if (this._readyState !== OPEN || (this._bits & GONE) !== 0) {
+      if (callback) process.nextTick(callback, { recovered: false, position: null, replayed: 0 });
+      return false;
+    }
+    subscriptionsOf(this).join(topic, since, callback ?? undefined);
+    return true;
+  },
+
+  /**
+   * @this {WebSocket}
+   * @param {string} topic
+   * @returns {boolean} Whether it was a member
+   */
+  unsubscribe(topic) {
+    checkTopic(topic);
+    return this._extra?.topics ? subscriptionsOf(this).quit(topic) : false;
+  },
+
+  /**
+   * @this {WebSocket}
+   * @param {string} topic
+   * @returns {boolean}
+   */
+  isSubscribed(topic) {
+    checkTopic(topic);
+    if (!this._extra?.topics) return false;
+    const known = ownerOf(this)._topics?.all.get(topic);
+    return known !== undefined && subscriptionsOf(this).joined.has(known);
+  },
+
+  get subscriptions() {
+    return this._extra?.topics ? [...subscriptionsOf(this).joined].map(({ name }) => name) : [];
+  },
+
+  // Programs give their connections fields of that name.
+  set subscriptions(value) {
+    Object.defineProperty(this, 'subscriptions', { configurable: true, enumerable: true, value, writable: true });
+  },
+
+  /**
+   * @this {WebSocket}
+   * @param {string} topic
+   * @param {any} data See `send()`; no Blob
+   * @param {any} [options]
+   * @returns {number | Promise<any>}
+   */
+  publish(topic, data, options) {
+    return publish(ownerOf(this), topic, data, options, this);
+  },
+};
+
+/**
+ * Methods of a server.
+ *
+ * @type {any}
+ */
+const ofServer = {
+  /** @this {any} @param {string} topic @param {any} data @param {any} [options] */
+  publish(topic, data, options) {
+    return publish(this, topic, data, options, null);
+  },
+
+  /** @this {any} @param {any} data @param {any} [options] */
+  broadcast(data, options) {
+    return broadcast(this, data, options);
+  },
+
+  /** @this {any} @param {string} topic */
+  subscriberCount(topic) {
+    checkTopic(topic);
+    return this._topics?.all.get(topic)?.size ?? 0;
+  },
+
+  /** @this {any} */
+  *topics() {
+    if (this._topics === null) return;
+    for (const [name, topic] of this._topics.all) yield [name, topic.size];
+  },
+
+  /** @this {any} @param {string} topic @param {any} [options] */
+  history(topic, options) {
+    return history(this, topic, options);
+  },
+};
+
+/**
+ * @param {WebSocket} ws
+ * @returns {any} Its server
+ * @throws {TypeError} For one without
+ */
+function ownerOf(ws) {
+  const owner = ws._owner;
+  if (owner === null) throw new TypeError('Only connections of a WebSocketServer have topics');
+  return owner;
+}
+
+/**
+ * A record about topics came for a connection.
+ *
+ * @param {WebSocket} ws
+ * @param {number} tag kind | flags | aux of the record
+ * @param {number} offset Where the payload is, relative to the batch
+ * @param {number} length Bytes of the payload
+ */
+function record(ws, tag, offset, length) {
+  if ((ws._bits & TERMINATED) === 0) inContext(ws, onRecord, tag & KIND_MASK, payload(tag, offset, length));
+}
+
+/**
+ * @param {WebSocket} ws
+ * @param {number} kind
+ * @param {Buffer} bytes
+ */
+function onRecord(ws, kind, bytes) {
+  if (kind === IN_SUBSCRIBED) {
+    const isRecovered = wordOf(bytes, SUBSCRIBED_RECOVERED) !== 0;
+    const replayed = wordOf(bytes, SUBSCRIBED_REPLAYED);
+    const request = wordOf(bytes, SUBSCRIBED_REQUEST);
+    subscriptionsOf(ws).answered(request, isRecovered, replayed, longOf(bytes, SUBSCRIBED_OFFSET));
+  } else if (kind === IN_DROPPED) {
+    const topic = reportingTopic(wordOf(bytes, DROPPED_TOPIC));
+    if (topic !== undefined) subscriptionsOf(ws).lost(topic, wordOf(bytes, DROPPED_COUNT));
+  } else if (kind === IN_GAP) {
+    const topic = reportingTopic(wordOf(bytes, GAP_TOPIC));
+    if (topic === undefined || topic.ring === null) return;
+    const { epoch } = topic.ring;
+    ws.emit('gap', topic.name, { epoch, offset: longOf(bytes, GAP_FROM) }, { epoch, offset: longOf(bytes, GAP_TO) });
+  }
+}
+
+/**
+ * @param {WebSocket} ws
+ * @returns {number} Bytes of frames that it was given by way of topics
+ */
+function bytesPublished(ws) {
+  if (ws._extra === null || ws._extra.topics === null) return 0;
+  return Math.max(state.native.bytesPublished(ws._slot, ws._generation), 0);
+}
+
+/** @param {any} prototype @param {any} methods */
+function define(prototype, methods) {
+  const descriptors = Object.getOwnPropertyDescriptors(methods);
+  for (const descriptor of Object.values(descriptors)) descriptor.enumerable = false;
+  Object.defineProperties(prototype, descriptors);
+}
+
+/** @param {any} prototype Of WebSocket */
+function install(prototype) {
+  define(prototype, ofConnection);
+}
+
+/** @param {any} prototype Of WebSocketServer */
+function installServer(prototype) {
+  define(prototype, ofServer);
+}
+
+module.exports = { bytesPublished, install, installServer, record };

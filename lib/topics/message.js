@@ -1,0 +1,49 @@
+'use strict';
+
+// What `publish()` and `broadcast()` are given, in the form in which it is sent to all.
+
+const { BINARY, TEXT, isBlob, tagOf, toBytes } = require('../connection/arguments');
+const { PreparedMessage } = require('../connection/prepared');
+const { KIND_MASK, OUT_FLAG_FIN, OUT_TEXT } = require('../reactor/layout');
+const { wrong } = require('./arguments');
+
+/**
+ * @typedef {object} Message
+ * @property {number} tag kind | flags of a send
+ * @property {string | Uint8Array} data The payload
+ * @property {InstanceType<typeof PreparedMessage> | null} prepared Not null: what it was made of,
+ *   which the reactors may have already
+ * @property {Message} [owned] The same, with bytes that nobody else has
+ */
+
+/**
+ * @param {any} data As `send()` takes it, but no Blob; or what `prepare()` has returned
+ * @param {any} options `binary` and `compress` as for `send()`
+ * @returns {Message}
+ * @throws {TypeError}
+ */
+function messageOf(data, options) {
+  if (data instanceof PreparedMessage) return PreparedMessage.contentOf(data);
+  if (typeof data === 'number') data = data.toString();
+  if (isBlob(data)) throw wrong(TypeError, 'data', 'read before it is published, if it is a Blob', data);
+  const isText = typeof data === 'string';
+  const tag = options === undefined || options === null ? (isText ? TEXT : BINARY) : tagOf(options, !isText);
+  if ((tag & OUT_FLAG_FIN) === 0) throw wrong(TypeError, 'options.fin', 'true: a message is published whole', options.fin);
+  return { tag, data: isText ? data : toBytes(data), prepared: null };
+}
+
+/**
+ * The same message with a stamp.
+ *
+ * @param {Message} message
+ * @param {{ wrap: (text: string | Uint8Array, offset: number) => string | Uint8Array }} stamp
+ * @param {number} offset
+ * @returns {Message}
+ * @throws {TypeError} For what is no text
+ */
+function stamped({ data, tag }, stamp, offset) {
+  if ((tag & KIND_MASK) !== OUT_TEXT) throw wrong(TypeError, 'data', 'text in a topic with a stamp', data);
+  return { tag, data: stamp.wrap(data, offset), prepared: null };
+}
+
+module.exports = { messageOf, stamped };

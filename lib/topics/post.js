@@ -1,0 +1,54 @@
+'use strict';
+
+const { SENDS_WAIT } = require('../bits');
+const { copyOf } = require('../connection/arguments');
+const { post } = require('../connection/outgoing');
+const { attempt, sendLater } = require('../connection/waiting');
+const { OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT } = require('../reactor/layout');
+
+/** @import { SentCallback, WebSocket } from '../connection/state' */
+/** @import { Message } from './message' */
+/** @import { Entry } from './requests' */
+
+/**
+ * Sends a message to one connection, in its place among what else is sent to it.
+ *
+ * @param {WebSocket} ws
+ * @param {Message} message
+ * @param {SentCallback} [written]
+ */
+function postTo(ws, message, written) {
+  if ((ws._bits & SENDS_WAIT) === 0) {
+    attempt(ws, 0, written, () => post(ws, message.tag, message.data, written));
+    return;
+  }
+  const { data, tag } = owned(message);
+  sendLater(ws, data.length, (error) => {
+    if (error === undefined) post(ws, tag, data, written);
+    else written?.(error);
+  });
+}
+
+/**
+ * @param {Message} message
+ * @returns {Message} Of which nobody can change the bytes
+ */
+function owned(message) {
+  const { data, tag } = message;
+  if (message.owned === undefined) {
+    message.owned = typeof data === 'string' ? message : { tag, data: copyOf(data), prepared: null };
+    message.owned.owned = message.owned;
+  }
+  return message.owned;
+}
+
+/**
+ * @param {Entry} entry
+ * @returns {Message}
+ */
+function ofEntry({ data, isText }) {
+  const tag = (isText ? OUT_TEXT : OUT_BINARY) | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
+  return { tag, data, prepared: null };
+}
+
+module.exports = { ofEntry, owned, postTo };

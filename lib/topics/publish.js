@@ -1,0 +1,251 @@
+'use strict';
+
+const { STREAM } = require('../bits');
+const { late } = require('../connection/waiting');
+const { frameBytes } = require('../reactor/layout');
+const { lengthOf } = require('../views');
+const { checkOptions, checkTopic, wrong } = require('./arguments');
+const { messageOf, stamped } = require('./message');
+const { postTo } = require('./post');
+const records = require('./records');
+const { askReceipt } = require('./requests');
+const { topicsOf } = require('./server-topics');
+const { SLOW } = require('./settings');
+const { OUTCOME } = require('./stream-member');
+const { subscriptionsOf } = require('./subscriptions');
+
+/** @import { SentCallback, Server, WebSocket } from '../connection/state' */
+/** @import { Receipt } from '../../types/topics' */
+/** @import { Message } from './message' */
+/** @import { AnyTopic } from './topic' */
+
+/** Nobody is excepted. @type {Set<WebSocket>} */
+const NOBODY = new Set();
+
+/**
+ * Sends a message to all subscribers of a topic.
+ *
+ * @param {Server} server
+ * @param {any} name
+ * @param {any} data See `messageOf`
+ * @param {any} options
+ * @param {WebSocket | null} publisher It does not get it
+ * @returns {number | Promise<Receipt>} To how many; with `receipt: true`, what became of it
+ * @throws {TypeError | RangeError}
+ */
+function publish(server, name, data, options, publisher) {
+  checkTopic(name);
+  const target = targetOf(options, publisher);
+  let message = messageOf(data, options);
+  const topic = topicsOf(server).forPublish(name);
+  if (topic === undefined) return target.receipt ? Promise.resolve(nobody()) : 0;
+  const { ring } = topic;
+  const offset = ring === null ? 0 : ring.offset + 1;
+  if (ring !== null && ring.stamp !== null) message = stamped(message, ring.stamp, offset);
+  const excepted = membersAmong(topic, target.except);
+  const matched = topic.size - excepted.length;
+  const receipt = target.receipt ? new Tally() : null;
+  const others = late.size === 0 ? excepted : [...excepted, ...lateMembers(topic, message, excepted, receipt)];
+  toReactors(topic, message, others, target.key, receipt);
+  if (ring !== null) {
+    ring.offset = offset;
+    ring.publishedAt = Date.now();
+  }
+  if (topic.streams !== null && topic.streams.size !== 0) {
+    toStreams(topic, message, offset, excepted, target.key, receipt);
+  }
+  return receipt === null ? matched : receipt.settle(ring === null ? null : ring.position());
+}
+
+/**
+ * Whom a message is for, and what is wanted to be known of it.
+ *
+ * @param {any} options
+ * @param {WebSocket | null} publisher
+ * @returns {{ except: Set<WebSocket>, key: string, receipt: boolean }}
+ * @throws {TypeError}
+ */
+function targetOf(options, publisher) {
+  checkOptions(options);
+  const { except, key = '', receipt = false } = options ?? {};
+  if (typeof key !== 'string') throw wrong(TypeError, 'options.key', 'a string', key);
+  if (typeof receipt !== 'boolean') throw wrong(TypeError, 'options.receipt', 'a boolean', receipt);
+  const excepted = exceptOf(except);
+  if (publisher === null) return { except: excepted, key, receipt };
+  return { except: excepted === NOBODY ? new Set([publisher]) : new Set([publisher, ...excepted]), key, receipt };
+}
+
+/**
+ * @param {any} except A WebSocket, or several
+ * @returns {Set<WebSocket>}
+ * @throws {TypeError}
+ */
+function exceptOf(except) {
+  if (except === undefined || except === null) return NOBODY;
+  if (isWebSocket(except)) return new Set([except]);
+  if (typeof except !== 'object' || typeof except[Symbol.iterator] !== 'function') {
+    throw wrong(TypeError, 'options.except', 'a WebSocket, or a Set or an array of them', except);
+  }
+  const set = new Set(except);
+  for (const one of set) {
+    if (!isWebSocket(one)) throw wrong(TypeError, 'options.except', 'of WebSockets only', one);
+  }
+  return set;
+}
+
+/**
+ * @param {any} value
+ * @returns {value is WebSocket}
+ */
+function isWebSocket(value) {
+  return typeof value === 'object' && value !== null && typeof value._ensureExtra === 'function';
+}
+
+/**
+ * @param {AnyTopic} topic
+ * @param {Set<WebSocket>} connections
+ * @returns {WebSocket[]} Those that have subscribed
+ */
+function membersAmong(topic, connections) {
+  if (connections === NOBODY) return [];
+  return [...connections].filter((ws) => ws._extra?.topics && subscriptionsOf(ws).joined.has(topic));
+}
+
+/**
+ * Sends a message to those whose sends wait for a Blob: it waits too.
+ *
+ * @param {AnyTopic} topic
+ * @param {Message} message
+ * @param {WebSocket[]} excepted Members that do not get it
+ * @param {Tally | null} receipt
+ * @returns {WebSocket[]} Whom the reactors must not send it
+ */
+function lateMembers(topic, message, excepted, receipt) {
+  const members = membersAmong(topic, late).filter((ws) => !excepted.includes(ws));
+  for (const ws of members) {
+    postTo(ws, message, receipt?.written());
+    receipt?.count(OUTCOME.POSTED, sizeOf(message));
+  }
+  return members;
+}
+
+/**
+ * @param {AnyTopic} topic
+ * @param {Message} message
+ * @param {WebSocket[]} excepted Members that do not get it
+ * @param {string} key
+ * @param {Tally | null} receipt
+ */
+function toReactors(topic, message, excepted, key, receipt) {
+  if (topic.number === 0 || (topic.members === 0 && topic.ring === null)) return;
+  const others = excepted.length === 0 ? excepted : excepted.filter((ws) => (ws._bits & STREAM) === 0);
+  const used = topic.settings.slow === SLOW.latest ? key : '';
+  const isSpecial = receipt !== null || others.length !== 0 || used !== '';
+  if (isSpecial) records.target(topic, receipt === null ? 0 : receipt.ask(), others, used);
+  records.publish(topic, message);
+}
+
+/**
+ * @param {AnyTopic} topic One with members whose connections are streams
+ * @param {Message} message
+ * @param {number} offset 0 without history
+ * @param {WebSocket[]} excepted Members that do not get it
+ * @param {string} key
+ * @param {Tally | null} receipt
+ */
+function toStreams({ streams }, message, offset, excepted, key, receipt) {
+  // Writing to a stream may run handlers, which may join or leave.
+  const members = [.../** @type {NonNullable<AnyTopic['streams']>} */ (streams)];
+  const { data, tag } = message;
+  const isShared = typeof data === 'string' && members.length > 1;
+  // No string can be changed, so these bytes are nobody else's.
+  /** @type {Message} */
+  const bytes = isShared ? { tag, data: Buffer.from(data), prepared: null } : message;
+  if (isShared) bytes.owned = bytes;
+  const size = receipt === null ? 0 : sizeOf(message);
+  for (const [ws, member] of members) {
+    if (excepted.length !== 0 && excepted.includes(ws)) continue;
+    if (receipt === null) member.publish(bytes, offset, key);
+    else receipt.count(member.publish(bytes, offset, key, receipt.written()), size);
+  }
+}
+
+/**
+ * @param {Message} message
+ * @returns {number} Bytes of its frame
+ */
+function sizeOf({ data }) {
+  return frameBytes(typeof data === 'string' ? Buffer.byteLength(data) : lengthOf.call(data));
+}
+
+/** @returns {Receipt} Of a message for nobody */
+function nobody() {
+  return { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0, position: null };
+}
+
+/** What becomes of one message, on the reactors and on streams. */
+class Tally {
+  constructor() {
+    this.sum = nobody();
+    this.isAsked = false;
+    /** Messages that streams have been given, and those of which something is known by now. */
+    this.posted = 0;
+    this.done = 0;
+    this.failed = 0;
+    /** @type {Promise<any> | null} */
+    this.reactors = null;
+  }
+
+  /** @returns {number} What the reactors call it */
+  ask() {
+    let request = 0;
+    this.reactors = new Promise((resolve, reject) => {
+      request = askReceipt((sum) => (sum === null ? reject(new Error('The reactor failed')) : resolve(sum)));
+    });
+    return request;
+  }
+
+  /** @returns {SentCallback} For what a stream is given */
+  written() {
+    return (error) => {
+      if (error) this.failed++;
+      else this.done++;
+    };
+  }
+
+  /**
+   * @param {number} outcome One of OUTCOME
+   * @param {number} size Bytes of the frame
+   */
+  count(outcome, size) {
+    const { sum } = this;
+    sum.matched++;
+    if (outcome === OUTCOME.DROPPED) sum.dropped++;
+    else sum.bytes += size;
+    if (outcome === OUTCOME.KEPT) sum.queued++;
+    if (outcome === OUTCOME.POSTED) this.posted++;
+  }
+
+  /**
+   * @param {Receipt['position']} position
+   * @returns {Promise<Receipt>}
+   */
+  async settle(position) {
+    const { reactors, sum } = this;
+    if (this.posted !== 0) await new Promise(setImmediate);
+    sum.sent += this.done;
+    sum.dropped += this.failed;
+    sum.queued += this.posted - this.done - this.failed;
+    const other = reactors === null ? nobody() : await reactors;
+    return {
+      matched: sum.matched + other.matched,
+      sent: sum.sent + other.sent,
+      queued: sum.queued + other.queued,
+      dropped: sum.dropped + other.dropped,
+      bytes: sum.bytes + other.bytes,
+      position,
+    };
+  }
+}
+
+module.exports = { publish, targetOf };

@@ -1,0 +1,172 @@
+'use strict';
+
+// What the reactors are told about topics. A record for all of them has TOPIC_SLOT in the place of
+// a connection, and the number of the topic in that of its generation.
+
+const { PreparedMessage } = require('../connection/prepared');
+const { EMPTY_BUFFER } = require('../constants');
+const outbox = require('../reactor/outbox');
+const { SAME_BYTES } = require('../reactor/same');
+const {
+  AUX_SHIFT,
+  KIND_MASK,
+  OUT_FLAG_COMPRESS,
+  OUT_FLAG_FIN,
+  OUT_HISTORY,
+  OUT_HISTORY_BUDGET,
+  OUT_PUBLISH,
+  OUT_PUBLISH_PREPARED,
+  OUT_SUBSCRIBE,
+  OUT_TARGET,
+  OUT_TEXT,
+  OUT_TOPIC,
+  OUT_TOPIC_END,
+  OUT_UNSUBSCRIBE,
+  PUBLISH_TEXT,
+  SINCE_NOW,
+  SINCE_OFFSET,
+  SINCE_OLDEST,
+  TARGET_WORDS,
+  TOPIC_SLOT,
+} = require('../reactor/layout');
+
+/** @import { WebSocket } from '../connection/state' */
+/** @import { Message } from './message' */
+/** @import { AnyTopic } from './topic' */
+
+/** Where a replay begins. */
+const FROM = { NOW: SINCE_NOW, OFFSET: SINCE_OFFSET, OLDEST: SINCE_OLDEST };
+
+/** A word has so many values. */
+const WORD = 2 ** 32;
+
+/** Bytes of a word. */
+const WORD_BYTES = Uint32Array.BYTES_PER_ELEMENT;
+
+/** @param {AnyTopic} topic From now on the reactors know it */
+function begin(topic) {
+  topic.enlist();
+  const { history, limit, maxBytes, slow, ttl } = topic.settings;
+  outbox.pushWords(TOPIC_SLOT, topic.number, OUT_TOPIC, [slow, limit, history, ttl, maxBytes]);
+}
+
+/** @param {AnyTopic} topic The reactors forget it, its messages and its members */
+function end(topic) {
+  outbox.pushWords(TOPIC_SLOT, topic.number, OUT_TOPIC_END, []);
+  outbox.handOver();
+  topic.strike();
+}
+
+/**
+ * @param {WebSocket} ws
+ * @param {AnyTopic} topic
+ * @param {number} request What the answer is called; 0: none is wanted
+ * @param {number} mode One of FROM
+ * @param {number} since Offset behind which it begins
+ */
+function subscribe(ws, topic, request, mode, since) {
+  const words = [topic.number, request, mode, since % WORD, Math.floor(since / WORD)];
+  outbox.pushWords(ws._slot, ws._generation, OUT_SUBSCRIBE, words);
+  outbox.handOver();
+}
+
+/**
+ * @param {WebSocket} ws
+ * @param {AnyTopic} topic
+ */
+function unsubscribe(ws, topic) {
+  outbox.pushWords(ws._slot, ws._generation, OUT_UNSUBSCRIBE, [topic.number]);
+  outbox.handOver();
+}
+
+/**
+ * What differs from a plain message for all, of the publish that follows.
+ *
+ * @param {AnyTopic} topic
+ * @param {number} receipt What it is called; 0: none is wanted
+ * @param {WebSocket[]} excepted Connections of the reactors
+ * @param {string} key
+ */
+function target(topic, receipt, excepted, key) {
+  const name = key === '' ? EMPTY_BUFFER : Buffer.from(key);
+  const words = new Uint32Array(TARGET_WORDS + 2 * excepted.length);
+  words.set([receipt, excepted.length, name.length]);
+  for (const [index, { _generation, _slot }] of excepted.entries()) {
+    words.set([_slot, _generation], TARGET_WORDS + 2 * index);
+  }
+  const bytes = Buffer.from(words.buffer);
+  outbox.pushBytes(TOPIC_SLOT, topic.number, OUT_TARGET, name.length === 0 ? bytes : Buffer.concat([bytes, name]));
+}
+
+/**
+ * @param {AnyTopic} topic
+ * @param {Message} message
+ */
+function publish(topic, message) {
+  const { data, prepared, tag } = message;
+  if (prepared !== null) {
+    outbox.pushPrepared(TOPIC_SLOT, topic.number, OUT_PUBLISH_PREPARED, PreparedMessage.numberOf(prepared));
+    outbox.handOver();
+    return;
+  }
+  const isText = (tag & KIND_MASK) === OUT_TEXT ? PUBLISH_TEXT : 0;
+  const kind = OUT_PUBLISH | OUT_FLAG_FIN | (tag & OUT_FLAG_COMPRESS) | (isText << AUX_SHIFT);
+  const length =
+    typeof data === 'string'
+      ? outbox.pushText(TOPIC_SLOT, topic.number, kind, data)
+      : outbox.pushBytes(TOPIC_SLOT, topic.number, kind, data);
+  if (length < SAME_BYTES) outbox.handOver();
+}
+
+/**
+ * Asks for messages of the past.
+ *
+ * @param {AnyTopic} topic
+ * @param {number} request What the answer is called
+ * @param {number} mode One of FROM
+ * @param {number} since Offset behind which it begins
+ * @param {number} limit Most messages
+ */
+function history(topic, request, mode, since, limit) {
+  const words = [request, mode, since % WORD, Math.floor(since / WORD), limit];
+  outbox.pushWords(TOPIC_SLOT, topic.number, OUT_HISTORY, words);
+  outbox.handOver();
+}
+
+/** @param {number} bytes That the histories of all topics may take, on all reactors together */
+function historyBudget(bytes) {
+  outbox.pushWords(TOPIC_SLOT, 0, OUT_HISTORY_BUDGET, [bytes % WORD, Math.floor(bytes / WORD)]);
+}
+
+/**
+ * @param {Buffer} bytes Of a record that came
+ * @param {number} index Which of its words
+ * @returns {number}
+ */
+function wordOf(bytes, index) {
+  return bytes.readUInt32LE(WORD_BYTES * index);
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {number} index Of the lower one of two words
+ * @returns {number}
+ */
+function longOf(bytes, index) {
+  return wordOf(bytes, index) + WORD * wordOf(bytes, index + 1);
+}
+
+module.exports = {
+  FROM,
+  WORD_BYTES,
+  begin,
+  end,
+  history,
+  historyBudget,
+  longOf,
+  publish,
+  subscribe,
+  target,
+  unsubscribe,
+  wordOf,
+};

@@ -1,0 +1,53 @@
+'use strict';
+
+const { GONE, SENDS_WAIT, TERMINATED } = require('../bits');
+const { abandon, arrived, expect, sendLater, sendWaiting } = require('../connection/waiting');
+const { streamDestroyed } = require('../errors');
+const { MOST_ENTRIES } = require('./arguments');
+const { ofEntry, postTo } = require('./post');
+const { askHistory } = require('./requests');
+
+/** @import { WebSocket } from '../connection/state' */
+/** @import { Past } from './requests' */
+/** @import { AnyTopic } from './topic' */
+
+/**
+ * Sends a connection what it has missed: what was published until now, in the place of this call
+ * among its sends. Those that follow wait for it, as they do for a Blob.
+ *
+ * @param {WebSocket} ws
+ * @param {AnyTopic} topic
+ * @param {number} mode One of FROM
+ * @param {number} since Offset
+ * @param {(recovered: boolean, replayed: number) => void} done
+ */
+function replay(ws, topic, mode, since, done) {
+  /** The reactor has not answered; null: it never will. @type {Past | null | undefined} */
+  let answer;
+  let isTurn = false;
+  const finish = () => {
+    if ((ws._bits & (GONE | TERMINATED)) !== 0 || ws._extra?.stream?.socket.destroyed) {
+      process.nextTick(abandon, ws, 0, undefined, streamDestroyed());
+      done(false, 0);
+      return;
+    }
+    arrived(ws, 0);
+    const entries = answer?.recovered ? answer.entries : [];
+    for (const entry of entries) postTo(ws, ofEntry(entry));
+    sendWaiting(ws);
+    done(Boolean(answer?.recovered), entries.length);
+  };
+  const takeTurn = () => {
+    isTurn = true;
+    expect(ws, 0);
+    if (answer !== undefined) finish();
+  };
+  askHistory(topic, mode, since, MOST_ENTRIES, (past) => {
+    answer = past;
+    if (isTurn) finish();
+  });
+  if ((ws._bits & SENDS_WAIT) === 0) takeTurn();
+  else sendLater(ws, 0, (error) => (error === undefined ? takeTurn() : done(false, 0)));
+}
+
+module.exports = { replay };

@@ -1,0 +1,169 @@
+'use strict';
+
+// What the reactors are asked about topics, and what they answer to nobody in particular: receipts
+// and histories.
+
+const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_REQUEST, HISTORY_WORDS } = require('../reactor/layout');
+const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, PUBLISH_TEXT } = require('../reactor/layout');
+const { IN_HISTORY, IN_RECEIPT, KIND_MASK } = require('../reactor/layout');
+const {
+  RECEIPT_BYTES,
+  RECEIPT_DROPPED,
+  RECEIPT_MATCHED,
+  RECEIPT_QUEUED,
+  RECEIPT_REQUEST,
+  RECEIPT_SENT,
+} = require('../reactor/layout');
+const { payload } = require('../reactor/dispatch');
+const lifetime = require('../reactor/lifetime');
+const { state } = require('../reactor/table');
+const records = require('./records');
+
+const { WORD_BYTES, longOf, wordOf } = records;
+
+/** @import { AnyTopic } from './topic' */
+
+/**
+ * A message of the past.
+ *
+ * @typedef {object} Entry
+ * @property {number} offset
+ * @property {boolean} isText
+ * @property {Buffer} data
+ */
+
+/**
+ * @typedef {object} Past
+ * @property {boolean} recovered Whether nothing is missing behind the position that was asked for
+ * @property {Entry[]} entries The oldest first
+ */
+
+/** What became of one message. @typedef {import('../../types/topics').Receipt} Receipt */
+
+const U32 = 2 ** 32;
+/** Entries are padded to so many bytes. */
+const ENTRY_ALIGN = 4;
+
+/** What was asked last. */
+let last = 0;
+
+/** @type {Map<number, (answer: Past | null) => void>} */
+const histories = new Map();
+
+/** Sums so far, and from how many reactors more are to come. @type {Map<number, { left: number, sum: any, done: (sum: any) => void }>} */
+const receipts = new Map();
+
+/** @returns {number} Never 0 */
+function nextRequest() {
+  do last = (last + 1) % U32;
+  while (last === 0 || histories.has(last) || receipts.has(last));
+  return last;
+}
+
+/** From the first question on somebody listens, and the reactors may call until it is answered. */
+function expectAnswer() {
+  state.topics = answers;
+  lifetime.use();
+}
+
+/**
+ * Messages of a topic with history.
+ *
+ * @param {AnyTopic} topic
+ * @param {number} mode One of FROM
+ * @param {number} since Offset behind which they begin
+ * @param {number} limit Most messages
+ * @param {(answer: Past | null) => void} done Called later; null: the reactors have died
+ */
+function askHistory(topic, mode, since, limit, done) {
+  const request = nextRequest();
+  expectAnswer();
+  histories.set(request, done);
+  records.history(topic, request, mode, since, limit);
+}
+
+/**
+ * @param {(sum: Omit<Receipt, 'position'> | null) => void} done Gets the sum over all reactors;
+ *   null: they have died
+ * @returns {number} What the receipt is called, of a message that is published next
+ */
+function askReceipt(done) {
+  const request = nextRequest();
+  expectAnswer();
+  const sum = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0 };
+  receipts.set(request, { left: state.reactors, sum, done });
+  return request;
+}
+
+/** What gets the records that are for no connection. */
+const answers = {
+  /**
+   * @param {number} tag kind | flags | aux of the record
+   * @param {number} offset Where the payload is, relative to the batch
+   * @param {number} length Bytes of the payload
+   */
+  _onRecord(tag, offset, length) {
+    const kind = tag & KIND_MASK;
+    if (kind === IN_RECEIPT) onReceipt(payload(tag, offset, length));
+    else if (kind === IN_HISTORY) onHistory(payload(tag, offset, length));
+  },
+
+  /** The reactors have died. */
+  _onFailed() {
+    const failed = [...histories.values(), ...[...receipts.values()].map(({ done }) => done)];
+    histories.clear();
+    receipts.clear();
+    for (const done of failed) {
+      lifetime.unuse();
+      done(null);
+    }
+  },
+};
+
+/** @param {Buffer} bytes */
+function onReceipt(bytes) {
+  const request = wordOf(bytes, RECEIPT_REQUEST);
+  const receipt = receipts.get(request);
+  if (receipt === undefined) return;
+  const { sum } = receipt;
+  sum.matched += wordOf(bytes, RECEIPT_MATCHED);
+  sum.sent += wordOf(bytes, RECEIPT_SENT);
+  sum.queued += wordOf(bytes, RECEIPT_QUEUED);
+  sum.dropped += wordOf(bytes, RECEIPT_DROPPED);
+  sum.bytes += longOf(bytes, RECEIPT_BYTES);
+  if (--receipt.left !== 0) return;
+  receipts.delete(request);
+  lifetime.unuse();
+  receipt.done(sum);
+}
+
+/** @param {Buffer} bytes */
+function onHistory(bytes) {
+  const request = wordOf(bytes, HISTORY_REQUEST);
+  const done = histories.get(request);
+  if (done === undefined) return;
+  histories.delete(request);
+  lifetime.unuse();
+  done({ recovered: wordOf(bytes, HISTORY_RECOVERED) !== 0, entries: entriesOf(bytes, wordOf(bytes, HISTORY_COUNT)) });
+}
+
+/**
+ * @param {Buffer} bytes
+ * @param {number} count
+ * @returns {Entry[]}
+ */
+function entriesOf(bytes, count) {
+  /** @type {Entry[]} */
+  const entries = [];
+  let start = HISTORY_WORDS * WORD_BYTES;
+  for (let index = 0; index < count; index++) {
+    const header = bytes.subarray(start);
+    const length = wordOf(header, ENTRY_LENGTH);
+    const data = header.subarray(ENTRY_WORDS * WORD_BYTES, ENTRY_WORDS * WORD_BYTES + length);
+    entries.push({ offset: longOf(header, ENTRY_OFFSET), isText: (wordOf(header, ENTRY_FLAGS) & PUBLISH_TEXT) !== 0, data });
+    start += ENTRY_WORDS * WORD_BYTES + Math.ceil(length / ENTRY_ALIGN) * ENTRY_ALIGN;
+  }
+  return entries;
+}
+
+module.exports = { askHistory, askReceipt, nextRequest };

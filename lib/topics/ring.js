@@ -1,0 +1,60 @@
+'use strict';
+
+// Positions of a topic with history. The messages are the reactors'; the count is here, for calls
+// of `publish()` are the order of a topic.
+
+const { randomBytes } = require('node:crypto');
+
+/** @import { Position } from '../../types/topics' */
+/** @import { Settings } from './settings' */
+
+/** Bytes of randomness: 8 characters that need no escape in JSON or in a URL. */
+const EPOCH_BYTES = 6;
+
+/** Where a stamp has what differs between messages. */
+const OFFSET = '$offset';
+const EPOCH = '$epoch';
+
+class Ring {
+  /** @param {Readonly<Settings>} settings */
+  constructor(settings) {
+    /** Another one for every ring: who has a position of a lost one recovers nothing by it. */
+    this.epoch = randomBytes(EPOCH_BYTES).toString('base64url');
+    /** That of the last message; the first has 1. */
+    this.offset = 0;
+    /** When it was published, by `Date.now()`. */
+    this.publishedAt = Date.now();
+    this.stamp = settings.stamp === null ? null : new Stamp(settings.stamp, this.epoch);
+  }
+
+  /** @returns {Position} Of the last message */
+  position() {
+    return { epoch: this.epoch, offset: this.offset };
+  }
+}
+
+/** What is written around each message. */
+class Stamp {
+  /**
+   * @param {{ before: string, after: string }} template
+   * @param {string} epoch
+   */
+  constructor({ before, after }, epoch) {
+    this.before = before.replaceAll(EPOCH, epoch).split(OFFSET);
+    this.after = after.replaceAll(EPOCH, epoch).split(OFFSET);
+  }
+
+  /**
+   * @param {string | Uint8Array} text UTF-8 if it is bytes
+   * @param {number} offset
+   * @returns {string | Uint8Array}
+   */
+  wrap(text, offset) {
+    const before = this.before.join(String(offset));
+    const after = this.after.join(String(offset));
+    if (typeof text === 'string') return before + text + after;
+    return Buffer.concat([Buffer.from(before), text, Buffer.from(after)]);
+  }
+}
+
+module.exports = { Ring };

@@ -1,0 +1,189 @@
+'use strict';
+
+// The topics of a server.
+
+const { state } = require('../reactor/table');
+const records = require('./records');
+const { settingsOf } = require('./settings');
+const { Topic } = require('./topic');
+
+/** @import { Server } from '../connection/state' */
+/** @import { AnyTopic } from './topic' */
+
+/** How often it is looked for topics of which nothing has been heard for long, and at how many at once. */
+const SWEEP_MILLISECONDS = 10_000;
+const SWEEP_TOPICS = 4096;
+
+/** What became of a topic, for those who listen to the server. */
+const EVENT = { CREATED: 'created', EMPTY: 'empty' };
+
+/** Whether the reactors know what histories may take: the first that there is decides. */
+let isBudgetKnown = false;
+
+/** @typedef {ServerTopics} Topics */
+
+class ServerTopics {
+  /** @param {Server} server */
+  constructor(server) {
+    this.server = server;
+    this.options = server._topicOptions();
+    /** By name. @type {Map<string, AnyTopic>} */
+    this.all = new Map();
+    /** Those that are kept for their history. @type {Set<AnyTopic>} */
+    this.idle = new Set();
+    this.sweeping = /** @type {NodeJS.Timeout | null} */ (null);
+    /** Names and events that were not emitted yet. @type {Array<[string, string]>} */
+    this.news = [];
+    /** The server has closed: nothing is kept any more. */
+    this.isOver = false;
+  }
+
+  /**
+   * The topic of a name; a new one unless there is one.
+   *
+   * @param {string} name
+   * @returns {AnyTopic}
+   * @throws What `topicOptions` throws, or is wrong with what it returns
+   */
+  ensure(name) {
+    return this.all.get(name) ?? this.create(name, this.settings(name));
+  }
+
+  /**
+   * @param {string} name
+   * @returns {AnyTopic | undefined} undefined: it would say nothing to anybody, now or later
+   */
+  forPublish(name) {
+    const topic = this.all.get(name);
+    if (topic !== undefined || this.isOver || this.options.topicOptions === null) return topic;
+    const settings = this.settings(name);
+    if (settings.history === 0) return undefined;
+    const created = this.create(name, settings);
+    this.rest(created);
+    return created;
+  }
+
+  /** @param {string} name */
+  settings(name) {
+    const { topicOptions } = this.options;
+    return settingsOf(topicOptions === null ? undefined : topicOptions(name));
+  }
+
+  /**
+   * @param {string} name
+   * @param {ReturnType<typeof settingsOf>} settings
+   */
+  create(name, settings) {
+    // `topicOptions` may have subscribed to it.
+    const known = this.all.get(name);
+    if (known !== undefined) return known;
+    const topic = new Topic(name, settings);
+    if (topic.ring !== null) this.register(topic);
+    this.all.set(name, topic);
+    return topic;
+  }
+
+  /** @param {AnyTopic} topic The reactors must know it from now on */
+  register(topic) {
+    if (topic.number !== 0) return;
+    if (state.native === null) this.server._startReactors();
+    const { historyBudget } = this.options;
+    if (topic.ring !== null && !isBudgetKnown) {
+      isBudgetKnown = true;
+      if (historyBudget !== null) records.historyBudget(historyBudget || Number.MAX_SAFE_INTEGER);
+    }
+    records.begin(topic);
+  }
+
+  /** @param {AnyTopic} topic It has its first subscriber */
+  woke(topic) {
+    this.idle.delete(topic);
+    this.tell(topic.name, EVENT.CREATED);
+  }
+
+  /** @param {AnyTopic} topic It has no subscribers any more */
+  emptied(topic) {
+    this.tell(topic.name, EVENT.EMPTY);
+    if (topic.ring === null || this.isOver) this.forget(topic);
+    else this.rest(topic);
+  }
+
+  /** @param {AnyTopic} topic It has a history, and nobody listens */
+  rest(topic) {
+    this.idle.add(topic);
+    if (this.sweeping !== null) return;
+    this.sweeping = setInterval(() => this.sweep(), SWEEP_MILLISECONDS);
+    this.sweeping.unref();
+  }
+
+  /** @param {AnyTopic} topic */
+  forget(topic) {
+    this.all.delete(topic.name);
+    this.idle.delete(topic);
+    if (topic.number !== 0) records.end(topic);
+  }
+
+  /** Forgets topics whose positions are worth nothing any more. */
+  sweep() {
+    const now = Date.now();
+    let left = Math.min(SWEEP_TOPICS, this.idle.size);
+    for (const topic of this.idle) {
+      if (left-- === 0) break;
+      const { ring, settings } = topic;
+      // Those that stay are looked at again when all others have been.
+      this.idle.delete(topic);
+      if (ring !== null && now - ring.publishedAt < settings.positionTtl) this.idle.add(topic);
+      else this.forget(topic);
+    }
+    if (this.idle.size === 0) this.stopSweeping();
+  }
+
+  stopSweeping() {
+    if (this.sweeping !== null) clearInterval(this.sweeping);
+    this.sweeping = null;
+  }
+
+  /** The server has closed. */
+  end() {
+    this.isOver = true;
+    for (const topic of this.idle) this.forget(topic);
+    this.stopSweeping();
+  }
+
+  /**
+   * Events come in a tick of their own: whoever subscribes, or closes, need not expect that listeners run.
+   *
+   * @param {string} name
+   * @param {string} event
+   */
+  tell(name, event) {
+    if (this.server.listenerCount('topic') === 0) return;
+    if (this.news.push([name, event]) === 1) process.nextTick(emitNews, this);
+  }
+}
+
+/** @param {ServerTopics} topics */
+function emitNews(topics) {
+  const { news, server } = topics;
+  topics.news = [];
+  let next = 0;
+  try {
+    while (next < news.length) server.emit('topic', ...news[next++]);
+  } finally {
+    // One listener has thrown; the others come before what is new.
+    if (next < news.length) {
+      if (topics.news.length === 0) process.nextTick(emitNews, topics);
+      topics.news.unshift(...news.slice(next));
+    }
+  }
+}
+
+/**
+ * @param {Server} server
+ * @returns {ServerTopics}
+ */
+function topicsOf(server) {
+  return (server._topics ??= new ServerTopics(server));
+}
+
+module.exports = { ServerTopics, topicsOf };

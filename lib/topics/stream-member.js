@@ -1,0 +1,182 @@
+'use strict';
+
+// A subscriber whose connection is a stream of Node: what the reactor does for its own connections
+// is done here, with the same rules.
+
+const { inContext } = require('../async-context');
+const { TERMINATED } = require('../bits');
+const { OPEN } = require('../constants');
+const { streamOf } = require('../connection/state');
+const { ofEntry, owned, postTo } = require('./post');
+const { FROM } = require('./records');
+const { askHistory } = require('./requests');
+const { SLOW } = require('./settings');
+
+/** @import { SentCallback, WebSocket } from '../connection/state' */
+/** @import { Message } from './message' */
+/** @import { Past } from './requests' */
+/** @import { AnyTopic } from './topic' */
+
+/** RFC 6455, section 7.4.1, and what IANA has added: try again later. */
+const TRY_AGAIN_LATER = 1013;
+
+/** Messages that one who catches up is given before it is looked at what waits for it. */
+const PIECE = 64;
+
+/** What became of a message. */
+const OUTCOME = { POSTED: 0, KEPT: 1, DROPPED: 2 };
+
+/** @typedef {StreamMember} AnyMember */
+
+class StreamMember {
+  /**
+   * @param {WebSocket} ws
+   * @param {AnyTopic} topic
+   */
+  constructor(ws, topic) {
+    this.ws = ws;
+    this.topic = topic;
+    /** The last message of each key, in the order in which they came. @type {Map<string, Message>} */
+    this.kept = new Map();
+    /** Offset of the message behind which it has none, while it catches up. @type {number | null} */
+    this.has = null;
+    this.isAsking = false;
+    /** Messages that it has not been told of that they were dropped. */
+    this.untold = 0;
+  }
+
+  /** @returns {boolean} Whether more waits for it than the topic lets wait */
+  isSlow() {
+    // Else no 'drain' follows.
+    if (!streamOf(this.ws).socket.writableNeedDrain) return false;
+    return this.ws.bufferedAmount > this.topic.settings.limit;
+  }
+
+  /**
+   * @param {Message} message
+   * @param {number} offset 0 without history
+   * @param {string} key
+   * @param {SentCallback} [written]
+   * @returns {number} One of OUTCOME
+   */
+  publish(message, offset, key, written) {
+    if (this.has !== null) return OUTCOME.KEPT;
+    if (this.kept.size !== 0) return this.keep(message, key);
+    if (!this.mayBeSlow() || !this.isSlow()) {
+      postTo(this.ws, message, written);
+      return OUTCOME.POSTED;
+    }
+    const { slow } = this.topic.settings;
+    if (slow === SLOW.latest) return this.keep(message, key);
+    if (slow === SLOW['catch-up']) {
+      this.has = offset - 1;
+      return OUTCOME.KEPT;
+    }
+    if (slow === SLOW.close) this.ws.close(TRY_AGAIN_LATER);
+    else this.drop(1);
+    return OUTCOME.DROPPED;
+  }
+
+  mayBeSlow() {
+    return this.topic.settings.slow !== SLOW.queue;
+  }
+
+  /**
+   * @param {Message} message
+   * @param {string} key
+   */
+  keep(message, key) {
+    if (this.kept.delete(key)) this.drop(1);
+    this.kept.set(key, owned(message));
+    return OUTCOME.KEPT;
+  }
+
+  /** @param {number} count Messages that it does not get */
+  drop(count) {
+    if (this.untold === 0) process.nextTick(tell, this);
+    this.untold += count;
+  }
+
+  /** What waited for it has left. */
+  drained() {
+    for (const [key, message] of this.kept) {
+      if (this.isSlow()) return;
+      this.kept.delete(key);
+      postTo(this.ws, message);
+    }
+    if (this.has !== null) this.catchUp(FROM.OFFSET);
+  }
+
+  /** @param {number} mode One of FROM */
+  catchUp(mode) {
+    const { has, topic } = this;
+    if (this.isAsking || has === null || topic.number === 0) return;
+    this.isAsking = true;
+    askHistory(topic, mode, has, PIECE, (past) => {
+      this.isAsking = false;
+      if (past !== null && this.isIn()) this.onPast(past, mode);
+    });
+  }
+
+  /** @returns {boolean} Whether it is still a member */
+  isIn() {
+    return this.topic.streams?.get(this.ws) === this && this.ws._readyState === OPEN;
+  }
+
+  /**
+   * @param {Past} past
+   * @param {number} mode
+   */
+  onPast({ entries, recovered }, mode) {
+    if (!recovered && mode === FROM.OFFSET) {
+      // The ring has moved on: what it still has is all that there is.
+      this.catchUp(FROM.OLDEST);
+      return;
+    }
+    for (const entry of entries) {
+      this.miss(entry.offset - 1);
+      this.has = entry.offset;
+      postTo(this.ws, ofEntry(entry));
+    }
+    const { ring } = this.topic;
+    if (entries.length === 0) this.miss(ring === null ? 0 : ring.offset);
+    if (ring === null || this.has === ring.offset) this.has = null;
+    else if (!this.isSlow()) this.catchUp(FROM.OFFSET);
+  }
+
+  /** @param {number} to Offset up to which nothing is left of what it lacks */
+  miss(to) {
+    const { has, topic, ws } = this;
+    if (has === null || to <= has) return;
+    this.has = to;
+    process.nextTick(inContext, ws, tellGap, topic, { from: has + 1, to });
+  }
+}
+
+/** @param {StreamMember} member */
+function tell(member) {
+  const { topic, untold, ws } = member;
+  member.untold = 0;
+  if ((ws._bits & TERMINATED) === 0) inContext(ws, lose, topic, untold);
+}
+
+/**
+ * @param {WebSocket} ws
+ * @param {AnyTopic} topic
+ * @param {number} count
+ */
+function lose(ws, topic, count) {
+  ws._extra?.topics?.lost(topic, count);
+}
+
+/**
+ * @param {WebSocket} ws
+ * @param {AnyTopic} topic
+ * @param {{ from: number, to: number }} offsets
+ */
+function tellGap(ws, { name, ring }, { from, to }) {
+  const epoch = ring === null ? '' : ring.epoch;
+  if ((ws._bits & TERMINATED) === 0) ws.emit('gap', name, { epoch, offset: from }, { epoch, offset: to });
+}
+
+module.exports = { OUTCOME, StreamMember };

@@ -1,0 +1,231 @@
+'use strict';
+
+const { SENDS_WAIT, STREAM } = require('../bits');
+const { sendLater } = require('../connection/waiting');
+const { FROM, subscribe, unsubscribe } = require('./records');
+const { replay } = require('./replay');
+const { nextRequest } = require('./requests');
+const { StreamMember } = require('./stream-member');
+const { topicsOf } = require('./server-topics');
+
+/** @import { WebSocket } from '../connection/state' */
+/** @import { Position, Subscribed } from '../../types/topics' */
+/** @import { AnyTopic } from './topic' */
+
+/** @typedef {(result: Subscribed) => void} SubscribedCallback */
+
+/** @typedef {Subscriptions} AnySubscriptions */
+
+/** The topics of a connection. */
+class Subscriptions {
+  /** @param {WebSocket} ws Of a server */
+  constructor(ws) {
+    this.ws = ws;
+    /** @type {Set<AnyTopic>} */
+    this.joined = new Set();
+    /** Who waits for an answer. @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null} */
+    this.pending = null;
+    /** Messages that it did not get, by topic. @type {Map<string, number> | null} */
+    this.losses = null;
+  }
+
+  /**
+   * @param {string} name
+   * @param {Position | 'oldest' | undefined} since Where to begin
+   * @param {SubscribedCallback | undefined} callback
+   */
+  join(name, since, callback) {
+    const topics = topicsOf(/** @type {any} */ (this.ws._owner));
+    const topic = topics.ensure(name);
+    const isNew = !this.joined.has(topic);
+    const { mode, offset } = startOf(topic, since);
+    if ((this.ws._bits & STREAM) !== 0) {
+      this.joinAsStream(topic, mode, offset, callback);
+    } else {
+      topics.register(topic);
+      this.joinOnReactor(topic, isNew, mode, offset, callback);
+    }
+    if (!isNew) return;
+    this.joined.add(topic);
+    if (topic.size === 1) topics.woke(topic);
+  }
+
+  /**
+   * @param {AnyTopic} topic
+   * @param {boolean} isNew Whether it was no member
+   * @param {number} mode One of FROM
+   * @param {number} offset
+   * @param {SubscribedCallback | undefined} callback
+   */
+  joinOnReactor(topic, isNew, mode, offset, callback) {
+    if (isNew) topic.members++;
+    if ((this.ws._bits & SENDS_WAIT) !== 0) {
+      this.joinLater(topic, mode, offset, callback);
+      return;
+    }
+    const request = callback === undefined ? 0 : nextRequest();
+    if (callback !== undefined) {
+      this.pending ??= new Map();
+      this.pending.set(request, { topic, callback });
+    }
+    subscribe(this.ws, topic, request, mode, offset);
+  }
+
+  /**
+   * What it has been sent so far waits for a Blob, and so does this. What is published until then is
+   * sent from here.
+   *
+   * @param {AnyTopic} topic
+   * @param {number} mode One of FROM
+   * @param {number} offset
+   * @param {SubscribedCallback | undefined} callback
+   */
+  joinLater(topic, mode, offset, callback) {
+    const { ws } = this;
+    this.replay(topic, mode, offset, callback);
+    sendLater(ws, 0, (error) => {
+      if (error === undefined && this.joined.has(topic)) subscribe(ws, topic, 0, FROM.NOW, 0);
+    });
+  }
+
+  /**
+   * @param {AnyTopic} topic
+   * @param {number} mode One of FROM
+   * @param {number} offset
+   * @param {SubscribedCallback | undefined} callback
+   */
+  joinAsStream(topic, mode, offset, callback) {
+    topic.streams ??= new Map();
+    if (!topic.streams.has(this.ws)) topic.streams.set(this.ws, new StreamMember(this.ws, topic));
+    this.replay(topic, mode, offset, callback);
+  }
+
+  /**
+   * @param {AnyTopic} topic
+   * @param {number} mode One of FROM
+   * @param {number} offset
+   * @param {SubscribedCallback | undefined} callback
+   */
+  replay(topic, mode, offset, callback) {
+    const position = positionOf(topic);
+    if (mode !== FROM.NOW) {
+      replay(this.ws, topic, mode, offset, (recovered, replayed) => callback?.({ recovered, position, replayed }));
+    } else if (callback !== undefined) {
+      process.nextTick(callback, { recovered: false, position, replayed: 0 });
+    }
+  }
+
+  /**
+   * @param {string} name
+   * @returns {boolean} Whether it was a member
+   */
+  quit(name) {
+    const topics = topicsOf(/** @type {any} */ (this.ws._owner));
+    const topic = topics.all.get(name);
+    if (topic === undefined || !this.joined.delete(topic)) return false;
+    if ((this.ws._bits & STREAM) === 0) unsubscribe(this.ws, topic);
+    this.part(topic);
+    if (topic.size === 0) topics.emptied(topic);
+    return true;
+  }
+
+  /** @param {AnyTopic} topic That it was a member of */
+  part(topic) {
+    if ((this.ws._bits & STREAM) === 0) topic.members--;
+    else topic.streams?.delete(this.ws);
+  }
+
+  /** The connection is open no more: the reactor forgets its memberships by itself. */
+  leave() {
+    const { joined, pending, ws } = this;
+    if (pending !== null) {
+      this.pending = null;
+      for (const { callback, topic } of pending.values()) process.nextTick(callback, nothing(topic));
+    }
+    if (joined.size === 0) return;
+    this.joined = new Set();
+    const topics = topicsOf(/** @type {any} */ (ws._owner));
+    const isLate = (ws._bits & (SENDS_WAIT | STREAM)) === SENDS_WAIT;
+    for (const topic of joined) {
+      // Its close frame waits for a Blob.
+      if (isLate) unsubscribe(ws, topic);
+      this.part(topic);
+      if (topic.size === 0) topics.emptied(topic);
+    }
+  }
+
+  /** What waited for its stream has left. */
+  drained() {
+    for (const topic of this.joined) topic.streams?.get(this.ws)?.drained();
+  }
+
+  /**
+   * @param {AnyTopic} topic
+   * @param {number} count Messages that it did not get
+   */
+  lost({ name }, count) {
+    this.losses ??= new Map();
+    this.losses.set(name, (this.losses.get(name) ?? 0) + count);
+    this.ws.emit('dropped', name, count);
+  }
+
+  /**
+   * The reactor has made it a member.
+   *
+   * @param {number} request
+   * @param {boolean} recovered
+   * @param {number} replayed
+   * @param {number} offset
+   */
+  answered(request, recovered, replayed, offset) {
+    const waiting = this.pending?.get(request);
+    if (waiting === undefined) return;
+    this.pending?.delete(request);
+    const { callback, topic } = waiting;
+    const position = topic.ring === null ? null : { epoch: topic.ring.epoch, offset };
+    callback({ recovered, position, replayed });
+  }
+}
+
+/**
+ * @param {AnyTopic} topic
+ * @param {Position | 'oldest' | undefined} since
+ * @returns {{ mode: number, offset: number }}
+ */
+function startOf({ ring }, since) {
+  if (ring === null || since === undefined) return { mode: FROM.NOW, offset: 0 };
+  if (typeof since === 'string') return { mode: FROM.OLDEST, offset: 0 };
+  const isOurs = since.epoch === ring.epoch && since.offset <= ring.offset;
+  return isOurs ? { mode: FROM.OFFSET, offset: since.offset } : { mode: FROM.NOW, offset: 0 };
+}
+
+/**
+ * @param {AnyTopic} topic
+ * @returns {Position | null} Of its last message
+ */
+function positionOf({ ring }) {
+  return ring === null ? null : ring.position();
+}
+
+/**
+ * @param {AnyTopic} topic
+ * @returns {Subscribed} For one who is no member
+ */
+function nothing(topic) {
+  return { recovered: false, position: positionOf(topic), replayed: 0 };
+}
+
+/**
+ * @param {WebSocket} ws
+ * @returns {Subscriptions}
+ */
+function subscriptionsOf(ws) {
+  const extra = ws._ensureExtra();
+  if (extra.topics === null) {
+    extra.topics = new Subscriptions(ws);
+    extra.roomUntil = 0;
+  }
+  return /** @type {any} */ (extra.topics);
+}
+
+module.exports = { positionOf, startOf, subscriptionsOf };

@@ -1,0 +1,75 @@
+'use strict';
+
+const { Ring } = require('./ring');
+const { SLOW } = require('./settings');
+
+/** @import { WebSocket } from '../connection/state' */
+/** @import { Settings } from './settings' */
+/** @import { AnyMember } from './stream-member' */
+
+/** Of the next topic that needs one of its own; 0 is none. */
+let last = 0;
+/** Numbers that can be used again: of topics of which the reactors never report anything. */
+const free = /** @type {number[]} */ ([]);
+
+/** Topics of which the reactors report something, by number. @type {Map<number, Topic>} */
+const reporting = new Map();
+
+/** @typedef {Topic} AnyTopic */
+
+/** A topic as long as somebody has subscribed to it, or has its history. */
+class Topic {
+  /**
+   * @param {string} name
+   * @param {Readonly<Settings>} settings
+   */
+  constructor(name, settings) {
+    this.name = name;
+    this.settings = settings;
+    /** Its name for the reactors; 0 until they know it. */
+    this.number = 0;
+    /** Subscribers whose connections are the reactors'. */
+    this.members = 0;
+    /** The other subscribers. @type {Map<WebSocket, AnyMember> | null} */
+    this.streams = null;
+    this.ring = settings.history === 0 ? null : new Ring(settings);
+  }
+
+  /** @returns {number} Subscribers */
+  get size() {
+    return this.streams === null ? this.members : this.members + this.streams.size;
+  }
+
+  /** @returns {boolean} Whether the reactors may report that something was dropped, or is missing */
+  get reports() {
+    return this.settings.slow !== SLOW.queue;
+  }
+
+  /** Gives it a number. */
+  enlist() {
+    this.number = (this.reports ? undefined : free.pop()) ?? next();
+    if (this.reports) reporting.set(this.number, this);
+  }
+
+  /** The reactors forget it. */
+  strike() {
+    if (this.reports) reporting.delete(this.number);
+    else free.push(this.number);
+    this.number = 0;
+  }
+}
+
+function next() {
+  if (last === 2 ** 32 - 1) throw new RangeError('There are no more numbers for topics');
+  return ++last;
+}
+
+/**
+ * @param {number} number In a report
+ * @returns {Topic | undefined} undefined: it is forgotten
+ */
+function reportingTopic(number) {
+  return reporting.get(number);
+}
+
+module.exports = { Topic, reportingTopic };

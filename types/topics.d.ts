@@ -1,0 +1,100 @@
+// Topics. None of it is in ws.
+
+import { BufferLike, PreparedMessage, PrepareOptions } from './sending';
+import { WebSocket } from './websocket';
+
+/**
+ * Where a message of a topic with history is. The epoch is another one whenever the history is lost; the offset counts the
+ * messages from 1 on, without holes.
+ */
+export interface Position {
+  readonly epoch: string;
+  readonly offset: number;
+}
+
+export interface SubscribeOptions {
+  /** The position of the last message that the subscriber has, or all that there is. Default: what is published from now on */
+  since?: Position | 'oldest' | null;
+}
+
+export interface Subscribed {
+  /** Whether the connection has got all that was published behind `since`; false: nothing was replayed. */
+  recovered: boolean;
+  /** Of the last message before those that come live; null without history. */
+  position: Position | null;
+  /** How many messages were replayed. */
+  replayed: number;
+}
+
+export interface BroadcastOptions extends PrepareOptions {
+  /** Who does not get it. */
+  except?: WebSocket | Iterable<WebSocket> | null;
+}
+
+export interface PublishOptions extends BroadcastOptions {
+  /** With `slow: 'latest'` a message replaces an older one of the same key. Default: `''` */
+  key?: string;
+  /** Whether to return a promise of a `Receipt`. Default: false */
+  receipt?: boolean;
+}
+
+/** What became of one message. `sent`, `queued` and `dropped` add up to `matched`. */
+export interface Receipt {
+  /** Subscribers that it was for. */
+  matched: number;
+  /** To whom the kernel, or the stream, has all of it. */
+  sent: number;
+  /** For whom it waits. */
+  queued: number;
+  /** Who does not get it. */
+  dropped: number;
+  /** Bytes of the frames that were sent or wait; over streams, before compression. */
+  bytes: number;
+  /** Null without history. */
+  position: Position | null;
+}
+
+export interface HistoryOptions {
+  /** Default: all that there is */
+  since?: Position | 'oldest' | null;
+  /** Most messages. Default: all */
+  limit?: number;
+}
+
+export interface History {
+  /** Whether nothing is missing behind `since`; false: there are no messages here. */
+  recovered: boolean;
+  /** Of the last message of the topic; null without history. */
+  position: Position | null;
+  /** The oldest first. */
+  messages: Array<{ data: Buffer; isBinary: boolean; position: Position }>;
+}
+
+/** What is written around each message of a topic; `$epoch` and `$offset` stand for its position. */
+export interface Stamp {
+  before?: string;
+  after?: string;
+}
+
+export interface TopicOptions {
+  /** How many messages are kept, up to 2^32 - 1. Default: 0, and there are no positions */
+  history?: number;
+  /** Milliseconds for which a message is kept, up to 2147483647. Default: as long as there is room */
+  ttl?: number | null;
+  /** Most bytes of the messages that are kept, up to 2^32 - 1. Default: no limit but `historyBudget` */
+  maxBytes?: number | null;
+  /** Milliseconds since the last message for which a topic without subscribers keeps its position. Default: one day */
+  positionTtl?: number;
+  /**
+   * What becomes of a message to a connection for which more than `limit` bytes wait: it waits too; it is dropped; of each key the
+   * last one waits; the connection is served from the history when it has caught up; it is closed with 1013. Default: 'queue'
+   */
+  slow?: 'queue' | 'drop' | 'latest' | 'catch-up' | 'close';
+  /** Bytes, up to 2^32 - 1. Default: 1 MiB */
+  limit?: number;
+  /** For topics with history; they take text only. */
+  stamp?: Stamp | null;
+}
+
+/** What can be published. */
+export type Published = Exclude<BufferLike, Blob> | PreparedMessage;
