@@ -113,6 +113,40 @@ const CONVERSATIONS = {
     t.is((await once(outsider, 'close'))[0], 1008);
     t.deepEqual(JSON.parse(await ask(first, JSON.stringify(message))), message);
   },
+  'resume.mjs': async (t) => {
+    const { port } = await start(t, 'resume.mjs');
+    t.regex(await (await fetch(`http://127.0.0.1:${port}/`)).text(), /since=/);
+    const visit = async (path) => {
+      const client = await open(t, port, {}, path);
+      const heard = [];
+      client.on('message', (data) => heard.push(JSON.parse(data)));
+      return { client, heard };
+    };
+    const until = async ({ client, heard }, count) => {
+      while (heard.length < count) await once(client, 'message');
+      return heard;
+    };
+    const first = await visit('/');
+    const [{ id, missed }] = await until(first, 1);
+    t.regex(id, /^[\w-]{8}:0$/);
+    t.false(missed);
+    const other = await visit('/');
+    await until(other, 1);
+    const epoch = id.slice(0, 8);
+    const said = (from, to) => Array.from({ length: to - from + 1 }, (_, n) => ({ id: `${epoch}:${from + n}`, data: `m${from + n}` }));
+    for (const n of [1, 2]) other.client.send(`m${n}`);
+    t.deepEqual((await until(first, 3)).slice(1), said(1, 2));
+    first.client.terminate();
+    for (const n of [3, 4, 5]) other.client.send(`m${n}`);
+    await until(other, 6);
+    const again = await visit(`/?since=${epoch}:2`);
+    other.client.send('m6');
+    t.deepEqual(await until(again, 4), said(3, 6));
+    for (const since of ['nonsense', `${epoch}:99`, 'abcdefgh:2']) {
+      const lost = await visit(`/?since=${since}`);
+      t.deepEqual(await until(lost, 1), [{ id: `${epoch}:6`, missed: true }], since);
+    }
+  },
   'shutdown.mjs': async (t) => {
     const { child, port } = await start(t, 'shutdown.mjs', { PATIENCE_MS: '200' });
     const [polite, deaf] = await Promise.all([open(t, port), open(t, port)]);

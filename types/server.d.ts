@@ -5,7 +5,7 @@ import { Duplex } from 'node:stream';
 
 import * as deflate from './deflate';
 import * as running from './running';
-import * as topics from './topics';
+import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicOptions } from './topics';
 import { VerifyClientCallbackAsync, VerifyClientCallbackSync } from './verify';
 import { WebSocket } from './websocket';
 
@@ -85,7 +85,7 @@ export interface ServerOptions<
    */
   unfinishedBudget?: number | undefined;
   /** What becomes of a topic; called once for each, when it is made. Not in ws. Default: no history, and all messages wait */
-  topicOptions?: ((topic: string) => topics.TopicOptions | null | undefined) | null | undefined;
+  topicOptions?: ((topic: string) => TopicOptions | null | undefined) | null | undefined;
   /**
    * Bytes that the messages of all histories may take together, up to 2^53 - 1; 0 is no limit. Above it the topic loses its oldest
    * messages that was published to the longest time ago. The value of the thread's first server with a history counts. Not in ws.
@@ -177,7 +177,7 @@ export class WebSocketServer<
 
   /**
    * Sends a message to all subscribers of a topic: it crosses to the reactors once, is framed once, and compressed once for all
-   * connections with the same parameters without context takeover. topics.Published before an `unsubscribe()` it is delivered, before a
+   * connections with the same parameters without context takeover. Published before an `unsubscribe()` it is delivered, before a
    * `subscribe()` it is not. Not in ws.
    *
    * @returns To how many it goes: the subscribers without those excepted. With `receipt: true`, what became of it
@@ -186,26 +186,26 @@ export class WebSocketServer<
    */
   publish(
     topic: string,
-    data: topics.Published,
-    options: topics.PublishOptions & { receipt: true },
-  ): Promise<topics.Receipt>;
+    data: Published,
+    options: PublishOptions & { receipt: true },
+  ): Promise<Receipt>;
   publish(
     topic: string,
-    data: topics.Published,
-    options?: (topics.PublishOptions & { receipt?: false }) | null,
+    data: Published,
+    options?: (PublishOptions & { receipt?: false }) | null,
   ): number;
   /**
    * Sends a message to all open connections, and returns to how many. Not in ws.
    *
    * @throws {TypeError} As `publish()`; without `clientTracking`, unless the server has a `port`
    */
-  broadcast(data: topics.Published, options?: topics.BroadcastOptions | null): number;
-  /** Not in ws. */
+  broadcast(data: Published, options?: BroadcastOptions | null): number;
+  /** How many connections have subscribed to a topic. Not in ws. */
   subscriberCount(topic: string): number;
   /** All topics that have subscribers or a history, and how many subscribers. Not in ws. */
   topics(): IterableIterator<[string, number]>;
   /** What a topic has kept. Not in ws. */
-  history(topic: string, options?: topics.HistoryOptions | null): Promise<topics.History>;
+  history(topic: string, options?: HistoryOptions | null): Promise<History>;
 
   /**
    * A topic has its first subscriber ('created'), or has lost its last one ('empty'). In the order in which it happened, in the

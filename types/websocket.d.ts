@@ -5,7 +5,7 @@ import { Duplex } from 'node:stream';
 import { ClientOptions } from './client';
 import { BufferLike, ControlCallback, PreparedMessage, SendCallback, SendOptions } from './sending';
 import { ServerOptions } from './server';
-import * as topics from './topics';
+import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscribed } from './topics';
 
 /**
  * A connection: one that the server makes, or a client.
@@ -127,25 +127,25 @@ export class WebSocket extends EventEmitter {
    * @throws {TypeError | RangeError} For a topic that is no string, and a `since` that is no position
    * @throws {TypeError} Of a WebSocket without a server
    */
-  subscribe(topic: string, callback?: (result: topics.Subscribed) => void): boolean;
+  subscribe(topic: string, callback?: (result: Subscribed) => void): boolean;
   subscribe(
     topic: string,
-    options: topics.SubscribeOptions | null | undefined,
-    callback?: (result: topics.Subscribed) => void,
+    options: SubscribeOptions | null | undefined,
+    callback?: (result: Subscribed) => void,
   ): boolean;
   /** Undoes `subscribe()`; what was published before still comes. Returns whether it was a subscriber. Not in ws. */
   unsubscribe(topic: string): boolean;
-  /** Not in ws. */
+  /** Whether it has subscribed to a topic. Not in ws. */
   isSubscribed(topic: string): boolean;
   /** The topics that it has subscribed to; none after it left OPEN. Not in ws. */
   readonly subscriptions: string[];
   /** As `publish()` of the server, to all subscribers but this one, which need not be one nor be open. Not in ws. */
   publish(
     topic: string,
-    data: topics.Published,
-    options: topics.PublishOptions & { receipt: true },
-  ): Promise<topics.Receipt>;
-  publish(topic: string, data: topics.Published, options?: (topics.PublishOptions & { receipt?: false }) | null): number;
+    data: Published,
+    options: PublishOptions & { receipt: true },
+  ): Promise<Receipt>;
+  publish(topic: string, data: Published, options?: (PublishOptions & { receipt?: false }) | null): number;
 
   /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
   setSocket(socket: Duplex, head: Buffer, options: ClientOptions | ServerOptions<any, any>): void;
@@ -189,7 +189,7 @@ export class WebSocket extends EventEmitter {
   /** It was too slow for messages of a topic, and does not get them. At most once in a turn. Not in ws. */
   on(event: 'dropped', listener: (this: this, topic: string, count: number) => void): this;
   /** With `slow: 'catch-up'`: messages that it has not got are gone from the history, from the first to the last. Not in ws. */
-  on(event: 'gap', listener: (this: this, topic: string, from: topics.Position, to: topics.Position) => void): this;
+  on(event: 'gap', listener: (this: this, topic: string, from: Position, to: Position) => void): this;
   /** Of a client: the answer that it connects with. */
   on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
   /** Of a client: another answer. A listener has to end the request. */
@@ -221,7 +221,7 @@ interface Emitted {
   error: [error: Error];
   drain: [];
   dropped: [topic: string, count: number];
-  gap: [topic: string, from: topics.Position, to: topics.Position];
+  gap: [topic: string, from: Position, to: Position];
   open: [];
   upgrade: [response: IncomingMessage];
   'unexpected-response': [request: ClientRequest, response: IncomingMessage];
