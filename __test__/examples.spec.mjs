@@ -117,9 +117,11 @@ const CONVERSATIONS = {
     const { port } = await start(t, 'resume.mjs');
     t.regex(await (await fetch(`http://127.0.0.1:${port}/`)).text(), /since=/);
     const visit = async (path) => {
-      const client = await open(t, port, {}, path);
+      const client = new wsClient(`ws://127.0.0.1:${port}${path}`);
+      t.teardown(() => client.terminate());
       const heard = [];
       client.on('message', (data) => heard.push(JSON.parse(data)));
+      await once(client, 'open');
       return { client, heard };
     };
     const until = async ({ client, heard }, count) => {

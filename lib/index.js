@@ -7,8 +7,11 @@ const { Receiver } = require('./compat/receiver');
 const { Sender } = require('./compat/sender');
 const { createWebSocketStream } = require('./stream');
 const subprotocol = require('./handshake/subprotocol');
+const { installServer } = require('./topics/install');
 const { WebSocket } = require('./websocket');
 const { WebSocketServer } = require('./websocket-server');
+
+installServer(WebSocketServer.prototype);
 
 // The names and the shape of ws: the class WebSocket that carries the others.
 module.exports = Object.assign(WebSocket, {

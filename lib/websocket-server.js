@@ -24,7 +24,6 @@ const { emitConnection } = require('./handshake/request-visibility');
 const { createListener, isShared } = require('./handshake/shared-listener');
 const { readPeer } = require('./compat/socket');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
-const topics = require('./topics/install');
 const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./reactor/layout');
 const { WebSocket } = require('./websocket');
 
@@ -68,12 +67,9 @@ class WebSocketServer extends EventEmitter {
     this._connections = 0;
     this._ask = -1;
     this._shouldEmitClose = false;
-    /** The last call of `drain()`. @type {InstanceType<typeof Drain> | null} */
-    this._drain = null;
-    /** Limits of who may connect; null: none. */
-    this._admission = admissionOf(this.options);
-    /** null until somebody subscribes, or history is kept. @type {import('./topics/server-topics').Topics | null} */
-    this._topics = null;
+    this._drain = /** @type {InstanceType<typeof Drain> | null} */ (null); // the last call of `drain()`
+    this._topics = /** @type {import('./topics/server-topics').Topics | null} */ (null);
+    this._admission = admissionOf(this.options); // limits of who may connect; null: none
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     const place = this.options.port == null || isShared() ? null : placeOf(this.options);
     this._listens = place !== null; // by itself
@@ -264,13 +260,8 @@ class WebSocketServer extends EventEmitter {
     this._closeIfDone();
   }
 
-  _topicOptions() {
-    return topicOptions(this.options);
-  }
-
-  /** Something other than a listener or a connection needs them. */
-  _startReactors() {
-    start(reactorOptions(this.options));
+  _forTopics() {
+    return { ...topicOptions(this.options), start: () => start(reactorOptions(this.options)) };
   }
 
   /** Called before the table of connections forgets its clients. */
@@ -388,7 +379,6 @@ class WebSocketServer extends EventEmitter {
 }
 
 watchHooks(WebSocketServer.prototype);
-topics.installServer(WebSocketServer.prototype);
 
 /**
  * @param {WebSocketServer} server The server that decides

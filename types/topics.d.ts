@@ -12,11 +12,13 @@ export interface Position {
   readonly offset: number;
 }
 
+/** Those of `subscribe()`. */
 export interface SubscribeOptions {
   /** The position of the last message that the subscriber has, or all that there is. Default: what is published from now on */
   since?: Position | 'oldest' | null;
 }
 
+/** What the callback of `subscribe()` gets. */
 export interface Subscribed {
   /** Whether the connection has got all that was published behind `since`; false: nothing was replayed. */
   recovered: boolean;
@@ -26,11 +28,13 @@ export interface Subscribed {
   replayed: number;
 }
 
+/** Those of `broadcast()`. */
 export interface BroadcastOptions extends PrepareOptions {
   /** Who does not get it. */
   except?: WebSocket | Iterable<WebSocket> | null;
 }
 
+/** Those of `publish()`. */
 export interface PublishOptions extends BroadcastOptions {
   /** With `slow: 'latest'` a message replaces an older one of the same key. Default: `''` */
   key?: string;
@@ -54,6 +58,7 @@ export interface Receipt {
   position: Position | null;
 }
 
+/** Those of `history()`. */
 export interface HistoryOptions {
   /** Default: all that there is */
   since?: Position | 'oldest' | null;
@@ -61,6 +66,7 @@ export interface HistoryOptions {
   limit?: number;
 }
 
+/** What `history()` resolves with. */
 export interface History {
   /** Whether nothing is missing behind `since`; false: there are no messages here. */
   recovered: boolean;
@@ -76,6 +82,7 @@ export interface Stamp {
   after?: string;
 }
 
+/** What `topicOptions` returns. */
 export interface TopicOptions {
   /** How many messages are kept, up to 2^32 - 1. Default: 0, and there are no positions */
   history?: number;

@@ -26,7 +26,7 @@ class ServerTopics {
   /** @param {Server} server */
   constructor(server) {
     this.server = server;
-    this.options = server._topicOptions();
+    this.options = server._forTopics();
     /** By name. @type {Map<string, AnyTopic>} */
     this.all = new Map();
     /** Those that are kept for their history. @type {Set<AnyTopic>} */
@@ -86,7 +86,7 @@ class ServerTopics {
   /** @param {AnyTopic} topic The reactors must know it from now on */
   register(topic) {
     if (topic.number !== 0) return;
-    if (state.native === null) this.server._startReactors();
+    if (state.native === null) this.options.start();
     const { historyBudget } = this.options;
     if (topic.ring !== null && !isBudgetKnown) {
       isBudgetKnown = true;
