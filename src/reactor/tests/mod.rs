@@ -30,6 +30,7 @@ mod silence;
 mod stage;
 mod topics;
 mod topics_history;
+mod topics_model;
 mod topics_slow;
 mod turns;
 mod unfinished;
