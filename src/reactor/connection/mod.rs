@@ -43,6 +43,9 @@ pub(in crate::reactor) struct Connection {
     /// Its last long read was mostly short messages: the next one brings no more than some hundred.
     /// Here and not in `read`, where it would take 8 bytes.
     pub(in crate::reactor) dense: bool,
+    /// Some topic has messages for it that it has not been sent because it was slow. Here for the
+    /// same reason.
+    pub(in crate::reactor) behind: bool,
     /// Sends of which the consumer wants to hear. Boxed: few connections have any at a time.
     pub(in crate::reactor) marks: Option<Box<Marks>>,
     /// When compression contexts were used last; `None` when there are none to release. Boxed: few
@@ -68,6 +71,7 @@ impl Connection {
             write: WriteHalf::default(),
             pinged: false,
             dense: false,
+            behind: false,
             marks: None,
             contexts_used: None,
         }

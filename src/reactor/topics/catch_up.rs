@@ -18,7 +18,7 @@ impl<C: Consumer> Reactor<C> {
         }
         let behind = behind.filter(|behinds| !behinds.is_empty());
         if let Some(connection) = self.connections.get(id) {
-            connection.write.behind = behind.is_some();
+            connection.behind = behind.is_some();
         }
         if let Some(joined) = self.topics.joined_mut(id) {
             joined.behind = behind;

@@ -87,8 +87,8 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         let is_patient = publishing.patience.slow == Slow::Queue;
-        let is_slow = !is_patient
-            && (connection.write.behind || connection.write.waiting() > publishing.patience.limit);
+        let is_slow =
+            !is_patient && (connection.behind || connection.write.waiting() > publishing.patience.limit);
         let outcome = match is_slow.then(|| self.on_slow(id, publishing)).flatten() {
             Some(outcome) => outcome,
             None => self.send_of_topic(id, &mut publishing.message),

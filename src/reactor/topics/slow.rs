@@ -55,7 +55,7 @@ impl<C: Consumer> Reactor<C> {
         };
         self.topics.dropped.add(id, topic, replaced.into());
         if let Some(connection) = self.connections.get(id) {
-            connection.write.behind = true;
+            connection.behind = true;
         }
         Some(Outcome::Kept(bytes))
     }

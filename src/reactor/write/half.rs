@@ -20,8 +20,6 @@ pub(in crate::reactor) struct WriteHalf {
     pub(in crate::reactor) unwritten: Mark,
     /// Queued bytes have been above the high-water mark.
     pub(in crate::reactor) high: bool,
-    /// Some topic has messages for it that it has not been sent because it was slow.
-    pub(in crate::reactor) behind: bool,
     /// Automatic pongs since all was written.
     pub(in crate::reactor) pending_pongs: u32,
     /// Bytes queued by the consumer's sends since the connection opened.

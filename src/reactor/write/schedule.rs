@@ -77,7 +77,7 @@ impl<C: Consumer> Reactor<C> {
         let ends = connection.close_complete() && self.consumer.progress().is_none();
         let done = queued == 0 && (connection.write.state.is_ending() || ends);
         let settled = connection.write.settled();
-        let behind = connection.write.behind;
+        let behind = connection.behind;
         if connection.life.is_told() {
             self.consumer.on_settled(id, settled);
             if sent > 0 {
