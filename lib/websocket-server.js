@@ -270,9 +270,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * The reactor died.
-   *
-   * @param {Error} error What is emitted as 'error'
+   * @param {Error} error Why the reactor died
    */
   _onFailed(error) {
     this._onReleased();
