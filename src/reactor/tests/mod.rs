@@ -29,6 +29,7 @@ mod server;
 mod silence;
 mod stage;
 mod topics;
+mod topics_cost;
 mod topics_history;
 mod topics_model;
 mod topics_slow;
