@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { apiViolations } from './api.mjs';
 import { documentViolations } from './documents.mjs';
+import { textViolations, widthViolations } from './comments.mjs';
 import { ceilingViolations, layerViolations } from './layers.mjs';
 import { moduleCycles } from './modules.mjs';
 import { root, run, tool } from './run.mjs';
@@ -36,6 +37,8 @@ const CHECKS = [
   ['docs/api.md', () => report(apiViolations())],
   ['figures', () => run(process.execPath, ['benchmark/plot.mjs', '--check'])],
   ['cycles between modules', () => report(moduleCycles())],
+  ['parameters without text', () => report(textViolations())],
+  ['width of comments', () => report(widthViolations())],
   ['file sizes', () => report(ceilingViolations())],
   ['generated files', () => report(generatedViolations())],
 ];
