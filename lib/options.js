@@ -56,8 +56,8 @@ const DEFAULTS = {
  * they may be. They are in `server.options` only where they were given, so that it looks like that
  * of ws.
  *
- * @type {Record<string, { type: 'number' | 'boolean' | 'function', initial: number | boolean | null,
- *   least?: number, most?: number }>}
+ * @type {Record<string, { type: 'number' | 'boolean' | 'function', initial: number | boolean |
+ *   null, least?: number, most?: number }>}
  */
 const OWN = {
   earlyHandshake: { type: 'boolean', initial: false },
@@ -296,6 +296,7 @@ function reactorOptions(options) {
  *
  * @param {ServerOptions} options The options of the server
  * @returns {{ historyBudget: number | null, topicOptions: ((topic: string) => unknown) | null }}
+ *   `historyBudget` in bytes; null for either: the default
  */
 function topicOptions(options) {
   return { historyBudget: own(options, 'historyBudget'), topicOptions: own(options, 'topicOptions') };

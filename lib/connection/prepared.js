@@ -61,7 +61,7 @@ class PreparedMessage {
   }
 
   /**
-   * @param {PreparedMessage} message
+   * @param {PreparedMessage} message A prepared message
    * @returns {{ tag: number, data: string | Uint8Array, prepared: PreparedMessage }} What it was
    *   made of
    */
@@ -70,7 +70,7 @@ class PreparedMessage {
   }
 
   /**
-   * @param {PreparedMessage} message
+   * @param {PreparedMessage} message A prepared message
    * @returns {number} Of the reactor's copy, which there is from now on
    */
   static numberOf(message) {

@@ -145,14 +145,14 @@ function streamOf(ws) {
 /**
  * It leaves OPEN: nobody sends to it any more.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A WebSocket that is about to close
  */
 function startClosing(ws) {
   ws._readyState = CLOSING;
   leaveTopics(ws);
 }
 
-/** @param {WebSocket} ws */
+/** @param {WebSocket} ws A WebSocket that is no member from now on */
 function leaveTopics(ws) {
   if (ws._extra !== null && ws._extra.topics !== null) ws._extra.topics.leave();
 }

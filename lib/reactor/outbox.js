@@ -127,9 +127,9 @@ function pushEmpty(slot, generation, tag) {
 /**
  * A record whose payload is words.
  *
- * @param {number} slot
- * @param {number} generation
- * @param {number} tag
+ * @param {number} slot Slot of the connection in the table
+ * @param {number} generation Which of the connections that the slot has had
+ * @param {number} tag kind | flags << 8 | aux << 16
  * @param {number[]} payload Few
  */
 function pushWords(slot, generation, tag, payload) {

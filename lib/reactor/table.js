@@ -40,7 +40,8 @@ const state = {
   /**
    * Gets the records about topics that are for no connection; null before anybody asks.
    *
-   * @type {{ _onRecord: (tag: number, offset: number, length: number) => void, _onFailed: () => void } | null}
+   * @type {{ _onRecord: (tag: number, offset: number, length: number) => void, _onFailed: () =>
+   *   void } | null}
    */
   topics: null,
   /** The servers by listener id. @type {Map<number, Server>} */

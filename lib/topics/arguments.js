@@ -13,23 +13,23 @@ const MOST_ENTRIES = 2 ** 32 - 1;
 /** @import { Position } from '../../types/topics' */
 
 /**
- * @param {typeof TypeError | typeof RangeError} Kind
+ * @param {typeof TypeError | typeof RangeError} Kind Class of the error
  * @param {string} label What the argument is called
  * @param {string} must What it must be
  * @param {unknown} value What it is
- * @returns {Error}
+ * @returns {Error} What the caller throws
  */
 function wrong(Kind, label, must, value) {
   return new Kind(`${label} must be ${must}. Received ${inspect(value, { depth: 0 })}`);
 }
 
-/** @param {unknown} topic */
+/** @param {unknown} topic The argument of that name */
 function checkTopic(topic) {
   if (typeof topic !== 'string') throw wrong(TypeError, 'topic', 'a string', topic);
 }
 
 /**
- * @param {unknown} options
+ * @param {unknown} options The argument of that name
  * @param {string} [label] What the argument is called
  */
 function checkOptions(options, label = 'options') {
@@ -37,14 +37,14 @@ function checkOptions(options, label = 'options') {
   if (typeof options !== 'object') throw wrong(TypeError, label, 'an object', options);
 }
 
-/** @param {unknown} callback */
+/** @param {unknown} callback The argument of that name */
 function checkCallback(callback) {
   if (callback === undefined || callback === null || typeof callback === 'function') return;
   throw wrong(TypeError, 'callback', 'a function', callback);
 }
 
 /**
- * @param {any} options Those of a subscription or of `history()`
+ * @param {any} options The options of a subscription or of `history()`
  * @returns {Position | 'oldest' | undefined} Where to begin; undefined: not in the past
  * @throws {TypeError | RangeError} For what is no position
  */
@@ -61,7 +61,7 @@ function sinceOf(options) {
 }
 
 /**
- * @param {any} options Those of `history()`
+ * @param {any} options The options of `history()`
  * @returns {number} Most messages that are wanted
  */
 function limitOf(options) {
@@ -73,10 +73,10 @@ function limitOf(options) {
 }
 
 /**
- * @param {string} label
- * @param {number} value
- * @param {number} least
- * @param {number} most
+ * @param {string} label What the argument is called
+ * @param {number} value What it is
+ * @param {number} least The least that it may be
+ * @param {number} most The most that it may be
  */
 function checkInteger(label, value, least, most) {
   if (Number.isInteger(value) && value >= least && value <= most) return;

@@ -15,9 +15,9 @@ const { KIND_MASK, OUT_BINARY, OUT_FLAG_COMPRESS } = require('../reactor/layout'
 /**
  * Sends a message to all open connections of a server, in the order of `send()`.
  *
- * @param {Server} server
+ * @param {Server} server The server whose connections get it
  * @param {any} data See `messageOf`
- * @param {any} options
+ * @param {any} options See `messageOf`
  * @returns {number} To how many
  * @throws {TypeError} Also without `clientTracking`, unless the server listens by itself
  */
@@ -35,8 +35,8 @@ function broadcast(server, data, options) {
 }
 
 /**
- * @param {Server} server
- * @param {Message} message
+ * @param {Server} server The server whose connections get it
+ * @param {Message} message What is sent
  */
 function contentOf(server, { data, prepared, tag }) {
   if (prepared !== null) return prepared;
@@ -47,8 +47,8 @@ function contentOf(server, { data, prepared, tag }) {
 }
 
 /**
- * @param {Server} server
- * @returns {WebSocket[]}
+ * @param {Server} server The server
+ * @returns {WebSocket[]} Its open connections
  */
 function connectionsOf(server) {
   const clients = /** @type {Set<any> | null | undefined} */ (clientsOf(server));

@@ -11,10 +11,10 @@ const { positionOf, startOf } = require('./subscriptions');
 /**
  * What a topic has kept.
  *
- * @param {Server} server
- * @param {any} name
+ * @param {Server} server The server of the topic
+ * @param {any} name Name of the topic, not checked yet
  * @param {any} options `since` and `limit`
- * @returns {Promise<History>}
+ * @returns {Promise<History>} What it has kept, from `since` on
  * @throws {TypeError | RangeError}
  */
 function history(server, name, options) {

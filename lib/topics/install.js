@@ -52,7 +52,7 @@ const { reportingTopic } = require('./topic');
 const ofConnection = {
   /**
    * @this {WebSocket}
-   * @param {string} topic
+   * @param {string} topic Name of the topic
    * @param {any} [options] `since`: the position of the last message that it has
    * @param {(result: Subscribed) => void} [callback] Called when it is a member, or never will be
    * @returns {boolean} Whether it is a member
@@ -80,7 +80,7 @@ const ofConnection = {
 
   /**
    * @this {WebSocket}
-   * @param {string} topic
+   * @param {string} topic Name of the topic
    * @returns {boolean} Whether it was a member
    */
   unsubscribe(topic) {
@@ -90,8 +90,8 @@ const ofConnection = {
 
   /**
    * @this {WebSocket}
-   * @param {string} topic
-   * @returns {boolean}
+   * @param {string} topic Name of the topic
+   * @returns {boolean} Whether it is a member
    */
   isSubscribed(topic) {
     checkTopic(topic);
@@ -111,10 +111,10 @@ const ofConnection = {
 
   /**
    * @this {WebSocket}
-   * @param {string} topic
+   * @param {string} topic Name of the topic
    * @param {any} data See `send()`; no Blob
-   * @param {any} [options]
-   * @returns {number | Promise<any>}
+   * @param {any} [options] See `publish` of publish.js
+   * @returns {number | Promise<any>} To how many; with `receipt: true`, what became of it
    */
   publish(topic, data, options) {
     return publish(ownerOf(this), topic, data, options, this);
@@ -127,17 +127,29 @@ const ofConnection = {
  * @type {any}
  */
 const ofServer = {
-  /** @this {any} @param {string} topic @param {any} data @param {any} [options] */
+  /**
+   * @this {any}
+   * @param {string} topic Name of the topic
+   * @param {any} data See `send()`; no Blob
+   * @param {any} [options] See `publish` of publish.js
+   */
   publish(topic, data, options) {
     return publish(this, topic, data, options, null);
   },
 
-  /** @this {any} @param {any} data @param {any} [options] */
+  /**
+   * @this {any}
+   * @param {any} data See `send()`; no Blob
+   * @param {any} [options] See `messageOf`
+   */
   broadcast(data, options) {
     return broadcast(this, data, options);
   },
 
-  /** @this {any} @param {string} topic */
+  /**
+   * @this {any}
+   * @param {string} topic Name of the topic
+   */
   subscriberCount(topic) {
     checkTopic(topic);
     return this._topics?.all.get(topic)?.size ?? 0;
@@ -149,14 +161,18 @@ const ofServer = {
     for (const [name, topic] of this._topics.all) yield [name, topic.size];
   },
 
-  /** @this {any} @param {string} topic @param {any} [options] */
+  /**
+   * @this {any}
+   * @param {string} topic Name of the topic
+   * @param {any} [options] `since` and `limit`
+   */
   history(topic, options) {
     return history(this, topic, options);
   },
 };
 
 /**
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A connection of a server
  * @returns {any} Its server
  * @throws {TypeError} For one without
  */
@@ -169,7 +185,7 @@ function ownerOf(ws) {
 /**
  * A record about topics came for a connection.
  *
- * @param {WebSocket} ws
+ * @param {WebSocket} ws The connection of the record
  * @param {number} tag kind | flags | aux of the record
  * @param {number} offset Where the payload is, relative to the batch
  * @param {number} length Bytes of the payload
@@ -179,9 +195,9 @@ function record(ws, tag, offset, length) {
 }
 
 /**
- * @param {WebSocket} ws
- * @param {number} kind
- * @param {Buffer} bytes
+ * @param {WebSocket} ws The connection of the record
+ * @param {number} kind Kind of the record
+ * @param {Buffer} bytes Its payload
  */
 function onRecord(ws, kind, bytes) {
   if (kind === IN_SUBSCRIBED) {
@@ -201,7 +217,7 @@ function onRecord(ws, kind, bytes) {
 }
 
 /**
- * @param {WebSocket} ws
+ * @param {WebSocket} ws A connection of the reactor
  * @returns {number} Bytes of frames that it was given by way of topics
  */
 function bytesPublished(ws) {
@@ -209,19 +225,22 @@ function bytesPublished(ws) {
   return Math.max(state.native.bytesPublished(ws._slot, ws._generation), 0);
 }
 
-/** @param {any} prototype @param {any} methods */
+/**
+ * @param {any} prototype Prototype of a class
+ * @param {any} methods Methods that it gets
+ */
 function define(prototype, methods) {
   const descriptors = Object.getOwnPropertyDescriptors(methods);
   for (const descriptor of Object.values(descriptors)) descriptor.enumerable = false;
   Object.defineProperties(prototype, descriptors);
 }
 
-/** @param {any} prototype Of WebSocket */
+/** @param {any} prototype Prototype of WebSocket */
 function install(prototype) {
   define(prototype, ofConnection);
 }
 
-/** @param {any} prototype Of WebSocketServer */
+/** @param {any} prototype Prototype of WebSocketServer */
 function installServer(prototype) {
   define(prototype, ofServer);
 }

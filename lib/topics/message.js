@@ -19,7 +19,7 @@ const { wrong } = require('./arguments');
 /**
  * @param {any} data As `send()` takes it, but no Blob; or what `prepare()` has returned
  * @param {any} options `binary` and `compress` as for `send()`
- * @returns {Message}
+ * @returns {Message} What is sent
  * @throws {TypeError}
  */
 function messageOf(data, options) {
@@ -35,10 +35,11 @@ function messageOf(data, options) {
 /**
  * The same message with a stamp.
  *
- * @param {Message} message
- * @param {{ wrap: (text: string | Uint8Array, offset: number) => string | Uint8Array }} stamp
- * @param {number} offset
- * @returns {Message}
+ * @param {Message} message A text message
+ * @param {{ wrap: (text: string | Uint8Array, offset: number) => string | Uint8Array }} stamp What
+ *   writes the position into it
+ * @param {number} offset Offset of the message in the history
+ * @returns {Message} The message with its position
  * @throws {TypeError} For what is no text
  */
 function stamped({ data, tag }, stamp, offset) {

@@ -13,9 +13,10 @@ const { OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT } = require('../re
 /**
  * Sends a message to one connection, in its place among what else is sent to it.
  *
- * @param {WebSocket} ws
- * @param {Message} message
- * @param {SentCallback} [written]
+ * @param {WebSocket} ws The connection that gets it
+ * @param {Message} message What is sent
+ * @param {SentCallback} [written] Called when the kernel has it, or with an error when it never
+ *   will
  */
 function postTo(ws, message, written) {
   if ((ws._bits & SENDS_WAIT) === 0) {
@@ -30,7 +31,7 @@ function postTo(ws, message, written) {
 }
 
 /**
- * @param {Message} message
+ * @param {Message} message What is sent
  * @returns {Message} Of which nobody can change the bytes
  */
 function owned(message) {
@@ -43,8 +44,8 @@ function owned(message) {
 }
 
 /**
- * @param {Entry} entry
- * @returns {Message}
+ * @param {Entry} entry A message of a history
+ * @returns {Message} The same, to be sent
  */
 function ofEntry({ data, isText }) {
   const tag = (isText ? OUT_TEXT : OUT_BINARY) | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;

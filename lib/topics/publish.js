@@ -25,10 +25,10 @@ const NOBODY = new Set();
 /**
  * Sends a message to all subscribers of a topic.
  *
- * @param {Server} server
- * @param {any} name
+ * @param {Server} server The server of the topic
+ * @param {any} name Name of the topic, not checked yet
  * @param {any} data See `messageOf`
- * @param {any} options
+ * @param {any} options `except`, `key` and `receipt`, and those of `messageOf`
  * @param {WebSocket | null} publisher It does not get it
  * @returns {number | Promise<Receipt>} To how many; with `receipt: true`, what became of it
  * @throws {TypeError | RangeError}
@@ -60,9 +60,10 @@ function publish(server, name, data, options, publisher) {
 /**
  * Whom a message is for, and what is wanted to be known of it.
  *
- * @param {any} options
- * @param {WebSocket | null} publisher
- * @returns {{ except: Set<WebSocket>, key: string, receipt: boolean }}
+ * @param {any} options `except`, `key` and `receipt`
+ * @param {WebSocket | null} publisher The connection that publishes; null: the server does
+ * @returns {{ except: Set<WebSocket>, key: string, receipt: boolean }} Connections that do not get
+ *   it; '' for no key; whether a receipt is wanted
  * @throws {TypeError}
  */
 function targetOf(options, publisher) {
@@ -77,7 +78,7 @@ function targetOf(options, publisher) {
 
 /**
  * @param {any} except A WebSocket, or several
- * @returns {Set<WebSocket>}
+ * @returns {Set<WebSocket>} Connections that do not get it
  * @throws {TypeError}
  */
 function exceptOf(except) {
@@ -94,16 +95,16 @@ function exceptOf(except) {
 }
 
 /**
- * @param {any} value
- * @returns {value is WebSocket}
+ * @param {any} value A value of any type
+ * @returns {value is WebSocket} By what it can do
  */
 function isWebSocket(value) {
   return typeof value === 'object' && value !== null && typeof value._ensureExtra === 'function';
 }
 
 /**
- * @param {AnyTopic} topic
- * @param {Set<WebSocket>} connections
+ * @param {AnyTopic} topic The topic
+ * @param {Set<WebSocket>} connections Connections, members or not
  * @returns {WebSocket[]} Those that have subscribed
  */
 function membersAmong(topic, connections) {
@@ -114,10 +115,10 @@ function membersAmong(topic, connections) {
 /**
  * Sends a message to those whose sends wait for a Blob: it waits too.
  *
- * @param {AnyTopic} topic
- * @param {Message} message
+ * @param {AnyTopic} topic The topic
+ * @param {Message} message What is sent
  * @param {WebSocket[]} excepted Members that do not get it
- * @param {Tally | null} receipt
+ * @param {Tally | null} receipt What counts what becomes of it; null: nothing does
  * @returns {WebSocket[]} Whom the reactors must not send it
  */
 function lateMembers(topic, message, excepted, receipt) {
@@ -130,11 +131,11 @@ function lateMembers(topic, message, excepted, receipt) {
 }
 
 /**
- * @param {AnyTopic} topic
- * @param {Message} message
+ * @param {AnyTopic} topic The topic
+ * @param {Message} message What is sent
  * @param {WebSocket[]} excepted Members that do not get it
- * @param {string} key
- * @param {Tally | null} receipt
+ * @param {string} key What replaces an earlier message of the same key; '' for none
+ * @param {Tally | null} receipt What counts what becomes of it; null: nothing does
  */
 function toReactors(topic, message, excepted, key, receipt) {
   if (topic.number === 0 || (topic.members === 0 && topic.ring === null)) return;
@@ -147,11 +148,11 @@ function toReactors(topic, message, excepted, key, receipt) {
 
 /**
  * @param {AnyTopic} topic One with members whose connections are streams
- * @param {Message} message
+ * @param {Message} message What is sent
  * @param {number} offset 0 without history
  * @param {WebSocket[]} excepted Members that do not get it
- * @param {string} key
- * @param {Tally | null} receipt
+ * @param {string} key What replaces an earlier message of the same key; '' for none
+ * @param {Tally | null} receipt What counts what becomes of it; null: nothing does
  */
 function toStreams({ streams }, message, offset, excepted, key, receipt) {
   // Writing to a stream may run handlers, which may join or leave.
@@ -171,7 +172,7 @@ function toStreams({ streams }, message, offset, excepted, key, receipt) {
 }
 
 /**
- * @param {Message} message
+ * @param {Message} message What is sent
  * @returns {number} Bytes of its frame
  */
 function sizeOf({ data }) {
@@ -227,8 +228,8 @@ class Tally {
   }
 
   /**
-   * @param {Receipt['position']} position
-   * @returns {Promise<Receipt>}
+   * @param {Receipt['position']} position Where the message is in the history; null without one
+   * @returns {Promise<Receipt>} What became of the message, when all is known
    */
   async settle(position) {
     const { reactors, sum } = this;

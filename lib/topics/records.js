@@ -58,8 +58,8 @@ function end(topic) {
 }
 
 /**
- * @param {WebSocket} ws
- * @param {AnyTopic} topic
+ * @param {WebSocket} ws A connection of the reactor
+ * @param {AnyTopic} topic The topic
  * @param {number} request What the answer is called; 0: none is wanted
  * @param {number} mode One of FROM
  * @param {number} since Offset behind which it begins
@@ -71,8 +71,8 @@ function subscribe(ws, topic, request, mode, since) {
 }
 
 /**
- * @param {WebSocket} ws
- * @param {AnyTopic} topic
+ * @param {WebSocket} ws A connection of the reactor
+ * @param {AnyTopic} topic The topic
  */
 function unsubscribe(ws, topic) {
   outbox.pushWords(ws._slot, ws._generation, OUT_UNSUBSCRIBE, [topic.number]);
@@ -82,10 +82,10 @@ function unsubscribe(ws, topic) {
 /**
  * What differs from a plain message for all, of the publish that follows.
  *
- * @param {AnyTopic} topic
+ * @param {AnyTopic} topic The topic
  * @param {number} receipt What it is called; 0: none is wanted
  * @param {WebSocket[]} excepted Connections of the reactors
- * @param {string} key
+ * @param {string} key What replaces an earlier message of the same key; '' for none
  */
 function target(topic, receipt, excepted, key) {
   const name = key === '' ? EMPTY_BUFFER : Buffer.from(key);
@@ -99,8 +99,8 @@ function target(topic, receipt, excepted, key) {
 }
 
 /**
- * @param {AnyTopic} topic
- * @param {Message} message
+ * @param {AnyTopic} topic The topic
+ * @param {Message} message What is sent
  */
 function publish(topic, message) {
   const { data, prepared, tag } = message;
@@ -121,7 +121,7 @@ function publish(topic, message) {
 /**
  * Asks for messages of the past.
  *
- * @param {AnyTopic} topic
+ * @param {AnyTopic} topic The topic
  * @param {number} request What the answer is called
  * @param {number} mode One of FROM
  * @param {number} since Offset behind which it begins
@@ -141,16 +141,16 @@ function historyBudget(bytes) {
 /**
  * @param {Buffer} bytes Of a record that came
  * @param {number} index Which of its words
- * @returns {number}
+ * @returns {number} The word, little-endian
  */
 function wordOf(bytes, index) {
   return bytes.readUInt32LE(WORD_BYTES * index);
 }
 
 /**
- * @param {Buffer} bytes
+ * @param {Buffer} bytes The payload of a record that came
  * @param {number} index Of the lower one of two words
- * @returns {number}
+ * @returns {number} Both words as one number
  */
 function longOf(bytes, index) {
   return wordOf(bytes, index) + WORD * wordOf(bytes, index + 1);

@@ -15,11 +15,12 @@ const { askHistory } = require('./requests');
  * Sends a connection what it has missed: what was published until now, in the place of this call
  * among its sends. Those that follow wait for it, as they do for a Blob.
  *
- * @param {WebSocket} ws
- * @param {AnyTopic} topic
+ * @param {WebSocket} ws The connection that gets it
+ * @param {AnyTopic} topic The topic, which has a history
  * @param {number} mode One of FROM
  * @param {number} since Offset
- * @param {(recovered: boolean, replayed: number) => void} done
+ * @param {(recovered: boolean, replayed: number) => void} done Called with whether nothing is
+ *   missing, and the number of messages
  */
 function replay(ws, topic, mode, since, done) {
   /** The reactor has not answered; null: it never will. @type {Past | null | undefined} */

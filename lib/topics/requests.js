@@ -50,7 +50,11 @@ let last = 0;
 /** @type {Map<number, (answer: Past | null) => void>} */
 const histories = new Map();
 
-/** Sums so far, and from how many reactors more are to come. @type {Map<number, { left: number, sum: any, done: (sum: any) => void }>} */
+/**
+ * Sums so far, and from how many reactors more are to come.
+ *
+ * @type {Map<number, { left: number, sum: any, done: (sum: any) => void }>}
+ */
 const receipts = new Map();
 
 /** @returns {number} Never 0 */
@@ -69,7 +73,7 @@ function expectAnswer() {
 /**
  * Messages of a topic with history.
  *
- * @param {AnyTopic} topic
+ * @param {AnyTopic} topic The topic, which has a history
  * @param {number} mode One of FROM
  * @param {number} since Offset behind which they begin
  * @param {number} limit Most messages
@@ -120,7 +124,7 @@ const answers = {
   },
 };
 
-/** @param {Buffer} bytes */
+/** @param {Buffer} bytes The payload of the record */
 function onReceipt(bytes) {
   const request = wordOf(bytes, RECEIPT_REQUEST);
   const receipt = receipts.get(request);
@@ -137,7 +141,7 @@ function onReceipt(bytes) {
   receipt.done(sum);
 }
 
-/** @param {Buffer} bytes */
+/** @param {Buffer} bytes The payload of the record */
 function onHistory(bytes) {
   const request = wordOf(bytes, HISTORY_REQUEST);
   const done = histories.get(request);
@@ -148,9 +152,9 @@ function onHistory(bytes) {
 }
 
 /**
- * @param {Buffer} bytes
- * @param {number} count
- * @returns {Entry[]}
+ * @param {Buffer} bytes The payload of the record
+ * @param {number} count How many messages it has
+ * @returns {Entry[]} The messages, the oldest first
  */
 function entriesOf(bytes, count) {
   /** @type {Entry[]} */

@@ -16,7 +16,7 @@ const OFFSET = '$offset';
 const EPOCH = '$epoch';
 
 class Ring {
-  /** @param {Readonly<Settings>} settings */
+  /** @param {Readonly<Settings>} settings Settings of the topic */
   constructor(settings) {
     /** Another one for every ring: who has a position of a lost one recovers nothing by it. */
     this.epoch = randomBytes(EPOCH_BYTES).toString('base64url');
@@ -36,8 +36,8 @@ class Ring {
 /** What is written around each message. */
 class Stamp {
   /**
-   * @param {{ before: string, after: string }} template
-   * @param {string} epoch
+   * @param {{ before: string, after: string }} template What stands before and behind the position
+   * @param {string} epoch Epoch of the history
    */
   constructor({ before, after }, epoch) {
     this.before = before.replaceAll(EPOCH, epoch).split(OFFSET);
@@ -46,8 +46,8 @@ class Stamp {
 
   /**
    * @param {string | Uint8Array} text UTF-8 if it is bytes
-   * @param {number} offset
-   * @returns {string | Uint8Array}
+   * @param {number} offset Offset of the message
+   * @returns {string | Uint8Array} The text with its position
    */
   wrap(text, offset) {
     const before = this.before.join(String(offset));

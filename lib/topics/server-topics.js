@@ -10,7 +10,10 @@ const { Topic } = require('./topic');
 /** @import { Server } from '../connection/state' */
 /** @import { AnyTopic } from './topic' */
 
-/** How often it is looked for topics of which nothing has been heard for long, and at how many at once. */
+/**
+ * How often it is looked for topics of which nothing has been heard for long, and at how many at
+ * once.
+ */
 const SWEEP_MILLISECONDS = 10_000;
 const SWEEP_TOPICS = 4096;
 
@@ -23,7 +26,7 @@ let isBudgetKnown = false;
 /** @typedef {ServerTopics} Topics */
 
 class ServerTopics {
-  /** @param {Server} server */
+  /** @param {Server} server The server of the topics */
   constructor(server) {
     this.server = server;
     this.options = server._forTopics();
@@ -41,8 +44,8 @@ class ServerTopics {
   /**
    * The topic of a name; a new one unless there is one.
    *
-   * @param {string} name
-   * @returns {AnyTopic}
+   * @param {string} name Name of the topic
+   * @returns {AnyTopic} The topic
    * @throws What `topicOptions` throws, or is wrong with what it returns
    */
   ensure(name) {
@@ -50,7 +53,7 @@ class ServerTopics {
   }
 
   /**
-   * @param {string} name
+   * @param {string} name Name of the topic
    * @returns {AnyTopic | undefined} undefined: it would say nothing to anybody, now or later
    */
   forPublish(name) {
@@ -63,15 +66,15 @@ class ServerTopics {
     return created;
   }
 
-  /** @param {string} name */
+  /** @param {string} name Name of the topic */
   settings(name) {
     const { topicOptions } = this.options;
     return settingsOf(topicOptions === null ? undefined : topicOptions(name));
   }
 
   /**
-   * @param {string} name
-   * @param {ReturnType<typeof settingsOf>} settings
+   * @param {string} name Name of the topic
+   * @param {ReturnType<typeof settingsOf>} settings Settings of the topic
    */
   create(name, settings) {
     // `topicOptions` may have subscribed to it.
@@ -116,7 +119,7 @@ class ServerTopics {
     this.sweeping.unref();
   }
 
-  /** @param {AnyTopic} topic */
+  /** @param {AnyTopic} topic A topic without members and history */
   forget(topic) {
     this.all.delete(topic.name);
     this.idle.delete(topic);
@@ -151,10 +154,11 @@ class ServerTopics {
   }
 
   /**
-   * Events come in a tick of their own: whoever subscribes, or closes, need not expect that listeners run.
+   * Events come in a tick of their own: whoever subscribes, or closes, need not expect that
+   * listeners run.
    *
-   * @param {string} name
-   * @param {string} event
+   * @param {string} name Name of the topic
+   * @param {string} event Name of the event
    */
   tell(name, event) {
     if (this.server.listenerCount('topic') === 0) return;
@@ -162,7 +166,7 @@ class ServerTopics {
   }
 }
 
-/** @param {ServerTopics} topics */
+/** @param {ServerTopics} topics The topics of a server */
 function emitNews(topics) {
   const { news, server } = topics;
   topics.news = [];
@@ -179,8 +183,8 @@ function emitNews(topics) {
 }
 
 /**
- * @param {Server} server
- * @returns {ServerTopics}
+ * @param {Server} server A server
+ * @returns {ServerTopics} Its topics, made on first use
  */
 function topicsOf(server) {
   return (server._topics ??= new ServerTopics(server));

@@ -67,7 +67,7 @@ const DEFAULTS = Object.freeze({
  * The settings of a topic.
  *
  * @param {unknown} given What `topicOptions` has returned
- * @returns {Readonly<Settings>}
+ * @returns {Readonly<Settings>} The settings over the defaults
  * @throws {TypeError | RangeError}
  */
 function settingsOf(given) {
@@ -90,15 +90,15 @@ function settingsOf(given) {
   return settings;
 }
 
-/** @param {string} name */
+/** @param {string} name Name of a setting */
 function label(name) {
   return `topicOptions().${name}`;
 }
 
 /**
- * @param {string} name
- * @param {unknown} value
- * @returns {number}
+ * @param {string} name Name of a setting
+ * @param {unknown} value Its value
+ * @returns {number} The number
  */
 function number(name, value) {
   if (value === undefined || value === null) return /** @type {any} */ (DEFAULTS)[name];
@@ -109,8 +109,8 @@ function number(name, value) {
 }
 
 /**
- * @param {unknown} value
- * @returns {number}
+ * @param {unknown} value The value of the setting
+ * @returns {number} Its number in records
  */
 function slowOf(value) {
   if (value === undefined || value === null) return DEFAULTS.slow;
@@ -120,8 +120,9 @@ function slowOf(value) {
 }
 
 /**
- * @param {any} value
- * @returns {{ before: string, after: string } | null}
+ * @param {any} value The value of the setting
+ * @returns {{ before: string, after: string } | null} What stands before and behind the position;
+ *   null: nothing is written
  */
 function stampOf(value) {
   if (value === undefined || value === null) return null;

@@ -30,15 +30,23 @@ const OUTCOME = { POSTED: 0, KEPT: 1, DROPPED: 2 };
 
 class StreamMember {
   /**
-   * @param {WebSocket} ws
-   * @param {AnyTopic} topic
+   * @param {WebSocket} ws A connection over a stream
+   * @param {AnyTopic} topic The topic that it has subscribed to
    */
   constructor(ws, topic) {
     this.ws = ws;
     this.topic = topic;
-    /** The last message of each key, in the order in which they came. @type {Map<string, Message>} */
+    /**
+     * The last message of each key, in the order in which they came.
+     *
+     * @type {Map<string, Message>}
+     */
     this.kept = new Map();
-    /** Offset of the message behind which it has none, while it catches up. @type {number | null} */
+    /**
+     * Offset of the message behind which it has none, while it catches up.
+     *
+     * @type {number | null}
+     */
     this.has = null;
     this.isAsking = false;
     /** Messages that it has not been told of that they were dropped. */
@@ -53,10 +61,11 @@ class StreamMember {
   }
 
   /**
-   * @param {Message} message
+   * @param {Message} message What is published
    * @param {number} offset 0 without history
-   * @param {string} key
-   * @param {SentCallback} [written]
+   * @param {string} key What replaces an earlier message of the same key; '' for none
+   * @param {SentCallback} [written] Called when the stream has written it, or with an error when it
+   *   never will
    * @returns {number} One of OUTCOME
    */
   publish(message, offset, key, written) {
@@ -82,8 +91,8 @@ class StreamMember {
   }
 
   /**
-   * @param {Message} message
-   * @param {string} key
+   * @param {Message} message What is published
+   * @param {string} key What replaces an earlier message of the same key; '' for none
    */
   keep(message, key) {
     if (this.kept.delete(key)) this.drop(1);
@@ -124,8 +133,8 @@ class StreamMember {
   }
 
   /**
-   * @param {Past} past
-   * @param {number} mode
+   * @param {Past} past What the topic has kept
+   * @param {number} mode One of FROM
    */
   onPast({ entries, recovered }, mode) {
     if (!recovered && mode === FROM.OFFSET) {
@@ -153,7 +162,7 @@ class StreamMember {
   }
 }
 
-/** @param {StreamMember} member */
+/** @param {StreamMember} member A member that has missed messages */
 function tell(member) {
   const { topic, untold, ws } = member;
   member.untold = 0;
@@ -161,18 +170,19 @@ function tell(member) {
 }
 
 /**
- * @param {WebSocket} ws
- * @param {AnyTopic} topic
- * @param {number} count
+ * @param {WebSocket} ws A connection
+ * @param {AnyTopic} topic The topic
+ * @param {number} count How many messages it did not get
  */
 function lose(ws, topic, count) {
   ws._extra?.topics?.lost(topic, count);
 }
 
 /**
- * @param {WebSocket} ws
- * @param {AnyTopic} topic
- * @param {{ from: number, to: number }} offsets
+ * @param {WebSocket} ws A connection
+ * @param {AnyTopic} topic The topic, which has a history
+ * @param {{ from: number, to: number }} offsets Offset of the first that it did not get, and of the
+ *   one behind the last
  */
 function tellGap(ws, { name, ring }, { from, to }) {
   const epoch = ring === null ? '' : ring.epoch;

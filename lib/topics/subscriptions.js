@@ -23,16 +23,20 @@ class Subscriptions {
     this.ws = ws;
     /** @type {Set<AnyTopic>} */
     this.joined = new Set();
-    /** Who waits for an answer. @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null} */
+    /**
+     * Who waits for an answer.
+     *
+     * @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null}
+     */
     this.pending = null;
     /** Messages that it did not get, by topic. @type {Map<string, number> | null} */
     this.losses = null;
   }
 
   /**
-   * @param {string} name
+   * @param {string} name Name of the topic
    * @param {Position | 'oldest' | undefined} since Where to begin
-   * @param {SubscribedCallback | undefined} callback
+   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
    */
   join(name, since, callback) {
     const topics = topicsOf(/** @type {any} */ (this.ws._owner));
@@ -51,11 +55,11 @@ class Subscriptions {
   }
 
   /**
-   * @param {AnyTopic} topic
+   * @param {AnyTopic} topic The topic
    * @param {boolean} isNew Whether it was no member
    * @param {number} mode One of FROM
-   * @param {number} offset
-   * @param {SubscribedCallback | undefined} callback
+   * @param {number} offset Where it begins, in the history
+   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
    */
   joinOnReactor(topic, isNew, mode, offset, callback) {
     if (isNew) topic.members++;
@@ -72,13 +76,13 @@ class Subscriptions {
   }
 
   /**
-   * What it has been sent so far waits for a Blob, and so does this. What is published until then is
-   * sent from here.
+   * What it has been sent so far waits for a Blob, and so does this. What is published until then
+   * is sent from here.
    *
-   * @param {AnyTopic} topic
+   * @param {AnyTopic} topic The topic
    * @param {number} mode One of FROM
-   * @param {number} offset
-   * @param {SubscribedCallback | undefined} callback
+   * @param {number} offset Where it begins, in the history
+   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
    */
   joinLater(topic, mode, offset, callback) {
     const { ws } = this;
@@ -89,10 +93,10 @@ class Subscriptions {
   }
 
   /**
-   * @param {AnyTopic} topic
+   * @param {AnyTopic} topic The topic
    * @param {number} mode One of FROM
-   * @param {number} offset
-   * @param {SubscribedCallback | undefined} callback
+   * @param {number} offset Where it begins, in the history
+   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
    */
   joinAsStream(topic, mode, offset, callback) {
     topic.streams ??= new Map();
@@ -101,10 +105,10 @@ class Subscriptions {
   }
 
   /**
-   * @param {AnyTopic} topic
+   * @param {AnyTopic} topic The topic
    * @param {number} mode One of FROM
-   * @param {number} offset
-   * @param {SubscribedCallback | undefined} callback
+   * @param {number} offset Where it begins, in the history
+   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
    */
   replay(topic, mode, offset, callback) {
     const position = positionOf(topic);
@@ -116,7 +120,7 @@ class Subscriptions {
   }
 
   /**
-   * @param {string} name
+   * @param {string} name Name of the topic
    * @returns {boolean} Whether it was a member
    */
   quit(name) {
@@ -160,7 +164,7 @@ class Subscriptions {
   }
 
   /**
-   * @param {AnyTopic} topic
+   * @param {AnyTopic} topic The topic
    * @param {number} count Messages that it did not get
    */
   lost({ name }, count) {
@@ -172,10 +176,10 @@ class Subscriptions {
   /**
    * The reactor has made it a member.
    *
-   * @param {number} request
-   * @param {boolean} recovered
-   * @param {number} replayed
-   * @param {number} offset
+   * @param {number} request Number of the request that is answered
+   * @param {boolean} recovered Whether nothing is missing
+   * @param {number} replayed How many messages it has got
+   * @param {number} offset Offset of the last message
    */
   answered(request, recovered, replayed, offset) {
     const waiting = this.pending?.get(request);
@@ -188,9 +192,9 @@ class Subscriptions {
 }
 
 /**
- * @param {AnyTopic} topic
- * @param {Position | 'oldest' | undefined} since
- * @returns {{ mode: number, offset: number }}
+ * @param {AnyTopic} topic The topic
+ * @param {Position | 'oldest' | undefined} since Where to begin; undefined: not in the past
+ * @returns {{ mode: number, offset: number }} One of FROM, and an offset
  */
 function startOf({ ring }, since) {
   if (ring === null || since === undefined) return { mode: FROM.NOW, offset: 0 };
@@ -200,7 +204,7 @@ function startOf({ ring }, since) {
 }
 
 /**
- * @param {AnyTopic} topic
+ * @param {AnyTopic} topic The topic
  * @returns {Position | null} Of its last message
  */
 function positionOf({ ring }) {
@@ -208,7 +212,7 @@ function positionOf({ ring }) {
 }
 
 /**
- * @param {AnyTopic} topic
+ * @param {AnyTopic} topic The topic
  * @returns {Subscribed} For one who is no member
  */
 function nothing(topic) {
@@ -216,8 +220,8 @@ function nothing(topic) {
 }
 
 /**
- * @param {WebSocket} ws
- * @returns {Subscriptions}
+ * @param {WebSocket} ws A connection
+ * @returns {Subscriptions} What it has subscribed to, made on first use
  */
 function subscriptionsOf(ws) {
   const extra = ws._ensureExtra();

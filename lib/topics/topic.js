@@ -20,8 +20,8 @@ const reporting = new Map();
 /** A topic as long as somebody has subscribed to it, or has its history. */
 class Topic {
   /**
-   * @param {string} name
-   * @param {Readonly<Settings>} settings
+   * @param {string} name Name of the topic
+   * @param {Readonly<Settings>} settings Its settings
    */
   constructor(name, settings) {
     this.name = name;
@@ -40,7 +40,9 @@ class Topic {
     return this.streams === null ? this.members : this.members + this.streams.size;
   }
 
-  /** @returns {boolean} Whether the reactors may report that something was dropped, or is missing */
+  /**
+   * @returns {boolean} Whether the reactors may report that something was dropped, or is missing
+   */
   get reports() {
     return this.settings.slow !== SLOW.queue;
   }
