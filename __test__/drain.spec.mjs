@@ -181,6 +181,17 @@ test('a close() that throws keeps nobody else from being closed', async (t) => {
   t.deepEqual(await drained, { closed: 2, timedOut: 0, left: 1 });
 });
 
+for (const [way, start] of Object.entries(WAYS)) {
+  test(`by way of ${way}: onProgress is called at the end when the last client is gone, and not within its end`, async (t) => {
+    const server = await start(t);
+    const { ws } = await connect(t, server);
+    const order = [];
+    ws.on('close', () => order.push("'close'"));
+    await server.drain({ duration: 0, onProgress: ({ left }) => order.push(`${left} left, ${server.clients.size} listed`) });
+    t.deepEqual(order, ["'close'", '0 left, 0 listed']);
+  });
+}
+
 test('wrong values are refused', async (t) => {
   const server = await startServer(t);
   const wrong = async (options, instanceOf, message) => {

@@ -204,9 +204,9 @@ class WebSocketServer extends EventEmitter {
    */
   closed(connection) {
     this._connections--;
-    this._drain?.gone(connection);
     const clients = clientsOf(this);
     clients?.delete(connection);
+    this._drain?.gone(connection);
     if (this._listens) this._closeIfDone();
     else if (this._shouldEmitClose && clients?.size === 0) process.nextTick(emitClose, this);
   }

@@ -165,9 +165,12 @@ class Drain {
     clearTimeout(this.timer);
     clearTimeout(this.reporter);
     this.signal?.removeEventListener('abort', this.abort);
-    const { progress } = this;
-    this.resolve?.(progress);
-    this.onProgress?.(progress);
+    const { onProgress, progress } = this;
+    // Not in the middle of what ends the last client: it may throw.
+    process.nextTick(() => {
+      this.resolve?.(progress);
+      onProgress?.(progress);
+    });
   }
 }
 
