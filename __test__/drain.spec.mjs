@@ -122,6 +122,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     await raw.send(upgradeRequest());
     await connected;
     t.deepEqual(await server.drain({ duration: 0 }), { closed: 0, timedOut: 1, left: 0 });
+    t.is(server.clients.size, 0);
   });
 
   test(`by way of ${way}: an aborted signal leaves the rest open`, async (t) => {

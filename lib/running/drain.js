@@ -22,6 +22,9 @@ const STEP = 5;
 /** Milliseconds between two calls of `onProgress`, at least. */
 const REPORT_INTERVAL = 100;
 
+/** Milliseconds in which a connection that is cut off is gone; a stream may never say so. */
+const CUT_TIMEOUT = 1000;
+
 /**
  * Milliseconds by which the reactor may be earlier than this thread with the end of `closeTimeout`.
  */
@@ -56,6 +59,8 @@ class Drain {
      * @type {Map<WebSocket, number>}
      */
     this.closing = new Map();
+    /** Those of them that were cut off. @type {Set<WebSocket>} */
+    this.cut = new Set();
     this.pace = new Pace(this.clients.length, duration, now);
     /** How many are to be closed now. */
     this.due = 0;
@@ -99,7 +104,7 @@ class Drain {
     const until = this.closing.get(ws) ?? Infinity;
     this.closing.delete(ws);
     const code = ws._extra?.closeCode ?? ABNORMAL;
-    if (code === ABNORMAL && performance.now() >= until - TICK) this.timedOut++;
+    if (this.cut.has(ws) || (code === ABNORMAL && performance.now() >= until - TICK)) this.timedOut++;
     else this.closed++;
     this.changed();
   }
@@ -129,7 +134,7 @@ class Drain {
       while (this.due > 0) this.close(now);
       for (const [ws, until] of this.closing) {
         if (until > now) break;
-        this.giveUp(ws);
+        this.giveUp(ws, now);
       }
     } finally {
       if (!this.isOver) this.wait(now);
@@ -147,15 +152,21 @@ class Drain {
   }
 
   /**
-   * `closeTimeout` is over.
+   * `closeTimeout` is over: it is cut off, and has not long to be gone.
    *
    * @param {WebSocket} ws A client that was closed and is not gone
+   * @param {number} now Milliseconds, as `performance.now()`
    */
-  giveUp(ws) {
+  giveUp(ws, now) {
     this.closing.delete(ws);
+    if (ws.readyState !== CLOSED && !this.cut.has(ws)) {
+      this.cut.add(ws);
+      this.closing.set(ws, now + CUT_TIMEOUT);
+      ws.terminate();
+      return;
+    }
     this.open.delete(ws);
     this.timedOut++;
-    if (ws.readyState !== CLOSED) ws.terminate();
     this.changed();
   }
 
