@@ -1,5 +1,5 @@
 // Where the native addon cannot be loaded: who makes a server or a client hears why, and what to do.
-import { cp, mkdtemp, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -11,12 +11,16 @@ import { Child } from './helpers/child.mjs';
 const LIB = fileURLToPath(new URL('../lib', import.meta.url));
 const MAY_LOAD_NONE = /--no-addons.*--allow-addons/;
 
-/** The package as it is where the package with the addon was not installed. */
-async function copyWithoutAddon(t) {
+/** The package as it is where the package with the addon was not installed, if there is one in `packages`. */
+async function copyWithoutAddon(t, { without = [], packages = [] } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'addonless-'));
   t.teardown(() => rm(folder, { recursive: true }));
-  await cp(LIB, folder, { recursive: true, filter: (path) => !path.endsWith('.node') });
-  return join(folder, 'index.js');
+  const left = (path) => !path.endsWith('.node') && !without.some((name) => path.endsWith(name));
+  await cp(LIB, join(folder, 'lib'), { recursive: true, filter: left });
+  const manifest = JSON.parse(await readFile(join(LIB, '../package.json'), 'utf8'));
+  manifest.optionalDependencies = Object.fromEntries(packages.map((name) => [name, manifest.version]));
+  await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
+  return join(folder, 'lib/index.js');
 }
 
 async function failures(t, args, options) {
@@ -26,31 +30,51 @@ async function failures(t, args, options) {
   return JSON.parse(stdout);
 }
 
-async function failsWith(t, code, message, args, options) {
+async function failsWith(t, pattern, args, options) {
   const found = await failures(t, args, options);
   t.is(found.length, 3);
   for (const failure of found) {
-    t.like(failure, { code, hasCause: true });
-    t.regex(failure.message, /^reactor-ws: /);
-    t.regex(failure.message, message);
+    t.like(failure, { code: 'ERR_REACTOR_WS_NATIVE', hasCause: true });
+    const [first, system, lookedFor, advice, ...more] = failure.message.split('\n');
+    t.regex(first, /^reactor-ws: the native addon could not be loaded: /);
+    t.regex(system, new RegExp(`^ {2}system: ${process.platform} ${process.arch}.*, Node ${process.versions.node}$`));
+    t.regex(lookedFor, /^ {2}looked for: /);
+    t.regex(advice, /^ {2}what to do: /);
+    t.deepEqual(more, []);
+    t.regex(failure.message, pattern);
+    // The message and its stack, not those of all causes.
+    t.true(failure.printed.split('\n').length <= 4 + Error.stackTraceLimit);
+    t.false(failure.printed.includes('[cause]'));
   }
 }
 
+const BUILD = /npm ci && npm run build$/;
+const system = process.platform === 'linux' ? 'linux-x64-gnu linux-x64-musl linux-arm64-gnu linux-arm64-musl'.split(' ') : [];
+const PACKAGES = [...system, `${process.platform}-${process.arch}`, `${process.platform}-${process.arch}-msvc`].map((name) => `reactor-ws-${name}`);
+
 test('a package that is not installed is named', async (t) => {
   const name = new RegExp(`npm install reactor-ws-${process.platform}-${process.arch}`);
-  await failsWith(t, 'MODULE_NOT_FOUND', name, [await copyWithoutAddon(t)]);
+  await failsWith(t, name, [await copyWithoutAddon(t, { packages: PACKAGES })]);
 });
 
 test('it is the one for the C library of the system', async (t) => {
   if (process.platform !== 'linux') return t.pass();
-  await failsWith(t, 'MODULE_NOT_FOUND', /npm install reactor-ws-linux-\w+-musl/, [await copyWithoutAddon(t), 'musl']);
+  await failsWith(t, /npm install reactor-ws-linux-\w+-musl/, [await copyWithoutAddon(t, { packages: PACKAGES }), 'musl']);
+});
+
+test('a package that was never published is not named: the commands that build are', async (t) => {
+  await failsWith(t, BUILD, [await copyWithoutAddon(t)]);
+});
+
+test('so are they in a clone without a build, which has no loader either', async (t) => {
+  await failsWith(t, BUILD, [await copyWithoutAddon(t, { without: ['binding.js'], packages: PACKAGES })]);
 });
 
 test('where Node may load no addons, the message says so', async (t) => {
   const index = join(LIB, 'index.js');
-  await failsWith(t, 'ERR_DLOPEN_DISABLED', MAY_LOAD_NONE, [index], { nodeArgs: ['--no-addons'] });
+  await failsWith(t, MAY_LOAD_NONE, [index], { nodeArgs: ['--no-addons'] });
   if (!process.allowedNodeEnvironmentFlags.has('--permission')) return;
-  await failsWith(t, 'ERR_DLOPEN_DISABLED', MAY_LOAD_NONE, [index], { nodeArgs: ['--permission', '--allow-fs-read=*'] });
+  await failsWith(t, MAY_LOAD_NONE, [index], { nodeArgs: ['--permission', '--allow-fs-read=*'] });
 });
 
 test('a process that may load addons but not use the network gets no listener', async (t) => {
@@ -68,7 +92,7 @@ test('what the system says of an addon that it cannot load is in the message', a
   const broken = join(index, '..', 'broken.node');
   await writeFile(broken, 'not an addon');
   const env = { NAPI_RS_NATIVE_LIBRARY_PATH: broken };
-  await failsWith(t, 'ERR_DLOPEN_FAILED', /could not be loaded: .*broken\.node/, [index], { env });
+  await failsWith(t, /could not be loaded: .*broken\.node/, [index], { env });
   env.NAPI_RS_NATIVE_LIBRARY_PATH = `${broken}.not`;
-  await failsWith(t, 'ERR_DLOPEN_FAILED', /could not be loaded: .*broken\.node\.not/, [index], { env });
+  await failsWith(t, /could not be loaded: .*broken\.node\.not/, [index], { env });
 });
