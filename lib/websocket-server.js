@@ -14,7 +14,9 @@ const { ListenerServer } = require('./compat/listener-server');
 const { nodeEmit } = require('./node-emit');
 const { placeOf } = require('./listening');
 const { admissionOf, listenOptions, merge, reactorOptions, topicOptions, watch } = require('./options');
-const { Drain } = require('./running/drain');
+const { Counts } = require('./running/counts');
+const { drain } = require('./running/drain');
+const { metricsOf } = require('./running/metrics');
 const { checkMayListen } = require('./handshake/permission');
 const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
@@ -32,7 +34,7 @@ const { WebSocket } = require('./websocket');
 /** @import { WebSocket as Connection } from './connection/state' */
 /** @import { Place } from './listening' */
 /** @import { ServerOptions } from './options' */
-/** @import { DrainOptions, DrainProgress } from '../types/running' */
+/** @import { DrainOptions, DrainProgress, Metrics } from '../types/running' */
 /** @import { Holder } from './reactor/table' */
 
 /** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
@@ -67,9 +69,10 @@ class WebSocketServer extends EventEmitter {
     this._connections = 0;
     this._ask = -1;
     this._shouldEmitClose = false;
-    this._drain = /** @type {InstanceType<typeof Drain> | null} */ (null); // the last call of `drain()`
+    this._drain = /** @type {InstanceType<typeof import('./running/drain').Drain> | null} */ (null);
     this._topics = /** @type {import('./topics/server-topics').Topics | null} */ (null);
-    this._admission = admissionOf(this.options); // limits of who may connect; null: none
+    this._counts = new Counts();
+    this._admission = admissionOf(this.options); // null: everybody may connect
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     const place = this.options.port == null || isShared() ? null : placeOf(this.options);
     this._listens = place !== null; // by itself
@@ -123,18 +126,14 @@ class WebSocketServer extends EventEmitter {
     else state.native.closeListener(this._listenerId);
   }
 
-  /**
-   * Closes the clients, spread over a time, and refuses new ones from now on.
-   *
-   * @param {DrainOptions} [options] See `DrainOptions`
-   * @returns {Promise<DrainProgress>} What has become of them, when all are gone or `signal` is
-   *   aborted
-   */
-  async drain(options) {
-    if (!clientsOf(this) && !list(this)) throw new Error('drain() needs clientTracking');
-    if (this._drain === null || this._drain.isOver) this._drain = new Drain(this, options);
-    this._updateAsk();
-    return this._drain.result;
+  /** @param {DrainOptions} [options] @returns {Promise<DrainProgress>} What has become of the clients, see `Drain` */
+  drain(options) {
+    return drain(this, options);
+  }
+
+  /** @returns {Metrics} What the server and the reactors have done until now */
+  metrics() {
+    return metricsOf(this);
   }
 
   /**
@@ -194,6 +193,7 @@ class WebSocketServer extends EventEmitter {
    * @param {Connection} ws The WebSocket, which is open
    */
   opened(ws) {
+    this._counts.opened++;
     track(this, ws);
   }
 
@@ -204,6 +204,8 @@ class WebSocketServer extends EventEmitter {
    */
   closed(connection) {
     this._connections--;
+    this._drain?.gone(connection);
+    this._counts.ended(connection);
     const clients = clientsOf(this);
     clients?.delete(connection);
     this._drain?.gone(connection);

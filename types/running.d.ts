@@ -49,3 +49,64 @@ export interface AdmissionOptions {
 
 /** One of `allowedOrigins`: a pattern, an expression, or a function that is asked. */
 export type OriginRule = string | RegExp | ((origin: string | undefined, request: IncomingMessage) => boolean);
+
+/** What a server has done since it was made, and the reactors of its thread since they were started. */
+export interface Metrics {
+  connections: {
+    /** Clients that there are now; 0 without `clientTracking`. */
+    open: number;
+    /** How many have opened. */
+    opened: number;
+    /** How many have ended, by the code of 'close'. */
+    closed: Record<string, number>;
+  };
+  handshakes: {
+    /** How many were denied by which limit: `connections`, `address`, `rate`, `head`, `origin`. */
+    denied: Record<string, number>;
+    /** How many JavaScript has answered with another status than 101, by status. */
+    refused: Record<string, number>;
+  };
+  /** Bytes that wait to be sent: `bufferedAmount` of all clients. */
+  bytesWaiting: number;
+  /** All reactors of the thread, for all servers; null before the first one has been started. */
+  reactors: ReactorMetrics | null;
+}
+
+export interface ReactorMetrics {
+  /** Sockets that were accepted. */
+  accepted: number;
+  /** Requests that are no HTTP, or too long: 400 and 431. */
+  badRequests: number;
+  /** Requests that ask for no upgrade: 426. */
+  plainRequests: number;
+  /** Upgrade requests that the reactors have refused: 400 and 405. */
+  refused: number;
+  /** Requests that were not complete within `handshakeTimeout`: 408. */
+  timeouts: number;
+  /** Bytes that sockets have given, requests included. */
+  bytesReceived: number;
+  /** Bytes that sockets have taken, answers to requests included. */
+  bytesSent: number;
+  /** Messages that have come. */
+  messagesReceived: number;
+  /** Messages that were given to `send()`, fragments one by one. */
+  messagesSent: number;
+  /** Batches that JavaScript has taken. */
+  batches: number;
+  /** Records in them: messages, and what else is to be known of connections. */
+  records: number;
+  /** Bytes of memory of batches that JavaScript has not dealt with. */
+  undelivered: number;
+  /** From the end of a turn of a reactor until JavaScript takes what it has read. */
+  delay: Histogram;
+  /** Work of a reactor between two waits. */
+  turn: Histogram;
+}
+
+export interface Histogram {
+  count: number;
+  /** Seconds. */
+  sum: number;
+  /** How many took up to so many seconds: 1 us, 2 us, 4 us and so on. */
+  upTo: Array<{ seconds: number; count: number }>;
+}

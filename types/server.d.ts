@@ -155,6 +155,9 @@ export class WebSocketServer<
   /** Closes the clients, spread over a time; upgrades are answered with 503 from now on. Not in ws. See docs/running.md. */
   drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
 
+  /** What the server and the reactors have done until now; `reactor-ws/prometheus` makes text of it. Not in ws. See docs/running.md. */
+  metrics(): running.Metrics;
+
   /**
    * Answers an upgrade request that an HTTP server of Node has read, at once or later.
    *

@@ -216,6 +216,7 @@ class Handshake {
    */
   respond(code, message, extra) {
     if (!this.mayRespond()) return;
+    this.server._counts.refusedWith(code);
     const phrase = STATUS_CODES[code];
     const body = message || String(phrase);
     const headers = {

@@ -201,4 +201,17 @@ function checked({ code = SERVICE_RESTART, duration = DURATION.initial, onProgre
   return { code, duration, onProgress, reason, signal };
 }
 
-module.exports = { Drain };
+/**
+ * @param {Server} server
+ * @param {DrainOptions} [options]
+ * @returns {Promise<DrainProgress>} What has become of its clients, when all are gone or `signal`
+ *   is aborted
+ */
+async function drain(server, options) {
+  if (!(/** @type {any} */ (server).clients)) throw new Error('drain() needs clientTracking');
+  if (server._drain === null || server._drain.isOver) server._drain = new Drain(server, options);
+  server._updateAsk();
+  return server._drain.result;
+}
+
+module.exports = { Drain, drain };

@@ -22,6 +22,7 @@ use crate::bridge::layout::{
 };
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::bridge::room::Lent;
+use crate::bridge::tally::Histogram;
 use crate::reactor::Link;
 
 use super::drive::Drive;
@@ -55,6 +56,8 @@ pub(super) struct Crossing {
     delivered: Rc<Delivered>,
     /// `None` where it is not libuv's.
     event_loop: Option<EventLoop>,
+    /// How long batches have waited to be taken.
+    pub(super) delays: Histogram,
 }
 
 impl Crossing {
@@ -77,6 +80,7 @@ impl Crossing {
             taken: VecDeque::new(),
             delivered,
             event_loop,
+            delays: Histogram::default(),
         }
     }
 
@@ -148,6 +152,9 @@ impl Crossing {
         let next = self.next_batch();
         self.delivered.all.set(next.is_none());
         let Some(mut batch) = next else { return Ok(0) };
+        if let Some(published) = batch.published.take() {
+            self.delays.record(published.elapsed());
+        }
         let lent = batch.bytes.lent_id();
         let handed = lent.is_some() && batch.used >= HAND_OVER_BYTES;
         if handed {

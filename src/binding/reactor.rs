@@ -19,6 +19,7 @@ use super::crossing::{Crossing, flush_with, function, lend};
 use super::deflate::NegotiatedDeflate;
 use super::drive::{Drive, ReactorOptions};
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening, system_error};
+use super::metrics::{ReactorMetrics, metrics};
 use super::payload::{LentMemory, LentWords, bytes_mut};
 use super::uv::EventLoop;
 use super::{adopt, allocator};
@@ -308,6 +309,12 @@ impl JsReactor {
         self.gauges()
             .and_then(|gauges| gauges.read_published(slot, generation))
             .map_or(-1.0, |bytes| bytes as f64)
+    }
+
+    /// What the reactors have done.
+    #[napi(catch_unwind)]
+    pub fn metrics(&self) -> ReactorMetrics {
+        metrics(&self.links, &self.crossing.borrow().delays)
     }
 
     /// Writes what is queued as far as the kernel takes it, closes all, and waits for the threads to end.

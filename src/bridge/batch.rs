@@ -2,6 +2,7 @@
 
 use std::mem;
 use std::ops::Range;
+use std::time::Instant;
 
 use super::layout::{
     IN_FLAG_OWNED, IN_WORD_KIND, IN_WORD_LENGTH, IN_WORD_OFFSET, IN_WORD_SLOT, MAX_RECORDS, RECORD_WORDS,
@@ -75,6 +76,8 @@ pub struct Batch {
     openings: usize,
     /// What this batch adds to the inbox's weight while it is out.
     pub(super) charged: usize,
+    /// When it was handed over; with what was appended to it, the first of that.
+    pub published: Option<Instant>,
     /// The number of its last record, of all that were published.
     pub(super) last: u64,
 }
@@ -98,6 +101,7 @@ impl Batch {
             large_bytes: 0,
             openings: 0,
             charged: 0,
+            published: None,
             last: 0,
         }
     }

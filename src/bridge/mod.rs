@@ -67,6 +67,7 @@ pub mod queue;
 pub mod room;
 pub mod split;
 mod sync;
+pub mod tally;
 
 #[cfg(test)]
 mod tests;

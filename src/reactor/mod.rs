@@ -38,6 +38,7 @@ use mio::{Events, Poll, Token, Waker};
 
 use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
+use crate::bridge::tally::Tally;
 use crate::engine::Prepared;
 
 pub use command::handle::{Adoption, Command, Handle};
@@ -140,6 +141,7 @@ impl<C: Consumer> Reactor<C> {
             compression: Compression::new(config.deflate_budget),
             idling: Idling::new(config.give_back, now),
             tickets: HashMap::new(),
+            tally: Tally::default(),
         };
         Ok(Self {
             poll,
@@ -223,6 +225,7 @@ impl<C: Consumer> Reactor<C> {
         self.end_topics();
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
+        self.consumer.on_tally(&self.work.tally, self.work.now);
         self.connections.end_turn();
         self.work.remains.free();
         self.work.idling.rest(self.work.now);

@@ -4,6 +4,7 @@ use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
 
 use crate::bridge::admission::Ticket;
+use crate::bridge::tally::Tally;
 use crate::reactor::config::COST_OF_CALL;
 use crate::reactor::connection::gate::Gates;
 use crate::reactor::connection::id::ConnectionId;
@@ -48,6 +49,8 @@ pub(in crate::reactor) struct Work {
     pub(in crate::reactor) idling: Idling,
     /// By slots: the connections that count for a limit of their server.
     pub(in crate::reactor) tickets: HashMap<u32, Ticket>,
+    /// What has been done.
+    pub(in crate::reactor) tally: Tally,
 }
 
 impl Work {

@@ -86,8 +86,10 @@ impl<C: Consumer> Reactor<C> {
         }
         connection
             .queue_messages(std::iter::once((record.kind == OUT_TEXT, &**payload)), &mut self.work.pool);
-        let others = std::iter::from_fn(|| records.next_plain(id));
+        let mut count = 1;
+        let others = std::iter::from_fn(|| records.next_plain(id)).inspect(|_| count += 1);
         connection.queue_messages(others, &mut self.work.pool);
+        self.work.tally.messages_sent += count;
         Session { id, connection, work: &mut self.work }.touch();
         if records.records.peek_slot() == Some(id.slot) { records.next() } else { None }
     }
@@ -106,6 +108,8 @@ impl<C: Consumer> Reactor<C> {
             return self.on_unknown(record, payload, same);
         };
         let longest = self.work.compression.at_once();
+        let is_message = matches!(record.kind, OUT_TEXT | OUT_BINARY | OUT_PREPARED);
+        self.work.tally.messages_sent += u64::from(is_message);
         let mut session = Session { id, connection, work: &mut self.work };
         match (record.kind, same) {
             (OUT_ACCEPT, _) => {

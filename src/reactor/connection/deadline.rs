@@ -30,6 +30,7 @@ impl<C: Consumer> Reactor<C> {
         let mut session = Session { id, connection, work: &mut self.work };
         match &session.connection.life {
             Life::Opening(head) if !head.bytes.is_empty() => {
+                session.work.tally.timeouts += 1;
                 let mut response = Vec::new();
                 write_request_timeout(&mut response);
                 session.respond(&response);

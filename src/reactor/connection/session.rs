@@ -148,7 +148,9 @@ impl Session<'_> {
         let queued = self.connection.write.outgoing.len();
         let Connection { write, stream, .. } = &mut *self.connection;
         let _gone_anyway = write.write_to(stream, &mut self.work.pool, LAST_WRITE);
-        self.work.spend_on_commands(queued.saturating_sub(self.connection.write.outgoing.len()));
+        let sent = queued.saturating_sub(self.connection.write.outgoing.len());
+        self.work.tally.bytes_sent += sent as u64;
+        self.work.spend_on_commands(sent);
         self.doom();
     }
 
@@ -322,6 +324,7 @@ impl Session<'_> {
                 let sent = socket::send(&self.connection.stream, &frame).unwrap_or_default();
                 // Its record, which is all that is charged otherwise, does not have the payload.
                 self.work.command_budget = self.work.command_budget.saturating_sub(sent);
+                self.work.tally.bytes_sent += sent as u64;
                 frame.skip(sent);
             }
             if !frame.is_empty() {
@@ -340,6 +343,7 @@ impl Session<'_> {
     fn write_now(&mut self, parts: &[IoSlice<'_>]) {
         // Whatever is wrong with the socket, the write at the end of the turn will meet it again.
         let mut sent = socket::send_vectored(&self.connection.stream, parts).unwrap_or_default();
+        self.work.tally.bytes_sent += sent as u64;
         for part in parts {
             let taken = sent.min(part.len());
             sent -= taken;

@@ -2,8 +2,10 @@
 //! thread, or the bridge.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use crate::bridge::batch::Credit;
+use crate::bridge::tally::Tally;
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
 use crate::reactor::connection::id::ConnectionId;
@@ -105,6 +107,8 @@ pub trait Consumer {
     fn on_turn_begin(&mut self);
     /// The end of a turn.
     fn on_turn_end(&mut self);
+    /// What the reactor has done until now, and when the turn has begun.
+    fn on_tally(&mut self, tally: &Tally, began: Instant);
     /// How far a consumer on another thread has come; `None` where it knows what it is told when
     /// the call returns.
     fn progress(&self) -> Option<Progress>;

@@ -4,6 +4,7 @@
 use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::{Arc, Mutex, PoisonError};
+use std::time::Instant;
 
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::doorbell::Bell;
@@ -15,6 +16,7 @@ use crate::bridge::layout::{
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
 use crate::bridge::pace::Pace;
+use crate::bridge::tally::{Tally, Totals};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
 use crate::reactor::config::ReactorConfig;
@@ -36,6 +38,8 @@ pub struct Link {
     pub gauges: Arc<Gauges>,
     /// How far the reactor is with what has come to its sockets.
     pub pace: Pace,
+    /// What the reactor has done.
+    pub totals: Totals,
     asks: Mutex<HashMap<u32, u32>>,
 }
 
@@ -52,7 +56,13 @@ impl Link {
     }
 
     fn with(bell: Arc<Bell>, gauges: Arc<Gauges>) -> Self {
-        Self { inbox: Inbox::with_bell(bell), gauges, pace: Pace::new(), asks: Mutex::new(HashMap::new()) }
+        Self {
+            inbox: Inbox::with_bell(bell),
+            gauges,
+            pace: Pace::new(),
+            totals: Totals::default(),
+            asks: Mutex::new(HashMap::new()),
+        }
     }
 
     /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED |
@@ -107,7 +117,8 @@ impl Forward {
 
     fn publish(&mut self) {
         let gives_way = self.giving_way.is_due(self.batch.used, self.link.inbox.weight());
-        let full = std::mem::replace(&mut self.batch, Box::new(Batch::hollow()));
+        let mut full = std::mem::replace(&mut self.batch, Box::new(Batch::hollow()));
+        full.published = Some(Instant::now());
         let (empty, ring) = self.link.inbox.publish(full);
         self.batch = empty;
         // Before it is told, for then it may run at once, and take it.
@@ -225,6 +236,7 @@ impl Consumer for Forward {
         };
         let count = records.len() - before;
         if count > 0 {
+            session.work.tally.messages_received += count as u64;
             session.hold(weight);
             let weight = u32::try_from(weight).unwrap_or(u32::MAX);
             self.batch.charge(slot, generation, weight, count as u32);
@@ -263,6 +275,7 @@ impl Consumer for Forward {
     }
 
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {
+        session.work.tally.messages_received += 1;
         self.carry(session, message_kind(kind), 0, payload);
     }
 
@@ -331,6 +344,11 @@ impl Consumer for Forward {
             self.publish();
         }
         self.link.pace.end();
+    }
+
+    fn on_tally(&mut self, tally: &Tally, began: Instant) {
+        self.link.totals.publish(tally);
+        self.link.totals.turns.record(began.elapsed());
     }
 
     fn progress(&self) -> Option<Progress> {

@@ -1,8 +1,10 @@
 //! What a program implements to be served by the reactor, and what it may do with a connection.
 
 use std::ops::Range;
+use std::time::Instant;
 
 use crate::bridge::batch::Credit;
+use crate::bridge::tally::Tally;
 use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
 
 use crate::reactor::config::READ_SIZE;
@@ -165,6 +167,8 @@ impl<H: Handler> Consumer for Local<H> {
     fn on_turn_end(&mut self) {
         self.handler.on_turn_end();
     }
+
+    fn on_tally(&mut self, _tally: &Tally, _began: Instant) {}
 
     fn progress(&self) -> Option<Progress> {
         None

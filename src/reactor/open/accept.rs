@@ -99,8 +99,11 @@ impl<C: Consumer> Reactor<C> {
         });
         match (taken, admission) {
             (None, _) => self.seat.left(),
-            (Some(_), None) => {}
-            (Some(slot), Some(admission)) => self.let_in(slot, &admission, peer),
+            (Some(_), None) => self.work.tally.accepted += 1,
+            (Some(slot), Some(admission)) => {
+                self.work.tally.accepted += 1;
+                self.let_in(slot, &admission, peer);
+            }
         }
     }
 

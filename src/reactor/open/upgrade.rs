@@ -103,6 +103,7 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
             {
                 admission.deny(Denial::Head);
             }
+            session.work.tally.bad_requests += 1;
             session.respond(&bad_request(error));
             Step::Wait
         }
@@ -184,6 +185,7 @@ fn on_upgrade<C: Consumer>(
 
 /// A request that asks for no upgrade: 426, as the HTTP server inside ws answers.
 fn on_plain_request(session: &mut Session<'_>, head: &mut Head, request: &Request<'_>, bytes: &[u8]) -> Step {
+    session.work.tally.plain_requests += 1;
     let mut response = Vec::with_capacity(256);
     if request.minor_version() == 1 && !request.has_host() {
         write_bad_request(&mut response);
@@ -248,6 +250,7 @@ fn is_allowed(admission: &Admission, request: &Request<'_>) -> bool {
 }
 
 fn refuse(session: &mut Session<'_>, refusal: Refusal) {
+    session.work.tally.refused += 1;
     let mut response = Vec::new();
     write_refusal(&mut response, refusal);
     session.respond(&response);

@@ -216,6 +216,7 @@ impl<C: Consumer> Reactor<C> {
     fn count(&mut self, slot: u32, len: usize) {
         let Some((session, consumer)) = self.session(slot) else { return };
         session.connection.read.received += len as u64;
+        session.work.tally.bytes_received += len as u64;
         consumer.on_received(session.id, session.connection.read.received);
     }
 

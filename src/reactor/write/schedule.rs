@@ -63,7 +63,10 @@ impl<C: Consumer> Reactor<C> {
     fn write_connection(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         connection.write.high |= connection.write.outgoing.len() > connection.config.high_water_mark;
-        match connection.write.write_to(&connection.stream, &mut self.work.pool, WRITE_BUDGET) {
+        let before = connection.write.outgoing.written();
+        let written = connection.write.write_to(&connection.stream, &mut self.work.pool, WRITE_BUDGET);
+        self.work.tally.bytes_sent += connection.write.outgoing.written() - before;
+        match written {
             Ok(false) => {}
             // Goes on when others have had their turn.
             Ok(true) => self.work.unwritten.push_served(id, &mut connection.write),

@@ -1,0 +1,66 @@
+'use strict';
+
+const { DENIALS } = require('../reactor/layout');
+const { state } = require('../reactor/table');
+
+/** @import { Histogram, Metrics, ReactorMetrics } from '../../types/running' */
+/** @import { Server } from '../connection/state' */
+
+/**
+ * @param {Server} server
+ * @returns {Metrics} What it and the reactors have done until now
+ */
+function metricsOf(server) {
+  const { _admission: admission, _counts: counts } = server;
+  const denied = admission === null ? DENIALS.map(() => 0) : admission.native.denied();
+  const { open, waiting } = look(server);
+  return {
+    connections: { open, opened: counts.opened, closed: Object.fromEntries(counts.closed) },
+    handshakes: {
+      denied: Object.fromEntries(DENIALS.map(({ name }, index) => [name, denied[index]])),
+      refused: Object.fromEntries(counts.refused),
+    },
+    bytesWaiting: waiting,
+    reactors: state.native === null ? null : reactorMetrics(state.native.metrics()),
+  };
+}
+
+/**
+ * @param {Server} server
+ * @returns {{ open: number, waiting: number }} How many clients it has, and the bytes that wait to
+ *   be sent to them
+ */
+function look(server) {
+  let [open, waiting] = [0, 0];
+  for (const client of /** @type {any} */ (server).clients ?? []) {
+    open++;
+    waiting += client.bufferedAmount;
+  }
+  return { open, waiting };
+}
+
+/**
+ * @param {any} native
+ * @returns {ReactorMetrics}
+ */
+function reactorMetrics({ delay, turn, ...totals }) {
+  return { ...totals, delay: histogram(delay), turn: histogram(turn) };
+}
+
+/**
+ * @param {{ buckets: number[], sum: number }} native Counts of each bucket, the first one up to
+ *   1 us, each of the others up to twice as much; the sum in seconds
+ * @returns {Histogram}
+ */
+function histogram({ buckets, sum }) {
+  let count = 0;
+  const upTo = buckets.map((bucket, index) => {
+    count += bucket;
+    return { seconds: 2 ** index / 1e6, count };
+  });
+  // What is longer than the last bound is in the last bucket.
+  upTo.pop();
+  return { count, sum, upTo };
+}
+
+module.exports = { metricsOf };

@@ -1,0 +1,80 @@
+//! What the reactors have done, as JavaScript sees it.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use napi_derive::napi;
+
+use crate::bridge::tally::{BUCKETS, Histogram, Tally};
+use crate::reactor::Link;
+
+/// All reactors together; the names are those of `types/running.d.ts`.
+#[napi(object)]
+pub struct ReactorMetrics {
+    /// Sockets that were accepted.
+    pub accepted: f64,
+    /// 400 and 431 to what is no request.
+    pub bad_requests: f64,
+    /// 426.
+    pub plain_requests: f64,
+    /// Upgrade requests that a native check has refused.
+    pub refused: f64,
+    /// 408.
+    pub timeouts: f64,
+    /// Bytes that sockets have given.
+    pub bytes_received: f64,
+    /// Bytes that sockets have taken.
+    pub bytes_sent: f64,
+    /// Messages that have come.
+    pub messages_received: f64,
+    /// Messages that were given to be sent.
+    pub messages_sent: f64,
+    /// Batches that were taken.
+    pub batches: f64,
+    /// Records that were dealt with.
+    pub records: f64,
+    /// Bytes of batches that were not dealt with.
+    pub undelivered: f64,
+    /// From a batch that is handed over until it is taken.
+    pub delay: HistogramCounts,
+    /// Work of a reactor between two waits.
+    pub turn: HistogramCounts,
+}
+
+/// How often something took how long.
+#[napi(object)]
+pub struct HistogramCounts {
+    /// The first up to 1 us, each of the others up to twice as much, the last without end.
+    pub buckets: Vec<f64>,
+    /// Seconds.
+    pub sum: f64,
+}
+
+/// Those of the reactors behind `links`. `delays`: of batches until they were taken.
+pub(super) fn metrics(links: &[Arc<Link>], delays: &Histogram) -> ReactorMetrics {
+    let mut tally = Tally::default();
+    links.iter().for_each(|link| link.totals.add_to(&mut tally));
+    let delay = counts([delays]);
+    ReactorMetrics {
+        accepted: tally.accepted as f64,
+        bad_requests: tally.bad_requests as f64,
+        plain_requests: tally.plain_requests as f64,
+        refused: tally.refused as f64,
+        timeouts: tally.timeouts as f64,
+        bytes_received: tally.bytes_received as f64,
+        bytes_sent: tally.bytes_sent as f64,
+        messages_received: tally.messages_received as f64,
+        messages_sent: tally.messages_sent as f64,
+        batches: delay.buckets.iter().sum(),
+        records: links.iter().map(|link| link.inbox.delivered() as f64).sum(),
+        undelivered: links.iter().map(|link| link.inbox.weight() as f64).sum(),
+        delay,
+        turn: counts(links.iter().map(|link| &link.totals.turns)),
+    }
+}
+
+fn counts<'a>(histograms: impl IntoIterator<Item = &'a Histogram>) -> HistogramCounts {
+    let mut buckets = [0; BUCKETS];
+    let sum: Duration = histograms.into_iter().map(|histogram| histogram.add_to(&mut buckets)).sum();
+    HistogramCounts { buckets: buckets.iter().map(|&count| count as f64).collect(), sum: sum.as_secs_f64() }
+}
