@@ -72,6 +72,7 @@ export interface Metrics {
   reactors: ReactorMetrics | null;
 }
 
+/** What the reactors of a thread have done since they were started, for all servers. */
 export interface ReactorMetrics {
   /** Sockets that were accepted. */
   accepted: number;
@@ -103,6 +104,7 @@ export interface ReactorMetrics {
   turn: Histogram;
 }
 
+/** How often something took how long. */
 export interface Histogram {
   count: number;
   /** Seconds. */

@@ -4,7 +4,6 @@
 
 #![deny(unsafe_code)]
 
-mod admission;
 mod adopt;
 mod allocator;
 mod callback;
@@ -15,10 +14,10 @@ mod drive;
 mod inline;
 mod lingering;
 mod listen;
-mod metrics;
 mod parser;
 mod payload;
 mod reactor;
+mod running;
 mod stream;
 mod streams;
 mod tables;
@@ -26,12 +25,12 @@ mod threads;
 mod uv;
 mod wake;
 
-pub use admission::{AdmissionLimits, JsAdmission};
 pub use drive::ReactorOptions;
 pub use listen::{ConnectionOptions, ListenOptions, Listening};
-pub use metrics::{HistogramCounts, ReactorMetrics};
 pub use parser::StreamOptions;
 pub use reactor::JsReactor;
+pub use running::admission::{AdmissionLimits, JsAdmission};
+pub use running::metrics::{HistogramCounts, ReactorMetrics};
 pub use stream::StreamEngine;
 pub use streams::Streams;
 pub use tables::{deflate_budget_is_full, lists, set_deflate_budget};

@@ -14,13 +14,13 @@ use crate::bridge::layout::DRAINED_WORDS;
 use crate::engine::{MessageKind, Prepared};
 use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig, ReactorConfig, Spin};
 
-use super::admission::JsAdmission;
 use super::crossing::{Crossing, flush_with, function, lend};
 use super::deflate::NegotiatedDeflate;
 use super::drive::{Drive, ReactorOptions};
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening, system_error};
-use super::metrics::{ReactorMetrics, metrics};
 use super::payload::{LentMemory, LentWords, bytes_mut};
+use super::running::admission::JsAdmission;
+use super::running::metrics::{ReactorMetrics, metrics};
 use super::uv::EventLoop;
 use super::{adopt, allocator};
 

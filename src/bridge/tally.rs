@@ -22,8 +22,9 @@ macro_rules! tally {
         }
 
         impl Totals {
-            /// Reactor: what it has done until now.
-            pub fn publish(&self, tally: &Tally) {
+            /// Reactor: what it has done until now, the last in a turn that took so long.
+            pub fn publish(&self, tally: &Tally, turn: Duration) {
+                self.turns.record(turn);
                 $(self.$name.store(tally.$name, Ordering::Relaxed);)*
             }
 
@@ -121,10 +122,11 @@ mod tests {
 
     #[test]
     fn totals_of_several_reactors_add_up() {
+        let turn = Duration::ZERO;
         let (one, other) = (Totals::default(), Totals::default());
-        one.publish(&Tally { accepted: 1, ..Tally::default() });
-        one.publish(&Tally { accepted: 2, bytes_sent: 5, ..Tally::default() });
-        other.publish(&Tally { accepted: 3, ..Tally::default() });
+        one.publish(&Tally { accepted: 1, ..Tally::default() }, turn);
+        one.publish(&Tally { accepted: 2, bytes_sent: 5, ..Tally::default() }, turn);
+        other.publish(&Tally { accepted: 3, ..Tally::default() }, turn);
         let mut sum = Tally::default();
         one.add_to(&mut sum);
         other.add_to(&mut sum);

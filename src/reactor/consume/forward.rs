@@ -347,8 +347,7 @@ impl Consumer for Forward {
     }
 
     fn on_tally(&mut self, tally: &Tally, began: Instant) {
-        self.link.totals.publish(tally);
-        self.link.totals.turns.record(began.elapsed());
+        self.link.totals.publish(tally, began.elapsed());
     }
 
     fn progress(&self) -> Option<Progress> {

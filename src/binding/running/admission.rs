@@ -24,7 +24,7 @@ pub struct AdmissionLimits {
 /// The limits of a server, and how much of them is used up.
 #[napi(js_name = "Admission")]
 pub struct JsAdmission {
-    pub(super) shared: Arc<Admission>,
+    pub(in crate::binding) shared: Arc<Admission>,
 }
 
 #[napi]

@@ -51,7 +51,7 @@ pub struct HistogramCounts {
 }
 
 /// Those of the reactors behind `links`. `delays`: of batches until they were taken.
-pub(super) fn metrics(links: &[Arc<Link>], delays: &Histogram) -> ReactorMetrics {
+pub(in crate::binding) fn metrics(links: &[Arc<Link>], delays: &Histogram) -> ReactorMetrics {
     let mut tally = Tally::default();
     links.iter().for_each(|link| link.totals.add_to(&mut tally));
     let delay = counts([delays]);
