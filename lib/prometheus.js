@@ -8,9 +8,9 @@ const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 /**
  * The metrics of a server in the text format of Prometheus.
  *
- * @param {{ metrics(): Metrics }} server
+ * @param {{ metrics(): Metrics }} server A WebSocketServer
  * @param {Record<string, string>} [labels] Of every sample, such as `{ server: 'chat' }`
- * @returns {string}
+ * @returns {string} Lines, to be answered with `contentType`
  */
 function prometheus(server, labels = {}) {
   const { bytesWaiting, connections, handshakes, reactors } = server.metrics();
@@ -26,8 +26,8 @@ function prometheus(server, labels = {}) {
 }
 
 /**
- * @param {Text} text
- * @param {import('../types/running').ReactorMetrics} reactors
+ * @param {Text} text Gets the samples
+ * @param {import('../types/running').ReactorMetrics} reactors Their numbers until now
  */
 function reactorsTo(text, reactors) {
   const { bytesReceived, bytesSent, messagesReceived, messagesSent } = reactors;
@@ -47,32 +47,49 @@ function reactorsTo(text, reactors) {
 
 /** Samples with their names, line by line. */
 class Text {
-  /** @param {Record<string, string>} labels */
+  /** @param {Record<string, string>} labels Of every sample, by name */
   constructor(labels) {
     this.labels = Object.entries(labels).map(([name, value]) => label(name, value));
     /** @type {string[]} */
     this.lines = [];
   }
 
-  /** @param {string} name @param {string} help @param {number} value */
+  /**
+   * @param {string} name Of the sample, without labels
+   * @param {string} help What it is, for readers
+   * @param {number} value What it is now
+   */
   gauge(name, help, value) {
     this.head(name, help, 'gauge');
     this.sample(name, [], value);
   }
 
-  /** @param {string} name @param {string} help @param {number} value */
+  /**
+   * @param {string} name Of the sample, without labels
+   * @param {string} help What it is, for readers
+   * @param {number} value What it has grown to
+   */
   counter(name, help, value) {
     this.head(name, help, 'counter');
     this.sample(name, [], value);
   }
 
-  /** @param {string} name @param {string} help @param {string} key The label @param {Record<string, number>} values */
+  /**
+   * @param {string} name Of the sample, without labels
+   * @param {string} help What it is, for readers
+   * @param {string} key The label that tells them apart
+   * @param {Record<string, number>} values By the value of that label
+   */
   counters(name, help, key, values) {
     this.head(name, help, 'counter');
     for (const [which, value] of Object.entries(values)) this.sample(name, [label(key, which)], value);
   }
 
-  /** @param {string} name @param {string} help @param {Histogram} histogram */
+  /**
+   * @param {string} name Of the sample, without labels
+   * @param {string} help What it is, for readers
+   * @param {Histogram} histogram Counts by seconds
+   */
   histogram(name, help, { count, sum, upTo }) {
     this.head(name, help, 'histogram');
     for (const { seconds, count: below } of upTo) this.sample(`${name}_bucket`, [label('le', String(seconds))], below);
@@ -81,12 +98,20 @@ class Text {
     this.sample(`${name}_count`, [], count);
   }
 
-  /** @param {string} name @param {string} help @param {string} type */
+  /**
+   * @param {string} name Of the sample, without labels
+   * @param {string} help What it is, for readers
+   * @param {string} type `counter`, `gauge` or `histogram`
+   */
   head(name, help, type) {
     this.lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
   }
 
-  /** @param {string} name @param {string[]} labels @param {number} value */
+  /**
+   * @param {string} name Of the sample, without labels
+   * @param {string[]} labels Of this sample beside those of all, as they are written
+   * @param {number} value Its number
+   */
   sample(name, labels, value) {
     const all = [...this.labels, ...labels];
     this.lines.push(`${name}${all.length === 0 ? '' : `{${all.join()}}`} ${value}`);
@@ -97,7 +122,11 @@ class Text {
   }
 }
 
-/** @param {string} name @param {string} value */
+/**
+ * @param {string} name Letters and underscores
+ * @param {string} value Any text
+ * @returns {string} As it is written
+ */
 function label(name, value) {
   const escaped = String(value).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
   return `${name}="${escaped}"`;

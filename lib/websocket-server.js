@@ -126,7 +126,10 @@ class WebSocketServer extends EventEmitter {
     else state.native.closeListener(this._listenerId);
   }
 
-  /** @param {DrainOptions} [options] @returns {Promise<DrainProgress>} What has become of the clients, see `Drain` */
+  /**
+   * @param {DrainOptions} [options] See `DrainOptions`
+   * @returns {Promise<DrainProgress>} What has become of the clients
+   */
   drain(options) {
     return drain(this, options);
   }

@@ -23,7 +23,10 @@ class Counts {
   }
 }
 
-/** @param {Map<number, number>} counts @param {number} key */
+/**
+ * @param {Map<number, number>} counts By code or status
+ * @param {number} key The one that has come once more
+ */
 function add(counts, key) {
   counts.set(key, (counts.get(key) ?? 0) + 1);
 }

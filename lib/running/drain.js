@@ -202,8 +202,8 @@ function checked({ code = SERVICE_RESTART, duration = DURATION.initial, onProgre
 }
 
 /**
- * @param {Server} server
- * @param {DrainOptions} [options]
+ * @param {Server} server Whose clients are closed
+ * @param {DrainOptions} [options] See `DrainOptions`
  * @returns {Promise<DrainProgress>} What has become of its clients, when all are gone or `signal`
  *   is aborted
  */

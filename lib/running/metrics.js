@@ -7,7 +7,7 @@ const { state } = require('../reactor/table');
 /** @import { Server } from '../connection/state' */
 
 /**
- * @param {Server} server
+ * @param {Server} server The one that is asked
  * @returns {Metrics} What it and the reactors have done until now
  */
 function metricsOf(server) {
@@ -26,7 +26,7 @@ function metricsOf(server) {
 }
 
 /**
- * @param {Server} server
+ * @param {Server} server The one that is asked
  * @returns {{ open: number, waiting: number }} How many clients it has, and the bytes that wait to
  *   be sent to them
  */
@@ -40,8 +40,8 @@ function look(server) {
 }
 
 /**
- * @param {any} native
- * @returns {ReactorMetrics}
+ * @param {any} native What the native part has counted
+ * @returns {ReactorMetrics} The same with histograms as they are shown
  */
 function reactorMetrics({ delay, turn, ...totals }) {
   return { ...totals, delay: histogram(delay), turn: histogram(turn) };
@@ -50,7 +50,7 @@ function reactorMetrics({ delay, turn, ...totals }) {
 /**
  * @param {{ buckets: number[], sum: number }} native Counts of each bucket, the first one up to
  *   1 us, each of the others up to twice as much; the sum in seconds
- * @returns {Histogram}
+ * @returns {Histogram} With what is up to each bound
  */
 function histogram({ buckets, sum }) {
   let count = 0;
