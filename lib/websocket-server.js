@@ -78,8 +78,7 @@ class WebSocketServer extends EventEmitter {
     this._listens = place !== null; // by itself
     /** The async context of its own listener and connections, unless a hook answers in another. */
     this._context = this._listens ? capture() : null;
-    /** @type {(() => void) | null} */
-    this._removeListeners = null;
+    this._removeListeners = /** @type {(() => void) | null} */ (null);
     // Bound now, as in ws: an `emit` that a program assigns later does not see these events.
     /** @type {(...args: any[]) => boolean} */
     this._emit = this.emit.bind(this);
@@ -126,10 +125,7 @@ class WebSocketServer extends EventEmitter {
     else state.native.closeListener(this._listenerId);
   }
 
-  /**
-   * @param {DrainOptions} [options] See `DrainOptions`
-   * @returns {Promise<DrainProgress>} What has become of the clients
-   */
+  /** @param {DrainOptions} [options] See there @returns {Promise<DrainProgress>} The end */
   drain(options) {
     return drain(this, options);
   }

@@ -27,6 +27,13 @@ impl Record {
         Self(words)
     }
 
+    /// The record of a payload that stays where it was read.
+    pub fn in_place(slot: u32, kind: u8, aux: u16, range: &Range<usize>) -> Self {
+        // The place of nothing may be given to the next read.
+        let offset = if range.is_empty() { 0 } else { range.start as u32 };
+        Self::new(slot, kind, 0, aux, offset, range.len() as u32)
+    }
+
     /// Kind, flags and aux.
     pub const fn kind(&self) -> (u8, u8, u16) {
         unpack(self.0[IN_WORD_KIND])

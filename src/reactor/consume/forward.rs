@@ -149,7 +149,7 @@ impl Forward {
         let len = match payload {
             Payload::Input { range, .. } => {
                 self.retained |= !range.is_empty();
-                self.batch.push(in_place(slot, kind, aux, &range));
+                self.batch.push(Record::in_place(slot, kind, aux, &range));
                 range.len()
             }
             Payload::Owned(bytes) => {
@@ -229,7 +229,7 @@ impl Consumer for Forward {
                 Ok(Some(Event::Message { kind, payload: Payload::Input { range, .. } })) => {
                     self.retained |= !range.is_empty();
                     weight += range.len() + size_of::<Record>();
-                    records.push(in_place(slot, message_kind(kind), 0, &range));
+                    records.push(Record::in_place(slot, message_kind(kind), 0, &range));
                 }
                 other => break other,
             }
@@ -379,13 +379,6 @@ impl Consumer for Forward {
     fn set_starving(&mut self, starving: bool) {
         self.link.inbox.set_starving(starving);
     }
-}
-
-/// The record of a payload that stays where it was read.
-fn in_place(slot: u32, kind: u8, aux: u16, range: &Range<usize>) -> Record {
-    // The place of nothing may be given to the next read.
-    let offset = if range.is_empty() { 0 } else { range.start as u32 };
-    Record::new(slot, kind, 0, aux, offset, range.len() as u32)
 }
 
 fn message_kind(kind: MessageKind) -> u8 {
