@@ -203,7 +203,6 @@ class WebSocketServer extends EventEmitter {
    */
   closed(connection) {
     this._connections--;
-    this._drain?.gone(connection);
     this._counts.ended(connection);
     const clients = clientsOf(this);
     clients?.delete(connection);
