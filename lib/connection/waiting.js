@@ -65,6 +65,29 @@ function sendLater(ws, size, send) {
 }
 
 /**
+ * A send that waits.
+ *
+ * @typedef {object} Waiting
+ * @property {(error?: Error) => void} send Sends now; gets an error instead if that can never be
+ * @property {number} size Bytes, which `bufferedAmount` counts until `send` is called
+ */
+
+/**
+ * Makes sends, and behind them those that have waited.
+ *
+ * @param {WebSocket} ws A WebSocket without SENDS_WAIT
+ * @param {Waiting[]} sends Which have their place before those that wait
+ */
+function sendFirst(ws, sends) {
+  const extra = ws._ensureExtra();
+  if (extra.waiting !== ABANDONED) {
+    for (const { size } of sends) extra.lateBytes += size;
+    extra.waiting = sends.concat(extra.waiting ?? []);
+  }
+  sendWaiting(ws);
+}
+
+/**
  * Makes the sends that have waited, up to one that others have to wait for.
  *
  * @param {WebSocket} ws A WebSocket without SENDS_WAIT
@@ -73,13 +96,16 @@ function sendWaiting(ws) {
   const extra = ws._ensureExtra();
   const { waiting } = extra;
   if (waiting === null || waiting === ABANDONED) return;
+  // A send may be the turn of several, which come before those behind it.
+  extra.waiting = null;
   let next = 0;
   while (next < waiting.length && (ws._bits & SENDS_WAIT) === 0) {
     const { send, size } = waiting[next++];
     extra.lateBytes -= size;
     attempt(ws, 0, /** @type {SentCallback} */ (send), send);
   }
-  waiting.splice(0, next);
+  if (extra.waiting === null) extra.waiting = next === 0 ? waiting : waiting.slice(next);
+  else extra.waiting = extra.waiting.concat(waiting.slice(next));
 }
 
 /**
@@ -157,4 +183,4 @@ function end(ws, error) {
   ws.emit('error', error);
 }
 
-module.exports = { abandon, arrived, attempt, expect, giveUp, late, sendLater, sendWaiting };
+module.exports = { abandon, arrived, attempt, expect, giveUp, late, sendFirst, sendLater, sendWaiting };

@@ -1,14 +1,16 @@
 'use strict';
 
 const { GONE, SENDS_WAIT, TERMINATED } = require('../bits');
-const { abandon, arrived, expect, sendLater, sendWaiting } = require('../connection/waiting');
+const { post } = require('../connection/outgoing');
+const { abandon, arrived, expect, sendFirst, sendLater } = require('../connection/waiting');
 const { streamDestroyed } = require('../errors');
 const { MOST_ENTRIES } = require('./arguments');
-const { ofEntry, postTo } = require('./post');
+const { ofEntry } = require('./post');
 const { askHistory } = require('./requests');
 
 /** @import { WebSocket } from '../connection/state' */
-/** @import { Past } from './requests' */
+/** @import { Waiting } from '../connection/waiting' */
+/** @import { Entry, Past } from './requests' */
 /** @import { AnyTopic } from './topic' */
 
 /**
@@ -34,8 +36,7 @@ function replay(ws, topic, mode, since, done) {
     }
     arrived(ws, 0);
     const entries = answer?.recovered ? answer.entries : [];
-    for (const entry of entries) postTo(ws, ofEntry(entry));
-    sendWaiting(ws);
+    sendFirst(ws, entries.map(sendOf, ws));
     done(Boolean(answer?.recovered), entries.length);
   };
   const takeTurn = () => {
@@ -49,6 +50,16 @@ function replay(ws, topic, mode, since, done) {
   });
   if ((ws._bits & SENDS_WAIT) === 0) takeTurn();
   else sendLater(ws, 0, (error) => (error === undefined ? takeTurn() : done(false, 0)));
+}
+
+/**
+ * @this {WebSocket} The connection
+ * @param {Entry} entry What it has missed
+ * @returns {Waiting} What sends it, and its bytes
+ */
+function sendOf(entry) {
+  const { data, tag } = ofEntry(entry);
+  return { size: data.length, send: (error) => error === undefined && post(this, tag, data) };
 }
 
 module.exports = { replay };

@@ -12,8 +12,18 @@ pub(in crate::reactor) type Behinds = BTreeMap<u32, Behind>;
 pub(in crate::reactor) enum Behind {
     /// The last message of each key.
     Latest(Latest),
-    /// All messages of the topic's history from this offset on.
-    CatchUp(u64),
+    /// All messages of the topic's history from an offset on.
+    CatchUp(Cursor),
+}
+
+/// Where a member is in the history of a topic.
+#[derive(Clone, Copy)]
+pub(in crate::reactor) struct Cursor {
+    /// Offset of the message that it is sent next.
+    pub(in crate::reactor) next: u64,
+    /// Offset of the last message that it has asked to have again: up to here all are for it, also
+    /// those that it was excepted from when they were published.
+    pub(in crate::reactor) again: u64,
 }
 
 /// The last message of each key, in the order in which they were published.

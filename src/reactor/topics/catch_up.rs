@@ -5,7 +5,7 @@ use crate::bridge::layout::IN_GAP;
 use crate::reactor::Reactor;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::topics::behind::{Behind, Behinds, Latest};
+use crate::reactor::topics::behind::{Behind, Behinds, Cursor, Latest};
 use crate::reactor::topics::publishing::is_among;
 use crate::reactor::topics::report::{encode, halves};
 
@@ -38,7 +38,7 @@ impl<C: Consumer> Reactor<C> {
             }
             match behind {
                 Behind::Latest(latest) => self.serve_latest(id, latest, limit),
-                Behind::CatchUp(next) => self.serve_ring(id, number, next, limit),
+                Behind::CatchUp(cursor) => self.serve_ring(id, number, cursor, limit),
             }
         });
     }
@@ -52,8 +52,9 @@ impl<C: Consumer> Reactor<C> {
         latest.len() > 0
     }
 
-    /// Sends what the ring has from `next` on, as much as may wait. False: that was all.
-    fn serve_ring(&mut self, id: ConnectionId, number: u32, next: &mut u64, limit: usize) -> bool {
+    /// Sends what the ring has from the cursor on, as much as may wait. False: that was all.
+    fn serve_ring(&mut self, id: ConnectionId, number: u32, cursor: &mut Cursor, limit: usize) -> bool {
+        let Cursor { next, again } = cursor;
         self.topics.expire_one(number, self.work.now);
         while self.waiting(id) <= limit {
             let Some(ring) = self.topics.get_mut(number).and_then(|topic| topic.ring.as_deref_mut()) else {
@@ -68,20 +69,24 @@ impl<C: Consumer> Reactor<C> {
             if *next > top {
                 return false;
             }
-            self.send_kept(id, number, *next);
+            if *next <= *again || !self.is_excepted(id, number, *next) {
+                self.send_kept(id, number, *next);
+            }
             *next += 1;
         }
         true
     }
 
-    /// Sends a connection a message of a topic's history, unless it was not for it. Returns whether
-    /// it was sent.
-    pub(in crate::reactor) fn send_kept(&mut self, id: ConnectionId, number: u32, offset: u64) -> bool {
+    fn is_excepted(&mut self, id: ConnectionId, number: u32, offset: u64) -> bool {
         let ring = self.topics.get_mut(number).and_then(|topic| topic.ring.as_deref_mut());
-        let Some(kept) = ring.and_then(|ring| ring.get_mut(offset)) else { return false };
-        if kept.except.as_ref().is_some_and(|except| is_among(except, id)) {
-            return false;
-        }
+        let except = ring.and_then(|ring| ring.get_mut(offset)?.except.as_ref());
+        except.is_some_and(|except| is_among(except, id))
+    }
+
+    /// Sends a connection a message of a topic's history.
+    pub(in crate::reactor) fn send_kept(&mut self, id: ConnectionId, number: u32, offset: u64) {
+        let ring = self.topics.get_mut(number).and_then(|topic| topic.ring.as_deref_mut());
+        let Some(kept) = ring.and_then(|ring| ring.get_mut(offset)) else { return };
         let mut message = kept.message.clone();
         let before = message.memory();
         self.send_of_topic(id, &mut message);
@@ -89,7 +94,6 @@ impl<C: Consumer> Reactor<C> {
         if message.memory() != before {
             self.topics.replace_kept(number, offset, message);
         }
-        true
     }
 
     fn waiting(&mut self, id: ConnectionId) -> usize {

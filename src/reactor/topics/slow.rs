@@ -8,7 +8,7 @@ use crate::reactor::config::WRITE_BUDGET;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::topics::behind::{Behind, Behinds, Latest};
+use crate::reactor::topics::behind::{Behind, Behinds, Cursor, Latest};
 use crate::reactor::topics::publishing::Publishing;
 use crate::reactor::topics::receipt::Outcome;
 use crate::reactor::topics::topic::Slow;
@@ -45,7 +45,7 @@ impl<C: Consumer> Reactor<C> {
         let behinds: &mut Behinds = behind.get_or_insert_default();
         let replaced = match publishing.offset {
             Some(offset) if publishing.patience.slow == Slow::CatchUp => {
-                behinds.entry(topic).or_insert(Behind::CatchUp(offset));
+                behinds.entry(topic).or_insert(Behind::CatchUp(Cursor { next: offset, again: 0 }));
                 false
             }
             _ => match behinds.entry(topic).or_insert_with(|| Behind::Latest(Latest::default())) {

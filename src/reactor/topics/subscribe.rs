@@ -5,7 +5,7 @@ use crate::bridge::layout::{IN_SUBSCRIBED, SUBSCRIBE_WORDS};
 use crate::reactor::Reactor;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::topics::behind::Behind;
+use crate::reactor::topics::behind::{Behind, Cursor};
 use crate::reactor::topics::records::words;
 use crate::reactor::topics::report::{encode, halves};
 use crate::reactor::topics::ring::Since;
@@ -38,17 +38,19 @@ impl<C: Consumer> Reactor<C> {
         let (slow, Some(ring)) = (topic.patience.slow, topic.ring.as_deref_mut()) else { return (None, 0) };
         let (first, top) = (ring.first_since(since), ring.top());
         let Some(first) = first else { return (None, top) };
-        let replayed = if slow == Slow::CatchUp {
+        if slow == Slow::CatchUp {
             // It is behind, as one that was slow.
             if let Some(joined) = self.topics.joined_mut(id) {
-                joined.behind.get_or_insert_default().insert(number, Behind::CatchUp(first));
+                joined
+                    .behind
+                    .get_or_insert_default()
+                    .insert(number, Behind::CatchUp(Cursor { next: first, again: top }));
             }
             self.catch_up(id);
-            (top + 1 - first) as usize
         } else {
-            (first..=top).filter(|&offset| self.send_kept(id, number, offset)).count()
-        };
-        (Some(u32::try_from(replayed).unwrap_or(u32::MAX)), top)
+            (first..=top).for_each(|offset| self.send_kept(id, number, offset));
+        }
+        (Some(u32::try_from(top + 1 - first).unwrap_or(u32::MAX)), top)
     }
 
     /// A connection is no member any more. What it has not been sent yet because it was slow it
@@ -58,7 +60,7 @@ impl<C: Consumer> Reactor<C> {
         let missed = match self.topics.leave(number, id) {
             None => 0,
             Some(Behind::Latest(latest)) => latest.len(),
-            Some(Behind::CatchUp(next)) => {
+            Some(Behind::CatchUp(Cursor { next, .. })) => {
                 let ring = self.topics.get_mut(number).and_then(|topic| topic.ring.as_ref());
                 ring.map_or(0, |ring| (ring.top() + 1).saturating_sub(next)) as usize
             }
