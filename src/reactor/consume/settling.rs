@@ -89,14 +89,15 @@ mod tests {
     #[test]
     fn nobody_waits_for_what_comes_later() {
         let mut settling = settling();
-        let links = settling.links.clone();
+        let (links, looks) = (settling.links.clone(), Cell::new(0));
         // There is always more.
         settling.settle(|number| {
+            looks.set(looks.get() + 1);
             links[number].pace.begin();
             links[number].pace.end();
             true
         });
-        assert!(!settling.allowance.is_zero());
+        assert!(looks.get() <= 2 * links.len(), "{} looks", looks.get());
     }
 
     #[test]

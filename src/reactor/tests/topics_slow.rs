@@ -111,12 +111,12 @@ fn drop_drops_what_comes_above_the_limit_and_counts_it() {
     assert!((LIMIT / 2..=LIMIT + LEN + 4).contains(&waiting), "{waiting}");
     // Sends and control frames are never dropped.
     let id = slow.stalled.1;
-    slow.stage.record(id, OUT_PING, 0, 0, b"00000099");
-    slow.stage.send(id, &message(100));
+    slow.stage.record(id, OUT_PING, 0, 0, b"00000100");
+    slow.stage.send(id, &message(101));
     slow.stage.settle();
     let got = slow.read(100);
     let dropped = slow.dropped();
-    assert!(dropped > 0 && is_ascending(&got) && got.contains(&99), "{got:?}");
+    assert!(dropped > 0 && is_ascending(&got) && got.contains(&100), "{got:?}");
     assert_eq!(got.len() as u32 + dropped, 102);
     slow.published = 200;
     slow.publish(1, |_| vec![]);
