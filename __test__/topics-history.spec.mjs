@@ -83,6 +83,34 @@ for (const way of WAYS) {
     t.deepEqual(history.messages.map(({ data, isBinary }) => (isBinary ? data : data.toString())), wanted);
   });
 
+  test(`${way}: what is replayed comes before what was sent behind the call, in order, also when it is compressed`, async (t) => {
+    const { server, all } = await openRoom(t, way, 1, { perMessageDeflate: { threshold: 0 }, ...kept(100) });
+    const [{ ws }] = all;
+    const wanted = [];
+    for (let n = 0; n < 20; n++) {
+      wanted.push(`${n} ${'x'.repeat(10_000 * (n % 8))}`);
+      server.publish('room', wanted[n]);
+    }
+    ws.send(wanted[0]);
+    const result = subscribe(ws, 'room', { since: 'oldest' });
+    ws.send('behind');
+    server.publish('room', 'live');
+    t.deepEqual((await result).replayed, 20);
+    t.deepEqual(await heardBy(all[0]), [[wanted[0], ...wanted, 'behind', 'live']]);
+  });
+
+  test(`${way}: what is replayed includes what the connection was excepted from`, async (t) => {
+    const { server, all } = await openRoom(t, way, 1, kept(100));
+    const [{ ws }] = all;
+    server.publish('room', '1', { except: ws });
+    ws.subscribe('room');
+    ws.publish('room', '2');
+    server.publish('room', '3');
+    t.deepEqual(await heardBy(all[0]), [['3']]);
+    t.deepEqual((await subscribe(ws, 'room', { since: 'oldest' })).replayed, 3);
+    t.deepEqual(await heardBy(all[0]), [['1', '2', '3']]);
+  });
+
   test(`${way}: whatever is published meanwhile, without a gap and without a duplicate`, async (t) => {
     const { server, all } = await openRoom(t, way, 4, kept(10_000));
     const [a] = all;

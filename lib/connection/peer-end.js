@@ -3,7 +3,7 @@
 // Node's own: the end of a connection comes also where a test has put the clock in its hands.
 const { setImmediate } = require('node:timers');
 
-const { isLoopBusy } = require('../reactor/crossing');
+const { turnsToDo } = require('../reactor/crossing');
 const { ends } = require('../reactor/dispatch');
 
 /**
@@ -31,8 +31,8 @@ function afterTwoTurns(act, connection) {
  *   jobs of that
  */
 function reportEnd(report, connection, wasHeld) {
-  const isBehindJobs = ends.areBehindJobs && !wasHeld;
-  if (isBehindJobs && !isLoopBusy()) {
+  const turns = ends.areBehindJobs && !wasHeld ? turnsToDo() : 2;
+  if (turns === 0) {
     report(connection);
     return;
   }
@@ -41,8 +41,8 @@ function reportEnd(report, connection, wasHeld) {
     ends.unreported--;
     report(ended);
   };
-  // What jobs put off is behind the first immediate, and before the second.
-  if (isBehindJobs) setImmediate(act, connection);
+  // What jobs put off is behind the first immediate, and before the second; so are timers.
+  if (turns === 1) setImmediate(act, connection);
   else afterTwoTurns(act, connection);
 }
 

@@ -85,7 +85,7 @@ let deliverNative = () => {};
 let lendNative = (/** @type {Buffer} */ _memory) => {};
 let takenNative = () => -1;
 let settleNative = () => false;
-let isLoopBusyNative = () => true;
+let turnsToDoNative = () => 2;
 
 /**
  * @param {Native} reactors The native reactors
@@ -103,7 +103,7 @@ function attach(reactors, records, list) {
   lendNative = native.lend();
   takenNative = native.taken();
   settleNative = native.settle();
-  isLoopBusyNative = native.isLoopBusy();
+  turnsToDoNative = native.turnsToDo();
   lendArena();
   fill(0);
 }
@@ -203,11 +203,11 @@ function settle() {
 }
 
 /**
- * @returns {boolean} Whether the event loop may have something to do at the end of its turn; false:
- *   all callbacks that were given to `setImmediate` have been called
+ * @returns {number} Turns of the event loop until what it need not wait for is done: 0 if nothing
+ *   was put off, 1 for `setImmediate`, 2 for timers that are due
  */
-function isLoopBusy() {
-  return isLoopBusyNative();
+function turnsToDo() {
+  return turnsToDoNative();
 }
 
 /**
@@ -243,8 +243,8 @@ module.exports = {
   flushWith,
   incoming,
   isInline,
-  isLoopBusy,
   lend,
   outgoing,
   settle,
+  turnsToDo,
 };

@@ -186,10 +186,10 @@ impl Crossing {
         Ok(self.links.iter().any(|link| link.inbox.is_waiting()))
     }
 
-    /// Whether the event loop may have been left something to do at the end of its turn, as with
-    /// `setImmediate`.
-    pub(super) fn is_loop_busy(&mut self) -> Result<bool> {
-        Ok(self.event_loop.is_none_or(EventLoop::is_busy))
+    /// Turns of the event loop until what it need not wait for is done: 0 if nothing was put off,
+    /// 1 for `setImmediate`, 2 for timers that are due, and where it is not known.
+    pub(super) fn turns_to_do(&mut self) -> Result<u32> {
+        Ok(self.event_loop.map_or(2, EventLoop::turns_to_do))
     }
 
     /// Bytes of the connection's sends that wait no more, or -1 when the connection is gone.

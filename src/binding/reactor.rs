@@ -196,11 +196,11 @@ impl JsReactor {
         function(env, "settle", &self.crossing, Crossing::settle)
     }
 
-    /// The function that returns whether the event loop may have been left something to do at the
-    /// end of its turn, as with `setImmediate`. False: it has not.
+    /// The function that returns in how many turns of the event loop what it need not wait for is
+    /// done: 0 if nothing was put off, 1 for `setImmediate`, 2 for timers that are due.
     #[napi(catch_unwind)]
-    pub fn is_loop_busy<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
-        function(env, "isLoopBusy", &self.crossing, Crossing::is_loop_busy)
+    pub fn turns_to_do<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
+        function(env, "turnsToDo", &self.crossing, Crossing::turns_to_do)
     }
 
     /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and what `add_large` collected, to the reactor.

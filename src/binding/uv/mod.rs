@@ -49,6 +49,7 @@ struct Api {
     timer_init: unsafe extern "C" fn(Loop, Handle) -> c_int,
     timer_start: unsafe extern "C" fn(Handle, Callback, u64, u64) -> c_int,
     timer_stop: unsafe extern "C" fn(Handle) -> c_int,
+    update_time: unsafe extern "C" fn(Loop),
     backend_timeout: unsafe extern "C" fn(Loop) -> c_int,
 }
 
@@ -80,6 +81,7 @@ impl Api {
                 timer_init: function(c"uv_timer_init")?,
                 timer_start: function(c"uv_timer_start")?,
                 timer_stop: function(c"uv_timer_stop")?,
+                update_time: function(c"uv_update_time")?,
                 backend_timeout: function(c"uv_backend_timeout")?,
             })
         }
@@ -128,6 +130,20 @@ impl EventLoop {
         // SAFETY: whoever gets this is called by the loop, has a handle of it, or is called by
         // JavaScript of its environment.
         unsafe { (self.api.backend_timeout)(self.raw) == 0 }
+    }
+
+    /// Turns that it takes until what it need not wait for is done: 0 if there is nothing, 1 for
+    /// `setImmediate`, 2 for timers, which come behind those.
+    pub(super) fn turns_to_do(self) -> u32 {
+        if self.is_busy() {
+            return 1;
+        }
+        // SAFETY: as above.
+        unsafe {
+            // Its time is that of when it last looked; handlers may have run for long since.
+            (self.api.update_time)(self.raw);
+        }
+        if self.is_busy() { 2 } else { 0 }
     }
 }
 

@@ -83,7 +83,7 @@ impl<C: Consumer> Reactor<C> {
     fn publish_to(&mut self, id: ConnectionId, publishing: &mut Publishing) {
         let Some(connection) = self.connections.get(id) else { return };
         // One that closes has left all topics.
-        if !connection.takes_frames() || publishing.excepts(id) {
+        if !connection.takes_frames() || connection.write.will_close() || publishing.excepts(id) {
             return;
         }
         let is_patient = publishing.patience.slow == Slow::Queue;
