@@ -51,7 +51,8 @@ export async function startServer(command, cpu, options) {
   const words = command.map((word) => word.replace('{port}', `${port}`));
   // taskset replaces itself by the program: the process id stays the child's.
   if (cpu !== undefined) words.unshift('taskset', '-c', `${cpu}`);
-  const env = { ...process.env, ...(options && { BENCH_OPTIONS: JSON.stringify(options) }) };
+  // As servers run: without what only helps those who write them.
+  const env = { ...process.env, NODE_ENV: 'production', ...(options && { BENCH_OPTIONS: JSON.stringify(options) }) };
   const child = spawn(words[0], words.slice(1), { stdio: ['ignore', 'pipe', 'inherit'], env });
   const exited = once(child, 'exit');
   try {

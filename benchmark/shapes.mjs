@@ -19,7 +19,17 @@ const NODE = ['ws', 'reactor', 'uws'];
 const NODE_AND_INLINE = [...NODE, 'reactor_inline', 'reactors_2'];
 const NODE_AND_FLOOR = [...NODE, 'reactor_echo'];
 /** Everybody but those who need a second CPU to be of use. */
-const ON_ONE_CPU = [...NODE_AND_FLOOR, 'reactor_adopted', 'reactor_inline', 'tokio_echo', 'uws_cpp', 'mio_echo', 'uring_echo'];
+const ON_ONE_CPU = [
+  ...NODE_AND_FLOOR,
+  'reactor_adopted',
+  'reactor_borrowed',
+  'reactor_inline',
+  'reactor_inline_borrowed',
+  'tokio_echo',
+  'uws_cpp',
+  'mio_echo',
+  'uring_echo',
+];
 const MANY = [...NODE_AND_FLOOR, 'reactor_inline', 'tokio_echo', 'uws_cpp'];
 
 /** @type {Record<string, Shape>} Named [what differs-]connections x payload bytes [x in flight] [-what differs]. */

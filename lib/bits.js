@@ -21,7 +21,9 @@ const REJECTIONS = 0x20;
 const CONTEXT = 0x40;
 /** There is no WebSocket yet, but a handshake. */
 const HANDSHAKE = 0x80;
-const NOT_PLAIN = 0xff;
+/** Messages are taken back when their handlers have returned: option `messages`. */
+const BORROWED = 0x8_0000;
+const NOT_PLAIN = 0xff | BORROWED;
 
 // What the peer and this side have done.
 
@@ -49,6 +51,7 @@ const STREAM_PAUSED = 0x2_0000;
 const OWN_PONG = 0x4_0000;
 
 module.exports = {
+  BORROWED,
   CLIENT,
   CLOSE_RECEIVED,
   CLOSE_SENT,

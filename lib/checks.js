@@ -3,9 +3,11 @@
 const { inspect } = require('node:util');
 
 /**
- * What an option of this package may be; for numbers the least and the most.
+ * What an option of this package may be; for numbers the least and the most, for a string all
+ * values.
  *
- * @typedef {{ type: 'number' | 'boolean' | 'function', least?: number, most?: number }} Range
+ * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', least?: number, most?: number,
+ *   values?: string[] }} Range
  */
 
 /**
@@ -15,7 +17,11 @@ const { inspect } = require('node:util');
  * @returns {any} The value
  * @throws {TypeError | RangeError}
  */
-function checkValue({ type, least = 0, most = 0 }, value, label) {
+function checkValue({ type, least = 0, most = 0, values }, value, label) {
+  if (values !== undefined) {
+    if (values.includes(value)) return value;
+    throw wrongType(label, values.map((one) => `'${one}'`).join(' or '), value);
+  }
   if (typeof value !== type) throw wrongType(label, `a ${type}`, value);
   if (type === 'number' && !(Number.isInteger(value) && value >= least && value <= most)) {
     throw new RangeError(`${label} must be an integer from ${least} to ${most}. Received ${inspect(value)}`);

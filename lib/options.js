@@ -8,6 +8,7 @@ const { LONGEST_DELAY, delay, limit } = require('./limits');
 const { checkPort, nodePlace } = require('./listening');
 const { warnOfMisspelt } = require('./warnings');
 const { WebSocket } = require('./websocket');
+const { lendsMessages } = require('./reactor/batch');
 
 /** @import { Place } from './listening' */
 
@@ -56,8 +57,7 @@ const DEFAULTS = {
  * they may be. They are in `server.options` only where they were given, so that it looks like that
  * of ws.
  *
- * @type {Record<string, { type: 'number' | 'boolean' | 'function', initial: number | boolean |
- *   null, least?: number, most?: number }>}
+ * @type {Record<string, import('./checks').Range & { initial: number | boolean | string | null }>}
  */
 const OWN = {
   earlyHandshake: { type: 'boolean', initial: false },
@@ -70,6 +70,7 @@ const OWN = {
   pingInterval: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
   idleTimeout: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
   ipv6Only: { type: 'boolean', initial: false },
+  messages: { type: 'string', initial: 'owned', values: ['owned', 'borrowed'] },
   spin: { type: 'number', initial: -1, least: -1, most: LONGEST_DELAY },
   unfinishedBudget: { type: 'number', initial: 256 * 2 ** 20, least: 0, most: Number.MAX_SAFE_INTEGER },
   historyBudget: { type: 'number', initial: null, least: 0, most: Number.MAX_SAFE_INTEGER },
@@ -122,6 +123,7 @@ function merge(given) {
   originsOf(options.allowedOrigins);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
+  lendsMessages(options);
   return options;
 }
 

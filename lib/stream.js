@@ -2,7 +2,7 @@
 
 const { Duplex } = require('node:stream');
 
-const { STREAM } = require('./bits');
+const { BORROWED, STREAM } = require('./bits');
 
 /**
  * A stream over a WebSocket: each chunk that is written is sent as a message, and messages can be
@@ -34,7 +34,7 @@ class WebSocketStream extends Duplex {
     this._final = this._final.bind(this);
     this._read = this._read.bind(this);
     ws.on('message', (/** @type {any} */ data, /** @type {boolean} */ isBinary) => {
-      const chunk = !isBinary && this.readableObjectMode ? data.toString() : data;
+      const chunk = !isBinary && this.readableObjectMode ? data.toString() : kept(ws, data);
       if (!this.push(chunk)) ws.pause();
     });
     ws.once('error', (/** @type {Error} */ error) => {
@@ -121,6 +121,15 @@ class WebSocketStream extends Duplex {
     });
     if (this._terminates) ws.terminate();
   }
+}
+
+/**
+ * @param {any} ws A WebSocket, of this package or another
+ * @param {Buffer} data Its message
+ * @returns {Buffer} The message, or a copy where its handler must not keep it
+ */
+function kept(ws, data) {
+  return typeof ws._bits === 'number' && (ws._bits & BORROWED) !== 0 ? Buffer.from(data) : data;
 }
 
 /** @param {Duplex} stream A stream that is destroyed */

@@ -3,6 +3,7 @@
 const EventEmitter = require('node:events');
 
 const {
+  BORROWED,
   CLIENT,
   CONVERT,
   GONE,
@@ -30,6 +31,7 @@ const {
 } = require('./constants');
 const { abort, connect } = require('./client/client');
 const privateFields = require('./compat/private-fields');
+const { lendsMessages } = require('./reactor/batch');
 const { currentBatch } = require('./reactor/dispatch');
 const { Emitter, settle } = require('./compat/emitter');
 const eventTarget = require('./event-target');
@@ -320,6 +322,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._remotePort = peer._remotePort;
     this._remote = peer._remote;
     this._common = this._common.opened(owner, protocol, extensions, peer._local, peer._localPort);
+    if (lendsMessages(owner.options)) this._bits |= BORROWED;
     this._readyState = OPEN;
     table.place(peer._slot, this);
   }

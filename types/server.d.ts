@@ -47,6 +47,13 @@ export interface ServerOptions<
   /** Milliseconds that a closing handshake may take. Default: 30000 */
   closeTimeout?: number | undefined;
   /**
+   * Whose the messages are that handlers get. 'owned': the program's, as in ws. 'borrowed': they are valid until the listener
+   * returns, and before its first `await`; then their memory is used for the next ones, and what was kept of it has length 0. Copy
+   * what you keep: `Buffer.from(data)`. Pings and pongs too. An ArrayBuffer or a Blob of `binaryType` is always yours, and so
+   * are the messages of connections over TLS and other streams. Not in ws. Default: 'owned'
+   */
+  messages?: 'owned' | 'borrowed' | undefined;
+  /**
    * With `port`: an upgrade that no hook decides is answered while JavaScript is busy, before 'connection' is emitted. Otherwise
    * it is answered behind 'connection', as in ws. Not in ws. Default: false
    */

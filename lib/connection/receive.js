@@ -1,6 +1,7 @@
 'use strict';
 
 const {
+  BORROWED,
   CLOSE_RECEIVED,
   CLOSE_SENT,
   END_WAITS,
@@ -15,11 +16,13 @@ const {
   STREAM,
   TERMINATED,
 } = require('../bits');
+const { copyOf } = require('./arguments');
 const { inContext } = require('../async-context');
 const { convert } = require('./binary-type');
 const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../constants');
-const { currentBatch, payload } = require('../reactor/dispatch');
+const { borrowedPayload, currentBatch, payload } = require('../reactor/dispatch');
+const borrowing = require('../reactor/borrowing');
 const { closeCodeOf, protocolError } = require('../errors');
 const {
   AUX_SHIFT,
@@ -85,8 +88,19 @@ function onRecord(ws, tag, offset, length) {
   // it has been read.
   else if (kind === IN_END && length !== 0) return;
   else if ((ws._bits & TERMINATED) === 0) {
-    onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : payload(tag, offset, length));
+    onArrived(ws, tag, kind === IN_ERROR ? EMPTY_BUFFER : payloadOf(ws, tag, offset, length));
   }
+}
+
+/**
+ * @param {WebSocket} ws The connection of the record
+ * @param {number} tag kind | flags | aux of the record
+ * @param {number} offset Where the payload is, in bytes from the start of the batch
+ * @param {number} length Bytes of the payload
+ * @returns {Buffer} The payload
+ */
+function payloadOf(ws, tag, offset, length) {
+  return (ws._bits & BORROWED) === 0 ? payload(tag, offset, length) : borrowedPayload(tag, offset, length);
 }
 
 /** The data of an error that only waits for the next tick: terminate() does not revoke it. */
@@ -123,6 +137,8 @@ function mustHold(ws) {
 function hold(ws, tag, data) {
   const extra = ws._ensureExtra();
   if (extra.held === null) extra.held = [];
+  // The memory of its batch does not wait for it.
+  if ((ws._bits & BORROWED) !== 0 && data.length !== 0) data = copyOf(data);
   extra.held.push({ tag, data });
   if (extra.held.length > MOST_HELD && !extra.throttled && (ws._bits & GONE) === 0) {
     extra.throttled = true;
@@ -153,12 +169,22 @@ function onHeld(ws) {
       const { tag, data } = /** @type {Held} */ (held[extra.heldNext]);
       // It may be the last reference to the memory of its batch.
       held[extra.heldNext++] = undefined;
-      deliver(ws, tag, data);
+      if ((ws._bits & BORROWED) === 0) deliver(ws, tag, data);
+      else deliverBorrowed(ws, tag, data);
       if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
     }
   } finally {
     if (extra.heldNext === held.length) allDelivered(ws, extra);
     else if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
+  }
+}
+
+/** Delivers what is held, and takes it back. @type {TakeData} */
+function deliverBorrowed(ws, tag, data) {
+  try {
+    deliver(ws, tag, data);
+  } finally {
+    borrowing.takeBack(data);
   }
 }
 
@@ -204,7 +230,7 @@ function deliver(ws, tag, data) {
   if (kind === IN_CLOSED) finish(ws);
   else if ((ws._bits & TERMINATED) !== 0 && data !== DUE) return;
   else if (kind === IN_TEXT) ws.emit('message', data, false);
-  else if (kind === IN_BINARY) ws.emit('message', convert(ws.binaryType, data), true);
+  else if (kind === IN_BINARY) ws.emit('message', convert(ws.binaryType, data, (ws._bits & BORROWED) !== 0), true);
   else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
   else if (kind === IN_END) peerEnded(ws);

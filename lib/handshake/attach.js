@@ -2,11 +2,12 @@
 
 const net = require('node:net');
 
-const { OWN_PONG } = require('../bits');
+const { BORROWED, OWN_PONG } = require('../bits');
 const { become } = require('../compat/adopted-socket');
 const { negotiatedDeflate } = require('../deflate/options');
 const { attachStream } = require('../duplex/attach');
 const { connectionOptions, hasOwnPong, reactorOptions, socketOptions } = require('../options');
+const { lendsMessages } = require('../reactor/batch');
 const { hold } = require('../reactor/lifetime');
 const { start } = require('../reactor/start');
 const { claim, forget, state } = require('../reactor/table');
@@ -133,6 +134,7 @@ function adopt(ws, socket, head, response, options) {
   const readBefore = socket.bytesRead - early.length;
   const writtenBefore = socket.bytesWritten + response.length;
   if (hasOwnPong(options)) ws._bits |= OWN_PONG;
+  if (lendsMessages(options)) ws._bits |= BORROWED;
   const { generation, slot } = claim(ws);
   try {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };

@@ -1,5 +1,6 @@
 'use strict';
 
+const borrowing = require('./borrowing');
 const { FastBuffer } = require('../constants');
 const crossing = require('./crossing');
 const { LENT_BYTES } = require('./layout');
@@ -32,6 +33,10 @@ const batch = {
   base: 0,
   /** Whether a view of them was handed out. If not, the next batch takes their place. */
   viewed: false,
+  /** Whether a view was handed out that is taken back when its handler has returned. */
+  borrowed: false,
+  /** Payloads in memory of their own that are taken back too. @type {Buffer[]} */
+  taken: [],
 };
 
 /** The native reactors. @type {any} */
@@ -53,6 +58,8 @@ let slabEnd = 0;
 let lent = [];
 /** Memory that came back for good with the last batch. @type {Buffer | null} */
 let handed = null;
+/** Whether messages may be taken back: a handler cannot detach memory, but neither can we. */
+let isBorrowing = false;
 /** Whether a handler has detached memory: large batches are copied from then on. */
 let isWary = false;
 
@@ -70,7 +77,7 @@ function attach(reactors, list) {
 
 /** @param {number} least Bytes that must fit */
 function newSlab(least) {
-  slab = allocate(Math.max(least, SLAB_BYTES));
+  slab = memoryOf(Math.max(least, SLAB_BYTES));
   slabStart = slabEnd = 0;
 }
 
@@ -81,12 +88,12 @@ function newSlab(least) {
  * @returns {number} How many records; 0 when nothing waits
  */
 function drain() {
-  const { viewed } = batch;
+  const viewed = isBorrowing ? takeBack() : batch.viewed;
   if (viewed) slabStart = slabEnd;
   batch.viewed = false;
   if (handed !== null) {
     // Memory that no handler has seen can be used again.
-    lend(viewed && batch.bytes === handed ? allocate(LENT_BYTES) : handed);
+    lend(viewed && batch.bytes === handed ? memoryOf(LENT_BYTES) : handed);
     show(slab, slabStart);
     handed = null;
   }
@@ -102,6 +109,68 @@ function drain() {
   if (handed === null || isWary) intoSlab();
   if (handed === null && id === -1) lendMore();
   return count;
+}
+
+/**
+ * Takes back what was lent of the last drained batch: nobody sees it any more.
+ *
+ * @returns {boolean} Whether its memory is kept all the same: a part is not borrowed, or it cannot
+ *   be taken back as it has been lent before there was anybody to borrow
+ */
+function takeBack() {
+  const { borrowed, bytes, taken, viewed } = batch;
+  if (!borrowed) return viewed;
+  batch.borrowed = false;
+  for (const data of taken) borrowing.takeBack(data);
+  taken.length = 0;
+  const isKept = viewed || !renew(bytes);
+  borrowing.returned();
+  return isKept;
+}
+
+/**
+ * @param {Buffer} memory Where the last drained batch is
+ * @returns {boolean} Whether only we have it now; false: nothing has changed
+ */
+function renew(memory) {
+  const isSlab = memory === slab;
+  if (!isSlab && memory !== handed) return false;
+  // What is before it is not borrowed.
+  if (isSlab && slabStart !== 0) return false;
+  const moved = borrowing.move(memory);
+  if (moved === null && memory.length !== 0) return false;
+  if (isSlab) {
+    if (moved === null) newSlab(0);
+    else slab = moved;
+    slabEnd = 0;
+  } else {
+    handed = moved ?? memoryOf(LENT_BYTES);
+  }
+  show(slab, slabStart);
+  return true;
+}
+
+/**
+ * @param {object} options The options of a server
+ * @returns {boolean} Whether its messages are borrowed. If so, memory is such from now on that it
+ *   can be taken back
+ */
+function lendsMessages(options) {
+  if (!Object.hasOwn(options, 'messages') || /** @type {any} */ (options).messages !== 'borrowed') return false;
+  if (!isBorrowing) {
+    isBorrowing = true;
+    borrowing.begin();
+    newSlab(0);
+  }
+  return true;
+}
+
+/**
+ * @param {number} bytes Length of the memory, in bytes
+ * @returns {Buffer} Not zeroed; its ArrayBuffer is its own
+ */
+function memoryOf(bytes) {
+  return isBorrowing ? Buffer.allocUnsafeSlow(bytes) : allocate(bytes);
 }
 
 /** Copies the bytes of the last drained batch into the slab. */
@@ -150,7 +219,7 @@ function lend(memory) {
 
 /** Lends memory, unless enough is lent. */
 function lendMore() {
-  if (lent.length < mostLent) lend(allocate(LENT_BYTES));
+  if (lent.length < mostLent) lend(memoryOf(LENT_BYTES));
 }
 
 /**
@@ -166,4 +235,4 @@ function takeLarge(index, length) {
   return data;
 }
 
-module.exports = { attach, batch, drain, restore, takeLarge };
+module.exports = { attach, batch, drain, lendsMessages, restore, takeLarge };

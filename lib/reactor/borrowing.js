@@ -1,0 +1,94 @@
+'use strict';
+
+const { FastBuffer } = require('../constants');
+
+/** What a message that is used too late is reported with. */
+const CODE = 'REACTOR_WS_BORROWED';
+const WHY =
+  "A message was used after its handler had returned. Its server has the option messages: 'borrowed', " +
+  'so its memory was given back, and it is empty. Copy what you keep: Buffer.from(data).';
+
+/** Node 22 and later. @type {{ transfer?: (this: ArrayBufferLike) => ArrayBuffer }} */
+const { transfer } = /** @type {any} */ (ArrayBuffer.prototype);
+
+/**
+ * Of an ArrayBuffer that was detached, and of the one that has its memory: what holds that memory.
+ * A write of Node's that is still under way refers to a message, and to bytes that must not be
+ * freed.
+ */
+const kHolder = Symbol('kHolder');
+
+const development = {
+  /** Messages that have been lent and not taken back; null in production. @type {Buffer[] | null} */
+  lent: null,
+  hasReported: false,
+};
+
+/** The first server that lends messages: in development those that are kept say why they are empty. */
+function begin() {
+  if (process.env.NODE_ENV !== 'production') development.lent = [];
+}
+
+/**
+ * Moves memory to an ArrayBuffer that no handler has seen, without a copy. Views of the old one have
+ * no bytes any more.
+ *
+ * @param {Buffer} memory All of an ArrayBuffer
+ * @returns {Buffer | null} The memory; null if it stays where it is, or a handler has detached it
+ */
+function move(memory) {
+  const buffer = /** @type {any} */ (memory.buffer);
+  const bytes = buffer.byteLength;
+  if (bytes === 0) return null;
+  try {
+    const moved = transfer === undefined ? structuredClone(buffer, { transfer: [buffer] }) : transfer.call(buffer);
+    if (buffer.byteLength !== 0 || moved.byteLength !== bytes) return null;
+    const holder = (buffer[kHolder] ??= { memory: moved });
+    holder.memory = moved;
+    moved[kHolder] = holder;
+    return new FastBuffer(moved);
+  } catch {
+    return null;
+  }
+}
+
+/**
+ * A handler gets a message whose memory is taken back together with that of others.
+ *
+ * @param {Buffer} message The message
+ */
+function lend(message) {
+  if (development.lent !== null) development.lent.push(message);
+}
+
+/** The memory of all that were lent was taken back, or is kept. */
+function returned() {
+  const { lent } = development;
+  if (lent === null || lent.length === 0) return;
+  for (const message of lent) if (message.length === 0) Object.setPrototypeOf(message, RETURNED);
+  lent.length = 0;
+}
+
+/**
+ * Takes back a message in memory of its own, whose handler has returned.
+ *
+ * @param {Buffer} message The message
+ */
+function takeBack(message) {
+  if (message.length === 0) return;
+  move(message);
+  if (development.lent !== null && message.length === 0) Object.setPrototypeOf(message, RETURNED);
+}
+
+/** What the prototype of a message that was taken back is, in development. */
+const RETURNED = new Proxy(Object.create(FastBuffer.prototype), {
+  get(target, name, message) {
+    if (!development.hasReported) {
+      development.hasReported = true;
+      process.emitWarning(WHY, 'BorrowedMessageWarning', CODE);
+    }
+    return Reflect.get(target, name, message);
+  },
+});
+
+module.exports = { begin, lend, move, returned, takeBack };
