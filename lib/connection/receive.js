@@ -19,10 +19,10 @@ const {
 const { copyOf } = require('./arguments');
 const { inContext } = require('../async-context');
 const { convert } = require('./binary-type');
+const { deliverBorrowed, payloadOf } = require('./borrowed');
 const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../constants');
-const { borrowedPayload, currentBatch, payload } = require('../reactor/dispatch');
-const borrowing = require('../reactor/borrowing');
+const { currentBatch } = require('../reactor/dispatch');
 const { closeCodeOf, protocolError } = require('../errors');
 const {
   AUX_SHIFT,
@@ -92,17 +92,6 @@ function onRecord(ws, tag, offset, length) {
   }
 }
 
-/**
- * @param {WebSocket} ws The connection of the record
- * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Where the payload is, in bytes from the start of the batch
- * @param {number} length Bytes of the payload
- * @returns {Buffer} The payload
- */
-function payloadOf(ws, tag, offset, length) {
-  return (ws._bits & BORROWED) === 0 ? payload(tag, offset, length) : borrowedPayload(tag, offset, length);
-}
-
 /** The data of an error that only waits for the next tick: terminate() does not revoke it. */
 const DUE = Buffer.alloc(0);
 
@@ -170,21 +159,12 @@ function onHeld(ws) {
       // It may be the last reference to the memory of its batch.
       held[extra.heldNext++] = undefined;
       if ((ws._bits & BORROWED) === 0) deliver(ws, tag, data);
-      else deliverBorrowed(ws, tag, data);
+      else deliverBorrowed(deliver, ws, tag, data);
       if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
     }
   } finally {
     if (extra.heldNext === held.length) allDelivered(ws, extra);
     else if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
-  }
-}
-
-/** Delivers what is held, and takes it back. @type {TakeData} */
-function deliverBorrowed(ws, tag, data) {
-  try {
-    deliver(ws, tag, data);
-  } finally {
-    borrowing.takeBack(data);
   }
 }
 

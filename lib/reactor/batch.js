@@ -1,9 +1,9 @@
 'use strict';
 
 const borrowing = require('./borrowing');
-const { FastBuffer } = require('../constants');
+const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const crossing = require('./crossing');
-const { LENT_BYTES } = require('./layout');
+const { IN_FLAG_OWNED, LENT_BYTES } = require('./layout');
 const { allocate } = require('./attached-memory');
 
 /** @import { Native } from './table' */
@@ -177,7 +177,9 @@ function memoryOf(bytes) {
 function intoSlab() {
   const { bytes, lent: id } = crossing.incoming;
   const from = handed === null ? lent[id] : handed;
-  if (bytes > slab.length - slabStart) newSlab(bytes);
+  // What is behind messages that are owned could not be taken back.
+  const isShared = isBorrowing && slabStart !== 0 && bytes !== 0;
+  if (isShared || bytes > slab.length - slabStart) newSlab(bytes);
   if (from === undefined) native.copyBytes(slab, slabStart);
   else if (bytes !== 0) slab.set(new FastBuffer(from.buffer, 0, bytes), slabStart);
   // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
@@ -235,4 +237,25 @@ function takeLarge(index, length) {
   return data;
 }
 
-module.exports = { attach, batch, drain, lendsMessages, restore, takeLarge };
+/**
+ * The payload of a record of the batch being delivered, which is taken back from its handler.
+ *
+ * @param {number} tag kind | flags | aux of the record
+ * @param {number} offset Where the payload is, in bytes from the start of the batch
+ * @param {number} length Bytes of the payload
+ * @returns {Buffer} Valid until the next `drain`
+ */
+function borrowedPayload(tag, offset, length) {
+  if (length === 0) return EMPTY_BUFFER;
+  batch.borrowed = true;
+  if ((tag & IN_FLAG_OWNED) !== 0) {
+    const own = takeLarge(offset, length);
+    batch.taken.push(own);
+    return own;
+  }
+  const data = new FastBuffer(batch.buffer, batch.base + offset, length);
+  borrowing.lend(data);
+  return data;
+}
+
+module.exports = { attach, batch, borrowedPayload, drain, lendsMessages, restore, takeLarge };

@@ -4,7 +4,6 @@
 const { setImmediate } = require('node:timers');
 
 const { root } = require('../async-context');
-const borrowing = require('./borrowing');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const { NOT_PLAIN } = require('../bits');
 const { batch, drain, restore, takeLarge } = require('./batch');
@@ -369,27 +368,6 @@ function payload(tag, offset, length) {
 }
 
 /**
- * The same for a handler from which it is taken back.
- *
- * @param {number} tag
- * @param {number} offset
- * @param {number} length
- * @returns {Buffer}
- */
-function borrowedPayload(tag, offset, length) {
-  if (length === 0) return EMPTY_BUFFER;
-  batch.borrowed = true;
-  if ((tag & IN_FLAG_OWNED) !== 0) {
-    const own = takeLarge(offset, length);
-    batch.taken.push(own);
-    return own;
-  }
-  const data = new FastBuffer(batch.buffer, batch.base + offset, length);
-  borrowing.lend(data);
-  return data;
-}
-
-/**
  * Number of the batch being delivered, -1 outside of a delivery.
  *
  * @returns {number} Counted from the first batch on
@@ -414,4 +392,4 @@ function fail(reason) {
   process.nextTick(() => state.topics?._onFailed());
 }
 
-module.exports = { borrowedPayload, catchUp, checkpoint, currentBatch, ends, payload, settle, wake };
+module.exports = { catchUp, checkpoint, currentBatch, ends, payload, settle, wake };
