@@ -19,19 +19,19 @@ const { transfer } = /** @type {any} */ (ArrayBuffer.prototype);
 const kHolder = Symbol('kHolder');
 
 const development = {
-  /** Messages that have been lent and not taken back; null in production. @type {Buffer[] | null} */
+  /** Messages that are lent at the moment; null in production. @type {Buffer[] | null} */
   lent: null,
   hasReported: false,
 };
 
-/** The first server that lends messages: in development those that are kept say why they are empty. */
+/** The first server lends messages. In development those that are kept say why they are empty. */
 function begin() {
   if (process.env.NODE_ENV !== 'production') development.lent = [];
 }
 
 /**
- * Moves memory to an ArrayBuffer that no handler has seen, without a copy. Views of the old one have
- * no bytes any more.
+ * Moves memory to an ArrayBuffer that no handler has seen, without a copy. Views of the old one
+ * have no bytes any more.
  *
  * @param {Buffer} memory All of an ArrayBuffer
  * @returns {Buffer | null} The memory; null if it stays where it is, or a handler has detached it
