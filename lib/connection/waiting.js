@@ -104,8 +104,9 @@ function sendWaiting(ws) {
     extra.lateBytes -= size;
     attempt(ws, 0, /** @type {SentCallback} */ (send), send);
   }
-  if (extra.waiting === null) extra.waiting = next === 0 ? waiting : waiting.slice(next);
-  else extra.waiting = extra.waiting.concat(waiting.slice(next));
+  const { waiting: first } = ws._ensureExtra();
+  if (first === null) extra.waiting = next === 0 ? waiting : waiting.slice(next);
+  else extra.waiting = first.concat(waiting.slice(next));
 }
 
 /**
