@@ -2,7 +2,7 @@
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, ERROR_EMITTED } = require('../bits');
 const { CLOSING, CONNECTING, EMPTY_BUFFER } = require('../constants');
-const { hasConnection } = require('../connection/outgoing');
+const { hasConnection } = require('../connection/post');
 const { ABNORMAL } = require('../reactor/layout');
 const { ReceiverView } = require('./receiver-view');
 const { SenderView } = require('./sender-view');

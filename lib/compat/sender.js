@@ -6,7 +6,7 @@ const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const { streamDestroyed } = require('../errors');
 const { maskKey } = require('../duplex/mask-key');
 const { closeReason, isBlob, toBytes } = require('../connection/arguments');
-const { callAll } = require('../connection/outgoing');
+const { callAll } = require('../connection/post');
 
 /** @import { SentCallback as Callback } from '../connection/state' */
 /** @import { SendOptions } from '../../types/sending' */

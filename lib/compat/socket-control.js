@@ -8,7 +8,7 @@ const { isUint8Array } = require('node:util').types;
 
 const { EMPTY_BUFFER } = require('../constants');
 const outbox = require('../reactor/outbox');
-const { push } = require('../connection/outgoing');
+const { push } = require('../connection/post');
 const {
   AUX_SHIFT,
   OUT_END,

@@ -16,7 +16,7 @@ const {
   REASON_BYTES,
   isValidStatusCode,
 } = require('../reactor/layout');
-const { lastViewOf } = require('../reactor/same');
+const { lastViewOf } = require('../reactor/last-sent');
 const { lengthOf } = require('../views');
 
 /**

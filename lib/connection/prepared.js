@@ -4,7 +4,7 @@ const { STREAM } = require('../bits');
 const { KIND_MASK, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_PREPARED, OUT_TEXT, frameBytes } = require('../reactor/layout');
 const outbox = require('../reactor/outbox');
 const { BINARY, TEXT, copyOf, isBlob, tagOf, toBytes } = require('./arguments');
-const { post, push } = require('./outgoing');
+const { post, push } = require('./post');
 
 /** @import { PrepareOptions } from '../../types/sending' */
 

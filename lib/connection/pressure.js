@@ -3,7 +3,7 @@
 const { STREAM } = require('../bits');
 const { EMPTY_BUFFER } = require('../constants');
 const { HIGH_WATER_MARK, LOW_WATER_MARK, OUT_WRITE } = require('../reactor/layout');
-const { push } = require('./outgoing');
+const { push } = require('./post');
 const { streamOf } = require('./state');
 const { bytesTaken } = require('../reactor/crossing');
 

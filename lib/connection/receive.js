@@ -43,7 +43,7 @@ const {
   OUT_PAUSE,
   OUT_RESUME,
 } = require('../reactor/layout');
-const { abandonSends, command, sent } = require('./outgoing');
+const { abandonSends, command, sent } = require('./post');
 const { afterTwoTurns, reportEnd } = require('./peer-end');
 const { answerPing } = require('./pongs');
 const { drained } = require('./pressure');

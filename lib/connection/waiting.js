@@ -8,7 +8,7 @@ const { ERROR_EMITTED, GONE, SENDS_WAIT, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
 const { streamDestroyed } = require('../errors');
 const { OUT_END } = require('../reactor/layout');
-const { callAll, command } = require('./outgoing');
+const { callAll, command } = require('./post');
 const { startClosing } = require('./state');
 
 /** @import { SentCallback, WebSocket } from './state' */

@@ -15,7 +15,7 @@ const {
   FLUSHED_NEXT,
   LENT_ID,
 } = require('./layout');
-const same = require('./same');
+const lastSent = require('./last-sent');
 
 /** @import { Native } from './table' */
 
@@ -134,7 +134,7 @@ function lendArena() {
 function exchange(call, payload) {
   const collected = outgoing.used;
   outgoing.used = 0;
-  same.forget();
+  lastSent.forget();
   said[FLUSHED_BYTES] = collected;
   try {
     return call(payload);

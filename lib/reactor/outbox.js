@@ -1,7 +1,7 @@
 'use strict';
 
 const { ARENA_BYTES, flush, flushWith, isInline, outgoing } = require('./crossing');
-const same = require('./same');
+const lastSent = require('./last-sent');
 const { lengthOf, unshared } = require('../views');
 const { OUT_ALIGN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_HEADER_BYTES } = require('./layout');
 
@@ -166,7 +166,7 @@ function pushBytes(slot, generation, tag, data) {
   let { length } = data;
   // V8 knows the type of `data` by now and removes this call.
   if (length !== lengthOf.call(data)) length = lengthOf.call(data);
-  if (length >= same.SAME_BYTES) return pushLong(slot, generation, tag, data, length);
+  if (length >= lastSent.SAME_BYTES) return pushLong(slot, generation, tag, data, length);
   const start = begin(slot, generation, tag, length);
   // A view whose ArrayBuffer was detached has no bytes, and `set` throws for it.
   if (length !== 0) Reflect.apply(setBytes, outgoing.arena, [data, start]);
@@ -186,14 +186,14 @@ function pushBytes(slot, generation, tag, data) {
  */
 function pushLong(slot, generation, tag, data, length) {
   if (length >= largeBytes) return pushLarge(slot, generation, tag, data);
-  if (canRefer() && same.isLastBytes(data, length, outgoing.arena)) {
-    pushSame(slot, generation, tag, same.bytes.start);
+  if (canRefer() && lastSent.isLastBytes(data, length, outgoing.arena)) {
+    pushSame(slot, generation, tag, lastSent.bytes.start);
     return length;
   }
   const start = begin(slot, generation, tag, length);
   Reflect.apply(setBytes, outgoing.arena, [data, start]);
   finish(start, length);
-  same.keepBytes(data, start, length);
+  lastSent.keepBytes(data, start, length);
   return length;
 }
 
@@ -226,15 +226,15 @@ function pushText(slot, generation, tag, text) {
  */
 function pushLongText(slot, generation, tag, text, characters) {
   if (characters >= LARGE_BYTES) return pushLarge(slot, generation, tag, text);
-  const isOther = slot !== same.text.slot;
-  if (isOther && text === same.text.data && canRefer()) {
-    pushSame(slot, generation, tag, same.text.start);
-    return same.text.length;
+  const isOther = slot !== lastSent.text.slot;
+  if (isOther && text === lastSent.text.data && canRefer()) {
+    pushSame(slot, generation, tag, lastSent.text.start);
+    return lastSent.text.length;
   }
   const start = begin(slot, generation, tag, characters * CHARACTER_BYTES);
   const length = outgoing.arena.utf8Write(text, start, characters * CHARACTER_BYTES);
   finish(start, length);
-  if (isOther) same.keepText(text, slot, start, length);
+  if (isOther) lastSent.keepText(text, slot, start, length);
   return length;
 }
 
@@ -243,10 +243,10 @@ function pushLarge(slot, generation, tag, data) {
   // The next flush must have both the record and, in its list, the payload. So room is made first,
   // which may flush, and the payload is added then.
   if (!canRefer()) flush();
-  if (same.isLastLarge(native, tag, data)) {
-    outgoing.words[same.large.word] |= OUT_FLAG_SHARED;
-    pushSame(slot, generation, tag | OUT_FLAG_LARGE, same.large.length);
-    return same.large.length;
+  if (lastSent.isLastLarge(native, tag, data)) {
+    outgoing.words[lastSent.large.word] |= OUT_FLAG_SHARED;
+    pushSame(slot, generation, tag | OUT_FLAG_LARGE, lastSent.large.length);
+    return lastSent.large.length;
   }
   const bytes = typeof data === 'string' ? Buffer.from(data) : unshared(data);
   const length = lengthOf.call(bytes);
@@ -259,7 +259,7 @@ function pushLarge(slot, generation, tag, data) {
     return length;
   }
   // The bytes of a string are a copy, which is not sent again: the string may be.
-  same.keepLarge(typeof data === 'string' ? data : bytes, length, tag, (start >>> 2) - 2);
+  lastSent.keepLarge(typeof data === 'string' ? data : bytes, length, tag, (start >>> 2) - 2);
   return length;
 }
 

@@ -2,7 +2,7 @@
 
 const { SENDS_WAIT } = require('../bits');
 const { copyOf } = require('../connection/arguments');
-const { post } = require('../connection/outgoing');
+const { post } = require('../connection/post');
 const { attempt, sendLater } = require('../connection/waiting');
 const { OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT } = require('../reactor/layout');
 

@@ -6,7 +6,7 @@
 const { PreparedMessage } = require('../connection/prepared');
 const { EMPTY_BUFFER } = require('../constants');
 const outbox = require('../reactor/outbox');
-const { SAME_BYTES } = require('../reactor/same');
+const { SAME_BYTES } = require('../reactor/last-sent');
 const {
   AUX_SHIFT,
   KIND_MASK,

@@ -1,7 +1,7 @@
 'use strict';
 
 const { GONE, SENDS_WAIT, TERMINATED } = require('../bits');
-const { post } = require('../connection/outgoing');
+const { post } = require('../connection/post');
 const { abandon, arrived, expect, sendFirst, sendLater } = require('../connection/waiting');
 const { streamDestroyed } = require('../errors');
 const { MOST_ENTRIES } = require('./arguments');

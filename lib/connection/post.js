@@ -5,7 +5,7 @@ const { NO_SLOT } = require('../constants');
 const { streamDestroyed } = require('../errors');
 const { OUT_FLAG_WANT_SENT, frameBytes } = require('../reactor/layout');
 const outbox = require('../reactor/outbox');
-const { SAME_BYTES } = require('../reactor/same');
+const { SAME_BYTES } = require('../reactor/last-sent');
 const { streamOf } = require('./state');
 
 /** @import { Connection, SentCallback, WebSocket } from './state' */
