@@ -26,7 +26,7 @@ server.on('connection', (socket, request) => {
   socket.on('error', console.error);
   socket.on('gap', () => socket.send('{"missed":true}'));
   socket.subscribe('chat', { since }, ({ recovered, position: { epoch, offset } }) => {
-    // A new page begins here; one that was away for too long is told.
+    // A new page begins here; `missed` says that it was away for too long.
     if (!recovered) socket.send(JSON.stringify({ id: `${epoch}:${offset}`, missed: since !== null }));
   });
   socket.on('message', (data) => server.publish('chat', JSON.stringify(data.toString())));

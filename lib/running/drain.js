@@ -22,7 +22,7 @@ const STEP = 5;
 /** Milliseconds between two calls of `onProgress`, at least. */
 const REPORT_INTERVAL = 100;
 
-/** Milliseconds in which a connection that is cut off is gone; a stream may never say so. */
+/** Milliseconds in which a connection that is cut off is gone; a stream may never report it. */
 const CUT_TIMEOUT = 1000;
 
 /**

@@ -13,7 +13,7 @@ const { wrong } = require('./arguments');
  * @property {string | Uint8Array} data The payload
  * @property {InstanceType<typeof PreparedMessage> | null} prepared Not null: what it was made of,
  *   which the reactors may have already
- * @property {Message} [owned] The same, with bytes that nobody else has
+ * @property {Message} [owned] The same, with bytes that nothing else refers to
  */
 
 /**

@@ -32,7 +32,7 @@ function postTo(ws, message, written) {
 
 /**
  * @param {Message} message What is sent
- * @returns {Message} Of which nobody can change the bytes
+ * @returns {Message} With bytes that the caller cannot change
  */
 function owned(message) {
   const { data, tag } = message;

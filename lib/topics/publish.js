@@ -19,8 +19,8 @@ const { subscriptionsOf } = require('./subscriptions');
 /** @import { Message } from './message' */
 /** @import { AnyTopic } from './topic' */
 
-/** Nobody is excepted. @type {Set<WebSocket>} */
-const NOBODY = new Set();
+/** No connection is excepted. @type {Set<WebSocket>} */
+const NO_CONNECTION = new Set();
 
 /**
  * Sends a message to all subscribers of a topic.
@@ -38,7 +38,7 @@ function publish(server, name, data, options, publisher) {
   const target = targetOf(options, publisher);
   let message = messageOf(data, options);
   const topic = topicsOf(server).forPublish(name);
-  if (topic === undefined) return target.receipt ? Promise.resolve(nobody()) : 0;
+  if (topic === undefined) return target.receipt ? Promise.resolve(emptyReceipt()) : 0;
   const { ring } = topic;
   const offset = ring === null ? 0 : ring.offset + 1;
   if (ring !== null && ring.stamp !== null) message = stamped(message, ring.stamp, offset);
@@ -58,7 +58,7 @@ function publish(server, name, data, options, publisher) {
 }
 
 /**
- * Whom a message is for, and what is wanted to be known of it.
+ * The subscribers that a message is not for, what it replaces, and whether it has a receipt.
  *
  * @param {any} options `except`, `key` and `receipt`
  * @param {WebSocket | null} publisher The connection that publishes; null: the server does
@@ -73,7 +73,7 @@ function targetOf(options, publisher) {
   if (typeof receipt !== 'boolean') throw wrong(TypeError, 'options.receipt', 'a boolean', receipt);
   const excepted = exceptOf(except);
   if (publisher === null) return { except: excepted, key, receipt };
-  return { except: excepted === NOBODY ? new Set([publisher]) : new Set([publisher, ...excepted]), key, receipt };
+  return { except: excepted === NO_CONNECTION ? new Set([publisher]) : new Set([publisher, ...excepted]), key, receipt };
 }
 
 /**
@@ -82,7 +82,7 @@ function targetOf(options, publisher) {
  * @throws {TypeError}
  */
 function exceptOf(except) {
-  if (except === undefined || except === null) return NOBODY;
+  if (except === undefined || except === null) return NO_CONNECTION;
   if (isWebSocket(except)) return new Set([except]);
   if (typeof except !== 'object' || typeof except[Symbol.iterator] !== 'function') {
     throw wrong(TypeError, 'options.except', 'a WebSocket, or a Set or an array of them', except);
@@ -108,18 +108,18 @@ function isWebSocket(value) {
  * @returns {WebSocket[]} Those that have subscribed
  */
 function membersAmong(topic, connections) {
-  if (connections === NOBODY) return [];
+  if (connections === NO_CONNECTION) return [];
   return [...connections].filter((ws) => ws._extra?.topics && subscriptionsOf(ws).joined.has(topic));
 }
 
 /**
- * Sends a message to those whose sends wait for a Blob: it waits too.
+ * Sends a message to members whose sends wait for a Blob: it waits too.
  *
  * @param {AnyTopic} topic The topic
  * @param {Message} message What is sent
  * @param {WebSocket[]} excepted Members that do not get it
  * @param {Tally | null} receipt What counts what becomes of it; null: nothing does
- * @returns {WebSocket[]} Whom the reactors must not send it
+ * @returns {WebSocket[]} Members to which the reactors must not send it
  */
 function lateMembers(topic, message, excepted, receipt) {
   const members = membersAmong(topic, late).filter((ws) => !excepted.includes(ws));
@@ -159,7 +159,7 @@ function toStreams({ streams }, message, offset, excepted, key, receipt) {
   const members = [.../** @type {NonNullable<AnyTopic['streams']>} */ (streams)];
   const { data, tag } = message;
   const isShared = typeof data === 'string' && members.length > 1;
-  // No string can be changed, so these bytes are nobody else's.
+  // The bytes of a string are a copy, to which nothing else refers.
   /** @type {Message} */
   const bytes = isShared ? { tag, data: Buffer.from(data), prepared: null } : message;
   if (isShared) bytes.owned = bytes;
@@ -179,17 +179,17 @@ function sizeOf({ data }) {
   return frameBytes(typeof data === 'string' ? Buffer.byteLength(data) : lengthOf.call(data));
 }
 
-/** @returns {Receipt} Of a message for nobody */
-function nobody() {
+/** @returns {Receipt} Of a message without subscribers */
+function emptyReceipt() {
   return { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0, position: null };
 }
 
 /** What becomes of one message, on the reactors and on streams. */
 class Tally {
   constructor() {
-    this.sum = nobody();
+    this.sum = emptyReceipt();
     this.isAsked = false;
-    /** Messages that streams have been given, and those of which something is known by now. */
+    /** Messages given to streams; of these, how many were written, and how many failed. */
     this.posted = 0;
     this.done = 0;
     this.failed = 0;
@@ -237,7 +237,7 @@ class Tally {
     sum.sent += this.done;
     sum.dropped += this.failed;
     sum.queued += this.posted - this.done - this.failed;
-    const other = reactors === null ? nobody() : await reactors;
+    const other = reactors === null ? emptyReceipt() : await reactors;
     return {
       matched: sum.matched + other.matched,
       sent: sum.sent + other.sent,

@@ -1,7 +1,7 @@
 'use strict';
 
-// What the reactors are told about topics. A record for all of them has TOPIC_SLOT in the place of
-// a connection, and the number of the topic in that of its generation.
+// Records about topics for the reactors. A record for all of them has TOPIC_SLOT in the place of a
+// connection, and the number of the topic in that of its generation.
 
 const { PreparedMessage } = require('../connection/prepared');
 const { EMPTY_BUFFER } = require('../constants');

@@ -1,7 +1,7 @@
 'use strict';
 
-// What the reactors are asked about topics, and what they answer to nobody in particular: receipts
-// and histories.
+// Requests to the reactors about topics, with answers that belong to no connection: receipts and
+// histories.
 
 const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_REQUEST, HISTORY_WORDS } = require('../reactor/layout');
 const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, PUBLISH_TEXT } = require('../reactor/layout');
@@ -44,14 +44,14 @@ const U32 = 2 ** 32;
 /** Entries are padded to so many bytes. */
 const ENTRY_ALIGN = 4;
 
-/** What was asked last. */
+/** The number of the last request. */
 let last = 0;
 
 /** @type {Map<number, (answer: Past | null) => void>} */
 const histories = new Map();
 
 /**
- * Sums so far, and from how many reactors more are to come.
+ * Sums so far, and how many reactors have yet to answer.
  *
  * @type {Map<number, { left: number, sum: any, done: (sum: any) => void }>}
  */
@@ -64,7 +64,7 @@ function nextRequest() {
   return last;
 }
 
-/** From the first question on somebody listens, and the reactors may call until it is answered. */
+/** From the first request on answers have a receiver; the reactors may call until it has them. */
 function expectAnswer() {
   state.topics = answers;
   lifetime.use();
@@ -99,7 +99,7 @@ function askReceipt(done) {
   return request;
 }
 
-/** What gets the records that are for no connection. */
+/** The receiver of records that are for no connection. */
 const answers = {
   /**
    * @param {number} tag kind | flags | aux of the record

@@ -18,7 +18,7 @@ const EPOCH = '$epoch';
 class Ring {
   /** @param {Readonly<Settings>} settings Settings of the topic */
   constructor(settings) {
-    /** Another one for every ring: who has a position of a lost one recovers nothing by it. */
+    /** Another one for every ring: the position of a lost ring recovers nothing. */
     this.epoch = randomBytes(EPOCH_BYTES).toString('base64url');
     /** That of the last message; the first has 1. */
     this.offset = 0;

@@ -10,17 +10,14 @@ const { Topic } = require('./topic');
 /** @import { Server } from '../connection/state' */
 /** @import { AnyTopic } from './topic' */
 
-/**
- * How often it is looked for topics of which nothing has been heard for long, and at how many at
- * once.
- */
+/** How often the idle topics are looked through for expired ones, and how many at once. */
 const SWEEP_MILLISECONDS = 10_000;
 const SWEEP_TOPICS = 4096;
 
-/** What became of a topic, for those who listen to the server. */
+/** What became of a topic: the events that listeners of the server get. */
 const EVENT = { CREATED: 'created', EMPTY: 'empty' };
 
-/** Whether the reactors know what histories may take: the first that there is decides. */
+/** Whether the reactors have the budget for histories: the first history that there is decides. */
 let isBudgetKnown = false;
 
 /** @typedef {ServerTopics} Topics */
@@ -54,7 +51,7 @@ class ServerTopics {
 
   /**
    * @param {string} name Name of the topic
-   * @returns {AnyTopic | undefined} undefined: it would say nothing to anybody, now or later
+   * @returns {AnyTopic | undefined} undefined: the message would reach no subscriber, now or later
    */
   forPublish(name) {
     const topic = this.all.get(name);
@@ -101,17 +98,17 @@ class ServerTopics {
   /** @param {AnyTopic} topic It has its first subscriber */
   woke(topic) {
     this.idle.delete(topic);
-    this.tell(topic.name, EVENT.CREATED);
+    this.report(topic.name, EVENT.CREATED);
   }
 
   /** @param {AnyTopic} topic It has no subscribers any more */
   emptied(topic) {
-    this.tell(topic.name, EVENT.EMPTY);
+    this.report(topic.name, EVENT.EMPTY);
     if (topic.ring === null || this.isOver) this.forget(topic);
     else this.rest(topic);
   }
 
-  /** @param {AnyTopic} topic It has a history, and nobody listens */
+  /** @param {AnyTopic} topic It has a history, and no subscribers */
   rest(topic) {
     this.idle.add(topic);
     if (this.sweeping !== null) return;
@@ -154,13 +151,12 @@ class ServerTopics {
   }
 
   /**
-   * Events come in a tick of their own: whoever subscribes, or closes, need not expect that
-   * listeners run.
+   * Events come in a tick of their own: no listener runs inside a call that subscribes or closes.
    *
    * @param {string} name Name of the topic
    * @param {string} event Name of the event
    */
-  tell(name, event) {
+  report(name, event) {
     if (this.server.listenerCount('topic') === 0) return;
     if (this.news.push([name, event]) === 1) process.nextTick(emitNews, this);
   }

@@ -20,7 +20,7 @@ const { SLOW } = require('./settings');
 /** RFC 6455, section 7.4.1, and what IANA has added: try again later. */
 const TRY_AGAIN_LATER = 1013;
 
-/** Messages that one who catches up is given before it is looked at what waits for it. */
+/** Messages that a member gets, while it catches up, between two looks at what waits for it. */
 const PIECE = 64;
 
 /** What became of a message. */
@@ -49,8 +49,8 @@ class StreamMember {
      */
     this.has = null;
     this.isAsking = false;
-    /** Messages that it has not been told of that they were dropped. */
-    this.untold = 0;
+    /** Dropped messages that have not been reported to it. */
+    this.unreported = 0;
   }
 
   /** @returns {boolean} Whether more waits for it than the topic lets wait */
@@ -102,8 +102,8 @@ class StreamMember {
 
   /** @param {number} count Messages that it does not get */
   drop(count) {
-    if (this.untold === 0) process.nextTick(tell, this);
-    this.untold += count;
+    if (this.unreported === 0) process.nextTick(report, this);
+    this.unreported += count;
   }
 
   /** What waited for it has left. */
@@ -158,15 +158,15 @@ class StreamMember {
     const { has, topic, ws } = this;
     if (has === null || to <= has) return;
     this.has = to;
-    process.nextTick(inContext, ws, tellGap, topic, { from: has + 1, to });
+    process.nextTick(inContext, ws, reportGap, topic, { from: has + 1, to });
   }
 }
 
 /** @param {StreamMember} member A member that has missed messages */
-function tell(member) {
-  const { topic, untold, ws } = member;
-  member.untold = 0;
-  if ((ws._bits & TERMINATED) === 0) inContext(ws, lose, topic, untold);
+function report(member) {
+  const { topic, unreported, ws } = member;
+  member.unreported = 0;
+  if ((ws._bits & TERMINATED) === 0) inContext(ws, lose, topic, unreported);
 }
 
 /**
@@ -184,7 +184,7 @@ function lose(ws, topic, count) {
  * @param {{ from: number, to: number }} offsets Offset of the first that it did not get, and of the
  *   one behind the last
  */
-function tellGap(ws, { name, ring }, { from, to }) {
+function reportGap(ws, { name, ring }, { from, to }) {
   const epoch = ring === null ? '' : ring.epoch;
   if ((ws._bits & TERMINATED) === 0) ws.emit('gap', name, { epoch, offset: from }, { epoch, offset: to });
 }

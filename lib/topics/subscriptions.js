@@ -24,7 +24,7 @@ class Subscriptions {
     /** @type {Set<AnyTopic>} */
     this.joined = new Set();
     /**
-     * Who waits for an answer.
+     * Callbacks that wait for an answer, by the number of the request.
      *
      * @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null}
      */
@@ -213,7 +213,7 @@ function positionOf({ ring }) {
 
 /**
  * @param {AnyTopic} topic The topic
- * @returns {Subscribed} For one who is no member
+ * @returns {Subscribed} For a connection that is no member
  */
 function nothing(topic) {
   return { recovered: false, position: positionOf(topic), replayed: 0 };

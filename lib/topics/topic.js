@@ -17,7 +17,7 @@ const reporting = new Map();
 
 /** @typedef {Topic} AnyTopic */
 
-/** A topic as long as somebody has subscribed to it, or has its history. */
+/** A topic, as long as it has subscribers or a history. */
 class Topic {
   /**
    * @param {string} name Name of the topic

@@ -31,7 +31,8 @@ pub struct JsReactor {
     drive: Rc<Drive>,
     crossing: Rc<RefCell<Crossing>>,
     next_listener: u32,
-    /// How the last connection is served that JavaScript has answered: the next one is mostly served alike.
+    /// How the last connection is served that JavaScript has answered: the next one is mostly
+    /// served alike.
     served_config: Arc<ListenerConfig>,
 }
 
@@ -40,11 +41,12 @@ const NO_LISTENER: u32 = u32::MAX;
 
 #[napi]
 impl JsReactor {
-    /// Starts them. `wake` is called, never re-entrantly, when `drain` has something to give; by itself it does
-    /// not keep the event loop alive. `words` is the array of records: `DRAINED_WORDS` long, all of its ArrayBuffer, and
-    /// touched by nobody but the caller, who keeps it for as long as there is any of the functions that this gives. `memory` is an
-    /// array of the lists in which the caller has all memory that it lends. It stays until they have ended: when the environment goes
-    /// away, or some time after nobody refers to this any more.
+    /// Starts them. `wake` is called, never re-entrantly, when `drain` has something to give; by
+    /// itself it does not keep the event loop alive. `words` is the array of records:
+    /// `DRAINED_WORDS` long, all of its ArrayBuffer, and touched by the caller alone, which keeps
+    /// it for as long as there is any of the functions that this gives. `memory` is an array of the
+    /// lists in which the caller has all memory that it lends. It stays until they have ended: when
+    /// the environment goes away, or some time after nothing refers to this any more.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
@@ -80,13 +82,15 @@ impl JsReactor {
         })
     }
 
-    /// Whether `wake`, and what it refers to, stays although nobody else refers to it; at first it does not.
+    /// Whether `wake`, and what it refers to, stays although nothing else refers to it; at first it
+    /// does not.
     #[napi(catch_unwind)]
     pub fn hold(&self, does: bool) {
         self.drive.hold(does);
     }
 
-    /// Binds and listens at once; connections are accepted after `accept`. `admission`: who may connect; null: everybody.
+    /// Binds and listens at once; connections are accepted after `accept`. `admission`: which
+    /// clients may connect; null: all.
     #[napi(catch_unwind)]
     pub fn listen(
         &mut self,
@@ -125,10 +129,11 @@ impl JsReactor {
         self.submit_all(|| Command::CloseListener(id))
     }
 
-    /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own: writes `response`, and takes
-    /// `prefix` for the first bytes that were read. `slot`, from `ADOPTED_SLOTS` on, is free until a CLOSED record names
-    /// it again; its lowest bits are those of a reactor's number. Throws when the descriptor cannot be duplicated; nothing
-    /// has changed then.
+    /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own:
+    /// writes `response`, and takes `prefix` for the first bytes that were read. `slot`, from
+    /// `ADOPTED_SLOTS` on, is free until a CLOSED record names it again; its lowest bits are those
+    /// of a reactor's number. Throws when the descriptor cannot be duplicated; nothing has changed
+    /// then.
     #[napi(catch_unwind)]
     pub fn adopt(
         &mut self,
@@ -156,7 +161,8 @@ impl JsReactor {
         self.drive.submit(number, Command::Adopt(Box::new(adoption)))
     }
 
-    /// How a connection is served whose REQUEST record has come, if it is accepted behind this call.
+    /// How a connection is served whose REQUEST record has come, if it is accepted behind this
+    /// call.
     #[napi(catch_unwind)]
     pub fn serve(&mut self, slot: u32, generation: u32, options: ConnectionOptions) -> Result<()> {
         let (number, _link) = self.home(slot)?;
@@ -166,7 +172,8 @@ impl JsReactor {
         self.drive.submit(number, Command::Serve { id, config, deflate })
     }
 
-    /// Which handshakes of a listener need JavaScript: bit 0 those that pass the native checks, bit 1 refusals.
+    /// Which handshakes of a listener need JavaScript: bit 0 those that pass the native checks, bit
+    /// 1 refusals.
     #[napi(catch_unwind)]
     pub fn set_ask(&self, id: u32, ask: u32) {
         for link in &self.links {
@@ -174,16 +181,18 @@ impl JsReactor {
         }
     }
 
-    /// The function that flushes, and moves the oldest batch to JavaScript: its records to the array, and what became of its
-    /// bytes to the `DRAINED_` words behind them. `FLUSHED_NEXT` then says which arena is filled next, with nothing to flush
-    /// too. It returns how many records; 0 when nothing waits.
+    /// The function that flushes, and moves the oldest batch to JavaScript: its records to the
+    /// array, and what became of its bytes to the `DRAINED_` words behind them. `FLUSHED_NEXT` then
+    /// says which arena is filled next, with nothing to flush too. It returns how many records; 0
+    /// when nothing waits.
     #[napi(catch_unwind)]
     pub fn drain<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
         function(env, "drain", &self.crossing, Crossing::drain)
     }
 
-    /// The function that notes that JavaScript has dealt with the first `DELIVERED_RECORDS` records of what it drained last, and
-    /// goes on with the others later: peers that wait for the former wait no longer.
+    /// The function that notes that JavaScript has dealt with the first `DELIVERED_RECORDS` records
+    /// of what it drained last, and goes on with the others later: peers that wait for the former
+    /// wait no longer.
     #[napi(catch_unwind)]
     pub fn deliver<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
         function(env, "deliver", &self.crossing, Crossing::deliver)
@@ -203,15 +212,15 @@ impl JsReactor {
         function(env, "turnsToDo", &self.crossing, Crossing::turns_to_do)
     }
 
-    /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and what `add_large` collected, to the reactor.
-    /// `FLUSHED_NEXT` then says which arena is filled next.
+    /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and what `add_large`
+    /// collected, to the reactor. `FLUSHED_NEXT` then says which arena is filled next.
     #[napi(catch_unwind)]
     pub fn flush<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
         function(env, "flush", &self.crossing, |crossing| crossing.flush(None))
     }
 
-    /// The function that does the same, and takes its argument for the payload of the last record, which is a large one: from
-    /// where it is, without a copy. Null where that cannot be.
+    /// The function that does the same, and takes its argument for the payload of the last record,
+    /// which is a large one: from where it is, without a copy. Null where that cannot be.
     #[napi(catch_unwind)]
     pub fn flush_with<'env>(&self, env: &'env Env) -> Result<Option<Function<'env, (), ()>>> {
         self.drive.is_inline().then(|| flush_with(env, &self.crossing)).transpose()
@@ -232,15 +241,16 @@ impl JsReactor {
         }
     }
 
-    /// The function that lends its argument for batches: a whole ArrayBuffer of `LENT_BYTES` or more that nobody touches
-    /// before a drain hands it over under the number in the word `LENT_ID`.
+    /// The function that lends its argument for batches: a whole ArrayBuffer of `LENT_BYTES` or
+    /// more that JavaScript does not touch before a drain hands it over under the number in the
+    /// word `LENT_ID`.
     #[napi(catch_unwind)]
     pub fn lend<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
         lend(env, &self.crossing)
     }
 
-    /// Lends an arena: a whole ArrayBuffer. The caller fills the first at once, the others when `FLUSHED_NEXT` names them by
-    /// `id`, and touches none between a flush and that.
+    /// Lends an arena: a whole ArrayBuffer. The caller fills the first at once, the others when
+    /// `FLUSHED_NEXT` names them by `id`, and touches none between a flush and that.
     #[napi(catch_unwind)]
     pub fn lend_arena(&self, id: u32, mut memory: Uint8ArraySlice<'_>) {
         self.crossing.borrow_mut().lend_arena(Box::new(LentMemory::new(id, &mut memory)));
@@ -288,8 +298,8 @@ impl JsReactor {
         crossing.large.last().is_some_and(|payload| **payload == *data)
     }
 
-    /// The function that returns how many bytes of the sends of the connection in the `ASKED_` words wait no more, or -1
-    /// when that connection is gone.
+    /// The function that returns how many bytes of the sends of the connection in the `ASKED_`
+    /// words wait no more, or -1 when that connection is gone.
     #[napi(catch_unwind)]
     pub fn taken<'env>(&self, env: &'env Env) -> Result<Function<'env, (), f64>> {
         function(env, "taken", &self.crossing, Crossing::taken)
@@ -317,7 +327,8 @@ impl JsReactor {
         metrics(&self.links, &self.crossing.borrow().delays)
     }
 
-    /// Writes what is queued as far as the kernel takes it, closes all, and waits for the threads to end.
+    /// Writes what is queued as far as the kernel takes it, closes all, and waits for the threads
+    /// to end.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) {
         self.drive.stop();

@@ -1,11 +1,12 @@
-//! How many bytes of each connection the kernel took and gave: written by the reactor, read by JavaScript for
-//! `bufferedAmount` and the counters of a socket.
+//! How many bytes of each connection the kernel took and gave: written by the reactor, read by
+//! JavaScript for `bufferedAmount` and the counters of a socket.
 //!
-//! Nothing here is freed or moved before the end, so a reader needs no lock; what it reads may be a moment old.
+//! Nothing here is freed or moved before the end, so a reader needs no lock; what it reads may be a
+//! moment old.
 
 use std::iter;
-// Not through `sync`: one writer and a value that only grows leave nothing for a model to explore but `read`, which
-// argues for itself, and loom has no `OnceLock`.
+// Not through `sync`: one writer and a value that only grows leave nothing for a model to explore
+// but `read`, which argues for itself, and loom has no `OnceLock`.
 use std::sync::OnceLock;
 use std::sync::atomic::{AtomicU64, Ordering};
 
@@ -14,7 +15,8 @@ use super::layout::ADOPTED_SLOTS;
 const SEGMENT_SLOTS: u32 = 1024;
 const SEGMENTS: u32 = 4096;
 
-/// Slots that have a gauge, from 0 and again from [`ADOPTED_SLOTS`] on. A reactor must not use others.
+/// Slots that have a gauge, from 0 and again from [`ADOPTED_SLOTS`] on. A reactor must not use
+/// others.
 pub const MAX_SLOTS: u32 = SEGMENT_SLOTS * SEGMENTS;
 
 /// One gauge per slot, in segments that are allocated when the first of their slots opens: 32 KiB
@@ -40,10 +42,11 @@ impl Gauges {
         Self { segments: iter::repeat_with(OnceLock::new).take(2 * SEGMENTS as usize).collect() }
     }
 
-    /// The slot belongs to a new connection, which begins at zero bytes. Does nothing for a slot without a gauge.
+    /// The slot belongs to a new connection, which begins at zero bytes. Does nothing for a slot
+    /// without a gauge.
     ///
-    /// Called by whoever numbers the slot, before anybody else can know of the connection: there is one writer at any
-    /// time.
+    /// Called by the reactor that numbers the slot, before any other thread can know the
+    /// connection: there is one writer at any time.
     pub fn open(&self, slot: u32, generation: u32) {
         let Some((segment, index)) = place(slot) else { return };
         let Some(segment) = self.segments.get(segment) else { return };
@@ -97,12 +100,14 @@ impl Gauges {
         self.read_one(slot, generation, |gauge| &gauge.published)
     }
 
-    /// Any thread: bytes that the kernel took of this connection, or `None` if the slot is not (or no longer) its own.
+    /// Any thread: bytes that the kernel took of this connection, or `None` if the slot is not (or
+    /// no longer) its own.
     pub fn read(&self, slot: u32, generation: u32) -> Option<u64> {
         self.read_one(slot, generation, |gauge| &gauge.taken)
     }
 
-    /// Any thread: bytes that the kernel gave for this connection, or `None` as for [`read`](Self::read).
+    /// Any thread: bytes that the kernel gave for this connection, or `None` as for
+    /// [`read`](Self::read).
     pub fn read_given(&self, slot: u32, generation: u32) -> Option<u64> {
         self.read_one(slot, generation, |gauge| &gauge.given)
     }

@@ -15,8 +15,8 @@ struct Part {
     has_shared: bool,
 }
 
-/// The records of `bytes`, whose large payloads are `large`, as a chunk for each of `count` reactors. `number` tells whose a slot
-/// is, `buffer` has memory for the chunk of one.
+/// The records of `bytes`, whose large payloads are `large`, as a chunk for each of `count`
+/// reactors. `number` gives the reactor of a slot, `buffer` has memory for the chunk of one.
 pub fn split(
     bytes: &[u8],
     large: Vec<Large>,

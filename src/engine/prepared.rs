@@ -1,4 +1,5 @@
-//! A message for many connections: framed once, and compressed once for each way in which their messages are.
+//! A message for many connections: framed once, and compressed once for each way in which their
+//! messages are.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -7,7 +8,8 @@ use super::deflate::Recipe;
 use super::frame::{FrameKind, OpCode};
 use super::{EncodedHeader, Engine, MessageKind};
 
-/// Ways to compress that are remembered. There are as many as window sizes and settings of listeners; the oldest gives way.
+/// Ways to compress that are remembered. There are as many as window sizes and settings of
+/// listeners; the oldest gives way.
 const MOST_COMPRESSED: usize = 16;
 
 /// Bytes that many connections send, each from where it has come to.
@@ -64,7 +66,8 @@ impl Prepared {
         Self { kind, compress, frame, header_len: header.len(), compressed: Vec::new() }
     }
 
-    /// The same without a copy, for a payload that begins at `start` of `bytes`: the header is written before it.
+    /// The same without a copy, for a payload that begins at `start` of `bytes`: the header is
+    /// written before it.
     pub fn in_place(kind: MessageKind, mut bytes: Vec<u8>, start: usize, compress: bool) -> Self {
         let payload = bytes.get(start..).unwrap_or_default();
         let header = header(kind, false, payload.len());
@@ -119,9 +122,9 @@ pub struct PreparedFrame {
 }
 
 impl Engine {
-    /// The frame of a prepared message, as this server sends it. `None`: it has to be sent like any other message, because a
-    /// message is under way, because it depends on earlier ones (a context is kept), or because it would have to be
-    /// compressed and is longer than `longest`.
+    /// The frame of a prepared message, as this server sends it. `None`: it has to be sent like any
+    /// other message, because a message is under way, because it depends on earlier ones (a context
+    /// is kept), or because it would have to be compressed and is longer than `longest`.
     pub fn prepared_frame(&mut self, prepared: &mut Prepared, longest: usize) -> Option<PreparedFrame> {
         if self.sending_message {
             return None;

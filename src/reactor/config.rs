@@ -19,7 +19,7 @@ pub struct ListenerConfig {
     pub engine: engine::Config,
     /// The path that is served, up to the `?`; `None`: every path. A mismatch is answered with 400.
     pub path: Option<Box<[u8]>>,
-    /// Who may connect; `None`: everybody. Default: `None`.
+    /// Which clients may connect; `None`: all. Default: `None`.
     pub admission: Option<Arc<Admission>>,
     /// How much of a request is read.
     pub head: HeadLimits,
@@ -93,9 +93,9 @@ pub struct ReactorConfig {
     /// and pongs alone 64 KiB may wait, out of a sixteenth of this that all have in common.
     /// Default: 64 MiB.
     pub total_mark: usize,
-    /// Records that the consumer has not taken, of all connections together. Above it a connection is
-    /// read while it has less than 2 KiB undrained: a message waits for what the consumer does with
-    /// each record before it, however short. Default: 4096.
+    /// Records that the consumer has not taken, of all connections together. Above it a connection
+    /// is read while it has less than 2 KiB undrained: a message waits for what the consumer does
+    /// with each record before it, however short. Default: 4096.
     pub records_mark: u64,
     /// Bytes that unfinished messages of all connections may take together. Above it, connections
     /// that keep [`SMALL_ALLOWANCE`] of one take turns, see `unfinished.rs`. Default: 256 MiB.
@@ -198,7 +198,7 @@ pub(super) const HEAD_READ: usize = 2 << 10;
 /// thousand, and all that was read is inflated before anything else gets its turn. 8 KiB.
 pub(super) const COMPRESSED_READ_SIZE: usize = 8 << 10;
 /// The largest single read of a connection whose last one was mostly short messages: as many as a
-/// long read brings would be a queue of their own, which everybody else waits behind. 4 KiB.
+/// long read brings would be a queue of their own, which all others wait behind. 4 KiB.
 pub(super) const DENSE_READ_SIZE: usize = 4 << 10;
 /// Most bytes compressed in one turn. 256 KiB.
 pub(super) const COMPRESS_BUDGET: usize = 256 << 10;

@@ -2,8 +2,8 @@
 //!
 //! A listener belongs to one reactor, which hands each accepted connection to the reactor with the
 //! fewest connections. There the connection stays. So the spread does not depend on how a kernel
-//! treats several sockets on one port, nobody else can take the port, and no connection is lost
-//! with a socket that closes while others go on.
+//! treats several sockets on one port, no other program can take the port, and no connection is
+//! lost with a socket that closes while others go on.
 
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
@@ -81,7 +81,7 @@ impl Seat {
         None
     }
 
-    /// A connection has come that nobody has counted.
+    /// A connection has come that has not been counted.
     pub(super) fn came(&self) {
         if let Some(own) = self.group.get(self.number) {
             own.connections.fetch_add(1, Ordering::Relaxed);

@@ -19,7 +19,8 @@
 //! ```text
 //!   INFLATER_BYTES            after the peer's first compressed message,
 //!                             unless the peer has no context takeover
-//! + Settings::deflater_bytes  after our first compressed message, unless we have no context takeover,
+//! + Settings::deflater_bytes  after our first compressed message,
+//!                             unless we have no context takeover,
 //!                             while those kept of all connections stay within the [`Budget`]
 //! ```
 //!

@@ -137,7 +137,7 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-/// What a record is, apart from its payload and whom it is for.
+/// What a record is, apart from its payload and its connection.
 #[derive(Clone, Copy)]
 struct Head {
     kind: u8,
@@ -199,7 +199,7 @@ pub(in crate::reactor) fn apply_pending(session: &mut Session<'_>, pending: &Pen
     apply(session, head, Outbound::Lent(&pending.payload), true);
 }
 
-/// Notes a record that has been applied and whose sender wants to hear of its end. One that came
+/// Notes a record that has been applied and whose sender wants a report of its end. One that came
 /// when the connection took nothing of its kind any more has not left: its end is that of the
 /// connection.
 pub(in crate::reactor) fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {

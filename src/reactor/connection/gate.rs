@@ -22,7 +22,7 @@ pub(in crate::reactor) struct Gates {
 }
 
 impl Gates {
-    /// Whether somebody waits for the consumer.
+    /// Whether a peer waits for the consumer.
     pub(in crate::reactor) fn is_waiting(&self) -> bool {
         !self.closed.is_empty()
     }

@@ -1,10 +1,10 @@
-//! What a peer can observe of a connection that the consumer must know of first.
+//! What a peer can observe of a connection, but not before the consumer has its record.
 //!
-//! Where the consumer is on another thread, it hears of a connection later than the reactor does. A
-//! peer that has its 101 could ask by another way in, or in the consumer's own process, and find
-//! nobody. So what tells a peer of a change leaves when the consumer has dealt with the record of
-//! that change: the 101 behind OPEN, with what was sent meanwhile, and the end of the socket behind
-//! CLOSED.
+//! A consumer on another thread gets a connection later than the reactor does. A peer that has its
+//! 101 could look for the connection by another way in, or in the consumer's own process, and not
+//! find it. So the bytes that show a change to a peer leave when the consumer has dealt with the
+//! record of that change: the 101 behind OPEN, with what was sent meanwhile, and the end of the
+//! socket behind CLOSED.
 //!
 //! ```text
 //! a turn: 101 queued, OPEN recorded as the nth record -> withhold
@@ -24,8 +24,8 @@ use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::write::half::Takes;
 
 impl Session<'_> {
-    /// The consumer is about to hear of the connection, with the record of that number, and its
-    /// peer has to wait for that.
+    /// The record of that number reports the connection to the consumer; the peer has to wait for
+    /// that.
     pub(in crate::reactor) fn withhold(&mut self, record: u64) {
         self.connection.write.state.withhold();
         self.work.gates.closed.push_back((record, Gate::Opening(self.id)));
@@ -44,22 +44,21 @@ impl Session<'_> {
         waited
     }
 
-    /// The consumer knows of the connection: it has asked for something.
+    /// The consumer knows the connection: it has asked for something.
     pub(in crate::reactor) fn is_known(&mut self) {
         self.connection.write.state.go_on(Takes::AfterDelivery);
     }
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The consumer hears of a connection's end with the last record, and its peer has to wait for
-    /// that.
+    /// The last record reports a connection's end to the consumer; the peer has to wait for that.
     pub(in crate::reactor) fn hold_end(&mut self, stream: TcpStream) {
         if let Some(progress) = self.consumer.progress() {
             self.work.gates.closed.push_back((progress.recorded, Gate::End(stream)));
         }
     }
 
-    /// Lets go what the consumer knows of by now.
+    /// Lets go what the consumer has dealt with by now.
     pub(in crate::reactor) fn on_delivered(&mut self) {
         if !self.work.gates.is_waiting() {
             return;
@@ -71,8 +70,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Descriptors have run out: sockets that are held for the sake of order are not worth those
-    /// that come.
+    /// Descriptors have run out: new sockets come before those that are held for the sake of order.
     pub(in crate::reactor) fn let_ends_go(&mut self) {
         self.work.gates.closed.retain(|(_, gate)| matches!(gate, Gate::Opening(_)));
     }

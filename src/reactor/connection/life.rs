@@ -14,7 +14,7 @@ use crate::reactor::connection::id::ConnectionId;
 /// ```text
 ///              the consumer decides             accepts
 ///   Opening -----------------------> Asked ----------------.
-///     | '------- 101, nobody is asked ---|-------------.   |
+///     | '------- 101, without a question |-------------.   |
 ///     |                                  |             v   v     close frame,
 ///     | refused                          | refused     Open ----- end of a side -----> Closing
 ///     v                                  v              |                                 |

@@ -46,7 +46,7 @@ pub(in crate::reactor) struct Connection {
     /// Some topic has messages for it that it has not been sent because it was slow. Here for the
     /// same reason.
     pub(in crate::reactor) behind: bool,
-    /// Sends of which the consumer wants to hear. Boxed: few connections have any at a time.
+    /// Sends whose end the consumer wants reported. Boxed: few connections have any at a time.
     pub(in crate::reactor) marks: Option<Box<Marks>>,
     /// When compression contexts were used last; `None` when there are none to release. Boxed: few
     /// connections have any.

@@ -12,7 +12,7 @@ use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::open::opening::{Opening, Verdict};
 
-/// What a consumer was told, and what it has dealt with, in records that are numbered from 1 on.
+/// What a consumer has got, and what it has dealt with, in records that are numbered from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// The last record there is, handed over or not.
@@ -81,9 +81,9 @@ pub trait Consumer {
     fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Payload);
     /// The peer broke the protocol.
     fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError);
-    /// The peer ended its side without a close frame. While the consumer decides about the
-    /// handshake it is told too, and once more if it accepts all the same, after what was received
-    /// before the end.
+    /// The peer ended its side without a close frame. This is also called while the
+    /// consumer decides about the handshake, and once more if it accepts all the same, after what
+    /// was received before the end.
     fn on_end(&mut self, session: &mut Session<'_>);
     /// The socket is closed.
     fn on_closed(&mut self, id: ConnectionId);
@@ -103,14 +103,14 @@ pub trait Consumer {
     /// The listener accepts no more.
     fn on_listener_closed(&mut self, listener: u32);
 
-    /// The system has told of something.
+    /// The system has reported something.
     fn on_turn_begin(&mut self);
     /// The end of a turn.
     fn on_turn_end(&mut self);
     /// What the reactor has done until now, and when the turn has begun.
     fn on_tally(&mut self, tally: &Tally, began: Instant);
-    /// How far a consumer on another thread has come; `None` where it knows what it is told when
-    /// the call returns.
+    /// How far a consumer on another thread has come; `None` where it has dealt with a report
+    /// when the call returns.
     fn progress(&self) -> Option<Progress>;
     /// What has been taken since the last call (flow control).
     fn reclaim(&mut self, release: &mut dyn FnMut(Credit));

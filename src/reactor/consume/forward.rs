@@ -1,5 +1,5 @@
-//! The consumer that carries events to another thread: every event becomes a record of the current batch, message bytes
-//! stay where the socket was read to.
+//! The consumer that carries events to another thread: every event becomes a record of the current
+//! batch, message bytes stay where the socket was read to.
 
 use std::collections::HashMap;
 use std::ops::Range;
@@ -27,7 +27,7 @@ use crate::reactor::consume::consumer::{Consumer, Pressure, Progress};
 use crate::reactor::open::opening::{Opening, Verdict};
 use crate::reactor::wait::giving_way::GivingWay;
 
-/// From this size on an assembled message crosses as it is; a smaller one is copied to the others of its batch.
+/// From this size on an assembled message crosses as it is; a smaller one is copied to its batch.
 const LARGE: usize = 64 << 10;
 
 /// What the reactor's thread and the consumer's thread share.
@@ -49,7 +49,7 @@ impl Link {
         Self::with(Arc::new(Bell::new()), Arc::new(Gauges::new()))
     }
 
-    /// Those of a group of reactors, whose slots differ: they have the bell and the gauges in common.
+    /// Those of a group of reactors, whose slots differ: they share the bell and the gauges.
     pub fn group(count: usize) -> Vec<Arc<Self>> {
         let (bell, gauges) = (Arc::new(Bell::new()), Arc::new(Gauges::new()));
         (0..count).map(|_| Arc::new(Self::with(bell.clone(), gauges.clone()))).collect()
@@ -85,7 +85,7 @@ impl Link {
 pub struct Forward {
     link: Arc<Link>,
     batch: Box<Batch>,
-    /// Called when the other thread must be told that there is something.
+    /// Called when there is something for the other thread.
     ring: Box<dyn FnMut() + Send>,
     total_mark: usize,
     records_mark: u64,
@@ -95,7 +95,7 @@ pub struct Forward {
 }
 
 impl Forward {
-    /// `ring` is called when the other thread must be told that batches wait: at most once until it has answered.
+    /// `ring` is called when batches wait for the other thread: at most once until it has answered.
     /// `config` says above which marks there is pressure.
     pub fn new(link: Arc<Link>, config: &ReactorConfig, ring: Box<dyn FnMut() + Send>) -> Self {
         Self {
@@ -109,7 +109,7 @@ impl Forward {
         }
     }
 
-    /// The same in a thread of its own, which gives way to the consumer's where both have but one CPU.
+    /// The same in a thread of its own, which gives way to the consumer's where both share one CPU.
     #[must_use]
     pub fn in_thread(self) -> Self {
         Self { giving_way: GivingWay::on_one_cpu(), ..self }
@@ -121,7 +121,7 @@ impl Forward {
         full.published = Some(Instant::now());
         let (empty, ring) = self.link.inbox.publish(full);
         self.batch = empty;
-        // Before it is told, for then it may run at once, and take it.
+        // Before the bell, for then the consumer may run at once, and take it.
         self.giving_way.handed_over(self.link.inbox.weight());
         if ring {
             (self.ring)();
@@ -211,7 +211,8 @@ impl Consumer for Forward {
         self.batch.bytes.get_mut(range).unwrap_or_default()
     }
 
-    /// Notes the messages that are whole where they were read. Whose they are, and who is charged, is said once for all.
+    /// Notes the messages that are whole where they were read. Their connection, and what it is
+    /// charged for them, is noted once for all.
     fn next_event(
         &mut self,
         session: &mut Session<'_>,
@@ -249,7 +250,8 @@ impl Consumer for Forward {
     }
 
     fn release(&mut self, range: Range<usize>) {
-        // Nothing refers to these bytes, and nothing was put behind them: the next read may have their place.
+        // Nothing refers to these bytes, and nothing was put behind them: the next read may have
+        // their place.
         if !self.retained && self.batch.used == range.end {
             self.batch.used = range.start;
         }
@@ -388,7 +390,7 @@ fn message_kind(kind: MessageKind) -> u8 {
     }
 }
 
-/// Tells the other thread that the reactor is dead; called when nothing else publishes any more.
+/// Reports to the other thread that the reactor is dead; nothing else publishes any more.
 pub fn report_failure(link: &Link, why: &str, ring: &dyn Fn()) {
     let mut batch = Box::new(Batch::new());
     batch.push_copy(0, IN_FAILURE, 0, 0, why.as_bytes());

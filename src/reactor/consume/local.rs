@@ -31,7 +31,8 @@ pub trait Handler {
     fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Bytes<'_>) {
         session.close(code, reason.as_slice());
     }
-    /// The peer broke the protocol; nothing will be read after it. The default closes with the error's code.
+    /// The peer broke the protocol; nothing will be read after it. The default closes with the
+    /// error's code.
     fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError) {
         session.close(Some(error.close_code()), &[]);
     }
@@ -54,8 +55,8 @@ pub trait Handler {
     fn on_turn_end(&mut self) {}
 }
 
-/// A handler with the one buffer that all its sockets are read into; every read begins at its start, so that it stays
-/// in cache.
+/// A handler with the one buffer that all its sockets are read into; every read begins at its
+/// start, so that it stays in cache.
 pub struct Local<H> {
     handler: H,
     buffer: Box<[u8]>,

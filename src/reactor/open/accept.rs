@@ -38,7 +38,7 @@ impl<C: Consumer> Reactor<C> {
         if let Some(socket) = &mut listener.socket {
             let _closed_next = self.poll.registry().deregister(socket);
         }
-        // Before it is told: whoever hears of it may want the port.
+        // Before the report: its receiver may want the port.
         drop(listener);
         for slot in self.connections.slots() {
             if let Some(connection) = self.connections.get_mut(slot)
@@ -46,7 +46,8 @@ impl<C: Consumer> Reactor<C> {
                 && let Life::Opening(head) = &mut connection.life
             {
                 head.orphan = true;
-                // Nothing of a request has come, or one has been answered: nobody waits for a 503.
+                // Nothing of a request has come, or one has been answered: the peer waits for no
+                // 503.
                 if head.bytes.is_empty() {
                     self.destroy(slot);
                 }
@@ -83,14 +84,16 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// A connection that was accepted for this reactor, and counts already. `peer`: its address, where it is known.
+    /// A connection that was accepted for this reactor, and counts already. `peer`: its address,
+    /// where it is known.
     pub(in crate::reactor) fn on_take(
         &mut self,
         listener: u32,
         stream: mio::net::TcpStream,
         peer: Option<SocketAddr>,
     ) {
-        // Without a slot for it, or when the listener has been closed meanwhile, the socket is closed.
+        // Without a slot for it, or when the listener has been closed meanwhile, the socket is
+        // closed.
         let config = self.listeners.get(&listener).map(|listener| listener.config.clone());
         let admission = config.as_ref().and_then(|config| config.admission.clone());
         let taken = config.and_then(|config| {

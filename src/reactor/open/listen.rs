@@ -14,7 +14,7 @@ use crate::reactor::config::ListenerConfig;
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
-/// Whether an accepted socket has the TCP_NODELAY of its listener, so that nobody has to set it.
+/// Whether an accepted socket has the TCP_NODELAY of its listener, so that it need not be set.
 pub(in crate::reactor) const INHERITS_NODELAY: bool = cfg!(target_os = "linux");
 
 /// Where to listen.

@@ -1,4 +1,5 @@
-//! Drives the opening handshake of one connection: bytes in, a response or a question to the consumer out.
+//! Drives the opening handshake of one connection: bytes in, a response or a question to the
+//! consumer out.
 
 use std::sync::Arc;
 use std::time::SystemTime;
@@ -153,7 +154,8 @@ fn on_upgrade<C: Consumer>(
         deny(session, admission.deny(Denial::Origin));
         return Step::Wait;
     }
-    // The consumer answers a few of those that come from a page which may not: it can say how to allow that.
+    // The consumer answers a few requests from pages that may not connect: it can say how to allow
+    // such a page.
     if asks || refused.is_some() {
         opening.protocol = None;
         opening.rest = rest;
@@ -193,8 +195,9 @@ fn on_plain_request(session: &mut Session<'_>, head: &mut Head, request: &Reques
         return Step::Wait;
     }
     let body = if request.has_body() { request.content_length() } else { Some(0) };
-    // A body of unknown length would have to be decoded to find the next request; nobody sends one here for good reason.
-    // And nobody sends so many requests without reading the answers: they would pile up here.
+    // A body of unknown length would have to be decoded to find the next request; no client has a
+    // good reason to send one here, or to send so many requests without reading the answers, which
+    // would pile up.
     let keep_alive = request.keep_alive() && body.is_some() && session.queued() < UNREAD_ANSWERS;
     #[expect(clippy::disallowed_methods, reason = "the Date header is wall-clock time")]
     let date = httpdate::fmt_http_date(SystemTime::now());
@@ -227,7 +230,7 @@ pub(in crate::reactor) fn open(session: &mut Session<'_>, deflate: Option<Params
     }
 }
 
-/// Answers somebody who may not connect.
+/// Answers a client that may not connect.
 pub(in crate::reactor) fn deny(session: &mut Session<'_>, denial: Denial) {
     let (status, retry_after) = (denial.status(), denial.retry_after());
     let fields: &[(&str, &str)] = if retry_after.is_empty() { &[] } else { &[("Retry-After", retry_after)] };
@@ -238,7 +241,7 @@ pub(in crate::reactor) fn deny(session: &mut Session<'_>, denial: Denial) {
 
 /// Whether the page that a request comes from may connect.
 fn is_allowed(admission: &Admission, request: &Request<'_>) -> bool {
-    // As `verifyClient` is told: the last drafts have a field of their own.
+    // As `verifyClient` gets it: the last drafts have a field of their own.
     let is_draft = request.values("sec-websocket-version").eq([b"8".as_slice()]);
     let name = if is_draft { "sec-websocket-origin" } else { "origin" };
     let mut origins = request.values(name).peekable();

@@ -119,7 +119,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// As `read`. While the consumer decides about the handshake, or has paused, nothing is read:
-    /// then it is told here of the peer's end.
+    /// then this reports the peer's end to it.
     pub(in crate::reactor) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
         self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };

@@ -43,8 +43,8 @@ impl<C: Consumer> Reactor<C> {
         limit.ok()
     }
 
-    /// How many bytes may be read from the connection, or what it lacks. `None`: nobody wants to
-    /// read it.
+    /// How many bytes may be read from the connection, or what it lacks. `None`: it is not
+    /// to be read.
     fn limit(&mut self, slot: u32) -> Option<Result<usize, Lack>> {
         let (pressure, crowded) = (self.consumer.pressure(), self.work.unfinished.restricts(slot));
         let share = self.share(pressure);
@@ -87,8 +87,8 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// What a connection may have undrained while all together have too much. Of bytes: if each has
-    /// as much, it is too much no more. Of records: what lets a message of anybody else wait for
-    /// little.
+    /// as much, it is too much no more. Of records: so few that the messages of
+    /// other connections wait behind little.
     fn share(&self, pressure: Pressure) -> usize {
         match pressure {
             Pressure::None => usize::MAX,

@@ -222,7 +222,8 @@ fn a_handshake_that_is_asked_for_is_accepted_with_all_that_came_behind_it() {
     client.expect("81 01 'd'");
 }
 
-/// While the consumer decides, what came behind a request is not more than a small read, however much there is.
+/// While the consumer decides, what came behind a request is not more than a small read, however
+/// much there is.
 #[test]
 fn what_comes_behind_a_request_stays_in_the_socket_while_the_consumer_decides() {
     let message = frame(0x82, Some([0; 4]), &[7; 1000]);

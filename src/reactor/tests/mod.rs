@@ -1,5 +1,5 @@
-//! One test per rule, over real sockets on 127.0.0.1. Nothing sleeps: tests wait for bytes and events, and a timeout
-//! (`PATIENCE`) is only ever how a broken rule fails.
+//! One test per rule, over real sockets on 127.0.0.1. Nothing sleeps: tests wait for bytes and
+//! events, and a timeout (`PATIENCE`) is only ever how a broken rule fails.
 #![expect(clippy::disallowed_types, reason = "clients block")]
 
 mod adoption;

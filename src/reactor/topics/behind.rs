@@ -37,7 +37,7 @@ pub(in crate::reactor) struct Latest {
 }
 
 impl Latest {
-    /// Keeps a message. True: it is in the place of one before it, which nobody will get.
+    /// Keeps a message. True: it replaces an earlier one, which is never sent.
     pub(in crate::reactor) fn keep(&mut self, key: &Arc<[u8]>, message: Prepared) -> bool {
         let place = self.next;
         self.next += 1;

@@ -90,7 +90,8 @@ impl<C: Consumer> Reactor<C> {
         let mut message = kept.message.clone();
         let before = message.memory();
         self.send_of_topic(id, &mut message);
-        // Compressed in one more way: the next one who wants it like that gets the same.
+        // Compressed in one more way: the next connection with the same parameters gets the same
+        // bytes.
         if message.memory() != before {
             self.topics.replace_kept(number, offset, message);
         }

@@ -1,10 +1,10 @@
-//! Tables by numbers that nobody outside chooses.
+//! Tables by numbers that no peer chooses.
 
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
 /// By the number of a topic, or by a connection: both are counted up here and in JavaScript, so
-/// that nobody can make them collide.
+/// that no peer can make them collide.
 pub(in crate::reactor) type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// Spreads numbers that follow each other.

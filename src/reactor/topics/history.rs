@@ -1,14 +1,13 @@
 //! All rings of a reactor: the memory that they may take together, and when messages in them
 //! expire.
 //!
-//! Above the budget the ring gives first whose last message is the oldest, its oldest messages
-//! first.
+//! Above the budget, the ring with the oldest last message gives way, its oldest messages first.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Expired messages of a ring are dropped together with those that expire so much later: not each
-/// wakes the reactor. Nobody gets an expired one in between. 1 s.
+/// wakes the reactor. An expired one is not sent in between. 1 s.
 const SLACK: Duration = Duration::from_secs(1);
 
 /// What rings have in common.
@@ -63,7 +62,7 @@ impl Histories {
         }
     }
 
-    /// A topic whose ring is to be looked at by now.
+    /// A topic whose ring is due for a look.
     pub(in crate::reactor) fn pop_due(&mut self, now: Instant) -> Option<u32> {
         let &(at, topic) = self.watched.first()?;
         if at > now {

@@ -135,7 +135,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Tells of messages that all members have been tried to be written.
+    /// Reports on messages that the reactor has tried to write to all members.
     pub(in crate::reactor) fn settle_receipts(&mut self) {
         while let Some(mut receipt) = self.topics.receipts.pop_front() {
             while let Some(&(id, pushed)) = receipt.untried.front() {

@@ -14,8 +14,8 @@ pub(in crate::reactor) struct Receipt {
     pub(in crate::reactor) dropped: u32,
     /// Of its frames, sent and queued.
     pub(in crate::reactor) bytes: u64,
-    /// Members that nobody has tried to write to yet, with what their queues had taken when it was
-    /// in them.
+    /// Members to which no write has been tried yet, with what their queues had taken when the
+    /// message was in them.
     pub(in crate::reactor) untried: VecDeque<(ConnectionId, u64)>,
 }
 

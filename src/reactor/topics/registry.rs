@@ -1,4 +1,4 @@
-//! All topics of one reactor, and who is a member of which.
+//! All topics of one reactor, and the members of each.
 //!
 //! A topic has a list of its connections, a connection one of its topics, and each entry knows its
 //! place in the other list: joining and leaving take the same time however long they are. The last
@@ -64,7 +64,7 @@ impl Topics {
         self.topics.get_mut(&number)
     }
 
-    /// Forgets a topic. Returns whom it had as members.
+    /// Forgets a topic. Returns its members.
     pub(in crate::reactor) fn end(&mut self, number: u32) -> Vec<Member> {
         let Some(topic) = self.topics.remove(&number) else { return Vec::new() };
         if let Some(ring) = &topic.ring {
@@ -189,13 +189,13 @@ impl Topics {
         }
     }
 
-    /// What there is: topics, connections that are members, those that leave, receipts and reports
-    /// to be told, bytes of histories.
+    /// Counts of what there is: topics, connections that are members, those that leave, receipts
+    /// and reports that are due, bytes of histories.
     #[cfg(test)]
     pub(in crate::reactor) fn footprint(&self) -> [usize; 6] {
         let Self { topics, joined, leaving, receipts, dropped, histories, .. } = self;
-        let told = [receipts.len(), usize::from(!dropped.is_empty())];
-        [topics.len(), joined.len(), leaving.len(), told[0], told[1], histories.used]
+        let due = [receipts.len(), usize::from(!dropped.is_empty())];
+        [topics.len(), joined.len(), leaving.len(), due[0], due[1], histories.used]
     }
 }
 
@@ -250,7 +250,7 @@ mod tests {
     proptest! {
         #![proptest_config(ProptestConfig { cases: 256, failure_persistence: None, ..<_>::default() })]
 
-        /// Whoever goes while a message is under way: nobody else gets it twice, and nobody misses
+        /// Members go while a message is under way: no other member gets it twice, and none misses
         /// it.
         #[test]
         fn members_that_go_change_nothing_for_the_others(

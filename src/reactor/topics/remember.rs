@@ -34,7 +34,7 @@ impl Topics {
         self.histories.changed(before, ring.memory());
     }
 
-    /// Has rings give what all of them have too much.
+    /// Makes rings give up what all of them have too much.
     pub(in crate::reactor) fn make_room(&mut self) {
         while let Some(number) = self.histories.to_give() {
             let Some(ring) = self.topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) else {

@@ -1,4 +1,4 @@
-//! What JavaScript is told of topics.
+//! Reports about topics to JavaScript.
 
 use std::collections::VecDeque;
 
@@ -28,7 +28,7 @@ impl Receipt {
     }
 }
 
-/// Dropped messages that JavaScript has not been told of, by connection and topic.
+/// Dropped messages that have not been reported to JavaScript, by connection and topic.
 #[derive(Default)]
 pub(in crate::reactor) struct Dropped {
     counts: ByNumber<(ConnectionId, u32), u32>,
@@ -47,7 +47,7 @@ impl Dropped {
         *known = known.saturating_add(count);
     }
 
-    /// A turn's reports: whose, of which topic, how many.
+    /// A turn's reports: the connection, the topic, the count.
     pub(in crate::reactor) fn take(&mut self) -> Vec<(ConnectionId, u32, u32)> {
         let first = self.order.drain(..self.order.len().min(REPORTS));
         let counted = |(id, topic)| Some((id, topic, self.counts.remove(&(id, topic))?));

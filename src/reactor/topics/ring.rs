@@ -32,7 +32,7 @@ impl Kept {
     }
 }
 
-/// From where on somebody wants messages.
+/// Where the messages that are wanted begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) enum Since {
     Now,
@@ -65,7 +65,7 @@ pub(in crate::reactor) struct Ring {
     memory: usize,
     /// Where it is in the order of rings by their last message.
     pub(in crate::reactor) rank: u64,
-    /// Somebody looks at it when its oldest message has expired.
+    /// A look at it is planned for when its oldest message expires.
     pub(in crate::reactor) is_watched: bool,
 }
 
@@ -150,7 +150,7 @@ impl Ring {
     }
 
     /// The offset of the first message that is wanted. `None`: some of them are not there any more,
-    /// or have never been, or it was not asked for any.
+    /// or have never been, or none are wanted.
     pub(in crate::reactor) fn first_since(&self, since: Since) -> Option<u64> {
         match since {
             Since::Now => None,

@@ -61,7 +61,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Whether more than `limit` bytes wait that the kernel does not take: many messages of one
-    /// turn make nobody slow.
+    /// turn make no member slow.
     fn has_much(&mut self, id: ConnectionId, limit: usize) -> bool {
         let Some(connection) = self.connections.get(id) else { return true };
         if connection.write.waiting() > limit && !connection.write.state.waits() {

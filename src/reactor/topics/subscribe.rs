@@ -1,4 +1,4 @@
-//! A connection becomes a member, behind what it asks to have again, or is none any more.
+//! A connection becomes a member, behind the messages that it asks to have again, or leaves.
 
 use crate::bridge::layout::{IN_SUBSCRIBED, SUBSCRIBE_WORDS};
 
@@ -53,8 +53,8 @@ impl<C: Consumer> Reactor<C> {
         (Some(u32::try_from(top + 1 - first).unwrap_or(u32::MAX)), top)
     }
 
-    /// A connection is no member any more. What it has not been sent yet because it was slow it
-    /// never will be.
+    /// A connection is no member any more. It never gets the messages that it missed
+    /// while it was slow.
     pub(in crate::reactor) fn on_unsubscribe(&mut self, id: ConnectionId, payload: &[u8]) {
         let Some([number]) = words(payload) else { return };
         let missed = match self.topics.leave(number, id) {

@@ -22,7 +22,7 @@ impl Topics {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Takes memberships back, drops what has expired, and tells JavaScript what has become of
+    /// Takes memberships back, drops what has expired, and reports to JavaScript what has become of
     /// messages.
     pub(in crate::reactor) fn end_topics(&mut self) {
         let is_due = self.topics.deadline().is_some_and(|at| at <= self.work.now);

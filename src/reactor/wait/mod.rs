@@ -14,7 +14,8 @@ impl<C: Consumer> Reactor<C> {
     /// Waits for something to do, at most `timeout` (`None` = as long as it takes).
     pub(in crate::reactor) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = self.patience(timeout);
-        // Announced before anything is looked at: whoever does something after the look sees the announcement.
+        // Announced before anything is looked at: a thread that does something after the look sees
+        // the announcement.
         let sleeping = timeout != Some(Duration::ZERO);
         if sleeping {
             self.shared.outbox.sleep.prepare();
@@ -54,7 +55,8 @@ impl<C: Consumer> Reactor<C> {
         if self.is_behind() {
             return Some(Duration::ZERO);
         }
-        // Not the time of the last turn: that turn, and whatever the caller did since, have taken some.
+        // Not the time of the last turn: that turn, and whatever the caller did since, have taken
+        // some.
         let now = Instant::now();
         if self.spinner.is_on() && self.spinner.spinning(now) {
             return Some(Duration::ZERO);

@@ -166,7 +166,7 @@ impl WriteHalf {
         last.is_some_and(|pending| matches!(pending.kind, OUT_CLOSE | OUT_END))
     }
 
-    /// Whether what is queued waits for somebody else, not for its turn to be written.
+    /// Whether what is queued waits for the peer or the consumer, not for its turn to be written.
     pub(in crate::reactor) fn is_tried(&self) -> bool {
         !self.unwritten.is_set() || self.state.waits()
     }
