@@ -1,9 +1,8 @@
 /// <reference types="node" />
 
-import { Duplex, DuplexOptions } from 'node:stream';
-
 import * as client from './types/client';
 import * as deflate from './types/deflate';
+import * as events from './types/events';
 import * as running from './types/running';
 import * as sending from './types/sending';
 import * as server from './types/server';
@@ -14,32 +13,33 @@ import * as websocket from './types/websocket';
 
 // What `require('reactor-ws')` gives: the class, which carries the other names. It extends
 // `websocket.WebSocket` and is not the same declaration, because a namespace that contains itself
-// makes the compiler recurse. Members that `declare module` adds to `WebSocket` are inherited.
+// makes the compiler recurse. Members that `declare module` adds to `WebSocket` are inherited. Either
+// class can be used where the other one is wanted: both carry the same values.
 declare class WebSocket extends websocket.WebSocket {}
 
 declare namespace WebSocket {
   export import AddressInfo = server.AddressInfo;
-  export import BinaryType = websocket.BinaryType;
+  export import BinaryType = events.BinaryType;
   export import BufferLike = sending.BufferLike;
   export import CertMeta = client.CertMeta;
   export import ClientOptions = client.ClientOptions;
-  export import CloseEvent = websocket.CloseEvent;
-  export import Data = websocket.Data;
+  export import CloseEvent = events.CloseEvent;
+  export import Data = events.Data;
   export import DrainOptions = running.DrainOptions;
   export import DrainProgress = running.DrainProgress;
-  export import ErrorEvent = websocket.ErrorEvent;
-  export import Event = websocket.Event;
-  export import EventListenerOptions = websocket.EventListenerOptions;
+  export import ErrorEvent = events.ErrorEvent;
+  export import Event = events.Event;
+  export import EventListenerOptions = events.EventListenerOptions;
   export import FinishRequestCallback = client.FinishRequestCallback;
   export import History = topics.History;
   export import HistoryOptions = topics.HistoryOptions;
-  export import MessageEvent = websocket.MessageEvent;
+  export import MessageEvent = events.MessageEvent;
   export import PerMessageDeflateOptions = deflate.ServerOptions;
   export import Position = topics.Position;
   export import PrepareOptions = sending.PrepareOptions;
   export import PreparedMessage = sending.PreparedMessage;
   export import PublishOptions = topics.PublishOptions;
-  export import RawData = websocket.RawData;
+  export import RawData = events.RawData;
   export import Receipt = topics.Receipt;
   export import SendCallback = sending.SendCallback;
   export import SendOptions = sending.SendOptions;
@@ -50,7 +50,7 @@ declare namespace WebSocket {
   export import VerifyClientCallbackAsync = verify.VerifyClientCallbackAsync;
   export import VerifyClientCallbackSync = verify.VerifyClientCallbackSync;
   export import VerifyInfo = verify.VerifyInfo;
-  export import WebSocketEventMap = websocket.WebSocketEventMap;
+  export import WebSocketEventMap = events.WebSocketEventMap;
 
   export import PerMessageDeflate = tools.PerMessageDeflate;
   export import Receiver = tools.Receiver;
@@ -59,12 +59,10 @@ declare namespace WebSocket {
   export import Server = server.WebSocketServer;
   export import WebSocket = websocket.WebSocket;
   export import WebSocketServer = server.WebSocketServer;
+  export import createWebSocketStream = tools.createWebSocketStream;
   export import extension = tools.extension;
   export import prepare = sending.prepare;
   export import subprotocol = tools.subprotocol;
-
-  /** A stream over a WebSocket: each chunk that is written is a message; what comes can be read. */
-  function createWebSocketStream(ws: websocket.WebSocket, options?: DuplexOptions): Duplex;
 }
 
 export = WebSocket;

@@ -32,7 +32,7 @@ const SECTIONS = [
   ['ClientOptions', 'types/deflate.d.ts', 'Options of permessage-deflate of a client', ''],
   ['prepare', 'types/sending.d.ts', 'prepare()', ''],
   ['PreparedMessage', 'types/sending.d.ts', 'Class: PreparedMessage', 'message'],
-  ['createWebSocketStream', 'index.d.ts', 'createWebSocketStream()', ''],
+  ['createWebSocketStream', 'types/tools.d.ts', 'createWebSocketStream()', ''],
   ['Sender', 'types/tools.d.ts', 'Class: Sender', 'sender'],
   ['Receiver', 'types/tools.d.ts', 'Class: Receiver', 'receiver'],
   ['PerMessageDeflate', 'types/tools.d.ts', 'Class: PerMessageDeflate', 'perMessageDeflate'],
@@ -233,8 +233,8 @@ function declarationsOf(nodes, text, file) {
   return [...nodes].flatMap((node) => {
     if (node.kind === SyntaxKind.ModuleDeclaration) {
       const inner = declarationsOf(node.body.statements, text, file);
-      // The namespace of the default export is its names; any other one is an object with functions.
-      return file === 'index.d.ts' ? inner : [{ ...declaration(node, text, file), members: inner }];
+      // The namespace of a class is the names that it carries; any other one is an object with functions.
+      return node.name.text === 'WebSocket' ? inner : [{ ...declaration(node, text, file), members: inner }];
     }
     return NAMED.has(node.kind) ? [declaration(node, text, file)] : [];
   });

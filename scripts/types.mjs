@@ -5,7 +5,7 @@
 //   augmented/  the same, with members that `declare module` adds to every file of a compilation
 //   own/        what only ours has
 //
-// Each file is compiled as a CommonJS module and as an ES module.
+// Each file is compiled as a CommonJS module and as an ES module; .cts and .mts as one of them.
 
 import { cpSync, mkdirSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,11 +42,12 @@ export async function compile(types, folder, { compiler = 'typescript/bin/tsc', 
     // Nearer than node_modules/@types of the repository.
     if (types === 'ours') symlinkSync(root, join(home, 'node_modules/ws'), 'junction');
     writeFileSync(join(home, 'package.json'), JSON.stringify({ type }));
+    const other = type === 'commonjs' ? '.mts' : '.cts';
     for (const file of readdirSync(join(SOURCES, folder))) {
-      if (file.endsWith('.ts') || type === 'commonjs') cpSync(join(SOURCES, folder, file), join(home, file));
+      if (!file.endsWith(other)) cpSync(join(SOURCES, folder, file), join(home, file));
     }
     const project = join(home, 'tsconfig.json');
-    writeFileSync(project, JSON.stringify({ compilerOptions: { ...OPTIONS, ...settings }, include: ['*.ts', '*.cts'] }));
+    writeFileSync(project, JSON.stringify({ compilerOptions: { ...OPTIONS, ...settings }, include: ['*.ts', '*.cts', '*.mts'] }));
     code ||= (await tool(compiler, ['--project', project])).code;
   }
   return { code };

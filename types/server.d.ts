@@ -204,6 +204,7 @@ export class WebSocketServer<
     data: Published,
     options?: (PublishOptions & { receipt?: false }) | null,
   ): number;
+  publish(topic: string, data: Published, options: PublishOptions): number | Promise<Receipt>;
   /**
    * Sends a message to all open connections, and returns to how many. Not in ws.
    *

@@ -1,4 +1,6 @@
-import { Duplex, Writable } from 'node:stream';
+import { Duplex, DuplexOptions, Writable } from 'node:stream';
+
+import { WebSocket } from './websocket';
 
 type Callback = (error?: Error | null) => void;
 
@@ -136,3 +138,6 @@ export namespace subprotocol {
    */
   function parse(header: string): Set<string>;
 }
+
+/** A stream over a WebSocket: each chunk that is written is a message; what comes can be read. */
+export function createWebSocketStream(ws: WebSocket, options?: DuplexOptions): Duplex;

@@ -2,7 +2,18 @@ import { EventEmitter } from 'node:events';
 import { ClientRequest, ClientRequestArgs, IncomingMessage } from 'node:http';
 import { Duplex } from 'node:stream';
 
+import * as client from './client';
+import * as deflate from './deflate';
+import * as events from './events';
+import * as running from './running';
+import * as sending from './sending';
+import * as server from './server';
+import * as tools from './tools';
+import * as topics from './topics';
+import * as verify from './verify';
+
 import { ClientOptions } from './client';
+import { BinaryType, CloseEvent, ErrorEvent, Event, EventListenerOptions, MessageEvent, RawData, WebSocketEventMap } from './events';
 import { BufferLike, ControlCallback, PreparedMessage, SendCallback, SendOptions } from './sending';
 import { ServerOptions } from './server';
 import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscribed } from './topics';
@@ -21,6 +32,8 @@ export class WebSocket extends EventEmitter {
   static readonly CLOSING: 2;
   /** Ready state 3: the connection is gone. */
   static readonly CLOSED: 3;
+  /** The class itself. */
+  static readonly WebSocket: typeof WebSocket;
 
   /** The same as `WebSocket.CONNECTING`. */
   readonly CONNECTING: 0;
@@ -146,6 +159,7 @@ export class WebSocket extends EventEmitter {
     options: PublishOptions & { receipt: true },
   ): Promise<Receipt>;
   publish(topic: string, data: Published, options?: (PublishOptions & { receipt?: false }) | null): number;
+  publish(topic: string, data: Published, options: PublishOptions): number | Promise<Receipt>;
 
   /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
   setSocket(socket: Duplex, head: Buffer, options: ClientOptions | ServerOptions<any, any>): void;
@@ -228,51 +242,51 @@ interface Emitted {
   redirect: [url: string, request: ClientRequest];
 }
 
-/** The form of binary messages. */
-export type BinaryType = 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
+// What the class carries: the names of the module. index.d.ts has them again, as types are not
+// inherited; `declare module` of an ES module adds members to the types here.
+export namespace WebSocket {
+  export import AddressInfo = server.AddressInfo;
+  export import BinaryType = events.BinaryType;
+  export import BufferLike = sending.BufferLike;
+  export import CertMeta = client.CertMeta;
+  export import ClientOptions = client.ClientOptions;
+  export import CloseEvent = events.CloseEvent;
+  export import Data = events.Data;
+  export import DrainOptions = running.DrainOptions;
+  export import DrainProgress = running.DrainProgress;
+  export import ErrorEvent = events.ErrorEvent;
+  export import Event = events.Event;
+  export import EventListenerOptions = events.EventListenerOptions;
+  export import FinishRequestCallback = client.FinishRequestCallback;
+  export import History = topics.History;
+  export import HistoryOptions = topics.HistoryOptions;
+  export import MessageEvent = events.MessageEvent;
+  export import PerMessageDeflateOptions = deflate.ServerOptions;
+  export import Position = topics.Position;
+  export import PrepareOptions = sending.PrepareOptions;
+  export import PreparedMessage = sending.PreparedMessage;
+  export import PublishOptions = topics.PublishOptions;
+  export import RawData = events.RawData;
+  export import Receipt = topics.Receipt;
+  export import SendCallback = sending.SendCallback;
+  export import SendOptions = sending.SendOptions;
+  export import ServerOptions = server.ServerOptions;
+  export import SubscribeOptions = topics.SubscribeOptions;
+  export import Subscribed = topics.Subscribed;
+  export import TopicOptions = topics.TopicOptions;
+  export import VerifyClientCallbackAsync = verify.VerifyClientCallbackAsync;
+  export import VerifyClientCallbackSync = verify.VerifyClientCallbackSync;
+  export import VerifyInfo = verify.VerifyInfo;
+  export import WebSocketEventMap = events.WebSocketEventMap;
 
-/** Data of a 'message' event, by `binaryType`. For 'blob' it is a Blob, which the type omits, as @types/ws does. */
-export type RawData = Buffer | ArrayBuffer | Buffer[];
-
-/** Data of a `MessageEvent`. What can be sent is `BufferLike`. */
-export type Data = string | Buffer | ArrayBuffer | Buffer[];
-
-/** What a listener of `addEventListener()` gets. */
-export interface Event {
-  type: string;
-  target: WebSocket;
-}
-
-/** The same for 'close'. */
-export interface CloseEvent extends Event {
-  code: number;
-  reason: string;
-  /** Whether close frames went both ways. */
-  wasClean: boolean;
-}
-
-/** The same for 'error'. */
-export interface ErrorEvent extends Event {
-  error: any;
-  message: string;
-}
-
-/** The same for 'message'. */
-export interface MessageEvent extends Event {
-  /** Text as a string, binary as `binaryType` says. */
-  data: Data;
-}
-
-/** The events of `addEventListener()`. */
-export interface WebSocketEventMap {
-  open: Event;
-  message: MessageEvent;
-  close: CloseEvent;
-  error: ErrorEvent;
-}
-
-/** Of `addEventListener()`. */
-export interface EventListenerOptions {
-  /** Remove the listener when it is called. Default: false */
-  once?: boolean | undefined;
+  export import PerMessageDeflate = tools.PerMessageDeflate;
+  export import Receiver = tools.Receiver;
+  export import Sender = tools.Sender;
+  /** The same class as `WebSocketServer`. */
+  export import Server = server.WebSocketServer;
+  export import WebSocketServer = server.WebSocketServer;
+  export import createWebSocketStream = tools.createWebSocketStream;
+  export import extension = tools.extension;
+  export import prepare = sending.prepare;
+  export import subprotocol = tools.subprotocol;
 }

@@ -1,0 +1,50 @@
+import { WebSocket } from './websocket';
+
+/** The form of binary messages. */
+export type BinaryType = 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
+
+/** Data of a 'message' event, by `binaryType`. For 'blob' it is a Blob, which the type omits, as @types/ws does. */
+export type RawData = Buffer | ArrayBuffer | Buffer[];
+
+/** Data of a `MessageEvent`. What can be sent is `BufferLike`. */
+export type Data = string | Buffer | ArrayBuffer | Buffer[];
+
+/** What a listener of `addEventListener()` gets. */
+export interface Event {
+  type: string;
+  target: WebSocket;
+}
+
+/** The same for 'close'. */
+export interface CloseEvent extends Event {
+  code: number;
+  reason: string;
+  /** Whether close frames went both ways. */
+  wasClean: boolean;
+}
+
+/** The same for 'error'. */
+export interface ErrorEvent extends Event {
+  error: any;
+  message: string;
+}
+
+/** The same for 'message'. */
+export interface MessageEvent extends Event {
+  /** Text as a string, binary as `binaryType` says. */
+  data: Data;
+}
+
+/** The events of `addEventListener()`. */
+export interface WebSocketEventMap {
+  open: Event;
+  message: MessageEvent;
+  close: CloseEvent;
+  error: ErrorEvent;
+}
+
+/** Of `addEventListener()`. */
+export interface EventListenerOptions {
+  /** Remove the listener when it is called. Default: false */
+  once?: boolean | undefined;
+}
