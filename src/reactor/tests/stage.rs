@@ -193,7 +193,7 @@ impl Stage {
     #[track_caller]
     pub(super) fn expect_nothing_left(&self) {
         for reactor in &self.reactors {
-            assert_eq!(reactor.topics.footprint(), [0; 6]);
+            assert_eq!(reactor.topics.footprint(), [0; 7]);
         }
     }
 }

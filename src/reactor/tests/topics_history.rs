@@ -199,3 +199,17 @@ fn messages_expire_and_their_memory_is_freed_without_anybody_asking() {
     stage.settle();
     assert_eq!(subscribed(&mut stage), [2, 1, 0, 3], "none is missing");
 }
+
+/// Topics come and go, and their messages would be kept for long: no list grows with them.
+#[test]
+fn nobody_looks_at_the_history_of_a_topic_that_has_ended() {
+    for reactors in [1, 3] {
+        let (mut stage, _client, _id) = stage(reactors, [SLOW_QUEUE, 0, 5, 1_000_000, 0]);
+        publish(&mut stage, 1..=3);
+        stage.settle();
+        assert!(stage.reactors.iter().all(|reactor| reactor.topics.deadline().is_some()));
+        stage.about(OUT_TOPIC_END, 1, 0, 0, &[]);
+        stage.settle();
+        stage.expect_nothing_left();
+    }
+}

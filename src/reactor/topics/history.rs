@@ -55,11 +55,16 @@ impl Histories {
         self.used = self.used.saturating_sub(before).saturating_add(now);
     }
 
-    /// Has the ring of a topic looked at when its oldest message has expired.
-    pub(in crate::reactor) fn watch(&mut self, topic: u32, expires_at: Instant) {
-        if let Some(at) = expires_at.checked_add(SLACK) {
-            self.watched.insert((at, topic));
-        }
+    /// Has the ring of a topic looked at when its oldest message has expired. Returns when.
+    pub(in crate::reactor) fn watch(&mut self, topic: u32, expires_at: Instant) -> Option<Instant> {
+        let at = expires_at.checked_add(SLACK)?;
+        self.watched.insert((at, topic));
+        Some(at)
+    }
+
+    /// The ring of a topic is gone that was to be looked at.
+    pub(in crate::reactor) fn unwatch(&mut self, topic: u32, at: Instant) {
+        self.watched.remove(&(at, topic));
     }
 
     /// A topic whose ring is due for a look.

@@ -70,6 +70,9 @@ impl Topics {
         if let Some(ring) = &topic.ring {
             self.histories.forget(ring.rank);
             self.histories.changed(ring.memory(), 0);
+            if let Some(at) = ring.watched {
+                self.histories.unwatch(number, at);
+            }
         }
         for member in &topic.members {
             self.forget_entry(member.id(), number);
@@ -190,12 +193,13 @@ impl Topics {
     }
 
     /// Counts of what there is: topics, connections that are members, those that leave, receipts
-    /// and reports that are due, bytes of histories.
+    /// and reports that are due, bytes of histories, whether a look at one is planned.
     #[cfg(test)]
-    pub(in crate::reactor) fn footprint(&self) -> [usize; 6] {
+    pub(in crate::reactor) fn footprint(&self) -> [usize; 7] {
         let Self { topics, joined, leaving, receipts, dropped, histories, .. } = self;
         let due = [receipts.len(), usize::from(!dropped.is_empty())];
-        [topics.len(), joined.len(), leaving.len(), due[0], due[1], histories.used]
+        let watched = usize::from(histories.deadline().is_some());
+        [topics.len(), joined.len(), leaving.len(), due[0], due[1], histories.used, watched]
     }
 }
 

@@ -16,11 +16,8 @@ impl Topics {
         ring.push(kept);
         histories.changed(before, ring.memory());
         ring.rank = histories.promote(number, ring.rank);
-        if !ring.is_watched
-            && let Some(at) = ring.expires_at()
-        {
-            ring.is_watched = true;
-            histories.watch(number, at);
+        if ring.watched.is_none() {
+            ring.watched = ring.expires_at().and_then(|at| histories.watch(number, at));
         }
         self.make_room();
     }
@@ -53,12 +50,9 @@ impl Topics {
     pub(in crate::reactor) fn expire(&mut self, now: Instant) {
         while let Some(number) = self.histories.pop_due(now) {
             self.expire_one(number, now);
-            let Some(ring) = self.topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) else {
-                continue;
-            };
-            match ring.expires_at() {
-                Some(at) => self.histories.watch(number, at),
-                None => ring.is_watched = false,
+            let Self { topics, histories, .. } = self;
+            if let Some(ring) = topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) {
+                ring.watched = ring.expires_at().and_then(|at| histories.watch(number, at));
             }
         }
     }

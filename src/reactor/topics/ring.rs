@@ -65,8 +65,8 @@ pub(in crate::reactor) struct Ring {
     memory: usize,
     /// Where it is in the order of rings by their last message.
     pub(in crate::reactor) rank: u64,
-    /// A look at it is planned for when its oldest message expires.
-    pub(in crate::reactor) is_watched: bool,
+    /// When a look at it is planned, for its oldest message expires.
+    pub(in crate::reactor) watched: Option<Instant>,
 }
 
 impl Ring {
@@ -81,7 +81,7 @@ impl Ring {
             bytes: 0,
             memory: 0,
             rank: 0,
-            is_watched: false,
+            watched: None,
         }
     }
 
