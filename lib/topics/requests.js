@@ -3,7 +3,7 @@
 // Requests to the reactors about topics, with answers that belong to no connection: receipts and
 // histories.
 
-const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_REQUEST, HISTORY_WORDS } = require('../reactor/layout');
+const { HISTORY_COUNT, HISTORY_RECOVERED, HISTORY_REQUEST, HISTORY_TOP, HISTORY_WORDS } = require('../reactor/layout');
 const { ENTRY_FLAGS, ENTRY_LENGTH, ENTRY_OFFSET, ENTRY_WORDS, PUBLISH_TEXT } = require('../reactor/layout');
 const { IN_HISTORY, IN_RECEIPT, KIND_MASK } = require('../reactor/layout');
 const {
@@ -36,6 +36,7 @@ const { WORD_BYTES, longOf, wordOf } = records;
  * @typedef {object} Past
  * @property {boolean} recovered Whether nothing is missing behind the position that was asked for
  * @property {Entry[]} entries The oldest first
+ * @property {number} top Offset of the last message that there was when this was answered
  */
 
 /** What became of one message. @typedef {import('../../types/topics').Receipt} Receipt */
@@ -148,7 +149,8 @@ function onHistory(bytes) {
   if (done === undefined) return;
   histories.delete(request);
   lifetime.unuse();
-  done({ recovered: wordOf(bytes, HISTORY_RECOVERED) !== 0, entries: entriesOf(bytes, wordOf(bytes, HISTORY_COUNT)) });
+  const recovered = wordOf(bytes, HISTORY_RECOVERED) !== 0;
+  done({ recovered, entries: entriesOf(bytes, wordOf(bytes, HISTORY_COUNT)), top: longOf(bytes, HISTORY_TOP) });
 }
 
 /**

@@ -136,7 +136,7 @@ class StreamMember {
    * @param {Past} past What the topic has kept
    * @param {number} mode One of FROM
    */
-  onPast({ entries, recovered }, mode) {
+  onPast({ entries, recovered, top }, mode) {
     if (!recovered && mode === FROM.OFFSET) {
       // The ring has moved on: what it still has is all that there is.
       this.catchUp(FROM.OLDEST);
@@ -147,8 +147,9 @@ class StreamMember {
       this.has = entry.offset;
       postTo(this.ws, ofEntry(entry));
     }
+    // What was published since it asked is not missing.
+    if (entries.length === 0) this.miss(top);
     const { ring } = this.topic;
-    if (entries.length === 0) this.miss(ring === null ? 0 : ring.offset);
     if (ring === null || this.has === ring.offset) this.has = null;
     else if (!this.isSlow()) this.catchUp(FROM.OFFSET);
   }
