@@ -131,6 +131,17 @@ test('on a port, who is one too many is told so while JavaScript is busy, and be
   t.true((await raw.closed()).startsWith('HTTP/1.1 503 Service Unavailable\r\n'));
 });
 
+// `remoteAddress` of Node has the interface too.
+test('a link-local address counts as an address', (t) => {
+  const { native } = new WebSocketServer({ noServer: true, maxConnectionsPerAddress: 1 })._admission;
+  t.is(native.enter('fe80::1%eth0'), 0);
+  t.not(native.enter('fe80::1%eth0'), 0);
+  native.leave('fe80::1%eth0');
+  t.is(native.enter('fe80::1'), 0);
+  t.not(native.enter('fe80::1%eth0'), 0);
+  t.is(native.enter('no address'), 0);
+});
+
 test('what a server does not limit costs nothing', async (t) => {
   const server = await startServer(t);
   t.is(server._admission, null);

@@ -81,6 +81,7 @@ impl JsAdmission {
     }
 }
 
+/// Of an IP literal, which Node gives the interface of a link-local address: `fe80::1%eth0`.
 fn ip(address: &str) -> Option<IpAddr> {
-    address.parse().ok()
+    address.split('%').next()?.parse().ok()
 }
