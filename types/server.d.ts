@@ -235,6 +235,11 @@ export class WebSocketServer<
   on(event: 'wsClientError', listener: (this: this, error: Error, socket: Duplex, request: InstanceType<Request>) => void): this;
   /** Listening failed, for example with code EADDRINUSE. With `server` it is any 'error' of that server. */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
+  /**
+   * The process has no descriptors left, and so many connections were closed as they came since the
+   * last such event; at most once a second. Not in ws.
+   */
+  on(event: 'exhausted', listener: (this: this, count: number) => void): this;
   /** It is bound, and accepts connections. With `server` it is that server's 'listening'. */
   on(event: 'listening', listener: (this: this) => void): this;
   /** It was closed, and the last of its connections is gone. */
@@ -260,6 +265,7 @@ interface Emitted<Class extends typeof WebSocket, Request extends typeof Incomin
   headers: [headers: string[], request: InstanceType<Request>];
   wsClientError: [error: Error, socket: Duplex, request: InstanceType<Request>];
   error: [error: Error];
+  exhausted: [count: number];
   listening: [];
   close: [];
   topic: [topic: string, event: 'created' | 'empty'];

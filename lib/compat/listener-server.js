@@ -4,6 +4,7 @@ const EventEmitter = require('node:events');
 
 const { hold, release } = require('../reactor/lifetime');
 const { watchListeners } = require('../handshake/watched-listeners');
+const { warn } = require('../warnings');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { Server, WebSocket } from '../connection/state' */
@@ -108,6 +109,16 @@ class ListenerServer extends EventEmitter {
   /** It listens from now on. Called by its owner. */
   _onBound() {
     if (!this._unreferenced) hold();
+  }
+
+  /**
+   * Descriptors have run out.
+   *
+   * @param {number} count Connections that were closed as they came
+   */
+  _onRefused(count) {
+    warn('REACTOR_WS_EXHAUSTED', 'no descriptors are left: connections are closed as they come');
+    this._wss._emit('exhausted', count);
   }
 
   /** It listens no more. Called by its owner. */

@@ -17,6 +17,7 @@ const {
   IN_FLAG_OWNED,
   IN_LISTENER_CLOSED,
   IN_OPEN,
+  IN_REFUSED,
   IN_REQUEST,
   IN_TEXT,
   KIND_MASK,
@@ -343,6 +344,8 @@ function deliverOther(slot, tag, offset, length) {
     if (server === undefined || --server._reactors !== 0) return;
     table.strike(slot);
     server._onReleased();
+  } else if (kind === IN_REFUSED) {
+    state.listeners.get(slot)?._listener._onRefused(length);
   } else if (kind === IN_FAILURE) {
     fail(payload(tag, offset, length).toString());
   } else if (slot === TOPIC_SLOT) {

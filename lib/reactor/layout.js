@@ -144,6 +144,11 @@ module.exports = {
   IN_END: 14,
   /** Streams only. Bytes of a message that is not all in one chunk; more follow. */
   IN_PART: 15,
+  /**
+   * Descriptors have run out. slot: listener id, length: connections that were closed as they
+   * came. The kinds between are about topics.
+   */
+  IN_REFUSED: 21,
   /** Inbound flag: the payload is one of the batch's large payloads and `offset` its index. */
   IN_FLAG_OWNED: 32768,
   /** Flag of a message of a stream: these are its last bytes, the others came with `IN_PART`. */

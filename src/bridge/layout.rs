@@ -143,6 +143,9 @@ layout! {
     IN_END: u8 = 14;
     /// Streams only. Bytes of a message that is not all in one chunk; more follow.
     IN_PART: u8 = 15;
+    /// Descriptors have run out. slot: listener id, length: connections that were closed as they
+    /// came. The kinds between are about topics.
+    IN_REFUSED: u8 = 21;
 
     /// Inbound flag: the payload is one of the batch's large payloads and `offset` its index.
     IN_FLAG_OWNED: u8 = 0x80;

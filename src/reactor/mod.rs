@@ -46,7 +46,8 @@ pub use config::{DeflateConfig, ListenerConfig, ReactorConfig, SMALL_ALLOWANCE};
 pub use connection::id::ConnectionId;
 pub use connection::session::Session;
 pub use consume::consumer::Consumer;
-pub use consume::forward::{Forward, Link, report_failure};
+pub use consume::forward::{Forward, report_failure};
+pub use consume::link::Link;
 pub use consume::local::{Handler, Local};
 pub use consume::message::{Bytes, Message};
 pub use consume::settling::Settling;
@@ -265,7 +266,7 @@ impl<C: Consumer> Reactor<C> {
             }
         }
         self.events = events;
-        let due = |listener: &Listener| listener.retry_at.is_some_and(|at| at <= self.work.now);
+        let due = |listener: &Listener| listener.due().is_some_and(|at| at <= self.work.now);
         let retries: Vec<u32> = self.listeners.iter().filter(|(_, l)| due(l)).map(|(&id, _)| id).collect();
         for id in retries {
             self.accept(id);

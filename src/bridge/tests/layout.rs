@@ -1,10 +1,11 @@
+use std::collections::HashMap;
 use std::net::SocketAddr;
 
 use proptest::prelude::*;
 
 use crate::bridge::layout::{
     OPENED_FAMILY, OPENED_GENERATION, OPENED_LISTENER, OPENED_LOCAL_PORT, OPENED_PROTOCOL_LENGTH,
-    OPENED_REMOTE_PORT, OPENED_REQUEST_LENGTH, OPENED_TAIL_LENGTH, Opened, pack, unpack,
+    OPENED_REMOTE_PORT, OPENED_REQUEST_LENGTH, OPENED_TAIL_LENGTH, Opened, all_constants, pack, unpack,
 };
 
 #[test]
@@ -56,6 +57,22 @@ fn addresses_may_be_ipv6_unknown_or_mixed() {
     assert_eq!(ends(None, None), (0, [0, 0], [0; 16], [0; 16]));
     assert_eq!(ends(Some("1.2.3.4:1"), None), (4, [1, 0], v4, [0; 16]));
     assert_eq!(ends(Some("[::1]:1"), Some("1.2.3.4:2")), (6, [1, 2], one, mapped));
+}
+
+/// They are in more than one file.
+#[test]
+fn no_two_kinds_of_records_have_one_number() {
+    const OTHERS: [&str; 6] =
+        ["IN_WORD_", "IN_FLAG_", "OUT_WORD_", "OUT_FLAG_", "OUT_HEADER_BYTES", "OUT_ALIGN"];
+    for direction in ["IN_", "OUT_"] {
+        let mut taken = HashMap::new();
+        for (name, number, _) in all_constants() {
+            if name.starts_with(direction) && !OTHERS.iter().any(|other| name.starts_with(other)) {
+                assert_eq!(taken.insert(number, name), None, "{name} is {number}");
+            }
+        }
+        assert!(taken.len() > 10, "{taken:?}");
+    }
 }
 
 proptest! {

@@ -22,6 +22,14 @@ pub(in crate::reactor) struct Gates {
 }
 
 impl Gates {
+    /// Closes the sockets that are held for the sake of order: descriptors have run out, and new
+    /// sockets come before those. `false`: there are none.
+    pub(in crate::reactor) fn let_ends_go(&mut self) -> bool {
+        let before = self.closed.len();
+        self.closed.retain(|(_, gate)| matches!(gate, Gate::Opening(_)));
+        self.closed.len() != before
+    }
+
     /// Whether a peer waits for the consumer.
     pub(in crate::reactor) fn is_waiting(&self) -> bool {
         !self.closed.is_empty()

@@ -70,11 +70,6 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Descriptors have run out: new sockets come before those that are held for the sake of order.
-    pub(in crate::reactor) fn let_ends_go(&mut self) {
-        self.work.gates.closed.retain(|(_, gate)| matches!(gate, Gate::Opening(_)));
-    }
-
     /// Nothing will be reported any more.
     pub(in crate::reactor) fn open_all_gates(&mut self) {
         for (_, gate) in std::mem::take(&mut self.work.gates.closed) {

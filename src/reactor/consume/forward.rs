@@ -1,22 +1,18 @@
 //! The consumer that carries events to another thread: every event becomes a record of the current
 //! batch, message bytes stay where the socket was read to.
 
-use std::collections::HashMap;
 use std::ops::Range;
-use std::sync::{Arc, Mutex, PoisonError};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::bridge::batch::{Batch, Credit, Record};
-use crate::bridge::doorbell::Bell;
-use crate::bridge::gauges::Gauges;
-use crate::bridge::inbox::Inbox;
 use crate::bridge::layout::{
     ASK_ACCEPTED, ASK_REFUSED, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE,
-    IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS, Opened,
+    IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS,
+    Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
-use crate::bridge::pace::Pace;
-use crate::bridge::tally::{Tally, Totals};
+use crate::bridge::tally::Tally;
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
 use crate::reactor::config::ReactorConfig;
@@ -24,62 +20,12 @@ use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::{Consumer, Pressure, Progress};
+use crate::reactor::consume::link::Link;
 use crate::reactor::open::opening::{Opening, Verdict};
 use crate::reactor::wait::giving_way::GivingWay;
 
 /// From this size on an assembled message crosses as it is; a smaller one is copied to its batch.
 const LARGE: usize = 64 << 10;
-
-/// What the reactor's thread and the consumer's thread share.
-pub struct Link {
-    /// Batches.
-    pub inbox: Inbox,
-    /// Progress of sends, per connection.
-    pub gauges: Arc<Gauges>,
-    /// How far the reactor is with what has come to its sockets.
-    pub pace: Pace,
-    /// What the reactor has done.
-    pub totals: Totals,
-    asks: Mutex<HashMap<u32, u32>>,
-}
-
-impl Link {
-    /// Nothing under way.
-    pub fn new() -> Self {
-        Self::with(Arc::new(Bell::new()), Arc::new(Gauges::new()))
-    }
-
-    /// Those of a group of reactors, whose slots differ: they share the bell and the gauges.
-    pub fn group(count: usize) -> Vec<Arc<Self>> {
-        let (bell, gauges) = (Arc::new(Bell::new()), Arc::new(Gauges::new()));
-        (0..count).map(|_| Arc::new(Self::with(bell.clone(), gauges.clone()))).collect()
-    }
-
-    fn with(bell: Arc<Bell>, gauges: Arc<Gauges>) -> Self {
-        Self {
-            inbox: Inbox::with_bell(bell),
-            gauges,
-            pace: Pace::new(),
-            totals: Totals::default(),
-            asks: Mutex::new(HashMap::new()),
-        }
-    }
-
-    /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED |
-    /// ASK_REFUSED`.
-    pub fn set_ask(&self, listener: u32, ask: u32) {
-        self.asks.lock().unwrap_or_else(PoisonError::into_inner).insert(listener, ask);
-    }
-
-    /// Forgets a listener.
-    pub fn forget(&self, listener: u32) {
-        self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&listener);
-    }
-
-    fn ask(&self, listener: u32) -> u32 {
-        self.asks.lock().unwrap_or_else(PoisonError::into_inner).get(&listener).copied().unwrap_or(0)
-    }
-}
 
 /// Turns events into batches.
 pub struct Forward {
@@ -330,6 +276,10 @@ impl Consumer for Forward {
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {
         self.make_room();
         self.batch.push_either(slot, kind, 0, payload, LARGE);
+    }
+
+    fn on_refused(&mut self, listener: u32, count: u32) {
+        self.report(listener, IN_REFUSED, count);
     }
 
     fn on_listener_closed(&mut self, listener: u32) {

@@ -8,7 +8,7 @@
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use crate::reactor::consume::forward::Link;
+use crate::reactor::consume::link::Link;
 
 /// Waiting may take a thirty-second of the consumer's time.
 const SHARE: u32 = 32;

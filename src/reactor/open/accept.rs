@@ -74,13 +74,30 @@ impl<C: Consumer> Reactor<C> {
                         self.on_take(id, stream, Some(peer));
                     }
                 }
-                Accepted::Empty => return,
-                Accepted::Exhausted => return self.let_ends_go(),
+                Accepted::Empty => return self.report_refused(id),
+                Accepted::Exhausted => {
+                    // A socket that is held for the sake of order is not worth one that comes.
+                    if self.work.gates.let_ends_go() {
+                        continue;
+                    }
+                    if !listener.refuse(self.work.now) {
+                        return self.report_refused(id);
+                    }
+                }
             }
         }
+        self.report_refused(id);
         // The edge is used up but the queue is not.
         if let Some(listener) = self.listeners.get_mut(&id) {
             listener.retry_at = Some(self.work.now + pause);
+        }
+    }
+
+    fn report_refused(&mut self, id: u32) {
+        let now = self.work.now;
+        let count = self.listeners.get_mut(&id).map_or(0, |listener| listener.take_refused(now));
+        if count != 0 {
+            self.consumer.on_refused(id, count);
         }
     }
 

@@ -8,11 +8,15 @@ use std::time::{Duration, Instant};
 use mio::net::{TcpListener, TcpStream};
 use socket2::{Domain, Protocol, Socket, Type};
 
+use super::reserve::Reserve;
 use crate::reactor::config::ListenerConfig;
 
 /// First and longest wait after the process has run out of descriptors or the kernel out of memory.
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
+
+/// Between two reports of refused connections, at least: a peer makes as many as it likes.
+const REPORTS: Duration = Duration::from_secs(1);
 
 /// Whether an accepted socket has the TCP_NODELAY of its listener, so that it need not be set.
 pub(in crate::reactor) const INHERITS_NODELAY: bool = cfg!(target_os = "linux");
@@ -89,6 +93,10 @@ pub(in crate::reactor) struct Listener {
     /// Not before then; the process is out of descriptors.
     pub(in crate::reactor) retry_at: Option<Instant>,
     backoff: Duration,
+    reserve: Reserve,
+    /// Connections that were refused and not reported.
+    refused: u32,
+    reported_at: Option<Instant>,
 }
 
 /// What one call of accept gave.
@@ -96,47 +104,101 @@ pub(in crate::reactor) enum Accepted {
     Connection(TcpStream, SocketAddr),
     /// The queue is empty; an event will come.
     Empty,
-    /// Out of descriptors or memory; no event will come, try again later.
+    /// Out of descriptors or memory, and no event will come; see [`Listener::refuse`].
     Exhausted,
 }
 
 impl Listener {
     pub(in crate::reactor) fn new(socket: TcpListener, config: Arc<ListenerConfig>) -> Self {
-        Self { socket: Some(socket), ..Self::elsewhere(config) }
+        let mut listener = Self { socket: Some(socket), ..Self::elsewhere(config) };
+        listener.reserve.fill();
+        listener
     }
 
     /// Another reactor of the group accepts its connections.
     pub(in crate::reactor) fn elsewhere(config: Arc<ListenerConfig>) -> Self {
-        Self { socket: None, config, accepting: false, retry_at: None, backoff: FIRST_BACKOFF }
+        Self {
+            socket: None,
+            config,
+            accepting: false,
+            retry_at: None,
+            backoff: FIRST_BACKOFF,
+            reserve: Reserve::default(),
+            refused: 0,
+            reported_at: None,
+        }
     }
 
     pub(in crate::reactor) fn accept(&mut self, now: Instant) -> Accepted {
         // More connections may come meanwhile, each with an event, but none brings a descriptor.
         if self.retry_at.is_some_and(|at| at > now) {
-            return Accepted::Exhausted;
+            return Accepted::Empty;
         }
         let Some(socket) = &self.socket else { return Accepted::Empty };
         loop {
             match socket.accept() {
                 Ok((stream, peer)) => {
-                    self.backoff = FIRST_BACKOFF;
-                    self.retry_at = None;
+                    self.await_event();
                     return Accepted::Connection(stream, peer);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
-                    self.backoff = FIRST_BACKOFF;
-                    self.retry_at = None;
+                    self.await_event();
+                    self.reserve.fill();
                     return Accepted::Empty;
                 }
                 // A connection that died while it waited, or a signal: the next one may be well.
                 Err(error) if is_transient(&error) => {}
-                Err(_) => {
-                    self.retry_at = Some(now + self.backoff);
-                    self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
-                    return Accepted::Exhausted;
-                }
+                Err(_) => return Accepted::Exhausted,
             }
         }
+    }
+
+    /// Closes the next connection of the queue, with the descriptor in reserve. `false`: none was
+    /// closed. An event comes with the next connection, or accept is tried again later.
+    pub(in crate::reactor) fn refuse(&mut self, now: Instant) -> bool {
+        let Some(socket) = &self.socket else { return false };
+        match self.reserve.spend(|| socket.accept().map(drop)) {
+            Some(Ok(())) => {
+                self.refused = self.refused.saturating_add(1);
+                true
+            }
+            // Linux looks for a descriptor first: it reports that there is none even where the
+            // queue is empty.
+            Some(Err(error)) if error.kind() == ErrorKind::WouldBlock => {
+                self.await_event();
+                false
+            }
+            Some(Err(error)) if is_transient(&error) => true,
+            _ => {
+                self.retry_at = Some(now + self.backoff);
+                self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
+                false
+            }
+        }
+    }
+
+    fn await_event(&mut self) {
+        self.backoff = FIRST_BACKOFF;
+        self.retry_at = None;
+    }
+
+    /// How many connections have been refused since this was not 0; 0 when that is not long ago.
+    pub(in crate::reactor) fn take_refused(&mut self, now: Instant) -> u32 {
+        if self.report_at().is_some_and(|at| now < at) || self.refused == 0 {
+            return 0;
+        }
+        self.reported_at = Some(now);
+        std::mem::take(&mut self.refused)
+    }
+
+    /// When what has been refused since the last report is reported.
+    fn report_at(&self) -> Option<Instant> {
+        self.reported_at.filter(|_| self.refused != 0).map(|at| at + REPORTS)
+    }
+
+    /// When accept is called again, event or not.
+    pub(in crate::reactor) fn due(&self) -> Option<Instant> {
+        [self.retry_at, self.report_at()].into_iter().flatten().min()
     }
 }
 
@@ -158,5 +220,20 @@ mod tests {
         assert!([eintr, econnaborted, econnreset].into_iter().all(transient));
         let (eperm, enomem, enfile, emfile, enobufs) = (1, 12, 23, 24, 105);
         assert!(![eperm, enomem, enfile, emfile, enobufs].into_iter().any(transient));
+    }
+
+    #[test]
+    fn refused_connections_are_reported_once_a_second_at_most_and_all_of_them() {
+        let mut listener = Listener::elsewhere(Arc::new(ListenerConfig::default()));
+        let begin = Instant::now();
+        assert_eq!((listener.take_refused(begin), listener.due()), (0, None));
+        listener.refused = 3;
+        assert_eq!(listener.take_refused(begin), 3);
+        assert_eq!(listener.due(), None);
+        listener.refused = 2;
+        assert_eq!(listener.take_refused(begin + REPORTS / 2), 0);
+        assert_eq!(listener.due(), Some(begin + REPORTS));
+        assert_eq!(listener.take_refused(begin + REPORTS), 2);
+        assert_eq!((listener.take_refused(begin + REPORTS * 2), listener.due()), (0, None));
     }
 }

@@ -5,4 +5,5 @@ pub(in crate::reactor) mod accept;
 pub(in crate::reactor) mod adopt;
 pub(in crate::reactor) mod listen;
 pub(in crate::reactor) mod opening;
+mod reserve;
 pub(in crate::reactor) mod upgrade;

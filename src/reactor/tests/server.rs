@@ -31,6 +31,7 @@ pub(super) enum Seen {
     Sent(u32),
     Drain,
     ListenerClosed(u32),
+    Refused(u32),
 }
 
 pub(super) type Act = Box<dyn FnMut(&mut Session<'_>) + Send>;
@@ -269,6 +270,10 @@ impl Handler for Reporter {
 
     fn on_drain(&mut self, id: ConnectionId) {
         self.tell(id, Seen::Drain);
+    }
+
+    fn on_refused(&mut self, _listener: u32, count: u32) {
+        self.tell(ConnectionId { slot: 0, generation: 0 }, Seen::Refused(count));
     }
 
     fn on_listener_closed(&mut self, listener: u32) {

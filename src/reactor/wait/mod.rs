@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use crate::reactor::Reactor;
 use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::open::listen::Listener;
 
 impl<C: Consumer> Reactor<C> {
     /// Waits for something to do, at most `timeout` (`None` = as long as it takes).
@@ -80,7 +81,7 @@ impl<C: Consumer> Reactor<C> {
     /// When something is to be done, sockets or not.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
         let timers = self.work.timers.next();
-        let listeners = self.listeners.values().filter_map(|listener| listener.retry_at).min();
+        let listeners = self.listeners.values().filter_map(Listener::due).min();
         let work = &self.work;
         let others = [work.compression.release_at, work.unfinished.deadline(), work.idling.deadline()];
         [timers, listeners, self.topics.deadline()].into_iter().chain(others).flatten().min()

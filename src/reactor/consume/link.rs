@@ -1,0 +1,62 @@
+//! What the reactor's thread and the consumer's thread share.
+
+use std::collections::HashMap;
+use std::sync::{Arc, Mutex, PoisonError};
+
+use crate::bridge::doorbell::Bell;
+use crate::bridge::gauges::Gauges;
+use crate::bridge::inbox::Inbox;
+use crate::bridge::pace::Pace;
+use crate::bridge::tally::Totals;
+
+/// What the reactor's thread and the consumer's thread share.
+pub struct Link {
+    /// Batches.
+    pub inbox: Inbox,
+    /// Progress of sends, per connection.
+    pub gauges: Arc<Gauges>,
+    /// How far the reactor is with what has come to its sockets.
+    pub pace: Pace,
+    /// What the reactor has done.
+    pub totals: Totals,
+    asks: Mutex<HashMap<u32, u32>>,
+}
+
+impl Link {
+    /// Nothing under way.
+    pub fn new() -> Self {
+        Self::with(Arc::new(Bell::new()), Arc::new(Gauges::new()))
+    }
+
+    /// Those of a group of reactors, whose slots differ: they share the bell and the gauges.
+    pub fn group(count: usize) -> Vec<Arc<Self>> {
+        let (bell, gauges) = (Arc::new(Bell::new()), Arc::new(Gauges::new()));
+        (0..count).map(|_| Arc::new(Self::with(bell.clone(), gauges.clone()))).collect()
+    }
+
+    fn with(bell: Arc<Bell>, gauges: Arc<Gauges>) -> Self {
+        Self {
+            inbox: Inbox::with_bell(bell),
+            gauges,
+            pace: Pace::new(),
+            totals: Totals::default(),
+            asks: Mutex::new(HashMap::new()),
+        }
+    }
+
+    /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED |
+    /// ASK_REFUSED`.
+    pub fn set_ask(&self, listener: u32, ask: u32) {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).insert(listener, ask);
+    }
+
+    /// Forgets a listener.
+    pub fn forget(&self, listener: u32) {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&listener);
+    }
+
+    /// Which handshakes of a listener need that decision.
+    pub(super) fn ask(&self, listener: u32) -> u32 {
+        self.asks.lock().unwrap_or_else(PoisonError::into_inner).get(&listener).copied().unwrap_or(0)
+    }
+}
