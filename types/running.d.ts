@@ -109,6 +109,6 @@ export interface Histogram {
   count: number;
   /** Seconds. */
   sum: number;
-  /** How many took up to so many seconds: 1 us, 2 us, 4 us and so on. */
+  /** Counts by upper bound, which is in seconds: 1 us, 2 us, 4 us and so on. */
   upTo: Array<{ seconds: number; count: number }>;
 }

@@ -30,7 +30,7 @@ export interface Subscribed {
 
 /** Those of `broadcast()`. */
 export interface BroadcastOptions extends PrepareOptions {
-  /** Who does not get it. */
+  /** Connections that do not get it. */
   except?: WebSocket | Iterable<WebSocket> | null;
 }
 
@@ -50,7 +50,7 @@ export interface Receipt {
   sent: number;
   /** For whom it waits. */
   queued: number;
-  /** Who does not get it. */
+  /** Connections that do not get it. */
   dropped: number;
   /** Bytes of the frames that were sent or wait; over streams, before compression. */
   bytes: number;

@@ -41,7 +41,7 @@ async function connectSecurely(t, server) {
   return { ws, client };
 }
 
-/** A server of some way with so many connections. */
+/** A server of some way with `count` connections. */
 export async function openRoom(t, way, count, options) {
   const server = await TOPIC_WAYS[way](t, options);
   const all = [];
