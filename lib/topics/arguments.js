@@ -10,7 +10,7 @@ const OLDEST = 'oldest';
 /** Most messages that `history()` may be asked for. */
 const MOST_ENTRIES = 2 ** 32 - 1;
 
-/** @import { Position } from '../../types/topics' */
+/** @import { HistoryOptions, Position, SubscribeOptions } from '../../types/topics' */
 
 /**
  * @param {typeof TypeError | typeof RangeError} Kind Class of the error
@@ -44,7 +44,8 @@ function checkCallback(callback) {
 }
 
 /**
- * @param {any} options The options of a subscription or of `history()`
+ * @param {SubscribeOptions | null | undefined} options The options of a subscription or of
+ *   `history()`
  * @returns {Position | 'oldest' | undefined} Where to begin; undefined: not in the past
  * @throws {TypeError | RangeError} For what is no position
  */
@@ -61,7 +62,7 @@ function sinceOf(options) {
 }
 
 /**
- * @param {any} options The options of `history()`
+ * @param {HistoryOptions | null | undefined} options The options of `history()`
  * @returns {number} Most messages that are wanted
  */
 function limitOf(options) {

@@ -10,14 +10,15 @@ const { targetOf } = require('./publish');
 const { KIND_MASK, OUT_BINARY, OUT_FLAG_COMPRESS } = require('../reactor/layout');
 
 /** @import { Server, WebSocket } from '../connection/state' */
+/** @import { BroadcastOptions, Published } from '../../types/topics' */
 /** @import { Message } from './message' */
 
 /**
  * Sends a message to all open connections of a server, in the order of `send()`.
  *
  * @param {Server} server The server whose connections get it
- * @param {any} data See `messageOf`
- * @param {any} options See `messageOf`
+ * @param {Published} data See `messageOf`
+ * @param {BroadcastOptions | null | undefined} options `except`, and those of `messageOf`
  * @returns {number} To how many
  * @throws {TypeError} Also without `clientTracking`, unless the server listens by itself
  */
@@ -51,7 +52,7 @@ function contentOf(server, { data, prepared, tag }) {
  * @returns {WebSocket[]} Its open connections
  */
 function connectionsOf(server) {
-  const clients = /** @type {Set<any> | null | undefined} */ (clientsOf(server));
+  const clients = /** @type {Set<WebSocket> | null | undefined} */ (clientsOf(server));
   if (clients) return [...clients];
   if (clients === undefined && !server._listens) {
     throw new TypeError('broadcast() needs clientTracking, unless the server listens on a port of its own');

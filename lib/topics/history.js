@@ -6,14 +6,14 @@ const { askHistory } = require('./requests');
 const { positionOf, startOf } = require('./subscriptions');
 
 /** @import { Server } from '../connection/state' */
-/** @import { History } from '../../types/topics' */
+/** @import { History, HistoryOptions } from '../../types/topics' */
 
 /**
  * What a topic has kept.
  *
  * @param {Server} server The server of the topic
- * @param {any} name Name of the topic, not checked yet
- * @param {any} options `since` and `limit`
+ * @param {string} name Name of the topic, not checked yet
+ * @param {HistoryOptions | null | undefined} options `since` and `limit`
  * @returns {Promise<History>} What it has kept, from `since` on
  * @throws {TypeError | RangeError}
  */

@@ -30,31 +30,45 @@ const { longOf, wordOf } = require('./records');
 const { subscriptionsOf } = require('./subscriptions');
 const { reportingTopic } = require('./topic');
 
-/** @import { WebSocket } from '../connection/state' */
-/** @import { Subscribed } from '../../types/topics' */
+/** @import { Server, WebSocket } from '../connection/state' */
+/**
+ * @import { BroadcastOptions, HistoryOptions, Published, PublishOptions } from '../../types/topics'
+ */
+/** @import { Receipt, Subscribed, SubscribeOptions } from '../../types/topics' */
+
+/** @typedef {(result: Subscribed) => void} OnSubscribed */
+/**
+ * @typedef {(topic: string, options?: SubscribeOptions | OnSubscribed | null, callback?:
+ *   OnSubscribed) => boolean} Subscribe
+ */
+/**
+ * @typedef {(topic: string, data: Published, options?: PublishOptions | null) => number |
+ *   Promise<Receipt>} Publish
+ */
 
 /**
- * What `install` adds.
+ * What `install` adds to a WebSocket.
  *
  * @typedef {object} Fields
- * @property {(topic: any, options?: any, callback?: any) => boolean} subscribe
- * @property {(topic: any) => boolean} unsubscribe
- * @property {(topic: any) => boolean} isSubscribed
+ * @property {Subscribe} subscribe
+ * @property {(topic: string) => boolean} unsubscribe
+ * @property {(topic: string) => boolean} isSubscribed
  * @property {string[]} subscriptions
- * @property {(topic: any, data: any, options?: any) => any} publish
+ * @property {Publish} publish
  */
 
 /**
  * Methods of a WebSocket.
  *
- * @type {any}
+ * @type {Fields & ThisType<WebSocket>}
  */
 const ofConnection = {
   /**
    * @this {WebSocket}
    * @param {string} topic Name of the topic
-   * @param {any} [options] `since`: the position of the last message that it has
-   * @param {(result: Subscribed) => void} [callback] Called when it is a member, or never will be
+   * @param {SubscribeOptions | OnSubscribed | null} [options] `since`: the position of the last
+   *   message that it has
+   * @param {OnSubscribed} [callback] Called when it is a member, or never will be
    * @returns {boolean} Whether it is a member
    */
   subscribe(topic, options, callback) {
@@ -112,9 +126,9 @@ const ofConnection = {
   /**
    * @this {WebSocket}
    * @param {string} topic Name of the topic
-   * @param {any} data See `send()`; no Blob
-   * @param {any} [options] See `publish` of publish.js
-   * @returns {number | Promise<any>} To how many; with `receipt: true`, what became of it
+   * @param {Published} data See `send()`
+   * @param {PublishOptions | null} [options] See `publish` of publish.js
+   * @returns {number | Promise<Receipt>} To how many; with `receipt: true`, what became of it
    */
   publish(topic, data, options) {
     return publish(ownerOf(this), topic, data, options, this);
@@ -124,30 +138,30 @@ const ofConnection = {
 /**
  * Methods of a server.
  *
- * @type {any}
+ * @type {ThisType<Server>}
  */
 const ofServer = {
   /**
-   * @this {any}
+   * @this {Server}
    * @param {string} topic Name of the topic
-   * @param {any} data See `send()`; no Blob
-   * @param {any} [options] See `publish` of publish.js
+   * @param {Published} data See `send()`
+   * @param {PublishOptions | null} [options] See `publish` of publish.js
    */
   publish(topic, data, options) {
     return publish(this, topic, data, options, null);
   },
 
   /**
-   * @this {any}
-   * @param {any} data See `send()`; no Blob
-   * @param {any} [options] See `messageOf`
+   * @this {Server}
+   * @param {Published} data See `send()`
+   * @param {BroadcastOptions | null} [options] See `broadcast` of broadcast.js
    */
   broadcast(data, options) {
     return broadcast(this, data, options);
   },
 
   /**
-   * @this {any}
+   * @this {Server}
    * @param {string} topic Name of the topic
    */
   subscriberCount(topic) {
@@ -155,16 +169,16 @@ const ofServer = {
     return this._topics?.all.get(topic)?.size ?? 0;
   },
 
-  /** @this {any} */
+  /** @this {Server} */
   *topics() {
     if (this._topics === null) return;
     for (const [name, topic] of this._topics.all) yield [name, topic.size];
   },
 
   /**
-   * @this {any}
+   * @this {Server}
    * @param {string} topic Name of the topic
-   * @param {any} [options] `since` and `limit`
+   * @param {HistoryOptions | null} [options] `since` and `limit`
    */
   history(topic, options) {
     return history(this, topic, options);
@@ -173,7 +187,7 @@ const ofServer = {
 
 /**
  * @param {WebSocket} ws A connection of a server
- * @returns {any} Its server
+ * @returns {Server} Its server
  * @throws {TypeError} For one without
  */
 function ownerOf(ws) {
@@ -226,8 +240,8 @@ function bytesPublished(ws) {
 }
 
 /**
- * @param {any} prototype Prototype of a class
- * @param {any} methods Methods that it gets
+ * @param {object} prototype Prototype of a class
+ * @param {object} methods Methods that it gets
  */
 function define(prototype, methods) {
   const descriptors = Object.getOwnPropertyDescriptors(methods);
@@ -235,12 +249,12 @@ function define(prototype, methods) {
   Object.defineProperties(prototype, descriptors);
 }
 
-/** @param {any} prototype Prototype of WebSocket */
+/** @param {object} prototype Prototype of WebSocket */
 function install(prototype) {
   define(prototype, ofConnection);
 }
 
-/** @param {any} prototype Prototype of WebSocketServer */
+/** @param {object} prototype Prototype of WebSocketServer */
 function installServer(prototype) {
   define(prototype, ofServer);
 }

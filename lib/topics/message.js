@@ -7,6 +7,9 @@ const { PreparedMessage } = require('../connection/prepared');
 const { KIND_MASK, OUT_FLAG_FIN, OUT_TEXT } = require('../reactor/layout');
 const { wrong } = require('./arguments');
 
+/** @import { SendOptions } from '../../types/sending' */
+/** @import { Published } from '../../types/topics' */
+
 /**
  * @typedef {object} Message
  * @property {number} tag kind | flags of a send
@@ -17,19 +20,20 @@ const { wrong } = require('./arguments');
  */
 
 /**
- * @param {any} data As `send()` takes it, but no Blob; or what `prepare()` has returned
- * @param {any} options `binary` and `compress` as for `send()`
+ * @param {Published} data As `send()` takes it, but no Blob; or what `prepare()` has returned: not
+ *   checked yet
+ * @param {SendOptions | null | undefined} options `binary` and `compress` as for `send()`
  * @returns {Message} What is sent
  * @throws {TypeError}
  */
 function messageOf(data, options) {
   if (data instanceof PreparedMessage) return PreparedMessage.contentOf(data);
-  if (typeof data === 'number') data = data.toString();
   if (isBlob(data)) throw wrong(TypeError, 'data', 'read before it is published, if it is a Blob', data);
-  const isText = typeof data === 'string';
+  const content = typeof data === 'number' ? data.toString() : data;
+  const isText = typeof content === 'string';
   const tag = options === undefined || options === null ? (isText ? TEXT : BINARY) : tagOf(options, !isText);
-  if ((tag & OUT_FLAG_FIN) === 0) throw wrong(TypeError, 'options.fin', 'true: a message is published whole', options.fin);
-  return { tag, data: isText ? data : toBytes(data), prepared: null };
+  if ((tag & OUT_FLAG_FIN) === 0) throw wrong(TypeError, 'options.fin', 'true: a message is published whole', options?.fin);
+  return { tag, data: isText ? content : toBytes(content), prepared: null };
 }
 
 /**

@@ -15,7 +15,7 @@ const { OUTCOME } = require('./stream-member');
 const { subscriptionsOf } = require('./subscriptions');
 
 /** @import { SentCallback, Server, WebSocket } from '../connection/state' */
-/** @import { Receipt } from '../../types/topics' */
+/** @import { Published, PublishOptions, Receipt } from '../../types/topics' */
 /** @import { Message } from './message' */
 /** @import { AnyTopic } from './topic' */
 
@@ -26,9 +26,10 @@ const NO_CONNECTION = new Set();
  * Sends a message to all subscribers of a topic.
  *
  * @param {Server} server The server of the topic
- * @param {any} name Name of the topic, not checked yet
- * @param {any} data See `messageOf`
- * @param {any} options `except`, `key` and `receipt`, and those of `messageOf`
+ * @param {string} name Name of the topic, not checked yet
+ * @param {Published} data See `messageOf`
+ * @param {PublishOptions | null | undefined} options `except`, `key` and `receipt`, and those of
+ * `messageOf`
  * @param {WebSocket | null} publisher It does not get it
  * @returns {number | Promise<Receipt>} To how many; with `receipt: true`, what became of it
  * @throws {TypeError | RangeError}
@@ -60,7 +61,7 @@ function publish(server, name, data, options, publisher) {
 /**
  * The subscribers that a message is not for, what it replaces, and whether it has a receipt.
  *
- * @param {any} options `except`, `key` and `receipt`
+ * @param {PublishOptions | null | undefined} options `except`, `key` and `receipt`
  * @param {WebSocket | null} publisher The connection that publishes; null: the server does
  * @returns {{ except: Set<WebSocket>, key: string, receipt: boolean }} Connections that do not get
  *   it; '' for no key; whether a receipt is wanted
@@ -77,29 +78,30 @@ function targetOf(options, publisher) {
 }
 
 /**
- * @param {any} except A WebSocket, or several
+ * @param {unknown} except A WebSocket, or several: not checked yet
  * @returns {Set<WebSocket>} Connections that do not get it
  * @throws {TypeError}
  */
 function exceptOf(except) {
   if (except === undefined || except === null) return NO_CONNECTION;
   if (isWebSocket(except)) return new Set([except]);
-  if (typeof except !== 'object' || typeof except[Symbol.iterator] !== 'function') {
+  const several = /** @type {Iterable<unknown>} */ (except);
+  if (typeof except !== 'object' || typeof several[Symbol.iterator] !== 'function') {
     throw wrong(TypeError, 'options.except', 'a WebSocket, or a Set or an array of them', except);
   }
-  const set = new Set(except);
+  const set = new Set(several);
   for (const one of set) {
     if (!isWebSocket(one)) throw wrong(TypeError, 'options.except', 'of WebSockets only', one);
   }
-  return set;
+  return /** @type {Set<WebSocket>} */ (set);
 }
 
 /**
- * @param {any} value A value of any type
+ * @param {unknown} value A value of any type
  * @returns {value is WebSocket} By what it can do
  */
 function isWebSocket(value) {
-  return typeof value === 'object' && value !== null && typeof value._ensureExtra === 'function';
+  return typeof value === 'object' && value !== null && typeof (/** @type {Partial<WebSocket>} */ (value)._ensureExtra) === 'function';
 }
 
 /**
@@ -193,7 +195,7 @@ class Tally {
     this.posted = 0;
     this.done = 0;
     this.failed = 0;
-    /** @type {Promise<any> | null} */
+    /** @type {Promise<Omit<Receipt, 'position'>> | null} */
     this.reactors = null;
   }
 

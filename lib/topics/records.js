@@ -37,7 +37,7 @@ const {
 /** Where a replay begins. */
 const FROM = { NOW: SINCE_NOW, OFFSET: SINCE_OFFSET, OLDEST: SINCE_OLDEST };
 
-/** A word has so many values. */
+/** The number of values of a word. */
 const WORD = 2 ** 32;
 
 /** Bytes of a word. */

@@ -39,10 +39,14 @@ const { WORD_BYTES, longOf, wordOf } = records;
  * @property {number} top Offset of the last message that there was when this was answered
  */
 
-/** What became of one message. @typedef {import('../../types/topics').Receipt} Receipt */
+/**
+ * What became of one message.
+ *
+ * @typedef {Omit<import('../../types/topics').Receipt, 'position'>} Counts
+ */
 
 const U32 = 2 ** 32;
-/** Entries are padded to so many bytes. */
+/** Entries are padded to a multiple of this many bytes. */
 const ENTRY_ALIGN = 4;
 
 /** The number of the last request. */
@@ -54,7 +58,7 @@ const histories = new Map();
 /**
  * Sums so far, and how many reactors have yet to answer.
  *
- * @type {Map<number, { left: number, sum: any, done: (sum: any) => void }>}
+ * @type {Map<number, { left: number, sum: Counts, done: (sum: Counts | null) => void }>}
  */
 const receipts = new Map();
 
@@ -88,7 +92,7 @@ function askHistory(topic, mode, since, limit, done) {
 }
 
 /**
- * @param {(sum: Omit<Receipt, 'position'> | null) => void} done Gets the sum over all reactors;
+ * @param {(sum: Counts | null) => void} done Gets the sum over all reactors;
  *   null: they have died
  * @returns {number} What the receipt is called, of a message that is published next
  */

@@ -101,7 +101,7 @@ function label(name) {
  * @returns {number} The number
  */
 function number(name, value) {
-  if (value === undefined || value === null) return /** @type {any} */ (DEFAULTS)[name];
+  if (value === undefined || value === null) return /** @type {Record<string, number>} */ (/** @type {unknown} */ (DEFAULTS))[name];
   if (typeof value !== 'number') throw wrong(TypeError, label(name), 'a number', value);
   const [least, most] = RANGES[name];
   checkInteger(label(name), value, least, most);
@@ -120,7 +120,7 @@ function slowOf(value) {
 }
 
 /**
- * @param {any} value The value of the setting
+ * @param {TopicOptions['stamp']} value The value of the setting, not checked yet
  * @returns {{ before: string, after: string } | null} What stands before and behind the position;
  *   null: nothing is written
  */

@@ -8,7 +8,7 @@ const { nextRequest } = require('./requests');
 const { StreamMember } = require('./stream-member');
 const { topicsOf } = require('./server-topics');
 
-/** @import { WebSocket } from '../connection/state' */
+/** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position, Subscribed } from '../../types/topics' */
 /** @import { AnyTopic } from './topic' */
 
@@ -39,7 +39,7 @@ class Subscriptions {
    * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
    */
   join(name, since, callback) {
-    const topics = topicsOf(/** @type {any} */ (this.ws._owner));
+    const topics = topicsOf(/** @type {Server} */ (this.ws._owner));
     const topic = topics.ensure(name);
     const isNew = !this.joined.has(topic);
     const { mode, offset } = startOf(topic, since);
@@ -124,7 +124,7 @@ class Subscriptions {
    * @returns {boolean} Whether it was a member
    */
   quit(name) {
-    const topics = topicsOf(/** @type {any} */ (this.ws._owner));
+    const topics = topicsOf(/** @type {Server} */ (this.ws._owner));
     const topic = topics.all.get(name);
     if (topic === undefined || !this.joined.delete(topic)) return false;
     if ((this.ws._bits & STREAM) === 0) unsubscribe(this.ws, topic);
@@ -148,7 +148,7 @@ class Subscriptions {
     }
     if (joined.size === 0) return;
     this.joined = new Set();
-    const topics = topicsOf(/** @type {any} */ (ws._owner));
+    const topics = topicsOf(/** @type {Server} */ (ws._owner));
     const isLate = (ws._bits & (SENDS_WAIT | STREAM)) === SENDS_WAIT;
     for (const topic of joined) {
       // Its close frame waits for a Blob.
@@ -229,7 +229,7 @@ function subscriptionsOf(ws) {
     extra.topics = new Subscriptions(ws);
     extra.roomUntil = 0;
   }
-  return /** @type {any} */ (extra.topics);
+  return /** @type {Subscriptions} */ (extra.topics);
 }
 
 module.exports = { positionOf, startOf, subscriptionsOf };
