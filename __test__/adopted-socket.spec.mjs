@@ -9,10 +9,10 @@ import { open, openPair, start, startHttp } from './helpers/http.mjs';
 import { WebSocketServer } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
-test('the socket that was seen before the upgrade tells the same afterwards', async (t) => {
+test('the socket that was seen before the upgrade shows the same afterwards', async (t) => {
   const server = await startHttp(t);
   const wss = new WebSocketServer({ noServer: true });
-  const tell = (socket) => ({
+  const fieldsOf = (socket) => ({
     names: ['remoteAddress', 'remotePort', 'remoteFamily', 'localAddress', 'localPort'].map((name) => socket[name]),
     address: socket.address(),
     state: [socket.readable, socket.writable, socket.destroyed, socket.connecting, socket.pending, socket.readyState],
@@ -21,14 +21,14 @@ test('the socket that was seen before the upgrade tells the same afterwards', as
   });
   const upgraded = new Promise((resolve) => {
     server.on('upgrade', (request, socket, head) => {
-      const before = tell(socket);
+      const before = fieldsOf(socket);
       wss.handleUpgrade(request, socket, head, (ws) => resolve({ before, socket, ws }));
     });
   });
   const client = open(t, server);
   await once(client, 'open');
   const { before, socket, ws } = await upgraded;
-  t.deepEqual(tell(socket), before);
+  t.deepEqual(fieldsOf(socket), before);
   t.is(ws._socket, socket);
   t.is(socket.setNoDelay(true).setKeepAlive(true, 1000).ref(), socket);
   const [read, written] = [socket.bytesRead, socket.bytesWritten];

@@ -130,7 +130,7 @@ test('an error of the peer: the close frame leaves, and the stream has the error
   t.is(Buffer.concat(near.written).toString('hex'), '880203ea');
 });
 
-test('an error of the peer is told, also if the stream is destroyed before the next tick', async (t) => {
+test('an error of the peer is reported, also if the stream is destroyed before the next tick', async (t) => {
   const { ws, near, far } = rawPair();
   const stream = createWebSocketStream(ws);
   const errors = once(stream, 'error');

@@ -234,7 +234,7 @@ test('the socket closes while a message is compressed: its callback and those be
   t.deepEqual(errors, [CLOSED, CLOSED]);
 });
 
-test('what waits for its compression counts as what it was, and _sender tells of it', async (t) => {
+test('what waits for its compression counts as what it was, and _sender shows it', async (t) => {
   const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
   const messages = nextEvents(client, 'message', 2);
   const { _sender: sender } = ws;
@@ -280,7 +280,7 @@ test('many short messages of a tick are compressed in order', async (t) => {
   t.deepEqual((await messages).map(([data]) => Number(data)), [...Array(count).keys()]);
 });
 
-test('what a chunk has behind a message waits to be inflated, and _receiver tells of it', async (t) => {
+test('what a chunk has behind a message waits to be inflated, and _receiver shows it', async (t) => {
   const { ws, near, far } = rawPair({ deflate: {} });
   const seen = [];
   const all = nextEvents(ws, 'message', 3);

@@ -39,7 +39,7 @@ const BROKEN = {
   'Sec-WebSocket-Extensions': ','
 };
 
-rows('the first failed check is told', neverVerified, [
+rows('the first failed check is reported', neverVerified, [
   ['method', upgradeRequest(BROKEN), METHOD],
   ...[
     ['Upgrade', UPGRADE],
@@ -107,7 +107,7 @@ test("'wsClientError' takes the place of the answer", async (t) => {
   t.is(await answerTo(t, server, upgradeRequest({ line: 'POST / HTTP/1.1' }), ''), 'HTTP/1.1 418 x\r\n\r\n');
 });
 
-test("'wsClientError' is not told of a wrong path", async (t) => {
+test("'wsClientError' does not come for a wrong path", async (t) => {
   const server = await startServer(t, { path: '/a' });
   server.on('wsClientError', () => t.fail());
   t.is(await answerTo(t, server, upgradeRequest(), PATH), PATH);
@@ -136,7 +136,7 @@ test('503 when the server closes while verifyClient decides', async (t) => {
 test('no answer when the client has gone while verifyClient decides', async (t) => {
   const server = await startServer(t, {
     verifyClient: ({ req }, done) => {
-      // Whichever of the two the implementation tells first.
+      // Whichever of the two the implementation reports first.
       req.socket.once('end', () => done(true)).once('close', () => done(true));
       client.end();
     }

@@ -10,7 +10,7 @@ import { startServer } from './helpers/impl.mjs';
 
 const { formatIpv6 } = createRequire(import.meta.url)('../lib/compat/ipv6.js');
 
-/** As Node formats what a socket tells. */
+/** As Node formats the addresses of a socket. */
 function byNode(groups) {
   return new SocketAddress({ address: groups.map((group) => group.toString(16)).join(':'), family: 'ipv6' }).address;
 }

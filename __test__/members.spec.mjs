@@ -60,7 +60,7 @@ const MEMBERS = {
   '_sender.sendFrame': (ws) => ws._sender.sendFrame([Buffer.from([0x81, 0]), Buffer.alloc(0)], nothing),
 };
 
-/** A client that is told nothing of what goes wrong, unless it asks. */
+/** A client that gets no report of what goes wrong, unless it asks. */
 function connect(WebSocket, port) {
   const ws = new WebSocket(`ws://127.0.0.1:${port}`);
   ws.on('error', nothing);

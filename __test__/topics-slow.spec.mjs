@@ -113,7 +113,7 @@ for (const way of WAYS) {
     t.deepEqual(gaps, []);
   });
 
-  test(`${way}: 'catch-up' tells of the gap when the history has moved on`, async (t) => {
+  test(`${way}: 'catch-up' reports the gap when the history has moved on`, async (t) => {
     const { server, live, stalled, gaps } = await openStalled(t, way, { slow: 'catch-up', history: 20 });
     await publishMany(server, live);
     t.deepEqual(await numbersOf(live), upTo(COUNT));
@@ -170,7 +170,7 @@ for (const way of WAYS) {
   });
 }
 
-test("over a stream, what is published while one that catches up is told that the history is empty is no gap", async (t) => {
+test("over a stream, what is published while a member is catching up with an empty history is no gap", async (t) => {
   const { server, stalled, gaps } = await openStalled(t, 'https', { slow: 'catch-up', history: 9 });
   stalled.client._socket.resume();
   server.publish('room', '0');

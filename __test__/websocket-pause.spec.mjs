@@ -56,7 +56,7 @@ test('pause: the end of the connection is learnt on resume', async (t) => {
   if (!isClosed) await once(ws, 'close');
 });
 
-/** Resets a connection that is paused, behind these bytes. What was told by then, when another connection has been served. */
+/** Resets a connection that is paused, behind these bytes. What was reported by then, when another connection has been served. */
 async function resetPaused(t, bytes) {
   const { server, ws, raw } = await openRaw(t);
   const log = [];
@@ -73,21 +73,21 @@ async function resetPaused(t, bytes) {
   const { ws: other, client } = await connect(t, server);
   client.send('served');
   await once(other, 'message');
-  return { ws, closed, log, toldBefore: [...log] };
+  return { ws, closed, log, reportedBefore: [...log] };
 }
 
-test('pause: a reset with nothing unread is told at once', async (t) => {
+test('pause: a reset with nothing unread is reported at once', async (t) => {
   const { ws, closed, log } = await resetPaused(t, '');
   await closed;
   t.deepEqual(log, [1006]);
   t.true(ws.isPaused);
 });
 
-test('pause: a reset behind a lot that is unread is told on resume', async (t) => {
+test('pause: a reset behind a lot that is unread is reported on resume', async (t) => {
   // More than Node reads ahead.
   const text = 'x'.repeat(100);
-  const { ws, closed, log, toldBefore } = await resetPaused(t, Buffer.concat(Array.from({ length: 2000 }, () => frame(1, text))));
-  t.deepEqual(toldBefore, []);
+  const { ws, closed, log, reportedBefore } = await resetPaused(t, Buffer.concat(Array.from({ length: 2000 }, () => frame(1, text))));
+  t.deepEqual(reportedBefore, []);
   ws.resume();
   await closed;
   // What the kernel had not delivered is lost, and with some systems what it had.
@@ -98,17 +98,17 @@ test('pause: a reset behind a lot that is unread is told on resume', async (t) =
 // Of less than 64 KiB, ws emits all that came, and 'close', although the WebSocket is paused.
 const ownOnly = isReference || process.platform !== 'linux' ? test.skip : test;
 
-ownOnly('pause: a reset behind a little that is unread is told on resume, and nothing is lost', async (t) => {
-  const { ws, closed, log, toldBefore } = await resetPaused(t, Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
-  t.deepEqual(toldBefore, []);
+ownOnly('pause: a reset behind a little that is unread is reported on resume, and nothing is lost', async (t) => {
+  const { ws, closed, log, reportedBefore } = await resetPaused(t, Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
+  t.deepEqual(reportedBefore, []);
   ws.resume();
   await closed;
   t.deepEqual(log, ['a', 'b', 1006]);
 });
 
 ownOnly('pause: a reset behind something unread is learnt by sending', async (t) => {
-  const { ws, closed, log, toldBefore } = await resetPaused(t, frame(1, 'a'));
-  t.deepEqual(toldBefore, []);
+  const { ws, closed, log, reportedBefore } = await resetPaused(t, frame(1, 'a'));
+  t.deepEqual(reportedBefore, []);
   ws.send('anybody there?');
   await closed;
   t.deepEqual(log, [1006]);
@@ -184,7 +184,7 @@ test('pause: a closing handshake that takes too long ends with the close frame t
   t.deepEqual(messages, [1, 100]);
 });
 
-/** A connection that pauses when the peer's close frame has come, with its end behind, but nobody has been told. */
+/** A connection that pauses when the peer's close frame has come, with its end behind, but that has not been reported. */
 async function pausedBehindClose(t, options) {
   const opened = await openRaw(t, options);
   opened.raw.send(frame(8, Buffer.from([3, 232])));

@@ -13,7 +13,7 @@ import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 const ownOnly = isReference ? test.skip : test;
 
-test("'listening' comes later; address() tells the port", async (t) => {
+test("'listening' comes later; address() has the port", async (t) => {
   let isCalled = false;
   const server = new WebSocketServer({ port: 0 }, () => {
     isCalled = true;
@@ -131,7 +131,7 @@ test('messages sent together with the upgrade request are not missed', async (t)
   t.is(await messages, 'early');
 });
 
-test('close: waits for the clients, and tells once', async (t) => {
+test('close: waits for the clients, and reports once', async (t) => {
   const { server, ws, client } = await openPair(t);
   const calls = [];
   server.on('close', () => calls.push('event'));

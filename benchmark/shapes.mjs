@@ -4,7 +4,7 @@
  * @typedef {object} Shape
  * @property {string} text What it is, in words
  * @property {Record<string, string | number | boolean>} load Options of the load generator, without the dashes
- * @property {View} view Which figures tell something
+ * @property {View} view Which figures mean something
  * @property {string} [task] What the server does with messages, with numbers behind it; an echo without it
  * @property {boolean} [unpinned] Whether server and load generator may use all CPUs
  * @property {number} [rounds] Most rounds it is worth

@@ -77,7 +77,7 @@ class Text {
   /**
    * @param {string} name Of the sample, without labels
    * @param {string} help What it is, for readers
-   * @param {string} key The label that tells them apart
+   * @param {string} key The label that distinguishes them
    * @param {Record<string, number>} values By the value of that label
    */
   counters(name, help, key, values) {

@@ -236,7 +236,7 @@ export class WebSocketServer<
   /** Listening failed, for example with code EADDRINUSE. With `server` it is any 'error' of that server. */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
   /**
-   * The process has no descriptors left, and so many connections were closed as they came since the
+   * The process has no descriptors left, and `count` connections were closed as they came since the
    * last such event; at most once a second. Not in ws.
    */
   on(event: 'exhausted', listener: (this: this, count: number) => void): this;

@@ -1,4 +1,4 @@
-// Where this package behaves otherwise than ws, on purpose, and why. docs/differences.md tells users of those that they can
+// Where this package behaves otherwise than ws, on purpose, and why. docs/differences.md lists those that they can
 // notice. A `scenario` without `ways` differs over every way in.
 
 /** The ways in whose sockets belong to the reactor. */
@@ -45,7 +45,7 @@ export const differences = [
   {
     scenario: 'options: options that are changed count for the next connection',
     ways: ['port'],
-    reason: 'the reactor is told how to serve connections when it starts to listen; hooks and path may be changed',
+    reason: 'the reactor learns how to serve connections when it starts to listen; hooks and path may be changed',
   },
   { scenario: 'options: _server is an HTTP server that can be asked', reason: NO_HTTP },
   { scenario: 'server closing: clients stay open, and close comes behind the last of them', ways: ['port'], reason: LAST },
@@ -59,7 +59,7 @@ export const differences = [
   {
     scenario: 'pausing: events of the socket when the peer closes',
     ways: REACTOR,
-    reason: "the reactor ends its sockets itself, and tells that they are closed: there is no 'end'",
+    reason: "the reactor ends its sockets itself, and reports that they are closed: there is no 'end'",
   },
   {
     scenario: 'exports: as an ES module',

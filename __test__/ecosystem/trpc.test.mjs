@@ -84,7 +84,7 @@ test('tRPC: subscriptions: to the end, left in the middle, several at once', asy
   await assertOnReactor(1);
 });
 
-test('tRPC: keep-alive, and clients that are told to connect again', async (t) => {
+test('tRPC: keep-alive, and clients that are asked to connect again', async (t) => {
   const { handler, url, wss } = await start(t, { keepAlive: { enabled: true, pingMs: 20, pongWaitMs: 5000 } });
   const client = connect(t, url, { keepAlive: { enabled: true, intervalMs: 20, pongTimeoutMs: 5000 } });
   assert.equal(await client.hello.query('first'), 'hello first');

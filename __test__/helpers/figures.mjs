@@ -1,4 +1,4 @@
-// What the process has, as Linux tells.
+// What the process has, as Linux reports it.
 import { readFileSync, readdirSync } from 'node:fs';
 
 /** How many threads of reactors, and descriptors. */

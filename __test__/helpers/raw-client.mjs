@@ -1,4 +1,4 @@
-// A TCP client that sends the bytes it is told and keeps the bytes it gets.
+// A TCP client that sends the bytes it is given and keeps the bytes it gets.
 import { once } from 'node:events';
 import net from 'node:net';
 

@@ -21,7 +21,7 @@ export const deflate = process.argv.includes('deflate');
 export const silence = task === 'timeouts' ? 30_000 : 0;
 
 /**
- * Tells the runner, which reads the first line of standard output, that the server listens.
+ * Reports to the runner, which reads the first line of standard output, that the server listens.
  *
  * @param {number} port
  */

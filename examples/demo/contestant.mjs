@@ -1,6 +1,6 @@
 // One of the two servers that the demo compares, in a process of its own: node contestant.mjs reactor-ws|ws
 //
-// It echoes. The demo tells it to block its JavaScript, and hears once a second how that thread is.
+// It echoes. The demo asks it to block its JavaScript, and hears once a second how that thread is.
 
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 

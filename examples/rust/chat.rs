@@ -30,8 +30,8 @@ enum Heard {
 struct Ears(Sender<Heard>);
 
 impl Ears {
-    fn tell(&self, heard: Heard) {
-        // It fails when the broker has ended, and then nobody is to be told.
+    fn report(&self, heard: Heard) {
+        // It fails when the broker has ended: then nothing is to be reported.
         let _ended = self.0.send(heard);
     }
 }
@@ -39,15 +39,15 @@ impl Ears {
 impl Handler for Ears {
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
         let room = opening.request.map_or_else(Vec::new, |request| request.target().to_vec());
-        self.tell(Heard::Joined(session.id(), room));
+        self.report(Heard::Joined(session.id(), room));
     }
 
     fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
-        self.tell(Heard::Said(session.id(), message.kind, message.payload.as_slice().to_vec()));
+        self.report(Heard::Said(session.id(), message.kind, message.payload.as_slice().to_vec()));
     }
 
     fn on_closed(&mut self, id: ConnectionId) {
-        self.tell(Heard::Left(id));
+        self.report(Heard::Left(id));
     }
 }
 

@@ -64,7 +64,7 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * @typedef {object} Membership
  * @property {() => void} leave It leaves all of them, and joins no other
  * @property {() => void} drained What waited for its stream has left
- * @property {(topic: any, count: number) => void} lost It did not get so many messages
+ * @property {(topic: any, count: number) => void} lost It did not get this many messages
  */
 
 /**

@@ -326,7 +326,7 @@ module.exports = {
   SUBSCRIBED_WORDS: 5,
   /** Word of `IN_DROPPED`: the number of the topic. */
   DROPPED_TOPIC: 0,
-  /** Word of `IN_DROPPED`: how many messages since it was told last. */
+  /** Word of `IN_DROPPED`: how many messages since the last such record. */
   DROPPED_COUNT: 1,
   /** Words of `IN_DROPPED`. */
   DROPPED_WORDS: 2,

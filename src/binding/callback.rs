@@ -131,7 +131,7 @@ pub(super) fn on_cleanup(env: &Env, hook: impl FnOnce(Cleanup) + 'static) -> Res
     // SAFETY: `run` takes the box back, unless `remove` does; the result is a live local.
     let added = unsafe { sys::napi_add_async_cleanup_hook(env.raw(), Some(run), hook.cast(), &mut handle) };
     check(added).inspect_err(|_not_added| {
-        // SAFETY: nobody else has it.
+        // SAFETY: nothing else has it.
         drop(unsafe { Box::from_raw(hook) });
     })?;
     Ok(CleanupHook { handle, hook })

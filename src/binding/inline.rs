@@ -85,7 +85,7 @@ impl Inline {
             reactor.serve(command);
             Ok(())
         });
-        self.tell_later();
+        self.report_later();
     }
 
     /// As a chunk of these bytes and large payloads, of which `last` is the last.
@@ -94,7 +94,7 @@ impl Inline {
             reactor.serve_records(bytes, large, last);
             Ok(())
         });
-        self.tell_later();
+        self.report_later();
     }
 
     /// Goes on with the sockets that waited for credit.
@@ -103,7 +103,7 @@ impl Inline {
             reactor.serve_credit();
             Ok(())
         });
-        self.tell_later();
+        self.report_later();
     }
 
     /// A turn, if there is something to be read. The caller takes what there is to report.
@@ -148,14 +148,14 @@ impl Inline {
             self.armed.set(Due::Never);
         }
         // Most of what a message costs when there is little traffic is the way into sleep and back.
-        let mut told = 0;
-        while told < MOST_TURNS {
-            told += u32::from(self.turn());
+        let mut turns = 0;
+        while turns < MOST_TURNS {
+            turns += u32::from(self.turn());
             if !self.is_spinning() {
                 break;
             }
         }
-        self.tell_later();
+        self.report_later();
     }
 
     /// A turn of the reactor, and of JavaScript if there is something to report. True: there was.
@@ -178,7 +178,7 @@ impl Inline {
     }
 
     /// The bell was rung outside of a turn of the loop: the next turn reports.
-    fn tell_later(&self) {
+    fn report_later(&self) {
         if self.rung.load(Ordering::Relaxed) && !self.waking.get() {
             self.arm(Due::Now);
         }

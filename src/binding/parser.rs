@@ -79,7 +79,7 @@ pub(super) struct Parser {
     compressed: Vec<u8>,
     pool: Arc<Pool>,
     /// Whether something of the chunk has been reported, and whether there has been a pause since.
-    told: bool,
+    reported: bool,
     paused: bool,
 }
 
@@ -104,7 +104,7 @@ impl Parser {
             owned: Vec::new(),
             compressed: Vec::new(),
             pool: pool.clone(),
-            told: false,
+            reported: false,
             paused: false,
         }
     }
@@ -121,7 +121,7 @@ impl Parser {
                 Next::Event(event) => record.copy_from_slice(&self.record(event).0),
                 Next::End => {
                     self.position = 0;
-                    self.told = false;
+                    self.reported = false;
                     self.paused = false;
                     return count;
                 }
@@ -223,7 +223,7 @@ impl Parser {
             let inflates = self.engine.may_inflate(chunk, self.position);
             // As where inflating takes time: what the handlers before it do comes first, once for
             // each chunk.
-            let again = self.told && !self.paused && self.engine.begins_compressed(chunk, self.position);
+            let again = self.reported && !self.paused && self.engine.begins_compressed(chunk, self.position);
             if again || (inflates && room.left == 0) {
                 self.paused = true;
                 return Next::Pause;
@@ -236,7 +236,7 @@ impl Parser {
                 room.take(self.pool.take_work());
             }
             if let Some(event) = event {
-                self.told = true;
+                self.reported = true;
                 return Next::Event(event);
             }
         }

@@ -40,7 +40,7 @@ impl Lent for LentMemory {
     }
 
     fn bytes_mut(&mut self) -> &mut [u8] {
-        // SAFETY: as for `bytes`, and nobody else has access, so the borrow of `self` makes it
+        // SAFETY: as for `bytes`, and nothing else has access, so the borrow of `self` makes it
         // unique.
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }

@@ -260,9 +260,9 @@ impl Running {
         let threads = std::mem::take(&mut *self.lock());
         // All get the message before one is waited for. Not woken means not running: then there is
         // nothing to wait for either.
-        let told: Vec<_> = threads.iter().map(|(handle, _)| handle.submit(Command::Stop).is_ok()).collect();
-        for ((_, thread), told) in threads.into_iter().zip(told) {
-            if told || thread.is_finished() {
+        let sent: Vec<_> = threads.iter().map(|(handle, _)| handle.submit(Command::Stop).is_ok()).collect();
+        for ((_, thread), sent) in threads.into_iter().zip(sent) {
+            if sent || thread.is_finished() {
                 let _panicked_and_reported = thread.join();
             }
         }

@@ -14,7 +14,7 @@ pub struct Bell {
 }
 
 impl Bell {
-    /// A bell that nobody has rung.
+    /// A bell that has not been rung.
     pub fn new() -> Self {
         Self { rung: AtomicBool::new(false) }
     }

@@ -28,7 +28,7 @@ pub struct Gauges {
 
 #[derive(Default)]
 struct Gauge {
-    /// 1 + generation of the connection that the slot belongs to, 0 for nobody.
+    /// 1 + generation of the connection that the slot belongs to, 0 for none.
     owner: AtomicU64,
     taken: AtomicU64,
     given: AtomicU64,
@@ -54,11 +54,12 @@ impl Gauges {
             segment.get_or_init(|| iter::repeat_with(Gauge::default).take(SEGMENT_SLOTS as usize).collect());
         let Some(gauge) = segment.get(index) else { return };
         gauge.owner.store(0, Ordering::Relaxed);
-        // Release: who reads these numbers, or later ones, finds that the old owner has gone.
+        // Release: a thread that reads these numbers, or later ones, finds that the old owner has
+        // gone.
         gauge.given.store(0, Ordering::Release);
         gauge.taken.store(0, Ordering::Release);
         gauge.published.store(0, Ordering::Release);
-        // Release: who reads this owner does not find the old number.
+        // Release: a thread that reads this owner does not find the old number.
         gauge.owner.store(u64::from(generation) + 1, Ordering::Release);
     }
 

@@ -201,7 +201,8 @@ impl Inbox {
     /// [`delivered`](Self::delivered).
     ///
     /// After saying so it must call [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight)
-    /// and `delivered` once more: what was given back before wakes nobody. A wake uses the wish up.
+    /// and `delivered` once more: what was given back before wakes no thread. A wake uses the wish
+    /// up.
     pub fn set_starving(&self, starving: bool) {
         self.lock().starving = starving;
     }

@@ -45,7 +45,7 @@
 //! set wakes the reactor as a producer does, if it sleeps; so the reactor announces its sleep
 //! before it sets the flag, and looks behind both.
 //!
-//! A producer that was told to ring or wake and is interrupted before it does delays the others'
+//! A producer that is to ring or wake and is interrupted before it does delays the others'
 //! work until it goes on; it cannot lose it.
 //!
 //! loom checks this argument on the code itself (`RUSTFLAGS="--cfg loom"`, see `tests`), Miri the

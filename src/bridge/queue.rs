@@ -24,8 +24,8 @@ use super::sync::{AtomicPtr, Ordering};
 /// list.
 pub struct Queue<T: Send> {
     head: AtomicPtr<Node<T>>,
-    /// It owns `T`s, and gives them away by value only: as with a mutex, who shares it must be able
-    /// to send them, no more.
+    /// It owns `T`s, and gives them away by value only: as with a mutex, a type that shares it must
+    /// be able to send them, no more.
     values: PhantomData<std::sync::Mutex<T>>,
 }
 
@@ -44,9 +44,9 @@ impl<T: Send> Queue<T> {
     pub fn push(&self, value: T) {
         let mut head = self.head.load(Ordering::Relaxed);
         let node = Box::into_raw(Box::new(Node { next: head, value }));
-        // Release: who takes the node sees what was written into it. Its later readers need nothing
-        // from the nodes below, which their own pushes released: a chain of exchanges is one
-        // release sequence.
+        // Release: the thread that takes the node sees what was written into it. Its later readers
+        // need nothing from the nodes below, which their own pushes released: a chain of exchanges
+        // is one release sequence.
         while let Err(now) = self.head.compare_exchange_weak(head, node, Ordering::Release, Ordering::Relaxed)
         {
             head = now;
@@ -71,7 +71,7 @@ impl<T: Send> Queue<T> {
         let mut oldest: *mut Node<T> = ptr::null_mut();
         while !newest.is_null() {
             // SAFETY: by the invariant of `Queue::head` this thread owns the list that it swapped
-            // out; its nodes are live because only the owner frees them, and nobody else holds a
+            // out; its nodes are live because only the owner frees them, and nothing else holds a
             // pointer that it would follow.
             let next = unsafe { std::mem::replace(&mut (*newest).next, oldest) };
             oldest = newest;

@@ -146,8 +146,8 @@ impl Unfinished {
 
     /// What to report of the bytes at `range` of the input, which were appended.
     fn part(&self, config: &Config, range: Range<usize>, last: bool) -> Option<Event> {
-        let told = config.parts && !self.compressed && (last || !range.is_empty());
-        told.then_some(Event::Part { kind: self.kind, range, last })
+        let reported = config.parts && !self.compressed && (last || !range.is_empty());
+        reported.then_some(Event::Part { kind: self.kind, range, last })
     }
 
     fn validates(&self, config: &Config) -> bool {

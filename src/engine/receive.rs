@@ -120,8 +120,8 @@ impl Engine {
 
         if frame.remaining > 0 {
             self.stage = Stage::Payload(frame);
-            let tells = !frame.opcode.is_control();
-            return Ok(if tells { self.message.part(config, range) } else { None });
+            let is_data = !frame.opcode.is_control();
+            return Ok(if is_data { self.message.part(config, range) } else { None });
         }
         self.stage = Stage::Header;
         let body = self.kept.take().map_or_else(Vec::new, |kept| kept.bytes().to_vec());

@@ -131,7 +131,7 @@ struct Header {
     distances: usize,
     code: Code<PRE>,
     frequencies: [u32; PRE],
-    /// Of the lengths of that code, so many are written.
+    /// How many of the lengths of that code are written.
     lengths: usize,
 }
 

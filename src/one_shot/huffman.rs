@@ -27,7 +27,7 @@ impl<const N: usize> Code<N> {
         Self { lengths, words: words(&lengths, counts) }
     }
 
-    /// The best code for symbols that occur so often, none longer than `limit` bits, which is at
+    /// The best code for symbols of these frequencies, none longer than `limit` bits, which is at
     /// most [`LONGEST`]. At least two symbols get one: some inflaters take no code of a single
     /// word.
     pub(super) fn best(frequencies: &[u32; N], limit: usize) -> Self {
@@ -73,7 +73,7 @@ impl<const N: usize> Code<N> {
         Self { lengths, words: words(&lengths, counts) }
     }
 
-    /// Bits of symbols that occur so often.
+    /// Bits of symbols of these frequencies.
     pub(super) fn cost(&self, frequencies: &[u32; N]) -> u64 {
         let bits = frequencies.iter().zip(&self.lengths).map(|(often, bits)| often * u32::from(*bits));
         u64::from(bits.sum::<u32>())

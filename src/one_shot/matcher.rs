@@ -16,7 +16,7 @@ const HASH_BITS: u32 = 15;
 pub(super) struct Effort {
     /// Earlier occurrences that are compared for one position.
     pub(super) depth: u32,
-    /// A match of so many bytes is good enough.
+    /// A match of this many bytes is good enough.
     pub(super) nice: usize,
     /// A shorter one is only taken if the next position has none that is longer.
     pub(super) lazy: usize,

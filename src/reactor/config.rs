@@ -161,7 +161,7 @@ pub(super) const BUSY_ALLOWANCE: usize = 2 << 10;
 /// As `SMALL_ALLOWANCE`, of a connection of which nothing but pings and pongs waits to be taken:
 /// what goes beyond that allowance comes out of a reserve that all of them have in common. 64 KiB.
 pub(super) const CONTROL_ALLOWANCE: usize = 64 << 10;
-/// That reserve is so many times smaller than the total mark.
+/// That reserve is this many times smaller than the total mark.
 pub(super) const CONTROL_RESERVE: usize = 16;
 
 /// Most bytes read from one connection before other connections get their turn. 128 KiB.

@@ -301,7 +301,7 @@ impl<C: Consumer> Reactor<C> {
                 return self.read_later(slot);
             }
             let to_end = closed || read.urgent;
-            self.guarded(slot, |reactor| reactor.read_and_tell(slot, to_end));
+            self.guarded(slot, |reactor| reactor.on_readable(slot, to_end));
         }
     }
 
@@ -344,7 +344,7 @@ impl<C: Consumer> Reactor<C> {
         // Closing takes a socket out of the poll by itself, unless another process or thread holds
         // a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
-        if connection.life.is_told() {
+        if connection.life.is_reported() {
             // A panic must not go beyond the connection, and that is gone already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
                 // What the kernel took was sent, even if that was the last of it.

@@ -118,7 +118,7 @@ export function browser(ws: WebSocket): void {
   }
 }
 
-/** The ready state tells the four apart, and is read-only. */
+/** The ready state is one of four, and read-only. */
 export function states(ws: WebSocket): number {
   // @ts-expect-error No such state.
   const five: 5 = ws.readyState;
@@ -160,7 +160,7 @@ export function streams(ws: WebSocket): void {
   process.stdin.pipe(createWebSocketStream(ws, { allowHalfOpen: true, readableObjectMode: true }));
 }
 
-/** What comes is of types that can be told apart. */
+/** What comes is of types that a program can distinguish. */
 export function parts(raw: WebSocket.RawData, data: WebSocket.Data): number {
   if (typeof data === 'string') return data.length;
   if (Array.isArray(raw)) return raw[0]?.length ?? 0;

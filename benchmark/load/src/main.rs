@@ -55,7 +55,7 @@ fn run(args: &Args) -> Result<String, Box<dyn Error>> {
 }
 
 fn fail(message: &str, status: u8) -> ExitCode {
-    // There is nowhere left to tell of a failure to write this.
+    // There is nowhere left to report a failure to write this.
     let _ = writeln!(std::io::stderr(), "load: {message}");
     ExitCode::from(status)
 }

@@ -30,7 +30,7 @@ pub(crate) const MARKER: &[u8] = b"#count ";
 /// Fewest bytes of JSON: prefix, digits, separator and a tail without letters.
 pub(crate) const MIN_JSON: usize = 2 + DIGITS + 2 + 3;
 
-/// Makes requests and tells their responses.
+/// Makes requests and recognizes their responses.
 pub(crate) struct Messages {
     payload: usize,
     first_byte: u8,

@@ -53,7 +53,7 @@ impl Packed {
         push_masked(out, bytes, mask);
     }
 
-    /// Length of the answer that `stream` begins with, header included; `None` when more is needed to tell.
+    /// Length of the answer that `stream` begins with, header included; `None` when more is needed to know.
     pub(crate) fn response_len(stream: &[u8]) -> Option<usize> {
         let length = |bytes: &[u8]| bytes.iter().fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte));
         match stream.get(1)? & 0x7f {

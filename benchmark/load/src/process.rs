@@ -1,4 +1,4 @@
-//! What Linux tells about a process: CPU time per thread and memory.
+//! What Linux reports about a process: CPU time per thread and memory.
 
 use std::collections::BTreeMap;
 use std::error::Error;

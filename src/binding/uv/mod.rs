@@ -127,8 +127,8 @@ impl EventLoop {
     /// Whether it has something to do that it need not wait for, as `setImmediate`. What comes in
     /// on other handles is not known before it looks.
     pub(super) fn is_busy(self) -> bool {
-        // SAFETY: whoever gets this is called by the loop, has a handle of it, or is called by
-        // JavaScript of its environment.
+        // SAFETY: a function that gets this is called by the loop, has a handle of it, or is called
+        // by JavaScript of its environment.
         unsafe { (self.api.backend_timeout)(self.raw) == 0 }
     }
 
@@ -252,7 +252,7 @@ impl Watch {
         unsafe { (api.idle_start)(idle.handle(), on_idle) };
     }
 
-    /// Calls after so much time, instead of what was asked for before. Whole milliseconds, rounded
+    /// Calls after this time, instead of what was asked for before. Whole milliseconds, rounded
     /// up.
     pub(super) fn start_timer(&self, after: Duration) {
         let millis = u64::try_from(after.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);

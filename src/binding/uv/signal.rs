@@ -114,7 +114,7 @@ extern "C" fn on_signal(handle: Handle) {
 
 extern "C" fn on_signal_closed(handle: Handle) {
     let Some(called) = data_of::<Called>(handle) else { return };
-    // SAFETY: it came from a Box, and since `close` nobody but this handle refers to it.
+    // SAFETY: it came from a Box, and since `close` nothing but this handle refers to it.
     let called = unsafe { Box::from_raw(called.as_ptr()) };
     let _contained = catch_unwind(AssertUnwindSafe(|| {
         let on_closed = called.on_closed.take();

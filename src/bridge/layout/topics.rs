@@ -35,7 +35,7 @@ layout! {
 
     /// Word of [`IN_DROPPED`]: the number of the topic.
     DROPPED_TOPIC: usize = 0;
-    /// Word of [`IN_DROPPED`]: how many messages since it was told last.
+    /// Word of [`IN_DROPPED`]: how many messages since the last such record.
     DROPPED_COUNT: usize = 1;
     /// Words of [`IN_DROPPED`].
     DROPPED_WORDS: usize = 2;

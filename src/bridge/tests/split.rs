@@ -10,12 +10,12 @@ use crate::bridge::split::split;
 const REACTORS: usize = 3;
 
 /// Everything that a record says, with its payload.
-type Told = (u32, u32, u8, u8, u16, Vec<u8>);
+type Reported = (u32, u32, u8, u8, u16, Vec<u8>);
 
 /// What a reactor makes of a chunk.
-fn told(chunk: &Chunk) -> Vec<Told> {
+fn reported(chunk: &Chunk) -> Vec<Reported> {
     let (mut large, mut shared) = (chunk.large.iter(), None);
-    let told = chunk.records().map(|record| {
+    let reported = chunk.records().map(|record| {
         let OutRecord { slot, generation, kind, flags, aux, ref range } = record;
         let payload = match (record.is_large(), record.is_same()) {
             (false, _) => chunk.bytes[range.clone()].to_vec(),
@@ -30,9 +30,9 @@ fn told(chunk: &Chunk) -> Vec<Told> {
         };
         (slot, generation, kind, flags & !(OUT_FLAG_SAME | OUT_FLAG_SHARED), aux, payload)
     });
-    let told = told.collect();
+    let reported = reported.collect();
     assert!(large.next().is_none());
-    told
+    reported
 }
 
 fn own(slot: u32) -> usize {
@@ -47,12 +47,16 @@ fn what_many_get_goes_to_each_reactor_once() {
     chunk.push_large((0, 1), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_SHARED, 0, Large::copy(&[2; 5000]));
     let large = [OUT_FLAG_FIN | crate::bridge::layout::OUT_FLAG_LARGE; 29];
     (1..).zip(large).for_each(|(slot, flags)| chunk.push_same((slot, 1), OUT_BINARY, flags, 0, 5000));
-    let whole = told(&chunk);
+    let whole = reported(&chunk);
     let chunks = split(&chunk.bytes, chunk.large, REACTORS, own, |_| Vec::new());
     for (number, chunk) in chunks.iter().enumerate() {
         assert_eq!(chunk.large, [Large::copy(&[2; 5000])]);
         assert_eq!(chunk.bytes.len(), 20 * 16 + 1008);
-        assert!(told(chunk).into_iter().eq(whole.iter().filter(|told| own(told.0) == number).cloned()));
+        assert!(
+            reported(chunk)
+                .into_iter()
+                .eq(whole.iter().filter(|reported| own(reported.0) == number).cloned())
+        );
     }
 }
 
@@ -116,14 +120,14 @@ proptest! {
                 }
             }
         }
-        let whole = told(&chunk);
+        let whole = reported(&chunk);
         let count = if missing { REACTORS - 1 } else { REACTORS };
         let chunks = split(&chunk.bytes, chunk.large, count, own, |_| Vec::new());
         prop_assert_eq!(chunks.len(), count);
-        // What is for a reactor that is not there is for nobody, but others may have the same.
+        // What is for a reactor that is not there is for none, but others may have the same.
         for (number, chunk) in chunks.iter().enumerate().filter(|_| !missing) {
-            let expected: Vec<_> = whole.iter().filter(|told| gets(number, told.0, told.2)).cloned().collect();
-            prop_assert_eq!(told(chunk), expected);
+            let expected: Vec<_> = whole.iter().filter(|reported| gets(number, reported.0, reported.2)).cloned().collect();
+            prop_assert_eq!(reported(chunk), expected);
         }
     }
 }

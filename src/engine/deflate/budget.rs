@@ -26,7 +26,7 @@ pub struct Budget {
 static PROCESS: LazyLock<Arc<Budget>> = LazyLock::new(|| Arc::new(Budget::new(DEFAULT_BUDGET)));
 
 impl Budget {
-    /// A budget of so many bytes in each direction.
+    /// A budget of this many bytes in each direction.
     pub const fn new(limit: usize) -> Self {
         Self { limit: AtomicUsize::new(limit), outgoing: AtomicUsize::new(0), incoming: AtomicUsize::new(0) }
     }
@@ -58,7 +58,7 @@ impl Budget {
         self.incoming().saturating_add(super::INFLATER_BYTES) > limit
     }
 
-    /// Whether a connection may keep a context for outgoing messages of so many bytes; they count
+    /// Whether a connection may keep a context for outgoing messages of this many bytes; they count
     /// from now on.
     pub(super) fn keep(&self, bytes: usize) -> bool {
         let limit = self.limit.load(Ordering::Relaxed);

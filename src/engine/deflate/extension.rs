@@ -36,7 +36,7 @@ struct Outgoing {
     whole: bool,
 }
 
-/// A fragment of so many bytes loses little when it is compressed without what came before it.
+/// A fragment of this many bytes loses little when it is compressed without what came before it.
 const WORTH_ITSELF: usize = 32 << 10;
 
 impl Extension {

@@ -11,7 +11,7 @@ use super::inflater::Inflater;
 /// Contexts of each kind that wait for the next message. Only messages in fragments need several at
 /// a time.
 const SPARE: usize = 4;
-/// Inflated or compressed bytes come in pieces of this size: so many stay in the first-level cache.
+/// Inflated or compressed bytes come in pieces of this size, which stay in the first-level cache.
 const SCRATCH: usize = 12 << 10;
 /// Bytes: a longer message is not remembered for the next connection that sends the same.
 const LONGEST_REMEMBERED: usize = 1 << 20;
@@ -43,7 +43,7 @@ struct Remembered {
 }
 
 impl Pool {
-    /// An empty pool with a budget of its own, of so many bytes.
+    /// An empty pool with a budget of its own, of `bytes`.
     pub fn new(budget: usize) -> Self {
         Self::within(Arc::new(Budget::new(budget)))
     }

@@ -192,7 +192,7 @@ fn a_long_unfinished_message_has_a_context_beyond_the_budget() {
 /// A frame that ends its stream is followed by a new one, also where both have been kept as they
 /// came.
 #[test]
-fn streams_that_end_with_their_frames_are_told_apart() {
+fn streams_that_end_with_their_frames_are_distinguished() {
     let ended = hex("f3 48 cd c9 c9 07 00 00");
     let stream = [frame(0x41, &ended), frame(0, &[]), frame(0, &[]), frame(0x80, &ended)].concat();
     for budget in [0, INFLATER_BYTES] {

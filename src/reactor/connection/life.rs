@@ -8,8 +8,8 @@ use crate::engine::handshake::HeadScanner;
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 
-/// The life of a connection. `told`: the connection was reported to the consumer, and its end must
-/// be too.
+/// The life of a connection. `reported`: the connection was reported to the consumer, and its end
+/// must be too.
 ///
 /// ```text
 ///              the consumer decides             accepts
@@ -33,7 +33,7 @@ pub(in crate::reactor) enum Life {
     /// As `Open`, for what may still be sent and read. Deadline: `close_timeout`.
     Closing,
     /// The answer is written, then the socket is closed; what the peer still sends is thrown away.
-    Draining { told: bool },
+    Draining { reported: bool },
     /// On the list of those to be destroyed: nothing more is read from it or reported of it but
     /// that.
     Gone(Doom),
@@ -41,7 +41,7 @@ pub(in crate::reactor) enum Life {
 
 /// Only [`Doomed`] makes one.
 pub(in crate::reactor) struct Doom {
-    told: bool,
+    reported: bool,
 }
 
 /// The head of the request as far as it has come.
@@ -90,10 +90,10 @@ impl Life {
     }
 
     /// Whether the consumer knows of the connection, so that its end must be reported.
-    pub(in crate::reactor) fn is_told(&self) -> bool {
+    pub(in crate::reactor) fn is_reported(&self) -> bool {
         match self {
             Self::Opening(_) => false,
-            Self::Draining { told } | Self::Gone(Doom { told }) => *told,
+            Self::Draining { reported } | Self::Gone(Doom { reported }) => *reported,
             Self::Asked(_) | Self::Open | Self::Closing => true,
         }
     }
@@ -107,7 +107,7 @@ impl Doomed {
     /// Ends the connection's life.
     pub(in crate::reactor) fn push(&mut self, id: ConnectionId, connection: &mut Connection) {
         if !connection.life.is_gone() {
-            connection.life = Life::Gone(Doom { told: connection.life.is_told() });
+            connection.life = Life::Gone(Doom { reported: connection.life.is_reported() });
             self.0.push(id);
         }
     }

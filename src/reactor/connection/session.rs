@@ -259,7 +259,7 @@ impl Session<'_> {
     /// Refuses the handshake with `response`; the connection is then only waited for to go away.
     pub(in crate::reactor) fn respond(&mut self, response: &[u8]) {
         self.write(response);
-        self.connection.life = Life::Draining { told: self.connection.life.is_told() };
+        self.connection.life = Life::Draining { reported: self.connection.life.is_reported() };
         self.connection.write.state.end_when_written();
         let after = crate::reactor::config::LINGER_TIMEOUT;
         self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);

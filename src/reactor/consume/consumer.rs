@@ -91,16 +91,16 @@ pub trait Consumer {
     fn on_sent(&mut self, id: ConnectionId, count: u32);
     /// Queued bytes have fallen to half the high-water mark after having been above it.
     fn on_drain(&mut self, id: ConnectionId);
-    /// So many bytes of the connection's sends wait no more.
+    /// `bytes` of the connection's sends wait no more.
     fn on_settled(&mut self, id: ConnectionId, bytes: u64);
-    /// So many bytes have been read from the connection.
+    /// `bytes` have been read from the connection, all in all.
     fn on_received(&mut self, id: ConnectionId, bytes: u64);
-    /// So many more bytes wait for the connection that were published and are none of its sends.
+    /// `bytes` more wait for the connection that were published and are none of its sends.
     fn on_published(&mut self, id: ConnectionId, bytes: u64);
     /// Something about a topic: a record of one of the `IN_` kinds of
     /// [`layout`](crate::bridge::layout) that are, with its slot.
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>);
-    /// Descriptors have run out: so many connections of the listener were closed as they came. At
+    /// Descriptors have run out: this many connections of the listener were closed as they came. At
     /// most once a second.
     fn on_refused(&mut self, listener: u32, count: u32);
     /// The listener accepts no more.

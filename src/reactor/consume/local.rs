@@ -49,7 +49,7 @@ pub trait Handler {
     /// Something about a topic: a record of one of the `IN_` kinds of
     /// [`layout`](crate::bridge::layout) that are, with its slot.
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {}
-    /// Descriptors have run out: so many connections of the listener were closed as they came. At
+    /// Descriptors have run out: this many connections of the listener were closed as they came. At
     /// most once a second.
     fn on_refused(&mut self, listener: u32, count: u32) {}
     /// The listener accepts no more.

@@ -27,8 +27,8 @@ impl<C: Consumer> Reactor<C> {
         self.seat.came();
         match id.and_then(|id| self.admit(id, stream, listener, config, Life::Open)) {
             Some(slot) => {
-                let tell = chosen.is_none();
-                self.guarded(slot, |reactor| reactor.open_adopted(slot, deflate, tell, &response, &prefix));
+                let report = chosen.is_none();
+                self.guarded(slot, |reactor| reactor.open_adopted(slot, deflate, report, &response, &prefix));
             }
             None => {
                 self.seat.left();
@@ -55,7 +55,7 @@ impl<C: Consumer> Reactor<C> {
         &mut self,
         slot: u32,
         deflate: Option<Params>,
-        tell: bool,
+        report: bool,
         response: &[u8],
         prefix: &[u8],
     ) {
@@ -64,7 +64,7 @@ impl<C: Consumer> Reactor<C> {
         if !response.is_empty() {
             session.write(response);
         }
-        if tell {
+        if report {
             let opening = session.opening();
             consumer.on_open(&mut session, &opening);
         }

@@ -24,7 +24,7 @@ use crate::reactor::read::half::PeerSide;
 
 /// How a read ended.
 enum ReadEnd {
-    /// So many bytes came.
+    /// The number of bytes that came.
     Bytes(usize),
     /// The peer has ended its side.
     Eof,
@@ -100,7 +100,7 @@ impl<C: Consumer> Reactor<C> {
         self.assemble(slot, begun);
     }
 
-    /// Behind a read of `len` bytes, before which the connection `had` so much, messages that are
+    /// Behind a read of `len` bytes, before which the connection `had` this many, messages that are
     /// not complete included. Messages below some 30 bytes are held for a quarter more than they
     /// took on the wire.
     fn notice_density(&mut self, slot: u32, had: usize, len: usize) {
@@ -120,7 +120,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// As `read`. While the consumer decides about the handshake, or has paused, nothing is read:
     /// then this reports the peer's end to it.
-    pub(in crate::reactor) fn read_and_tell(&mut self, slot: u32, to_end: bool) {
+    pub(in crate::reactor) fn on_readable(&mut self, slot: u32, to_end: bool) {
         self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };
         if session.connection.read.paused && session.connection.is_open() {
@@ -193,7 +193,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// There is more than the connection's share of this turn, of which it has had so much.
+    /// There is more than the connection's share of this turn, of which it has `spent` this much.
     fn read_on(&mut self, slot: u32, spent: usize) {
         if spent == 0 {
             return self.read_later(slot);
@@ -204,7 +204,7 @@ impl<C: Consumer> Reactor<C> {
         session.work.ready.push_served(session.id, &mut read.state, read.greedy);
     }
 
-    /// There is nothing more for now, behind so much of a share.
+    /// There is nothing more for now, with `spent` of the share used.
     fn drained(&mut self, slot: u32, spent: usize) {
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.read.state.on_drained();
@@ -212,7 +212,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// So many bytes have come from the peer.
+    /// `len` bytes have come from the peer.
     fn count(&mut self, slot: u32, len: usize) {
         let Some((session, consumer)) = self.session(slot) else { return };
         session.connection.read.received += len as u64;

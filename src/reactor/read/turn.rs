@@ -48,6 +48,6 @@ impl<C: Consumer> Reactor<C> {
         // The event of an end that came while it waited is over; a later end has an event of its
         // own.
         let to_end = connection.read.peer > PeerSide::Open || connection.read.urgent;
-        self.guarded(id.slot, |reactor| reactor.read_and_tell(id.slot, to_end));
+        self.guarded(id.slot, |reactor| reactor.on_readable(id.slot, to_end));
     }
 }

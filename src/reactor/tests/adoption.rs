@@ -42,7 +42,7 @@ fn adopt_as(server: &Server, id: ConnectionId, stream: TcpStream) {
 }
 
 #[test]
-fn an_id_that_was_chosen_is_used_again_and_only_its_end_is_told() {
+fn an_id_that_was_chosen_is_used_again_and_only_its_end_is_reported() {
     let server = Server::echo();
     for generation in [3, 9] {
         let (mut client, stream) = pair();
@@ -57,7 +57,7 @@ fn an_id_that_was_chosen_is_used_again_and_only_its_end_is_told() {
 }
 
 #[test]
-fn an_id_that_cannot_be_used_is_told_to_be_closed() {
+fn an_id_that_cannot_be_used_is_reported_as_closed() {
     let server = Server::echo();
     let (mut client, stream) = pair();
     let taken = ConnectionId { slot: ADOPTED_SLOTS, generation: 1 };

@@ -141,7 +141,7 @@ pub(super) fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
 }
 
 #[test]
-fn a_connection_is_told_from_opening_to_closing() {
+fn a_connection_is_reported_from_opening_to_closing() {
     let js = Js::start(ReactorConfig::default());
     let mut client = Client::open(js.address);
     let id = js.opened(IN_OPEN);
@@ -150,7 +150,7 @@ fn a_connection_is_told_from_opening_to_closing() {
     client.write(&frame(0x82, Some([1, 2, 3, 4]), &large));
     client.send("88 85 00000000 03e8 'bye'");
     client.expect("8a 01 'p'");
-    let told: Vec<_> = js.records(5).into_iter().map(|r| (r.kind, r.aux, r.payload)).collect();
+    let reported: Vec<_> = js.records(5).into_iter().map(|r| (r.kind, r.aux, r.payload)).collect();
     let expected = [
         (IN_TEXT, 0, b"hello".to_vec()),
         (IN_BINARY, 0, vec![]),
@@ -158,7 +158,7 @@ fn a_connection_is_told_from_opening_to_closing() {
         (IN_BINARY, 0, large),
         (IN_CLOSE, 1000, b"bye".to_vec()),
     ];
-    assert!(told == expected);
+    assert!(reported == expected);
     js.send(id, OUT_CLOSE, OUT_FLAG_WANT_SENT, 1000, b"bye");
     client.expect("88 05 03e8 'bye'");
     let sent = &js.records(1)[0];
@@ -178,13 +178,13 @@ fn an_empty_message_refers_to_no_byte_beyond_the_batch() {
     js.opened(IN_OPEN);
     for _ in 0..3 {
         client.send("81 80 01020304  8a 80 01020304");
-        let told: Vec<_> = js.records(2).into_iter().map(|r| (r.kind, r.payload.len())).collect();
-        assert_eq!(told, [(IN_TEXT, 0), (IN_PONG, 0)]);
+        let reported: Vec<_> = js.records(2).into_iter().map(|r| (r.kind, r.payload.len())).collect();
+        assert_eq!(reported, [(IN_TEXT, 0), (IN_PONG, 0)]);
     }
 }
 
 #[test]
-fn an_error_and_an_end_are_told() {
+fn an_error_and_an_end_are_reported() {
     let js = Js::start(ReactorConfig::default());
     let mut client = Client::open(js.address);
     let id = js.opened(IN_OPEN);
@@ -216,8 +216,8 @@ fn a_handshake_that_is_asked_for_is_accepted_with_all_that_came_behind_it() {
     js.send(id, OUT_HEAD, 0, 0, &bytes("81 82 00000000 'a'"));
     js.send(id, OUT_ACCEPT, 0, 0, client::SWITCHED.as_bytes());
     client.expect_text(client::SWITCHED);
-    let told: Vec<_> = js.records(2).into_iter().map(|r| r.payload).collect();
-    assert_eq!(told, [b"ab".to_vec(), b"c".to_vec()]);
+    let reported: Vec<_> = js.records(2).into_iter().map(|r| r.payload).collect();
+    assert_eq!(reported, [b"ab".to_vec(), b"c".to_vec()]);
     js.send(id, OUT_TEXT, OUT_FLAG_FIN, 0, b"d");
     client.expect("81 01 'd'");
 }

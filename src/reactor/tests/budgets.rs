@@ -41,7 +41,7 @@ fn own(id: ConnectionId) -> (u32, u32) {
     (id.slot, id.generation)
 }
 
-/// A chunk that begins with so many commands for nobody.
+/// A chunk that begins with this many commands for connections that are gone.
 fn behind(commands: usize) -> Chunk {
     let mut chunk = Chunk::default();
     for n in 0..commands as u32 {

@@ -145,7 +145,7 @@ fn a_consumer_that_answers_neither_end_nor_close_frame_keeps_no_dead_connection(
 
 /// O03.
 #[test]
-fn an_end_without_a_close_frame_is_told_and_answered() {
+fn an_end_without_a_close_frame_is_reported_and_answered() {
     let server = Server::echo();
     let mut client = Client::open(server.address);
     client.send("81 81 00000000 'x'");

@@ -39,10 +39,10 @@ fn quiet() -> Script {
     })
 }
 
-type Told = Receiver<(ConnectionId, Seen)>;
+type Reported = Receiver<(ConnectionId, Seen)>;
 
 /// So many floods, open, and a canary, on a reactor that the test turns.
-fn flooded(floods: usize) -> (Reactor<Local<Reporter>>, Told, Vec<Flood>, Client) {
+fn flooded(floods: usize) -> (Reactor<Local<Reporter>>, Reported, Vec<Flood>, Client) {
     let (mut reactor, address, seen) = reactor(Setup { script: quiet(), ..Setup::default() });
     let mut connect = |send_buffer| {
         let mut client = Client::connect(address);

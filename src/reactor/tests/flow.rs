@@ -52,7 +52,7 @@ fn pause_holds_the_peer_back_and_resume_loses_nothing() {
 }
 
 #[test]
-fn a_handler_that_pauses_is_told_of_what_was_read_and_then_of_nothing_until_it_resumes() {
+fn a_handler_that_pauses_gets_what_was_read_and_then_nothing_until_it_resumes() {
     let server = Server::script(Script::on_message(|session, _| session.pause()));
     let mut client = Client::open(server.address);
     let id = server.opened();
@@ -72,7 +72,7 @@ fn a_handler_that_pauses_is_told_of_what_was_read_and_then_of_nothing_until_it_r
 }
 
 #[test]
-fn a_paused_connection_with_nothing_unread_is_told_of_its_end() {
+fn the_end_of_a_paused_connection_with_nothing_unread_is_reported() {
     let server = Server::script(Script::on_message(|_, _| {}));
     let (ended, gone) = (Client::open(server.address), Client::open(server.address));
     for id in [server.opened(), server.opened()] {
@@ -110,9 +110,9 @@ fn f16_a_peer_that_pings_and_reads_is_answered_every_time() {
 fn f17_a_peer_that_pings_and_never_reads_is_cut_off() {
     let listener = ListenerConfig { max_pending_auto_pongs: 60, ..ListenerConfig::default() };
     let cut = Arc::new(AtomicBool::new(false));
-    let told = cut.clone();
+    let reported = cut.clone();
     let script =
-        Script { closed: Box::new(move || told.store(true, Ordering::Release)), ..Script::default() };
+        Script { closed: Box::new(move || reported.store(true, Ordering::Release)), ..Script::default() };
     let server = Server::with(Setup { script, listener, send_buffer: Some(4 << 10), ..Setup::default() });
     let mut client = Client::connect_narrow(server.address, 4 << 10).upgrade();
     client.0.set_write_timeout(Some(Duration::from_millis(100))).unwrap();

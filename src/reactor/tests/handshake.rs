@@ -298,6 +298,6 @@ fn h19_a_reset_at_any_stage_leaks_nothing() {
             reactor.connections() == 0
         });
     }
-    let told: Vec<Seen> = seen.try_iter().map(|(_, seen)| seen).collect();
-    assert!(told.is_empty() || told == [Seen::Open("/".into()), Seen::Closed], "{told:?}");
+    let reported: Vec<Seen> = seen.try_iter().map(|(_, seen)| seen).collect();
+    assert!(reported.is_empty() || reported == [Seen::Open("/".into()), Seen::Closed], "{reported:?}");
 }

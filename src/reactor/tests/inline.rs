@@ -86,7 +86,7 @@ fn a_turn_whose_budget_is_used_up_wants_another_at_once() {
 
 #[cfg(unix)]
 #[test]
-fn its_descriptor_tells_when_a_socket_has_something() {
+fn its_descriptor_is_readable_when_a_socket_is() {
     let (mut reactor, address, _seen) = reactor(Setup::default());
     let descriptor = reactor.descriptor().unwrap();
     // It listens after this.

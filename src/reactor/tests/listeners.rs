@@ -70,7 +70,7 @@ fn a_closed_listener_refuses_and_its_connections_live_on() {
 }
 
 #[test]
-fn a_listener_accepts_when_it_is_told_to() {
+fn a_listener_accepts_once_it_is_asked_to() {
     let (mut reactor, _, _seen) = reactor(Setup::default());
     let listener = bind();
     let address = listener.address();

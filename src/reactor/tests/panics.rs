@@ -75,7 +75,7 @@ fn p11_in_on_closed() {
 }
 
 #[test]
-fn p11_nothing_of_the_connection_is_told_or_sent_after_it() {
+fn p11_nothing_of_the_connection_is_reported_or_sent_after_it() {
     let script = Script::on_message(|session, message| {
         session.send(message.kind, true, b"before");
         assert_eq!(message.payload.as_slice(), b"", "on purpose");

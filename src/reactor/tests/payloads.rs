@@ -145,15 +145,15 @@ fn what_came_behind_a_request_is_read_from_wherever_it_lies() {
             let payload = noise(len);
             world.send(id, (OUT_HEAD, 0), place, &frame(0x82, Some([1, 2, 3, 4]), &payload));
             world.send(id, (OUT_ACCEPT, 0), PLACES[0], client::SWITCHED.as_bytes());
-            let mut told = Vec::new();
+            let mut reported = Vec::new();
             until(&mut world.reactor, |_| {
                 if world.js.link.inbox.is_waiting() {
-                    told.extend(world.js.drain());
+                    reported.extend(world.js.drain());
                 }
-                told.iter().any(|record| record.kind == IN_BINARY)
+                reported.iter().any(|record| record.kind == IN_BINARY)
             });
-            told.retain(|record| record.kind == IN_BINARY);
-            assert!(told.iter().map(|record| &record.payload).eq([&payload]), "{len} {place:?}");
+            reported.retain(|record| record.kind == IN_BINARY);
+            assert!(reported.iter().map(|record| &record.payload).eq([&payload]), "{len} {place:?}");
         }
     }
 }

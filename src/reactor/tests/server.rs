@@ -15,7 +15,7 @@ use crate::reactor::{
     Message, Opening, Reactor, ReactorConfig, Session,
 };
 
-/// What a handler was told.
+/// What was reported to a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     /// With the target of the request, or the listener number of an adopted socket.
@@ -108,7 +108,7 @@ impl Server {
         Self { address, handle, seen, thread: Some(thread) }
     }
 
-    /// The next thing that a handler was told.
+    /// The next report to a handler.
     #[track_caller]
     pub(super) fn next(&self) -> Seen {
         self.next_of().1
@@ -134,7 +134,7 @@ impl Server {
         }
     }
 
-    /// Nothing has been told that was not asked for.
+    /// Nothing was reported that no test has asked for.
     #[track_caller]
     pub(super) fn expect_silence(&self) {
         assert_eq!(self.seen.try_recv().ok(), None);
@@ -153,7 +153,7 @@ impl Server {
         self.submit(Command::Chunk(chunk));
     }
 
-    /// Stops the reactor and waits for its thread; what was told since the last `next`.
+    /// Stops the reactor and waits for its thread; what was reported since the last `next`.
     pub(super) fn stop(mut self) -> Vec<Seen> {
         self.join();
         self.seen.try_iter().map(|(_, seen)| seen).collect()
@@ -205,7 +205,7 @@ pub(super) struct Reporter {
 }
 
 impl Reporter {
-    fn tell(&self, id: ConnectionId, seen: Seen) {
+    fn report(&self, id: ConnectionId, seen: Seen) {
         // Nobody listens any more when a test has failed.
         let _failed = self.seen.send((id, seen));
     }
@@ -214,13 +214,13 @@ impl Reporter {
 impl Handler for Reporter {
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
         let target = opening.request.map(|request| String::from_utf8_lossy(request.target()).into_owned());
-        self.tell(session.id(), Seen::Open(target.unwrap_or_else(|| opening.listener.to_string())));
+        self.report(session.id(), Seen::Open(target.unwrap_or_else(|| opening.listener.to_string())));
         (self.script.open)(session);
     }
 
     fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
         let bytes = message.payload.as_slice().to_vec();
-        self.tell(
+        self.report(
             session.id(),
             match message.kind {
                 MessageKind::Text => Seen::Text(bytes),
@@ -231,15 +231,15 @@ impl Handler for Reporter {
     }
 
     fn on_ping(&mut self, session: &mut Session<'_>, payload: Bytes<'_>) {
-        self.tell(session.id(), Seen::Ping(payload.as_slice().to_vec()));
+        self.report(session.id(), Seen::Ping(payload.as_slice().to_vec()));
     }
 
     fn on_pong(&mut self, session: &mut Session<'_>, payload: Bytes<'_>) {
-        self.tell(session.id(), Seen::Pong(payload.as_slice().to_vec()));
+        self.report(session.id(), Seen::Pong(payload.as_slice().to_vec()));
     }
 
     fn on_close(&mut self, session: &mut Session<'_>, code: Option<CloseCode>, reason: Bytes<'_>) {
-        self.tell(session.id(), Seen::Close(code.map(CloseCode::get), reason.as_slice().to_vec()));
+        self.report(session.id(), Seen::Close(code.map(CloseCode::get), reason.as_slice().to_vec()));
         match &mut self.script.close {
             Some(act) => act(session),
             None => session.close(code, reason.as_slice()),
@@ -247,12 +247,12 @@ impl Handler for Reporter {
     }
 
     fn on_error(&mut self, session: &mut Session<'_>, error: ProtocolError) {
-        self.tell(session.id(), Seen::Error(error.kind));
+        self.report(session.id(), Seen::Error(error.kind));
         session.close(Some(error.close_code()), &[]);
     }
 
     fn on_end(&mut self, session: &mut Session<'_>) {
-        self.tell(session.id(), Seen::End);
+        self.report(session.id(), Seen::End);
         match &mut self.script.end {
             Some(act) => act(session),
             None => session.end(),
@@ -260,23 +260,23 @@ impl Handler for Reporter {
     }
 
     fn on_closed(&mut self, id: ConnectionId) {
-        self.tell(id, Seen::Closed);
+        self.report(id, Seen::Closed);
         (self.script.closed)();
     }
 
     fn on_sent(&mut self, id: ConnectionId, count: u32) {
-        self.tell(id, Seen::Sent(count));
+        self.report(id, Seen::Sent(count));
     }
 
     fn on_drain(&mut self, id: ConnectionId) {
-        self.tell(id, Seen::Drain);
+        self.report(id, Seen::Drain);
     }
 
     fn on_refused(&mut self, _listener: u32, count: u32) {
-        self.tell(ConnectionId { slot: 0, generation: 0 }, Seen::Refused(count));
+        self.report(ConnectionId { slot: 0, generation: 0 }, Seen::Refused(count));
     }
 
     fn on_listener_closed(&mut self, listener: u32) {
-        self.tell(ConnectionId { slot: 0, generation: 0 }, Seen::ListenerClosed(listener));
+        self.report(ConnectionId { slot: 0, generation: 0 }, Seen::ListenerClosed(listener));
     }
 }

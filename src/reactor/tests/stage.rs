@@ -28,8 +28,8 @@ pub(super) struct Stage {
     address: SocketAddr,
     /// Records that have been asked for and not been handed over.
     pub(super) chunk: Chunk,
-    /// What was told and not been looked at.
-    pub(super) told: Vec<Record>,
+    /// Records that came and that nobody has looked at.
+    pub(super) reported: Vec<Record>,
 }
 
 impl Stage {
@@ -58,7 +58,7 @@ impl Stage {
         }
         reactors[0].handle().submit(Command::Listen { id: 0, listener, config }).unwrap();
         reactors[0].handle().submit(Command::Accept(0)).unwrap();
-        Self { reactors, links, address, chunk: Chunk::default(), told: Vec::new() }
+        Self { reactors, links, address, chunk: Chunk::default(), reported: Vec::new() }
     }
 
     /// A connection with its client.
@@ -83,8 +83,8 @@ impl Stage {
         loop {
             assert!(begun.elapsed() < PATIENCE, "it does not open");
             self.turn();
-            if let Some(place) = self.told.iter().position(|record| record.kind == IN_OPEN) {
-                let record = self.told.remove(place);
+            if let Some(place) = self.reported.iter().position(|record| record.kind == IN_OPEN) {
+                let record = self.reported.remove(place);
                 let generation = u32::from_le_bytes(*record.payload.first_chunk().unwrap());
                 client.expect_text(answer);
                 return (client, ConnectionId { slot: record.slot, generation });
@@ -96,9 +96,9 @@ impl Stage {
     pub(super) fn settle(&mut self) {
         self.submit();
         while {
-            let before = self.told.len();
+            let before = self.reported.len();
             self.turn();
-            before != self.told.len() || self.reactors.iter().any(Reactor::is_behind)
+            before != self.reported.len() || self.reactors.iter().any(Reactor::is_behind)
         } {}
     }
 
@@ -122,7 +122,7 @@ impl Stage {
         for (reactor, link) in self.reactors.iter_mut().zip(&self.links) {
             reactor.run_once(Some(Duration::ZERO)).unwrap();
             while let Some(batch) = link.inbox.take() {
-                self.told.extend(batch.records.iter().map(|it| record(&batch, &it.0)));
+                self.reported.extend(batch.records.iter().map(|it| record(&batch, &it.0)));
                 let _no_matter = link.inbox.give_back(batch);
             }
         }
@@ -168,11 +168,11 @@ impl Stage {
         self.record(id, OUT_TEXT, OUT_FLAG_FIN, 0, text);
     }
 
-    /// What was told of this kind, in order: whose, and the words.
+    /// Records of this kind that came, in order: of which slot, and their words.
     pub(super) fn take(&mut self, kind: u8) -> Vec<(u32, Vec<u32>)> {
         let (taken, rest) =
-            std::mem::take(&mut self.told).into_iter().partition(|it: &Record| it.kind == kind);
-        self.told = rest;
+            std::mem::take(&mut self.reported).into_iter().partition(|it: &Record| it.kind == kind);
+        self.reported = rest;
         taken.into_iter().map(|it| (it.slot, unwords(&it.payload))).collect()
     }
 

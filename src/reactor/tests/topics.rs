@@ -1,4 +1,4 @@
-//! Messages to the members of a topic: who gets them, in which order, and what is told of it.
+//! Messages to the members of a topic: which of them get it, in which order, what is reported.
 
 use super::stage::{PLAIN, Stage, frames, words};
 use super::*;
@@ -9,7 +9,7 @@ use crate::reactor::{Command, ConnectionId, ReactorConfig};
 
 const NUMBERS: [usize; 2] = [1, 3];
 
-/// A stage with a topic and its members, on so many reactors.
+/// A stage with a topic and its members, on this many reactors.
 fn stage(reactors: usize, members: usize) -> (Stage, Vec<(Client, ConnectionId)>) {
     let mut stage = Stage::new(reactors, ReactorConfig::default());
     let clients: Vec<_> = std::iter::repeat_with(|| stage.open()).take(members).collect();
@@ -109,7 +109,7 @@ fn a_connection_that_closes_leaves_all_its_topics() {
         stage.settle();
         for n in 0..3 {
             clients.remove(n).0.reset();
-            let closed = |stage: &Stage| stage.told.iter().filter(|it| it.kind == IN_CLOSED).count();
+            let closed = |stage: &Stage| stage.reported.iter().filter(|it| it.kind == IN_CLOSED).count();
             while closed(&stage) <= n {
                 stage.turn();
             }
@@ -221,7 +221,7 @@ fn a_message_to_many_takes_several_turns() {
         // The socket is at its end without a command, which would wait.
         drop((id, handle));
     }
-    while stage.told.iter().filter(|it| it.kind == IN_END || it.kind == IN_CLOSED).count() < gone.len() {
+    while stage.reported.iter().filter(|it| it.kind == IN_END || it.kind == IN_CLOSED).count() < gone.len() {
         stage.turn();
     }
     stage.settle();

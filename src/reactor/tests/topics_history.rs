@@ -105,7 +105,7 @@ fn a_member_that_catches_up_from_the_beginning_goes_on_live() {
 }
 
 #[test]
-fn a_history_is_told_with_its_offsets() {
+fn a_history_is_reported_with_its_offsets() {
     let (mut stage, _client, _) = stage(3, KEEPS_FIVE);
     publish(&mut stage, 1..=7);
     stage.about(OUT_PUBLISH, 1, OUT_FLAG_FIN, 0, &[0xff; 5]);
@@ -113,7 +113,7 @@ fn a_history_is_told_with_its_offsets() {
         let payload = words(&[9, since, offset, 0, most]);
         stage.about(OUT_HISTORY, topic, 0, 0, &payload);
         stage.settle();
-        let all = std::mem::take(&mut stage.told);
+        let all = std::mem::take(&mut stage.reported);
         let [answer] = &all[..] else { panic!("one, from the first reactor: {all:?}") };
         assert_eq!((answer.slot, answer.kind), (TOPIC_SLOT, IN_HISTORY));
         answer.payload.clone()

@@ -130,7 +130,7 @@ impl Model {
         self.closed = true;
         gone.client.reset();
         let slot = gone.id.slot;
-        while !self.stage.told.iter().any(|it| it.kind == IN_CLOSED && it.slot == slot) {
+        while !self.stage.reported.iter().any(|it| it.kind == IN_CLOSED && it.slot == slot) {
             self.stage.turn();
         }
         self.look();
@@ -229,7 +229,7 @@ impl Model {
         self.turn();
     }
 
-    /// What JavaScript is told.
+    /// What is reported to JavaScript.
     fn look(&mut self) {
         for (slot, words) in self.stage.take(IN_SUBSCRIBED) {
             let expected = self.answers.remove(&words[0]).expect("asked for");
@@ -247,7 +247,7 @@ impl Model {
             let peer = self.peers.iter_mut().find(|peer| peer.id.slot == slot);
             peer.expect("it is open").missing[topic as usize] += count;
         }
-        self.stage.told.clear();
+        self.stage.reported.clear();
     }
 
     /// One does not read more than any kernel takes.

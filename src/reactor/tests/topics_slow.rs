@@ -194,7 +194,7 @@ fn catch_up_serves_a_stalled_member_from_the_history() {
 }
 
 #[test]
-fn catch_up_tells_of_the_gap_when_the_history_has_moved_on() {
+fn catch_up_reports_the_gap_when_the_history_has_moved_on() {
     let mut slow = Slow::new(SLOW_CATCH_UP, 10);
     slow.publish(300, |_| vec![]);
     let got = slow.read(299);

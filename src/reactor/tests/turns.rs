@@ -33,7 +33,7 @@ fn a_test_can_turn_the_reactor_itself() {
 
 /// O10.
 #[test]
-fn a_turn_without_events_waits_as_long_as_it_was_told_and_no_longer() {
+fn a_turn_without_events_waits_as_long_as_it_was_asked_to_and_no_longer() {
     let (mut reactor, address, _seen) = reactor(Setup::default());
     let _client = Client::connect(address);
     until(&mut reactor, |reactor| reactor.connections() == 1);

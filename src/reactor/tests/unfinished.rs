@@ -84,7 +84,7 @@ impl Crowd {
     }
 
     /// Turns until something more has been reported.
-    fn told(&mut self) -> (ConnectionId, Told) {
+    fn reported(&mut self) -> (ConnectionId, Reported) {
         let begun = std::time::Instant::now();
         loop {
             if let Ok((id, seen)) = self.seen.try_recv() {
@@ -111,14 +111,14 @@ impl Crowd {
 
 /// What was reported, in few words.
 #[derive(Debug, PartialEq, Eq)]
-enum Told {
+enum Reported {
     Whole,
     Small,
     GivenUp,
     Other,
 }
 
-impl From<Seen> for Told {
+impl From<Seen> for Reported {
     fn from(seen: Seen) -> Self {
         match seen {
             Seen::Binary(bytes) if bytes == [7; MESSAGE] => Self::Whole,
@@ -135,7 +135,7 @@ fn f13_r14_all_that_goes_on_is_completed_one_after_the_other() {
     for _ in 0..12 {
         crowd.join(message().len());
     }
-    (0..12).for_each(|_| assert_eq!(crowd.told().1, Told::Whole));
+    (0..12).for_each(|_| assert_eq!(crowd.reported().1, Reported::Whole));
     assert!(crowd.most > MARK, "it never was too much");
     assert_eq!(crowd.reactor.work.unfinished.bytes(), 0);
 }
@@ -145,13 +145,13 @@ fn f13_r14_who_goes_on_does_not_wait_for_who_does_not() {
     let mut crowd = crowd(PATIENCE);
     let silent = crowd.fill();
     let honest = crowd.join(message().len());
-    assert_eq!(crowd.told(), (honest, Told::Whole));
+    assert_eq!(crowd.reported(), (honest, Reported::Whole));
     let quiet = crowd.join(0);
     crowd.peers.last_mut().unwrap().rest = frame(0x82, Some([0; 4]), b"small");
-    assert_eq!(crowd.told(), (quiet, Told::Small));
+    assert_eq!(crowd.reported(), (quiet, Reported::Small));
     // Nor is silence the end: a client that goes on later is read.
     crowd.peers[0].rest = message().split_off(BEGINNING);
-    assert_eq!(crowd.told(), (silent[0], Told::Whole));
+    assert_eq!(crowd.reported(), (silent[0], Reported::Whole));
 }
 
 #[test]
@@ -164,9 +164,9 @@ fn f13_r14_a_message_left_lying_is_given_up_when_others_need_the_room_and_not_be
     let mut given_up = Vec::new();
     let mut whole = 0;
     while whole < 2 {
-        match crowd.told() {
-            (id, Told::Whole) if honest.contains(&id) => whole += 1,
-            (id, Told::GivenUp) => given_up.push(id),
+        match crowd.reported() {
+            (id, Reported::Whole) if honest.contains(&id) => whole += 1,
+            (id, Reported::GivenUp) => given_up.push(id),
             other => panic!("{other:?}"),
         }
     }
@@ -185,8 +185,8 @@ fn f13_r14_whose_turn_brings_little_loses_it_to_who_waits() {
         peer.rest.push(7);
     }
     crowd.peers[1].rest = message().split_off(BEGINNING);
-    assert_eq!(crowd.told(), (slow[0], Told::GivenUp));
-    assert_eq!(crowd.told(), (slow[1], Told::Whole));
+    assert_eq!(crowd.reported(), (slow[0], Reported::GivenUp));
+    assert_eq!(crowd.reported(), (slow[1], Reported::Whole));
 }
 
 #[test]
@@ -194,5 +194,5 @@ fn f13_r14_a_message_above_the_mark_is_nobody_elses_business() {
     let mut crowd = crowd(Duration::ZERO);
     crowd.reactor.work.unfinished = Unfinished::new(1000, Duration::ZERO);
     let alone = crowd.join(message().len());
-    assert_eq!(crowd.told(), (alone, Told::Whole));
+    assert_eq!(crowd.reported(), (alone, Reported::Whole));
 }

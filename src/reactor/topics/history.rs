@@ -6,7 +6,7 @@
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// Expired messages of a ring are dropped together with those that expire so much later: not each
+/// Expired messages of a ring are dropped together with those that expire this much later: not each
 /// wakes the reactor. An expired one is not sent in between. 1 s.
 const SLACK: Duration = Duration::from_secs(1);
 

@@ -3,7 +3,8 @@
 use crate::reactor::topics::behind::Behinds;
 use crate::reactor::topics::hash::ByNumber;
 
-/// From so many topics on a connection finds them by a table; shorter lists are searched faster.
+/// With this many topics and more a connection finds them by a table; shorter lists are searched
+/// faster.
 const INDEXED: usize = 32;
 
 /// A topic in the list of a connection.

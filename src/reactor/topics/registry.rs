@@ -19,9 +19,9 @@ use crate::reactor::topics::receipt::Receipt;
 use crate::reactor::topics::report::Dropped;
 use crate::reactor::topics::topic::{Member, Topic};
 
-/// Memberships of connections that are gone are taken back so many a turn: about 1 ms.
+/// Memberships of dead connections that are taken back in a turn: about 1 ms.
 const LEAVE_BUDGET: usize = 4096;
-/// A list keeps room for so many times as many as are in it.
+/// A list keeps room for this many times its length.
 const SPARE: usize = 4;
 
 /// Topics and memberships of one reactor.
@@ -42,7 +42,7 @@ pub(in crate::reactor) struct Topics {
 }
 
 impl Topics {
-    /// None, with so many bytes of memory for their histories.
+    /// No topics, with this many bytes of memory for their histories.
     pub(in crate::reactor) fn new(history_budget: usize) -> Self {
         Self {
             topics: ByNumber::default(),

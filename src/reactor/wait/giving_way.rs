@@ -8,8 +8,8 @@ use crate::reactor::wait::spin::processors;
 /// It does after this many bytes, while they are in the cache. Left to itself the scheduler lets it
 /// go on for milliseconds.
 const WORTH_GIVING_WAY: usize = 16 << 10;
-/// So often in a row at most, while the consumer takes nothing: one that is blocked would waste
-/// milliseconds each time, and with it everything that waits for the reactor.
+/// It does this many times in a row at most while the consumer takes nothing: a blocked one would
+/// waste milliseconds each time, and with it everything that waits for the reactor.
 const PATIENCE: u32 = 8;
 
 /// Never, or as long as the consumer makes use of it.
@@ -33,7 +33,7 @@ impl GivingWay {
         Self { is_on: processors() == 1, ..Self::never() }
     }
 
-    /// A batch of so many bytes is about to be handed over; `weight` is that of those before it.
+    /// A batch of `bytes` is about to be handed over; `weight` is that of those before it.
     /// True: gives way behind it.
     pub(in crate::reactor) fn is_due(&mut self, bytes: usize, weight: usize) -> bool {
         if weight < self.left {
@@ -76,7 +76,7 @@ mod tests {
 
     /// On one CPU it runs as soon as it is rung for.
     #[test]
-    fn a_consumer_that_takes_all_when_it_is_told_is_given_way_to_every_time() {
+    fn a_consumer_that_takes_all_when_it_is_woken_is_given_way_to_every_time() {
         let link = Arc::new(Link::new());
         let inbox = link.clone();
         let take = move || {

@@ -81,7 +81,7 @@ impl<C: Consumer> Reactor<C> {
         let done = queued == 0 && (connection.write.state.is_ending() || ends);
         let settled = connection.write.settled();
         let behind = connection.behind;
-        if connection.life.is_told() {
+        if connection.life.is_reported() {
             self.consumer.on_settled(id, settled);
             if sent > 0 {
                 self.consumer.on_sent(id, sent);

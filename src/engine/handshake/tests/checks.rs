@@ -72,7 +72,7 @@ fn h08_method() {
 }
 
 #[test]
-fn h11_the_first_failed_check_is_told() {
+fn h11_the_first_failed_check_is_reported() {
     let head = Head::new().line(b"POST / HTTP/1.1").replace("Upgrade", "h2c").without("Sec-WebSocket-Key");
     let head = head.replace("Sec-WebSocket-Version", "1").with("Content-Length", "1");
     let head = head.with("Sec-WebSocket-Protocol", "");

@@ -188,7 +188,7 @@ fn h18_bodies_whose_end_is_ambiguous_are_refused() {
 }
 
 #[test]
-fn plain_requests_tell_what_becomes_of_the_connection() {
+fn plain_requests_say_what_becomes_of_the_connection() {
     for (line, connection, keep_alive) in [
         (b"GET / HTTP/1.1", "", true),
         (b"GET / HTTP/1.1", "Keep-Alive, CLOSE", false),

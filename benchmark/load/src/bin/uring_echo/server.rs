@@ -234,7 +234,7 @@ impl Server {
     }
 
     /// Sends what was answered, as far as the kernel takes it at once. MSG_WAITALL makes less than all a failure,
-    /// so that it is told of.
+    /// so that it is reported.
     fn try_send(&mut self, slot: u32) -> io::Result<()> {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         let Span { start, length } = connection.tried;
