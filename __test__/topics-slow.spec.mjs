@@ -127,6 +127,22 @@ for (const way of WAYS) {
     t.deepEqual(heard, [...heard].sort((a, b) => a - b));
   });
 
+  for (const slow of ['latest', 'catch-up']) {
+    test(`${way}: '${slow}' keeps the order when a Blob is read meanwhile`, async (t) => {
+      const { server, live, stalled } = await openStalled(t, way, { slow, history: 2 * COUNT });
+      await publishMany(server, live, { options: (n) => ({ key: String(n) }) });
+      stalled.ws.send(new Blob(['-1']));
+      for (const n of [COUNT, COUNT + 1]) t.is(server.publish('room', String(n), { key: String(n) }), 2);
+      await heardOf(live, COUNT + 1);
+      while (stalled.ws._extra.lateBytes !== 0) await turn();
+      server.publish('room', String(COUNT + 2), { key: 'last' });
+      stalled.client._socket.resume();
+      await heardOf(stalled, COUNT + 2);
+      const heard = (await numbersOf(stalled)).filter((n) => n !== -1);
+      t.deepEqual(heard, upTo(COUNT + 3));
+    });
+  }
+
   test(`${way}: 'close' closes it with 1013`, async (t) => {
     const { server, live, stalled } = await openStalled(t, way, { slow: 'close' });
     const closed = once(stalled.client, 'close');

@@ -412,7 +412,7 @@ module.exports = {
   OUT_UNSUBSCRIBE: 20,
   /**
    * More about the next `OUT_PUBLISH`. Slot: `TOPIC_SLOT`. Payload: words `TARGET_`, then
-   * slot and generation of each connection that does not get it, then the bytes of the key.
+   * slot and generation of each connection that it names, then the bytes of the key.
    */
   OUT_TARGET: 21,
   /**
@@ -475,12 +475,22 @@ module.exports = {
   SINCE_OLDEST: 2,
   /** Word of `OUT_TARGET`: a number for the receipt, 0 when none is wanted. */
   TARGET_REQUEST: 0,
-  /** Word of `OUT_TARGET`: how many connections do not get it. */
-  TARGET_EXCEPT: 1,
+  /** Word of `OUT_TARGET`: how many connections it names. */
+  TARGET_NAMED: 1,
   /** Word of `OUT_TARGET`: bytes of the key. */
   TARGET_KEY: 2,
+  /**
+   * Word of `OUT_TARGET`: 0 when those that it names do not get the message; 1 when nobody
+   * else does, for it was published before, when what they were sent still waited in JavaScript.
+   */
+  TARGET_IS_LATE: 3,
+  /**
+   * Word of `OUT_TARGET`, and the one behind it, which is the upper half: the offset of a late
+   * message in the history, 0 without one.
+   */
+  TARGET_OFFSET: 4,
   /** Words of `OUT_TARGET` before the connections. */
-  TARGET_WORDS: 3,
+  TARGET_WORDS: 6,
   /** Aux of `OUT_PUBLISH`, and flag of a message of `IN_HISTORY`: a text message. */
   PUBLISH_TEXT: 1,
 

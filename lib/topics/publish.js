@@ -1,12 +1,13 @@
 'use strict';
 
 const { STREAM } = require('../bits');
-const { late } = require('../connection/waiting');
+const { post } = require('../connection/post');
+const { late, sendLater } = require('../connection/waiting');
 const { frameBytes } = require('../reactor/layout');
 const { lengthOf } = require('../views');
 const { checkOptions, checkTopic, wrong } = require('./arguments');
 const { messageOf, stamped } = require('./message');
-const { postTo } = require('./post');
+const { owned } = require('./post');
 const records = require('./records');
 const { askReceipt } = require('./requests');
 const { topicsOf } = require('./server-topics');
@@ -46,7 +47,8 @@ function publish(server, name, data, options, publisher) {
   const excepted = membersAmong(topic, target.except);
   const matched = topic.size - excepted.length;
   const receipt = target.receipt ? new Tally() : null;
-  const others = late.size === 0 ? excepted : [...excepted, ...lateMembers(topic, message, excepted, receipt)];
+  const isAnyLate = late.size !== 0;
+  const others = isAnyLate ? [...excepted, ...toLate(topic, message, offset, excepted, target.key, receipt)] : excepted;
   toReactors(topic, message, others, target.key, receipt);
   if (ring !== null) {
     ring.offset = offset;
@@ -55,7 +57,7 @@ function publish(server, name, data, options, publisher) {
   if (topic.streams !== null && topic.streams.size !== 0) {
     toStreams(topic, message, offset, excepted, target.key, receipt);
   }
-  return receipt === null ? matched : receipt.settle(ring === null ? null : ring.position());
+  return receipt === null ? matched : receipt.settle(matched, ring === null ? null : ring.position());
 }
 
 /**
@@ -115,21 +117,43 @@ function membersAmong(topic, connections) {
 }
 
 /**
- * Sends a message to members whose sends wait for a Blob: it waits too.
+ * Publishes to members whose sends wait for a Blob: it waits too, and goes to each by itself then.
  *
  * @param {AnyTopic} topic The topic
  * @param {Message} message What is sent
+ * @param {number} offset 0 without history
  * @param {WebSocket[]} excepted Members that do not get it
+ * @param {string} key What replaces an earlier message of the same key; '' for none
  * @param {Tally | null} receipt What counts what becomes of it; null: nothing does
- * @returns {WebSocket[]} Members to which the reactors must not send it
+ * @returns {WebSocket[]} Members to which the reactors must not send it yet
  */
-function lateMembers(topic, message, excepted, receipt) {
+function toLate(topic, message, offset, excepted, key, receipt) {
   const members = membersAmong(topic, late).filter((ws) => !excepted.includes(ws));
+  if (members.length === 0) return members;
+  const [kept, size] = [owned(message), sizeOf(message)];
+  const used = keyFor(topic, key);
   for (const ws of members) {
-    postTo(ws, message, receipt?.written());
-    receipt?.count(OUTCOME.POSTED, sizeOf(message));
+    receipt?.count(OUTCOME.KEPT, size);
+    sendLater(ws, lengthOfData(kept), (error) => {
+      if (error !== undefined) return;
+      if (topic.number === 0) {
+        post(ws, kept.tag, kept.data);
+      } else {
+        records.targetLate(topic, ws, used, offset);
+        records.publish(topic, kept);
+      }
+    });
   }
   return members;
+}
+
+/**
+ * @param {AnyTopic} topic The topic
+ * @param {string} key That the program has given
+ * @returns {string} '' where it has no effect
+ */
+function keyFor({ settings }, key) {
+  return settings.slow === SLOW.latest ? key : '';
 }
 
 /**
@@ -142,7 +166,7 @@ function lateMembers(topic, message, excepted, receipt) {
 function toReactors(topic, message, excepted, key, receipt) {
   if (topic.number === 0 || (topic.members === 0 && topic.ring === null)) return;
   const others = excepted.length === 0 ? excepted : excepted.filter((ws) => (ws._bits & STREAM) === 0);
-  const used = topic.settings.slow === SLOW.latest ? key : '';
+  const used = keyFor(topic, key);
   const isSpecial = receipt !== null || others.length !== 0 || used !== '';
   if (isSpecial) records.target(topic, receipt === null ? 0 : receipt.ask(), others, used);
   records.publish(topic, message);
@@ -167,8 +191,8 @@ function toStreams({ streams }, message, offset, excepted, key, receipt) {
   if (isShared) bytes.owned = bytes;
   const size = receipt === null ? 0 : sizeOf(message);
   for (const [ws, member] of members) {
-    if (excepted.length !== 0 && excepted.includes(ws)) continue;
-    if (receipt === null) member.publish(bytes, offset, key);
+    if (excepted.length !== 0 && excepted.includes(ws)) member.skip(offset);
+    else if (receipt === null) member.publish(bytes, offset, key);
     else receipt.count(member.publish(bytes, offset, key, receipt.written()), size);
   }
 }
@@ -178,7 +202,15 @@ function toStreams({ streams }, message, offset, excepted, key, receipt) {
  * @returns {number} Bytes of its frame
  */
 function sizeOf({ data }) {
-  return frameBytes(typeof data === 'string' ? Buffer.byteLength(data) : lengthOf.call(data));
+  return frameBytes(lengthOfData({ data }));
+}
+
+/**
+ * @param {Pick<Message, 'data'>} message What is sent
+ * @returns {number} Bytes of its payload
+ */
+function lengthOfData({ data }) {
+  return typeof data === 'string' ? Buffer.byteLength(data) : lengthOf.call(data);
 }
 
 /** @returns {Receipt} Of a message without subscribers */
@@ -190,11 +222,12 @@ function emptyReceipt() {
 class Tally {
   constructor() {
     this.sum = emptyReceipt();
-    this.isAsked = false;
     /** Messages given to streams; of these, how many were written, and how many failed. */
     this.posted = 0;
     this.done = 0;
     this.failed = 0;
+    /** Bytes of its frame. */
+    this.size = 0;
     /** @type {Promise<Omit<Receipt, 'position'>> | null} */
     this.reactors = null;
   }
@@ -222,6 +255,7 @@ class Tally {
    */
   count(outcome, size) {
     const { sum } = this;
+    this.size = size;
     sum.matched++;
     if (outcome === OUTCOME.DROPPED) sum.dropped++;
     else sum.bytes += size;
@@ -230,21 +264,25 @@ class Tally {
   }
 
   /**
+   * @param {number} matched How many it is for
    * @param {Receipt['position']} position Where the message is in the history; null without one
    * @returns {Promise<Receipt>} What became of the message, when all is known
    */
-  async settle(position) {
+  async settle(matched, position) {
     const { reactors, sum } = this;
     if (this.posted !== 0) await new Promise(setImmediate);
     sum.sent += this.done;
     sum.dropped += this.failed;
+    sum.bytes -= this.failed * this.size;
     sum.queued += this.posted - this.done - this.failed;
     const other = reactors === null ? emptyReceipt() : await reactors;
+    // The peers of others have gone, which their connections have not heard of yet.
+    const gone = matched - sum.matched - other.matched;
     return {
-      matched: sum.matched + other.matched,
+      matched,
       sent: sum.sent + other.sent,
       queued: sum.queued + other.queued,
-      dropped: sum.dropped + other.dropped,
+      dropped: sum.dropped + other.dropped + gone,
       bytes: sum.bytes + other.bytes,
       position,
     };

@@ -88,10 +88,33 @@ function unsubscribe(ws, topic) {
  * @param {string} key What replaces an earlier message of the same key; '' for none
  */
 function target(topic, receipt, excepted, key) {
+  pushTarget(topic, excepted, key, [receipt, 0, 0, 0]);
+}
+
+/**
+ * The publish that follows is of a message that all other members have had already.
+ *
+ * @param {AnyTopic} topic The topic
+ * @param {WebSocket} ws A connection of the reactors
+ * @param {string} key What replaces an earlier message of the same key; '' for none
+ * @param {number} offset Offset of the message; 0 without history
+ */
+function targetLate(topic, ws, key, offset) {
+  pushTarget(topic, [ws], key, [0, 1, offset % WORD, Math.floor(offset / WORD)]);
+}
+
+/**
+ * @param {AnyTopic} topic The topic
+ * @param {WebSocket[]} named Connections of the reactors
+ * @param {string} key What replaces an earlier message of the same key; '' for none
+ * @param {[receipt: number, isLate: number, low: number, high: number]} about The other words, in
+ *   their order
+ */
+function pushTarget(topic, named, key, [receipt, ...late]) {
   const name = key === '' ? EMPTY_BUFFER : Buffer.from(key);
-  const words = new Uint32Array(TARGET_WORDS + 2 * excepted.length);
-  words.set([receipt, excepted.length, name.length]);
-  for (const [index, { _generation, _slot }] of excepted.entries()) {
+  const words = new Uint32Array(TARGET_WORDS + 2 * named.length);
+  words.set([receipt, named.length, name.length, ...late]);
+  for (const [index, { _generation, _slot }] of named.entries()) {
     words.set([_slot, _generation], TARGET_WORDS + 2 * index);
   }
   const bytes = Buffer.from(words.buffer);
@@ -167,6 +190,7 @@ module.exports = {
   publish,
   subscribe,
   target,
+  targetLate,
   unsubscribe,
   wordOf,
 };

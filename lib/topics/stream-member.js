@@ -48,6 +48,8 @@ class StreamMember {
      * @type {number | null}
      */
     this.has = null;
+    /** Offsets of messages behind it that it is excepted from. @type {Set<number> | null} */
+    this.skips = null;
     this.isAsking = false;
     /** Dropped messages that have not been reported to it. */
     this.unreported = 0;
@@ -86,6 +88,18 @@ class StreamMember {
     return OUTCOME.DROPPED;
   }
 
+  /** @param {number} offset Of a message that it does not get, not even when it catches up */
+  skip(offset) {
+    if (this.has === null) return;
+    this.skips ??= new Set();
+    for (const first of this.skips) {
+      // It will be a gap.
+      if (first > offset - this.topic.settings.history) break;
+      this.skips.delete(first);
+    }
+    this.skips.add(offset);
+  }
+
   mayBeSlow() {
     return this.topic.settings.slow !== SLOW.queue;
   }
@@ -104,6 +118,13 @@ class StreamMember {
   drop(count) {
     if (this.unreported === 0) process.nextTick(report, this);
     this.unreported += count;
+  }
+
+  /** It is no member any more: what it has missed while it was slow it never gets. */
+  quit() {
+    const { has, kept, skips, topic } = this;
+    const behind = has === null || topic.ring === null ? 0 : topic.ring.offset - has - countAbove(skips, has);
+    if (kept.size + behind > 0) this.drop(kept.size + behind);
   }
 
   /** What waited for it has left. */
@@ -145,12 +166,12 @@ class StreamMember {
     for (const entry of entries) {
       this.miss(entry.offset - 1);
       this.has = entry.offset;
-      postTo(this.ws, ofEntry(entry));
+      if (!this.skips?.has(entry.offset)) postTo(this.ws, ofEntry(entry));
     }
     // What was published since it asked is not missing.
     if (entries.length === 0) this.miss(top);
     const { ring } = this.topic;
-    if (ring === null || this.has === ring.offset) this.has = null;
+    if (ring === null || this.has === ring.offset) this.has = this.skips = null;
     else if (!this.isSlow()) this.catchUp(FROM.OFFSET);
   }
 
@@ -161,6 +182,17 @@ class StreamMember {
     this.has = to;
     process.nextTick(inContext, ws, reportGap, topic, { from: has + 1, to });
   }
+}
+
+/**
+ * @param {Set<number> | null} offsets Offsets, or none
+ * @param {number} least An offset
+ * @returns {number} How many of them are behind that one
+ */
+function countAbove(offsets, least) {
+  let count = 0;
+  for (const offset of offsets ?? []) if (offset > least) count++;
+  return count;
 }
 
 /** @param {StreamMember} member A member that has missed messages */

@@ -128,6 +128,7 @@ class Subscriptions {
     const topic = topics.all.get(name);
     if (topic === undefined || !this.joined.delete(topic)) return false;
     if ((this.ws._bits & STREAM) === 0) unsubscribe(this.ws, topic);
+    else topic.streams?.get(this.ws)?.quit();
     this.part(topic);
     if (topic.size === 0) topics.emptied(topic);
     return true;

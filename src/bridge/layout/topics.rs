@@ -105,7 +105,7 @@ layout! {
     /// A connection is no member any more. Payload: one word, the number of the topic.
     OUT_UNSUBSCRIBE: u8 = 20;
     /// More about the next [`OUT_PUBLISH`]. Slot: [`TOPIC_SLOT`]. Payload: words `TARGET_`, then
-    /// slot and generation of each connection that does not get it, then the bytes of the key.
+    /// slot and generation of each connection that it names, then the bytes of the key.
     OUT_TARGET: u8 = 21;
     /// Send a whole message to the members of a topic. Slot: [`TOPIC_SLOT`]. Flags: `OUT_FLAG_FIN`,
     /// `OUT_FLAG_COMPRESS` and those that say where the payload is; aux: [`PUBLISH_TEXT`] or 0.
@@ -164,12 +164,18 @@ layout! {
 
     /// Word of [`OUT_TARGET`]: a number for the receipt, 0 when none is wanted.
     TARGET_REQUEST: usize = 0;
-    /// Word of [`OUT_TARGET`]: how many connections do not get it.
-    TARGET_EXCEPT: usize = 1;
+    /// Word of [`OUT_TARGET`]: how many connections it names.
+    TARGET_NAMED: usize = 1;
     /// Word of [`OUT_TARGET`]: bytes of the key.
     TARGET_KEY: usize = 2;
+    /// Word of [`OUT_TARGET`]: 0 when those that it names do not get the message; 1 when nobody
+    /// else does, for it was published before, when what they were sent still waited in JavaScript.
+    TARGET_IS_LATE: usize = 3;
+    /// Word of [`OUT_TARGET`], and the one behind it, which is the upper half: the offset of a late
+    /// message in the history, 0 without one.
+    TARGET_OFFSET: usize = 4;
     /// Words of [`OUT_TARGET`] before the connections.
-    TARGET_WORDS: usize = 3;
+    TARGET_WORDS: usize = 6;
 
     /// Aux of [`OUT_PUBLISH`], and flag of a message of [`IN_HISTORY`]: a text message.
     PUBLISH_TEXT: u16 = 1;

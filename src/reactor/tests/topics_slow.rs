@@ -260,3 +260,66 @@ fn many_messages_of_one_turn_make_nobody_slow() {
         assert!(stage.take(IN_DROPPED).is_empty() && stage.take(IN_GAP).is_empty());
     }
 }
+
+/// What JavaScript held back, for it waited for a Blob, comes in its place among what waits here.
+#[test]
+fn what_comes_late_keeps_the_order_of_the_topic() {
+    for (policy, history) in [(SLOW_LATEST, 0), (SLOW_CATCH_UP, 1000), (SLOW_DROP, 0), (SLOW_QUEUE, 0)] {
+        let mut slow = Slow::new(policy, history);
+        let id = slow.stalled.1;
+        let before = slow.publish(60, |n| n.to_le_bytes().to_vec());
+        for n in 60..65_u32 {
+            slow.stage.target(1, 0, &[id], &n.to_le_bytes());
+            slow.stage.publish(1, &message(n));
+        }
+        slow.stage.settle();
+        for n in 60..65_u32 {
+            let offset = if history > 0 { n + 1 } else { 0 };
+            slow.stage.target_late(1, id, offset, &n.to_le_bytes());
+            slow.stage.publish(1, &message(n));
+        }
+        slow.stage.target(1, 0, &[], b"last");
+        slow.stage.publish(1, &message(65));
+        slow.stage.send(id, &message(99));
+        slow.stage.settle();
+        let connection = slow.stage.reactors[0].connections.get(id).unwrap();
+        if policy != SLOW_QUEUE {
+            assert!(connection.write.waiting() <= before + LEN + 4, "{policy}: they wait elsewhere");
+        }
+        let last = if matches!(policy, SLOW_LATEST | SLOW_CATCH_UP) { 65 } else { 99 };
+        let mut got = slow.read(last);
+        got.retain(|&n| n != 99);
+        assert!(is_ascending(&got), "{policy}: {got:?}");
+        if policy != SLOW_DROP {
+            assert_eq!(got, (0..=65).collect::<Vec<_>>(), "{policy}");
+        }
+        let live: Vec<_> = slow.inflow.read(&mut slow.live.0, usize::MAX).iter().map(number).collect();
+        assert_eq!(live, (60..=65).collect::<Vec<_>>(), "{policy}: the others have each once");
+        slow.dropped();
+        slow.end();
+    }
+}
+
+/// One that has left the topic gets what was published before, and nothing else.
+#[test]
+fn what_comes_late_to_one_that_has_left_is_all_that_it_gets() {
+    let mut slow = Slow::new(SLOW_CATCH_UP, 1000);
+    let id = slow.stalled.1;
+    slow.stage.topic(2, [SLOW_QUEUE, 0, 0, 0, 0]);
+    slow.stage.join(id, 2);
+    slow.stage.target(1, 0, &[id], b"");
+    slow.stage.publish(1, &message(0));
+    slow.stage.leave(id, 1);
+    for n in 1..60 {
+        slow.stage.send(id, &message(n));
+    }
+    slow.stage.target_late(1, id, 1, b"");
+    slow.stage.publish(1, &message(60));
+    slow.stage.publish(1, &message(61));
+    slow.stage.send(id, &message(62));
+    slow.stage.settle();
+    let got = slow.read(62);
+    assert_eq!(got, (1..=60).chain([62]).collect::<Vec<_>>());
+    slow.stage.about(OUT_TOPIC_END, 2, 0, 0, b"");
+    slow.end();
+}

@@ -9,7 +9,7 @@ use crate::reactor::command::apply::send_prepared;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::topics::publishing::Publishing;
+use crate::reactor::topics::publishing::{Publishing, Whom};
 use crate::reactor::topics::receipt::{Outcome, Receipt};
 use crate::reactor::topics::ring::Kept;
 use crate::reactor::topics::topic::{Member, Slow};
@@ -35,18 +35,34 @@ impl<C: Consumer> Reactor<C> {
             self.topics.receipts.extend(receipt);
             return;
         };
-        self.topics.publishing = Some(Box::new(Publishing {
+        let (except, late, offset) = match target.whom {
+            Whom::AllBut(except) => (except, None, topic.ring.as_ref().map(|ring| ring.top() + 1)),
+            Whom::Late(members, offset) => (Box::default(), Some(members), offset),
+        };
+        let publishing = Box::new(Publishing {
             topic: number,
             patience: topic.patience,
             message,
             prepared,
-            offset: topic.ring.as_ref().map(|ring| ring.top() + 1),
+            offset,
             next: 0,
-            except: target.except,
+            except,
             key: target.key,
             receipt,
             postponed: Vec::new(),
-        }));
+        });
+        match late {
+            None => self.topics.publishing = Some(publishing),
+            Some(members) => self.publish_late(*publishing, &members),
+        }
+    }
+
+    /// A message that all other members have had.
+    fn publish_late(&mut self, mut publishing: Publishing, members: &[ConnectionId]) {
+        for &id in members {
+            self.guarded(id.slot, |reactor| reactor.publish_to(id, &mut publishing));
+        }
+        self.topics.receipts.extend(publishing.receipt);
     }
 
     /// Goes on with the message under way, as far as the budget goes. True: all members have had
@@ -138,16 +154,20 @@ impl<C: Consumer> Reactor<C> {
     /// Reports on messages that the reactor has tried to write to all members.
     pub(in crate::reactor) fn settle_receipts(&mut self) {
         while let Some(mut receipt) = self.topics.receipts.pop_front() {
-            while let Some(&(id, pushed)) = receipt.untried.front() {
-                match self.connections.get(id) {
-                    None => receipt.dropped += 1,
-                    Some(connection) if connection.write.outgoing.written() >= pushed => receipt.sent += 1,
-                    Some(connection) if connection.write.is_tried() => receipt.queued += 1,
+            while let Some(&(id, bytes, pushed)) = receipt.untried.front() {
+                let (count, bytes) = match self.connections.get(id) {
+                    None => (&mut receipt.dropped, 0),
+                    Some(connection) if connection.write.outgoing.written() >= pushed => {
+                        (&mut receipt.sent, bytes)
+                    }
+                    Some(connection) if connection.write.is_tried() => (&mut receipt.queued, bytes),
                     Some(_) => {
                         self.topics.receipts.push_front(receipt);
                         return;
                     }
-                }
+                };
+                *count += 1;
+                receipt.bytes += bytes;
                 receipt.untried.pop_front();
             }
             self.consumer.on_topic(TOPIC_SLOT, IN_RECEIPT, receipt.encode());

@@ -2,7 +2,9 @@
 
 use std::sync::Arc;
 
-use crate::bridge::layout::{TARGET_EXCEPT, TARGET_KEY, TARGET_REQUEST, TARGET_WORDS};
+use crate::bridge::layout::{
+    TARGET_IS_LATE, TARGET_KEY, TARGET_NAMED, TARGET_OFFSET, TARGET_REQUEST, TARGET_WORDS,
+};
 use crate::engine::Prepared;
 
 use crate::reactor::connection::id::ConnectionId;
@@ -14,10 +16,24 @@ use crate::reactor::topics::topic::Patience;
 pub(in crate::reactor) struct Target {
     /// The number of the receipt, 0 for none.
     pub(in crate::reactor) request: u32,
-    /// Connections that do not get it, sorted.
-    pub(in crate::reactor) except: Box<[ConnectionId]>,
+    pub(in crate::reactor) whom: Whom,
     /// What it replaces where only the latest of each key is kept.
     pub(in crate::reactor) key: Arc<[u8]>,
+}
+
+/// Which connections a message is for.
+pub(in crate::reactor) enum Whom {
+    /// All members but these, which are sorted.
+    AllBut(Box<[ConnectionId]>),
+    /// These alone. The others have had it: it was published before, with this offset if there is a
+    /// history, and what these are sent still waited in JavaScript then.
+    Late(Box<[ConnectionId]>, Option<u64>),
+}
+
+impl Default for Whom {
+    fn default() -> Self {
+        Self::AllBut(Box::default())
+    }
 }
 
 impl Target {
@@ -26,11 +42,17 @@ impl Target {
         let (words, rest) = payload.split_first_chunk::<{ 4 * TARGET_WORDS }>()?;
         let words: Vec<u32> = words.as_chunks().0.iter().map(|&word| u32::from_ne_bytes(word)).collect();
         let word = |index: usize| words.get(index).map_or(0, |&word| word as usize);
-        let (names, rest) = rest.split_at_checked(word(TARGET_EXCEPT).checked_mul(8)?)?;
+        let (names, rest) = rest.split_at_checked(word(TARGET_NAMED).checked_mul(8)?)?;
         let key = rest.get(..word(TARGET_KEY))?;
-        let mut except: Box<[ConnectionId]> = names.as_chunks().0.iter().map(connection).collect();
-        except.sort_unstable_by_key(|id| (id.slot, id.generation));
-        Some(Self { request: word(TARGET_REQUEST) as u32, except, key: Arc::from(key) })
+        let mut named: Box<[ConnectionId]> = names.as_chunks().0.iter().map(connection).collect();
+        named.sort_unstable_by_key(|id| (id.slot, id.generation));
+        let whom = if word(TARGET_IS_LATE) == 0 {
+            Whom::AllBut(named)
+        } else {
+            let offset = (word(TARGET_OFFSET + 1) as u64) << 32 | word(TARGET_OFFSET) as u64;
+            Whom::Late(named, (offset > 0).then_some(offset))
+        };
+        Some(Self { request: word(TARGET_REQUEST) as u32, whom, key: Arc::from(key) })
     }
 }
 

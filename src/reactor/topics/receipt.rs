@@ -14,9 +14,9 @@ pub(in crate::reactor) struct Receipt {
     pub(in crate::reactor) dropped: u32,
     /// Of its frames, sent and queued.
     pub(in crate::reactor) bytes: u64,
-    /// Members to which no write has been tried yet, with what their queues had taken when the
-    /// message was in them.
-    pub(in crate::reactor) untried: VecDeque<(ConnectionId, u64)>,
+    /// Members to which no write has been tried yet, with the bytes of the frame, and what their
+    /// queues had taken when it was in them.
+    pub(in crate::reactor) untried: VecDeque<(ConnectionId, u64, u64)>,
 }
 
 /// What has become of a message to one member.
@@ -39,8 +39,7 @@ impl Receipt {
         self.matched += 1;
         match outcome {
             Outcome::Queued(bytes, pushed) => {
-                self.bytes += bytes;
-                self.untried.push_back((id, pushed));
+                self.untried.push_back((id, bytes, pushed));
             }
             Outcome::Kept(bytes) => {
                 self.bytes += bytes;

@@ -140,6 +140,14 @@ impl Ring {
         self.kept.get_mut(usize::try_from(place).ok()?)
     }
 
+    /// A connection gets a message that it was excepted from, for it comes late for it.
+    pub(in crate::reactor) fn admit(&mut self, offset: u64, id: ConnectionId) {
+        let Some(kept) = self.get_mut(offset) else { return };
+        let Some(except) = kept.except.take() else { return };
+        let others: Box<[_]> = except.into_iter().filter(|&other| other != id).collect();
+        kept.except = (!others.is_empty()).then_some(others);
+    }
+
     /// Puts the same message, compressed in more ways, in the place of one.
     pub(in crate::reactor) fn replace(&mut self, offset: u64, message: Prepared) {
         let Some(kept) = self.get_mut(offset) else { return };

@@ -37,7 +37,12 @@ impl<C: Consumer> Reactor<C> {
                 return Some(Outcome::Dropped);
             }
             Slow::Drop | Slow::Close => return None,
-            Slow::Latest | Slow::CatchUp => &mut self.topics.joined_mut(id)?.behind,
+            Slow::Latest | Slow::CatchUp => {
+                let joined = self.topics.joined_mut(id)?;
+                // One that has left the topic may still get what was published before, late.
+                joined.position(topic)?;
+                &mut joined.behind
+            }
         };
         if !is_slow && !behind.as_ref().is_some_and(|behind| behind.contains_key(&topic)) {
             return None;
@@ -45,7 +50,14 @@ impl<C: Consumer> Reactor<C> {
         let behinds: &mut Behinds = behind.get_or_insert_default();
         let replaced = match publishing.offset {
             Some(offset) if publishing.patience.slow == Slow::CatchUp => {
-                behinds.entry(topic).or_insert(Behind::CatchUp(Cursor { next: offset, again: 0 }));
+                let cursor = Behind::CatchUp(Cursor { next: offset, again: 0 });
+                if let Behind::CatchUp(cursor) = behinds.entry(topic).or_insert(cursor) {
+                    // It may have passed a late one.
+                    cursor.next = cursor.next.min(offset);
+                }
+                if let Some(ring) = self.topics.get_mut(topic).and_then(|topic| topic.ring.as_deref_mut()) {
+                    ring.admit(offset, id);
+                }
                 false
             }
             _ => match behinds.entry(topic).or_insert_with(|| Behind::Latest(Latest::default())) {
