@@ -93,8 +93,8 @@ class StreamMember {
     if (this.has === null) return;
     this.skips ??= new Set();
     for (const first of this.skips) {
-      // It will be a gap.
-      if (first > offset - this.topic.settings.history) break;
+      // It will be a gap, unless it is in an answer that is on its way.
+      if (this.isAsking || first > offset - this.topic.settings.history) break;
       this.skips.delete(first);
     }
     this.skips.add(offset);
