@@ -15,11 +15,11 @@ const LONGEST_TEST_MS = 480_000;
  *
  * @param {string} folder
  * @param {string[]} wanted Names of files without `.test.mjs`; none is all
- * @param {Record<string, string>} [env]
+ * @param {{ env?: Record<string, string>, needed?: boolean }} [options] `needed`: whether they need the packages
  */
-export async function runNodeTests(folder, wanted, env = {}) {
+export async function runNodeTests(folder, wanted, { env = {}, needed = true } = {}) {
   await setup();
-  await ensureDependencies(folder);
+  if (needed) await ensureDependencies(folder);
   const names = wanted.length > 0 ? wanted.map((name) => `${name}.test.mjs`) : readdirSync(folder);
   const files = names.filter((name) => name.endsWith('.test.mjs')).map((name) => join(folder, name));
   const options = ['--test-reporter=spec', '--test-concurrency=2', `--test-timeout=${LONGEST_TEST_MS}`];

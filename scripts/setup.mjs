@@ -35,7 +35,7 @@ async function ensureAddon() {
 function addonIsFresh() {
   const addon = newest([NATIVE], (name) => name.endsWith('.node'));
   return (
-    addon > 0 && existsSync(join(NATIVE, 'binding.js')) && addon >= newest(SOURCES.map((name) => join(root, name)))
+    addon > 0 && existsSync(join(NATIVE, 'binding.d.ts')) && addon >= newest(SOURCES.map((name) => join(root, name)))
   );
 }
 

@@ -60,12 +60,13 @@ const STEPS = [
   { name: 'reactors', runs: 'short', kind: 'ava', args: MODE_SPECS, env: SEVERAL },
   { name: 'reactors', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: SEVERAL },
   { name: 'ecosystem', runs: 'all', kind: 'program', args: ['__test__/ecosystem/run.mjs'] },
+  { name: 'packages', runs: 'all', kind: 'program', args: ['__test__/packages/run.mjs', 'tarballs'] },
   { name: 'browser', runs: 'all', kind: 'program', args: ['__test__/browser/run.mjs'] },
   { name: 'autobahn', runs: 'all', kind: 'program', args: ['__test__/autobahn/run.mjs', '--quiet'] },
 ];
 
 /** What `npm test` says that it has not run. */
-export const LEFT_OUT = 'left out: loom, attacks, ecosystem, browser, autobahn, most spec files of inline and reactors; `npm test -- --all` runs them';
+export const LEFT_OUT = 'left out: loom, attacks, ecosystem, packages, browser, autobahn, most spec files of inline and reactors; `npm test -- --all` runs them';
 
 /**
  * @param {string[]} words Of the command line: names of steps, `--all`

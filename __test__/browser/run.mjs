@@ -16,5 +16,5 @@ if (chromium === null) {
   console.log('0 passed, 0 failed, 1 skipped');
 } else {
   const folder = fileURLToPath(new URL('.', import.meta.url));
-  await runNodeTests(folder, process.argv.slice(2), { CHROMIUM_PATH: chromium });
+  await runNodeTests(folder, process.argv.slice(2), { env: { CHROMIUM_PATH: chromium } });
 }

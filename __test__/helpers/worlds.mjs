@@ -10,7 +10,7 @@ const require = createRequire(import.meta.url);
 const LIB = fileURLToPath(new URL('../../lib/', import.meta.url));
 
 // The addon stays, and keeps who has loaded it first.
-require(`${LIB}native/binding.js`);
+require(`${LIB}reactor/addon.js`).addon();
 
 /** What a context gets of the one that it is made in. */
 const SHARED = [

@@ -1,14 +1,8 @@
 'use strict';
 
-const { inspect } = require('node:util');
-
 const { root } = require('../async-context');
+const { glibcVersion, load, systemName } = require('./loader');
 
-/** The generated loader also looks for builds for WebAssembly, of which there are none. */
-const WEBASSEMBLY = /wasi/;
-
-const MISSING_PACKAGE = /^Cannot find module '(reactor-ws-[^']+)'/;
-const MISSING = /^Cannot find module /;
 const DISABLED = /loading addons is disabled/;
 
 const BUILD = 'in a clone of the repository run: npm ci && npm run build';
@@ -23,42 +17,41 @@ function addon() {
   try {
     // Outside of the async context of the first caller: what the addon makes when it is loaded
     // lives as long as the process.
-    return root.runInAsyncScope(() => require('../native/binding.js'));
+    return root.runInAsyncScope(load);
   } catch (error) {
-    throw explained(/** @type {Error} */ (error));
+    throw explained(/** @type {AggregateError} */ (error));
   }
 }
 
 /**
- * The error for one of the generated loader, which has the same sentence for all failures, and the
- * reasons in a chain of causes.
+ * The error for what the loader has thrown.
  *
- * @param {Error} error What the loader has thrown
+ * @param {AggregateError} error With the reason of each place where an addon could have been
  * @returns {Error & { code: string }} What `addon` throws instead
  */
 function explained(error) {
-  const reasons = reasonsOf(error).filter((reason) => !WEBASSEMBLY.test(reason));
   const { NAPI_RS_NATIVE_LIBRARY_PATH: given } = process.env;
-  const failures = given ? reasons : reasons.filter((reason) => !MISSING.test(reason));
-  const name = reasons.map((reason) => MISSING_PACKAGE.exec(reason)?.[1]).find(Boolean);
-  const lookedFor = name ? `the package ${name}, and a build in lib/native` : 'a build in lib/native';
-  const [why, advice] = diagnosis(failures, name);
+  const failures = error.errors.filter((reason) => given || reason.code !== 'MODULE_NOT_FOUND').map(firstLine);
+  const name = `reactor-ws-${systemName()}`;
+  const { optionalDependencies = {} } = /** @type {any} */ (require('../../package.json'));
+  const published = Object.hasOwn(optionalDependencies, name);
+  const lookedFor = published ? `the package ${name}, and a build in lib/native` : 'a build in lib/native';
+  const [why, advice] = diagnosis([...new Set(failures)], published ? name : null);
   const lines = [
     `reactor-ws: the native addon could not be loaded: ${why}`,
     `  system: ${process.platform} ${process.arch}${libc()}, Node ${process.versions.node}`,
     `  looked for: ${given || lookedFor}`,
     `  what to do: ${advice}`,
   ];
-  const short = new Error(lines.join('\n'), { cause: error });
-  // The causes are there for programs; printed, they are sixty lines.
-  Object.defineProperty(short, inspect.custom, { value: () => short.stack });
-  return Object.assign(short, { code: 'ERR_REACTOR_WS_NATIVE' });
+  const short = Object.assign(new Error(lines.join('\n')), { code: 'ERR_REACTOR_WS_NATIVE' });
+  // The causes are there for programs. Printed they are sixty lines; of a getter Node prints none.
+  Object.defineProperty(short, 'cause', { configurable: true, get: () => error });
+  return short;
 }
 
 /**
  * @param {string[]} failures What the system says of addons that are there
- * @param {string | undefined} name Of the package for this system; undefined: there is none, or no
- *   loader
+ * @param {string | null} name Of the package for this system; null: there is none
  * @returns {[why: string, advice: string]} For the error
  */
 function diagnosis(failures, name) {
@@ -66,33 +59,27 @@ function diagnosis(failures, name) {
     return ['this process may load no addons', 'start Node without --no-addons, and --permission with --allow-addons'];
   }
   if (failures.length !== 0) return [failures.join('; '), `install on the system it runs on, or ${BUILD}`];
-  const { optionalDependencies = {} } = /** @type {any} */ (require('../../package.json'));
-  if (name === undefined || !Object.hasOwn(optionalDependencies, name)) return ['it has not been built', BUILD];
+  if (name === null) return ['it has not been built', BUILD];
   return [
     'its package is not installed',
     `install without --omit=optional, and without node_modules or a lock file of another system: npm install ${name}; ` +
-      'a bundle must leave reactor-ws external',
+      'a bundle needs reactor-ws in a node_modules',
   ];
 }
 
 /**
- * @param {any} error What the loader has thrown
- * @returns {string[]} It and what has led to it, without the loader's own sentence: the first line
- *   of each message
+ * @param {Error} error Of the system, some of whose texts are long
+ * @returns {string} The first line of its message
  */
-function reasonsOf(error) {
-  const found = [];
-  for (let cause = error.cause ?? error; cause instanceof Error; cause = cause.cause) {
-    found.push(cause.message.split('\n', 1)[0]);
-  }
-  return found;
+function firstLine(error) {
+  return error.message.split('\n', 1)[0];
 }
 
 /** @returns {string} The C library of a Linux system and its version, where Node says it */
 function libc() {
   if (process.platform !== 'linux') return '';
-  const { header } = /** @type {any} */ (process.report?.getReport() ?? {});
-  return header?.glibcVersionRuntime ? ` glibc ${header.glibcVersionRuntime}` : ' musl';
+  const version = glibcVersion();
+  return version === null ? ' musl' : ` glibc ${version}`;
 }
 
 module.exports = { addon };

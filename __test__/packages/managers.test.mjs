@@ -1,0 +1,96 @@
+// A registry of our own to which all packages are published as for a release, and each package manager installing from it; what
+// they have installed, on each Node.
+import assert from 'node:assert/strict';
+import { spawn } from 'node:child_process';
+import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { createServer } from 'node:net';
+import { once } from 'node:events';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import test, { after, before } from 'node:test';
+import { fileURLToPath } from 'node:url';
+
+import { NPM, emptyProject, runIn } from './installs.mjs';
+
+const HERE = fileURLToPath(new URL('.', import.meta.url));
+const bin = (path) => join(HERE, 'node_modules', path);
+const node = process.execPath;
+
+/** How each one adds a package; `pnp`: what Node is started with. */
+const MANAGERS = {
+  npm: { add: [NPM, 'install', '--no-audit', '--no-fund'] },
+  pnpm: { add: [bin('pnpm/bin/pnpm.mjs'), 'add', '--store-dir=store'] },
+  'yarn 1': { add: [bin('yarn/bin/yarn.js'), 'add', '--cache-folder=cache'] },
+  'yarn PnP': { add: [bin('@yarnpkg/cli-dist/bin/yarn.js'), 'add'], nodeArgs: ['--require', './.pnp.cjs'] },
+};
+
+/** What Node is started with so that it may do no more than it has to. */
+const PERMITTED = { 20: ['--experimental-permission'], 22: ['--permission'], 24: ['--permission'], 26: ['--permission', '--allow-net'] };
+
+const NODES = ['20', '22', '24', '26'].filter((version) => existsSync(bin(`node-${version}/bin/node`)));
+
+let child;
+let registry;
+const storage = mkdtempSync(join(tmpdir(), 'reactor-ws-registry-'));
+
+before(async () => {
+  const port = await freePort();
+  registry = `http://127.0.0.1:${port}/`;
+  const packages = { '**': { access: '$all', publish: '$all' } };
+  const config = { storage, packages, log: { type: 'stdout', format: 'pretty', level: 'error' } };
+  writeFileSync(join(storage, 'config.yaml'), JSON.stringify(config));
+  const verdaccio = bin('verdaccio/bin/verdaccio');
+  child = spawn(node, [verdaccio, '--config', join(storage, 'config.yaml'), '--listen', `127.0.0.1:${port}`]);
+  while ((await fetch(registry).catch(() => null)) === null) await new Promise((resolve) => setTimeout(resolve, 50));
+  // npm wants to know somebody; the registry asks nobody.
+  writeFileSync(join(storage, 'npmrc'), `//127.0.0.1:${port}/:_authToken=trial\n`);
+  const publish = fileURLToPath(new URL('../../scripts/release/publish.mjs', import.meta.url));
+  const env = { NPM_CONFIG_USERCONFIG: join(storage, 'npmrc'), PATH: process.env.PATH };
+  await runIn(storage, [node, publish, '--registry', registry], env);
+  // What is published is left as it is.
+  assert.match(await runIn(storage, [node, publish, '--registry', registry], env), /^reactor-ws@\S+ is published$/m);
+});
+
+after(async () => {
+  child.kill();
+  await once(child, 'exit');
+  rmSync(storage, { force: true, recursive: true });
+});
+
+for (const [name, { add, nodeArgs = [] }] of Object.entries(MANAGERS)) {
+  test(`managers: ${name}`, async (t) => {
+    const folder = emptyProject(t);
+    configure(folder);
+    const started = Date.now();
+    await runIn(folder, [node, ...add, 'reactor-ws']);
+    assert.equal(await runIn(folder, [node, ...nodeArgs, 'echo.cjs']), 'echo: hello\n');
+    t.diagnostic(`${name}: from install to the first echo ${(Date.now() - started) / 1000} s`);
+    for (const version of NODES) {
+      const program = bin(`node-${version}/bin/node`);
+      const permitted = [...PERMITTED[version], '--allow-addons', '--allow-fs-read=*'];
+      const ways = [['echo.cjs'], ['worker.cjs'], [...permitted, 'echo.cjs']];
+      for (const way of ways) {
+        const output = await runIn(folder, [program, ...nodeArgs, ...way]);
+        assert.match(output, /^(echo: hello\n){1,2}$/, `${version} ${way.join(' ')}`);
+      }
+    }
+    t.diagnostic(`${name}: echo, worker and --permission on Node ${NODES.join(', ')}`);
+  });
+}
+
+/** The registry, and that what is minutes old may be installed. */
+function configure(folder) {
+  writeFileSync(join(folder, '.npmrc'), `registry=${registry}\nminimum-release-age=0\n`);
+  const yarn = { npmRegistryServer: registry, unsafeHttpWhitelist: ['127.0.0.1'], npmMinimalAgeGate: 0 };
+  writeFileSync(join(folder, '.yarnrc.yml'), JSON.stringify({ ...yarn, enableGlobalCache: false, enableTelemetry: false }));
+  writeFileSync(join(folder, 'yarn.lock'), '');
+}
+
+async function freePort() {
+  const server = createServer().listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const { port } = server.address();
+  server.close();
+  await once(server, 'close');
+  return port;
+}

@@ -1,0 +1,112 @@
+'use strict';
+
+const { closeSync, openSync, readSync } = require('node:fs');
+const { createRequire } = require('node:module');
+const { join } = require('node:path');
+
+/**
+ * The `require` of this file. Bundlers leave it alone, for none of them has a place for an addon in
+ * a bundle. There it looks from the bundle, or, if that is a module, from the program.
+ */
+const here = createRequire(
+  typeof __filename === 'string' ? __filename : (process.argv[1] ?? join(process.cwd(), 'index.js')),
+);
+
+/**
+ * The packages that have the addon, and nothing else. Their names are written out for programs that
+ * collect the files which another one needs.
+ *
+ * @type {Record<string, () => any>}
+ */
+const PACKAGES = {
+  'darwin-arm64': () => here('reactor-ws-darwin-arm64'),
+  'darwin-x64': () => here('reactor-ws-darwin-x64'),
+  'linux-arm64-gnu': () => here('reactor-ws-linux-arm64-gnu'),
+  'linux-arm64-musl': () => here('reactor-ws-linux-arm64-musl'),
+  'linux-x64-gnu': () => here('reactor-ws-linux-x64-gnu'),
+  'linux-x64-musl': () => here('reactor-ws-linux-x64-musl'),
+  'win32-arm64-msvc': () => here('reactor-ws-win32-arm64-msvc'),
+  'win32-x64-msvc': () => here('reactor-ws-win32-x64-msvc'),
+};
+
+/** Bytes of an ELF file in which the name of its interpreter is, as linkers write it. */
+const ELF_START = 4096;
+
+/**
+ * Loads the addon from `NAPI_RS_NATIVE_LIBRARY_PATH`; without that from a build in lib/native, from
+ * the package for this system, and, in a bundle, from where the package `reactor-ws` would have it.
+ *
+ * @returns {typeof import('../native/binding')} What it exports
+ * @throws {AggregateError} Why each of them could not be loaded
+ */
+function load() {
+  const { NAPI_RS_NATIVE_LIBRARY_PATH: given } = process.env;
+  if (given) return firstOf([() => here(given)]);
+  const system = systemName();
+  return firstOf([
+    () => here(`../native/reactor-ws.${system}.node`),
+    ...(Object.hasOwn(PACKAGES, system) ? [PACKAGES[system]] : []),
+    () => createRequire(here.resolve('reactor-ws/package.json'))(`reactor-ws-${system}`),
+  ]);
+}
+
+/**
+ * @param {(() => any)[]} ways To get something
+ * @returns {any} What the first one gives that does not throw
+ * @throws {AggregateError} What they have thrown, if all did
+ */
+function firstOf(ways) {
+  const errors = [];
+  for (const way of ways) {
+    try {
+      return way();
+    } catch (error) {
+      errors.push(error);
+    }
+  }
+  throw new AggregateError(errors, 'no addon could be loaded');
+}
+
+/** @returns {string} What the package for this system is called, behind `reactor-ws-` */
+function systemName() {
+  const { arch, platform } = process;
+  if (platform === 'linux') return `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`;
+  return platform === 'win32' ? `win32-${arch}-msvc` : `${platform}-${arch}`;
+}
+
+/** @returns {boolean} Whether the C library of this process is musl, and not glibc */
+function isMusl() {
+  const interpreter = interpreterOf(process.execPath);
+  // A report takes milliseconds: only where the start of the program shows nothing.
+  return interpreter === null ? glibcVersion() === null : interpreter === 'musl';
+}
+
+/**
+ * @param {string} program Path of an ELF file
+ * @returns {'linux' | 'musl' | null} The kind of its interpreter: /lib64/ld-linux-x86-64.so.2,
+ *   /lib/ld-musl-x86_64.so.1; null: it is not at the start of the file, or the file cannot be read
+ */
+function interpreterOf(program) {
+  try {
+    const start = Buffer.alloc(ELF_START);
+    const file = openSync(program, 'r');
+    readSync(file, start, 0, start.length, 0);
+    closeSync(file);
+    return /** @type {any} */ (/\/ld-(linux|musl)-/.exec(start.toString('latin1'))?.[1] ?? null);
+  } catch {
+    return null;
+  }
+}
+
+/** @returns {string | null} The version of glibc that this process uses; null: it uses none */
+function glibcVersion() {
+  const report = /** @type {any} */ (process.report);
+  // What a report says of sockets has names of hosts, which it would ask for.
+  const { excludeNetwork } = report;
+  report.excludeNetwork = true;
+  const { header } = report.getReport();
+  report.excludeNetwork = excludeNetwork;
+  return header.glibcVersionRuntime ?? null;
+}
+
+module.exports = { glibcVersion, load, systemName };

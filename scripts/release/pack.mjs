@@ -1,0 +1,89 @@
+// Packs what is published into target/packages: the packages with the addons, and the main package, which names all of them.
+//
+//   node scripts/release/pack.mjs              all systems; one without an addon is an error
+//   node scripts/release/pack.mjs --trial      for tests: one without an addon gets a file that is none
+//   node scripts/release/pack.mjs --host       for tests: the same, with the addon of lib/native as the one for this system
+
+import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import { basename, join } from 'node:path';
+
+import { npm, root } from '../run.mjs';
+import { faultsOf } from './addon.mjs';
+import { manifest, systems } from './systems.mjs';
+
+export const OUT = join(root, 'target/packages');
+/** What `repository`, `homepage` and `bugs` are made of; one place for all packages. */
+const SHARED = ['version', 'license', 'author', 'repository', 'homepage', 'bugs', 'engines'];
+/** Of the main package, what is for those who work on it. */
+const OWN = ['scripts', 'devDependencies', 'ava', 'overrides', 'allowScripts', 'napi'];
+
+if (process.argv[1] === import.meta.filename) await pack(process.argv[2] ?? '');
+
+async function pack(mode) {
+  const packed = mode === '--host' ? systems.map(withHostAddon) : systems;
+  const absent = packed.filter(({ file }) => !existsSync(file));
+  if (mode === '' && absent.length > 0) giveUp(`no addon for ${absent.map(({ name }) => name).join(', ')}`);
+  const faults = mode === '--host' ? [] : packed.filter((system) => !absent.includes(system)).flatMap(faultsOf);
+  if (faults.length > 0) giveUp(faults.join('\n'));
+
+  rmSync(OUT, { force: true, recursive: true });
+  mkdirSync(OUT, { recursive: true });
+  const folders = [...packed.map(stageAddon), stageMain()];
+  const { code } = await npm(['pack', ...folders, '--pack-destination', OUT, '--silent']);
+  if (code !== 0) giveUp('npm pack failed');
+  for (const folder of folders) rmSync(folder, { recursive: true });
+}
+
+/** This system has the addon of lib/native, and no other one has any. */
+function withHostAddon(system) {
+  const { systemName } = createRequire(import.meta.url)('../../lib/reactor/loader.js');
+  const isHost = system.name === systemName();
+  return { ...system, file: isHost ? join(root, 'lib/native', basename(system.file)) : '' };
+}
+
+/** A folder with a package of an addon. */
+function stageAddon({ file, folder, name }) {
+  const staged = join(OUT, name);
+  mkdirSync(staged);
+  const addon = join(staged, `reactor-ws.${name}.node`);
+  if (existsSync(file)) copyFileSync(file, addon);
+  else writeFileSync(addon, 'no addon\n');
+  copyFileSync(join(folder, 'README.md'), join(staged, 'README.md'));
+  copyFileSync(join(root, 'LICENSE'), join(staged, 'LICENSE'));
+  // preferUnplugged: an addon cannot be loaded from the archive in which Yarn keeps a package.
+  writeManifest(staged, { ...read(join(folder, 'package.json')), ...common(), preferUnplugged: true });
+  return staged;
+}
+
+/** A folder with the main package: what `files` says, and a manifest for users. */
+function stageMain() {
+  const staged = join(OUT, 'main');
+  for (const pattern of [...manifest.files, 'README.md', 'LICENSE']) {
+    const [folder, name] = [join(pattern, '..'), basename(pattern)];
+    const suffix = name.startsWith('*') ? name.slice(1) : null;
+    const names = suffix === null ? [name] : readdirSync(join(root, folder)).filter((one) => one.endsWith(suffix));
+    for (const one of names) cpSync(join(root, folder, one), join(staged, folder, one));
+  }
+  const rest = Object.fromEntries(Object.entries(manifest).filter(([key]) => !OWN.includes(key)));
+  const optionalDependencies = Object.fromEntries(systems.map(({ name }) => [`reactor-ws-${name}`, manifest.version]));
+  writeManifest(staged, { ...rest, optionalDependencies });
+  return staged;
+}
+
+function common() {
+  return Object.fromEntries(SHARED.filter((key) => key in manifest).map((key) => [key, manifest[key]]));
+}
+
+function writeManifest(folder, content) {
+  writeFileSync(join(folder, 'package.json'), `${JSON.stringify(content, null, 2)}\n`);
+}
+
+function read(file) {
+  return JSON.parse(readFileSync(file, 'utf8'));
+}
+
+function giveUp(reason) {
+  console.error(reason);
+  process.exit(1);
+}

@@ -1,0 +1,59 @@
+// Publishes target/packages: the packages with the addons first, so that the main package never names one that is not there.
+//
+//   node scripts/release/publish.mjs --dry-run
+//   node scripts/release/publish.mjs                          by hand, after npm login: the first version, which creates the packages
+//   node scripts/release/publish.mjs --provenance             in release.yml, which has no token: npm trusts the workflow
+//   node scripts/release/publish.mjs --registry http://127.0.0.1:4873/     a trial
+//
+// What is there in this version is left as it is, so that it may be called again after a failure.
+
+import { existsSync, readFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { npm, root } from '../run.mjs';
+import { OUT } from './pack.mjs';
+import { manifest, systems } from './systems.mjs';
+
+const OPTIONS = { 'dry-run': { type: 'boolean' }, provenance: { type: 'boolean' }, registry: { type: 'string' }, tag: { type: 'string' } };
+const { version } = manifest;
+
+const { values: options } = parseArgs({ options: OPTIONS });
+const names = [...systems.map(({ name }) => `reactor-ws-${name}`), 'reactor-ws'];
+const isTrial = options.registry !== undefined && new URL(options.registry).hostname === '127.0.0.1';
+const faults = isTrial ? missing() : [...missing(), ...unready()];
+if (faults.length > 0) {
+  console.error(faults.join('\n'));
+  process.exit(1);
+}
+const registry = options.registry === undefined ? [] : ['--registry', options.registry];
+for (const name of names) await publish(name);
+
+async function publish(name) {
+  const { output } = await npm(['view', `${name}@${version}`, 'version', ...registry, '--silent'], { capture: true });
+  if (output.trim() === version) return console.log(`${name}@${version} is published`);
+  const flags = ['dry-run', 'provenance'].filter((flag) => options[flag]).map((flag) => `--${flag}`);
+  const tag = options.tag ?? (version.includes('-') ? 'next' : 'latest');
+  const { code } = await npm(['publish', tarball(name), '--access', 'public', '--tag', tag, ...flags, ...registry]);
+  if (code !== 0) process.exit(1);
+}
+
+function missing() {
+  return names.filter((name) => !existsSync(tarball(name))).map((name) => `${tarball(name)}: missing; run scripts/release/pack.mjs`);
+}
+
+/** What a release needs, and a trial does not. */
+function unready() {
+  const found = [];
+  const url = manifest.repository?.url ?? '';
+  if (!/^git\+https:\/\/\S+\.git$/.test(url)) {
+    found.push('package.json: no repository: { type: "git", url: "git+https://….git" }; npm compares it with where a release comes from');
+  }
+  const changes = readFileSync(join(root, 'CHANGELOG.md'), 'utf8');
+  if (!changes.includes(`## [${version}]`)) found.push(`CHANGELOG.md: no heading ## [${version}]`);
+  return found;
+}
+
+function tarball(name) {
+  return join(OUT, `${name}-${version}.tgz`);
+}

@@ -1,0 +1,20 @@
+// The systems that there are packages for, from `napi.targets` of package.json.
+
+import { readFileSync } from 'node:fs';
+import { join } from 'node:path';
+
+import { root } from '../run.mjs';
+
+const ARCHS = { aarch64: 'arm64', x86_64: 'x64' };
+const PLATFORMS = { darwin: 'darwin', linux: 'linux', windows: 'win32' };
+
+/** package.json of the main package. */
+export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
+
+/** `name`: of the folder in npm/, `linux-x64-musl`; `file`: of the addon in it. */
+export const systems = manifest.napi.targets.map((target) => {
+  const [arch, , platform, libc] = target.split('-');
+  const name = [PLATFORMS[platform], ARCHS[arch], libc].filter(Boolean).join('-');
+  const folder = join(root, 'npm', name);
+  return { arch, file: join(folder, `reactor-ws.${name}.node`), folder, name, platform, target };
+});
