@@ -46,6 +46,8 @@ declare namespace WebSocket {
   export import ServerOptions = server.ServerOptions;
   export import SubscribeOptions = topics.SubscribeOptions;
   export import Subscribed = topics.Subscribed;
+  export import TopicCounts = topics.TopicCounts;
+  export import TopicLosses = topics.TopicLosses;
   export import TopicOptions = topics.TopicOptions;
   export import VerifyClientCallbackAsync = verify.VerifyClientCallbackAsync;
   export import VerifyClientCallbackSync = verify.VerifyClientCallbackSync;

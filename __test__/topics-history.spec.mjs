@@ -278,6 +278,42 @@ test('maxBytes and ttl: what is gone is not replayed, and the position stays', a
   t.false((await subscribe(ws, 'time', { since: { ...receipt.position, offset: 0 } })).recovered);
 });
 
+test('a position outlives the messages, and positionTtl the position', async (t) => {
+  const settings = { short: { positionTtl: 1 }, long: {} };
+  const topicOptions = (topic) => ({ history: 10, ttl: 1, ...settings[topic] });
+  const { server, all } = await openRoom(t, 'port', 1, { topicOptions });
+  const [{ ws }] = all;
+  for (const topic of ['short', 'long']) {
+    const { position } = await server.publish(topic, '1', { receipt: true });
+    while ((await server.history(topic)).messages.length !== 0 || Date.now() === server._topics.all.get(topic).ring.publishedAt) await turn();
+    t.deepEqual((await server.history(topic)).position, position);
+    // Every ten seconds.
+    server._topics.sweep();
+    const isKept = topic === 'long';
+    t.is(server._topics.all.has(topic), isKept);
+    const { recovered, position: now } = await subscribe(ws, topic, { since: position });
+    t.is(recovered, isKept);
+    t.is(now.offset, isKept ? 1 : 0);
+    t.is(now.epoch === position.epoch, isKept);
+    // Not one with subscribers.
+    server._topics.sweep();
+    t.true(server._topics.all.has(topic));
+    ws.unsubscribe(topic);
+  }
+});
+
+// socket.io's adapter for Redis reads the whole stream for each connection that comes back.
+test('who comes back makes the reactor look at nothing but what is missing', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 2, kept(10_000));
+  for (let n = 1; n <= 10_000; n++) server.publish('room', String(n));
+  const { position } = await server.history('room', { limit: 1 });
+  const { messages } = await server.history('room', { since: { ...position, offset: 9998 } });
+  t.deepEqual(offsets({ messages }), [9999, 10_000]);
+  const { replayed } = await subscribe(all[0].ws, 'room', { since: { ...position, offset: 9998 } });
+  t.is(replayed, 2);
+  t.deepEqual(await heardBy(all[0]), [['9999', '10000']]);
+});
+
 test('a topic with history outlives its subscribers, and its server', async (t) => {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...kept(10) });
   await once(server, 'listening');

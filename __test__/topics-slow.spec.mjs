@@ -4,6 +4,7 @@ import { setImmediate as turn } from 'node:timers/promises';
 
 import test from 'ava';
 
+import { prepare } from '../lib/index.mjs';
 import { heardBy, openRoom } from './helpers/topics.mjs';
 
 const WAYS = ['port', 'server', 'stream'];
@@ -81,6 +82,9 @@ for (const way of WAYS) {
     t.deepEqual(heard, [...heard].sort((a, b) => a - b));
     t.is(heard.length + sum.dropped, COUNT);
     t.is(dropped.reduce((a, b) => a + b, 0), sum.dropped);
+    t.deepEqual(stalled.ws.topicCounts('room'), { dropped: sum.dropped, missed: 0 });
+    t.deepEqual(live.ws.topicCounts('room'), { dropped: 0, missed: 0 });
+    t.deepEqual(server.topicCounts('room'), { subscribers: 2, published: COUNT, dropped: sum.dropped, missed: 0 });
     // And then it is one like the others.
     await publishMany(server, live, { count: 1, from: COUNT });
     t.deepEqual(await numbersOf(stalled), [COUNT]);
@@ -123,6 +127,8 @@ for (const way of WAYS) {
     // An offset is one more than the number here.
     const missing = gaps.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, n) => from + n - 1));
     t.true(missing.length > 0);
+    t.deepEqual(stalled.ws.topicCounts('room'), { dropped: 0, missed: missing.length });
+    t.deepEqual(server.topicCounts('room'), { subscribers: 2, published: COUNT, dropped: 0, missed: missing.length });
     t.deepEqual([...heard, ...missing].sort((a, b) => a - b), upTo(COUNT));
     t.deepEqual(heard, [...heard].sort((a, b) => a - b));
   });
@@ -156,6 +162,26 @@ for (const way of WAYS) {
     t.deepEqual(heard, upTo(heard.length));
     if (stalled.ws.readyState !== stalled.ws.CLOSED) await once(stalled.ws, 'close');
     t.is(server.subscriberCount('room'), 1);
+  });
+
+  // SignalR#55575: what was serialized beforehand was not counted as waiting.
+  test(`${way}: prepared messages count in bufferedAmount, in limit and in receipts`, async (t) => {
+    const { server, live, stalled } = await openStalled(t, way, { slow: 'drop' });
+    const message = prepare('x'.repeat(SIZE));
+    const sum = { sent: 0, queued: 0, dropped: 0 };
+    let most = 0;
+    for (let n = 0; n < COUNT; n++) {
+      const { matched, bytes, ...counts } = await server.publish('room', message, { receipt: true });
+      t.is(matched, 2);
+      t.is(bytes, (counts.sent + counts.queued) * (SIZE + 10));
+      for (const name of Object.keys(sum)) sum[name] += counts[name];
+      most = Math.max(most, stalled.ws.bufferedAmount);
+      while (live.heard.length <= n) await once(live.client, 'message');
+    }
+    t.true(most > LIMIT && most <= LIMIT + 3 * SIZE, `${most}`);
+    t.is(sum.sent + sum.queued + sum.dropped, 2 * COUNT);
+    t.true(sum.queued > 0 && sum.dropped > 0);
+    t.is((await heardBy(live))[0].length, COUNT);
   });
 
   // bun#35235: one stalled subscriber made the result of publish() "dropped" for all.

@@ -1,9 +1,14 @@
 // Topics: who gets what, in which order, whatever the connections are.
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
 
 import test from 'ava';
 
 import { WebSocket, prepare } from '../lib/index.mjs';
+import { urlOf } from './helpers/clients.mjs';
+import { isInline } from './helpers/impl.mjs';
 import { TOPIC_WAYS, heardBy, join, openRoom } from './helpers/topics.mjs';
 
 const LONG = 'x'.repeat(100_000);
@@ -240,6 +245,60 @@ for (const way of Object.keys(TOPIC_WAYS)) {
   });
 }
 
+// uWebSockets.js ends the process when a callback subscribes while a publish runs.
+test('a subscription, an unsubscription and a publish inside a publish', async (t) => {
+  const { server, all } = await openRoom(t, 'stream', 3);
+  const [a, b, c] = all;
+  for (const { ws } of [a, b]) ws.subscribe('room');
+  // A stream writes inside the call: what it runs comes in the middle of the publish.
+  const { socket } = a.ws._extra.stream;
+  const { _write } = socket;
+  let writes = 0;
+  socket._write = function write(...args) {
+    if (writes++ === 0) {
+      t.true(c.ws.subscribe('room'));
+      t.true(b.ws.unsubscribe('room'));
+      t.is(server.publish('room', 'inside'), 2);
+    }
+    return _write.apply(this, args);
+  };
+  t.is(server.publish('room', 'outside'), 2);
+  while (writes === 0) await once(a.client, 'message');
+  t.deepEqual([...server.topics()], [['room', 2]]);
+  t.is(server.publish('room', 'behind'), 2);
+  const [first, second, third] = await heardBy(a, b, c);
+  t.deepEqual([first, second, third], [['outside', 'inside', 'behind'], ['outside'], ['inside', 'behind']]);
+});
+
+const READER = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const { WebSocket } = require(workerData.ws);
+  const client = new WebSocket(workerData.url);
+  let left = workerData.count;
+  client.on('message', () => {
+    if (--left !== 0) return;
+    Atomics.store(workerData.flag, 0, 1);
+    Atomics.notify(workerData.flag, 0);
+  });
+`;
+
+test('what was published goes on while JavaScript is blocked', async (t) => {
+  if (isInline) return t.pass('without a thread it does not');
+  const server = await TOPIC_WAYS.port(t);
+  const count = 300;
+  const flag = new Int32Array(new SharedArrayBuffer(4));
+  const workerData = { count, flag, url: urlOf(server), ws: createRequire(import.meta.url).resolve('ws') };
+  const reader = new Worker(READER, { eval: true, workerData });
+  t.teardown(() => reader.terminate());
+  const [ws] = await once(server, 'connection');
+  ws.subscribe('room');
+  // More than the kernel takes, and from several arenas.
+  for (let n = 0; n < count; n++) server.publish('room', `${n} `.padEnd(60_000, 'x'));
+  await turn();
+  t.not(Atomics.wait(flag, 0, 0, 60_000), 'timed-out');
+  t.is(Atomics.load(flag, 0), 1);
+});
+
 test('connections of every kind in one topic', async (t) => {
   const rooms = await Promise.all(['port', 'server', 'stream'].map((way) => openRoom(t, way, 2)));
   // Topics belong to a server: others do not hear of them.
@@ -295,6 +354,8 @@ test('what is wrong throws, and names the argument', async (t) => {
     [() => server.publish('a', '', { fin: false }), TypeError, 'options.fin must be true: a message is published whole. Received false'],
     [() => server.publish('a', '', { except: 1 }), TypeError, 'options.except must be a WebSocket, or a Set or an array of them. Received 1'],
     [() => server.publish('a', '', { except: [1] }), TypeError, 'options.except must be of WebSockets only. Received 1'],
+    [() => server.topicCounts(1), TypeError, 'topic must be a string. Received 1'],
+    [() => ws.topicCounts(null), TypeError, 'topic must be a string. Received null'],
     [() => server.subscriberCount(1), TypeError, 'topic must be a string. Received 1'],
     [() => server.history(1), TypeError, 'topic must be a string. Received 1'],
     [() => server.history('a', { limit: 'x' }), TypeError, "options.limit must be a number. Received 'x'"],

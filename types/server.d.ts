@@ -5,7 +5,7 @@ import { Duplex } from 'node:stream';
 
 import * as deflate from './deflate';
 import * as running from './running';
-import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicOptions } from './topics';
+import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicCounts, TopicOptions } from './topics';
 import { VerifyClientCallbackAsync, VerifyClientCallbackSync } from './verify';
 import { WebSocket } from './websocket';
 
@@ -213,6 +213,8 @@ export class WebSocketServer<
   broadcast(data: Published, options?: BroadcastOptions | null): number;
   /** How many connections have subscribed to a topic. Not in ws. */
   subscriberCount(topic: string): number;
+  /** What a topic has done; of one that there is not, zeros. Not in ws. */
+  topicCounts(topic: string): TopicCounts;
   /** All topics that have subscribers or a history, and how many subscribers. Not in ws. */
   topics(): IterableIterator<[string, number]>;
   /** What a topic has kept. Not in ws. */

@@ -58,6 +58,22 @@ export interface Receipt {
   position: Position | null;
 }
 
+/** How many messages of a topic a connection did not get. */
+export interface TopicLosses {
+  /** Those that were dropped, or that a later one has replaced, as event 'dropped' says. */
+  dropped: number;
+  /** Those that the history no longer had, as event 'gap' says. */
+  missed: number;
+}
+
+/** What a topic has done since it was made; `dropped` and `missed` are of all its subscribers. */
+export interface TopicCounts extends TopicLosses {
+  /** Subscribers that there are now. */
+  subscribers: number;
+  /** How many messages were published. */
+  published: number;
+}
+
 /** Those of `history()`. */
 export interface HistoryOptions {
   /** Default: all that there is */

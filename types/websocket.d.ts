@@ -16,7 +16,7 @@ import { ClientOptions } from './client';
 import { BinaryType, CloseEvent, ErrorEvent, Event, EventListenerOptions, MessageEvent, RawData, WebSocketEventMap } from './events';
 import { BufferLike, ControlCallback, PreparedMessage, SendCallback, SendOptions } from './sending';
 import { ServerOptions } from './server';
-import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscribed } from './topics';
+import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscribed, TopicLosses } from './topics';
 
 /**
  * A connection: one that the server makes, or a client.
@@ -152,6 +152,8 @@ export class WebSocket extends EventEmitter {
   isSubscribed(topic: string): boolean;
   /** The topics that it has subscribed to; none after it left OPEN. Not in ws. */
   readonly subscriptions: string[];
+  /** How many messages of a topic it did not get, also of one that it has left. Not in ws. */
+  topicCounts(topic: string): TopicLosses;
   /** As `publish()` of the server, to all subscribers but this one, which need not be one nor be open. Not in ws. */
   publish(
     topic: string,
@@ -273,6 +275,8 @@ export namespace WebSocket {
   export import ServerOptions = server.ServerOptions;
   export import SubscribeOptions = topics.SubscribeOptions;
   export import Subscribed = topics.Subscribed;
+  export import TopicCounts = topics.TopicCounts;
+  export import TopicLosses = topics.TopicLosses;
   export import TopicOptions = topics.TopicOptions;
   export import VerifyClientCallbackAsync = verify.VerifyClientCallbackAsync;
   export import VerifyClientCallbackSync = verify.VerifyClientCallbackSync;

@@ -65,6 +65,8 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * @property {() => void} leave It leaves all of them, and joins no other
  * @property {() => void} drained What waited for its stream has left
  * @property {(topic: any, count: number) => void} lost It did not get this many messages
+ * @property {(topic: any, from: number, to: number) => void} passed It never gets those with these
+ *   offsets
  */
 
 /**

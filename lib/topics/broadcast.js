@@ -1,7 +1,9 @@
 'use strict';
 
 const { clientsOf } = require('../connection/clients');
-const { prepare } = require('../connection/prepared');
+const { SENDS_WAIT } = require('../bits');
+const { post } = require('../connection/post');
+const { PreparedMessage, prepare } = require('../connection/prepared');
 const { sendInTurn } = require('../connection/send');
 const { OPEN } = require('../constants');
 const { state } = require('../reactor/table');
@@ -29,7 +31,8 @@ function broadcast(server, data, options) {
   let count = 0;
   for (const ws of connectionsOf(server)) {
     if (ws._readyState !== OPEN || except.has(ws)) continue;
-    sendInTurn(ws, message.tag, content, undefined);
+    if ((ws._bits & SENDS_WAIT) === 0 && !(content instanceof PreparedMessage)) post(ws, message.tag, content);
+    else sendInTurn(ws, message.tag, content, undefined);
     count++;
   }
   return count;

@@ -34,7 +34,7 @@ const { reportingTopic } = require('./topic');
 /**
  * @import { BroadcastOptions, HistoryOptions, Published, PublishOptions } from '../../types/topics'
  */
-/** @import { Receipt, Subscribed, SubscribeOptions } from '../../types/topics' */
+/** @import { Receipt, Subscribed, SubscribeOptions, TopicLosses } from '../../types/topics' */
 
 /** @typedef {(result: Subscribed) => void} OnSubscribed */
 /**
@@ -46,6 +46,9 @@ const { reportingTopic } = require('./topic');
  *   Promise<Receipt>} Publish
  */
 
+/** Of a topic that there is not. */
+const NO_COUNTS = { size: 0, published: 0, dropped: 0, missed: 0 };
+
 /**
  * What `install` adds to a WebSocket.
  *
@@ -54,6 +57,7 @@ const { reportingTopic } = require('./topic');
  * @property {(topic: string) => boolean} unsubscribe
  * @property {(topic: string) => boolean} isSubscribed
  * @property {string[]} subscriptions
+ * @property {(topic: string) => TopicLosses} topicCounts
  * @property {Publish} publish
  */
 
@@ -114,6 +118,17 @@ const ofConnection = {
     return known !== undefined && subscriptionsOf(this).joined.has(known);
   },
 
+  /**
+   * @this {WebSocket}
+   * @param {string} topic Name of the topic
+   * @returns {TopicLosses} What it did not get of it
+   */
+  topicCounts(topic) {
+    checkTopic(topic);
+    const known = this._extra?.topics ? subscriptionsOf(this).losses?.get(topic) : undefined;
+    return { dropped: known?.dropped ?? 0, missed: known?.missed ?? 0 };
+  },
+
   get subscriptions() {
     return this._extra?.topics ? [...subscriptionsOf(this).joined].map(({ name }) => name) : [];
   },
@@ -167,6 +182,16 @@ const ofServer = {
   subscriberCount(topic) {
     checkTopic(topic);
     return this._topics?.all.get(topic)?.size ?? 0;
+  },
+
+  /**
+   * @this {Server}
+   * @param {string} topic Name of the topic
+   */
+  topicCounts(topic) {
+    checkTopic(topic);
+    const { size, published, dropped, missed } = this._topics?.all.get(topic) ?? NO_COUNTS;
+    return { subscribers: size, published, dropped, missed };
   },
 
   /** @this {Server} */
@@ -224,9 +249,7 @@ function onRecord(ws, kind, bytes) {
     if (topic !== undefined) subscriptionsOf(ws).lost(topic, wordOf(bytes, DROPPED_COUNT));
   } else if (kind === IN_GAP) {
     const topic = reportingTopic(wordOf(bytes, GAP_TOPIC));
-    if (topic === undefined || topic.ring === null) return;
-    const { epoch } = topic.ring;
-    ws.emit('gap', topic.name, { epoch, offset: longOf(bytes, GAP_FROM) }, { epoch, offset: longOf(bytes, GAP_TO) });
+    if (topic !== undefined) subscriptionsOf(ws).passed(topic, longOf(bytes, GAP_FROM), longOf(bytes, GAP_TO));
   }
 }
 

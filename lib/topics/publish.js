@@ -50,6 +50,7 @@ function publish(server, name, data, options, publisher) {
   const isAnyLate = late.size !== 0;
   const others = isAnyLate ? [...excepted, ...toLate(topic, message, offset, excepted, target.key, receipt)] : excepted;
   toReactors(topic, message, others, target.key, receipt);
+  topic.published++;
   if (ring !== null) {
     ring.offset = offset;
     ring.publishedAt = Date.now();

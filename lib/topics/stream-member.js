@@ -217,9 +217,8 @@ function lose(ws, topic, count) {
  * @param {{ from: number, to: number }} offsets Offset of the first that it did not get, and of the
  *   one behind the last
  */
-function reportGap(ws, { name, ring }, { from, to }) {
-  const epoch = ring === null ? '' : ring.epoch;
-  if ((ws._bits & TERMINATED) === 0) ws.emit('gap', name, { epoch, offset: from }, { epoch, offset: to });
+function reportGap(ws, topic, { from, to }) {
+  if ((ws._bits & TERMINATED) === 0) ws._extra?.topics?.passed(topic, from, to);
 }
 
 module.exports = { OUTCOME, StreamMember };

@@ -9,7 +9,7 @@ const { StreamMember } = require('./stream-member');
 const { topicsOf } = require('./server-topics');
 
 /** @import { Server, WebSocket } from '../connection/state' */
-/** @import { Position, Subscribed } from '../../types/topics' */
+/** @import { Position, Subscribed, TopicLosses } from '../../types/topics' */
 /** @import { AnyTopic } from './topic' */
 
 /** @typedef {(result: Subscribed) => void} SubscribedCallback */
@@ -29,7 +29,7 @@ class Subscriptions {
      * @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null}
      */
     this.pending = null;
-    /** Messages that it did not get, by topic. @type {Map<string, number> | null} */
+    /** By the name of the topic. @type {Map<string, TopicLosses> | null} */
     this.losses = null;
   }
 
@@ -168,10 +168,37 @@ class Subscriptions {
    * @param {AnyTopic} topic The topic
    * @param {number} count Messages that it did not get
    */
-  lost({ name }, count) {
+  lost(topic, count) {
+    topic.dropped += count;
+    this.lossOf(topic.name).dropped += count;
+    this.ws.emit('dropped', topic.name, count);
+  }
+
+  /**
+   * The history no longer had what it lacked.
+   *
+   * @param {AnyTopic} topic The topic
+   * @param {number} from Offset of the first message
+   * @param {number} to Offset of the last one
+   */
+  passed(topic, from, to) {
+    const { name, ring } = topic;
+    if (ring === null) return;
+    const { epoch } = ring;
+    topic.missed += to - from + 1;
+    this.lossOf(name).missed += to - from + 1;
+    this.ws.emit('gap', name, { epoch, offset: from }, { epoch, offset: to });
+  }
+
+  /**
+   * @param {string} name Name of a topic
+   * @returns {TopicLosses} What it did not get of it, to be counted on
+   */
+  lossOf(name) {
     this.losses ??= new Map();
-    this.losses.set(name, (this.losses.get(name) ?? 0) + count);
-    this.ws.emit('dropped', name, count);
+    let loss = this.losses.get(name);
+    if (loss === undefined) this.losses.set(name, (loss = { dropped: 0, missed: 0 }));
+    return loss;
   }
 
   /**

@@ -33,6 +33,10 @@ class Topic {
     /** The other subscribers. @type {Map<WebSocket, AnyMember> | null} */
     this.streams = null;
     this.ring = settings.history === 0 ? null : new Ring(settings);
+    /** Messages so far; of their copies, those that were dropped, and those that were in gaps. */
+    this.published = 0;
+    this.dropped = 0;
+    this.missed = 0;
   }
 
   /** @returns {number} Subscribers */

@@ -16,6 +16,7 @@ server.on('connection', (socket) => {
   const was: boolean = is && all.length > 0 && socket.isSubscribed('prices') && socket.unsubscribe('prices');
   const others: number = socket.publish('prices', was ? 'a' : new Uint8Array(1), { binary: true, compress: false });
   socket.on('dropped', (topic: string, count: number) => console.log(topic, count + others));
+  console.log(socket.topicCounts('prices').missed + server.topicCounts('prices').published);
   socket.on('gap', (topic: string, from: Position, to: Position) => console.log(topic, to.offset - from.offset));
 });
 
