@@ -192,8 +192,8 @@ class WebSocketServer extends EventEmitter {
    * @param {Connection} ws The WebSocket, which is open
    */
   opened(ws) {
-    this._counts.opened++;
     track(this, ws);
+    this._counts.began(ws);
   }
 
   /**

@@ -31,6 +31,7 @@ const {
 } = require('./constants');
 const { abort, connect } = require('./client/client');
 const privateFields = require('./compat/private-fields');
+const { log } = require('./log');
 const { lendsMessages } = require('./reactor/batch');
 const { currentBatch } = require('./reactor/dispatch');
 const { Emitter, settle } = require('./compat/emitter');
@@ -195,6 +196,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     // A program may have resumed or paused the stream itself: this call has the last word, as in
     // ws.
     if (this.isPaused && (this._bits & STREAM) === 0 && hasConnection(this)) return;
+    if (log.enabled) log('connection %d: paused', this._order);
     if ((this._bits & STREAM) !== 0) {
       this._bits |= STREAM_PAUSED;
     } else {
@@ -211,6 +213,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
     if (!this.isPaused && (this._bits & STREAM) === 0 && hasConnection(this)) return;
     this._bits &= ~(PAUSED | STREAM_PAUSED);
+    if (log.enabled) log('connection %d: resumed', this._order);
     receive.scheduleNext(this);
     // Too many records are held: reading goes on once they are delivered.
     if (this._extra !== null && this._extra.throttled) return;

@@ -1,12 +1,15 @@
 // What every command needs first: the npm dependencies, and an addon that is not older than its sources.
 // Runs before node_modules exists, so it imports nothing but Node itself.
 
-import { existsSync, readdirSync, statSync } from 'node:fs';
+import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { npm, root, run } from './run.mjs';
 
 const NATIVE = join(root, 'lib/native');
+const DECLARATIONS = join(NATIVE, 'binding.d.ts');
+/** What `npm run build:debug` writes above the declarations. */
+const DEBUG = '// A debug build.';
 const SOURCES = ['src', 'build.rs', 'Cargo.toml', 'Cargo.lock'];
 
 /** Installs dependencies and builds the addon where needed; ends the process when that fails. */
@@ -25,7 +28,11 @@ export async function ensureDependencies(folder = root) {
 
 /** Builds the addon in release, if there is none or it is older than its sources. */
 async function ensureAddon() {
-  if (addonIsFresh()) return;
+  if (addonIsFresh()) {
+    const isDebug = readFileSync(DECLARATIONS, 'utf8').startsWith(DEBUG);
+    if (isDebug) console.log('lib/native has a debug build, which is several times slower: npm run build makes a release');
+    return;
+  }
   const { code: cargo } = await run('cargo', ['--version']);
   if (cargo !== 0) giveUp('cargo is needed to build the addon: install Rust from https://rustup.rs');
   const { code } = await npm(['run', 'build']);
@@ -35,7 +42,7 @@ async function ensureAddon() {
 function addonIsFresh() {
   const addon = newest([NATIVE], (name) => name.endsWith('.node'));
   return (
-    addon > 0 && existsSync(join(NATIVE, 'binding.d.ts')) && addon >= newest(SOURCES.map((name) => join(root, name)))
+    addon > 0 && existsSync(DECLARATIONS) && addon >= newest(SOURCES.map((name) => join(root, name)))
   );
 }
 

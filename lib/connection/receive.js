@@ -43,6 +43,7 @@ const {
   OUT_PAUSE,
   OUT_RESUME,
 } = require('../reactor/layout');
+const { log } = require('../log');
 const { abandonSends, command, sent } = require('./post');
 const { afterTwoTurns, reportEnd } = require('./peer-end');
 const { answerPing } = require('./pongs');
@@ -131,6 +132,7 @@ function hold(ws, tag, data) {
   extra.held.push({ tag, data });
   if (extra.held.length > MOST_HELD && !extra.throttled && (ws._bits & GONE) === 0) {
     extra.throttled = true;
+    if (log.enabled) log('connection %d: paused, %d messages wait', ws._order, extra.held.length);
     command(ws, OUT_PAUSE);
   }
   if ((ws._bits & HOLDING) !== 0) return;

@@ -1,5 +1,6 @@
 'use strict';
 
+const { log } = require('../log');
 const { ABNORMAL } = require('../reactor/layout');
 
 /** What a server has seen of its connections, for `metrics()`. */
@@ -12,14 +13,25 @@ class Counts {
     this.refused = new Map();
   }
 
+  /** @param {any} ws One that is open */
+  began(ws) {
+    this.opened++;
+    if (log.enabled) log('connection %d: open', ws._order);
+  }
+
   /** @param {any} connection One that has ended: a WebSocket, or a handshake before it */
   ended(connection) {
-    if (connection._order > 0) add(this.closed, connection._extra?.closeCode ?? ABNORMAL);
+    const order = connection._order;
+    if (!(order > 0)) return;
+    const code = connection._extra?.closeCode ?? ABNORMAL;
+    add(this.closed, code);
+    if (log.enabled) log('connection %d: closed with %d', order, code);
   }
 
   /** @param {number} status Of the answer to an upgrade */
   refusedWith(status) {
     add(this.refused, status);
+    if (log.enabled) log('handshake: refused with %d', status);
   }
 }
 
