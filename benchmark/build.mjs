@@ -3,10 +3,15 @@ import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
 
-/** The load generator, without which there is nothing to do, and the servers in Rust, which are candidates. */
-export function buildServers() {
+/**
+ * The load generator, without which there is nothing to do, and the servers in Rust, which are candidates.
+ *
+ * @param {boolean} [isAlone] Whether the load generator is all that is needed
+ */
+export function buildServers(isAlone = false) {
   const manifest = join(benchmarkDir, 'load', 'Cargo.toml');
   if (!cargo(['--locked', '--manifest-path', manifest])) throw new Error('The load generator does not build');
+  if (isAlone) return;
   const examples = ['--example', 'reactor_echo', '--example', 'tokio_echo'];
   if (!cargo(['--no-default-features', '--features', 'reactor,tokio', ...examples])) console.error('The servers in Rust do not build');
 }

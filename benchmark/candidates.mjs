@@ -1,6 +1,7 @@
 // Who is measured.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
+import { createRequire } from 'node:module';
 import { join } from 'node:path';
 
 import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
@@ -15,6 +16,8 @@ import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
  * @property {boolean} [full] Whether it is only measured with --full
  * @property {boolean} [rough] Whether it is ad hoc: not asked for the closing handshake
  * @property {string[]} [tasks] What it can do; all there is without it
+ * @property {string[]} [words] Behind the shape's task on its command line
+ * @property {Record<string, string | number | boolean>} [load] Options of the load generator that differ
  * @property {boolean} [withoutJs] Whether it has no JavaScript thread
  */
 
@@ -98,6 +101,45 @@ export function candidates() {
 }
 
 /**
+ * Who has rooms. A candidate whose name says what it has less to do is compared with itself within one run.
+ *
+ * @returns {Record<string, Candidate>}
+ */
+export function topicCandidates() {
+  const { ws, uws, reactor } = candidates();
+  const rooms = (/** @type {string} */ name, /** @type {Candidate} */ candidate) => {
+    return { text: candidate.text, missing: candidate.missing, command: server(join('topics', name)) };
+  };
+  const [ours, theirs] = [rooms('reactor', reactor), rooms('uws', uws)];
+  const missing = isInstalled('socket.io') ? undefined : 'npm install --no-save socket.io';
+  const socketio = { text: 'Socket.IO', command: server(join('topics', 'socketio')), load: { protocol: 'socketio' }, missing };
+  return {
+    ws: rooms('ws', ws),
+    uws: theirs,
+    uws_drop: { ...theirs, text: 'uWebSockets.js, maxBackpressure', words: ['drop'] },
+    socketio,
+    socketio_recovery: { ...socketio, text: 'Socket.IO, connection state recovery', words: ['recovery'] },
+    reactor: ours,
+    reactor_100: { ...ours, text: 'reactor-ws, 100 subscribers', load: { connections: 100 } },
+    reactor_inline: { ...ours, text: 'reactor-ws, no thread', options: { reactors: 0 } },
+    reactor_history: { ...ours, text: 'reactor-ws, history', words: ['history'], load: { protocol: 'stamped' } },
+    reactor_drop: { ...ours, text: "reactor-ws, slow: 'drop'", words: ['drop'] },
+    reactor_drop_live: { ...ours, text: "reactor-ws, slow: 'drop', nobody stalled", words: ['drop'], load: { stalled: 0 } },
+  };
+}
+
+/**
+ * @param {string} name
+ */
+function isInstalled(name) {
+  try {
+    return Boolean(createRequire(import.meta.url).resolve(name));
+  } catch {
+    return false;
+  }
+}
+
+/**
  * Candidates that come from the command line.
  *
  * @param {string[]} extras name=COMMAND
@@ -116,7 +158,7 @@ export function extraCandidates(extras) {
  * @param {string} name
  */
 export function candidateText(name) {
-  return candidates()[name]?.text ?? name;
+  return (candidates()[name] ?? topicCandidates()[name])?.text ?? name;
 }
 
 /**

@@ -3,11 +3,12 @@
 // usage: node benchmark/plot.mjs [record.json]     default: the newest complete record
 //        node benchmark/plot.mjs --check           writes nothing, and names what is not of that record
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { dirname, join, relative } from 'node:path';
+import { basename, dirname, join, relative } from 'node:path';
 import { candidateText, candidates } from './candidates.mjs';
 import { barChart } from './chart.mjs';
 import { THEMES, overview, overviewText } from './overview.mjs';
 import { benchmarkDir, rootDir } from './paths.mjs';
+import { TOPICS } from './record.mjs';
 import { digits, shapeText, viewOf } from './report.mjs';
 import { defaultShapes } from './shapes.mjs';
 import { summarize } from './stats.mjs';
@@ -15,11 +16,11 @@ import { tables } from './tables.mjs';
 
 /** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
 
-const BEGIN = '<!-- bench:begin -->';
-const END = '<!-- bench:end -->';
+/** What stands between these marks is of the newest record; the same with `topics` is of the newest record of topics. */
+const marks = (/** @type {string} */ name) => [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];
 
 /** Who is drawn: the others are in the tables. */
-const DRAWN = ['ws', 'reactor', 'reactor_inline', 'uws', 'reactor_echo', 'uws_cpp'];
+const DRAWN = ['ws', 'reactor', 'reactor_inline', 'uws', 'reactor_echo', 'uws_cpp', 'socketio', 'reactor_drop', 'uws_drop'];
 const MAIN = defaultShapes(false);
 
 /**
@@ -81,25 +82,70 @@ const CHARTS = [
   },
 ];
 
+/** @type {Chart[]} */
+const TOPIC_CHARTS = [
+  {
+    file: 'topics-cpu',
+    metric: 'cpu_ns_per_msg',
+    title: 'CPU time per delivery, all threads',
+    unit: 'ns',
+    takes: (shape) => viewOf(shape) === 'topics',
+  },
+  {
+    file: 'topics-latency',
+    metric: 'p99_us',
+    title: 'From publish to delivery, 99 %',
+    unit: 'ms',
+    scale: 1e-3,
+    takes: (shape) => viewOf(shape) === 'topics',
+  },
+  {
+    file: 'topics-avalanche',
+    metric: 'back_100_ms',
+    title: 'A new server, until all clients are back',
+    unit: 'ms',
+    takes: (shape) => viewOf(shape) === 'avalanche',
+  },
+];
+
 const isCheck = process.argv[2] === '--check';
 const file = isCheck ? newestRecord() : (process.argv[2] ?? newestRecord());
+if (!file) throw new Error('No record yet: npm run bench');
 /** @type {BenchmarkRecord} */
 const record = JSON.parse(readFileSync(file, 'utf8'));
 const plots = join(benchmarkDir, 'plots');
 mkdirSync(plots, { recursive: true });
-const drawn = CHARTS.filter((chart) => {
-  const path = join(plots, `${chart.file}.svg`);
-  const groups = groupsOf(chart);
-  if (!isCheck) rmSync(path, { force: true });
-  if (groups.length === 0) return false;
-  const subtitle = `${record.machine.cpu}, ${record.date}; each group has its own scale`;
-  put(path, barChart({ title: chart.title, subtitle, groups }));
-  return true;
-});
+const drawn = draw(CHARTS, record);
 for (const [name, theme] of Object.entries(THEMES)) put(join(plots, `overview-${name}.svg`), overview(record, theme));
-rewrite(join(rootDir, 'README.md'), () => picture());
-rewrite(join(rootDir, 'docs', 'performance.md'), (where) => [...tables(record, false), '', ...images(where).slice(0, 3)]);
-rewrite(join(benchmarkDir, 'README.md'), (where) => [...tables(record, true), '', ...images(where)]);
+rewrite(join(rootDir, 'README.md'), 'bench', () => picture());
+rewrite(join(rootDir, 'docs', 'performance.md'), 'bench', (where) => [...tables(record, false), '', ...images(drawn, where).slice(0, 3)]);
+rewrite(join(benchmarkDir, 'README.md'), 'bench', (where) => [...tables(record, true), '', ...images(drawn, where)]);
+
+const fileOfTopics = newestRecord(TOPICS);
+if (fileOfTopics) {
+  /** @type {BenchmarkRecord} */
+  const topics = JSON.parse(readFileSync(fileOfTopics, 'utf8'));
+  const charts = draw(TOPIC_CHARTS, topics);
+  rewrite(join(rootDir, 'docs', 'topics.md'), 'topics', (where) => [...tables(topics, false), '', ...images(charts, where)]);
+  rewrite(join(benchmarkDir, 'README.md'), 'topics', (where) => [...tables(topics, true), '', ...images(charts, where)]);
+}
+
+/**
+ * @param {Chart[]} charts
+ * @param {BenchmarkRecord} from
+ * @returns {Chart[]} Those that the record has figures for
+ */
+function draw(charts, from) {
+  return charts.filter((chart) => {
+    const path = join(plots, `${chart.file}.svg`);
+    const groups = groupsOf(chart, from);
+    if (!isCheck) rmSync(path, { force: true });
+    if (groups.length === 0) return false;
+    const subtitle = `${from.machine.cpu}, ${from.date}; each group has its own scale`;
+    put(path, barChart({ title: chart.title, subtitle, groups }));
+    return true;
+  });
+}
 
 /**
  * Writes a file, or says that it is not what would be written.
@@ -118,21 +164,24 @@ function put(path, content) {
   }
 }
 
-function newestRecord() {
+/**
+ * @param {string} kind What its name begins with
+ */
+function newestRecord(kind = '') {
   const directory = join(benchmarkDir, 'record');
-  const files = readdirSync(directory, { recursive: true }).map(String).filter((name) => name.endsWith('.json'));
-  const date = (/** @type {string} */ name) => name.slice(-'2000-01-01.json'.length);
-  const newest = files.sort((a, b) => date(a).localeCompare(date(b))).at(-1);
-  if (newest === undefined) throw new Error('No record yet: npm run bench');
-  return join(directory, newest);
+  const isOfKind = new RegExp(`^${kind}[0-9-]+\\.json$`);
+  const files = readdirSync(directory, { recursive: true }).map(String).filter((name) => isOfKind.test(basename(name)));
+  const newest = files.sort((a, b) => basename(a).localeCompare(basename(b))).at(-1);
+  return newest && join(directory, newest);
 }
 
 /**
  * @param {Chart} chart
+ * @param {BenchmarkRecord} from
  */
-function groupsOf({ metric, unit, takes, scale = 1, js }) {
+function groupsOf({ metric, unit, takes, scale = 1, js }, from) {
   const all = candidates();
-  return Object.entries(record.results)
+  return Object.entries(from.results)
     .filter(([shape]) => takes(shape))
     .map(([shape, byCandidate]) => ({
       name: shapeText(shape),
@@ -162,21 +211,24 @@ function picture() {
 }
 
 /**
+ * @param {Chart[]} charts
  * @param {string} where The folder of the charts, as the document sees it
  */
-function images(where) {
-  return drawn.map(({ file: name, title }) => `![${title}](${where}/${name}.svg)`);
+function images(charts, where) {
+  return charts.map(({ file: name, title }) => `![${title}](${where}/${name}.svg)`);
 }
 
 /**
  * @param {string} document
+ * @param {string} name That of the marks
  * @param {(where: string) => string[]} lines What stands between the marks
  */
-function rewrite(document, lines) {
+function rewrite(document, name, lines) {
   const text = readFileSync(document, 'utf8');
-  const begin = text.indexOf(BEGIN);
-  const end = text.indexOf(END);
+  const [first, last] = marks(name);
+  const begin = text.indexOf(first);
+  const end = text.indexOf(last);
   if (begin < 0 || end < begin) return;
   const content = ['', ...lines(relative(dirname(document), plots)), ''];
-  put(document, `${text.slice(0, begin + BEGIN.length)}\n${content.join('\n')}\n${text.slice(end)}`);
+  put(document, `${text.slice(0, begin + first.length)}\n${content.join('\n')}\n${text.slice(end)}`);
 }

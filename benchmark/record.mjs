@@ -12,10 +12,13 @@ import { benchmarkDir } from './paths.mjs';
  * @property {string} date
  * @property {{ name: string, cpu: string, cores: number, memory_gib: number, kernel: string, node: string }} machine
  * @property {{ [name: string]: string }} versions
- * @property {{ rounds: number, seconds: number, warmup: number, settle?: number, pinned: boolean, full?: boolean }} options
+ * @property {{ rounds: number, seconds: number, warmup: number, settle?: number, pinned: boolean, full?: boolean, topics?: boolean }} options
  * @property {Record<string, import('./micro.mjs').Micro>} [micro] Figures of benchmark/engine.rs
  * @property {Results} results
  */
+
+/** What the name of a record of topics begins with. */
+export const TOPICS = 'topics-';
 
 /** What the runs repeat from the shape. */
 const REPEATED = new Set(['mode', 'payload', 'in_flight', 'kind', 'deflate', 'tls', 'batch', 'pace_ms', 'touch']);
@@ -56,9 +59,10 @@ export function describeMachine() {
  * @returns {string} The file
  */
 export function writeRecord(record, partial) {
-  const recorded = join(benchmarkDir, 'record', record.machine.name, `${record.date}.json`);
+  const name = `${record.options.topics ? TOPICS : ''}${record.date}.json`;
+  const recorded = join(benchmarkDir, 'record', record.machine.name, name);
   const keep = partial || (!record.options.full && isFull(recorded));
-  const file = keep ? join(benchmarkDir, '.cache', `${record.date}.json`) : recorded;
+  const file = keep ? join(benchmarkDir, '.cache', name) : recorded;
   mkdirSync(dirname(file), { recursive: true });
   const { results, micro = {}, ...head } = record;
   const shapes = Object.entries(results).map(([shape, byCandidate]) => {

@@ -1,10 +1,13 @@
 // The readable form of a record: a table per shape, and what became of the targets.
 import { candidateText } from './candidates.mjs';
-import { shapes } from './shapes.mjs';
+import { shapes as messageShapes } from './shapes.mjs';
 import { ratios, summarize } from './stats.mjs';
 import { FLOOR, baselines, microTargets, targets } from './targets.mjs';
+import { topicShapes } from './topic-shapes.mjs';
 
 /** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
+
+const shapes = { ...messageShapes, ...topicShapes };
 
 /** A spread (max - min) / median above this marks a figure as unsteady. */
 const UNSTEADY = 0.3;
@@ -49,6 +52,26 @@ const COLUMNS = {
     ['max_us', 'max', 1],
     ['rss_growth_kib', 'KiB more', 1],
     ['pongs', 'pongs', 1],
+  ],
+  topics: [
+    ['cpu_ns_per_msg', 'CPU ns/delivery', 1],
+    ['js_cpu_ns_per_publish', 'main thread, us/publish', 1e-3],
+    ['p50_us', 'p50 ms', 1e-3],
+    ['p99_us', 'p99 ms', 1e-3],
+    RATE[0],
+    ['rss_growth_kib', 'KiB more', 1],
+  ],
+  jitter: [
+    ['delivered_percent', '% delivered', 1],
+    ['recovery_p50_us', 'recovery p50 ms', 1e-3],
+    ['recovery_p99_us', 'p99 ms', 1e-3],
+    ['cpu_ns_per_msg', 'CPU ns/delivery', 1],
+  ],
+  avalanche: [
+    ['back_100_ms', '100 % back, ms', 1],
+    ['back_95_ms', '95 % back, ms', 1],
+    ['cpu_ns_per_handshake', 'CPU ns/handshake', 1],
+    ['js_cpu_ns_per_handshake', 'main thread', 1],
   ],
   rate: [
     ['cpu_ns_per_handshake', 'CPU ns/handshake', 1],

@@ -1,5 +1,5 @@
 // Rounds of one shape: all candidates in turn, each with a server of its own.
-import { runLoad, startServer } from './server-process.mjs';
+import { runAvalanche, runLoad, startServer } from './server-process.mjs';
 
 /** @typedef {import('./candidates.mjs').Candidate} Candidate */
 /** @typedef {import('./server-process.mjs').Server} Server */
@@ -64,6 +64,7 @@ export async function measureShape(plan) {
 async function measure(plan, name, round, running) {
   const { shape, window } = plan;
   const load = loadOf(plan, name);
+  if (load.mode === 'avalanche') return runAvalanche(() => startOf(plan, name), { ...load, seed: round + 1 });
   const server = running.get(name) ?? (await startOf(plan, name));
   try {
     if (!shape.fresh && !running.has(name)) {
@@ -89,6 +90,7 @@ export function loadOf({ shape, candidates, pin }, name) {
     ...(pin && !shape.unpinned && { pin: 1 }),
     ...(candidates[name].rough && { 'no-close': true }),
     ...shape.load,
+    ...candidates[name].load,
   };
 }
 
@@ -99,8 +101,8 @@ export function loadOf({ shape, candidates, pin }, name) {
  * @param {string} name
  */
 export function startOf({ shape, candidates, pin }, name) {
-  const { command, options } = candidates[name];
-  const words = [...command, ...(shape.task?.split(' ') ?? [])];
+  const { command, options, words: own = [] } = candidates[name];
+  const words = [...command, ...(shape.task?.split(' ') ?? []), ...own];
   return startServer(words, pin && !shape.unpinned ? 0 : undefined, options);
 }
 

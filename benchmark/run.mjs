@@ -2,14 +2,19 @@
 import { relative } from 'node:path';
 import { parseArgs } from 'node:util';
 import { buildServers } from './build.mjs';
-import { candidates as known, extraCandidates } from './candidates.mjs';
+import { candidates, extraCandidates, topicCandidates } from './candidates.mjs';
 import { runMicro } from './micro.mjs';
 import { rootDir } from './paths.mjs';
 import { printReport } from './report.mjs';
 import { describeMachine, writeRecord } from './record.mjs';
 import { measureShape } from './rounds.mjs';
 import { canPin, raiseFileLimit } from './server-process.mjs';
-import { defaultShapes, shapes } from './shapes.mjs';
+import { defaultShapes, shapes as messageShapes } from './shapes.mjs';
+import { topicShapes } from './topic-shapes.mjs';
+
+const isTopics = process.argv.includes('--topics');
+const known = isTopics ? topicCandidates : candidates;
+const shapes = isTopics ? topicShapes : messageShapes;
 
 const USAGE = `usage: node benchmark/run.mjs [options]
 
@@ -21,6 +26,7 @@ const USAGE = `usage: node benchmark/run.mjs [options]
   --candidates a,b    of ${Object.keys(known()).join(', ')}
   --extra name=COMMAND  another server: prints {"port":N} or listens on the port that {port} in the command is replaced by
   --full              also the shapes and candidates that are not part of the promises, and the engine by itself
+  --topics            topics instead of messages: other shapes, other candidates, a record of its own
   --micro             the engine by itself; without --shapes and --full only that
   --no-pin            leave all CPUs to everyone
   --record            record also a partial run (fewer rounds, shapes or candidates than the default)`;
@@ -35,6 +41,7 @@ const { values } = parseArgs({
     candidates: { type: 'string' },
     extra: { type: 'string', multiple: true, default: [] },
     full: { type: 'boolean', default: false },
+    topics: { type: 'boolean', default: false },
     micro: { type: 'boolean', default: false },
     'no-pin': { type: 'boolean', default: false },
     record: { type: 'boolean', default: false },
@@ -60,7 +67,7 @@ if (values.help) {
 async function main() {
   const rounds = Number(values.rounds);
   const chosen = chooseShapes();
-  buildServers();
+  buildServers(isTopics);
   const servers = chooseCandidates();
   const pin = !values['no-pin'] && canPin();
   if (!pin) console.error('Not pinned to CPUs: taskset is missing, there are fewer than two, or --no-pin.');
@@ -68,7 +75,7 @@ async function main() {
 
   const micro = values.micro || values.full ? runMicro() : undefined;
   const { results, failures } = await measureAll(chosen, servers, rounds, pin);
-  const options = { rounds, ...window, pinned: pin, full: values.full };
+  const options = { rounds, ...window, pinned: pin, full: values.full, ...(isTopics && { topics: true }) };
   const record = { ...describeMachine(), options, micro, results };
   printReport(record);
   const chose = [values.shapes, values.candidates, ...values.extra].some(Boolean) || (values.micro && !values.full);
@@ -128,6 +135,7 @@ function takesPart(name, candidate, shape) {
 
 function chooseShapes() {
   if (values.shapes !== undefined) return pick(shapes, values.shapes, 'shape');
+  if (isTopics) return { ...shapes };
   return values.micro && !values.full ? {} : defaultShapes(values.full);
 }
 

@@ -11,7 +11,7 @@ import { loadBinary } from './paths.mjs';
 const START_LIMIT = 30_000;
 const STOP_LIMIT = 5_000;
 
-/** @typedef {{ port: number, pid: number, stop(): Promise<void> }} Server */
+/** @typedef {{ port: number, pid: number, stop(signal?: NodeJS.Signals): Promise<void> }} Server */
 
 /**
  * Whether the server can have CPU 0 and the load generator CPU 1 to itself.
@@ -65,7 +65,7 @@ export async function startServer(command, cpu, options) {
     });
     const at = await Promise.race([started, failed, late]);
     child.stdout.resume();
-    return { port: at.port, pid: at.pid ?? Number(child.pid), stop: () => stop(child, exited) };
+    return { port: at.port, pid: at.pid ?? Number(child.pid), stop: (signal) => stop(child, exited, signal) };
   } catch (error) {
     child.kill('SIGKILL');
     throw error;
@@ -75,9 +75,10 @@ export async function startServer(command, cpu, options) {
 /**
  * @param {import('node:child_process').ChildProcess} child
  * @param {Promise<unknown[]>} exited
+ * @param {NodeJS.Signals} [signal]
  */
-async function stop(child, exited) {
-  child.kill('SIGTERM');
+async function stop(child, exited, signal = 'SIGTERM') {
+  child.kill(signal);
   const timer = setTimeout(() => child.kill('SIGKILL'), STOP_LIMIT);
   await exited;
   clearTimeout(timer);
@@ -129,16 +130,46 @@ async function freePort() {
  * @returns {Promise<Record<string, any>>}
  */
 export async function runLoad(server, options) {
-  /** @type {typeof options} */
+  return startLoad(server, options).ended;
+}
+
+/**
+ * Ends the server under all its clients, which come back to another one.
+ *
+ * @param {() => Promise<Server>} start Starts a server
+ * @param {Record<string, string | number | boolean>} options As for `runLoad`
+ */
+export async function runAvalanche(start, options) {
+  let server = await start();
+  try {
+    const { child, ended } = startLoad(server, options);
+    await Promise.race([once(child.stdout, 'data'), ended]);
+    await server.stop('SIGKILL');
+    server = await start();
+    child.stdin.end(`${server.port} ${server.pid}\n`);
+    return await ended;
+  } finally {
+    await server.stop();
+  }
+}
+
+/**
+ * @param {Server} server
+ * @param {Record<string, string | number | boolean>} options
+ */
+function startLoad(server, options) {
   const all = { ...options, port: server.port, pid: server.pid };
   const words = Object.entries(all).flatMap(([name, value]) =>
     value === true ? [`--${name}`] : [`--${name}`, `${value}`],
   );
-  const child = spawn(loadBinary, words, { stdio: ['ignore', 'pipe', 'pipe'] });
+  const child = spawn(loadBinary, words);
   const output = { out: '', err: '' };
   child.stdout.setEncoding('utf8').on('data', (text) => (output.out += text));
   child.stderr.setEncoding('utf8').on('data', (text) => (output.err += text));
-  const [code, signal] = await once(child, 'close');
-  if (code !== 0) throw new Error(`load ${words.join(' ')}: ${signal ?? code}: ${output.err.trim()}`);
-  return JSON.parse(output.out);
+  child.stdin.on('error', () => {});
+  const ended = once(child, 'close').then(([code, signal]) => {
+    if (code !== 0) throw new Error(`load ${words.join(' ')}: ${signal ?? code}: ${output.err.trim()}`);
+    return JSON.parse(output.out.trim().split('\n').at(-1) ?? '');
+  });
+  return { child, ended };
 }

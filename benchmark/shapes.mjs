@@ -13,7 +13,7 @@
  * @property {string[]} [candidates] Who takes part unless chosen on the command line; everybody without it
  * @property {boolean} [quiet] Whether the first round also checks that the server uses no CPU afterwards
  */
-/** @typedef {'cost' | 'throughput' | 'distribution' | 'oneWay' | 'idle' | 'rate' | 'blocked'} View */
+/** @typedef {'cost' | 'throughput' | 'distribution' | 'oneWay' | 'idle' | 'rate' | 'blocked' | 'topics' | 'jitter' | 'avalanche'} View */
 
 const NODE = ['ws', 'reactor', 'uws'];
 const NODE_AND_INLINE = [...NODE, 'reactor_inline', 'reactors_2'];

@@ -3,6 +3,7 @@ import { candidateText, candidates } from './candidates.mjs';
 import { columnsOf, digits, microRows, shapeText, targetRows, viewOf } from './report.mjs';
 import { defaultShapes } from './shapes.mjs';
 import { ratios, summarize } from './stats.mjs';
+import { topicShapes } from './topic-shapes.mjs';
 
 /** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
 /** @typedef {import('./shapes.mjs').View} View */
@@ -14,6 +15,9 @@ const HEADINGS = {
   throughput: '1000 echoes per second on all CPUs (CPU ns per echo), x of ws',
   distribution: 'round trip, us: mean (p50, p90, p99, p99.9, p99.99)',
   blocked: 'ping while the event loop is blocked, us: median (p99, max; KiB of memory more)',
+  topics: 'CPU ns per delivery: all threads (us of the main thread per publish; ms to p50, p99), x of uWebSockets.js',
+  jitter: '% delivered (recovery, ms: p50, p99)',
+  avalanche: 'ms until all are back (95 %; CPU ns per handshake), x of ws',
   rate: 'CPU ns per handshake: all threads (main thread), x of ws',
   idle: 'bytes of memory per idle connection (CPU us per s of the idle server), x of ws',
 };
@@ -27,9 +31,9 @@ export function tables(record, everything) {
   const { machine, options, versions } = record;
   const system = `${machine.cpu}, ${machine.cores} cores, Linux ${machine.kernel}, Node ${machine.node}, ws ${versions.ws}`;
   const lines = [`Measured ${record.date}: ${system}; medians of ${options.rounds} rounds.`];
-  const main = defaultShapes(false);
+  const main = { ...defaultShapes(false), ...topicShapes };
   const chosen = Object.keys(record.results).filter((shape) => everything || shape in main);
-  const views = /** @type {View[]} */ (everything ? Object.keys(HEADINGS) : ['cost', 'throughput']);
+  const views = /** @type {View[]} */ (everything ? Object.keys(HEADINGS) : ['cost', 'throughput', 'topics', 'jitter', 'avalanche']);
   for (const view of views) {
     const shapes = chosen.filter((shape) => viewOf(shape) === view);
     if (shapes.length > 0) lines.push('', ...viewTable(record, view, shapes));
@@ -62,7 +66,7 @@ function viewTable(record, view, shapes) {
 }
 
 /**
- * The first figure of the view, the others in parentheses, and the ratio to ws.
+ * The first figure of the view, the others in parentheses, and the ratio to ws, for topics to uWebSockets.js.
  *
  * @param {BenchmarkRecord['results'][string]} byCandidate
  * @param {string} candidate
@@ -77,10 +81,15 @@ function cell(byCandidate, candidate, view) {
   if (figures.length === 0) return '-';
   if (view === 'distribution') return `${figures[0]} (${figures.slice(1, 6).join(', ')})`;
   if (view === 'blocked') return `${figures[0]} (${figures.slice(1, 3).join(', ')}; ${figures[3]})`;
+  if (view === 'jitter') return figures.length > 2 ? `${figures[0]} (${figures[1]}, ${figures[2]})` : figures[0];
+  const base = view === 'topics' ? 'uws' : 'ws';
+  const ratio = candidate === base ? undefined : ratios(byCandidate[candidate], byCandidate[base], columns[0][0]);
+  const times = ratio ? `, x ${digits(ratio.ofRounds)}` : '';
+  if (view === 'topics') return `${figures[0]} (${figures[1]}; ${figures[2]}, ${figures[3]})${times}`;
+  if (view === 'avalanche') return `${figures[0]} (${figures[1]}; ${figures[2]})${times}`;
   const second = view === 'idle' ? figures[2] : figures[1];
   const alone = candidates()[candidate]?.withoutJs && ['cost', 'oneWay', 'rate'].includes(view);
-  const ratio = candidate === 'ws' ? undefined : ratios(byCandidate[candidate], byCandidate.ws, columns[0][0]);
-  return `${figures[0]} (${alone ? '-' : second})${ratio ? `, x ${digits(ratio.ofRounds)}` : ''}`;
+  return `${figures[0]} (${alone ? '-' : second})${times}`;
 }
 
 /**

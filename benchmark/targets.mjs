@@ -1,5 +1,6 @@
 // What the figures are to reach.
 import { shapes } from './shapes.mjs';
+import { topicShapes } from './topic-shapes.mjs';
 
 /**
  * @typedef {object} Target
@@ -19,6 +20,7 @@ export const FLOOR = 'mio_echo';
 
 const CPU = { metric: 'cpu_ns_per_msg', text: 'CPU of all threads' };
 const JS = { metric: 'js_cpu_ns_per_msg', text: 'CPU of the JavaScript thread' };
+const PUBLISH = { metric: 'js_cpu_ns_per_publish', text: 'CPU of the JavaScript thread per publish' };
 const IDLE = { metric: 'idle_cpu_us_per_s', text: 'CPU of an idle server, us per s', limit: 0 };
 const RATE = { metric: 'msgs_per_s', text: 'messages per second', least: true };
 
@@ -73,6 +75,21 @@ export const targets = [
   { shape: 'blocked', metric: 'max_us', text: 'ping while blocked, slowest, us', limit: 50_000 },
   // 64 MiB, 16 KiB of each connection, and 32 MiB for sockets, what the allocator keeps, and 4 MiB of pings.
   { shape: 'blocked', metric: 'rss_growth_kib', text: 'memory while blocked, KiB more', limit: (64 + 32) * 1024 + 100 * 16 },
+  ...Object.keys(topicShapes)
+    .filter((shape) => shape.startsWith('publish-'))
+    .map((shape) => ({ shape, ...CPU, against: 'uws', limit: 0.85 })),
+  { shape: 'publish-10000x100', ...PUBLISH, against: 'reactor_100', limit: 1.2 },
+  { shape: 'publish-10000x4096', ...PUBLISH, against: 'reactor_100', limit: 1.2 },
+  { shape: 'publish-10000x100', metric: 'p99_us', text: 'delivery, p99', against: 'uws', limit: 0.5 },
+  { shape: 'rooms', ...CPU, against: 'uws', limit: 0.85 },
+  { shape: 'stalled', metric: 'p99_us', text: 'delivery, p99', candidate: 'reactor_drop', against: 'reactor_drop_live', limit: 1.1 },
+  { shape: 'stalled-16384', metric: 'rss_growth_kib', text: 'memory, KiB more', candidate: 'reactor_drop', limit: 1024 },
+  { shape: 'jitter', metric: 'delivered_percent', text: '% delivered', candidate: 'reactor_history', limit: 100, least: true },
+  { shape: 'jitter', metric: 'recovery_p99_us', text: 'recovery, p99, us', candidate: 'reactor_history', limit: 50_000 },
+  ...['avalanche-5000', 'avalanche-10000'].flatMap((shape) => [
+    { shape, metric: 'back_95_ms', text: 'time until 95 % are back', against: 'ws', limit: 0.25 },
+    { shape, metric: 'back_100_ms', text: 'time until all are back', against: 'ws', limit: 0.25 },
+  ]),
   { shape: '100x20', ...IDLE },
   { shape: 'idle-10000', ...IDLE },
   { shape: 'idle-10000', metric: 'rss_per_connection_bytes', text: 'memory per idle connection', against: 'ws', limit: 1 / 8 },

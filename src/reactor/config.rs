@@ -217,6 +217,9 @@ pub(super) const WRITE_BUDGET: usize = 1 << 20;
 /// What `COMMAND_BUDGET` and `FLUSH_BUDGET` are charged for a connection beside its bytes: a system
 /// call takes as long as copying 16 KiB.
 pub(super) const COST_OF_CALL: usize = 16 << 10;
+/// What `COMMAND_BUDGET` is charged instead for each member that a message of a topic is queued for
+/// while others wait behind it: with a call charged for each, no two of them would leave in one.
+pub(super) const COST_OF_MEMBER: usize = 512;
 /// Freed memory is charged as one written byte for this many.
 pub(super) const FREE_DISCOUNT: usize = 4;
 /// A connection with a longer queue is written behind all others. 64 KiB.

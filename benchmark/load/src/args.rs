@@ -22,6 +22,21 @@ pub(crate) enum Mode {
     Rate,
     /// Echo while the server's JavaScript thread is blocked, and pings.
     Blocked,
+    /// Rooms whose members hear what some of them say.
+    Topics,
+    /// The members of rooms all come back at once, to a server that was started again.
+    Avalanche,
+}
+
+/// How a server's messages to the members of a room look.
+#[derive(Clone, Copy, Debug, PartialEq, Eq)]
+pub(crate) enum Protocol {
+    /// A WebSocket message is what was said.
+    Plain,
+    /// In JSON, with its position, from which a member goes on when it comes back.
+    Stamped,
+    /// Events of Socket.IO 4.
+    SocketIo,
 }
 
 impl Mode {
@@ -35,6 +50,8 @@ impl Mode {
             Self::Idle => "idle",
             Self::Rate => "rate",
             Self::Blocked => "blocked",
+            Self::Topics => "topics",
+            Self::Avalanche => "avalanche",
         }
     }
 }
@@ -83,6 +100,19 @@ pub(crate) struct Args {
     pub(crate) no_close: bool,
     /// Poll without blocking: the generator's own wake-up is then not part of the latency.
     pub(crate) spin: bool,
+    /// Topics: rooms that the connections are members of.
+    pub(crate) rooms: usize,
+    /// Topics: members of each room that say something.
+    pub(crate) speakers: usize,
+    /// Topics: messages per second of all speakers; zero = the next one when all have the one before.
+    pub(crate) rate: f64,
+    /// Topics: members that do not read.
+    pub(crate) stalled: usize,
+    /// Topics: each member but the speakers is cut off this often; zero = never.
+    pub(crate) cut_every: Duration,
+    /// Topics: for how long.
+    pub(crate) cut_for: Duration,
+    pub(crate) protocol: Protocol,
     pub(crate) seed: u64,
 }
 
@@ -90,7 +120,8 @@ pub(crate) struct Args {
 pub(crate) const USAGE: &str = "\
 usage: load --port N [options]
 
-  --mode echo|ingest|push|fanout|idle|rate|blocked|latency   default echo; latency = echo with 1 connection, 1 in flight
+  --mode echo|ingest|push|fanout|idle|rate|blocked|topics|avalanche|latency
+                        default echo; latency = echo with 1 connection, 1 in flight
   --host ADDRESS        IP address, default 127.0.0.1
   --path PATH           request target of the handshake, default /
   --pid N               server process to read CPU time and memory of
@@ -113,6 +144,13 @@ usage: load --port N [options]
   --timeout S           fail after S seconds without progress, default 10
   --no-close            echo: drop the connections in the end instead of the closing handshake
   --spin                poll without blocking
+  --rooms N             topics: rooms that the connections are members of, default 1
+  --speakers N          topics: members of each room that say something, default 1
+  --rate N              topics: messages per second of all, default 0 = each when all have the one before
+  --stalled N           topics: members that do not read, default 0
+  --cut-every S         topics: each member but the speakers is cut off this often, default 0 = never
+  --cut-for S           topics: for so long, default 0
+  --protocol plain|stamped|socketio   topics, avalanche: what the server speaks, default plain
   --seed N              of payloads and masks, default 1
 
 Prints one line of JSON. Exit status: 0 = all responses arrived, in order and equal; 1 = not; 2 = bad usage.";
@@ -163,6 +201,20 @@ impl Args {
             "--touch" => self.touch = value.parse()?,
             "--quiet" => self.quiet = seconds(value)?,
             "--timeout" => self.timeout = seconds(value)?,
+            "--rooms" => self.rooms = value.parse()?,
+            "--speakers" => self.speakers = value.parse()?,
+            "--rate" => self.rate = value.parse()?,
+            "--stalled" => self.stalled = value.parse()?,
+            "--cut-every" => self.cut_every = seconds(value)?,
+            "--cut-for" => self.cut_for = seconds(value)?,
+            "--protocol" => {
+                self.protocol = match value {
+                    "plain" => Protocol::Plain,
+                    "stamped" => Protocol::Stamped,
+                    "socketio" => Protocol::SocketIo,
+                    _ => return Err("unknown protocol".into()),
+                }
+            }
             "--seed" => self.seed = value.parse()?,
             _ => return Err("unknown option".into()),
         }
@@ -183,6 +235,8 @@ impl Args {
             "idle" => Mode::Idle,
             "rate" => Mode::Rate,
             "blocked" => Mode::Blocked,
+            "topics" => Mode::Topics,
+            "avalanche" => Mode::Avalanche,
             _ => return Err("unknown mode".into()),
         };
         Ok(())
@@ -200,6 +254,9 @@ impl Args {
         }
         if self.deflate && matches!(self.mode, Mode::Ingest | Mode::Push) {
             return Err("--deflate is for echo, fanout, idle and latency".into());
+        }
+        if self.rooms == 0 || self.speakers == 0 || self.connections < self.rooms * self.speakers {
+            return Err("--rooms and --speakers must be at least 1, and every speaker a connection".into());
         }
         if self.json && (self.binary || self.deflate || self.payload < MIN_JSON) {
             return Err(format!("--json is text, not compressed, of at least {MIN_JSON} bytes").into());
@@ -235,6 +292,13 @@ impl Default for Args {
             timeout: Duration::from_secs(10),
             no_close: false,
             spin: false,
+            rooms: 1,
+            speakers: 1,
+            rate: 0.0,
+            stalled: 0,
+            cut_every: Duration::ZERO,
+            cut_for: Duration::ZERO,
+            protocol: Protocol::Plain,
             seed: 1,
         }
     }

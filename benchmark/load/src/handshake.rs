@@ -13,6 +13,7 @@ pub(crate) struct Handshake {
     accept: String,
     response: Vec<u8>,
     deflate: bool,
+    may_speak: bool,
 }
 
 /// What is offered, and has to be agreed on, with --deflate.
@@ -33,7 +34,19 @@ impl Handshake {
             accept: accept_key(key.as_bytes()),
             response: Vec::new(),
             deflate,
+            may_speak: false,
         }
+    }
+
+    /// The same, with a server that may send frames at once.
+    pub(crate) fn may_speak(self) -> Self {
+        Self { may_speak: true, ..self }
+    }
+
+    /// What came behind the response.
+    pub(crate) fn rest(&self) -> &[u8] {
+        let end = self.response.windows(4).position(|four| four == b"\r\n\r\n");
+        end.map_or(&[], |end| &self.response[end + 4..])
     }
 
     /// Takes bytes of the response; true once it is complete and right.
@@ -46,10 +59,10 @@ impl Handshake {
         let Some(end) = self.response.windows(4).position(|four| four == b"\r\n\r\n") else {
             return if self.response.len() < 16 << 10 { Ok(false) } else { Err("endless handshake".into()) };
         };
-        if end + 4 != self.response.len() {
+        if end + 4 != self.response.len() && !self.may_speak {
             return Err("the server spoke first".into());
         }
-        let text = String::from_utf8_lossy(&self.response);
+        let text = String::from_utf8_lossy(&self.response[..end]);
         let mut lines = text.trim_end().split("\r\n");
         let status = lines.next().unwrap_or_default();
         let accepted = lines.filter_map(|line| line.split_once(':')).any(|(name, value)| {

@@ -20,6 +20,7 @@ mod push;
 mod rate;
 mod report;
 mod socket;
+mod topics;
 
 use std::error::Error;
 use std::io::Write;
@@ -51,6 +52,8 @@ fn run(args: &Args) -> Result<String, Box<dyn Error>> {
         Mode::Idle => idle::run(args),
         Mode::Rate => rate::run(args),
         Mode::Blocked => blocked::run(args),
+        Mode::Topics => topics::run(args),
+        Mode::Avalanche => topics::avalanche::run(args),
     }
 }
 

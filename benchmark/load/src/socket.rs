@@ -59,6 +59,11 @@ impl Socket {
         SockRef::from(self.tcp()).set_linger(Some(Duration::ZERO))
     }
 
+    /// Lets the kernel keep little of what is not read.
+    pub(crate) fn keep_little(&self) -> io::Result<()> {
+        SockRef::from(self.tcp()).set_recv_buffer_size(4096)
+    }
+
     /// Whether a read of less than was asked for has emptied the socket: not if it comes record by record.
     pub(crate) fn is_empty_after(&self, length: usize, asked: usize) -> bool {
         length < asked && matches!(self, Self::Plain(_))

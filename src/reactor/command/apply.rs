@@ -33,7 +33,7 @@ impl<C: Consumer> Reactor<C> {
     ) -> Option<Rest> {
         let mut records = Records::new(bytes, rest, last);
         let mut position = records.records.position();
-        if !self.go_on_publishing() {
+        if !self.go_on_publishing(records.records.peek_slot().is_some()) {
             return Some(records.into_rest());
         }
         // A panic in a record leaves the following ones where they are.
@@ -42,10 +42,11 @@ impl<C: Consumer> Reactor<C> {
             let applied =
                 records.records.position() - std::mem::replace(&mut position, records.records.position());
             self.work.spend_on_commands(applied);
-            if self.topics.publishing.is_some() && !self.go_on_publishing() {
+            let more = records.records.peek_slot().is_some();
+            if self.topics.publishing.is_some() && !self.go_on_publishing(more) {
                 return Some(records.into_rest());
             }
-            if self.work.command_budget == 0 && records.records.peek_slot().is_some() {
+            if self.work.command_budget == 0 && more {
                 return Some(records.into_rest());
             }
         }

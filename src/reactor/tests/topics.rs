@@ -49,6 +49,28 @@ fn all_members_get_what_is_published_in_the_order_of_the_calls() {
     }
 }
 
+/// At the price of a call for each member they would leave one by one, each in a write of its own.
+#[test]
+fn what_is_published_to_many_together_is_queued_in_one_turn() {
+    const MESSAGES: usize = 200;
+    let (mut stage, mut clients) = stage(1, 10);
+    stage.settle();
+    let queued = |stage: &mut Stage, id: ConnectionId| {
+        stage.reactors[0].connections.get(id).expect("open").write.outgoing.pushed()
+    };
+    let before: Vec<_> = clients.iter().map(|(_, id)| queued(&mut stage, *id)).collect();
+    (0..MESSAGES).for_each(|n| stage.publish(1, format!("{n:06}").as_bytes()));
+    stage.submit();
+    stage.turn();
+    for ((_, id), before) in clients.iter().zip(before) {
+        assert_eq!(queued(&mut stage, *id) - before, 8 * MESSAGES as u64);
+    }
+    let expected: Vec<_> = (0..MESSAGES).map(|n| format!("{n:06}")).collect();
+    for (client, _) in &mut clients {
+        assert_eq!(texts(&mut stage, client, MESSAGES), expected);
+    }
+}
+
 #[test]
 fn joining_twice_leaving_twice_and_topics_that_are_not_there_are_harmless() {
     let (mut stage, mut clients) = stage(1, 2);

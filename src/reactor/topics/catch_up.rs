@@ -3,6 +3,7 @@
 use crate::bridge::layout::IN_GAP;
 
 use crate::reactor::Reactor;
+use crate::reactor::config::COST_OF_CALL;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::topics::behind::{Behind, Behinds, Cursor, Latest};
@@ -47,7 +48,7 @@ impl<C: Consumer> Reactor<C> {
     fn serve_latest(&mut self, id: ConnectionId, latest: &mut Latest, limit: usize) -> bool {
         while self.waiting(id) <= limit {
             let Some(mut message) = latest.pop() else { return false };
-            self.send_of_topic(id, &mut message);
+            self.send_of_topic(id, &mut message, COST_OF_CALL);
         }
         latest.len() > 0
     }
@@ -89,7 +90,7 @@ impl<C: Consumer> Reactor<C> {
         let Some(kept) = ring.and_then(|ring| ring.get_mut(offset)) else { return };
         let mut message = kept.message.clone();
         let before = message.memory();
-        self.send_of_topic(id, &mut message);
+        self.send_of_topic(id, &mut message, COST_OF_CALL);
         // Compressed in one more way: the next connection with the same parameters gets the same
         // bytes.
         if message.memory() != before {

@@ -6,6 +6,7 @@ use crate::engine::frame::wire_len;
 
 use crate::reactor::Reactor;
 use crate::reactor::command::apply::send_prepared;
+use crate::reactor::config::{COST_OF_CALL, COST_OF_MEMBER};
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
@@ -60,15 +61,20 @@ impl<C: Consumer> Reactor<C> {
     /// A message that all other members have had.
     fn publish_late(&mut self, mut publishing: Publishing, members: &[ConnectionId]) {
         for &id in members {
-            self.guarded(id.slot, |reactor| reactor.publish_to(id, &mut publishing));
+            self.guarded(id.slot, |reactor| reactor.publish_to(id, &mut publishing, COST_OF_CALL));
         }
         self.topics.receipts.extend(publishing.receipt);
     }
 
     /// Goes on with the message under way, as far as the budget goes. True: all members have had
-    /// it.
-    pub(in crate::reactor) fn go_on_publishing(&mut self) -> bool {
+    /// it. `more`: records wait behind it.
+    ///
+    /// A message alone is written as it is queued, while its connections are in the cache. One with
+    /// others behind it goes further, so that they leave in one write.
+    pub(in crate::reactor) fn go_on_publishing(&mut self, more: bool) -> bool {
         let Some(mut publishing) = self.topics.publishing.take() else { return true };
+        let others_wait = more || !self.asked.is_empty() || !self.shared.outbox.commands.is_empty();
+        let cost = if others_wait { COST_OF_MEMBER } else { COST_OF_CALL };
         while self.work.command_budget > 0 {
             let (group, count) = self.group(&publishing);
             if count == 0 {
@@ -77,7 +83,7 @@ impl<C: Consumer> Reactor<C> {
             }
             for member in group.iter().take(count) {
                 publishing.next += 1;
-                self.guarded(member.slot, |reactor| reactor.publish_to(member.id(), &mut publishing));
+                self.guarded(member.slot, |reactor| reactor.publish_to(member.id(), &mut publishing, cost));
                 if self.work.command_budget == 0 {
                     break;
                 }
@@ -96,7 +102,7 @@ impl<C: Consumer> Reactor<C> {
         (group, rest.len().min(GROUP))
     }
 
-    fn publish_to(&mut self, id: ConnectionId, publishing: &mut Publishing) {
+    fn publish_to(&mut self, id: ConnectionId, publishing: &mut Publishing, cost: usize) {
         let Some(connection) = self.connections.get(id) else { return };
         // One that closes has left all topics.
         if !connection.takes_frames() || connection.write.will_close() || publishing.excepts(id) {
@@ -107,22 +113,27 @@ impl<C: Consumer> Reactor<C> {
             !is_patient && (connection.behind || connection.write.waiting() > publishing.patience.limit);
         let outcome = match is_slow.then(|| self.on_slow(id, publishing)).flatten() {
             Some(outcome) => outcome,
-            None => self.send_of_topic(id, &mut publishing.message),
+            None => self.send_of_topic(id, &mut publishing.message, cost),
         };
         if let Some(receipt) = &mut publishing.receipt {
             receipt.count(id, outcome);
         }
     }
 
-    /// Sends a message of a topic to one connection.
-    pub(in crate::reactor) fn send_of_topic(&mut self, id: ConnectionId, message: &mut Prepared) -> Outcome {
+    /// Sends a message of a topic to one connection, which is charged with `cost` beside its bytes.
+    pub(in crate::reactor) fn send_of_topic(
+        &mut self,
+        id: ConnectionId,
+        message: &mut Prepared,
+        cost: usize,
+    ) -> Outcome {
         let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
         let bytes = wire_len(message.payload().len(), false);
         let before = connection.write.outgoing.pushed();
         let mut session = Session { id, connection, work: &mut self.work };
         send_prepared(&mut session, message, 0, false, LONGEST);
         self.consumer.on_published(id, bytes as u64);
-        self.work.spend_on_commands(bytes);
+        self.work.command_budget = self.work.command_budget.saturating_sub(bytes + cost);
         let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
         let pushed = connection.write.outgoing.pushed();
         if pushed > before {

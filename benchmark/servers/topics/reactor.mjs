@@ -1,0 +1,28 @@
+// Topics of reactor-ws. With `history` members go on where they were, with `drop` slow ones miss messages.
+import { WebSocketServer } from '../../../lib/index.mjs';
+import { listening } from '../contract.mjs';
+import { LIMIT, remember, wanted, words } from './room.mjs';
+
+const isMemory = words.has('memory');
+const stamp = { before: '{"id":"$epoch:$offset","data":"', after: '"}' };
+
+const server = new WebSocketServer({
+  host: '127.0.0.1',
+  port: 0,
+  topicOptions: () => ({
+    ...(words.has('history') && { history: 1000, stamp }),
+    ...(words.has('drop') && { slow: 'drop', limit: LIMIT }),
+  }),
+  ...JSON.parse(process.env.BENCH_OPTIONS ?? '{}'),
+});
+server.on('connection', (ws, request) => {
+  const { room, since } = wanted(request.url);
+  ws.subscribe(room, since && { since });
+  ws.on('message', (data, binary) => {
+    if (isMemory) return remember(`${data}`, (topic) => ws.subscribe(topic), (answer) => ws.send(answer));
+    server.publish(room, data, { binary });
+  });
+  ws.on('error', () => {});
+});
+server.on('listening', () => listening(server.address().port));
+process.on('SIGTERM', () => process.exit(0));

@@ -1,0 +1,34 @@
+// What the servers with rooms have in common: who connects names a room, and what a member says goes to all of it.
+import { URLSearchParams } from 'node:url';
+
+import { asked } from '../contract.mjs';
+
+/** What the server is to do beyond that: `history`, `drop`, `recovery`, `memory`. */
+export const words = new Set([asked.task, ...process.argv.slice(3)]);
+
+/** Bytes that may wait for a slow member, where it may not have more. */
+export const LIMIT = 65_536;
+
+/**
+ * @param {string | undefined} url
+ * @returns {{ room: string, since: { epoch: string, offset: number } | undefined }}
+ */
+export function wanted(url) {
+  const query = new URLSearchParams(url?.split('?')[1]);
+  const [epoch, offset] = query.get('since')?.split(':') ?? [];
+  return { room: query.get('room') ?? '', since: offset ? { epoch, offset: Number(offset) } : undefined };
+}
+
+/**
+ * Instead of a room: subscribes to as many topics as a message asks for, collects garbage, and answers.
+ *
+ * @param {string} message A prefix and a count
+ * @param {(topic: string) => void} subscribe
+ * @param {(answer: string) => void} answer
+ */
+export function remember(message, subscribe, answer) {
+  const [prefix, count] = message.split(' ');
+  for (let number = 0; number < Number(count); number++) subscribe(`${prefix}-${number}`);
+  if (Number(count) === 0) for (let times = 0; times < 4; times++) globalThis.gc?.();
+  answer('done');
+}
