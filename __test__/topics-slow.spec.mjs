@@ -1,5 +1,6 @@
 // What becomes of messages to one who does not read, and that nobody else notices.
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
 
 import test from 'ava';
@@ -226,4 +227,29 @@ test("over a stream, what is published while a member is catching up with an emp
   member.onPast({ entries: [], recovered: true, top: 1 });
   while (stalled.heard.length === 0) await once(stalled.client, 'message');
   t.deepEqual([stalled.heard, gaps], [['1'], []]);
+});
+
+test('send() of a subscriber asks what was published once in 16 KiB, not each time', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 1);
+  const [{ ws, client }] = all;
+  ws.subscribe('room');
+  const { native } = createRequire(import.meta.url)('../lib/reactor/table.js').state;
+  const { bytesPublished } = Object.getPrototypeOf(native);
+  let calls = 0;
+  native.bytesPublished = function counted(...args) {
+    calls++;
+    return bytesPublished.apply(this, args);
+  };
+  t.teardown(() => delete native.bytesPublished);
+  for (let n = 0; n < 1000; n++) t.true(ws.send('x'.repeat(100)));
+  t.true(calls > 0 && calls <= 8, `${calls}`);
+  await heardBy(all[0]);
+  client._socket.pause();
+  while (ws.bufferedAmount < 2 * 1024 * 1024) {
+    server.publish('room', Buffer.alloc(64 * 1024));
+    await turn();
+  }
+  let sent = 0;
+  while (ws.send('x'.repeat(100))) t.true((sent += 100) <= 17 * 1024);
+  t.pass();
 });

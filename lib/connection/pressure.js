@@ -10,6 +10,12 @@ const { bytesTaken } = require('../reactor/crossing');
 /** @import { ExtraFields, WebSocket } from './state' */
 
 /**
+ * A subscriber asks what was published to it once in so many bytes that are sent to it: the answer
+ * takes longer than a short send. 16 KiB.
+ */
+const ASKED_EVERY = 16 * 1024;
+
+/**
  * Whether a WebSocket has room for more.
  *
  * @param {WebSocket} ws An open WebSocket
@@ -19,9 +25,11 @@ function hasRoom(ws) {
   const extra = ws._ensureExtra();
   if ((ws._bits & STREAM) !== 0) return !streamOf(ws).socket.writableNeedDrain;
   if (ws._accepted + extra.lateBytes < extra.roomUntil) return true;
-  // What is published to a subscriber is not known here: each send has to ask.
-  extra.roomUntil = extra.topics === null ? Math.max(bytesTaken(ws), 0) + HIGH_WATER_MARK : 0;
-  if (ws.bufferedAmount < HIGH_WATER_MARK) return true;
+  if (extra.topics === null) extra.roomUntil = Math.max(bytesTaken(ws), 0) + HIGH_WATER_MARK;
+  const waiting = ws.bufferedAmount;
+  // What is published to a subscriber is not known here: it is asked about again soon.
+  if (extra.topics !== null) extra.roomUntil = ws._accepted + Math.min(HIGH_WATER_MARK - waiting, ASKED_EVERY);
+  if (waiting < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
   if (!extra.isMarked) mark(ws, extra);
   return false;
