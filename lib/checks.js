@@ -12,27 +12,37 @@ const { inspect } = require('node:util');
 
 /**
  * @param {Range} range What the value may be
- * @param {any} value What was given
+ * @param {unknown} value What was given
  * @param {string} label What errors call it
- * @returns {any} The value
+ * @returns {unknown} The value
  * @throws {TypeError | RangeError}
  */
 function checkValue({ type, least = 0, most = 0, values }, value, label) {
   if (values !== undefined) {
-    if (values.includes(value)) return value;
+    if (values.includes(/** @type {string} */ (value))) return value;
     throw wrongType(label, values.map((one) => `'${one}'`).join(' or '), value);
   }
   if (typeof value !== type) throw wrongType(label, `a ${type}`, value);
-  if (type === 'number' && !(Number.isInteger(value) && value >= least && value <= most)) {
+  if (type === 'number' && !isIntegerFrom(least, most, /** @type {number} */ (value))) {
     throw new RangeError(`${label} must be an integer from ${least} to ${most}. Received ${inspect(value)}`);
   }
   return value;
 }
 
 /**
+ * @param {number} least The least that it may be
+ * @param {number} most The most that it may be
+ * @param {number} value A number
+ * @returns {boolean} Whether it is an integer between them
+ */
+function isIntegerFrom(least, most, value) {
+  return Number.isInteger(value) && value >= least && value <= most;
+}
+
+/**
  * @param {string} label What errors call it
  * @param {string} wanted What is wanted, with an article
- * @param {any} value What was given
+ * @param {unknown} value What was given
  */
 function wrongType(label, wanted, value) {
   return new TypeError(`${label} must be ${wanted}. Received ${inspect(value)}`);

@@ -115,7 +115,7 @@ const makers = {
 };
 
 /**
- * @param {any} emitter The WebSocket
+ * @param {import('node:events')} emitter The WebSocket
  * @param {string} type Name of the event
  * @param {unknown} handler Function or object with `handleEvent`
  * @param {boolean} attribute Whether it is the handler of an `on*` attribute
@@ -133,7 +133,7 @@ function find(emitter, type, handler, attribute) {
 }
 
 /**
- * @param {any} emitter The WebSocket
+ * @param {import('node:events')} emitter The WebSocket
  * @param {string} type Name of the event
  * @param {any} handler Function or object with `handleEvent`
  * @param {boolean} once Whether it is called once
@@ -182,7 +182,7 @@ function removeEventListener(type, handler) {
 /**
  * Gives a class `addEventListener`, `removeEventListener` and the `on*` attributes.
  *
- * @param {any} prototype Prototype of the class
+ * @param {Record<string, any>} prototype Prototype of the class
  */
 function install(prototype) {
   for (const type of Object.keys(makers)) {

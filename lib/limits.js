@@ -10,7 +10,7 @@ const MOST = 2 ** 31 - 1;
  * A limit as ws takes it: an integer of 32 bits, where 0 and less is no limit. More than MOST is no
  * limit either: ws would take 1e10, which programs use for "as much as there is", for 1410065408.
  *
- * @param {any} value The value of an option, of any type
+ * @param {any} value The value of an option, of any type: converted as in ws
  * @returns {number} 0 is no limit
  */
 function limit(value) {

@@ -37,7 +37,7 @@ function isPipeName(port) {
 }
 
 /**
- * @param {any} options `host` and `port` as given
+ * @param {{ port?: unknown, host?: unknown, backlog?: unknown }} options `host` and `port` as given
  * @returns {any} The port, or the number that it spells
  * @throws {RangeError | TypeError} ERR_SOCKET_BAD_PORT or ERR_INVALID_ARG_VALUE, as Node
  */

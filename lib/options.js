@@ -100,7 +100,7 @@ const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient'
 /**
  * The options over the defaults. An option that is undefined overrides its default, as in ws.
  *
- * @param {any} given What the constructor got
+ * @param {any} given What the constructor got, of any type
  * @returns {ServerOptions} The options over the defaults
  * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type
  *   of an own option

@@ -8,7 +8,7 @@ const { BORROWED, STREAM } = require('./bits');
  * A stream over a WebSocket: each chunk that is written is sent as a message, and messages can be
  * read.
  *
- * @param {any} ws A WebSocket, of this package or another
+ * @param {any} ws A WebSocket, of this package or another, which has a type of its own
  * @param {import('node:stream').DuplexOptions} [options] Those of Duplex; `autoDestroy`,
  *   `emitClose` and `writableObjectMode` have no effect
  * @returns {Duplex} The stream
@@ -19,7 +19,7 @@ function createWebSocketStream(ws, options) {
 
 class WebSocketStream extends Duplex {
   /**
-   * @param {any} ws The WebSocket
+   * @param {any} ws The WebSocket, of this package or another
    * @param {import('node:stream').DuplexOptions | undefined} options Those of Duplex
    */
   constructor(ws, options) {
@@ -124,7 +124,7 @@ class WebSocketStream extends Duplex {
 }
 
 /**
- * @param {any} ws A WebSocket, of this package or another
+ * @param {any} ws A WebSocket, of this package or another, which has a type of its own
  * @param {Buffer} data Its message
  * @returns {Buffer} The message, or a copy where its handler must not keep it
  */

@@ -19,7 +19,7 @@ function warn(code, text) {
  * Warns of an option that is written almost as one of `known`. What is like none is not ours to
  * judge: programs keep options of their own beside those of ws.
  *
- * @param {Record<string, any>} options What the program has given
+ * @param {object} options What the program has given
  * @param {string[]} known Names of the options that there are
  * @param {string[]} own Those that an option is compared with
  */

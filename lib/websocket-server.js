@@ -31,7 +31,7 @@ const { WebSocket } = require('./websocket');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { Peer } from './compat/socket' */
-/** @import { WebSocket as Connection } from './connection/state' */
+/** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
 /** @import { Place } from './listening' */
 /** @import { ServerOptions } from './options' */
 /** @import { DrainOptions, DrainProgress, Metrics } from '../types/running' */
@@ -82,7 +82,10 @@ class WebSocketServer extends EventEmitter {
     // Bound now, as in ws: an `emit` that a program assigns later does not see these events.
     /** @type {(...args: any[]) => boolean} */
     this._emit = this.emit.bind(this);
-    /** null before the program looks, undefined untracked. @type {Set<any> | null | undefined} */
+    /**
+     * null before the program looks, undefined untracked. @type {Set<Connection> | null |
+     * undefined}
+     */
     this._clients = undefined;
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
     /** What stands for its own listener. @type {any} */
@@ -139,7 +142,7 @@ class WebSocketServer extends EventEmitter {
    * Answers an upgrade request that an HTTP server of Node has read.
    *
    * @param {IncomingMessage} request The upgrade request
-   * @param {any} socket Any Duplex: the socket of the request
+   * @param {AnySocket} socket The socket of the request
    * @param {Buffer} head What was read behind the request
    * @param {OnOpened} callback Called with the connection when it is open
    * @throws {Error} When the socket is a WebSocket's already
@@ -151,11 +154,11 @@ class WebSocketServer extends EventEmitter {
   /**
    * The end of `handleUpgrade()`, when all checks have passed.
    *
-   * @param {Record<string, any>} extensions The accepted ones by name
+   * @param {Extensions} extensions The accepted ones by name
    * @param {string} key The value of the `Sec-WebSocket-Key` header
    * @param {Set<string>} protocols Subprotocols that the client offers
    * @param {IncomingMessage} request The upgrade request
-   * @param {any} socket Any Duplex: the socket of the request
+   * @param {AnySocket} socket The socket of the request
    * @param {Buffer} head What was read behind the request
    * @param {OnOpened} callback Called with the connection when it is open
    * @throws {Error} When the socket is a WebSocket's already
@@ -199,7 +202,8 @@ class WebSocketServer extends EventEmitter {
   /**
    * A connection is gone.
    *
-   * @param {Holder} connection A WebSocket, or its handshake
+   * @param {any} connection A WebSocket, or its handshake: one that has no fields of a WebSocket is
+   *   in no list
    */
   closed(connection) {
     this._connections--;
@@ -381,7 +385,7 @@ watchHooks(WebSocketServer.prototype);
 /**
  * @param {WebSocketServer} server The server that decides
  * @param {IncomingMessage} request The upgrade request
- * @param {any} socket The socket of the request: any Duplex
+ * @param {AnySocket} socket The socket of the request
  * @param {Buffer} head What was read behind the request
  * @param {OnOpened} callback Called with the connection when it is open
  */

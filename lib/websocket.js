@@ -62,8 +62,11 @@ const {
 } = require('./reactor/layout');
 
 /** @import { Peer } from './compat/socket' */
-/** @import { Connection, Data, ExtraFields, SentCallback, Server } from './connection/state' */
-/** @import { SendOptions } from '../types/sending' */
+/**
+ * @import { AnySocket, Connection, Data, Extensions, ExtraFields, SentCallback, Server } from
+ *   './connection/state'
+ */
+/** @import { PreparedMessage, SendOptions } from '../types/sending' */
 
 const { commonOf } = common;
 
@@ -73,9 +76,9 @@ const { commonOf } = common;
  *
  * @typedef {object} Fields
  * @property {any} _options The options of the server over the defaults, or those of the client
- * @property {any} _owner The server, or null
+ * @property {Server | null} _owner The server, or null
  * @property {string} _protocol
- * @property {Record<string, any>} _extensions The negotiated ones by name
+ * @property {Extensions} _extensions The negotiated ones by name
  * @property {boolean} _autoPong
  * @property {number} _closeTimeout Milliseconds
  * @property {boolean} _isServer
@@ -241,7 +244,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   }
 
   /**
-   * @param {any} data See `Data` and `prepare()`
+   * @param {Data | PreparedMessage} data See `Data` and `prepare()`
    * @param {SendOptions | SentCallback | null} [options] Whether it is `binary`, to be compressed
    *   (`compress`), and the last fragment (`fin`); or the callback
    * @param {SentCallback} [callback] Called when the message is in the kernel, or never will be
@@ -266,7 +269,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
       if (mask !== undefined && Object.hasOwn(options, 'mask')) tag |= masking(this, mask);
     }
     if ((this._bits & SENDS_WAIT) === 0 && (isText || (data instanceof Uint8Array && data.length !== 0))) {
-      post(this, tag, data, callback);
+      post(this, tag, /** @type {string | Uint8Array} */ (data), callback);
     } else {
       sendInTurn(this, tag, data, callback);
     }
@@ -277,7 +280,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /**
    * Opens this WebSocket over a stream on which the handshake has been done.
    *
-   * @param {any} socket The stream, a Duplex
+   * @param {AnySocket} socket The stream
    * @param {Buffer} head What was read of the stream after the handshake
    * @param {import('./duplex/connection').SocketOptions} options Of a client or of a server
    */
@@ -339,7 +342,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /**
    * Takes over the socket that the hooks of the handshake have seen.
    *
-   * @param {any} socket What stands for the socket
+   * @param {AnySocket} socket What stands for the socket
    */
   _adopt(socket) {
     const extra = this._ensureExtra();

@@ -42,7 +42,7 @@ function Emitter() {
   this._eventsCount = 0;
   const { captureRejections, init: initNow } = /** @type {any} */ (EventEmitter);
   if (initNow === plainInit && !captureRejections) return;
-  /** @type {any} */ (EventEmitter).call(this);
+  /** @type {Function} */ (EventEmitter).call(this);
   // This object may be replaced, as Node's may: no event without listeners stays in it.
   if (kShapeMode !== undefined) this[kShapeMode] = false;
 }

@@ -43,7 +43,10 @@ for (const name of ['on', 'removeListener', 'removeAllListeners', 'emit']) {
   Object.defineProperty(LazySocket.prototype, name, { configurable: true, value, writable: true });
 }
 
-/** @param {any} socket A LazySocket without its state as a stream */
+/**
+ * @param {any} socket A LazySocket, whose class has no type: it is a function with a prototype,
+ *   without its state as a stream
+ */
 function makeStream(socket) {
   const { _readableState: readable, _writableState: writable } = /** @type {any} */ (
     new Duplex({ autoDestroy: false, emitClose: false })

@@ -50,7 +50,8 @@ const DEFLATE = 'permessage-deflate';
 class Sender {
   /**
    * @param {Writer} socket Where frames are written
-   * @param {Record<string, any>} [extensions] The negotiated extensions by name; none by default
+   * @param {import('../connection/state').Extensions} [extensions] The negotiated extensions by
+   *   name; none by default
    * @param {(key: Buffer) => void} [generateMask] Fills the masking key
    */
   constructor(socket, extensions, generateMask) {

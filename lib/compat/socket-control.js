@@ -161,7 +161,7 @@ class IdleTimer {
 /**
  * `setTimeout()` with Node's rules for its arguments.
  *
- * @param {any} socket A net.Socket, or what stands for one
+ * @param {any} socket A net.Socket, or what stands for one, whose class is a mixin
  * @param {IdleTimer | null} idle If the socket has one
  * @param {unknown} milliseconds Silence after which 'timeout' is emitted; 0 = never
  * @param {() => void} [callback] A listener for 'timeout'; with 0 milliseconds, one that was
@@ -189,7 +189,7 @@ function setTimeout(socket, idle, milliseconds, callback) {
 /**
  * Whether the connection keeps the process alive.
  *
- * @param {any} socket A net.Socket, or what stands for one
+ * @param {any} socket A net.Socket, or what stands for one, whose class is a mixin
  * @param {boolean} does True as for `ref()`, false as for `unref()`
  */
 function setReferenced(socket, does) {

@@ -19,6 +19,8 @@ const {
 const { lastViewOf } = require('../reactor/last-sent');
 const { lengthOf } = require('../views');
 
+/** @import { SendOptions } from '../../types/sending' */
+
 /**
  * Tags of messages that are sent without options. OUT_FLAG_COMPRESS has no effect where
  * permessage-deflate was not negotiated.
@@ -38,7 +40,8 @@ const PLAIN = /** @type {any} */ (Object.prototype);
  * The tag of a message that was sent with options. An own property that is undefined counts as
  * given, because ws spreads the options over its defaults.
  *
- * @param {any} options Own properties `binary`, `compress` and `fin` count; null is no options
+ * @param {SendOptions} options Own properties `binary`, `compress` and `fin` count; null is no
+ *   options
  * @param {boolean} binary Whether it is binary when the options do not say
  * @returns {number} kind | flags of the record
  */
@@ -51,7 +54,7 @@ function tagOf(options, binary) {
     PLAIN.binary === undefined &&
     PLAIN.compress === undefined &&
     PLAIN.fin === undefined;
-  const given = plain ? options : { __proto__: null, ...options };
+  const given = /** @type {SendOptions} */ (plain ? options : { __proto__: null, ...options });
   const { binary: isBinary, compress, fin } = given;
   if (isBinary !== undefined || 'binary' in given) binary = !!isBinary;
   let tag = binary ? OUT_BINARY : OUT_TEXT;
@@ -62,7 +65,7 @@ function tagOf(options, binary) {
 /**
  * The bytes of what `send()` takes.
  *
- * @param {any} data What is to be sent; see `Data`
+ * @param {unknown} data What is to be sent; see `Data`
  * @returns {Uint8Array} The same memory, where that is possible
  * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither bytes nor text; for what has been
  *   detached
@@ -81,7 +84,8 @@ function toBytes(data) {
     const { buffer, byteOffset, byteLength } = data;
     return lastViewOf(buffer, byteOffset, byteLength) ?? new FastBuffer(buffer, byteOffset, byteLength);
   }
-  return Buffer.from(data);
+  // What it is not made for throws.
+  return Buffer.from(/** @type {string} */ (data));
 }
 
 /**
@@ -116,7 +120,7 @@ function isBlob(value) {
 /**
  * The length of data as a message.
  *
- * @param {any} data What is to be sent; see `Data`
+ * @param {unknown} data What is to be sent; see `Data`
  * @returns {number} Bytes of the payload; of text, in UTF-8
  */
 function byteLength(data) {
@@ -129,7 +133,7 @@ function byteLength(data) {
  * Checks the arguments of `close()`.
  *
  * @param {unknown} code Status code; undefined for a close frame without a body
- * @param {any} reason A string or bytes; none by default
+ * @param {string | Uint8Array | undefined} reason A string or bytes; none by default
  * @returns {Uint8Array} The reason as bytes
  * @throws {TypeError | RangeError}
  */

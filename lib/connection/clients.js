@@ -3,7 +3,6 @@
 const { state } = require('../reactor/table');
 
 /** @import { Server, WebSocket } from './state' */
-/** @import { Holder } from '../reactor/table' */
 
 /** How many connections of listeners have opened so far. */
 let opened = 0;
@@ -26,7 +25,7 @@ function track(server, ws) {
  * The list that a server has, which may be one that the program has put there, by whatever means.
  *
  * @param {Server} server A WebSocketServer
- * @returns {Set<Holder> | null | undefined} null before the program has looked at it, undefined
+ * @returns {Set<WebSocket> | null | undefined} null before the program has looked at it, undefined
  *   without `clientTracking`
  */
 function clientsOf(server) {
@@ -41,7 +40,7 @@ function clientsOf(server) {
  * about to leave the table of connections.
  *
  * @param {Server} server A WebSocketServer
- * @returns {Set<Holder> | undefined} undefined without `clientTracking`
+ * @returns {Set<WebSocket> | undefined} undefined without `clientTracking`
  */
 function list(server) {
   if (server._clients === null) {
@@ -66,7 +65,7 @@ const property = {
 
   /**
    * @this {any}
-   * @param {Set<Holder>} clients What the program puts in its place
+   * @param {Set<WebSocket>} clients What the program puts in its place
    */
   set(clients) {
     this._clients = clients;
@@ -77,7 +76,7 @@ const property = {
  * Gives a server its `clients`.
  *
  * @param {Server} server A new WebSocketServer with `clientTracking`
- * @param {Set<Holder> | null} clients The list; null where the table has its connections
+ * @param {Set<WebSocket> | null} clients The list; null where the table has its connections
  */
 function trackClients(server, clients) {
   // A subclass may have an accessor of its own.

@@ -119,7 +119,7 @@ const known = new WeakMap();
 const NONE = new Common({});
 
 /**
- * @param {any} options The options of a WebSocket, of any type
+ * @param {unknown} options The options of a WebSocket, of any type
  * @returns {Common} What WebSockets with these options have in common
  */
 function commonOf(options) {

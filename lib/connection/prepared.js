@@ -23,19 +23,19 @@ class PreparedMessage {
   #number = 0;
 
   /**
-   * @param {any} data As `send()` takes it, but no Blob
+   * @param {unknown} data As `send()` takes it, but no Blob
    * @param {PrepareOptions | null} [options] `binary` and `compress`, as of `send()`
    */
   constructor(data, options) {
-    if (typeof data === 'number') data = data.toString();
-    if (isBlob(data)) throw new TypeError('A Blob has to be read before it can be prepared');
-    const isText = typeof data === 'string';
+      if (isBlob(data)) throw new TypeError('A Blob has to be read before it can be prepared');
+    const content = typeof data === 'number' ? data.toString() : data;
+    const isText = typeof content === 'string';
     const tag = options === undefined || options === null ? null : tagOf(options, !isText);
     this.#tag = tag ?? (isText ? TEXT : BINARY);
     if ((this.#tag & OUT_FLAG_FIN) === 0) throw new TypeError('Only a whole message can be prepared: fin must not be false');
     // A copy: the caller may use its memory again.
-    this.#data = isText ? data : copyOf(toBytes(data));
-    this.#length = isText ? Buffer.byteLength(data) : this.#data.length;
+    this.#data = isText ? content : copyOf(toBytes(content));
+    this.#length = isText ? Buffer.byteLength(content) : this.#data.length;
   }
 
   /** Bytes of the message, before compression. */

@@ -13,15 +13,15 @@ const { PreparedMessage } = require('./prepared');
 const { streamOf } = require('./state');
 const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = require('./waiting');
 
-/** @import { SentCallback, WebSocket } from './state' */
+/** @import { Data, SentCallback, WebSocket } from './state' */
 
 /**
  * `ping()` and `pong()`.
  *
  * @param {WebSocket} ws The WebSocket that sends
  * @param {number} tag kind | flags | aux of the record
- * @param {any} data `Data` of at most 125 bytes, or the callback
- * @param {any} mask Whether the payload is masked, or the callback
+ * @param {Data | SentCallback} data `Data` of at most 125 bytes, or the callback
+ * @param {boolean | SentCallback | undefined} mask Whether the payload is masked, or the callback
  * @param {SentCallback | undefined} callback Called when the frame is in the kernel, or never will
  *   be
  */
@@ -63,7 +63,7 @@ function masking(ws, mask) {
  *
  * @param {WebSocket} ws The WebSocket that sends
  * @param {number} tag kind | flags | aux of the record
- * @param {any} data `Data`, or a PreparedMessage
+ * @param {unknown} data `Data`, or a PreparedMessage
  * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
  *   be
  * @param {boolean} [isControl] Whether it is a ping or a pong; false by default
@@ -80,7 +80,7 @@ function sendInTurn(ws, tag, data, callback, isControl) {
     if (error !== undefined) {
       if (typeof callback === 'function') callback(error);
     } else if (bytes === null) {
-      sendBlob(ws, tag, data, callback);
+      sendBlob(ws, tag, /** @type {Blob} */ (data), callback);
     } else {
       post(ws, tag, bytes, callback);
     }
@@ -89,9 +89,10 @@ function sendInTurn(ws, tag, data, callback, isControl) {
     send(undefined);
     return;
   }
-  const size = bytes === null ? data.size : bytes.length;
+  const size = bytes === null ? /** @type {Blob} */ (data).size : bytes.length;
   // A copy: the caller may use its memory again.
-  if (bytes !== null && bytes.buffer === (data?.buffer ?? data)) bytes = copyOf(bytes);
+  const given = /** @type {Partial<Uint8Array> | null | undefined} */ (data);
+  if (bytes !== null && bytes.buffer === (given?.buffer ?? given)) bytes = copyOf(bytes);
   sendLater(ws, size, send);
 }
 

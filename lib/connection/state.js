@@ -44,6 +44,19 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * @typedef {InstanceType<typeof import('../duplex/connection').StreamConnection>} StreamConnection
  */
 
+/**
+ * The socket of a request: any Duplex. What only a net.Socket has, or keeps to itself, is looked
+ * for.
+ *
+ * @typedef {import('node:stream').Duplex & Record<PropertyKey, any>} AnySocket
+ */
+
+/**
+ * The negotiated extensions by name: instances of PerMessageDeflate, and what programs add.
+ *
+ * @typedef {Record<string, any>} Extensions
+ */
+
 /** What `send()` takes. @typedef {import('../../types/sending').BufferLike} Data */
 
 /** @typedef {import('../client/client').ClientHandshake} Client */
@@ -93,7 +106,7 @@ class Extra {
     this.pausedIn = -1;
     /** The connection over a stream of Node. @type {StreamConnection | null} */
     this.stream = null;
-    /** The negotiated extensions by name. @type {Record<string, any> | null} */
+    /** The negotiated extensions by name. @type {Extensions | null} */
     this.extensions = null;
     /** The handshake of a client. @type {Client | null} */
     this.client = null;

@@ -10,7 +10,8 @@ const COMPRESSORS = ['dedicated', 'shared'];
  * The `perMessageDeflate` of a server or a client in the terms of ws: what `compressor` stands for
  * is negotiated. Sets the budget of the process, if there is one.
  *
- * @param {any} options The value of the option, of any type; what is false turns compression off
+ * @param {any} options The value of the option, of any type and not checked yet; what is false
+ *   turns compression off
  * @returns {any} The same; for `compressor: 'shared'` a copy that takes over no context
  * @throws {RangeError | TypeError} For a wrong `compressor` or `budget`
  */

@@ -65,8 +65,8 @@ function deflateOptions(options) {
 /**
  * permessage-deflate on a connection whose handshake was answered here, for its engine.
  *
- * @param {{ _extensions: Record<string, any> }} carrier What has its extensions by name, as a
- *   WebSocket
+ * @param {{ _extensions: import('../connection/state').Extensions }} carrier What has its
+ *   extensions by name, as a WebSocket
  * @returns {Deflate | undefined} undefined without permessage-deflate
  */
 function negotiatedDeflate(carrier) {

@@ -163,7 +163,7 @@ class PerMessageDeflate {
     const windowBits = this._windowBits(side);
     const stream = zlib.createInflateRaw({ ...this._options.zlibInflateOptions, windowBits });
     const flow = new Flow(stream, this._maxPayload);
-    stream.on('error', (/** @type {any} */ error) => {
+    stream.on('error', (/** @type {Error & { [kStatusCode]?: number }} */ error) => {
       // zlib has closed it.
       this._inflate = null;
       error[kStatusCode] = 1007;

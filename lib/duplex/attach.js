@@ -7,7 +7,7 @@ const { StreamConnection } = require('./connection');
 const { pullAll } = require('./cork');
 const { finishSome } = require('./compression');
 
-/** @import { WebSocket } from '../connection/state' */
+/** @import { AnySocket, WebSocket } from '../connection/state' */
 /** @import { SocketOptions } from './connection' */
 
 const kConnection = Symbol('connection');
@@ -77,7 +77,7 @@ function writeAll() {
  * Makes a stream the connection of a WebSocket, which is open then.
  *
  * @param {WebSocket} ws A WebSocket without a connection
- * @param {any} socket The stream, a Duplex: what only a net.Socket has is looked for
+ * @param {AnySocket} socket The stream, a Duplex: what only a net.Socket has is looked for
  * @param {Buffer} head What was read of the stream after the handshake
  * @param {SocketOptions} options As given to `setSocket()`
  */

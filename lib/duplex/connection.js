@@ -27,7 +27,7 @@ const { silenceOf } = require('./silence');
 const { Stint, Turns } = require('./turns');
 const { lengthOf, unshared } = require('../views');
 
-/** @import { SentCallback, WebSocket } from '../connection/state' */
+/** @import { AnySocket, SentCallback, WebSocket } from '../connection/state' */
 /** @import { CompressionJob } from './compression' */
 
 /**
@@ -56,7 +56,7 @@ const inflating = new Turns({ bytes: 1024 * 1024, slice: 128 * 1024, alternates:
 class StreamConnection {
   /**
    * @param {WebSocket} ws The WebSocket that gets the connection
-   * @param {any} socket The stream, a Duplex; its readable state is read
+   * @param {AnySocket} socket The stream, a Duplex; its readable state is read
    * @param {SocketOptions} options As given to `setSocket()`
    */
   constructor(ws, socket, options) {
@@ -367,7 +367,7 @@ class StreamConnection {
   /** The peer has said its last: what follows is read and dropped, so that its end is seen. */
   stopReading() {
     if ((this.ws._bits & GONE) !== 0) return;
-    this.socket.removeListener('data', this.reader);
+    this.socket.removeListener('data', /** @type {(chunk: Buffer) => void} */ (this.reader));
     process.nextTick(resume, this.socket);
   }
 }

@@ -6,7 +6,7 @@ const tls = require('node:tls');
 const { HEADROOM } = require('../reactor/layout');
 const { borrow, giveBack, isDone, isUnchanged } = require('./frame-memory');
 
-/** @import { SentCallback } from '../connection/state' */
+/** @import { AnySocket, SentCallback } from '../connection/state' */
 
 /** Streams that have been written to in this tick. */
 let corked = /** @type {Cork[]} */ ([]);
@@ -21,7 +21,7 @@ const holding = /** @type {Cork[]} */ ([]);
  * sent, as in ws, and what that throws is thrown by `send()`.
  */
 class Cork {
-  /** @param {any} socket The stream, a Duplex; undocumented members are looked at */
+  /** @param {AnySocket} socket The stream, a Duplex; undocumented members are looked at */
   constructor(socket) {
     this.socket = socket;
     this.holdsBack = isUnchanged(socket, net.Socket.prototype) || isUnchanged(socket, tls.TLSSocket.prototype);
@@ -66,13 +66,13 @@ class Cork {
       return;
     }
     let isCalled = false;
-    this.socket.write(data, (/** @type {any} */ error) => {
+    this.socket.write(data, (/** @type {Error | null | undefined} */ error) => {
       // For a write that is made in the callback of one that failed, Node first reports that it
       // failed too, and then how it went.
       if (isCalled) return;
       isCalled = true;
       if (block) giveBack(block, !error);
-      callback?.(error);
+      callback?.(error ?? null);
     });
   }
 

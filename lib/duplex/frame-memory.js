@@ -35,7 +35,7 @@ function isUnchanged(socket, prototype) {
  * Whether a stream needs the memory of a chunk no longer once it says that the chunk was written:
  * one for TLS has encrypted it. Any other may have handed the chunk on.
  *
- * @param {any} socket The stream, a Duplex
+ * @param {import('../connection/state').AnySocket} socket The stream, a Duplex
  * @returns {boolean} Whether memory may be lent for its frames
  */
 function isDone(socket) {

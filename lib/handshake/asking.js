@@ -37,7 +37,7 @@ const OWN = {
  * Has servers learn when a program wants to see their handshakes. Where that is not noticed here,
  * it is when a connection opens.
  *
- * @param {any} prototype Prototype of WebSocketServer
+ * @param {Record<string, any>} prototype Prototype of WebSocketServer
  */
 function watchHooks(prototype) {
   for (const name of ['completeUpgrade', 'handleUpgrade', 'shouldHandle']) OWN[name] = prototype[name];
@@ -52,7 +52,7 @@ function updateAll() {
 }
 
 /**
- * @param {any} server A WebSocketServer, whose emitter's own fields are read
+ * @param {Server & { _events?: any }} server A WebSocketServer, whose emitter's own fields are read
  * @returns {number} ASK_ bits
  */
 function wantedAsk(server) {

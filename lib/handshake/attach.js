@@ -14,7 +14,7 @@ const { claim, forget, state } = require('../reactor/table');
 const { unshared } = require('../views');
 const { WebSocket } = require('../websocket');
 
-/** @import { WebSocket as Connection } from '../connection/state' */
+/** @import { AnySocket, WebSocket as Connection } from '../connection/state' */
 /** @import { ServerOptions } from '../options' */
 
 const { setSocket } = WebSocket.prototype;
@@ -44,7 +44,7 @@ const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && 
  * on this thread.
  *
  * @param {Connection} ws The WebSocket, whose owner is the server
- * @param {any} socket The socket of the request: any Duplex
+ * @param {AnySocket} socket The socket of the request
  * @param {Buffer} head What was read behind the request
  * @param {string} response The 101, to be written before anything else
  * @param {ServerOptions} options The options of the server
@@ -66,7 +66,7 @@ function attach(ws, socket, head, response, options) {
  * Whether a socket is nothing but a descriptor: all it has written is in the kernel, nothing but
  * the WebSocket reads it, and its bytes are those on the wire.
  *
- * @param {any} socket The socket of a request: any Duplex
+ * @param {AnySocket} socket The socket of a request
  * @returns {boolean} Whether the reactor can serve its descriptor
  */
 function isAdoptable(socket) {
@@ -118,7 +118,7 @@ function startReactor(options) {
 
 /**
  * @param {Connection} ws A WebSocket that is about to open
- * @param {any} socket Its socket, for which `isAdoptable` is true
+ * @param {AnySocket} socket Its socket, for which `isAdoptable` is true
  * @param {Buffer} head What was read behind the request
  * @param {Buffer} response The 101, which the reactor writes first
  * @param {ServerOptions} options The options of the server

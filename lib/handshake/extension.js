@@ -59,7 +59,7 @@ function add(lists, name, element) {
  * The `Sec-WebSocket-Extensions` header for extensions in the form that `parse` returns. Where
  * there is one offer or value, it need not be in an array.
  *
- * @param {Record<string, any>} extensions The extensions by name
+ * @param {import('../connection/state').Extensions} extensions The extensions by name
  * @returns {string} The value of the header
  */
 function format(extensions) {
@@ -70,7 +70,7 @@ function format(extensions) {
 }
 
 /**
- * @param {Record<string, any>} params The parameters of one offer by name
+ * @param {Record<string, unknown>} params The parameters of one offer by name
  * @returns {string[]} The parameters as they stand in the header
  */
 function formatParams(params) {

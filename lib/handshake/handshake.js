@@ -8,7 +8,7 @@ const { acceptOffers, headerOf } = require('./negotiation');
 const subprotocol = require('./subprotocol');
 
 /** @import { IncomingMessage } from 'node:http' */
-/** @import { Server, WebSocket } from '../connection/state' */
+/** @import { AnySocket, Extensions, Server, WebSocket } from '../connection/state' */
 
 /** 16 bytes in base64 (RFC 6455, 4.1). */
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
@@ -25,7 +25,7 @@ class Handshake {
   /**
    * @param {Server} server The server that decides
    * @param {IncomingMessage} request The upgrade request
-   * @param {any} socket The socket of the request: any Duplex
+   * @param {AnySocket} socket The socket of the request
    * @param {Buffer} head What was read behind the request
    * @param {(ws: WebSocket, request: IncomingMessage) => void} callback Called with the connection
    *   when it is open
@@ -36,7 +36,7 @@ class Handshake {
     this.socket = socket;
     this.head = head;
     this.callback = callback;
-    /** The accepted extensions by name. @type {Record<string, any>} */
+    /** The accepted extensions by name. @type {Extensions} */
     this.accepted = {};
   }
 
@@ -126,7 +126,7 @@ class Handshake {
   /**
    * Answers with 101, unless the connection is gone or answered by now.
    *
-   * @param {Record<string, any>} extensions The accepted ones by name
+   * @param {Extensions} extensions The accepted ones by name
    * @param {string} key Of `Sec-WebSocket-Key`
    * @param {Set<string>} protocols What the client offers
    */

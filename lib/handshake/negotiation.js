@@ -81,7 +81,7 @@ function acceptAnswer(header, offered) {
 /**
  * The value of the header for extensions: of a client's offer, or of a server's answer.
  *
- * @param {Record<string, any>} extensions The extensions by name
+ * @param {import('../connection/state').Extensions} extensions The extensions by name
  * @returns {string} '' without any
  */
 function headerOf(extensions) {

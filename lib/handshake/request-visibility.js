@@ -11,7 +11,7 @@ const { isProxy } = require('node:util').types;
 const { nodeEmit } = require('../node-emit');
 const { UpgradeRequest, requestText } = require('./request');
 
-/** @import { WebSocket } from '../connection/state' */
+/** @import { Server, WebSocket } from '../connection/state' */
 
 const { toString } = Function.prototype;
 
@@ -52,7 +52,7 @@ function isOfOne(source) {
 }
 
 /**
- * @param {any} server A WebSocketServer
+ * @param {Server & { _events?: any }} server A WebSocketServer
  * @returns {boolean} Whether nothing but its listeners sees what it emits
  */
 function isPlain(server) {
@@ -60,7 +60,7 @@ function isPlain(server) {
 }
 
 /**
- * @param {any} server A WebSocketServer, whose emitter's own fields are read
+ * @param {Server & { _events?: any }} server A WebSocketServer, whose emitter's own fields are read
  * @returns {boolean} Whether a listener could see the request of its 'connection'
  */
 function isRequestSeen(server) {
@@ -75,7 +75,7 @@ function isRequestSeen(server) {
  * Emits 'connection'. A single listener is called without `emit`, whose array of arguments is 64
  * bytes of garbage.
  *
- * @param {any} server A WebSocketServer, whose emitter's own fields are read
+ * @param {Server & { _events?: any }} server A WebSocketServer, whose emitter's own fields are read
  * @param {WebSocket} ws The connection, which is open
  * @param {Buffer} bytes Memory of the batch that the OPEN record is in
  * @param {number} start Where in it the payload of the OPEN record begins

@@ -32,7 +32,10 @@ const {
   OUT_TERMINATE,
 } = require('../reactor/layout');
 
-/** @import { Connection, SentCallback, Server, WebSocket } from '../connection/state' */
+/**
+ * @import { AnySocket, Connection, Extensions, SentCallback, Server, WebSocket } from
+ *   '../connection/state'
+ */
 
 /** Where a socket that has no WebSocket yet has its handshake. */
 const kUpgrade = Symbol('kUpgrade');
@@ -144,7 +147,7 @@ class Upgrade {
   /**
    * @param {string} response The 101
    * @param {import('../options').ServerOptions} options Options of the server that accepts
-   * @param {Record<string, any>} extensions The accepted ones by name
+   * @param {Extensions} extensions The accepted ones by name
    * @param {boolean} isServedAlike Whether that server is the one of the listener
    * @param {Buffer} head What is read first, as a stream would have it put back
    */
@@ -278,7 +281,7 @@ class ReactorHandshake extends Handshake {
 }
 
 /**
- * @param {any} socket What `handleUpgrade()` was given
+ * @param {AnySocket} socket What `handleUpgrade()` was given
  * @returns {boolean} Whether its connection is the reactor's
  */
 function isReactors(socket) {

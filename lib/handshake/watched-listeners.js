@@ -9,7 +9,7 @@ const ALIASES = { addListener: 'on', off: 'removeListener' };
 /**
  * Has a function called when the listeners of an emitter of a class change.
  *
- * @param {any} prototype Prototype of the class
+ * @param {Record<string, any>} prototype Prototype of the class
  * @param {(this: any, event?: string | symbol) => void} changed Called then; without an event if it
  *   may be any
  */

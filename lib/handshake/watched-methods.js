@@ -4,7 +4,7 @@
  * Has a function called when a method of an instance or of the class is assigned to. The assignment
  * does what it always does; `Object.defineProperty` is not noticed.
  *
- * @param {any} prototype Prototype of the class
+ * @param {Record<string, any>} prototype Prototype of the class
  * @param {string[]} names Its own methods, or inherited ones
  * @param {(this: any) => void} changed Called after it, with what was assigned to: an instance, or
  *   a prototype

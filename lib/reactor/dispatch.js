@@ -124,7 +124,7 @@ function catchUp() {
  * Acts on a connection or a request of a server of Node's. In one event loop, what came to ours
  * before would have been read before.
  *
- * @param {any} message What the channel says
+ * @param {any} message What the channel says: of other types in other versions of Node
  */
 function settle(message) {
   // Without a handle the bytes are those of the program, which may be in the middle of anything.
@@ -315,7 +315,7 @@ function lose(slot, tag, offset, length) {
  * Node's function itself. With --pending-deprecation Node has a function in its place that warns,
  * and whose prototype it is.
  *
- * @param {any} tickCallback Undefined where there is none
+ * @param {(() => void) | undefined} tickCallback Undefined where there is none
  * @returns {(() => void) | null} The function itself; null where there is none
  */
 function unwrapped(tickCallback) {

@@ -19,7 +19,7 @@ const ARRIVALS = ['net.server.socket', 'http.server.request.start'];
 
 /** The native reactors. @type {any} */
 let native = null;
-/** @type {(message: any) => void} */
+/** @type {(message: unknown) => void} */
 let onArrival = () => {};
 /** How many listeners and connections there are. */
 let users = 0;
@@ -76,7 +76,7 @@ function release() {
  * for ever.
  *
  * @param {string | symbol} event Name of the event
- * @param {any} listener Its new listener
+ * @param {object & { [kStop]?: boolean }} listener Its new listener
  */
 function onNewListener(event, listener) {
   if (event === 'exit' && !listener[kStop]) queueMicrotask(comeLast);

@@ -55,7 +55,7 @@ function start({ given, ...settings }) {
  * Says that options are without effect, as the reactors have been started with others.
  *
  * @param {string[]} given Names of the options
- * @param {Record<string, any>} settings What the reactors are to be started with
+ * @param {Record<string, unknown>} settings What the reactors are to be started with
  */
 function warnOfOthers(given, settings) {
   for (const name of given) {
