@@ -62,10 +62,8 @@ const {
 } = require('./reactor/layout');
 
 /** @import { Peer } from './compat/socket' */
-/**
- * @import { AnySocket, Connection, Data, Extensions, ExtraFields, SentCallback, Server } from
- *   './connection/state'
- */
+/** @import { AnySocket, Connection, Data, Extensions } from './connection/state' */
+/** @import { ExtraFields, SentCallback, Server } from './connection/state' */
 /** @import { PreparedMessage, SendOptions } from '../types/sending' */
 
 const { commonOf } = common;

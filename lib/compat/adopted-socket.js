@@ -3,7 +3,7 @@
 const net = require('node:net');
 
 const { GONE, TERMINATED } = require('../bits');
-const { withBytes } = require('./raw-bytes');
+const { withReactor } = require('./reactor-socket');
 const control = require('./socket-control');
 
 /** @import { WebSocket } from '../connection/state' */
@@ -31,8 +31,6 @@ class State {
     // The reactor's counters of bytes, as they were seen last: they do not outlive the connection.
     this.given = 0;
     this.taken = 0;
-    /** @type {ReturnType<typeof control.setTimeout> | null} */
-    this.idle = null;
     /** What `destroy()` still has to do when the connection is gone. @type {(() => void) | null} */
     this.destroyed = null;
   }
@@ -43,7 +41,7 @@ class State {
  * had since the HTTP request, with its listeners, its streams and its place in the server's count
  * of connections: only what a net.Socket does to its handle is done to the connection instead.
  */
-class AdoptedSocket extends withBytes(net.Socket) {
+class AdoptedSocket extends withReactor(net.Socket) {
   get _owner() {
     return this[kState].ws;
   }
@@ -117,71 +115,6 @@ class AdoptedSocket extends withBytes(net.Socket) {
     return state.bytesWritten + state.taken;
   }
 
-  get writableLength() {
-    return this.destroyed ? 0 : this[kState].ws.bufferedAmount;
-  }
-
-  get bufferSize() {
-    return this.writableLength;
-  }
-
-  pause() {
-    this[kState].ws.pause();
-    return this;
-  }
-
-  resume() {
-    this[kState].ws.resume();
-    return this;
-  }
-
-  isPaused() {
-    return this[kState].ws.isPaused;
-  }
-
-  /** @param {unknown} [on] False lets the kernel collect small writes; true by default */
-  setNoDelay(on) {
-    control.setNoDelay(this[kState].ws, on);
-    return this;
-  }
-
-  /**
-   * @param {unknown} [on] Whether the kernel probes a silent connection; false by default
-   * @param {unknown} [milliseconds] Silence before the first probe, in milliseconds; the system's
-   *   by default
-   */
-  setKeepAlive(on, milliseconds) {
-    control.setKeepAlive(this[kState].ws, on, milliseconds);
-    return this;
-  }
-
-  /**
-   * @param {unknown} milliseconds Silence after which 'timeout' is emitted, in milliseconds; 0 =
-   *   never
-   * @param {() => void} [callback] A listener for 'timeout'
-   */
-  setTimeout(milliseconds, callback) {
-    const state = this[kState];
-    state.idle = control.setTimeout(this, state.idle, milliseconds, callback);
-    return this;
-  }
-
-  ref() {
-    control.setReferenced(this, true);
-    return this;
-  }
-
-  unref() {
-    control.setReferenced(this, false);
-    return this;
-  }
-
-  /** Closes the connection with a reset. */
-  resetAndDestroy() {
-    if (!this.destroyed) control.reset(this[kState].ws);
-    return this.destroy();
-  }
-
   /**
    * @param {string | Uint8Array} data What was to be written
    * @param {BufferEncoding} encoding Its encoding
@@ -246,7 +179,7 @@ class AdoptedSocket extends withBytes(net.Socket) {
    */
   _destroy(error, callback) {
     const state = this[kState];
-    state.idle?.set(0);
+    this._idle?.set(0);
     state.destroyed = () => {
       this._handle = new ClosedHandle(this.bytesRead, this.bytesWritten);
       super._destroy(error, callback);

@@ -10,7 +10,7 @@ const {
   OPENED_REMOTE_PORT,
 } = require('../reactor/layout');
 const { formatIpv6 } = require('./ipv6');
-const { withBytes } = require('./raw-bytes');
+const { withReactor } = require('./reactor-socket');
 const control = require('./socket-control');
 const { LazySocket } = require('./lazy-socket');
 
@@ -85,7 +85,7 @@ function familyOf(address) {
  * Stands for the `net.Socket` of a connection whose socket the reactor owns: `ws._socket` and
  * `req.socket`. The reactor reads what arrives, so there is no 'data'.
  */
-class Socket extends withBytes(LazySocket) {
+class Socket extends withReactor(LazySocket) {
   /** @param {Connection} owner The WebSocket or the handshake that the connection belongs to */
   constructor(owner) {
     super();
@@ -170,14 +170,6 @@ class Socket extends withBytes(LazySocket) {
     return this.destroyed ? 'closed' : this._ended ? 'readOnly' : 'open';
   }
 
-  get writableLength() {
-    return this.destroyed ? 0 : this._owner.bufferedAmount;
-  }
-
-  get bufferSize() {
-    return this.writableLength;
-  }
-
   get bytesRead() {
     this._given = Math.max(this._given, control.bytesRead(this._owner));
     return this._given;
@@ -244,63 +236,7 @@ class Socket extends withBytes(LazySocket) {
     this.end();
   }
 
-  /** Closes the connection with a reset. */
-  resetAndDestroy() {
-    if (!this.destroyed) control.reset(this._owner);
-    return this.destroy();
-  }
-
-  pause() {
-    this._owner.pause();
-    return this;
-  }
-
-  resume() {
-    this._owner.resume();
-    return this;
-  }
-
-  isPaused() {
-    return this._owner.isPaused;
-  }
-
-  /** @param {unknown} [on] False lets the kernel collect small writes; true by default */
-  setNoDelay(on) {
-    control.setNoDelay(this._owner, on);
-    return this;
-  }
-
-  /**
-   * @param {unknown} [on] Whether the kernel probes a silent connection; false by default
-   * @param {unknown} [milliseconds] Silence before the first probe, in milliseconds; the system's
-   *   by default
-   */
-  setKeepAlive(on, milliseconds) {
-    control.setKeepAlive(this._owner, on, milliseconds);
-    return this;
-  }
-
-  /**
-   * @param {unknown} milliseconds Silence after which 'timeout' is emitted, in milliseconds; 0 =
-   *   never
-   * @param {() => void} [callback] A listener for 'timeout'
-   */
-  setTimeout(milliseconds, callback) {
-    this._idle = control.setTimeout(this, this._idle, milliseconds, callback);
-    return this;
-  }
-
   setEncoding() {
-    return this;
-  }
-
-  ref() {
-    control.setReferenced(this, true);
-    return this;
-  }
-
-  unref() {
-    control.setReferenced(this, false);
     return this;
   }
 

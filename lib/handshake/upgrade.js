@@ -32,10 +32,8 @@ const {
   OUT_TERMINATE,
 } = require('../reactor/layout');
 
-/**
- * @import { AnySocket, Connection, Extensions, SentCallback, Server, WebSocket } from
- *   '../connection/state'
- */
+/** @import { AnySocket, Connection, Extensions } from '../connection/state' */
+/** @import { SentCallback, Server, WebSocket } from '../connection/state' */
 
 /** Where a socket that has no WebSocket yet has its handshake. */
 const kUpgrade = Symbol('kUpgrade');

@@ -5,15 +5,15 @@ const EventEmitter = require('node:events');
 const control = require('./socket-control');
 
 /**
- * What both kinds of socket do with raw bytes of a connection that is the reactor's. `write()`
+ * What both kinds of socket do to a connection that is the reactor's. `write()`
  * hands its bytes on at once: what the WebSocket sends next is behind them. Nothing is read through
  * the socket.
  *
  * @param {any} Base An emitter with `_owner`, to which the connection belongs
  * @returns {any} A class with those methods; tsc does not know the members of a mixin
  */
-function withBytes(Base) {
-  class Bytes extends Base {
+function withReactor(Base) {
+  class ReactorSocket extends Base {
     /**
      * @param {string | symbol} event Name of the event
      * @param {(...args: unknown[]) => void} listener Called for each event
@@ -60,16 +60,80 @@ function withBytes(Base) {
       return this.writable && (this._drains ?? 0) !== 0;
     }
 
+    get bufferSize() {
+      return this.writableLength;
+    }
+
+    get writableLength() {
+      return this.destroyed ? 0 : this._owner.bufferedAmount;
+    }
+
+    /** Closes the connection with a reset. */
+    resetAndDestroy() {
+      if (!this.destroyed) control.reset(this._owner);
+      return this.destroy();
+    }
+
+    pause() {
+      this._owner.pause();
+      return this;
+    }
+
+    resume() {
+      this._owner.resume();
+      return this;
+    }
+
+    isPaused() {
+      return this._owner.isPaused;
+    }
+
+    /** @param {unknown} [on] False lets the kernel collect small writes; true by default */
+    setNoDelay(on) {
+      control.setNoDelay(this._owner, on);
+      return this;
+    }
+
+    /**
+     * @param {unknown} [on] Whether the kernel probes a silent connection; false by default
+     * @param {unknown} [milliseconds] Silence before the first probe, in milliseconds; the system's
+     *   by default
+     */
+    setKeepAlive(on, milliseconds) {
+      control.setKeepAlive(this._owner, on, milliseconds);
+      return this;
+    }
+
+    /**
+     * @param {unknown} milliseconds Silence after which 'timeout' is emitted, in milliseconds; 0 =
+     *   never
+     * @param {() => void} [callback] A listener for 'timeout'
+     */
+    setTimeout(milliseconds, callback) {
+      this._idle = control.setTimeout(this, this._idle, milliseconds, callback);
+      return this;
+    }
+
+    ref() {
+      control.setReferenced(this, true);
+      return this;
+    }
+
+    unref() {
+      control.setReferenced(this, false);
+      return this;
+    }
+
     // Frames and raw bytes leave together at the end of the tick anyway.
     cork() {}
 
     uncork() {}
   }
-  return Bytes;
+  return ReactorSocket;
 }
 
 /**
- * @param {any} socket The socket whose write is done: an instance of `Bytes`
+ * @param {any} socket The socket whose write is done: an instance of `ReactorSocket`
  * @param {boolean} isDrain Whether 'drain' waits for this write
  * @param {unknown} callback What the caller gave for a callback
  * @param {Error | null} [error] Why the bytes were lost; null or undefined when the kernel has them
@@ -81,4 +145,4 @@ function written(socket, isDrain, callback, error) {
   if (isDrain && !error && socket._drains === 0 && socket.writable) socket.emit('drain');
 }
 
-module.exports = { withBytes };
+module.exports = { withReactor };
