@@ -11,10 +11,11 @@ use crate::bridge::chunk::Arena;
 use crate::bridge::large::Large;
 use crate::bridge::room::Lent;
 use crate::bridge::split::split;
-use crate::reactor::{Command, Link, ReactorConfig};
+use crate::reactor::{Command, Handle, Link, ReactorConfig};
 
 use super::inline::Inline;
 use super::lingering::Delivered;
+use super::listen::system_error;
 use super::threads::{Flushed, Threads};
 
 /// Settings of the reactors.
@@ -111,7 +112,10 @@ impl Drive {
     /// The arena to be filled next instead of one that is empty.
     pub(super) fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
         match self {
-            Self::Threads(threads) => threads.exchange(arena),
+            Self::Threads(threads) => match threads.handle(0) {
+                Ok(handle) => handle.exchange(arena),
+                Err(_) => arena,
+            },
             Self::Inline(_) => arena,
         }
     }
@@ -119,15 +123,17 @@ impl Drive {
     /// Lends memory for arenas.
     pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
         // The other ways need no more than the one that is filled.
-        if let Self::Threads(threads) = self {
-            threads.lend_arena(memory);
+        if let Self::Threads(threads) = self
+            && let Ok(handle) = threads.handle(0)
+        {
+            handle.lend_arena(memory);
         }
     }
 
     /// Credit has been given back that a reactor waits for.
     pub(super) fn wake(&self, number: usize) -> Result<()> {
         match self {
-            Self::Threads(threads) => threads.wake(number),
+            Self::Threads(threads) => threads.handle(number)?.wake().map_err(|error| system_error(&error)),
             Self::Inline(inline) => {
                 inline.reclaim();
                 Ok(())
@@ -170,7 +176,9 @@ impl Drive {
     /// Gives each reactor the records of its own slots.
     fn split(&self, threads: &Threads, bytes: &[u8], large: Vec<Large>) -> Result<()> {
         let (count, number) = (threads.count(), |slot| self.number(slot));
-        let chunks = split(bytes, large, count, number, |number| threads.buffer(number));
+        let chunks = split(bytes, large, count, number, |number| {
+            threads.handle(number).map(Handle::buffer).unwrap_or_default()
+        });
         for (number, chunk) in chunks.into_iter().enumerate() {
             if !chunk.bytes.is_empty() {
                 threads.submit(number, Command::Chunk(chunk))?;

@@ -148,31 +148,6 @@ impl Threads {
         Flushed { next, wanting, outcome: self.submit(0, command) }
     }
 
-    /// The arena to be filled next instead of one that is empty.
-    pub(super) fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
-        match self.handle(0) {
-            Ok(handle) => handle.exchange(arena),
-            Err(_) => arena,
-        }
-    }
-
-    /// Lends memory for arenas.
-    pub(super) fn lend_arena(&self, memory: Box<dyn Lent>) {
-        if let Ok(handle) = self.handle(0) {
-            handle.lend_arena(memory);
-        }
-    }
-
-    /// An empty buffer for the next chunk of one.
-    pub(super) fn buffer(&self, number: usize) -> Vec<u8> {
-        self.handle(number).map(Handle::buffer).unwrap_or_default()
-    }
-
-    /// Wakes one.
-    pub(super) fn wake(&self, number: usize) -> Result<()> {
-        self.handle(number)?.wake().map_err(|error| system_error(&error))
-    }
-
     /// Waits a little for what has come to them by now.
     pub(super) fn settle(&self) {
         let descriptor = |number: usize| self.descriptors.get(number).copied().flatten();
@@ -204,7 +179,8 @@ impl Threads {
         }
     }
 
-    fn handle(&self, number: usize) -> Result<&Handle> {
+    /// The way to one.
+    pub(super) fn handle(&self, number: usize) -> Result<&Handle> {
         self.handles.get(number).ok_or_else(|| Error::new(Status::InvalidArg, "no reactor of this number"))
     }
 }
