@@ -64,7 +64,7 @@ impl Inbox {
     /// the real bell now.
     ///
     /// If the youngest batch still waits and has room, the new one is appended to it, so that a
-    /// blocked consumer does not pile up nearly empty batches. A batch that says nothing is not
+    /// blocked consumer does not pile up nearly empty batches. A batch without records is not
     /// handed over.
     pub fn publish(&self, mut batch: Box<Batch>) -> (Box<Batch>, bool) {
         if batch.is_empty() {

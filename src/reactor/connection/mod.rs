@@ -101,8 +101,7 @@ impl Connection {
         }
     }
 
-    /// Both sides have said what they had to say with close frames, or the peer can say nothing
-    /// more.
+    /// Both sides have sent their close frames, or the peer can send nothing more.
     pub(in crate::reactor) fn close_complete(&self) -> bool {
         self.engine.close_sent() && (self.engine.close_received() || self.engine.failed())
     }

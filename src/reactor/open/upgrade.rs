@@ -7,8 +7,8 @@ use std::time::SystemTime;
 use crate::bridge::admission::{Admission, Denial};
 use crate::engine::deflate::Params;
 use crate::engine::handshake::{
-    self, HttpError, Options, Parsed, Refusal, Request, check, reason_phrase, write_abort, write_accept,
-    write_bad_request, write_header_too_large, write_refusal, write_service_unavailable,
+    self, HttpError, Options, Parsed, Refusal, Request, Upgrade, check, reason_phrase, write_abort,
+    write_accept, write_bad_request, write_header_too_large, write_refusal, write_service_unavailable,
     write_upgrade_required,
 };
 
@@ -160,28 +160,41 @@ fn on_upgrade<C: Consumer>(
         opening.protocol = None;
         opening.rest = rest;
         session.connection.life = Life::Asked(Box::default());
-        // The peer has done its part in time; how long the consumer takes is its own affair.
+        // The peer has done its part in time; how long the consumer takes is up to it.
         session.connection.deadline.clear();
         consumer.on_request(session, &opening);
         return Step::Wait;
     }
     match checked {
         Ok(ref upgrade) => {
-            let mut response = Vec::with_capacity(192);
-            opening.extensions = upgrade.deflate.as_ref().map(|accepted| &*accepted.answer);
-            write_accept(&mut response, &upgrade.accept, upgrade.protocol, opening.extensions);
-            session.write(&response);
-            open(session, upgrade.deflate.as_ref().map(|accepted| accepted.params));
-            consumer.on_open(session, &opening);
-            if let Some(progress) = consumer.progress().filter(|_| !config.early_handshake) {
-                session.withhold(progress.recorded);
-            }
+            switch_protocols(consumer, session, &mut opening, upgrade);
             Step::Opened(rest.to_vec())
         }
         Err(refusal) => {
             refuse(session, refusal);
             Step::Wait
         }
+    }
+}
+
+/// Answers with 101. Unless the server says otherwise, that waits until the consumer has dealt with
+/// the connection.
+fn switch_protocols<'r, C: Consumer>(
+    consumer: &mut C,
+    session: &mut Session<'_>,
+    opening: &mut Opening<'r>,
+    upgrade: &'r Upgrade<'r>,
+) {
+    let mut response = Vec::with_capacity(192);
+    opening.extensions = upgrade.deflate.as_ref().map(|accepted| &*accepted.answer);
+    write_accept(&mut response, &upgrade.accept, upgrade.protocol, opening.extensions);
+    session.write(&response);
+    open(session, upgrade.deflate.as_ref().map(|accepted| accepted.params));
+    consumer.on_open(session, opening);
+    if !session.connection.config.early_handshake
+        && let Some(progress) = consumer.progress()
+    {
+        session.withhold(progress.recorded);
     }
 }
 

@@ -146,8 +146,8 @@ impl<C: Consumer> Reactor<C> {
         if !has_news || connection.life.is_gone() {
             return;
         }
-        // The peer's last words were read, but the consumer has paused and does not want to know of
-        // them yet: it resumes first.
+        // The peer's close frame was read, but the consumer has paused and does not want to know of
+        // it yet: it resumes first.
         if connection.engine.close_received() || connection.engine.failed() {
             return;
         }

@@ -69,7 +69,7 @@ fn turn(reactor: &mut Reactor<Local<Reporter>>, floods: &mut [Flood]) {
     reactor.run_once(Some(PATIENCE)).unwrap();
 }
 
-/// R12, R17: a peer that says little does not wait until all that say much have had their share.
+/// R12, R17: a peer that sends little does not wait until all that send much have had their share.
 #[test]
 fn r17_a_canary_is_served_in_the_turn_it_sings_or_the_next_however_many_flood() {
     for floods in [1, TURN_BUDGET / READ_BUDGET, 2 * TURN_BUDGET / READ_BUDGET, 40] {
