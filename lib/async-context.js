@@ -31,7 +31,7 @@ const root = create();
  * @returns {AsyncResource | null} null where no AsyncLocalStorage has a store
  */
 function capture() {
-  const resource = /** @type {any} */ (create());
+  const resource = /** @type {AsyncResource & Record<symbol, unknown>} */ (/** @type {unknown} */ (create()));
   const hasStore = Object.getOwnPropertySymbols(resource).some(
     (symbol) => resource[symbol] !== undefined && !IDS.has(/** @type {string} */ (symbol.description)),
   );
@@ -60,7 +60,7 @@ function setContext(ws, context) {
  */
 function inContext(ws, call, a, b, c) {
   if ((ws._bits & CONTEXT) === 0) call(ws, /** @type {A} */ (a), /** @type {B} */ (b), /** @type {C} */ (c));
-  else /** @type {any} */ (ws._extra).context.runInAsyncScope(call, null, ws, a, b, c);
+  else /** @type {{ context: AsyncResource }} */ (ws._extra).context.runInAsyncScope(call, null, ws, a, b, c);
 }
 
 module.exports = { capture, inContext, root, setContext };

@@ -1,5 +1,10 @@
 'use strict';
 
+/**
+ * An error of ws. @typedef {Error & { code: string, errno?: number } & Record<symbol, number>}
+ * Failure
+ */
+
 const { kStatusCode } = require('./constants');
 const { PROTOCOL_ERRORS } = require('./reactor/layout');
 
@@ -18,7 +23,7 @@ const ZLIB_ERRNO = new Map([
 function protocolError(kind, detail) {
   const row = PROTOCOL_ERRORS[kind] || { code: 'WS_ERR_UNKNOWN', message: `Protocol error ${kind}`, range: true };
   const message = row.message.replace('%d', String(detail));
-  const error = /** @type {any} */ (row.range ? new RangeError(message) : new Error(message));
+  const error = /** @type {Failure} */ (row.range ? new RangeError(message) : new Error(message));
   error.code = row.code;
   error[kStatusCode] = closeCodeOf(kind);
   // As the errors of Node's zlib.
@@ -41,7 +46,7 @@ function closeCodeOf(kind) {
  * @returns {Error & { code: string }} A new error
  */
 function streamDestroyed() {
-  const error = /** @type {any} */ (new Error('Cannot call write after a stream was destroyed'));
+  const error = /** @type {Failure} */ (new Error('Cannot call write after a stream was destroyed'));
   error.code = 'ERR_STREAM_DESTROYED';
   return error;
 }
@@ -52,7 +57,7 @@ function streamDestroyed() {
  * @returns {RangeError & { code: string }} A new error
  */
 function maxPayloadExceeded() {
-  const error = /** @type {any} */ (new RangeError('Max payload size exceeded'));
+  const error = /** @type {Failure} */ (new RangeError('Max payload size exceeded'));
   error.code = 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH';
   error[kStatusCode] = 1009;
   return error;

@@ -144,7 +144,7 @@ function add(emitter, type, handler, once, attribute) {
   if (make === undefined) return;
   const listener = /** @type {any} */ (
     /** @this {any} */
-    function (/** @type {any} */ first, /** @type {any} */ second) {
+    function (/** @type {unknown} */ first, /** @type {unknown} */ second) {
       const event = make(this, first, second);
       event[kFields].target = this;
       if (typeof handler === 'object' && handler.handleEvent) handler.handleEvent.call(handler, event);

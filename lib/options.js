@@ -286,7 +286,7 @@ function admissionOf(options) {
  */
 function reactorOptions(options) {
   return {
-    given: SHARED.filter((name) => /** @type {any} */ (options)[name] != null),
+    given: SHARED.filter((name) => options[/** @type {keyof ServerOptions} */ (name)] != null),
     reactors: reactorsOf(options),
     spin: own(options, 'spin'),
     unfinishedBudget: own(options, 'unfinishedBudget'),

@@ -33,7 +33,7 @@ class WebSocketStream extends Duplex {
     // A program that replaces them may call the old ones without their object, as in ws.
     this._final = this._final.bind(this);
     this._read = this._read.bind(this);
-    ws.on('message', (/** @type {any} */ data, /** @type {boolean} */ isBinary) => {
+    ws.on('message', (/** @type {Buffer} */ data, /** @type {boolean} */ isBinary) => {
       const chunk = !isBinary && this.readableObjectMode ? data.toString() : kept(ws, data);
       if (!this.push(chunk)) ws.pause();
     });

@@ -38,7 +38,7 @@ const plainInit = usingDomains ? null : init;
  * @this {any}
  */
 function Emitter() {
-  this._events = new /** @type {any} */ (Listeners)();
+  this._events = new /** @type {new () => object} */ (/** @type {unknown} */ (Listeners))();
   this._eventsCount = 0;
   const { captureRejections, init: initNow } = /** @type {any} */ (EventEmitter);
   if (initNow === plainInit && !captureRejections) return;

@@ -24,7 +24,7 @@ class ListenerServer extends EventEmitter {
   constructor(wss, connected) {
     super();
     this._wss = wss;
-    this._upgrade = (/** @type {any} */ request, /** @type {any} */ socket, /** @type {Buffer} */ head) => {
+    this._upgrade = (/** @type {import('node:http').IncomingMessage} */ request, /** @type {import('node:stream').Duplex} */ socket, /** @type {Buffer} */ head) => {
       wss.handleUpgrade(request, socket, head, connected);
     };
     super.on('upgrade', this._upgrade);

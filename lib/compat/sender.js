@@ -249,7 +249,7 @@ class Sender {
   _deflate(data, frame, callback) {
     const size = sizeOf(data);
     this._wait(size);
-    this._extensions[DEFLATE].compress(data, frame.fin, (/** @type {any} */ _error, /** @type {Buffer} */ bytes) => {
+    this._extensions[DEFLATE].compress(data, frame.fin, (/** @type {unknown} */ _error, /** @type {Buffer} */ bytes) => {
       if (this._socket.destroyed) {
         this._abandon(new Error('The socket was closed while data was being compressed'), callback);
         return;

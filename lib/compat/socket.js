@@ -110,9 +110,9 @@ class Socket extends withReactor(LazySocket) {
      */
     this._answered = null;
     this.connecting = false;
-    /** @type {any} */
+    /** @type {boolean | undefined} */
     this.encrypted = undefined;
-    /** @type {any} */
+    /** @type {boolean | undefined} */
     this.authorized = undefined;
   }
 
@@ -192,7 +192,7 @@ class Socket extends withReactor(LazySocket) {
    * @param {((error: Error) => void) | undefined} callback Of a write that comes too late
    */
   _refuse(_data, _encoding, callback) {
-    const error = /** @type {any} */ (new Error('write after end'));
+    const error = /** @type {NodeJS.ErrnoException} */ (new Error('write after end'));
     error.code = 'ERR_STREAM_WRITE_AFTER_END';
     if (callback) process.nextTick(callback, error);
     return false;

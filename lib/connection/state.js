@@ -154,7 +154,7 @@ class Extra {
  * @returns {StreamConnection} Its `_extra.stream`
  */
 function streamOf(ws) {
-  return /** @type {any} */ (ws._extra).stream;
+  return /** @type {{ stream: StreamConnection }} */ (ws._extra).stream;
 }
 
 /**

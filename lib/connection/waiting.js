@@ -14,7 +14,7 @@ const { startClosing } = require('./state');
 /** @import { SentCallback, WebSocket } from './state' */
 
 /** The queue of a connection that sends no more: nothing can be put into it. */
-const ABANDONED = /** @type {any} */ (Object.freeze([]));
+const ABANDONED = /** @type {Waiting[]} */ (/** @type {unknown} */ (Object.freeze([])));
 
 /**
  * Connections of the reactors that SENDS_WAIT is set of: what others send them by way of the

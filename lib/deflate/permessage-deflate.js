@@ -39,8 +39,8 @@ class PerMessageDeflate {
     this._threshold = options.threshold !== undefined ? options.threshold : 1024;
     this._maxPayload = limit(options.maxPayload);
     this._isServer = !!options.isServer;
-    /** The negotiated parameters. @type {any} */
-    this.params = null;
+    /** The negotiated parameters; null before that. */
+    this.params = /** @type {Params} */ (/** @type {unknown} */ (null));
     /** The streams of zlib; what comes out of them is at `kFlow`. @type {any} */
     this._deflate = null;
     /** @type {any} */

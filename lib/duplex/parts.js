@@ -59,7 +59,7 @@ class Parts {
     // TLS cuts a message of 16 KiB a few bytes before its end, as many as there are before its
     // beginning. What is in the cache is moved there for half of what new memory costs.
     const isRoom = total <= this.first.length;
-    const message = /** @type {any} */ (isRoom ? this.first.subarray(0, total) : Buffer.allocUnsafe(total));
+    const message = /** @type {Buffer} */ (isRoom ? this.first.subarray(0, total) : Buffer.allocUnsafe(total));
     let at = 0;
     for (const part of this.list) {
       message.set(part, at);

@@ -23,7 +23,7 @@ const EVENTS = new Set(['headers', 'wsClientError']);
  * Methods that see handshakes, as they are in this package: where a server has others, JavaScript
  * decides all its handshakes.
  *
- * @type {any}
+ * @type {Record<string, unknown>}
  */
 const OWN = {
   completeUpgrade: null,

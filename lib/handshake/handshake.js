@@ -93,7 +93,7 @@ class Handshake {
     const { verifyClient } = server.options;
     if (!verifyClient) return this.complete(protocols, key);
     const version = Number(request.headers['sec-websocket-version']);
-    const socket = /** @type {any} */ (request.socket);
+    const socket = /** @type {AnySocket} */ (request.socket);
     // Called as a method, as in ws.
     const options = /** @type {any} */ (server.options);
     const info = {

@@ -248,7 +248,7 @@ class ReactorHandshake extends Handshake {
       return;
     }
     upgrade.answered = true;
-    socket[kOpen] = (/** @type {any} */ opened) => {
+    socket[kOpen] = (/** @type {WebSocket} */ opened) => {
       socket[kOpen] = undefined;
       opened._attach(server, upgrade, protocol, extensions);
       if (late === null && hasOwnPong(server.options)) opened._bits |= OWN_PONG;

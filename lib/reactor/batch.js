@@ -156,7 +156,7 @@ function renew(memory) {
  *   can be taken back
  */
 function lendsMessages(options) {
-  if (!Object.hasOwn(options, 'messages') || /** @type {any} */ (options).messages !== 'borrowed') return false;
+  if (!Object.hasOwn(options, 'messages') || /** @type {{ messages?: unknown }} */ (options).messages !== 'borrowed') return false;
   if (!isBorrowing) {
     isBorrowing = true;
     borrowing.begin();

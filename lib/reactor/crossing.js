@@ -69,13 +69,18 @@ const incoming = {
  * @type {Buffer[]}
  */
 let arenas = [];
-/** Their words. @type {Uint32Array[]} */
+/**
+ * Their words. Not in the list of arenas: the native part holds that, and with it the global object
+ * of this copy of the package, if something of its own were there.
+ *
+ * @type {Uint32Array[]}
+ */
 const arenaWords = [];
 
 /** The array of records. Behind those are the words that both sides write to. */
 let said = incoming.records;
-/** @type {any} */
-let native = null;
+/** @type {Native} */
+let native;
 /** The native functions with these names. */
 let flushNative = () => {};
 /** Null where the reactor is on another thread. @type {((payload: Uint8Array) => void) | null} */

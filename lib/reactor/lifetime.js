@@ -96,6 +96,6 @@ function stop() {
 
 /** Marks `stop` in every copy of this package. */
 const kStop = Symbol.for('reactor-ws.stop');
-/** @type {any} */ (stop)[kStop] = true;
+Object.assign(stop, { [kStop]: true });
 
 module.exports = { attach, hold, release, unuse, use };
