@@ -35,7 +35,6 @@ const { WebSocket } = require('./websocket');
 /** @import { Place } from './listening' */
 /** @import { ServerOptions } from './options' */
 /** @import { DrainOptions, DrainProgress, Metrics } from '../types/running' */
-/** @import { Holder } from './reactor/table' */
 
 /** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
 
@@ -82,10 +81,7 @@ class WebSocketServer extends EventEmitter {
     // Bound now, as in ws: an `emit` that a program assigns later does not see these events.
     /** @type {(...args: any[]) => boolean} */
     this._emit = this.emit.bind(this);
-    /**
-     * null before the program looks, undefined untracked. @type {Set<Connection> | null |
-     * undefined}
-     */
+    /** null: nobody has looked; undefined: untracked. @type {Set<Connection> | null | undefined} */
     this._clients = undefined;
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
     /** What stands for its own listener. @type {any} */
@@ -202,8 +198,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * A connection is gone.
    *
-   * @param {any} connection A WebSocket, or its handshake: one that has no fields of a WebSocket is
-   *   in no list
+   * @param {any} connection A WebSocket, or its handshake, which is in no list
    */
   closed(connection) {
     this._connections--;
