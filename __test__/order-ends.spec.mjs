@@ -1,4 +1,4 @@
-// A peer's end and a request that comes later: 'close' comes first, but not before what handlers have put off.
+// A peer's end: 'close' comes before a request that comes later, and behind what handlers have put off.
 import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -28,15 +28,48 @@ const ENDING = `
       Atomics.notify(word, 0);
     });
   };
-  parentPort.on('message', (said) => (said === 'open' ? open() : socket.end(said, 'latin1')));
+  parentPort.on('message', ({ name, bytes }) => (name === 'open' ? open() : socket[name](bytes, 'latin1')));
 `;
 
 /** Puts it off to a timer that is due when the handler returns: Node calls it before it reads any socket again. */
-function toDueTimer(act) {
+function toDueTimer(act, milliseconds = 2) {
   setTimeout(act, 0);
-  const until = performance.now() + 2;
+  const until = performance.now() + milliseconds;
   while (performance.now() < until);
 }
+
+const MESSAGE = '\x81\x81\0\0\0\0a';
+
+/** Ways to put an answer off with which `ws` sends it, wherever the end comes. */
+const PUT_OFF = {
+  'not at all': (act) => act(),
+  'to a tick': (act) => process.nextTick(act),
+  'to a job': async (act) => act(await null),
+  'to an immediate': (act) => setImmediate(act),
+  'to an immediate of a tick': (act) => process.nextTick(setImmediate, act),
+  'to an immediate of a job': async (act) => setImmediate(act, await null),
+  'to an immediate that is not waited for': (act) => setImmediate(act).unref(),
+  'to a job of a tick of an immediate': (act) => setImmediate(() => process.nextTick(async () => act(await null))),
+  'to a timer': (act) => toDueTimer(act),
+  'to a timer, for longer than a delivery lasts': (act) => toDueTimer(act, 12),
+  'to a timer beside an immediate': (act) => toDueTimer(act, setImmediate(() => {}) && 2),
+  'to an immediate beside a timer': (act) => toDueTimer(() => {}, setImmediate(act) && 2),
+  'to a timer of an immediate': (act) => setImmediate(toDueTimer, act),
+  'to the callback of a send': (act, ws) => ws.send('s', act),
+  'to an immediate of the callback of a send': (act, ws) => ws.send('s', () => setImmediate(act)),
+  'to the callback of a send of an immediate': (act, ws) => setImmediate(() => ws.send('s', act)),
+};
+
+/** Where the end comes: what is done when the peer is open, and in the handler of its message. */
+const ENDS = {
+  'together with the message': { opened: (peer) => peer.end(MESSAGE) },
+  'together with the message, and then a request': { opened: (peer) => peer.endBeforeRequest(MESSAGE) },
+  'while its handler runs': { opened: (peer) => peer.write(MESSAGE), handled: (peer) => peer.end() },
+  'in the turn of its handler': {
+    opened: (peer) => peer.write(MESSAGE),
+    handled: (peer) => setImmediate(() => peer.end()),
+  },
+};
 
 /** A peer in another thread, which ends its side while this one does nothing else. */
 function endingPeer(t, server) {
@@ -48,14 +81,19 @@ function endingPeer(t, server) {
     heard: async () => (await once(worker, 'message'))[0],
     /** Calls back when it is open, and not in a promise job. */
     open(isOpen) {
-      worker.postMessage('open');
+      worker.postMessage({ name: 'open' });
       worker.once('message', isOpen);
     },
-    /** Ends it behind these bytes; then something comes to a server of Node's. */
-    end(bytes) {
+    write: (bytes) => worker.postMessage({ name: 'write', bytes }),
+    /** Ends it behind these bytes, and waits for that. */
+    end(bytes = '') {
       const ended = word[0];
-      worker.postMessage(bytes);
+      worker.postMessage({ name: 'end', bytes });
       t.not(Atomics.wait(word, 0, ended, 60_000), 'timed-out');
+    },
+    /** Ends it; then something comes to a server of Node's. */
+    endBeforeRequest(bytes) {
+      this.end(bytes);
       channel('net.server.socket').publish({ socket: { _handle: {} } });
     },
   };
@@ -69,7 +107,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
     const count = await missed(async () => {
       const isLate = await new Promise((resolve) =>
         peer.open(() => {
-          peer.end('');
+          peer.endBeforeRequest('');
           resolve(heard.closes !== ++closes);
         }),
       );
@@ -80,23 +118,32 @@ for (const [way, start] of Object.entries(SERVERS)) {
     t.true(count <= ROUNDS / 2, `${count} of ${ROUNDS}`);
   });
 
-  ownOnly(`${way}: what handlers put off is answered, also when the end comes before a request`, async (t) => {
-    const acts = [(act) => setImmediate(act), (act) => process.nextTick(setImmediate, act), async (act) => act(await null), toDueTimer];
+  test.serial(`${way}: what handlers put off is answered, wherever the end comes`, async (t) => {
     const { server } = await listening(t, start);
-    let putOff;
-    server.on('connection', (ws) => ws.on('message', () => putOff(() => ws.send('m'))));
     const peer = endingPeer(t, server);
-    for (let round = 0; round < 60; round++) {
-      putOff = acts[round % acts.length];
-      const isInJob = round % (2 * acts.length) < acts.length;
-      await new Promise((resolve) =>
-        peer.open(() => {
-          if (!isInJob) peer.end('\x81\x81\0\0\0\0a');
-          resolve();
-        }),
-      );
-      if (isInJob) peer.end('\x81\x81\0\0\0\0a');
-      t.true((await peer.heard()).endsWith('\r\n\r\n\x81\x01m'));
+    let putOff;
+    let handled;
+    server.on('connection', (ws) =>
+      ws.on('message', () => {
+        putOff(() => ws.send('m'), ws);
+        handled?.(peer);
+      }),
+    );
+    for (const [how, act] of Object.entries(PUT_OFF)) {
+      for (const [when, end] of Object.entries(ENDS)) {
+        for (const isInJob of [false, true]) {
+          putOff = act;
+          ({ handled } = end);
+          await new Promise((resolve) =>
+            peer.open(() => {
+              if (!isInJob) end.opened(peer);
+              resolve();
+            }),
+          );
+          if (isInJob) end.opened(peer);
+          t.true((await peer.heard()).endsWith('\x81\x01m'), `put off ${how}, the end comes ${when}`);
+        }
+      }
     }
   });
 }

@@ -34,6 +34,8 @@ const ERROR_EMITTED = 0x400;
 const SENDS_WAIT = 0x800;
 /** The peer has ended its side, which is reported later. */
 const END_WAITS = 0x1000;
+/** The reactor reports that end once more, behind what has become of sends. */
+const END_ASKED = 0x10_0000;
 /** The peer has sent its last: a close frame, or what breaks the protocol. */
 const PEER_DONE = 0x2000;
 /** The socket is gone; 'close' may still wait for `resume()`. */
@@ -57,6 +59,7 @@ module.exports = {
   CLOSE_SENT,
   CONTEXT,
   CONVERT,
+  END_ASKED,
   END_WAITS,
   ERROR_EMITTED,
   GONE,

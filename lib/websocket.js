@@ -33,7 +33,7 @@ const { abort, connect } = require('./client/client');
 const privateFields = require('./compat/private-fields');
 const { log } = require('./log');
 const { lendsMessages } = require('./reactor/batch');
-const { currentBatch } = require('./reactor/dispatch');
+const { JUST_NOW, currentBatch } = require('./reactor/dispatch');
 const { Emitter, settle } = require('./compat/emitter');
 const eventTarget = require('./event-target');
 const receive = require('./connection/receive');
@@ -103,6 +103,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._readyState = CONNECTING;
     this._slot = NO_SLOT;
     this._generation = NO_GENERATION;
+    this._turn = JUST_NOW;
     // Bytes of frames given to the reactor.
     this._accepted = 0;
     // The peer's address, as `Peer` of compat/socket.js keeps it.

@@ -3,8 +3,9 @@
 // Node's own: the end of a connection comes also where a test has put the clock in its hands.
 const { setImmediate } = require('node:timers');
 
-const { turnsToDo } = require('../reactor/crossing');
-const { ends } = require('../reactor/dispatch');
+const { ends, inNextTurn, isRecent } = require('../reactor/dispatch');
+
+/** @import { Connection } from './state' */
 
 /**
  * Calls `act` when the event loop has turned twice: Node has done what it had to do, and what that
@@ -19,31 +20,26 @@ function afterTwoTurns(act, connection) {
 }
 
 /**
- * Reports the peer's end when Node would. Node reads a socket once in a turn of the event loop:
- * what handlers have put off with ticks, promises and `setImmediate` is done before the end that
- * was right behind what they were called for. If nothing was put off at all, the end is reported
- * now: what Node reports next, such as a request, comes behind it.
+ * Reports the peer's end when Node would. Node reads a socket once in a turn of the event loop: the
+ * end comes in another turn than what was right before it, behind what handlers have put off with
+ * ticks, promises, `setImmediate` and timers that are due. Without that it is reported now: what
+ * Node reports next, such as a request, comes behind it.
  *
- * @template T
+ * @template {Connection} T
  * @param {(connection: T) => void} report What reports the end
  * @param {T} connection Its argument
- * @param {boolean} wasHeld Whether the end comes right behind what was held, and not behind the
- *   jobs of that
  */
-function reportEnd(report, connection, wasHeld) {
-  const turns = ends.areBehindJobs && !wasHeld ? turnsToDo() : 2;
-  if (turns === 0) {
+function reportEnd(report, connection) {
+  if (!isRecent(connection)) {
     report(connection);
     return;
   }
   ends.unreported++;
-  const act = (/** @type {T} */ ended) => {
+  const act = () => {
     ends.unreported--;
-    report(ended);
+    report(connection);
   };
-  // What jobs put off is behind the first immediate, and before the second; so are timers.
-  if (turns === 1) setImmediate(act, connection);
-  else afterTwoTurns(act, connection);
+  if (!inNextTurn(act)) afterTwoTurns(act, connection);
 }
 
 module.exports = { afterTwoTurns, reportEnd };

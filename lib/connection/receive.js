@@ -4,6 +4,7 @@ const {
   BORROWED,
   CLOSE_RECEIVED,
   CLOSE_SENT,
+  END_ASKED,
   END_WAITS,
   ERROR_EMITTED,
   GONE,
@@ -22,7 +23,7 @@ const { convert } = require('./binary-type');
 const { deliverBorrowed, payloadOf } = require('./borrowed');
 const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../constants');
-const { currentBatch } = require('../reactor/dispatch');
+const { JUST_NOW, currentBatch } = require('../reactor/dispatch');
 const { closeCodeOf, protocolError } = require('../errors');
 const {
   AUX_SHIFT,
@@ -39,6 +40,7 @@ const {
   IN_TEXT,
   KIND_MASK,
   NO_STATUS,
+  OUT_ASK_END,
   OUT_END,
   OUT_PAUSE,
   OUT_RESUME,
@@ -160,6 +162,7 @@ function onHeld(ws) {
       const { tag, data } = /** @type {Held} */ (held[extra.heldNext]);
       // It may be the last reference to the memory of its batch.
       held[extra.heldNext++] = undefined;
+      ws._turn = JUST_NOW;
       if ((ws._bits & BORROWED) === 0) deliver(ws, tag, data);
       else deliverBorrowed(deliver, ws, tag, data);
       if ((ws._bits & ONE_BY_ONE) !== 0 && isEvent(tag)) break;
@@ -288,7 +291,20 @@ function endOurSide(ws) {
  */
 function peerEnded(ws) {
   ws._bits |= END_WAITS;
-  reportEnd(ended, ws, (ws._bits & HOLDING) !== 0);
+  reportEnd(behindCallbacks, ws);
+}
+
+/**
+ * In Node the callback of a send that the kernel takes is called in the same turn of the event
+ * loop, and may send the answer.
+ *
+ * @param {WebSocket} ws A connection whose peer has ended its side
+ */
+function behindCallbacks(ws) {
+  const isCalledBack = (ws._bits & (END_ASKED | GONE | STREAM | TERMINATED)) !== 0 || !ws._extra?.callbacks?.length;
+  if (isCalledBack) return ended(ws);
+  ws._bits |= END_ASKED;
+  command(ws, OUT_ASK_END);
 }
 
 /** @param {WebSocket} ws A connection whose peer has ended its side */

@@ -7,7 +7,7 @@ const { capture, setContext } = require('../async-context');
 const { list } = require('../connection/clients');
 const { EMPTY_BUFFER, kOpen } = require('../constants');
 const { negotiatedDeflate } = require('../deflate/options');
-const { payload } = require('../reactor/dispatch');
+const { JUST_NOW, payload } = require('../reactor/dispatch');
 const { Handshake, destroyOnError } = require('./handshake');
 const receive = require('../connection/receive');
 const { connectionOptions, hasOwnPong, socketOptions } = require('../options');
@@ -58,6 +58,7 @@ class Upgrade {
     this._slot = slot;
     this._generation = 0;
     this._bits = HANDSHAKE;
+    this._turn = JUST_NOW;
     this._accepted = 0;
     this._extra = { callbacks: /** @type {SentCallback[] | null} */ (null) };
     this._local = this._remote = /** @type {number | string} */ (0);
@@ -108,7 +109,7 @@ class Upgrade {
       this.late.records.push([tag, payload(tag, offset, length)]);
     } else if (kind === IN_END) {
       this._endWaits = true;
-      reportEnd(ended, this, false);
+      reportEnd(ended, this);
     }
   }
 

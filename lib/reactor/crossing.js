@@ -11,6 +11,7 @@ const {
   DRAINED_BYTES,
   DRAINED_HANDED,
   DRAINED_LENT,
+  DRAINED_TURN,
   FLUSHED_BYTES,
   FLUSHED_NEXT,
   LENT_ID,
@@ -60,6 +61,8 @@ const incoming = {
   lent: -1,
   /** Whether that memory comes back for good, and not only until the next exchange. */
   isHanded: false,
+  /** Number of the event loop's turn that it is delivered in. */
+  turn: 0,
 };
 
 /**
@@ -90,7 +93,8 @@ let deliverNative = () => {};
 let lendNative = (/** @type {Buffer} */ _memory) => {};
 let takenNative = () => -1;
 let settleNative = () => false;
-let turnsToDoNative = () => 2;
+let loopTurnNative = () => 0;
+let callNextNative = () => false;
 
 /**
  * @param {Native} reactors The native reactors
@@ -108,7 +112,8 @@ function attach(reactors, records, list) {
   lendNative = native.lend();
   takenNative = native.taken();
   settleNative = native.settle();
-  turnsToDoNative = native.turnsToDo();
+  loopTurnNative = native.loopTurn();
+  callNextNative = native.callNext();
   lendArena();
   fill(0);
 }
@@ -184,6 +189,7 @@ function drain() {
   incoming.bytes = said[DRAINED_BYTES];
   incoming.lent = said[DRAINED_LENT] - 1;
   incoming.isHanded = said[DRAINED_HANDED] !== 0;
+  incoming.turn = said[DRAINED_TURN];
   return true;
 }
 
@@ -208,11 +214,20 @@ function settle() {
 }
 
 /**
- * @returns {number} Turns of the event loop until what it need not wait for is done: 0 if nothing
- *   was put off, 1 for `setImmediate`, 2 for timers that are due
+ * @returns {number} Number of the event loop's turn. It changes between the time when the loop
+ *   reads sockets and the time when it calls what was given to `setImmediate`
  */
-function turnsToDo() {
-  return turnsToDoNative();
+function loopTurn() {
+  return loopTurnNative();
+}
+
+/**
+ * Has `wake` called in the event loop's next turn, before that reads any socket.
+ *
+ * @returns {boolean} False: there is no way to do that
+ */
+function callNext() {
+  return callNextNative();
 }
 
 /**
@@ -242,6 +257,7 @@ module.exports = {
   ARENA_BYTES,
   attach,
   bytesTaken,
+  callNext,
   delivered,
   drain,
   flush,
@@ -249,7 +265,7 @@ module.exports = {
   incoming,
   isInline,
   lend,
+  loopTurn,
   outgoing,
   settle,
-  turnsToDo,
 };

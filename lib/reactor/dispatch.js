@@ -7,7 +7,7 @@ const { root } = require('../async-context');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const { NOT_PLAIN } = require('../bits');
 const { batch, drain, restore, takeLarge } = require('./batch');
-const { delivered, incoming, settle: settleReactors } = require('./crossing');
+const { callNext, delivered, incoming, loopTurn, settle: settleReactors } = require('./crossing');
 const {
   ADOPTED_SLOTS,
   IN_BINARY,
@@ -57,12 +57,21 @@ let batchNumber = 0;
 let delivering = false;
 let immediate = false;
 
-const ends = {
-  /** Ends of peers that have been delivered, and that their connections report later. */
-  unreported: 0,
-  /** Whether ticks and promise jobs of what came before the last one have run. */
-  areBehindJobs: false,
-};
+/** Ends of peers that have been delivered, and that their connections report later. */
+const ends = { unreported: 0 };
+
+/** In place of the turn in which a connection had something: it had something just now. */
+const JUST_NOW = 2 ** 30 - 1;
+
+/** Turns of the event loop behind that of a handler in which what it has put off may not be done. */
+let turnsToDo = 0;
+
+/**
+ * What is called when the event loop's turn is another one, the oldest first.
+ *
+ * @type {{ act: () => void, turn: number }[]}
+ */
+let waiting = [];
 
 /**
  * A connection that opens waits until those are reported, and what came behind waits with it: an
@@ -86,7 +95,41 @@ const catching = { left: TURN_MILLISECONDS, since: 0 };
 
 /** Called when records wait, or to go on with a turn that was cut short. */
 function wake() {
+  if (waiting.length !== 0) callWaiting();
   if (!immediate) turn();
+}
+
+/**
+ * Calls `act` in the event loop's next turn, before that reads any socket.
+ *
+ * @param {() => void} act What is called
+ * @returns {boolean} False: there is no way to do that
+ */
+function inNextTurn(act) {
+  if (!callNext()) return false;
+  waiting.push({ act, turn: loopTurn() });
+  return true;
+}
+
+/** Calls what waits, but for what has begun to wait in this turn. */
+function callWaiting() {
+  const now = loopTurn();
+  if (waiting[0].turn === now) return;
+  const all = waiting;
+  const early = all.findIndex(({ turn: number }) => number === now);
+  const due = early === -1 ? all.length : early;
+  let next = 0;
+  waiting = [];
+  try {
+    while (next < due) {
+      all[next++].act();
+      checkpoint();
+    }
+  } finally {
+    // Also when one threw.
+    waiting = [...all.slice(next), ...waiting];
+    if (waiting.length !== 0) callNext();
+  }
 }
 
 function continueTurn() {
@@ -97,7 +140,14 @@ function continueTurn() {
     allowance.since = now;
     allowance.isWaiting = false;
   }
-  turn();
+  // Immediates of the turn before have run by now, and timers have not.
+  incoming.turn = loopTurn();
+  turnsToDo = 1;
+  try {
+    turn();
+  } finally {
+    turnsToDo = 0;
+  }
 }
 
 function continueLater() {
@@ -190,7 +240,7 @@ function turn() {
  */
 function deliver(deadline) {
   const { adopted, connections } = state;
-  const { records } = incoming;
+  const { records, turn: turnNumber } = incoming;
   let { base, buffer, bytes } = batch;
   let next = cursor;
   let previous = NO_RECORD;
@@ -231,6 +281,7 @@ function deliver(deadline) {
       (connection._bits & NOT_PLAIN) === 0
     ) {
       batch.viewed = true;
+      connection._turn = turnNumber;
       const data = length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length);
       const listener = connection._events.message;
       // A single listener is called without `emit`, which saves a tenth of what a small message
@@ -249,8 +300,10 @@ function deliver(deadline) {
       if (kind === IN_END) {
         // They may throw.
         cursor--;
-        runJobs();
+        checkpoint();
         cursor++;
+      } else if (connection !== undefined) {
+        connection._turn = turnNumber;
       }
       deliverOther(slot, tag, records[word + 2], length);
       // Jobs of a 'connection' handler run before its first message, as they do when Node reads the
@@ -264,17 +317,14 @@ function deliver(deadline) {
 }
 
 /**
- * Node would read an end by itself, behind ticks and promise jobs of what it has read before.
- * Within a promise job there is no way to run others.
+ * In Node a connection is read once in a turn of the event loop: what handlers have put off with
+ * ticks, promises, `setImmediate` and timers that are due is done before what comes next.
+ *
+ * @param {import('./table').Holder} connection The connection of the record being delivered
+ * @returns {boolean} Whether it had something else in this turn
  */
-function runJobs() {
-  ends.areBehindJobs = false;
-  queueMicrotask(onJob);
-  checkpoint();
-}
-
-function onJob() {
-  ends.areBehindJobs = true;
+function isRecent({ _turn }) {
+  return incoming.turn - _turn <= turnsToDo;
 }
 
 /**
@@ -395,4 +445,4 @@ function fail(reason) {
   process.nextTick(() => state.topics?._onFailed());
 }
 
-module.exports = { catchUp, checkpoint, currentBatch, ends, payload, settle, wake };
+module.exports = { JUST_NOW, catchUp, checkpoint, currentBatch, ends, inNextTurn, isRecent, payload, settle, wake };

@@ -70,8 +70,14 @@ module.exports = {
    * with.
    */
   DELIVERED_RECORDS: 65544,
+  /**
+   * Word behind it: number of the turn of the event loop in which the batch was drained, of 30
+   * bits. It changes between the time when the loop reads sockets and the time when it calls what
+   * was given to `setImmediate`.
+   */
+  DRAINED_TURN: 65545,
   /** Length of the array of records in words. */
-  DRAINED_WORDS: 65545,
+  DRAINED_WORDS: 65546,
   /** Most records of one call for a stream. */
   STREAM_RECORDS: 256,
   /**
@@ -237,6 +243,11 @@ module.exports = {
    * before what the socket has.
    */
   OUT_HEAD: 16,
+  /**
+   * Report the peer's end, which has been reported, once more behind `IN_SENT` of what the
+   * kernel takes now. The kinds between are about topics.
+   */
+  OUT_ASK_END: 26,
   /** Outbound flag: last fragment of its message. */
   OUT_FLAG_FIN: 256,
   /** Outbound flag: count this in `IN_SENT` when its bytes are in the kernel. */

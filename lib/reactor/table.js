@@ -2,6 +2,7 @@
 
 const { TERMINATED } = require('../bits');
 const { NO_GENERATION } = require('../constants');
+const { loopTurn } = require('./crossing');
 const { ADOPTED_SLOTS, IN_CLOSED, KIND_MASK } = require('./layout');
 const lifetime = require('./lifetime');
 
@@ -19,6 +20,8 @@ const lifetime = require('./lifetime');
  * @typedef {object} Holder
  * @property {number} _slot Chosen by the reactor; from ADOPTED_SLOTS on, by this side
  * @property {number} _bits See bits.js
+ * @property {number} _turn Number of the event loop's turn in which it had something last, but for
+ *   its end
  * @property {(tag: number, offset: number, length: number) => void} _onRecord Gets a record that is
  *   not a plain message
  * @property {() => void} _onFailed The reactor died
@@ -84,6 +87,7 @@ function set(slot, holder) {
 function claim(connection) {
   const index = freeAdopted.pop() ?? nextAdopted();
   state.adopted[index] = connection;
+  connection._turn = loopTurn();
   lifetime.use();
   adoptedGeneration = (adoptedGeneration + 1) >>> 0 || NO_GENERATION + 1;
   return { generation: adoptedGeneration, slot: ADOPTED_SLOTS + index };
@@ -110,6 +114,7 @@ function nextAdopted() {
 function place(slot, connection) {
   if (state.connections[slot] === undefined) lifetime.use();
   state.connections[slot] = connection;
+  connection._turn = loopTurn();
 }
 
 /**
@@ -132,6 +137,7 @@ class Departed {
   constructor(slot) {
     this._slot = slot;
     this._bits = TERMINATED;
+    this._turn = 0;
   }
 
   /** @param {number} tag kind | flags | aux of the record */

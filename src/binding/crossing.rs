@@ -18,7 +18,7 @@ use crate::bridge::chunk::Arena;
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
     ASKED_GENERATION, ASKED_SLOT, DELIVERED_RECORDS, DRAINED_BYTES, DRAINED_HANDED, DRAINED_LENT,
-    FLUSHED_BYTES, FLUSHED_NEXT, LENT_ID,
+    DRAINED_TURN, FLUSHED_BYTES, FLUSHED_NEXT, LENT_ID,
 };
 use crate::bridge::limits::{BATCH_BYTES, HAND_OVER_BYTES};
 use crate::bridge::room::Lent;
@@ -29,7 +29,6 @@ use super::drive::Drive;
 use super::lingering::Delivered;
 use super::payload::{LentMemory, LentWords};
 use super::threads::Flushed;
-use super::uv::EventLoop;
 
 /// Bytes of an arena for which the cache matters: 64 KiB.
 const WORTH_EXCHANGE: usize = 64 << 10;
@@ -54,8 +53,6 @@ pub(super) struct Crossing {
     /// What has been taken of each of several reactors, and comes next.
     taken: VecDeque<(usize, Box<Batch>)>,
     delivered: Rc<Delivered>,
-    /// `None` where it is not libuv's.
-    event_loop: Option<EventLoop>,
     /// How long batches have waited to be taken.
     pub(super) delays: Histogram,
 }
@@ -66,7 +63,6 @@ impl Crossing {
         drive: Rc<Drive>,
         words: LentWords,
         delivered: Rc<Delivered>,
-        event_loop: Option<EventLoop>,
     ) -> Self {
         Self {
             links,
@@ -79,7 +75,6 @@ impl Crossing {
             turn: 0,
             taken: VecDeque::new(),
             delivered,
-            event_loop,
             delays: Histogram::default(),
         }
     }
@@ -161,6 +156,7 @@ impl Crossing {
             drop(std::mem::take(&mut batch.bytes));
         }
         let count = batch.copy_records(self.words.all());
+        self.words.replace(DRAINED_TURN, self.drive.loop_turn());
         self.words.replace(DRAINED_BYTES, batch.used as u32);
         self.words.replace(DRAINED_LENT, lent.map_or(0, |id| id + 1));
         self.words.replace(DRAINED_HANDED, u32::from(handed));
@@ -186,10 +182,14 @@ impl Crossing {
         Ok(self.links.iter().any(|link| link.inbox.is_waiting()))
     }
 
-    /// Turns of the event loop until what it need not wait for is done: 0 if nothing was put off,
-    /// 1 for `setImmediate`, 2 for timers that are due, and where it is not known.
-    pub(super) fn turns_to_do(&mut self) -> Result<u32> {
-        Ok(self.event_loop.map_or(2, EventLoop::turns_to_do))
+    /// Number of the event loop's turn, as in `DRAINED_TURN`.
+    pub(super) fn loop_turn(&mut self) -> Result<u32> {
+        Ok(self.drive.loop_turn())
+    }
+
+    /// Has `wake` called in the event loop's next turn, before that reads any socket. Whether it is.
+    pub(super) fn call_next(&mut self) -> Result<bool> {
+        Ok(self.drive.call_next())
     }
 
     /// Bytes of the connection's sends that wait no more, or -1 when the connection is gone.

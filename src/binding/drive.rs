@@ -149,6 +149,23 @@ impl Drive {
         }
     }
 
+    /// Number of the event loop's turn; always the same where there is no libuv.
+    pub(super) fn loop_turn(&self) -> u32 {
+        match self {
+            Self::Threads(threads) => threads.loop_turn(),
+            Self::Inline(inline) => inline.loop_turn(),
+        }
+    }
+
+    /// Has `wake` called in the event loop's next turn, before that reads any socket. False: there is
+    /// no libuv.
+    pub(super) fn call_next(&self) -> bool {
+        match self {
+            Self::Threads(threads) => threads.call_next(),
+            Self::Inline(inline) => inline.call_next(),
+        }
+    }
+
     /// Ends the reactors after what is queued has been tried to write.
     pub(super) fn stop(&self) {
         match self {

@@ -75,7 +75,7 @@ impl Inline {
         };
         *inline.watch.borrow_mut() = Some(watch);
         let target = inline.clone();
-        inline.wake.on_cleanup(env, move |_, cleanup| target.close(move || drop(cleanup)))?;
+        inline.wake.on_cleanup(env, move |_, cleanup| target.close(cleanup))?;
         Ok(Some(inline))
     }
 
@@ -131,16 +131,27 @@ impl Inline {
     /// It is not wanted any more: gives back all that it has, as `stop` does, and what ties it to
     /// the environment.
     pub(super) fn retire(&self) {
-        self.close(|| {});
+        self.close(());
     }
 
-    /// `on_closed` is called by the loop when it has given the watch back.
-    fn close(&self, on_closed: impl FnOnce() + 'static) {
+    /// `until_closed` is dropped when the loop has given back what it had to do with it.
+    fn close<T: 'static>(&self, until_closed: T) {
+        let until_closed = Rc::new(until_closed);
         self.stop();
-        self.wake.cut(());
+        self.wake.cut(until_closed.clone());
         if let Some(watch) = self.watch.take() {
-            watch.close(Box::new(on_closed));
+            watch.close(Box::new(move || drop(until_closed)));
         }
+    }
+
+    /// Has `wake` called in the event loop's next turn.
+    pub(super) fn call_next(&self) -> bool {
+        self.wake.call_next()
+    }
+
+    /// Number of the event loop's turn.
+    pub(super) fn loop_turn(&self) -> u32 {
+        self.wake.loop_turn()
     }
 
     fn on_loop(&self, why: Reason) {

@@ -21,7 +21,6 @@ use super::listen::{self, ConnectionOptions, ListenOptions, Listening, system_er
 use super::payload::{LentMemory, LentWords, bytes_mut};
 use super::running::admission::JsAdmission;
 use super::running::metrics::{ReactorMetrics, metrics};
-use super::uv::EventLoop;
 use super::{adopt, allocator};
 
 /// The reactors of this environment. Make one only for each copy of lib.
@@ -71,8 +70,7 @@ impl JsReactor {
         let delivered = Rc::default();
         let (drive, links) = Drive::start(&env, &wake, &memory, config, &delivered, &options)?;
         let drive = Rc::new(drive);
-        let event_loop = if options.libuv { EventLoop::of(&env) } else { None };
-        let crossing = Crossing::new(links.clone(), drive.clone(), words, delivered, event_loop);
+        let crossing = Crossing::new(links.clone(), drive.clone(), words, delivered);
         Ok(Self {
             links,
             drive,
@@ -205,11 +203,17 @@ impl JsReactor {
         function(env, "settle", &self.crossing, Crossing::settle)
     }
 
-    /// The function that returns in how many turns of the event loop what it need not wait for is
-    /// done: 0 if nothing was put off, 1 for `setImmediate`, 2 for timers that are due.
+    /// The function that returns the number of the event loop's turn, as in `DRAINED_TURN`.
     #[napi(catch_unwind)]
-    pub fn turns_to_do<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
-        function(env, "turnsToDo", &self.crossing, Crossing::turns_to_do)
+    pub fn loop_turn<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
+        function(env, "loopTurn", &self.crossing, Crossing::loop_turn)
+    }
+
+    /// The function that has `wake` called in the event loop's next turn, before that reads any
+    /// socket. It returns whether it is.
+    #[napi(catch_unwind)]
+    pub fn call_next<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
+        function(env, "callNext", &self.crossing, Crossing::call_next)
     }
 
     /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and what `add_large`

@@ -154,6 +154,16 @@ impl Threads {
         self.settling.borrow_mut().settle(|number| descriptor(number).is_some_and(is_readable));
     }
 
+    /// Number of the event loop's turn; 0 where there is no libuv.
+    pub(super) fn loop_turn(&self) -> u32 {
+        self.wake.as_ref().map_or(0, |wake| wake.loop_turn())
+    }
+
+    /// Has `wake` called in the next turn. False: there is no libuv.
+    pub(super) fn call_next(&self) -> bool {
+        self.wake.as_ref().is_some_and(|wake| wake.call_next())
+    }
+
     /// Ends them and waits for that.
     pub(super) fn stop(&self) {
         self.running.stop();

@@ -1,7 +1,7 @@
 //! The way from the reactors to JavaScript: what their threads ring, and what the event loop calls
 //! then. It goes away with the environment or with the reactors, whichever is first.
 
-use std::cell::RefCell;
+use std::cell::{Cell, RefCell};
 use std::rc::Rc;
 use std::sync::Arc;
 
@@ -12,6 +12,7 @@ use napi::{Env, Result, Status};
 use super::callback::{Callback, Cleanup, CleanupHook, Reference, on_cleanup};
 use super::uv::EventLoop;
 use super::uv::signal::{Ringer, Signal};
+use super::uv::turns::Turns;
 
 /// JavaScript's end. Belongs to its environment's thread.
 pub(super) struct Wake {
@@ -24,6 +25,9 @@ pub(super) struct Wake {
     hook: RefCell<Option<CleanupHook>>,
     /// What threads ring; a reactor without one needs none.
     signal: RefCell<Option<Signal>>,
+    /// Counts in `turn`, until it is cut.
+    turns: RefCell<Option<Turns>>,
+    turn: Rc<Cell<u32>>,
 }
 
 impl Wake {
@@ -34,6 +38,8 @@ impl Wake {
             memory: RefCell::new(Some(Reference::new(env, memory, true)?)),
             hook: RefCell::new(None),
             signal: RefCell::new(None),
+            turns: RefCell::new(None),
+            turn: Rc::default(),
         }))
     }
 
@@ -60,7 +66,20 @@ impl Wake {
             hook(&wake, cleanup);
         })?;
         *self.hook.borrow_mut() = Some(hook);
+        let called = self.clone();
+        *self.turns.borrow_mut() = Turns::start(env, self.turn.clone(), Box::new(move || called.call()));
         Ok(())
+    }
+
+    /// Calls JavaScript in the event loop's next turn, before that reads any socket. False: it has
+    /// been cut.
+    pub(super) fn call_next(&self) -> bool {
+        self.turns.borrow().as_ref().inspect(|turns| turns.call_next()).is_some()
+    }
+
+    /// Number of the event loop's turn.
+    pub(super) fn loop_turn(&self) -> u32 {
+        self.turn.get()
     }
 
     /// Whether JavaScript has to be called although nothing there refers to the reactors.
@@ -78,13 +97,18 @@ impl Wake {
         }
     }
 
-    /// The reactors have ended. `until_closed` is dropped when the loop has given the bell back, at
-    /// once where there is none.
+    /// The reactors have ended. `until_closed` is dropped when the loop has given back what it had
+    /// to do with them.
     pub(super) fn cut<T: 'static>(&self, until_closed: T) {
         self.function.take();
         self.memory.take();
         if let Some(hook) = self.hook.take() {
             hook.remove();
+        }
+        let until_closed = Rc::new(until_closed);
+        if let Some(turns) = self.turns.take() {
+            let until_closed = until_closed.clone();
+            turns.close(Box::new(move || drop(until_closed)));
         }
         if let Some(signal) = self.signal.take() {
             signal.close(Box::new(move || drop(until_closed)));

@@ -75,8 +75,12 @@ layout! {
     /// Word behind it, written by JavaScript: how many records of the drained batch it has dealt
     /// with.
     DELIVERED_RECORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
+    /// Word behind it: number of the turn of the event loop in which the batch was drained, of 30
+    /// bits. It changes between the time when the loop reads sockets and the time when it calls what
+    /// was given to `setImmediate`.
+    DRAINED_TURN: usize = MAX_RECORDS * RECORD_WORDS + 9;
     /// Length of the array of records in words.
-    DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 9;
+    DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 10;
     /// Most records of one call for a stream.
     STREAM_RECORDS: usize = 256;
     /// Word of the array of a stream's records, behind the last record: the bytes of a frame's
@@ -228,6 +232,9 @@ layout! {
     /// What [`IN_REQUEST`] has brought behind the request. It is read when [`OUT_ACCEPT`] follows,
     /// before what the socket has.
     OUT_HEAD: u8 = 16;
+    /// Report the peer's end, which has been reported, once more behind [`IN_SENT`] of what the
+    /// kernel takes now. The kinds between are about topics.
+    OUT_ASK_END: u8 = 26;
 
     /// Outbound flag: last fragment of its message.
     OUT_FLAG_FIN: u8 = 0x01;

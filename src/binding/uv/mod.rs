@@ -1,5 +1,6 @@
 //! libuv as Node exports it: a watch on a descriptor and a timer on the event loop of an
-//! environment. The signal from other threads is in `signal.rs`.
+//! environment. The signal from other threads is in `signal.rs`, the count of its turns in
+//! `turns.rs`.
 //!
 //! The functions are looked up when they are first wanted: a program that embeds us without libuv,
 //! as `cargo test`, has none. None of this needs the layout of libuv's structures, only functions
@@ -7,6 +8,7 @@
 #![expect(unsafe_code, reason = "a C library, declared by hand")]
 
 pub(super) mod signal;
+pub(super) mod turns;
 
 use std::cell::{Cell, UnsafeCell};
 use std::ffi::{CStr, c_int, c_void};
@@ -24,9 +26,10 @@ type Handle = *mut c_void;
 type Callback = extern "C" fn(Handle);
 type PollCallback = extern "C" fn(Handle, c_int, c_int);
 
-/// `UV_ASYNC`, `UV_IDLE`, `UV_POLL` and `UV_TIMER` of `uv_handle_type`, `UV_READABLE` of
-/// `uv_poll_event`: part of libuv's ABI.
+/// `UV_ASYNC`, `UV_CHECK`, `UV_IDLE`, `UV_POLL` and `UV_TIMER` of `uv_handle_type`, `UV_READABLE`
+/// of `uv_poll_event`: part of libuv's ABI.
 const ASYNC: c_int = 1;
+const CHECK: c_int = 2;
 const IDLE: c_int = 6;
 const POLL: c_int = 8;
 const TIMER: c_int = 13;
@@ -40,6 +43,8 @@ struct Api {
     close: unsafe extern "C" fn(Handle, Option<Callback>),
     async_init: unsafe extern "C" fn(Loop, Handle, Callback) -> c_int,
     async_send: unsafe extern "C" fn(Handle) -> c_int,
+    check_init: unsafe extern "C" fn(Loop, Handle) -> c_int,
+    check_start: unsafe extern "C" fn(Handle, Callback) -> c_int,
     idle_init: unsafe extern "C" fn(Loop, Handle) -> c_int,
     idle_start: unsafe extern "C" fn(Handle, Callback) -> c_int,
     idle_stop: unsafe extern "C" fn(Handle) -> c_int,
@@ -49,7 +54,6 @@ struct Api {
     timer_init: unsafe extern "C" fn(Loop, Handle) -> c_int,
     timer_start: unsafe extern "C" fn(Handle, Callback, u64, u64) -> c_int,
     timer_stop: unsafe extern "C" fn(Handle) -> c_int,
-    update_time: unsafe extern "C" fn(Loop),
     backend_timeout: unsafe extern "C" fn(Loop) -> c_int,
 }
 
@@ -72,6 +76,8 @@ impl Api {
                 close: function(c"uv_close")?,
                 async_init: function(c"uv_async_init")?,
                 async_send: function(c"uv_async_send")?,
+                check_init: function(c"uv_check_init")?,
+                check_start: function(c"uv_check_start")?,
                 idle_init: function(c"uv_idle_init")?,
                 idle_start: function(c"uv_idle_start")?,
                 idle_stop: function(c"uv_idle_stop")?,
@@ -81,7 +87,6 @@ impl Api {
                 timer_init: function(c"uv_timer_init")?,
                 timer_start: function(c"uv_timer_start")?,
                 timer_stop: function(c"uv_timer_stop")?,
-                update_time: function(c"uv_update_time")?,
                 backend_timeout: function(c"uv_backend_timeout")?,
             })
         }
@@ -119,31 +124,11 @@ pub(super) struct EventLoop {
 }
 
 impl EventLoop {
-    /// That of an environment. `None`: this process has no libuv.
-    pub(super) fn of(env: &Env) -> Option<Self> {
-        Some(Self { api: Api::get()?, raw: env.get_uv_event_loop().ok()?.cast() })
-    }
-
     /// Whether it has something to do that it need not wait for, as `setImmediate`. What comes in
     /// on other handles is not known before it looks.
     pub(super) fn is_busy(self) -> bool {
-        // SAFETY: a function that gets this is called by the loop, has a handle of it, or is called
-        // by JavaScript of its environment.
+        // SAFETY: a function that gets this is called by the loop or has a handle of it.
         unsafe { (self.api.backend_timeout)(self.raw) == 0 }
-    }
-
-    /// Turns that it takes until what it need not wait for is done: 0 if there is nothing, 1 for
-    /// `setImmediate`, 2 for timers, which come behind those.
-    pub(super) fn turns_to_do(self) -> u32 {
-        if self.is_busy() {
-            return 1;
-        }
-        // SAFETY: as above.
-        unsafe {
-            // Its time is that of when it last looked; handlers may have run for long since.
-            (self.api.update_time)(self.raw);
-        }
-        if self.is_busy() { 2 } else { 0 }
     }
 }
 

@@ -4,9 +4,9 @@ use std::time::Duration;
 
 use crate::bridge::chunk::OutRecord;
 use crate::bridge::layout::{
-    OUT_ACCEPT, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT,
-    OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED, OUT_RESPOND,
-    OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE, OUT_WRITE,
+    OUT_ACCEPT, OUT_ASK_END, OUT_BINARY, OUT_CLOSE, OUT_END, OUT_FLAG_COMPRESS, OUT_FLAG_FIN,
+    OUT_FLAG_WANT_SENT, OUT_HEAD, OUT_KEEP_ALIVE, OUT_NO_DELAY, OUT_PAUSE, OUT_PING, OUT_PONG, OUT_PREPARED,
+    OUT_RESPOND, OUT_RESUME, OUT_SUBSCRIBE, OUT_TERMINATE, OUT_TEXT, OUT_UNSUBSCRIBE, OUT_WRITE,
 };
 use crate::engine::frame::wire_len;
 use crate::engine::{CloseCode, FrameKind, Prepared};
@@ -253,6 +253,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
             session.decide(false);
             session.end();
         }
+        OUT_ASK_END => session.ask_end(),
         OUT_NO_DELAY => session.set_no_delay(head.aux != 0),
         OUT_HEAD => upgrade::keep(session, &payload),
         OUT_KEEP_ALIVE => session.set_keep_alive(fin, Duration::from_secs(head.aux.into())),

@@ -18,7 +18,7 @@ use crate::reactor::connection::life::Life;
 use crate::reactor::connection::socket;
 use crate::reactor::consume::message::{Bytes, Message, frame_kind};
 use crate::reactor::open::opening::Opening;
-use crate::reactor::read::half::ReadHalf;
+use crate::reactor::read::half::{PeerSide, ReadHalf};
 use crate::reactor::work::Work;
 
 /// One connection, as a handler or a command sees it.
@@ -175,6 +175,12 @@ impl Session<'_> {
     pub fn resume(&mut self) {
         self.connection.read.paused = false;
         self.want_read();
+    }
+
+    /// Reports the peer's end, if it has ended its side, once more behind what can be written.
+    pub(in crate::reactor) fn ask_end(&mut self) {
+        self.connection.read.asked = self.connection.read.peer == PeerSide::Ended;
+        self.touch();
     }
 
     /// Whether small writes leave at once (TCP_NODELAY). Default: true. A socket that refuses it

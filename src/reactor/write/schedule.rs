@@ -80,6 +80,7 @@ impl<C: Consumer> Reactor<C> {
         let ends = connection.close_complete() && self.consumer.progress().is_none();
         let done = queued == 0 && (connection.write.state.is_ending() || ends);
         let settled = connection.write.settled();
+        let asked = std::mem::take(&mut connection.read.asked);
         let behind = connection.behind;
         if connection.life.is_reported() {
             self.consumer.on_settled(id, settled);
@@ -89,6 +90,9 @@ impl<C: Consumer> Reactor<C> {
             if drained {
                 self.consumer.on_drain(id);
             }
+        }
+        if asked && let Some((mut session, consumer)) = self.session(id.slot) {
+            consumer.on_end(&mut session);
         }
         if behind {
             self.catch_up(id);
