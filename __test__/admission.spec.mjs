@@ -61,6 +61,27 @@ for (const [way, start] of Object.entries(WAYS)) {
     });
   }
 
+  // A Duplex that is not read does not say that it has ended.
+  for (const how of way === 'stream' ? ['reset'] : ['end', 'reset']) {
+    test(`by way of ${way}: a handshake that is never decided gives its place back when its client is gone: ${how}`, async (t) => {
+      let asked = 0;
+      const server = await start(t, { maxConnections: 1, closeTimeout: 50, verifyClient: (_info, _decide) => asked++ });
+      const raw = await RawClient.connect(t, server.address().port);
+      raw.send(upgradeRequest());
+      while (asked === 0) await new Promise(setImmediate);
+      raw[how]();
+      while (asked === 1) {
+        const next = await RawClient.connect(t, server.address().port);
+        next.send(upgradeRequest());
+        const isAsked = () => asked > 1;
+        await Promise.race([next.closed(), (async () => {
+          while (!isAsked() && next.text === '') await new Promise(setImmediate);
+        })()]);
+      }
+      t.is(asked, 2);
+    });
+  }
+
   test(`by way of ${way}: handshakesPerSecond`, async (t) => {
     // One in 1,000 s: the machine cannot be so slow that another one would be due.
     const server = await start(t, { handshakesPerSecond: 1 });

@@ -13,6 +13,9 @@ const ZLIB_ERRNO = new Map([
   ['Z_BUF_ERROR', -5],
 ]);
 
+/** Errors of peers that keep to the protocol, and are told why that is not enough. */
+const LIMITS = ['WS_ERR_TOO_MANY_MESSAGES', 'WS_ERR_TOO_MANY_BYTES'];
+
 /**
  * The error that ws emits for what the peer did wrong.
  *
@@ -41,6 +44,15 @@ function closeCodeOf(kind) {
 }
 
 /**
+ * @param {number} kind Number of the protocol error
+ * @returns {string | undefined} The reason that it is answered with, where it has one
+ */
+function closeReasonOf(kind) {
+  const row = PROTOCOL_ERRORS[kind];
+  return row !== undefined && LIMITS.includes(row.code) ? row.message : undefined;
+}
+
+/**
  * The error that callbacks of sends that never left get, as from a destroyed stream of Node.
  *
  * @returns {Error & { code: string }} A new error
@@ -63,4 +75,4 @@ function maxPayloadExceeded() {
   return error;
 }
 
-module.exports = { closeCodeOf, maxPayloadExceeded, protocolError, streamDestroyed };
+module.exports = { closeCodeOf, closeReasonOf, maxPayloadExceeded, protocolError, streamDestroyed };

@@ -4,6 +4,7 @@ const { checkValue, wrongType } = require('./checks');
 const { applyMemoryOptions } = require('./deflate/budget');
 const { deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./running/admission');
+const { Rates } = require('./running/rates');
 const { LONGEST_DELAY, delay, limit } = require('./limits');
 const { checkPort, nodePlace } = require('./listening');
 const { warnOfMisspelt } = require('./warnings');
@@ -67,12 +68,16 @@ const OWN = {
   handshakesPerSecond: { type: 'number', initial: 0, least: 0, most: 1_000_000 },
   maxHeaderBytes: { type: 'number', initial: 16 * 1024, least: 256, most: 2 ** 20 },
   maxHeaders: { type: 'number', initial: 256, least: 8, most: 256 },
+  messagesPerSecond: { type: 'number', initial: 0, least: 0, most: MOST_COUNT },
+  bytesPerSecond: { type: 'number', initial: 0, least: 0, most: Number.MAX_SAFE_INTEGER },
+  limit: { type: 'string', initial: 'pause', values: ['pause', 'close'] },
   pingInterval: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
   idleTimeout: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
   ipv6Only: { type: 'boolean', initial: false },
   messages: { type: 'string', initial: 'owned', values: ['owned', 'borrowed'] },
   spin: { type: 'number', initial: -1, least: -1, most: LONGEST_DELAY },
   unfinishedBudget: { type: 'number', initial: 256 * 2 ** 20, least: 0, most: Number.MAX_SAFE_INTEGER },
+  sendBudget: { type: 'number', initial: 0, least: 0, most: Number.MAX_SAFE_INTEGER },
   historyBudget: { type: 'number', initial: null, least: 0, most: Number.MAX_SAFE_INTEGER },
   topicOptions: { type: 'function', initial: null },
   // Without a value, the environment variable counts: see `reactorsOf`.
@@ -83,7 +88,7 @@ const OWN = {
 const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins'];
 
 /** Those of the reactors, which all servers of a thread share. */
-const SHARED = ['reactors', 'spin', 'unfinishedBudget'];
+const SHARED = ['reactors', 'spin', 'unfinishedBudget', 'sendBudget'];
 
 /** Those that say who may connect. */
 const ADMISSION = /** @type {const} */ ([
@@ -278,11 +283,22 @@ function admissionOf(options) {
 }
 
 /**
+ * How fast clients may send.
+ *
+ * @param {ServerOptions} options The options of the server
+ * @returns {InstanceType<typeof Rates> | null} null: as fast as they can
+ */
+function ratesOf(options) {
+  const messages = own(options, 'messagesPerSecond');
+  const bytes = own(options, 'bytesPerSecond');
+  return messages === 0 && bytes === 0 ? null : new Rates(messages, bytes, own(options, 'limit') === 'close');
+}
+
+/**
  * What the reactors of an environment are started with.
  *
  * @param {ServerOptions} options The options of its first server
- * @returns {{ reactors: number, spin: number, unfinishedBudget: number, given: string[] }} `given`:
- *   the names of those that are no defaults
+ * @returns {import('./reactor/start').Settings} `given`: the names of those that are no defaults
  */
 function reactorOptions(options) {
   return {
@@ -290,6 +306,7 @@ function reactorOptions(options) {
     reactors: reactorsOf(options),
     spin: own(options, 'spin'),
     unfinishedBudget: own(options, 'unfinishedBudget'),
+    sendBudget: own(options, 'sendBudget'),
   };
 }
 
@@ -310,6 +327,7 @@ module.exports = {
   hasOwnPong,
   listenOptions,
   merge,
+  ratesOf,
   reactorOptions,
   sharedListenOptions,
   socketOptions,

@@ -13,13 +13,15 @@ const contentType = 'text/plain; version=0.0.4; charset=utf-8';
  * @returns {string} Lines, to be answered with `contentType`
  */
 function prometheus(server, labels = {}) {
-  const { bytesWaiting, connections, handshakes, reactors } = server.metrics();
+  const { bytesWaiting, connections, handshakes, reactors, tooFast } = server.metrics();
   const text = new Text(labels);
   text.gauge('reactor_ws_connections', 'Open connections', connections.open);
   text.counter('reactor_ws_connections_opened_total', 'Connections that have opened', connections.opened);
   text.counters('reactor_ws_connections_closed_total', "Connections that have ended, by the code of 'close'", 'code', connections.closed);
   text.counters('reactor_ws_handshakes_denied_total', 'Handshakes over a limit, by limit', 'reason', handshakes.denied);
   text.counters('reactor_ws_handshakes_refused_total', 'Handshakes refused by JavaScript, by status', 'status', handshakes.refused);
+  text.counters('reactor_ws_connections_failed_total', "Connections that have failed, by the code of 'error'", 'code', connections.failed);
+  text.counters('reactor_ws_too_fast_total', 'Connections that were held back or closed', 'unit', tooFast);
   text.gauge('reactor_ws_waiting_bytes', 'Bytes that wait to be sent', bytesWaiting);
   if (reactors !== null) reactorsTo(text, reactors);
   return text.toString();

@@ -8,12 +8,13 @@ const { addon } = require('./reactor/addon');
 const { wantedAsk, watchHooks } = require('./handshake/asking');
 const { capture, setContext } = require('./async-context');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
+const { sendBudget } = require('./duplex/send-budget');
 const { attachTo } = require('./handshake/http-server');
 const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer } = require('./compat/listener-server');
 const { nodeEmit } = require('./node-emit');
 const { placeOf } = require('./listening');
-const { admissionOf, listenOptions, merge, reactorOptions, topicOptions, watch } = require('./options');
+const { admissionOf, listenOptions, merge, ratesOf, reactorOptions, topicOptions, watch } = require('./options');
 const { Counts } = require('./running/counts');
 const { drain } = require('./running/drain');
 const { metricsOf } = require('./running/metrics');
@@ -72,6 +73,8 @@ class WebSocketServer extends EventEmitter {
     this._topics = /** @type {import('./topics/server-topics').Topics | null} */ (null);
     this._counts = new Counts();
     this._admission = admissionOf(this.options); // null: everybody may connect
+    this._rates = ratesOf(this.options); // null: clients may send as fast as they can
+    sendBudget.use(reactorOptions(this.options).sendBudget);
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     const place = this.options.port == null || isShared() ? null : placeOf(this.options);
     this._listens = place !== null; // by itself
@@ -341,7 +344,7 @@ class WebSocketServer extends EventEmitter {
       native = start(reactorOptions(this.options));
       if (state.failure !== null) throw state.failure;
       const options = listenOptions(this.options, place, address, this._ask);
-      const { id, ...bound } = native.listen(options, this._admission?.native);
+      const { id, ...bound } = native.listen(options, this._admission?.native, this._rates?.native);
       this._listenerId = id;
       this._reactors = state.reactors;
       this._address = { address: bound.address, family: bound.family, port: bound.port };

@@ -47,6 +47,25 @@ export interface AdmissionOptions {
   allowedOrigins?: OriginRule | readonly OriginRule[] | null;
 }
 
+/** How fast each client may send, and how much may wait to be sent to all. 0, the default, is no limit. */
+export interface TrafficOptions {
+  /** Messages, pings and pongs of one connection in a second, as many at once after one without any. Not in ws. Default: 0 */
+  messagesPerSecond?: number;
+  /** Bytes of the socket of one connection in a second, as many at once after one without any. Not in ws. Default: 0 */
+  bytesPerSecond?: number;
+  /**
+   * What becomes of a connection that sends more: it is not read until it may send again, so that TCP holds the client back, or it is
+   * closed with 1008. Not in ws. Default: 'pause'
+   */
+  limit?: 'pause' | 'close';
+  /**
+   * Bytes that may wait to be sent to all connections of the thread, up to 2^53 - 1. Above it the connections to which most waits fail
+   * with `WS_ERR_SEND_BUDGET` and end with 1006. Each reactor has its part, and all streams together have as much once more. The value of
+   * a thread's first server counts. Not in ws. Default: 0
+   */
+  sendBudget?: number;
+}
+
 /** One of `allowedOrigins`: a pattern, an expression, or a function that is asked. */
 export type OriginRule = string | RegExp | ((origin: string | undefined, request: IncomingMessage) => boolean);
 
@@ -59,6 +78,8 @@ export interface Metrics {
     opened: number;
     /** How many have ended, by the code of 'close'. */
     closed: Record<string, number>;
+    /** How many have failed, by the code of 'error'. */
+    failed: Record<string, number>;
   };
   handshakes: {
     /** How many were denied by which limit: `connections`, `address`, `rate`, `head`, `origin`. */
@@ -66,6 +87,8 @@ export interface Metrics {
     /** How many JavaScript has answered with another status than 101, by status. */
     refused: Record<string, number>;
   };
+  /** How often a connection has sent more than `messagesPerSecond` and `bytesPerSecond`: it was not read for a while, or closed. */
+  tooFast: { messages: number; bytes: number };
   /** Bytes that wait to be sent: `bufferedAmount` of all clients. */
   bytesWaiting: number;
   /** All reactors of the thread, for all servers; null before the first one has been started. */
@@ -90,8 +113,16 @@ export interface ReactorMetrics {
   bytesSent: number;
   /** Messages that have come. */
   messagesReceived: number;
+  /** Pings that have come. */
+  pingsReceived: number;
+  /** Pongs that have come. */
+  pongsReceived: number;
   /** Messages that were given to `send()`, fragments one by one. */
   messagesSent: number;
+  /** Refused connections that were closed before they had read why: of each reactor 1024 are given time for that. */
+  cutRefusals: number;
+  /** Connections that were ended because of `sendBudget`. */
+  overBudget: number;
   /** Batches that JavaScript has taken. */
   batches: number;
   /** Records in them: messages, and what else is to be known of connections. */

@@ -13,7 +13,8 @@ import { WebSocket } from './websocket';
 export interface ServerOptions<
   Class extends typeof WebSocket = typeof WebSocket,
   Request extends typeof IncomingMessage = typeof IncomingMessage,
-> extends running.AdmissionOptions {
+> extends running.AdmissionOptions,
+    running.TrafficOptions {
   /**
    * Port to listen on; 0 for any free one. As in ws it may also be what `server.listen()` of Node
    * takes, which the type omits, as @types/ws does: the path of a socket in the file system, or an

@@ -192,7 +192,8 @@ export class WebSocket extends EventEmitter {
   on(event: 'close', listener: (this: this, code: number, reason: Buffer) => void): this;
   /**
    * The peer broke the protocol; `'close'` follows. `error.code` is one of the `WS_ERR_` codes of ws, or
-   * `WS_ERR_UNFINISHED_MESSAGE`: a message was given up, see `unfinishedBudget`.
+   * `WS_ERR_UNFINISHED_MESSAGE`: a message was given up, see `unfinishedBudget`;
+   * `WS_ERR_TOO_MANY_MESSAGES` and `WS_ERR_TOO_MANY_BYTES`, see `limit`; `WS_ERR_SEND_BUDGET`, see `sendBudget`.
    */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
   /**

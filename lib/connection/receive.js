@@ -24,7 +24,7 @@ const { deliverBorrowed, payloadOf } = require('./borrowed');
 const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../constants');
 const { JUST_NOW, currentBatch } = require('../reactor/dispatch');
-const { closeCodeOf, protocolError } = require('../errors');
+const { closeCodeOf, closeReasonOf, protocolError } = require('../errors');
 const {
   AUX_SHIFT,
   FLAGS_SHIFT,
@@ -346,9 +346,10 @@ function leave(ws) {
 function failed(ws, kind, detail) {
   if ((ws._bits & STREAM) !== 0) streamOf(ws).failed = true;
   peerDone(ws);
-  if ((ws._bits & TERMINATED) === 0) ws.close(closeCodeOf(kind));
+  if ((ws._bits & TERMINATED) === 0) ws.close(closeCodeOf(kind), closeReasonOf(kind));
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
+  ws._owner?._counts.failed(kind);
   ws.emit('error', protocolError(kind, detail));
 }
 

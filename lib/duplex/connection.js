@@ -23,6 +23,8 @@ const { Cork } = require('./cork');
 const { Releaser, isData, postCompressed } = require('./compression');
 const { StreamEngine } = require('./engine');
 const { LEAST_SHARED, sharedCopy } = require('./copies');
+const { Gate } = require('./gate');
+const { sendBudget } = require('./send-budget');
 const { silenceOf } = require('./silence');
 const { Stint, Turns } = require('./turns');
 const { lengthOf, unshared } = require('../views');
@@ -80,6 +82,9 @@ class StreamConnection {
     /** Whether the peer broke the protocol. */
     this.failed = false;
     this.silence = silenceOf(this);
+    const rates = ws._owner?._rates ?? null;
+    /** Holds back what comes too fast. */
+    this.gate = rates === null ? null : new Gate(this, rates);
     this.cork = new Cork(socket);
     this.isParsing = false;
     /**
@@ -105,6 +110,12 @@ class StreamConnection {
    */
   input(chunk) {
     if (this.silence !== null) this.silence.heard();
+    if (this.gate === null) this.parseNext(chunk);
+    else this.gate.input(chunk);
+  }
+
+  /** @param {Buffer} chunk Bytes that may be parsed */
+  parseNext(chunk) {
     this.chunks.push(/** @type {Buffer} */ (unshared(chunk)));
     if (!this.isParsing && !this.isLagging) this.parse();
   }
@@ -205,6 +216,7 @@ class StreamConnection {
       this.command(OUT_RESUME);
       this.ws._extra?.receiver?.emit('drain');
     }
+    this.gate?.serve();
   }
 
   /**
@@ -214,6 +226,7 @@ class StreamConnection {
   onClosed() {
     this.isOver = true;
     const { ws } = this;
+    if (this.gate !== null) this.chunks.push(...this.gate.release());
     // A paused stream may have been destroyed with bytes that were not read.
     const { endEmitted, length } = this.socket._readableState;
     this.hasEnded = endEmitted;
@@ -233,6 +246,7 @@ class StreamConnection {
   take(tag, data) {
     const { ws } = this;
     const kind = tag & KIND_MASK;
+    if (this.gate !== null) this.gate.saw(tag);
     if ((kind === IN_TEXT || kind === IN_BINARY) && (ws._bits & NOT_PLAIN) === 0) {
       ws.emit('message', data, kind === IN_BINARY);
       return;
@@ -245,6 +259,7 @@ class StreamConnection {
    * @param {Buffer} data Its payload
    */
   takeLater(tag, data) {
+    if (this.gate !== null) this.gate.saw(tag);
     receive.hold(this.ws, tag, data);
   }
 
@@ -263,7 +278,9 @@ class StreamConnection {
     if (kind === OUT_PAUSE) {
       this.socket.pause();
     } else if (kind === OUT_RESUME) {
-      if (!this.ws.isPaused && !this.ws._extra?.throttled && !this.isThrottled) this.socket.resume();
+      if (!this.ws.isPaused && !this.ws._extra?.throttled && !this.isThrottled && !this.gate?.holdsBack) {
+        this.socket.resume();
+      }
     } else if (kind === OUT_END) {
       this.socket.end();
     } else if (kind === OUT_TERMINATE) {
@@ -280,6 +297,7 @@ class StreamConnection {
    * @param {SentCallback} [callback] Called when the stream has written it
    */
   post(tag, data, callback) {
+    if (sendBudget.bytes !== 0) sendBudget.sent(this);
     if (typeof data !== 'string' && data.length !== lengthOf.call(data)) data = toBytes(data);
     if (this.isDeflating && isData(tag) && postCompressed(this, tag, data, callback)) return;
     const length = typeof data === 'string' ? Buffer.byteLength(data) : data.length;

@@ -1,8 +1,12 @@
 'use strict';
 
+// Not the global ones: a test may have put others in their place.
+const { clearTimeout, setTimeout } = require('node:timers');
+
 const { capture, setContext } = require('../async-context');
 const { attach, kWebSocket } = require('./attach');
 const { Handshake, destroyOnError } = require('./handshake');
+const { delay } = require('../limits');
 
 /** @import { WebSocket } from '../connection/state' */
 
@@ -13,7 +17,19 @@ class HttpUpgrade extends Handshake {
    *   the server
    */
   enter(admission) {
-    return admission.enter(this.request, this.socket);
+    const denied = admission.enter(this.request, this.socket);
+    if (denied === null) this.socket.once('end', () => this.ended());
+    return denied;
+  }
+
+  /**
+   * The client has ended its side while JavaScript decides. What has not been answered within
+   * `closeTimeout` gives its place back, as the reactor's handshakes do.
+   */
+  ended() {
+    if (this.isAnswered() || this.socket.destroyed) return;
+    const timer = setTimeout(() => this.isAnswered() || this.socket.destroy(), delay(this.server.options.closeTimeout));
+    this.socket.once('close', () => clearTimeout(timer));
   }
 
   isAnswered() {

@@ -145,16 +145,16 @@ class Upgrade {
 
   /**
    * @param {string} response The 101
-   * @param {import('../options').ServerOptions} options Options of the server that accepts
+   * @param {Server} server The server that accepts
    * @param {Extensions} extensions The accepted ones by name
-   * @param {boolean} isServedAlike Whether that server is the one of the listener
    * @param {Buffer} head What is read first, as a stream would have it put back
    */
-  accept(response, options, extensions, isServedAlike, head) {
+  accept(response, server, extensions, head) {
+    const { options } = server;
     const deflate = negotiatedDeflate({ _extensions: extensions });
-    if (deflate !== undefined || !isServedAlike || hasOwnPong(options)) {
+    if (deflate !== undefined || server !== this.server || hasOwnPong(options)) {
       const served = { ...connectionOptions(options), deflate };
-      table.state.native.serve(this._slot, this._generation, served);
+      table.state.native.serve(this._slot, this._generation, served, server._rates?.native);
     }
     if (head.length !== 0) outbox.pushBytes(this._slot, this._generation, OUT_HEAD, head);
     this.push(OUT_ACCEPT, response);
@@ -242,7 +242,7 @@ class ReactorHandshake extends Handshake {
     const { late } = upgrade;
     const isServedAlike = server === upgrade.server;
     if (late === null) {
-      upgrade.accept(response, server.options, accepted, isServedAlike, head);
+      upgrade.accept(response, server, accepted, head);
     } else if (!isServedAlike || late.protocol !== protocol || late.extensions !== extensions) {
       // The client has got another answer.
       socket.destroy();

@@ -562,6 +562,9 @@ module.exports = {
     { code: 'Z_DATA_ERROR', message: 'invalid distance too far back', closeCode: 1007, range: false },
     { code: 'Z_BUF_ERROR', message: 'unexpected end of file', closeCode: 1007, range: false },
     { code: 'WS_ERR_UNFINISHED_MESSAGE', message: 'Unfinished message given up to make room for others', closeCode: 1013, range: true },
+    { code: 'WS_ERR_TOO_MANY_MESSAGES', message: 'Too many messages per second', closeCode: 1008, range: true },
+    { code: 'WS_ERR_TOO_MANY_BYTES', message: 'Too many bytes per second', closeCode: 1008, range: true },
+    { code: 'WS_ERR_SEND_BUDGET', message: 'Too much waits to be sent to a peer that does not read', closeCode: 1013, range: true },
   ],
 
   /** What the answer to a key is the digest of, behind the key (RFC 6455, 4.2.2). */

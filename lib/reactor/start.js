@@ -17,9 +17,15 @@ const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 /**
  * `reactors`: its threads, 0 = it runs on this one; `spin`: microseconds for which it polls before
  * it sleeps, -1 is automatic; `unfinishedBudget`: bytes for unfinished messages, 0 = no limit;
- * `given`: which of these are no defaults.
+ * `sendBudget`: bytes that may wait to be sent, 0 = no limit; `given`: which of these are no
+ * defaults.
  *
- * @typedef {{ reactors: number, spin: number, unfinishedBudget: number, given: string[] }} Settings
+ * @typedef {object} Settings
+ * @property {number} reactors See above
+ * @property {number} spin See above
+ * @property {number} unfinishedBudget See above
+ * @property {number} sendBudget See above
+ * @property {string[]} given See above
  */
 
 /** What the reactors were started with. @type {any} */

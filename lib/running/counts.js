@@ -1,7 +1,7 @@
 'use strict';
 
 const { log } = require('../log');
-const { ABNORMAL } = require('../reactor/layout');
+const { ABNORMAL, PROTOCOL_ERRORS } = require('../reactor/layout');
 
 /** What a server has seen of its connections, for `metrics()`. */
 class Counts {
@@ -9,6 +9,8 @@ class Counts {
     this.opened = 0;
     /** Connections that have ended, by the code of 'close'. @type {Map<number, number>} */
     this.closed = new Map();
+    /** Connections that have failed, by the code of 'error'. @type {Map<string, number>} */
+    this.errors = new Map();
     /** Handshakes that JavaScript has refused, by status. @type {Map<number, number>} */
     this.refused = new Map();
   }
@@ -28,6 +30,11 @@ class Counts {
     if (log.enabled) log('connection %d: closed with %d', order, code);
   }
 
+  /** @param {number} kind Number of the protocol error for which a connection is closed */
+  failed(kind) {
+    add(this.errors, PROTOCOL_ERRORS[kind]?.code ?? 'WS_ERR_UNKNOWN');
+  }
+
   /** @param {number} status Of the answer to an upgrade */
   refusedWith(status) {
     add(this.refused, status);
@@ -36,8 +43,9 @@ class Counts {
 }
 
 /**
- * @param {Map<number, number>} counts By code or status
- * @param {number} key The one that has come once more
+ * @template {string | number} Key
+ * @param {Map<Key, number>} counts By code or status
+ * @param {Key} key The one that has come once more
  */
 function add(counts, key) {
   counts.set(key, (counts.get(key) ?? 0) + 1);

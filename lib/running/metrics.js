@@ -11,15 +11,17 @@ const { state } = require('../reactor/table');
  * @returns {Metrics} What it and the reactors have done until now
  */
 function metricsOf(server) {
-  const { _admission: admission, _counts: counts } = server;
+  const { _admission: admission, _counts: counts, _rates: rates } = server;
+  const [messages, bytes] = rates === null ? [0, 0] : rates.native.exceeded();
   const denied = admission === null ? DENIALS.map(() => 0) : admission.native.denied();
   const { open, waiting } = look(server);
   return {
-    connections: { open, opened: counts.opened, closed: Object.fromEntries(counts.closed) },
+    connections: { open, opened: counts.opened, closed: Object.fromEntries(counts.closed), failed: Object.fromEntries(counts.errors) },
     handshakes: {
       denied: Object.fromEntries(DENIALS.map(({ name }, index) => [name, denied[index]])),
       refused: Object.fromEntries(counts.refused),
     },
+    tooFast: { messages, bytes },
     bytesWaiting: waiting,
     reactors: state.native === null ? null : reactorMetrics(state.native.metrics()),
   };

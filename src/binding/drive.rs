@@ -30,6 +30,8 @@ pub struct ReactorOptions {
     /// Bytes that unfinished messages of all connections may take together, an integer; 0 = no
     /// limit.
     pub unfinished_budget: f64,
+    /// Bytes that may wait to be sent to all connections together, an integer; 0 = no limit.
+    pub send_budget: f64,
 }
 
 /// The way to the reactors.

@@ -9,6 +9,7 @@ use napi_derive::napi;
 
 use super::deflate::{DeflateOptions, NegotiatedDeflate, millis};
 use crate::bridge::admission::Admission;
+use crate::bridge::rates::Rates;
 use crate::engine;
 use crate::engine::handshake::HeadLimits;
 use crate::reactor::{BoundListener, ListenAddress, ListenerConfig};
@@ -91,12 +92,17 @@ pub(super) fn bind(env: &Env, options: &ListenOptions) -> Result<BoundListener> 
 }
 
 /// How connections of the listener are served.
-pub(super) fn config(options: &ListenOptions, admission: Option<Arc<Admission>>) -> Arc<ListenerConfig> {
+pub(super) fn config(
+    options: &ListenOptions,
+    admission: Option<Arc<Admission>>,
+    rates: Option<Arc<Rates>>,
+) -> Arc<ListenerConfig> {
     Arc::new(ListenerConfig {
         path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
         deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
         early_handshake: options.early_handshake,
         admission,
+        rates,
         head: HeadLimits { bytes: options.max_header_bytes as usize, fields: options.max_headers as usize },
         handshake_timeout: millis(options.handshake_timeout),
         ..connection_config(&options.connection)

@@ -8,11 +8,13 @@ use napi_derive::napi;
 use crate::bridge::batch::Record;
 use crate::bridge::layout::{
     IN_BINARY, IN_CLOSE, IN_ERROR, IN_FLAG_LAST_PART, IN_FLAG_OWNED, IN_PART, IN_PING, IN_PONG, IN_TEXT,
-    OUT_BINARY, OUT_CLOSE, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_PING, OUT_PONG, OUT_TEXT, RECORD_WORDS,
+    OUT_BINARY, OUT_CLOSE, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_PING, OUT_PONG, OUT_TEXT, RECORD_WORDS, pack,
     unpack,
 };
 use crate::engine::deflate::Pool;
-use crate::engine::{CloseCode, Config, EncodedHeader, Engine, Event, FrameKind, MessageKind, Payload, Role};
+use crate::engine::{
+    CloseCode, Config, EncodedHeader, Engine, ErrorKind, Event, FrameKind, MessageKind, Payload, Role,
+};
 
 use super::deflate::NegotiatedDeflate;
 
@@ -135,6 +137,17 @@ impl Parser {
     /// Bytes that the data frames of the message under way have declared.
     pub(super) fn declared(&self) -> u64 {
         self.engine.declared()
+    }
+
+    /// Bytes that the frame under way lacks, or more of them; 0 between frames.
+    pub(super) fn missing(&self) -> u64 {
+        self.engine.missing()
+    }
+
+    /// Takes in nothing more. Returns the tag of the record that says so.
+    pub(super) fn refuse(&mut self, kind: ErrorKind) -> u32 {
+        let error = self.engine.refuse(kind);
+        pack(IN_ERROR, error.kind as u8, error.detail)
     }
 
     /// A payload of the last call that is not in the chunk. It is there once: an idle connection

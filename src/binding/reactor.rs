@@ -21,6 +21,7 @@ use super::listen::{self, ConnectionOptions, ListenOptions, Listening, system_er
 use super::payload::{LentMemory, LentWords, bytes_mut};
 use super::running::admission::JsAdmission;
 use super::running::metrics::{ReactorMetrics, metrics};
+use super::running::rates::{self, JsRates};
 use super::{adopt, allocator};
 
 /// The reactors of this environment. Make one only for each copy of lib.
@@ -64,6 +65,10 @@ impl JsReactor {
                 0 => usize::MAX,
                 bytes => bytes,
             },
+            send_budget: match options.send_budget as usize {
+                0 => usize::MAX,
+                bytes => bytes,
+            },
             give_back: allocator::give_back(),
             ..ReactorConfig::default()
         };
@@ -88,21 +93,23 @@ impl JsReactor {
     }
 
     /// Binds and listens at once; connections are accepted after `accept`. `admission`: which
-    /// clients may connect; null: all.
+    /// clients may connect; null: all. `limits`: how fast they may send; null: as fast as they can.
     #[napi(catch_unwind)]
     pub fn listen(
         &mut self,
         env: Env,
         options: ListenOptions,
         admission: Option<&JsAdmission>,
+        limits: Option<&JsRates>,
     ) -> Result<Listening> {
         let listener = listen::bind(&env, &options)?;
         let address = listener.address();
         let id = self.next_listener;
         self.next_listener += 1;
         self.set_ask(id, options.ask);
-        let (config, owner) =
-            (listen::config(&options, admission.map(|admission| admission.shared.clone())), self.owner(id));
+        let admission = admission.map(|admission| admission.shared.clone());
+        let config = listen::config(&options, admission, rates::shared(limits));
+        let owner = self.owner(id);
         for other in (0..self.drive.count()).filter(|&other| other != owner) {
             self.drive.submit(other, Command::Join { id, config: config.clone() })?;
         }
@@ -132,6 +139,7 @@ impl JsReactor {
     /// `ADOPTED_SLOTS` on, is free until a CLOSED record names it again; its lowest bits are those
     /// of a reactor's number. Throws when the descriptor cannot be duplicated; nothing has changed
     /// then.
+    #[expect(clippy::too_many_arguments, reason = "JavaScript calls it with what it has at hand")]
     #[napi(catch_unwind)]
     pub fn adopt(
         &mut self,
@@ -141,9 +149,10 @@ impl JsReactor {
         response: &[u8],
         prefix: &[u8],
         options: ConnectionOptions,
+        limits: Option<&JsRates>,
     ) -> Result<()> {
         let stream = adopt::duplicate(fd).map_err(|error| system_error(&error))?;
-        let config = self.served_config(&options);
+        let config = self.served_config(&options, limits);
         // Before the reactor knows of it: `taken` answers at once.
         let (number, link) = self.home(slot)?;
         link.gauges.open(slot, generation);
@@ -162,11 +171,17 @@ impl JsReactor {
     /// How a connection is served whose REQUEST record has come, if it is accepted behind this
     /// call.
     #[napi(catch_unwind)]
-    pub fn serve(&mut self, slot: u32, generation: u32, options: ConnectionOptions) -> Result<()> {
+    pub fn serve(
+        &mut self,
+        slot: u32,
+        generation: u32,
+        options: ConnectionOptions,
+        limits: Option<&JsRates>,
+    ) -> Result<()> {
         let (number, _link) = self.home(slot)?;
         let id = ConnectionId { slot, generation };
         let deflate = options.deflate.as_ref().map(NegotiatedDeflate::params);
-        let config = self.served_config(&options);
+        let config = self.served_config(&options, limits);
         self.drive.submit(number, Command::Serve { id, config, deflate })
     }
 
@@ -354,8 +369,13 @@ impl JsReactor {
     }
 
     /// The options as the reactor has them; mostly those of the last connection.
-    fn served_config(&mut self, options: &ConnectionOptions) -> Arc<ListenerConfig> {
-        let config = listen::connection_config(options);
+    fn served_config(
+        &mut self,
+        options: &ConnectionOptions,
+        limits: Option<&JsRates>,
+    ) -> Arc<ListenerConfig> {
+        let rates = rates::shared(limits);
+        let config = ListenerConfig { rates, ..listen::connection_config(options) };
         if *self.served_config != config {
             self.served_config = Arc::new(config);
         }

@@ -8,6 +8,8 @@ use napi::bindgen_prelude::Uint8ArraySlice;
 use napi::{Error, Result, Status};
 use napi_derive::napi;
 
+use crate::engine::ErrorKind;
+
 use super::parser::{Parser, StreamOptions};
 use super::payload::bytes_mut;
 use super::streams::{Parsers, Streams};
@@ -82,6 +84,19 @@ impl StreamEngine {
     #[napi(catch_unwind)]
     pub fn declared(&self) -> f64 {
         self.parser.borrow().declared() as f64
+    }
+
+    /// Bytes that the frame under way lacks, or more of them; 0 between frames.
+    #[napi(catch_unwind)]
+    pub fn missing(&self) -> f64 {
+        self.parser.borrow().missing() as f64
+    }
+
+    /// Has the engine take in nothing more, as after an error of the peer's.
+    #[napi(catch_unwind)]
+    pub fn refuse(&self, bytes: bool) -> u32 {
+        let kind = if bytes { ErrorKind::TooManyBytes } else { ErrorKind::TooManyMessages };
+        self.parser.borrow_mut().refuse(kind)
     }
 
     /// Gives back the compression contexts that no message under way needs.

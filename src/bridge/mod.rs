@@ -64,6 +64,7 @@ pub mod limits;
 pub mod origins;
 pub mod pace;
 pub mod queue;
+pub mod rates;
 pub mod room;
 pub mod split;
 mod sync;

@@ -53,8 +53,23 @@ tally! {
     bytes_sent,
     /// Messages that have come.
     messages_received,
+    /// Pings that have come.
+    pings_received,
+    /// Pongs that have come.
+    pongs_received,
     /// Messages, or fragments of them, that were given to be sent.
     messages_sent,
+    /// Connections that were ended because too much waited to be sent to all.
+    over_budget,
+    /// Refused connections that were not given time to read why.
+    cut_refusals,
+}
+
+impl Tally {
+    /// Messages, pings and pongs that have come.
+    pub fn frames_received(&self) -> u64 {
+        self.messages_received + self.pings_received + self.pongs_received
+    }
 }
 
 /// Buckets of a [`Histogram`].

@@ -65,6 +65,12 @@ pub enum ErrorKind {
     /// No rule was broken: a message is given up whose peer leaves it unfinished, for memory is
     /// needed for others.
     Unfinished = 25,
+    /// No rule of the protocol was broken: more messages than a connection may send in a second.
+    TooManyMessages = 26,
+    /// The same of bytes.
+    TooManyBytes = 27,
+    /// The same of a peer: it reads so little that too much waits to be sent to all.
+    SendBudget = 28,
 }
 
 /// The JavaScript class of an error.
@@ -179,7 +185,7 @@ const fn zlib(kind: ErrorKind, code: &'static str, sentence: &'static str) -> Er
 }
 
 #[rustfmt::skip]
-static TABLE: [ErrorRow; 25] = [
+static TABLE: [ErrorRow; 28] = [
     row(ErrorKind::UnexpectedRsv23, CloseCode::PROTOCOL_ERROR, "WS_ERR_UNEXPECTED_RSV_2_3",
         "Invalid WebSocket frame: RSV2 and RSV3 must be clear", false),
     row(ErrorKind::UnexpectedRsv1, CloseCode::PROTOCOL_ERROR, "WS_ERR_UNEXPECTED_RSV_1",
@@ -218,4 +224,10 @@ static TABLE: [ErrorRow; 25] = [
     zlib(ErrorKind::DeflateUnexpectedEnd, "Z_BUF_ERROR", "unexpected end of file"),
     row(ErrorKind::Unfinished, CloseCode::TRY_AGAIN_LATER, "WS_ERR_UNFINISHED_MESSAGE",
         "Unfinished message given up to make room for others", false),
+    row(ErrorKind::TooManyMessages, CloseCode::POLICY_VIOLATION, "WS_ERR_TOO_MANY_MESSAGES",
+        "Too many messages per second", false),
+    row(ErrorKind::TooManyBytes, CloseCode::POLICY_VIOLATION, "WS_ERR_TOO_MANY_BYTES",
+        "Too many bytes per second", false),
+    row(ErrorKind::SendBudget, CloseCode::TRY_AGAIN_LATER, "WS_ERR_SEND_BUDGET",
+        "Too much waits to be sent to a peer that does not read", false),
 ];

@@ -38,7 +38,7 @@ pub use prepared::{Frame, Prepared, PreparedFrame};
 use std::sync::Arc;
 
 use deflate::Extension;
-use frame::OpCode;
+use frame::{Header, OpCode};
 use kept::Kept;
 use message::Message;
 use receive::Whole;
@@ -204,6 +204,15 @@ impl Engine {
     /// Sum of the declared lengths of the data frames of the message under way, 0 between messages.
     pub fn declared(&self) -> u64 {
         self.message.declared()
+    }
+
+    /// Bytes that the frame under way lacks, or more of them; 0 between frames.
+    pub fn missing(&self) -> u64 {
+        match (self.stage, &self.kept) {
+            (Stage::Payload(frame), _) => frame.remaining,
+            (Stage::Header, Some(kept)) => Header::missing(kept.bytes()),
+            _ => 0,
+        }
     }
 
     /// Whether a compressed message begins at `input[pos]`. Only known behind an event.

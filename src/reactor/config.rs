@@ -5,6 +5,7 @@ use std::time::Duration;
 
 use crate::bridge::admission::Admission;
 use crate::bridge::layout::HIGH_WATER_MARK;
+use crate::bridge::rates::Rates;
 use crate::engine;
 use crate::engine::deflate::Settings;
 use crate::engine::handshake::HeadLimits;
@@ -21,6 +22,8 @@ pub struct ListenerConfig {
     pub path: Option<Box<[u8]>>,
     /// Which clients may connect; `None`: all. Default: `None`.
     pub admission: Option<Arc<Admission>>,
+    /// How fast a client may send; `None`: as fast as it can. Default: `None`.
+    pub rates: Option<Arc<Rates>>,
     /// How much of a request is read.
     pub head: HeadLimits,
     /// permessage-deflate; `None` does not look at what clients offer. Default: `None`.
@@ -53,6 +56,7 @@ impl Default for ListenerConfig {
             engine: engine::Config::default(),
             path: None,
             admission: None,
+            rates: None,
             head: HeadLimits::default(),
             deflate: None,
             auto_pong: true,
@@ -110,6 +114,9 @@ pub struct ReactorConfig {
     /// Bytes that the histories of all topics may take. Above it, the one whose last message is the
     /// oldest gives its oldest messages. Default: 64 MiB.
     pub history_budget: usize,
+    /// Bytes that may wait to be sent, to all connections together. Above it, those to which most
+    /// waits are ended. Default: no limit.
+    pub send_budget: usize,
     /// Makes the allocator return free memory to the system. Called when closed connections have
     /// freed much and nothing has happened for a moment. Default: `None`.
     pub give_back: Option<fn()>,
@@ -126,6 +133,7 @@ impl Default for ReactorConfig {
             unfinished_patience: Duration::from_secs(2),
             deflate_budget: None,
             history_budget: 64 << 20,
+            send_budget: usize::MAX,
             give_back: None,
         }
     }
@@ -146,6 +154,10 @@ impl ReactorConfig {
             unfinished_mark: self.unfinished_mark / count,
             deflate_budget: self.deflate_budget.map(|bytes| bytes / count),
             history_budget: self.history_budget / count,
+            send_budget: match self.send_budget {
+                usize::MAX => usize::MAX,
+                bytes => (bytes / count).max(1),
+            },
             ..self
         }
     }
@@ -236,6 +248,8 @@ pub(super) const ACCEPT_BUDGET: usize = 256;
 pub(super) const TIMER_BUDGET: usize = 1024;
 /// How long a refused connection may take to read the refusal and close.
 pub(super) const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
+/// Most refused connections that may take that time; the oldest is closed when there are more.
+pub(super) const MOST_LINGERING: usize = 1024;
 /// How long a paused connection is read once more when its closing handshake has timed out: until
 /// the next turn.
 pub(super) const LAST_READ: Duration = Duration::from_millis(1);

@@ -65,6 +65,7 @@ use connection::timers::Timers;
 use group::Seat;
 use open::listen::Listener;
 use read::half::PeerSide;
+use read::rate::Paced;
 use read::ready::Ready;
 use read::shortage::Starved;
 use read::unfinished::Unfinished;
@@ -77,6 +78,7 @@ use write::half::Takes;
 use write::outgoing::Pool;
 use write::remains::Remains;
 use write::unwritten::Unwritten;
+use write::waiting::Waiting;
 
 /// All sockets of one thread. Make it, keep a [`Handle`], and let a thread `run` it.
 pub struct Reactor<C: Consumer> {
@@ -142,6 +144,9 @@ impl<C: Consumer> Reactor<C> {
             compression: Compression::new(config.deflate_budget),
             idling: Idling::new(config.give_back, now),
             tickets: HashMap::new(),
+            paced: Paced::default(),
+            waiting: Waiting::new(config.send_budget),
+            lingering: VecDeque::new(),
             tally: Tally::default(),
         };
         Ok(Self {
@@ -210,6 +215,7 @@ impl<C: Consumer> Reactor<C> {
         // Deferred sends come first, or new ones would use the budget up.
         self.on_deferred();
         self.serve_commands();
+        self.resume_paced();
         self.on_modest();
         self.on_events();
         self.on_greedy();
@@ -223,6 +229,8 @@ impl<C: Consumer> Reactor<C> {
         self.release_contexts();
         self.on_crowd();
         self.write_unwritten();
+        self.end_slow();
+        self.end_lingering();
         self.end_topics();
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
@@ -337,6 +345,8 @@ impl<C: Consumer> Reactor<C> {
         if !self.work.tickets.is_empty() {
             self.work.tickets.remove(&slot);
         }
+        self.work.paced.forget(slot);
+        self.work.waiting.set(id, 0);
         self.work.idling.freed(connection.heap_bytes());
         self.work.unfinished.forget(id, connection.engine.buffered());
         self.work.starved.forget(&mut connection);

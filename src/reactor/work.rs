@@ -10,6 +10,7 @@ use crate::reactor::connection::gate::Gates;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Doomed;
 use crate::reactor::connection::timers::Timers;
+use crate::reactor::read::rate::Paced;
 use crate::reactor::read::ready::Ready;
 use crate::reactor::read::shortage::Starved;
 use crate::reactor::read::unfinished::Unfinished;
@@ -18,6 +19,7 @@ use crate::reactor::write::compression::Compression;
 use crate::reactor::write::outgoing::Pool;
 use crate::reactor::write::remains::Remains;
 use crate::reactor::write::unwritten::Unwritten;
+use crate::reactor::write::waiting::Waiting;
 
 /// Lists and pools that belong to no single connection.
 pub(in crate::reactor) struct Work {
@@ -49,6 +51,12 @@ pub(in crate::reactor) struct Work {
     pub(in crate::reactor) idling: Idling,
     /// By slots: the connections that count for a limit of their server.
     pub(in crate::reactor) tickets: HashMap<u32, Ticket>,
+    /// Connections that may send only so much in a second.
+    pub(in crate::reactor) paced: Paced,
+    /// By slots, where there is a limit to it: bytes that wait to be sent.
+    pub(in crate::reactor) waiting: Waiting,
+    /// Connections that were refused, the first one first; some are gone.
+    pub(in crate::reactor) lingering: VecDeque<ConnectionId>,
     /// What has been done.
     pub(in crate::reactor) tally: Tally,
 }

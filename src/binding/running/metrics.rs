@@ -27,8 +27,16 @@ pub struct ReactorMetrics {
     pub bytes_sent: f64,
     /// Messages that have come.
     pub messages_received: f64,
+    /// Pings that have come.
+    pub pings_received: f64,
+    /// Pongs that have come.
+    pub pongs_received: f64,
     /// Messages that were given to be sent.
     pub messages_sent: f64,
+    /// Connections that were ended because of `sendBudget`.
+    pub over_budget: f64,
+    /// Refused connections that were not given time to read why.
+    pub cut_refusals: f64,
     /// Batches that were taken.
     pub batches: f64,
     /// Records that were dealt with.
@@ -64,7 +72,11 @@ pub(in crate::binding) fn metrics(links: &[Arc<Link>], delays: &Histogram) -> Re
         bytes_received: tally.bytes_received as f64,
         bytes_sent: tally.bytes_sent as f64,
         messages_received: tally.messages_received as f64,
+        pings_received: tally.pings_received as f64,
+        pongs_received: tally.pongs_received as f64,
         messages_sent: tally.messages_sent as f64,
+        over_budget: tally.over_budget as f64,
+        cut_refusals: tally.cut_refusals as f64,
         batches: delay.buckets.iter().sum(),
         records: links.iter().map(|link| link.inbox.delivered() as f64).sum(),
         undelivered: links.iter().map(|link| link.inbox.weight() as f64).sum(),

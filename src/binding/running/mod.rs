@@ -2,3 +2,4 @@
 
 pub(super) mod admission;
 pub(super) mod metrics;
+pub(super) mod rates;

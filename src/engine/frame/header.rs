@@ -91,6 +91,20 @@ impl Header {
         Ok(Some(Self { fin, opcode, compressed, key, size, payload_len }))
     }
 
+    /// Of a masked frame that begins with `bytes`, less than its header and the first byte of its
+    /// payload: how many more it has at least.
+    pub(in crate::engine) fn missing(bytes: &[u8]) -> u64 {
+        const KEY: u64 = 4;
+        let [_, second, rest @ ..] = bytes else { return 2 + KEY - bytes.len() as u64 };
+        let (extended, payload) = match second & LENGTH {
+            LENGTH_16 => (2, rest.first_chunk().map(|len| u16::from_be_bytes(*len).into())),
+            LENGTH_64 => (8, rest.first_chunk().map(|len| u64::from_be_bytes(*len))),
+            len => (0, Some(len.into())),
+        };
+        let header = 2 + extended + KEY;
+        header.saturating_add(payload.unwrap_or(0)).saturating_sub(bytes.len() as u64).max(1)
+    }
+
     /// The type of the message that the payload of this frame is all of.
     #[inline]
     pub(in crate::engine) fn whole_message(&self) -> Option<MessageKind> {

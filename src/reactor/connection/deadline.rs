@@ -38,7 +38,9 @@ impl<C: Consumer> Reactor<C> {
             Life::Open => on_silence(&mut session),
             // What the peer has sent to a paused connection is read first: its close frame may be
             // behind it.
-            Life::Closing | Life::Draining { .. } if session.connection.read.paused => {
+            Life::Closing | Life::Draining { .. }
+                if session.connection.read.paused || session.work.paced.forget(id.slot) =>
+            {
                 session.resume();
                 let Session { id, connection, work } = session;
                 work.timers.arm(id, &mut connection.deadline, work.now, LAST_READ);

@@ -267,6 +267,7 @@ impl Session<'_> {
         self.write(response);
         self.connection.life = Life::Draining { reported: self.connection.life.is_reported() };
         self.connection.write.state.end_when_written();
+        self.work.lingering.push_back(self.id);
         let after = crate::reactor::config::LINGER_TIMEOUT;
         self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
         self.want_read();

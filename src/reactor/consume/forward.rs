@@ -223,7 +223,6 @@ impl Consumer for Forward {
     }
 
     fn on_message(&mut self, session: &mut Session<'_>, kind: MessageKind, payload: Payload) {
-        session.work.tally.messages_received += 1;
         self.carry(session, message_kind(kind), 0, payload);
     }
 

@@ -238,6 +238,9 @@ pub(in crate::reactor) fn open(session: &mut Session<'_>, deflate: Option<Params
     }
     session.connection.life = Life::Open;
     session.connection.deadline.clear();
+    if let Some(rates) = &session.connection.config.rates {
+        session.work.paced.open(session.id.slot, rates, session.work.now);
+    }
     if let Some(after) = session.connection.silence() {
         session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);
     }

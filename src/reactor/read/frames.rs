@@ -45,17 +45,22 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
         match event {
             Event::Message { kind, payload } => {
                 whole = true;
+                session.work.tally.messages_received += 1;
                 consumer.on_message(session, kind, payload);
             }
             // Its settings ask for none.
             Event::Part { .. } => {}
             Event::Ping(payload) => {
+                session.work.tally.pings_received += 1;
                 auto_pong(consumer, session, &payload);
                 if !session.connection.life.is_gone() {
                     consumer.on_ping(session, payload);
                 }
             }
-            Event::Pong(payload) => consumer.on_pong(session, payload),
+            Event::Pong(payload) => {
+                session.work.tally.pongs_received += 1;
+                consumer.on_pong(session, payload);
+            }
             Event::Close { code, reason } => {
                 consumer.on_close(session, code, reason);
                 finish_if_complete(session);

@@ -3,6 +3,7 @@
 pub(in crate::reactor) mod crowd;
 pub(in crate::reactor) mod frames;
 pub(in crate::reactor) mod half;
+pub(in crate::reactor) mod rate;
 pub(in crate::reactor) mod ready;
 pub(in crate::reactor) mod shortage;
 pub(in crate::reactor) mod starved;
@@ -231,7 +232,12 @@ impl<C: Consumer> Reactor<C> {
             Life::Open | Life::Closing => {
                 touch_silence(&mut session);
                 let before = session.connection.engine.buffered();
+                let frames = session.work.tally.frames_received();
                 let (kept, whole) = on_frames(consumer, &mut session, range.clone(), more);
+                if session.connection.config.rates.is_some() {
+                    let frames = session.work.tally.frames_received() - frames;
+                    rate::charge(consumer, &mut session, frames, len);
+                }
                 let after = session.connection.engine.buffered();
                 let seen = (session.work.now, session.connection.read.received);
                 session.work.unfinished.change(session.id, (before, after), whole, seen);

@@ -48,6 +48,7 @@ impl<C: Consumer> Reactor<C> {
     fn limit(&mut self, slot: u32) -> Option<Result<usize, Lack>> {
         let (pressure, crowded) = (self.consumer.pressure(), self.work.unfinished.restricts(slot));
         let share = self.share(pressure);
+        let id = self.connections.id(slot)?;
         let connection = self.connections.get_mut(slot)?;
         if connection.read.paused
             || connection.read.peer == PeerSide::Ended
@@ -58,8 +59,15 @@ impl<C: Consumer> Reactor<C> {
         if connection.read.held >= self.config.connection_mark {
             return Some(Err(Lack::Credit));
         }
+        let paced = match &connection.config.rates {
+            Some(rates) if connection.is_open() => {
+                let missing = connection.engine.missing();
+                self.work.paced.room(id, rates, missing, self.work.now)?
+            }
+            _ => usize::MAX,
+        };
         if pressure == Pressure::None && !crowded {
-            return Some(Ok(usize::MAX));
+            return Some(Ok(paced));
         }
         // What a read brings is not known before: it may not be more than what is left.
         let buffered = connection.engine.buffered();
@@ -80,10 +88,10 @@ impl<C: Consumer> Reactor<C> {
                 let may_ping =
                     connection.read.held < CONTROL_ALLOWANCE && self.work.starved.reserve_used < reserve;
                 let ping = wire(connection, SMALLEST_READ);
-                return Some(if only_pings && may_ping { Ok(ping) } else { Err(Lack::Room) });
+                return Some(if only_pings && may_ping { Ok(ping.min(paced)) } else { Err(Lack::Room) });
             }
         }
-        Some(Ok(wire(connection, left)))
+        Some(Ok(wire(connection, left).min(paced)))
     }
 
     /// What a connection may have undrained while all together have too much. Of bytes: if each has

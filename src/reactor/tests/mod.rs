@@ -23,6 +23,7 @@ mod order;
 mod panics;
 mod payloads;
 mod pressure;
+mod rates;
 mod rows;
 mod same;
 mod server;

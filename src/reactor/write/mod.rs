@@ -8,3 +8,4 @@ pub(in crate::reactor) mod outgoing;
 pub(in crate::reactor) mod remains;
 pub(in crate::reactor) mod schedule;
 pub(in crate::reactor) mod unwritten;
+pub(in crate::reactor) mod waiting;

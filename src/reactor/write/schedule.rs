@@ -56,6 +56,7 @@ impl<C: Consumer> Reactor<C> {
         let call = if connection.write.state.waits() { 0 } else { COST_OF_CALL };
         self.guarded(id.slot, |reactor| reactor.write_connection(id));
         let left = self.connections.get(id).map_or(0, |connection| connection.write.outgoing.len());
+        self.work.waiting.set(id, left);
         queued.saturating_sub(left) + self.work.pool.take_freed() / FREE_DISCOUNT + call
     }
 

@@ -1,0 +1,140 @@
+// What a client may send in a second, and what may wait to be sent to all, on every way in.
+import { once } from 'node:events';
+
+import test from 'ava';
+
+import { connect, frame } from './helpers/clients.mjs';
+import { WebSocketServer } from './helpers/impl.mjs';
+import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
+import { WAYS } from './helpers/ways.mjs';
+
+/** A raw client that is open, and its WebSocket. */
+async function open(t, server) {
+  const connected = once(server, 'connection');
+  const raw = await RawClient.connect(t, server.address().port);
+  await raw.send(upgradeRequest());
+  const [ws] = await connected;
+  await raw.until((text) => text.includes('\r\n\r\n'));
+  return { raw, ws };
+}
+
+/** The times at which `count` messages have come, in seconds from now on. */
+function arrivals(ws, count) {
+  const begun = performance.now();
+  return new Promise((resolve) => {
+    const times = [];
+    ws.on('message', () => times.push((performance.now() - begun) / 1000) === count && resolve(times));
+  });
+}
+
+for (const [way, start] of Object.entries(WAYS)) {
+  // A machine that is slow delivers later, never earlier.
+  test(`by way of ${way}: messagesPerSecond: who sends more is read later, and nothing is lost`, async (t) => {
+    const server = await start(t, { messagesPerSecond: 100 });
+    for (const size of [1, 120]) {
+      const { raw, ws } = await open(t, server);
+      const arrived = arrivals(ws, 160);
+      raw.send(Buffer.concat(Array.from({ length: 160 }, () => frame(2, 'x'.repeat(size)))));
+      const times = await arrived;
+      for (const [index, time] of times.entries()) t.true(index + 1 <= 101 + 100 * time, `${index} after ${time} s`);
+    }
+    const { bytes, messages } = server.metrics().tooFast;
+    t.true(messages >= 2, `${messages}`);
+    t.is(bytes, 0);
+  });
+
+  test(`by way of ${way}: bytesPerSecond: who sends more is read later, and nothing is lost`, async (t) => {
+    const server = await start(t, { bytesPerSecond: 100_000 });
+    const { client, ws } = await connect(t, server);
+    const arrived = arrivals(ws, 15);
+    for (let i = 0; i < 15; i++) client.send(Buffer.alloc(10_000 - 8));
+    const times = await arrived;
+    for (const [index, time] of times.entries()) t.true(10_000 * (index + 1) <= 100_100 + 100_000 * time, `${index} after ${time} s`);
+    t.true(server.metrics().tooFast.bytes >= 1);
+  });
+
+  test(`by way of ${way}: limit: 'close': 1008 with a reason behind what was allowed`, async (t) => {
+    const server = await start(t, { messagesPerSecond: 1000, limit: 'close' });
+    const { client, ws } = await connect(t, server);
+    const begun = performance.now();
+    let count = 0;
+    ws.on('message', () => count++);
+    const failed = once(ws, 'error');
+    const closed = once(client, 'close');
+    client.on('error', () => {});
+    const sending = setInterval(() => {
+      for (let i = 0; i < 2000; i++) client.send('x', () => {});
+    });
+    t.teardown(() => clearInterval(sending));
+    const [error] = await failed;
+    clearInterval(sending);
+    const seconds = (performance.now() - begun) / 1000;
+    t.is(error.code, 'WS_ERR_TOO_MANY_MESSAGES');
+    t.true(count >= 1000 && count <= 1001 + 1000 * seconds, `${count} after ${seconds} s`);
+    const [code, reason] = await closed;
+    t.deepEqual([code, String(reason)], [1008, 'Too many messages per second']);
+    t.deepEqual(server.metrics().tooFast, { messages: 1, bytes: 0 });
+    t.deepEqual(server.metrics().connections.failed, { WS_ERR_TOO_MANY_MESSAGES: 1 });
+  });
+
+  test(`by way of ${way}: bytesPerSecond with limit: 'close', and pings count as messages`, async (t) => {
+    const server = await start(t, { bytesPerSecond: 5000, messagesPerSecond: 50, limit: 'close' });
+    for (const [sent, code] of [
+      [frame(2, 'x'.repeat(125)), 'WS_ERR_TOO_MANY_BYTES'],
+      [frame(9), 'WS_ERR_TOO_MANY_MESSAGES'],
+      [frame(10), 'WS_ERR_TOO_MANY_MESSAGES'],
+    ]) {
+      const { raw, ws } = await open(t, server);
+      const failed = once(ws, 'error');
+      // Of the first, 40 messages are too long and not too many.
+      raw.send(Buffer.concat(Array.from({ length: code.endsWith('BYTES') ? 49 : 500 }, () => sent)));
+      t.is((await failed)[0].code, code);
+    }
+  });
+
+  test(`by way of ${way}: compressed messages are limited alike`, async (t) => {
+    const server = await start(t, { messagesPerSecond: 100, perMessageDeflate: { threshold: 0 } });
+    const { client, ws } = await connect(t, server, { perMessageDeflate: { threshold: 0 } });
+    t.not(client.extensions, '');
+    const arrived = arrivals(ws, 130);
+    for (let i = 0; i < 130; i++) client.send('x'.repeat(300));
+    const times = await arrived;
+    for (const [index, time] of times.entries()) t.true(index + 1 <= 101 + 100 * time, `${index} after ${time} s`);
+  });
+
+  test(`by way of ${way}: who waits can be closed, and is closed when the client goes`, async (t) => {
+    const server = await start(t, { messagesPerSecond: 1, closeTimeout: 100 });
+    for (const end of ['close', 'terminate', 'reset']) {
+      const { raw, ws } = await open(t, server);
+      const first = once(ws, 'message');
+      raw.send(Buffer.concat(Array.from({ length: 3 }, () => frame(1, 'x'))));
+      await first;
+      const closed = once(ws, 'close');
+      if (end === 'reset') raw.reset();
+      else ws[end]();
+      await closed;
+    }
+    t.pass();
+  });
+
+  test(`by way of ${way}: what is not limited costs nothing`, async (t) => {
+    const server = await start(t);
+    t.is(server._rates, null);
+    const { ws } = await connect(t, server);
+    t.falsy(ws._extra?.stream?.gate);
+    t.deepEqual(server.metrics().tooFast, { messages: 0, bytes: 0 });
+  });
+}
+
+for (const [name, value, error, message] of [
+  ['messagesPerSecond', '1', TypeError, /^options\.messagesPerSecond must be a number/],
+  ['messagesPerSecond', -1, RangeError, /^options\.messagesPerSecond must be an integer from 0 to 2147483647/],
+  ['bytesPerSecond', 1.5, RangeError, /^options\.bytesPerSecond must be an integer from 0/],
+  ['limit', 'drop', TypeError, /^options\.limit must be 'pause' or 'close'/],
+  ['sendBudget', true, TypeError, /^options\.sendBudget must be a number/],
+  ['sendBudget', -1, RangeError, /^options\.sendBudget must be an integer from 0/],
+]) {
+  test(`${name}: ${value} throws`, (t) => {
+    t.throws(() => new WebSocketServer({ port: 0, [name]: value }), { instanceOf: error, message });
+  });
+}

@@ -1,0 +1,43 @@
+// What may wait to be sent to all connections of a thread. All servers here have the same budget: the first one's counts.
+import { once } from 'node:events';
+
+import test from 'ava';
+
+import { connect } from './helpers/clients.mjs';
+import { isReference } from './helpers/impl.mjs';
+import { WAYS } from './helpers/ways.mjs';
+
+const ownOnly = isReference ? test.serial.skip : test.serial;
+const BUDGET = 8 * 2 ** 20;
+const MESSAGE = Buffer.alloc(64 * 1024);
+
+for (const [way, start] of Object.entries(WAYS)) {
+  // R01, R03.
+  ownOnly(`by way of ${way}: the client to which most waits is ended, with its callbacks, and others go on`, async (t) => {
+    const server = await start(t, { sendBudget: BUDGET });
+    const stuck = await connect(t, server);
+    const reader = await connect(t, server);
+    stuck.client.pause();
+    const failed = once(stuck.ws, 'error');
+    const closed = new Promise((resolve) => stuck.ws.once('close', resolve));
+    let isOver = false;
+    let [sent, called] = [0, 0];
+    failed.then(() => (isOver = true));
+    while (!isOver) {
+      for (let i = 0; i < 8; i++) {
+        sent++;
+        stuck.ws.send(MESSAGE, () => called++);
+      }
+      await new Promise(setImmediate);
+      t.true(sent < 10_000, 'nothing is ended');
+    }
+    t.is((await failed)[0].code, 'WS_ERR_SEND_BUDGET');
+    t.is(await closed, 1006);
+    while (called !== sent) await new Promise(setImmediate);
+    const answer = once(reader.client, 'message');
+    reader.ws.send('still here');
+    t.is(String((await answer)[0]), 'still here');
+    t.deepEqual(server.metrics().connections.failed, { WS_ERR_SEND_BUDGET: 1 });
+    t.is(server.metrics().bytesWaiting, 0);
+  });
+}

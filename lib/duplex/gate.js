@@ -1,0 +1,199 @@
+'use strict';
+
+// Not the global ones: a test may have put others in their place.
+const { clearTimeout, setTimeout } = require('node:timers');
+
+const { EMPTY_BUFFER } = require('../constants');
+const { IN_CLOSE, IN_ERROR, KIND_MASK, OUT_RESUME } = require('../reactor/layout');
+
+/** @import { StreamConnection } from '../connection/state' */
+/** @import { Rates } from '../running/rates' */
+
+/** The shortest frame of a client. */
+const SHORTEST_FRAME = 6;
+
+/** Milliseconds. */
+const SECOND = 1000;
+
+/** So many in a second, and as many at once. */
+class Bucket {
+  /** @param {number} perSecond How many there are in a second */
+  constructor(perSecond) {
+    this.perSecond = perSecond;
+    /** When it is full again, in milliseconds, if nothing is taken. */
+    this.fullAt = 0;
+  }
+
+  /**
+   * @param {number} now Milliseconds
+   * @returns {number} How many there are
+   */
+  left(now) {
+    const free = SECOND - Math.max(this.fullAt - now, 0);
+    // What rounding has taken from one is given back.
+    return Math.floor((Math.max(free, 0) * this.perSecond) / SECOND + 1e-6);
+  }
+
+  /**
+   * @param {number} count How many are taken
+   * @param {number} now Milliseconds
+   * @returns {boolean} Whether there were not so many
+   */
+  take(count, now) {
+    const isOver = count > this.left(now);
+    this.fullAt = Math.max(this.fullAt, now) + (count * SECOND) / this.perSecond;
+    return isOver;
+  }
+
+  /**
+   * @param {number} count How many are wanted
+   * @returns {number} When there are so many, in milliseconds
+   */
+  due(count) {
+    return this.fullAt - SECOND + Math.min((count * SECOND) / this.perSecond, SECOND);
+  }
+}
+
+/**
+ * What has come of a stream and may not be parsed yet. The reactor does the same for its sockets,
+ * and does not even read it (`src/reactor/read/rate.rs`).
+ */
+class Gate {
+  /**
+   * @param {StreamConnection} connection The connection that is limited
+   * @param {InstanceType<typeof Rates>} rates The limits of its server
+   */
+  constructor(connection, rates) {
+    this.connection = connection;
+    this.rates = rates;
+    this.messages = rates.messages === 0 ? null : new Bucket(rates.messages);
+    this.bytes = rates.bytes === 0 ? null : new Bucket(rates.bytes);
+    /** @type {Buffer[]} */
+    this.chunks = [];
+    /** Messages, pings and pongs in what is being parsed. */
+    this.count = 0;
+    /** Bytes that were given to be parsed, and are not counted yet. */
+    this.given = 0;
+    this.isServing = false;
+    /** The stream is not read until then. */
+    this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+  }
+
+  /** @param {Buffer} chunk What the stream has read */
+  input(chunk) {
+    this.chunks.push(chunk);
+    this.serve();
+  }
+
+  /** @param {number} tag Of a record of what is being parsed */
+  saw(tag) {
+    const kind = tag & KIND_MASK;
+    if (kind !== IN_CLOSE && kind !== IN_ERROR) this.count++;
+  }
+
+  /** Has parsed what may be. */
+  serve() {
+    if (this.isServing || this.timer !== undefined) return;
+    this.isServing = true;
+    let isDone = false;
+    try {
+      while (this.isCaughtUp() && this.account() && this.chunks.length !== 0 && this.next());
+      isDone = true;
+    } finally {
+      this.isServing = false;
+      // A handler has thrown.
+      if (!isDone) process.nextTick(serve, this);
+    }
+  }
+
+  /** @returns {boolean} Whether all that was given to be parsed has been */
+  isCaughtUp() {
+    const { chunks, isLagging, isParsing } = this.connection;
+    return chunks.length === 0 && !isLagging && !isParsing;
+  }
+
+  /** @returns {boolean} False: the connection has sent too much, and is being closed */
+  account() {
+    const { connection, count, given, rates } = this;
+    this.count = this.given = 0;
+    if (given === 0 || connection.failed) return true;
+    const now = performance.now();
+    const isTooMany = this.messages?.take(count, now) === true;
+    const isTooLong = this.bytes?.take(given, now) === true;
+    if (!rates.closes || !(isTooMany || isTooLong)) return true;
+    rates.native.exceed(!isTooMany);
+    this.chunks = [];
+    connection.take(connection.engine.native.refuse(!isTooMany), EMPTY_BUFFER);
+    return false;
+  }
+
+  /** @returns {boolean} False: what is next has to wait */
+  next() {
+    const { chunks, connection } = this;
+    const room = connection.failed || connection.isOver ? Infinity : this.room();
+    if (room === 0) return false;
+    const chunk = chunks[0];
+    this.given = Math.min(room, chunk.length);
+    if (room >= chunk.length) chunks.shift();
+    else chunks[0] = chunk.subarray(room);
+    connection.parseNext(room >= chunk.length ? chunk : chunk.subarray(0, room));
+    return true;
+  }
+
+  /** @returns {number} How many bytes may be parsed; 0: none for now */
+  room() {
+    const { bytes, connection, messages, rates } = this;
+    const now = performance.now();
+    // Where one too many ends the connection, it is looked for.
+    const more = Number(rates.closes);
+    const left = messages === null ? Infinity : messages.left(now) + more;
+    if (left === 0) return this.wait(/** @type {Bucket} */ (messages), 1, now, false);
+    const room = bytes === null ? Infinity : bytes.left(now) + more;
+    if (room === 0) {
+      const { perSecond } = /** @type {Bucket} */ (bytes);
+      return this.wait(/** @type {Bucket} */ (bytes), Math.max(perSecond / 10, 1), now, true);
+    }
+    if (left === Infinity) return room;
+    const begun = connection.engine.native.missing() || SHORTEST_FRAME;
+    return Math.min(room, begun + (left - 1) * SHORTEST_FRAME);
+  }
+
+  /**
+   * @param {Bucket} bucket What is used up
+   * @param {number} count How many of it are wanted
+   * @param {number} now Milliseconds
+   * @param {boolean} isBytes Whether it is bytes
+   */
+  wait(bucket, count, now, isBytes) {
+    this.rates.native.exceed(isBytes);
+    this.connection.socket.pause();
+    this.timer = setTimeout(goOn, Math.max(bucket.due(count) - now, 1), this);
+    return 0;
+  }
+
+  /** Whether the stream is not read because of it. */
+  get holdsBack() {
+    return this.timer !== undefined || this.chunks.length !== 0;
+  }
+
+  /** @returns {Buffer[]} What has not been parsed: the stream has closed */
+  release() {
+    clearTimeout(this.timer);
+    this.timer = undefined;
+    return this.chunks.splice(0);
+  }
+}
+
+/** @param {Gate} gate What has waited long enough */
+function goOn(gate) {
+  gate.timer = undefined;
+  gate.serve();
+  if (!gate.holdsBack && !gate.connection.isOver) gate.connection.command(OUT_RESUME);
+}
+
+/** @param {Gate} gate What goes on */
+function serve(gate) {
+  gate.serve();
+}
+
+module.exports = { Gate };

@@ -1,0 +1,70 @@
+'use strict';
+
+// Not the global one: a test may have put another in its place.
+const { setImmediate } = require('node:timers');
+
+const { EMPTY_BUFFER } = require('../constants');
+const { FLAGS_SHIFT, IN_ERROR, PROTOCOL_ERRORS } = require('../reactor/layout');
+
+/** @import { StreamConnection } from '../connection/state' */
+
+/** The record of the error that ends a connection. */
+const ERROR = IN_ERROR | (PROTOCOL_ERRORS.findIndex((row) => row?.code === 'WS_ERR_SEND_BUDGET') << FLAGS_SHIFT);
+
+/**
+ * What waits to be sent to all streams of the thread. Above the budget the connection to which most
+ * waits is ended, as the reactors do with theirs (`src/reactor/write/waiting.rs`).
+ */
+class SendBudget {
+  constructor() {
+    /** Bytes; 0 is no limit. */
+    this.bytes = 0;
+    /** Connections to which something has been sent that had not left. @type {Set<StreamConnection>} */
+    this.slow = new Set();
+    this.isComing = false;
+  }
+
+  /** @param {number} bytes The option of a server: the first value counts */
+  use(bytes) {
+    if (this.bytes === 0) this.bytes = bytes;
+  }
+
+  /** @param {StreamConnection} connection A connection to which something is sent */
+  sent(connection) {
+    this.slow.add(connection);
+    if (this.isComing) return;
+    this.isComing = true;
+    setImmediate(look, this);
+  }
+
+  look() {
+    let total = 0;
+    for (const connection of this.slow) {
+      const { writableLength } = connection.socket;
+      if (writableLength === 0 || connection.isOver) this.slow.delete(connection);
+      else total += writableLength;
+    }
+    while (total > this.bytes && this.slow.size !== 0) total -= this.endWorst();
+  }
+
+  /** @returns {number} Bytes that wait no more */
+  endWorst() {
+    let [worst] = this.slow;
+    for (const one of this.slow) {
+      if (one.socket.writableLength > worst.socket.writableLength) worst = one;
+    }
+    this.slow.delete(worst);
+    const { writableLength } = worst.socket;
+    worst.take(ERROR, EMPTY_BUFFER);
+    worst.ws.terminate();
+    return writableLength;
+  }
+}
+
+/** @param {SendBudget} budget Whose streams have been written to */
+function look(budget) {
+  budget.isComing = false;
+  budget.look();
+}
+
+module.exports = { sendBudget: new SendBudget() };

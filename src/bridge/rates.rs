@@ -1,0 +1,50 @@
+//! How fast the peers of a server may send, and how often they have sent faster: for all reactors,
+//! and for streams, which JavaScript reads.
+
+// Not through `sync`: numbers of which none says anything about another.
+use std::sync::atomic::{AtomicU64, Ordering};
+
+/// What is counted of a connection.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Counted {
+    /// Messages, pings and pongs.
+    Messages = 0,
+    /// Bytes of its socket.
+    Bytes = 1,
+}
+
+/// What each connection of a server may send in a second; as much at once after one in which it has
+/// sent nothing. 0 is no limit.
+#[derive(Debug, Default)]
+pub struct Rates {
+    /// Messages, pings and pongs.
+    pub messages: u32,
+    /// Bytes of the socket.
+    pub bytes: u64,
+    /// Whether a connection that sends more is closed; else it is not read for a while.
+    pub closes: bool,
+    exceeded: [AtomicU64; 2],
+}
+
+impl Rates {
+    /// Nobody has sent anything yet.
+    pub fn new(messages: u32, bytes: u64, closes: bool) -> Self {
+        Self { messages, bytes, closes, exceeded: Default::default() }
+    }
+
+    /// A connection has sent more, and is closed or not read for that.
+    pub fn exceed(&self, counted: Counted) {
+        self.exceeded.get(counted as usize).map(|count| count.fetch_add(1, Ordering::Relaxed));
+    }
+
+    /// How often that was because of messages, and how often because of bytes.
+    pub fn exceeded(&self) -> [u64; 2] {
+        self.exceeded.each_ref().map(|count| count.load(Ordering::Relaxed))
+    }
+}
+
+impl PartialEq for Rates {
+    fn eq(&self, other: &Self) -> bool {
+        std::ptr::eq(self, other)
+    }
+}
