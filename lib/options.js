@@ -4,6 +4,7 @@ const { checkValue, wrongType } = require('./checks');
 const { applyMemoryOptions } = require('./deflate/budget');
 const { deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./running/admission');
+const { proxiesOf } = require('./running/proxies');
 const { Rates } = require('./running/rates');
 const { LONGEST_DELAY, delay, limit } = require('./limits');
 const { checkPort, nodePlace } = require('./listening');
@@ -85,7 +86,7 @@ const OWN = {
 };
 
 /** The names of all options. */
-const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins'];
+const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'proxyProtocol'];
 
 /** Those of the reactors, which all servers of a thread share. */
 const SHARED = ['reactors', 'spin', 'unfinishedBudget', 'sendBudget'];
@@ -126,6 +127,7 @@ function merge(given) {
   for (const name of Object.keys(OWN)) own(options, name);
   reactorsOf(options);
   originsOf(options.allowedOrigins);
+  proxiesOf(options);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   lendsMessages(options);
@@ -214,6 +216,7 @@ function listenOptions(options, { backlog, ipv6Only, port }, host, ask) {
     handshakeTimeout: own(options, 'handshakeTimeout'),
     maxHeaderBytes: own(options, 'maxHeaderBytes'),
     maxHeaders: own(options, 'maxHeaders'),
+    proxies: proxiesOf(options),
     ask,
     perMessageDeflate: deflateOptions(options.perMessageDeflate),
     connection: connectionOptions(options),

@@ -8,7 +8,6 @@ const { addon } = require('./reactor/addon');
 const { wantedAsk, watchHooks } = require('./handshake/asking');
 const { capture, setContext } = require('./async-context');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
-const { sendBudget } = require('./duplex/send-budget');
 const { attachTo } = require('./handshake/http-server');
 const { HttpUpgrade } = require('./handshake/http-upgrade');
 const { ListenerServer } = require('./compat/listener-server');
@@ -74,7 +73,6 @@ class WebSocketServer extends EventEmitter {
     this._counts = new Counts();
     this._admission = admissionOf(this.options); // null: everybody may connect
     this._rates = ratesOf(this.options); // null: clients may send as fast as they can
-    sendBudget.use(reactorOptions(this.options).sendBudget);
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     const place = this.options.port == null || isShared() ? null : placeOf(this.options);
     this._listens = place !== null; // by itself

@@ -45,6 +45,18 @@ export interface AdmissionOptions {
    * connect, as only browsers send one. Not in ws. Default: every page
    */
   allowedOrigins?: OriginRule | readonly OriginRule[] | null;
+  /**
+   * Connections of these peers must begin with a header of the PROXY protocol, version 1 or 2; that of anybody else must not. The client
+   * that it names is `request.socket.remoteAddress` and `remotePort`, and counts for `maxConnectionsPerAddress`. Only with a TCP `port`.
+   * Not in ws. Default: none
+   */
+  proxyProtocol?: ProxyProtocol | null;
+}
+
+/** Proxies in front that say whose connection they forward. */
+export interface ProxyProtocol {
+  /** Their addresses, or networks such as `10.0.0.0/8` and `fd00::/8`. */
+  trusted: readonly string[];
 }
 
 /** How fast each client may send, and how much may wait to be sent to all. 0, the default, is no limit. */

@@ -6,6 +6,7 @@ const { startClosing } = require('../connection/state');
 const { StreamConnection } = require('./connection');
 const { pullAll } = require('./cork');
 const { finishSome } = require('./compression');
+const { sendBudget } = require('./send-budget');
 
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 /** @import { SocketOptions } from './connection' */
@@ -83,6 +84,7 @@ function writeAll() {
  */
 function attachStream(ws, socket, head, options) {
   if (attached++ === 0) process.on('exit', writeAll);
+  sendBudget.use(ws._owner?.options.sendBudget ?? 0);
   const connection = new StreamConnection(ws, socket, options);
   const { allowSynchronousEvents = true } = options;
   ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | STREAM;

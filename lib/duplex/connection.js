@@ -23,10 +23,10 @@ const { Cork } = require('./cork');
 const { Releaser, isData, postCompressed } = require('./compression');
 const { StreamEngine } = require('./engine');
 const { LEAST_SHARED, sharedCopy } = require('./copies');
-const { Gate } = require('./gate');
+const { gateOf } = require('./gate');
 const { sendBudget } = require('./send-budget');
 const { silenceOf } = require('./silence');
-const { Stint, Turns } = require('./turns');
+const { Stint, inflating } = require('./turns');
 const { lengthOf, unshared } = require('../views');
 
 /** @import { AnySocket, SentCallback, WebSocket } from '../connection/state' */
@@ -44,12 +44,6 @@ const { lengthOf, unshared } = require('../views');
  * @property {(mask: Buffer) => void} [generateMask] Fills the masking key of a client; random bytes
  *   by default
  */
-
-/**
- * Bytes that are inflated in a turn of the event loop for all streams, and for one of them before
- * the others have their share.
- */
-const inflating = new Turns({ bytes: 1024 * 1024, slice: 128 * 1024, alternates: false });
 
 /**
  * A connection over a stream of Node: TLS, a pipe, any Duplex. It runs the engine on this thread
@@ -82,9 +76,7 @@ class StreamConnection {
     /** Whether the peer broke the protocol. */
     this.failed = false;
     this.silence = silenceOf(this);
-    const rates = ws._owner?._rates ?? null;
-    /** Holds back what comes too fast. */
-    this.gate = rates === null ? null : new Gate(this, rates);
+    this.gate = gateOf(this);
     this.cork = new Cork(socket);
     this.isParsing = false;
     /**
@@ -114,7 +106,7 @@ class StreamConnection {
     else this.gate.input(chunk);
   }
 
-  /** @param {Buffer} chunk Bytes that may be parsed */
+  /** @param {Buffer} chunk What may be parsed */
   parseNext(chunk) {
     this.chunks.push(/** @type {Buffer} */ (unshared(chunk)));
     if (!this.isParsing && !this.isLagging) this.parse();
@@ -278,9 +270,7 @@ class StreamConnection {
     if (kind === OUT_PAUSE) {
       this.socket.pause();
     } else if (kind === OUT_RESUME) {
-      if (!this.ws.isPaused && !this.ws._extra?.throttled && !this.isThrottled && !this.gate?.holdsBack) {
-        this.socket.resume();
-      }
+      if (!this.ws.isPaused && !this.ws._extra?.throttled && !this.isThrottled && !this.gate?.holdsBack) this.socket.resume();
     } else if (kind === OUT_END) {
       this.socket.end();
     } else if (kind === OUT_TERMINATE) {

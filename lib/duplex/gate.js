@@ -184,6 +184,15 @@ class Gate {
   }
 }
 
+/**
+ * @param {StreamConnection} connection The connection of a server, or of a client
+ * @returns {Gate | null} Holds back what comes too fast; null without a limit
+ */
+function gateOf(connection) {
+  const rates = connection.ws._owner?._rates ?? null;
+  return rates === null ? null : new Gate(connection, rates);
+}
+
 /** @param {Gate} gate What has waited long enough */
 function goOn(gate) {
   gate.timer = undefined;
@@ -196,4 +205,4 @@ function serve(gate) {
   gate.serve();
 }
 
-module.exports = { Gate };
+module.exports = { gateOf };

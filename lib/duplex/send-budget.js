@@ -19,7 +19,7 @@ class SendBudget {
   constructor() {
     /** Bytes; 0 is no limit. */
     this.bytes = 0;
-    /** Connections to which something has been sent that had not left. @type {Set<StreamConnection>} */
+    /** Those to which something was sent that may not have left. @type {Set<StreamConnection>} */
     this.slow = new Set();
     this.isComing = false;
   }

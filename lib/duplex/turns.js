@@ -266,4 +266,10 @@ function comesFirst(one, other) {
   return one.start < other.start || (one.start === other.start && one.order < other.order);
 }
 
-module.exports = { Stint, Turns };
+/**
+ * Bytes that are inflated in a turn of the event loop for all streams, and for one of them before
+ * the others have their share.
+ */
+const inflating = new Turns({ bytes: 1024 * 1024, slice: 128 * 1024, alternates: false });
+
+module.exports = { Stint, Turns, inflating };

@@ -11,8 +11,9 @@ use crate::bridge::chunk::Arena;
 use crate::bridge::large::Large;
 use crate::bridge::room::Lent;
 use crate::bridge::split::split;
-use crate::reactor::{Command, Handle, Link, ReactorConfig};
+use crate::reactor::{Command, Handle, Link, ReactorConfig, Spin};
 
+use super::allocator;
 use super::inline::Inline;
 use super::lingering::Delivered;
 use super::listen::system_error;
@@ -32,6 +33,33 @@ pub struct ReactorOptions {
     pub unfinished_budget: f64,
     /// Bytes that may wait to be sent to all connections together, an integer; 0 = no limit.
     pub send_budget: f64,
+}
+
+impl ReactorOptions {
+    /// The same for a reactor.
+    pub(super) fn config(&self) -> ReactorConfig {
+        ReactorConfig {
+            spin: spin(self.spin),
+            unfinished_mark: match self.unfinished_budget as usize {
+                0 => usize::MAX,
+                bytes => bytes,
+            },
+            send_budget: match self.send_budget as usize {
+                0 => usize::MAX,
+                bytes => bytes,
+            },
+            give_back: allocator::give_back(),
+            ..ReactorConfig::default()
+        }
+    }
+}
+
+fn spin(micros: i32) -> Spin {
+    match u32::try_from(micros) {
+        Ok(0) => Spin::Never,
+        Ok(micros) => Spin::Micros(micros),
+        Err(_) => Spin::Automatic,
+    }
 }
 
 /// The way to the reactors.

@@ -12,6 +12,7 @@ use crate::bridge::admission::Admission;
 use crate::bridge::rates::Rates;
 use crate::engine;
 use crate::engine::handshake::HeadLimits;
+use crate::engine::proxy::Network;
 use crate::reactor::{BoundListener, ListenAddress, ListenerConfig};
 
 /// What `Reactor.listen` takes. Times are in milliseconds, 0 = never.
@@ -35,6 +36,8 @@ pub struct ListenOptions {
     pub max_header_bytes: u32,
     /// Header fields of a request that are read, at most 256.
     pub max_headers: u32,
+    /// Networks of peers that must begin with a header of the PROXY protocol.
+    pub proxies: Vec<String>,
     /// Which handshakes need JavaScript.
     pub ask: u32,
     /// permessage-deflate; null: off.
@@ -103,6 +106,7 @@ pub(super) fn config(
         early_handshake: options.early_handshake,
         admission,
         rates,
+        proxies: options.proxies.iter().filter_map(|network| Network::parse(network)).collect(),
         head: HeadLimits { bytes: options.max_header_bytes as usize, fields: options.max_headers as usize },
         handshake_timeout: millis(options.handshake_timeout),
         ..connection_config(&options.connection)

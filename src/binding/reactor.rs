@@ -12,8 +12,9 @@ use crate::bridge::gauges::Gauges;
 use crate::bridge::large::Large;
 use crate::bridge::layout::DRAINED_WORDS;
 use crate::engine::{MessageKind, Prepared};
-use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig, ReactorConfig, Spin};
+use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig};
 
+use super::adopt;
 use super::crossing::{Crossing, flush_with, function, lend};
 use super::deflate::NegotiatedDeflate;
 use super::drive::{Drive, ReactorOptions};
@@ -22,7 +23,6 @@ use super::payload::{LentMemory, LentWords, bytes_mut};
 use super::running::admission::JsAdmission;
 use super::running::metrics::{ReactorMetrics, metrics};
 use super::running::rates::{self, JsRates};
-use super::{adopt, allocator};
 
 /// The reactors of this environment. Make one only for each copy of lib.
 #[napi(js_name = "Reactor")]
@@ -59,19 +59,7 @@ impl JsReactor {
             return Err(Error::new(Status::InvalidArg, format!("{DRAINED_WORDS} words are needed")));
         }
         let words = LentWords::new(&mut words);
-        let config = ReactorConfig {
-            spin: spin(options.spin),
-            unfinished_mark: match options.unfinished_budget as usize {
-                0 => usize::MAX,
-                bytes => bytes,
-            },
-            send_budget: match options.send_budget as usize {
-                0 => usize::MAX,
-                bytes => bytes,
-            },
-            give_back: allocator::give_back(),
-            ..ReactorConfig::default()
-        };
+        let config = options.config();
         let delivered = Rc::default();
         let (drive, links) = Drive::start(&env, &wake, &memory, config, &delivered, &options)?;
         let drive = Rc::new(drive);
@@ -139,7 +127,6 @@ impl JsReactor {
     /// `ADOPTED_SLOTS` on, is free until a CLOSED record names it again; its lowest bits are those
     /// of a reactor's number. Throws when the descriptor cannot be duplicated; nothing has changed
     /// then.
-    #[expect(clippy::too_many_arguments, reason = "JavaScript calls it with what it has at hand")]
     #[napi(catch_unwind)]
     pub fn adopt(
         &mut self,
@@ -399,13 +386,5 @@ impl JsReactor {
 impl Drop for JsReactor {
     fn drop(&mut self) {
         self.drive.retire();
-    }
-}
-
-fn spin(micros: i32) -> Spin {
-    match u32::try_from(micros) {
-        Ok(0) => Spin::Never,
-        Ok(micros) => Spin::Micros(micros),
-        Err(_) => Spin::Automatic,
     }
 }

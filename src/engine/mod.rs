@@ -17,6 +17,7 @@ pub mod event;
 pub mod frame;
 pub mod handshake;
 pub mod mask;
+pub mod proxy;
 
 mod kept;
 mod message;

@@ -10,6 +10,7 @@ use crate::engine;
 use crate::engine::deflate::Settings;
 use crate::engine::handshake::HeadLimits;
 use crate::engine::handshake::extensions::Acceptance;
+use crate::engine::proxy::Network;
 
 use super::wait::spin::{Spin, processors};
 
@@ -24,6 +25,8 @@ pub struct ListenerConfig {
     pub admission: Option<Arc<Admission>>,
     /// How fast a client may send; `None`: as fast as it can. Default: `None`.
     pub rates: Option<Arc<Rates>>,
+    /// Peers that must say whose connection they forward before anything else. Default: none.
+    pub proxies: Box<[Network]>,
     /// How much of a request is read.
     pub head: HeadLimits,
     /// permessage-deflate; `None` does not look at what clients offer. Default: `None`.
@@ -57,6 +60,7 @@ impl Default for ListenerConfig {
             path: None,
             admission: None,
             rates: None,
+            proxies: Box::default(),
             head: HeadLimits::default(),
             deflate: None,
             auto_pong: true,

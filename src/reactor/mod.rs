@@ -65,7 +65,7 @@ use connection::timers::Timers;
 use group::Seat;
 use open::listen::Listener;
 use read::half::PeerSide;
-use read::rate::Paced;
+use read::paced::Paced;
 use read::ready::Ready;
 use read::shortage::Starved;
 use read::unfinished::Unfinished;

@@ -10,7 +10,7 @@ use crate::reactor::connection::gate::Gates;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Doomed;
 use crate::reactor::connection::timers::Timers;
-use crate::reactor::read::rate::Paced;
+use crate::reactor::read::paced::Paced;
 use crate::reactor::read::ready::Ready;
 use crate::reactor::read::shortage::Starved;
 use crate::reactor::read::unfinished::Unfinished;

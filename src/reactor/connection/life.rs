@@ -53,6 +53,8 @@ pub(in crate::reactor) struct Head {
     pub(in crate::reactor) scanner: HeadScanner,
     /// Bytes of a request body to skip before the next request (keep-alive after a 426).
     pub(in crate::reactor) skip: u64,
+    /// A header of the PROXY protocol comes first.
+    pub(in crate::reactor) proxied: bool,
     /// The listener was closed meanwhile.
     pub(in crate::reactor) orphan: bool,
 }
@@ -70,8 +72,8 @@ pub(in crate::reactor) struct Question {
 
 impl Life {
     /// A connection that has just been accepted.
-    pub(in crate::reactor) fn accepted(peer: Option<SocketAddr>) -> Self {
-        Self::Opening(Box::new(Head { peer, ..Head::default() }))
+    pub(in crate::reactor) fn accepted(peer: Option<SocketAddr>, proxied: bool) -> Self {
+        Self::Opening(Box::new(Head { peer, proxied, ..Head::default() }))
     }
 
     /// Whether frames go both ways.

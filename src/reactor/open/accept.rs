@@ -113,24 +113,30 @@ impl<C: Consumer> Reactor<C> {
         // closed.
         let config = self.listeners.get(&listener).map(|listener| listener.config.clone());
         let admission = config.as_ref().and_then(|config| config.admission.clone());
+        let mut proxied = false;
         let taken = config.and_then(|config| {
             let id = self.connections.next_id()?;
-            self.admit(id, stream, listener, config, Life::accepted(peer))
+            if !config.proxies.is_empty() {
+                let peer = peer.or_else(|| stream.peer_addr().ok())?;
+                proxied = config.proxies.iter().any(|network| network.contains(peer.ip()));
+            }
+            self.admit(id, stream, listener, config, Life::accepted(peer, proxied))
         });
         match (taken, admission) {
             (None, _) => self.seat.left(),
             (Some(_), None) => self.work.tally.accepted += 1,
             (Some(slot), Some(admission)) => {
                 self.work.tally.accepted += 1;
-                self.let_in(slot, &admission, peer);
+                self.let_in(slot, &admission, peer, proxied);
             }
         }
     }
 
     /// Counts a connection that has been taken in. One too many is answered before it has asked.
-    fn let_in(&mut self, slot: u32, admission: &Arc<Admission>, peer: Option<SocketAddr>) {
+    /// Whose address a proxy's counts for is not known yet.
+    fn let_in(&mut self, slot: u32, admission: &Arc<Admission>, peer: Option<SocketAddr>, proxied: bool) {
         let Some((mut session, _)) = self.session(slot) else { return };
-        let peer = peer.or_else(|| session.remote_address());
+        let peer = if proxied { None } else { peer.or_else(|| session.remote_address()) };
         match admission.admit(peer.map(|peer| peer.ip())) {
             Ok(ticket) => drop(session.work.tickets.insert(slot, ticket)),
             Err(denial) => upgrade::deny(&mut session, denial),

@@ -11,6 +11,7 @@ use crate::engine::handshake::{
     write_accept, write_bad_request, write_header_too_large, write_refusal, write_service_unavailable,
     write_upgrade_required,
 };
+use crate::engine::proxy;
 
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, ListenerConfig, UNREAD_ANSWERS};
 use crate::reactor::connection::life::{Head, Life};
@@ -86,6 +87,9 @@ pub(in crate::reactor) fn serve(
 }
 
 fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Head) -> Step {
+    if head.proxied && !read_proxied(session, head) {
+        return Step::Wait;
+    }
     let skipped = usize::try_from(head.skip).unwrap_or(usize::MAX).min(head.bytes.len());
     head.bytes.drain(..skipped);
     head.skip -= skipped as u64;
@@ -112,6 +116,38 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
             on_upgrade(consumer, session, head, &request, &bytes)
         }
         Parsed::Request(request) => on_plain_request(session, head, &request, &bytes),
+    }
+}
+
+/// Takes the header by which a proxy says whose connection this is. False: it has not come, or was
+/// refused.
+fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
+    let (len, client) = match proxy::parse(&head.bytes) {
+        proxy::Parsed::Incomplete => return false,
+        proxy::Parsed::Header(len, client) => (len, client),
+        proxy::Parsed::Invalid => {
+            session.work.tally.bad_requests += 1;
+            session.respond(&bad_request(HttpError::BadRequest));
+            return false;
+        }
+    };
+    head.bytes.drain(..len);
+    head.proxied = false;
+    // Without one the proxy speaks for itself.
+    let Some(client) = client else { return true };
+    head.peer = Some(client);
+    let Some(admission) = session.connection.config.admission.clone() else { return true };
+    // It counted as a connection of nobody in particular.
+    session.work.tickets.remove(&session.id.slot);
+    match admission.admit(Some(client.ip())) {
+        Ok(ticket) => {
+            session.work.tickets.insert(session.id.slot, ticket);
+            true
+        }
+        Err(denial) => {
+            deny(session, denial);
+            false
+        }
     }
 }
 

@@ -3,6 +3,7 @@
 pub(in crate::reactor) mod crowd;
 pub(in crate::reactor) mod frames;
 pub(in crate::reactor) mod half;
+pub(in crate::reactor) mod paced;
 pub(in crate::reactor) mod rate;
 pub(in crate::reactor) mod ready;
 pub(in crate::reactor) mod shortage;

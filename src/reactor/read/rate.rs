@@ -1,169 +1,12 @@
-//! How much of a connection may be read, where its server limits what a peer sends in a second.
-//!
-//! A frame takes six bytes at least. So a read that is no longer than six times the messages that a
-//! connection may still send brings no more of them, and what is one too many stays in the socket.
-//!
-//! ```text
-//! limit -> Rate::room: so many bytes, or a moment until when it waits
-//! on_bytes -> charge: what they were
-//! the moment -> resume_paced: it is read again
-//! ```
+//! What follows when a peer sends more in a second than its server lets it, see `paced.rs`.
 
-use std::cmp::Reverse;
-use std::collections::{BinaryHeap, HashMap};
-use std::time::{Duration, Instant};
-
-use crate::bridge::limits::SHORTEST_MASKED_FRAME;
-use crate::bridge::rates::{Counted, Rates};
+use crate::bridge::rates::Counted;
 use crate::engine::{CloseCode, ErrorKind};
 
 use crate::reactor::Reactor;
-use crate::reactor::config::READ_SIZE;
-use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::read::frames::finish_if_complete;
-
-const SECOND: Duration = Duration::from_secs(1);
-const NANOS: u128 = 1_000_000_000;
-/// A connection that has used its bytes up is read again when it may send those of a tenth of a
-/// second.
-const PART: u64 = 10;
-
-/// The connections that have limits, by their slots, and when those that wait are read again.
-#[derive(Default)]
-pub(in crate::reactor) struct Paced {
-    rates: HashMap<u32, Rate>,
-    waiting: BinaryHeap<Reverse<(Instant, u32, u32)>>,
-}
-
-impl Paced {
-    /// A connection has opened whose server has `rates`.
-    pub(in crate::reactor) fn open(&mut self, slot: u32, rates: &Rates, now: Instant) {
-        let bucket = |per_second| (per_second > 0).then_some(Bucket { per_second, full_at: now });
-        let rate = Rate { messages: bucket(rates.messages.into()), bytes: bucket(rates.bytes), waits: false };
-        self.rates.insert(slot, rate);
-    }
-
-    /// A connection is gone, or not limited any more. Whether it was.
-    pub(in crate::reactor) fn forget(&mut self, slot: u32) -> bool {
-        !self.rates.is_empty() && self.rates.remove(&slot).is_some()
-    }
-
-    /// How many bytes may be read of a connection, whose frame lacks `missing` bytes. `None`: none
-    /// before it is called again.
-    pub(in crate::reactor) fn room(
-        &mut self,
-        id: ConnectionId,
-        rates: &Rates,
-        missing: u64,
-        now: Instant,
-    ) -> Option<usize> {
-        let Some(rate) = self.rates.get_mut(&id.slot) else { return Some(usize::MAX) };
-        match rate.room(missing, rates.closes, now) {
-            // As much as is read at once, and what is kept before it.
-            Ok(room) if room >= 2 * READ_SIZE => Some(usize::MAX),
-            Ok(room) => Some(room),
-            Err((counted, until)) => {
-                if !std::mem::replace(&mut rate.waits, true) {
-                    rates.exceed(counted);
-                    self.waiting.push(Reverse((until, id.slot, id.generation)));
-                }
-                None
-            }
-        }
-    }
-
-    /// When a connection is to be read again.
-    pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
-        self.waiting.peek().map(|Reverse((at, ..))| *at)
-    }
-
-    /// The next one whose moment has come.
-    fn pop(&mut self, now: Instant) -> Option<ConnectionId> {
-        let Reverse((_, slot, generation)) = *self.waiting.peek().filter(|Reverse((at, ..))| *at <= now)?;
-        self.waiting.pop();
-        Some(ConnectionId { slot, generation })
-    }
-}
-
-/// What a connection may still send.
-struct Rate {
-    messages: Option<Bucket>,
-    bytes: Option<Bucket>,
-    /// It is not read, and is in the queue of those that are read later.
-    waits: bool,
-}
-
-impl Rate {
-    fn room(&self, missing: u64, closes: bool, now: Instant) -> Result<usize, (Counted, Instant)> {
-        let mut room = u64::MAX;
-        if let Some(bucket) = &self.messages {
-            // Where one too many ends the connection, it is looked for.
-            let left = bucket.left(now) + u64::from(closes);
-            let Some(others) = left.checked_sub(1) else {
-                return Err((Counted::Messages, bucket.due(1)));
-            };
-            let shortest = SHORTEST_MASKED_FRAME as u64;
-            let begun = if missing == 0 { shortest } else { missing };
-            room = begun.saturating_add(others.saturating_mul(shortest));
-        }
-        if let Some(bucket) = &self.bytes {
-            let left = bucket.left(now) + u64::from(closes);
-            if left == 0 {
-                return Err((Counted::Bytes, bucket.due((bucket.per_second / PART).max(1))));
-            }
-            room = room.min(left);
-        }
-        Ok(usize::try_from(room).unwrap_or(usize::MAX))
-    }
-
-    /// So much has come. What there was too much of.
-    fn take(&mut self, messages: u64, bytes: u64, now: Instant) -> Option<Counted> {
-        let over = |bucket: &mut Option<Bucket>, count| {
-            bucket.as_mut().is_some_and(|bucket| bucket.take(count, now))
-        };
-        let (messages, bytes) = (over(&mut self.messages, messages), over(&mut self.bytes, bytes));
-        match (messages, bytes) {
-            (true, _) => Some(Counted::Messages),
-            (false, true) => Some(Counted::Bytes),
-            (false, false) => None,
-        }
-    }
-}
-
-/// So many in a second, and as many at once.
-struct Bucket {
-    /// Invariant: > 0.
-    per_second: u64,
-    /// When it is full again, if nothing is taken.
-    full_at: Instant,
-}
-
-impl Bucket {
-    fn left(&self, now: Instant) -> u64 {
-        let free = SECOND.saturating_sub(self.full_at.saturating_duration_since(now));
-        (free.as_nanos() * u128::from(self.per_second) / NANOS) as u64
-    }
-
-    /// True: there were not so many.
-    fn take(&mut self, count: u64, now: Instant) -> bool {
-        let over = count > self.left(now);
-        let nanos = u128::from(count) * NANOS / u128::from(self.per_second);
-        let time = Duration::from_nanos(u64::try_from(nanos).unwrap_or(u64::MAX));
-        let full_at = self.full_at.max(now);
-        // A time too long for the clock: it is as good as never.
-        self.full_at = full_at.checked_add(time).unwrap_or(full_at);
-        over
-    }
-
-    /// When there are `count` of them, at most as many as in a second.
-    fn due(&self, count: u64) -> Instant {
-        let nanos = (u128::from(count) * NANOS).div_ceil(u128::from(self.per_second));
-        let time = Duration::from_nanos(nanos as u64).min(SECOND);
-        self.full_at.checked_sub(SECOND - time).unwrap_or(self.full_at)
-    }
-}
 
 /// Counts what has come of an open connection: `len` bytes, and `messages` in them.
 pub(in crate::reactor) fn charge<C: Consumer>(
@@ -173,8 +16,7 @@ pub(in crate::reactor) fn charge<C: Consumer>(
     len: usize,
 ) {
     let now = session.work.now;
-    let Some(rate) = session.work.paced.rates.get_mut(&session.id.slot) else { return };
-    let Some(counted) = rate.take(messages, len as u64, now) else { return };
+    let Some(counted) = session.work.paced.take(session.id.slot, messages, len as u64, now) else { return };
     let config = session.connection.config.clone();
     let Some(rates) = config.rates.as_ref().filter(|rates| rates.closes) else { return };
     let engine = &session.connection.engine;
@@ -198,55 +40,9 @@ impl<C: Consumer> Reactor<C> {
     /// Has those read that have waited for as long as their limits ask for.
     pub(in crate::reactor) fn resume_paced(&mut self) {
         while let Some(id) = self.work.paced.pop(self.work.now) {
-            if self.connections.get(id).is_none() {
-                continue;
+            if self.connections.get(id).is_some() {
+                self.read_later(id.slot);
             }
-            if let Some(rate) = self.work.paced.rates.get_mut(&id.slot) {
-                rate.waits = false;
-            }
-            self.read_later(id.slot);
         }
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
-    fn a_bucket_gives_as_many_in_a_second_as_it_holds_and_no_more() {
-        for per_second in [1, 3, 7, 10, 999, 1000, 123_457, 1 << 40] {
-            let start = Instant::now();
-            let mut bucket = Bucket { per_second, full_at: start };
-            assert_eq!(bucket.left(start), per_second);
-            assert!(!bucket.take(per_second, start));
-            assert!(bucket.left(start) <= 1, "{per_second}");
-            assert!(bucket.take(per_second, start));
-            let mut bucket = Bucket { per_second, full_at: start };
-            bucket.take(per_second, start);
-            let due = bucket.due(1);
-            assert!(due <= start + SECOND && bucket.left(due) >= 1, "{per_second}");
-            assert_eq!(bucket.left(bucket.due(per_second)), per_second);
-        }
-    }
-
-    #[test]
-    #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
-    fn a_read_brings_no_more_messages_than_there_may_be() {
-        let now = Instant::now();
-        let rate = |messages, bytes| Rate {
-            messages: Some(Bucket { per_second: messages, full_at: now }),
-            bytes: Some(Bucket { per_second: bytes, full_at: now }),
-            waits: false,
-        };
-        assert_eq!(rate(10, 1000).room(0, false, now), Ok(60));
-        assert_eq!(rate(10, 1000).room(100, false, now), Ok(154));
-        assert_eq!(rate(10, 50).room(100, false, now), Ok(50));
-        let mut used = rate(10, 50);
-        assert_eq!(used.take(10, 20, now), None);
-        assert_eq!(used.room(0, false, now).unwrap_err().0, Counted::Messages);
-        assert_eq!(used.room(0, true, now), Ok(6));
-        assert_eq!(used.take(1, 7, now), Some(Counted::Messages));
     }
 }

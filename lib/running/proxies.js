@@ -1,0 +1,52 @@
+'use strict';
+
+const { isIP } = require('node:net');
+const { inspect } = require('node:util');
+
+const { wrongType } = require('../checks');
+const { placeOf } = require('../listening');
+
+/** @import { ServerOptions } from '../options' */
+
+/** Bits of an address, by what `isIP` says of it. */
+const BITS = [0, 0, 0, 0, 32, 0, 128];
+
+/**
+ * Peers that begin with a header of the PROXY protocol.
+ *
+ * @param {ServerOptions} options The options of a server
+ * @returns {readonly string[]} Addresses and networks; empty without the option
+ * @throws {TypeError | RangeError}
+ */
+function proxiesOf(options) {
+  const { proxyProtocol } = options;
+  if (proxyProtocol === undefined || proxyProtocol === null) return [];
+  const trusted = /** @type {any} */ (proxyProtocol).trusted;
+  if (!Array.isArray(trusted) || trusted.length === 0) {
+    throw wrongType('options.proxyProtocol', "{ trusted: ['address or network', ...] }", proxyProtocol);
+  }
+  for (const one of trusted) checkNetwork(one);
+  // Nobody else would read the header.
+  if (options.port == null || placeOf(options) === null || require('node:cluster').isWorker) {
+    throw new TypeError('options.proxyProtocol needs a TCP port on which the server listens by itself, not in a worker of a cluster');
+  }
+  return trusted;
+}
+
+/**
+ * @param {unknown} network Such as `10.0.0.0/8`, `fd00::/8` or `192.0.2.1`
+ * @throws {TypeError | RangeError}
+ */
+function checkNetwork(network) {
+  const label = 'options.proxyProtocol.trusted';
+  if (typeof network !== 'string') throw wrongType(label, 'a list of strings', network);
+  const [address, bits, ...more] = network.split('/');
+  const most = BITS[isIP(address)];
+  const isNumber = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
+  // An interface is nothing that peers can be told apart by.
+  if (most === 0 || address.includes('%') || !isNumber || more.length !== 0) {
+    throw new RangeError(`${label} must be IP addresses, or networks such as 10.0.0.0/8. Received ${inspect(network)}`);
+  }
+}
+
+module.exports = { proxiesOf };
