@@ -7,7 +7,7 @@ const { Admission, originsOf } = require('./running/admission');
 const { proxiesOf } = require('./running/proxies');
 const { Rates } = require('./running/rates');
 const { LONGEST_DELAY, delay, limit } = require('./limits');
-const { checkPort, nodePlace } = require('./listening');
+const { checkPort, nodePlace, placeOf } = require('./listening');
 const { warnOfMisspelt } = require('./warnings');
 const { WebSocket } = require('./websocket');
 const { lendsMessages } = require('./reactor/batch');
@@ -127,7 +127,7 @@ function merge(given) {
   for (const name of Object.keys(OWN)) own(options, name);
   reactorsOf(options);
   originsOf(options.allowedOrigins);
-  proxiesOf(options);
+  checkProxies(options);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   lendsMessages(options);
@@ -283,6 +283,17 @@ function admissionOf(options) {
   const isLimited = ADMISSION.some((name) => limits[name] !== OWN[name].initial);
   const origins = originsOf(options.allowedOrigins);
   return isLimited || origins.patterns !== undefined ? new Admission(limits, origins) : null;
+}
+
+/**
+ * @param {ServerOptions} options The options of the server
+ * @throws {TypeError} Nobody would read the header of the PROXY protocol
+ */
+function checkProxies(options) {
+  if (proxiesOf(options).length === 0) return;
+  if (options.port == null || placeOf(options) === null || require('node:cluster').isWorker) {
+    throw new TypeError('options.proxyProtocol needs a TCP port on which the server listens by itself, not in a worker of a cluster');
+  }
 }
 
 /**

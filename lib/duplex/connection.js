@@ -211,10 +211,7 @@ class StreamConnection {
     this.gate?.serve();
   }
 
-  /**
-   * The stream has closed: what was read before is still delivered, unless the peer has said its
-   * last.
-   */
+  /** The stream has closed. What was read is delivered, unless the peer has said its last. */
   onClosed() {
     this.isOver = true;
     const { ws } = this;

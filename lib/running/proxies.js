@@ -4,7 +4,6 @@ const { isIP } = require('node:net');
 const { inspect } = require('node:util');
 
 const { wrongType } = require('../checks');
-const { placeOf } = require('../listening');
 
 /** @import { ServerOptions } from '../options' */
 
@@ -18,18 +17,13 @@ const BITS = [0, 0, 0, 0, 32, 0, 128];
  * @returns {readonly string[]} Addresses and networks; empty without the option
  * @throws {TypeError | RangeError}
  */
-function proxiesOf(options) {
-  const { proxyProtocol } = options;
+function proxiesOf({ proxyProtocol }) {
   if (proxyProtocol === undefined || proxyProtocol === null) return [];
   const trusted = /** @type {any} */ (proxyProtocol).trusted;
   if (!Array.isArray(trusted) || trusted.length === 0) {
     throw wrongType('options.proxyProtocol', "{ trusted: ['address or network', ...] }", proxyProtocol);
   }
   for (const one of trusted) checkNetwork(one);
-  // Nobody else would read the header.
-  if (options.port == null || placeOf(options) === null || require('node:cluster').isWorker) {
-    throw new TypeError('options.proxyProtocol needs a TCP port on which the server listens by itself, not in a worker of a cluster');
-  }
   return trusted;
 }
 

@@ -128,6 +128,7 @@ impl JsReactor {
     /// of a reactor's number. Throws when the descriptor cannot be duplicated; nothing has changed
     /// then.
     #[napi(catch_unwind)]
+    #[expect(clippy::too_many_arguments, reason = "what JavaScript has at hand")]
     pub fn adopt(
         &mut self,
         fd: i32,

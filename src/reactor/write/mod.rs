@@ -7,5 +7,6 @@ pub(in crate::reactor) mod half;
 pub(in crate::reactor) mod outgoing;
 pub(in crate::reactor) mod remains;
 pub(in crate::reactor) mod schedule;
+pub(in crate::reactor) mod slow;
 pub(in crate::reactor) mod unwritten;
 pub(in crate::reactor) mod waiting;
