@@ -26,16 +26,16 @@ for (const [way, start] of Object.entries(WAYS)) {
   test(`by way of ${way}: connections, by how they end, and refusals`, async (t) => {
     let verdict = true;
     const server = await start(t, { verifyClient: () => verdict });
-    t.deepEqual(server.metrics().connections, { open: 0, opened: 0, closed: {} });
+    t.deepEqual(server.metrics().connections, { open: 0, opened: 0, closed: {}, failed: {} });
     const pairs = [];
     for (let i = 0; i < 4; i++) pairs.push(await connect(t, server));
     const ended = pairs.map(({ ws }) => once(ws, 'close'));
-    t.deepEqual(server.metrics().connections, { open: 4, opened: 4, closed: {} });
+    t.deepEqual(server.metrics().connections, { open: 4, opened: 4, closed: {}, failed: {} });
     pairs[0].client.close(1000);
     pairs[1].client.close(4001);
     pairs[2].client.terminate();
     await Promise.all(ended.slice(0, 3));
-    t.deepEqual(server.metrics().connections, { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, 4001: 1 } });
+    t.deepEqual(server.metrics().connections, { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, 4001: 1 }, failed: {} });
     verdict = false;
     for (let i = 0; i < 3; i++) {
       const raw = await RawClient.connect(t, server.address().port);
@@ -43,7 +43,7 @@ for (const [way, start] of Object.entries(WAYS)) {
       await raw.closed();
     }
     t.deepEqual(server.metrics().handshakes.refused, { 401: 3 });
-    t.deepEqual(server.metrics().connections, { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, 4001: 1 } });
+    t.deepEqual(server.metrics().connections, { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, 4001: 1 }, failed: {} });
   });
 }
 
