@@ -36,6 +36,15 @@ pub struct JsReactor {
     served_config: Arc<ListenerConfig>,
 }
 
+/// Which connection a socket becomes.
+#[napi(object)]
+pub struct Place {
+    /// Its slot.
+    pub slot: u32,
+    /// How many have had the slot before.
+    pub generation: u32,
+}
+
 /// What adopted sockets have in the place of a listener's id.
 const NO_LISTENER: u32 = u32::MAX;
 
@@ -128,17 +137,16 @@ impl JsReactor {
     /// of a reactor's number. Throws when the descriptor cannot be duplicated; nothing has changed
     /// then.
     #[napi(catch_unwind)]
-    #[expect(clippy::too_many_arguments, reason = "what JavaScript has at hand")]
     pub fn adopt(
         &mut self,
         fd: i32,
-        slot: u32,
-        generation: u32,
+        place: Place,
         response: &[u8],
         prefix: &[u8],
         options: ConnectionOptions,
         limits: Option<&JsRates>,
     ) -> Result<()> {
+        let Place { slot, generation } = place;
         let stream = adopt::duplicate(fd).map_err(|error| system_error(&error))?;
         let config = self.served_config(&options, limits);
         // Before the reactor knows of it: `taken` answers at once.
