@@ -1,10 +1,11 @@
 // Raw bytes of a connection: `ws._socket` writes them, and reads none.
+import { execFileSync } from 'node:child_process';
 import { once } from 'node:events';
 
 import test from 'ava';
 
 import { connect, frame, nextEvents } from './helpers/clients.mjs';
-import { isReference, startServer } from './helpers/impl.mjs';
+import { isInline, isReference, startServer } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
@@ -62,4 +63,24 @@ test('bytesRead counts what the peer has sent, once', async (t) => {
   raw.send(Buffer.concat([Buffer.from(request, 'latin1'), frame(1, 'early')]));
   const { ws } = await early;
   t.is(ws._socket.bytesRead, request.length + 11);
+});
+
+// Without a thread nobody would answer.
+(isReference || isInline ? test.skip : test)('bytesRead of a connection that is gone stays, also when another one has come since', async (t) => {
+  const server = await startServer(t, { earlyHandshake: true });
+  const { port } = server.address();
+  const raw = await RawClient.connect(t, port);
+  const opened = once(server, 'connection');
+  raw.send(upgradeRequest());
+  const [ws, { socket }] = await opened;
+  const message = once(ws, 'message');
+  await raw.until((text) => text.includes('\r\n\r\n'));
+  raw.send(frame(1, 'one'));
+  await message;
+  raw.reset();
+  // Nothing is delivered meanwhile.
+  const program = `require('net').connect(${port}, '127.0.0.1').once('data', () => process.exit()).write(${JSON.stringify(upgradeRequest())})`;
+  execFileSync(process.execPath, ['-e', program], { timeout: 60_000 });
+  await once(ws, 'close');
+  t.is(socket.bytesRead, upgradeRequest().length + frame(1, 'one').length);
 });

@@ -258,6 +258,9 @@ class Socket extends withReactor(LazySocket) {
   /** The connection is gone. Called by the owner. */
   _onClosed() {
     if (this._closed) return;
+    // What they are now stays.
+    void this.bytesRead;
+    void this.bytesWritten;
     this._closed = true;
     this._destroyed = true;
     this._idle?.set(0);

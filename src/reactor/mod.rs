@@ -235,7 +235,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
         self.consumer.on_tally(&self.work.tally, self.work.now);
-        self.connections.end_turn();
+        self.connections.end_turn(self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered));
         self.work.remains.free();
         self.work.idling.rest(self.work.now);
     }
@@ -365,7 +365,7 @@ impl<C: Consumer> Reactor<C> {
                 }
                 self.consumer.on_closed(id);
             }));
-            self.hold_end(connection.stream);
+            self.hold_end(id.slot, connection.stream);
         }
         self.work.remains.push(connection.write.outgoing);
     }

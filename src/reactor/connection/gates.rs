@@ -51,9 +51,11 @@ impl Session<'_> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The last record reports a connection's end to the consumer; the peer has to wait for that.
-    pub(in crate::reactor) fn hold_end(&mut self, stream: TcpStream) {
+    /// The last record reports a connection's end to the consumer; the peer has to wait for that, and
+    /// the next connection in the slot.
+    pub(in crate::reactor) fn hold_end(&mut self, slot: u32, stream: TcpStream) {
         if let Some(progress) = self.consumer.progress() {
+            self.connections.retain(slot, progress.recorded);
             self.work.gates.closed.push_back((progress.recorded, Gate::End(stream)));
         }
     }

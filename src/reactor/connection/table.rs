@@ -1,5 +1,7 @@
 //! The slabs of connections, with generations: a stale id finds nothing.
 
+use std::collections::VecDeque;
+
 use crate::bridge::layout::ADOPTED_SLOTS;
 
 use crate::reactor::connection::Connection;
@@ -49,6 +51,9 @@ pub(in crate::reactor) struct Connections {
     /// Slots freed in this turn: an event for their old socket may still be in the current batch of
     /// events, so they are not used again before the turn ends.
     quarantine: Vec<u32>,
+    /// Slots whose end the consumer has yet to deal with, by the number of that record: until then
+    /// it may look at the gauges of the connection that has ended.
+    reported: VecDeque<(u64, u32)>,
     /// Slots numbered by the adopter of their sockets, which uses one again once its end was
     /// reported.
     adopted: Vec<Entry>,
@@ -77,6 +82,7 @@ impl Connections {
             entries: Vec::new(),
             free: Vec::new(),
             quarantine: Vec::new(),
+            reported: VecDeque::new(),
             adopted: Vec::new(),
             live: 0,
             limit,
@@ -149,6 +155,8 @@ impl Connections {
         entry.connection.as_deref_mut()
     }
 
+    /// Takes a connection out of the table. Its slot is free again after the turn, or when the
+    /// consumer has dealt with its end, see `retain`.
     pub(in crate::reactor) fn remove(&mut self, slot: u32) -> Option<(ConnectionId, Box<Connection>)> {
         let entry = self.entry_mut(slot)?;
         let connection = entry.connection.take()?;
@@ -161,8 +169,23 @@ impl Connections {
         Some((id, connection))
     }
 
-    pub(in crate::reactor) fn end_turn(&mut self) {
+    /// The record of that number reports the end of the connection that was removed last, from `slot`.
+    pub(in crate::reactor) fn retain(&mut self, slot: u32, record: u64) {
+        if self.quarantine.pop_if(|last| *last == slot).is_some() {
+            self.reported.push_back((record, slot));
+        }
+    }
+
+    /// The consumer has dealt with all records up to that number.
+    pub(in crate::reactor) fn end_turn(&mut self, delivered: u64) {
         self.free.append(&mut self.quarantine);
+        while let Some(&(record, slot)) = self.reported.front() {
+            if record > delivered {
+                break;
+            }
+            self.reported.pop_front();
+            self.free.push(slot);
+        }
     }
 
     pub(in crate::reactor) fn len(&self) -> usize {
