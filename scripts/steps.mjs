@@ -59,6 +59,7 @@ const STEPS = [
   { name: 'inline', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: INLINE },
   { name: 'reactors', runs: 'short', kind: 'ava', args: MODE_SPECS, env: SEVERAL },
   { name: 'reactors', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: SEVERAL },
+  { name: 'soak', runs: 'all', kind: 'program', args: ['__test__/soak/run.mjs', '--seconds', '30'] },
   { name: 'ecosystem', runs: 'all', kind: 'program', args: ['__test__/ecosystem/run.mjs'] },
   { name: 'packages', runs: 'all', kind: 'program', args: ['__test__/packages/run.mjs', 'tarballs'] },
   { name: 'browser', runs: 'all', kind: 'program', args: ['__test__/browser/run.mjs'] },
@@ -66,7 +67,7 @@ const STEPS = [
 ];
 
 /** What `npm test` says that it has not run. */
-export const LEFT_OUT = 'left out: loom, attacks, ecosystem, packages, browser, autobahn, most spec files of inline and reactors; `npm test -- --all` runs them';
+export const LEFT_OUT = 'left out: loom, attacks, soak, ecosystem, packages, browser, autobahn, most spec files of inline and reactors; `npm test -- --all` runs them';
 
 /**
  * @param {string[]} words Of the command line: names of steps, `--all`
