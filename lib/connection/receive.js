@@ -23,9 +23,11 @@ const { convert } = require('./binary-type');
 const { deliverBorrowed, payloadOf } = require('./borrowed');
 const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../constants');
+const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../diagnostics');
 const { JUST_NOW, currentBatch } = require('../reactor/dispatch');
 const { closeCodeOf, closeReasonOf, protocolError } = require('../errors');
 const {
+  ABNORMAL,
   AUX_SHIFT,
   FLAGS_SHIFT,
   IN_BINARY,
@@ -214,8 +216,8 @@ function deliver(ws, tag, data) {
   const kind = tag & KIND_MASK;
   if (kind === IN_CLOSED) finish(ws);
   else if ((ws._bits & TERMINATED) !== 0 && data !== DUE) return;
-  else if (kind === IN_TEXT) ws.emit('message', data, false);
-  else if (kind === IN_BINARY) ws.emit('message', convert(ws.binaryType, data, (ws._bits & BORROWED) !== 0), true);
+  else if (kind === IN_TEXT) emitMessage(ws, data, false);
+  else if (kind === IN_BINARY) emitMessage(ws, convert(ws.binaryType, data, (ws._bits & BORROWED) !== 0), true);
   else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
   else if (kind === IN_END) peerEnded(ws);
@@ -350,7 +352,9 @@ function failed(ws, kind, detail) {
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
   ws._owner?._counts.failed(kind);
-  ws.emit('error', protocolError(kind, detail));
+  const error = protocolError(kind, detail);
+  reportFailed(ws, error);
+  ws.emit('error', error);
 }
 
 /**
@@ -395,6 +399,7 @@ function finish(ws) {
   }
   ws._owner?.closed(ws);
   try {
+    reportClosed(ws, ws._extra?.closeCode ?? ABNORMAL, ws._extra?.closeMessage ?? EMPTY_BUFFER);
     ws.emitClose();
   } finally {
     ws._extra?.socket?._onClosed();

@@ -6,6 +6,7 @@
 
 const { ERROR_EMITTED, GONE, SENDS_WAIT, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
+const { failed } = require('../diagnostics');
 const { streamDestroyed } = require('../errors');
 const { OUT_END } = require('../reactor/layout');
 const { callAll, command } = require('./post');
@@ -181,6 +182,7 @@ function end(ws, error) {
   command(ws, OUT_END);
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
+  failed(ws, error);
   ws.emit('error', error);
 }
 

@@ -1,7 +1,8 @@
 'use strict';
 
-const { GONE, ONE_BY_ONE, STREAM } = require('../bits');
+const { CLIENT, GONE, ONE_BY_ONE, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
+const { opened } = require('../diagnostics');
 const { startClosing } = require('../connection/state');
 const { StreamConnection } = require('./connection');
 const { pullAll } = require('./cork');
@@ -103,6 +104,8 @@ function attachStream(ws, socket, head, options) {
   socket.on('error', onError);
 
   ws._readyState = OPEN;
+  // Those of servers have a request, and are reported with it.
+  if ((ws._bits & CLIENT) !== 0) opened(ws, null);
   ws.emit('open');
 }
 

@@ -3,6 +3,7 @@
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, NOT_PLAIN, TERMINATED } = require('../bits');
 const { inContext } = require('../async-context');
 const { EMPTY_BUFFER } = require('../constants');
+const { emitMessage } = require('../diagnostics');
 const { negotiatedDeflate } = require('../deflate/options');
 const receive = require('../connection/receive');
 const { maskKey } = require('./mask-key');
@@ -237,7 +238,7 @@ class StreamConnection {
     const kind = tag & KIND_MASK;
     if (this.gate !== null) this.gate.saw(tag);
     if ((kind === IN_TEXT || kind === IN_BINARY) && (ws._bits & NOT_PLAIN) === 0) {
-      ws.emit('message', data, kind === IN_BINARY);
+      emitMessage(ws, data, kind === IN_BINARY);
       return;
     }
     receive.arrived(ws, tag, data);

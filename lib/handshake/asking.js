@@ -4,6 +4,7 @@
 
 const EventEmitter = require('node:events');
 
+const { areRefusalsSeen } = require('../diagnostics');
 const { nodeEmit } = require('../node-emit');
 const { hasOwnPong } = require('../options');
 const { ASK_ACCEPTED, ASK_REFUSED } = require('../reactor/layout');
@@ -70,7 +71,7 @@ function wantedAsk(server) {
     events.headers !== undefined ||
     Class?.prototype?.setSocket !== setSocket ||
     hasOwnPong(server.options);
-  return (decides ? ASK_ACCEPTED : 0) | (events.wsClientError === undefined ? 0 : ASK_REFUSED);
+  return (decides ? ASK_ACCEPTED : 0) | (events.wsClientError === undefined && !areRefusalsSeen() ? 0 : ASK_REFUSED);
 }
 
 /**

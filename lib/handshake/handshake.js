@@ -3,6 +3,7 @@
 const { createHash } = require('node:crypto');
 const { STATUS_CODES } = require('node:http');
 
+const { refused } = require('../diagnostics');
 const { GUID, REFUSALS } = require('../reactor/layout');
 const { acceptOffers, headerOf } = require('./negotiation');
 const subprotocol = require('./subprotocol');
@@ -217,6 +218,7 @@ class Handshake {
   respond(code, message, extra) {
     if (!this.mayRespond()) return;
     this.server._counts.refusedWith(code);
+    refused(this.request, this.server, code);
     const phrase = STATUS_CODES[code];
     const body = message || String(phrase);
     const headers = {

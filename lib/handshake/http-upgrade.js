@@ -5,6 +5,7 @@ const { clearTimeout, setTimeout } = require('node:timers');
 
 const { capture, setContext } = require('../async-context');
 const { attach, kWebSocket } = require('./attach');
+const diagnostics = require('../diagnostics');
 const { Handshake, destroyOnError } = require('./handshake');
 const { delay } = require('../limits');
 
@@ -51,6 +52,7 @@ class HttpUpgrade extends Handshake {
     attach(ws, socket, head, response, server.options);
     server.came();
     server.opened(ws);
+    diagnostics.opened(ws, request);
     this.callback(ws, request);
   }
 

@@ -8,6 +8,7 @@
 
 const { isProxy } = require('node:util').types;
 
+const diagnostics = require('../diagnostics');
 const { nodeEmit } = require('../node-emit');
 const { UpgradeRequest, requestText } = require('./request');
 
@@ -81,7 +82,9 @@ function isRequestSeen(server) {
  * @param {number} start Where in it the payload of the OPEN record begins
  */
 function emitConnection(server, ws, bytes, start) {
-  const request = isRequestSeen(server) ? new UpgradeRequest(requestText(bytes, start), ws) : null;
+  const isSeen = isRequestSeen(server) || diagnostics.isRequestSeen();
+  const request = isSeen ? new UpgradeRequest(requestText(bytes, start), ws) : null;
+  diagnostics.opened(ws, request);
   const { connection: listener } = server._events;
   if (typeof listener === 'function' && isPlain(server)) Reflect.apply(listener, server, [ws, request]);
   else server.emit('connection', ws, request);

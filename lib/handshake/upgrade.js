@@ -6,6 +6,7 @@ const { HANDSHAKE, OWN_PONG } = require('../bits');
 const { capture, setContext } = require('../async-context');
 const { list } = require('../connection/clients');
 const { EMPTY_BUFFER, kOpen } = require('../constants');
+const diagnostics = require('../diagnostics');
 const { negotiatedDeflate } = require('../deflate/options');
 const { JUST_NOW, payload } = require('../reactor/dispatch');
 const { Handshake, destroyOnError } = require('./handshake');
@@ -268,6 +269,7 @@ class ReactorHandshake extends Handshake {
     // Where `setSocket()` has kept the socket, the table of connections does not know this client.
     if (ws._owner !== server) list(server);
     server.opened(ws);
+    diagnostics.opened(ws, this.request);
     this.callback(ws, this.request);
     // No message is being handled that something came with: everything waits for resume().
     if (ws.isPaused) ws._ensureExtra().pausedIn = -1;

@@ -5,6 +5,7 @@ const { setImmediate } = require('node:timers');
 
 const { root } = require('../async-context');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
+const { isTraced } = require('../diagnostics');
 const { NOT_PLAIN } = require('../bits');
 const { batch, drain, restore, takeLarge } = require('./batch');
 const { callNext, delivered, incoming, loopTurn, settle: settleReactors } = require('./crossing');
@@ -241,6 +242,7 @@ function turn() {
 function deliver(deadline) {
   const { adopted, connections } = state;
   const { records, turn: turnNumber } = incoming;
+  const traced = isTraced();
   let { base, buffer, bytes } = batch;
   let next = cursor;
   let previous = NO_RECORD;
@@ -278,7 +280,7 @@ function deliver(deadline) {
       (kind === IN_TEXT || kind === IN_BINARY) &&
       (tag & IN_FLAG_OWNED) === 0 &&
       connection !== undefined &&
-      (connection._bits & NOT_PLAIN) === 0
+      !traced && (connection._bits & NOT_PLAIN) === 0
     ) {
       batch.viewed = true;
       connection._turn = turnNumber;

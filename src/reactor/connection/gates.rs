@@ -51,8 +51,8 @@ impl Session<'_> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The last record reports a connection's end to the consumer; the peer has to wait for that, and
-    /// the next connection in the slot.
+    /// The last record reports a connection's end to the consumer; the peer has to wait for that,
+    /// and the next connection in the slot.
     pub(in crate::reactor) fn hold_end(&mut self, slot: u32, stream: TcpStream) {
         if let Some(progress) = self.consumer.progress() {
             self.connections.retain(slot, progress.recorded);

@@ -169,7 +169,8 @@ impl Connections {
         Some((id, connection))
     }
 
-    /// The record of that number reports the end of the connection that was removed last, from `slot`.
+    /// The record of that number reports the end of the connection that was removed last, from
+    /// `slot`.
     pub(in crate::reactor) fn retain(&mut self, slot: u32, record: u64) {
         if self.quarantine.pop_if(|last| *last == slot).is_some() {
             self.reported.push_back((record, slot));

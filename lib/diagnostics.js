@@ -1,0 +1,96 @@
+'use strict';
+
+// Channels of node:diagnostics_channel, for whoever looks at a process from outside: tracers,
+// loggers, tests. Nothing is made for a channel without subscribers.
+
+const { channel, tracingChannel } = require('node:diagnostics_channel');
+
+/** @import { WebSocket } from './connection/state' */
+
+const opening = channel('reactor-ws:open');
+const closing = channel('reactor-ws:close');
+const failing = channel('reactor-ws:error');
+const refusing = channel('reactor-ws:refused');
+const handling = tracingChannel('reactor-ws:message');
+const { end, error, start } = handling;
+
+/**
+ * Requests of connections that have opened while somebody looked.
+ *
+ * @type {WeakMap<WebSocket, object>}
+ */
+const requests = new WeakMap();
+
+/** @returns {boolean} Whether the handling of messages is traced */
+function isTraced() {
+  return start.hasSubscribers || end.hasSubscribers || error.hasSubscribers;
+}
+
+/** @returns {boolean} Whether refusals are of interest */
+function areRefusalsSeen() {
+  return refusing.hasSubscribers;
+}
+
+/** @returns {boolean} Whether the request of a connection that opens is of interest */
+function isRequestSeen() {
+  return opening.hasSubscribers || closing.hasSubscribers || failing.hasSubscribers || isTraced();
+}
+
+/**
+ * @param {WebSocket} ws A connection that is open, before 'connection' or, of a client, 'open'
+ * @param {object | null} request The upgrade request; null for a client
+ */
+function opened(ws, request) {
+  if (!isRequestSeen()) return;
+  if (request !== null) requests.set(ws, request);
+  if (opening.hasSubscribers) opening.publish({ ws, request });
+}
+
+/**
+ * @param {WebSocket} ws A connection that is gone, before 'close'
+ * @param {number} code Status code of 'close'
+ * @param {Buffer} reason Its reason
+ */
+function closed(ws, code, reason) {
+  if (closing.hasSubscribers) closing.publish({ ws, request: requestOf(ws), code, reason });
+}
+
+/**
+ * @param {WebSocket} ws A connection that has failed, before 'error'
+ * @param {Error} reason The error
+ */
+function failed(ws, reason) {
+  if (failing.hasSubscribers) failing.publish({ ws, request: requestOf(ws), error: reason });
+}
+
+/**
+ * @param {object} request The upgrade request, before it is answered
+ * @param {any} server The WebSocketServer
+ * @param {number} status HTTP status of the answer
+ */
+function refused(request, server, status) {
+  if (refusing.hasSubscribers) refusing.publish({ request, server, status });
+}
+
+/**
+ * Emits 'message', and reports that it begins and ends, to those who look.
+ *
+ * @param {WebSocket} ws The connection of the message
+ * @param {any} data What listeners get
+ * @param {boolean} isBinary Whether it is no text
+ */
+function emitMessage(ws, data, isBinary) {
+  if (!isTraced()) ws.emit('message', data, isBinary);
+  else handling.traceSync(ws.emit, { ws, request: requestOf(ws), data, isBinary }, ws, 'message', data, isBinary);
+}
+
+/**
+ * @param {WebSocket} ws A connection
+ * @returns {object | null} Its request; null for a client, and for a connection that
+ *   opened before anybody looked
+ */
+function requestOf(ws) {
+  return requests.get(ws) ?? null;
+}
+
+module.exports = { areRefusalsSeen, closed, emitMessage, failed, isRequestSeen, isTraced, opened, refused };
