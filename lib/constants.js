@@ -20,6 +20,8 @@ module.exports = {
    * => void`.
    */
   kOpen: Symbol('open'),
+  /** Where a socket, and what stands for `_receiver`, has its WebSocket. */
+  kWebSocket: Symbol('websocket'),
   /** Where an error has the close code that it is answered with. */
   kStatusCode: Symbol('status-code'),
 

@@ -4,6 +4,10 @@
 // loggers, tests. Nothing is made for a channel without subscribers.
 
 const { channel, tracingChannel } = require('node:diagnostics_channel');
+const EventEmitter = require('node:events');
+const { Writable } = require('node:stream');
+
+const { kWebSocket } = require('./constants');
 
 /** @import { WebSocket } from './connection/state' */
 
@@ -21,9 +25,38 @@ const { end, error, start } = handling;
  */
 const requests = new WeakMap();
 
+/**
+ * The listener of 'message' that a tracer has put around ours, as it would around that of a
+ * Receiver.
+ *
+ * @type {Function | null}
+ */
+let onMessage = null;
+
+/**
+ * Looks whether somebody has replaced `on` of Receiver to see its messages, as tracers do with ws.
+ *
+ * @param {any} receiver Prototype of Receiver
+ */
+function handleWith(receiver) {
+  if (receiver.on === Writable.prototype.on) return;
+  const listened = new EventEmitter();
+  Reflect.apply(receiver.on, listened, ['message', handle]);
+  onMessage = /** @type {Function} */ (listened.listeners('message')[0]);
+}
+
+/**
+ * @this {any}
+ * @param {unknown} data What listeners get
+ * @param {boolean} isBinary Whether it is no text
+ */
+function handle(data, isBinary) {
+  this[kWebSocket].emit('message', data, isBinary);
+}
+
 /** @returns {boolean} Whether the handling of messages is traced */
 function isTraced() {
-  return start.hasSubscribers || end.hasSubscribers || error.hasSubscribers;
+  return onMessage !== null || start.hasSubscribers || end.hasSubscribers || error.hasSubscribers;
 }
 
 /** @returns {boolean} Whether refusals are of interest */
@@ -80,8 +113,11 @@ function refused(request, server, status) {
  * @param {boolean} isBinary Whether it is no text
  */
 function emitMessage(ws, data, isBinary) {
-  if (!isTraced()) ws.emit('message', data, isBinary);
-  else handling.traceSync(ws.emit, { ws, request: requestOf(ws), data, isBinary }, ws, 'message', data, isBinary);
+  if (!isTraced()) return void ws.emit('message', data, isBinary);
+  const receiver = onMessage === null ? null : /** @type {any} */ (ws)._receiver;
+  const message = { ws, request: requestOf(ws), data, isBinary };
+  if (receiver === null) handling.traceSync(ws.emit, message, ws, 'message', data, isBinary);
+  else handling.traceSync(/** @type {any} */ (onMessage), message, receiver, data, isBinary);
 }
 
 /**
@@ -93,4 +129,4 @@ function requestOf(ws) {
   return requests.get(ws) ?? null;
 }
 
-module.exports = { areRefusalsSeen, closed, emitMessage, failed, isRequestSeen, isTraced, opened, refused };
+module.exports = { areRefusalsSeen, closed, emitMessage, failed, handleWith, isRequestSeen, isTraced, opened, refused };

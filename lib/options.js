@@ -9,7 +9,7 @@ const { Rates } = require('./running/rates');
 const { LONGEST_DELAY, delay, limit } = require('./limits');
 const { checkPort, nodePlace, placeOf } = require('./listening');
 const { warnOfMisspelt } = require('./warnings');
-const { WebSocket } = require('./websocket');
+const WebSocket = require('./websocket');
 const { lendsMessages } = require('./reactor/batch');
 
 /** @import { Place } from './listening' */

@@ -5,7 +5,7 @@ const EventEmitter = require('node:events');
 const { isIP } = require('node:net');
 
 const { addon } = require('./reactor/addon');
-const { wantedAsk, watchHooks } = require('./handshake/asking');
+const { knowHooks, wantedAsk } = require('./handshake/asking');
 const { capture, setContext } = require('./async-context');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { attachTo } = require('./handshake/http-server');
@@ -27,7 +27,7 @@ const { createListener, isShared } = require('./handshake/shared-listener');
 const { readPeer } = require('./compat/socket');
 const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade');
 const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./reactor/layout');
-const { WebSocket } = require('./websocket');
+const WebSocket = require('./websocket');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { Peer } from './compat/socket' */
@@ -376,7 +376,7 @@ class WebSocketServer extends EventEmitter {
   }
 }
 
-watchHooks(WebSocketServer.prototype);
+knowHooks(WebSocketServer.prototype);
 
 /**
  * @param {WebSocketServer} server The server that decides
@@ -397,4 +397,4 @@ function emitClose(server) {
   server.emit('close');
 }
 
-module.exports = { WebSocketServer };
+module.exports = WebSocketServer;

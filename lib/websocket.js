@@ -394,4 +394,5 @@ function releaseHeld(ws) {
   receive.scheduleNext(ws);
 }
 
-module.exports = { WebSocket };
+// The class itself, as in ws: tracers look for it here.
+module.exports = WebSocket;

@@ -5,6 +5,7 @@ import { join } from 'node:path';
 
 import { documentViolations } from './documents.mjs';
 import { textViolations, widthViolations } from './comments.mjs';
+import { faultViolations } from './faults.mjs';
 import { ceilingViolations, layerViolations } from './layers.mjs';
 import { moduleCycles } from './modules.mjs';
 import { root, run, tool } from './run.mjs';
@@ -33,6 +34,8 @@ const CHECKS = [
   ['layers', () => report(layerViolations())],
   ['walks', () => report(walkViolations())],
   ['documents', () => report(documentViolations())],
+  ['docs/faults.md', () => report(faultViolations())],
+  ['cargo deny', denied],
   // It needs a package that is there since `setup`.
   ['docs/api.md', async () => report((await import('./api.mjs')).apiViolations())],
   ['figures', () => run(process.execPath, ['benchmark/plot.mjs', '--check'])],
@@ -54,6 +57,14 @@ process.exitCode = failed.length === 0 ? 0 : 1;
 
 function clippy(features) {
   return run('cargo', ['clippy', '--all-targets', ...features, '--', '-D', 'warnings']);
+}
+
+/** Licences, duplicates and sources of dependencies. Advisories need their database, and are no matter of a change. */
+async function denied() {
+  const { code: missing } = await run('cargo', ['deny', '--version'], { capture: true });
+  if (missing === 0) return run('cargo', ['deny', '--offline', 'check', 'bans', 'licenses', 'sources']);
+  console.log('no cargo-deny, so dependencies are not looked at: cargo install cargo-deny');
+  return { code: 0 };
 }
 
 function report(violations) {

@@ -2,6 +2,7 @@
 
 const EventEmitter = require('node:events');
 
+const { kWebSocket } = require('../constants');
 const { limit } = require('../limits');
 
 /** @import { WebSocket } from '../connection/state' */
@@ -19,6 +20,10 @@ class ReceiverView extends EventEmitter {
   constructor(ws) {
     super();
     this._ws = ws;
+  }
+
+  get [kWebSocket]() {
+    return this._ws;
   }
 
   get _allowSynchronousEvents() {

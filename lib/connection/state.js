@@ -36,9 +36,9 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * @typedef {(error: Error | null) => void} SentCallback
  */
 
-/** @typedef {InstanceType<typeof import('../websocket').WebSocket>} WebSocket */
+/** @typedef {InstanceType<typeof import('../websocket')>} WebSocket */
 
-/** @typedef {InstanceType<typeof import('../websocket-server').WebSocketServer>} Server */
+/** @typedef {InstanceType<typeof import('../websocket-server')>} Server */
 
 /**
  * @typedef {InstanceType<typeof import('../duplex/connection').StreamConnection>} StreamConnection

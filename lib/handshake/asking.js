@@ -11,7 +11,7 @@ const { ASK_ACCEPTED, ASK_REFUSED } = require('../reactor/layout');
 const { state } = require('../reactor/table');
 const { watchListeners } = require('./watched-listeners');
 const { watchMethods } = require('./watched-methods');
-const { WebSocket } = require('../websocket');
+const WebSocket = require('../websocket');
 
 /** @import { Server } from '../connection/state' */
 
@@ -35,13 +35,21 @@ const OWN = {
 };
 
 /**
+ * Called with the methods of this package, which others may replace later.
+ *
+ * @param {any} prototype Prototype of WebSocketServer
+ */
+function knowHooks(prototype) {
+  for (const name of ['completeUpgrade', 'handleUpgrade', 'shouldHandle']) OWN[name] = prototype[name];
+}
+
+/**
  * Has servers learn when a program wants to see their handshakes. Where that is not noticed here,
  * it is when a connection opens.
  *
  * @param {Record<string, any>} prototype Prototype of WebSocketServer
  */
 function watchHooks(prototype) {
-  for (const name of ['completeUpgrade', 'handleUpgrade', 'shouldHandle']) OWN[name] = prototype[name];
   watchMethods(prototype, Object.keys(OWN), updateAll);
   watchListeners(prototype, function (event) {
     if (event === undefined || EVENTS.has(/** @type {string} */ (event))) this._updateAsk();
@@ -89,4 +97,4 @@ function isOverridden(server) {
   );
 }
 
-module.exports = { wantedAsk, watchHooks };
+module.exports = { knowHooks, wantedAsk, watchHooks };

@@ -4,6 +4,7 @@ const net = require('node:net');
 
 const { BORROWED, OWN_PONG } = require('../bits');
 const { become } = require('../compat/adopted-socket');
+const { kWebSocket } = require('../constants');
 const { negotiatedDeflate } = require('../deflate/options');
 const { attachStream } = require('../duplex/attach');
 const { connectionOptions, hasOwnPong, reactorOptions, socketOptions } = require('../options');
@@ -12,15 +13,12 @@ const { hold } = require('../reactor/lifetime');
 const { start } = require('../reactor/start');
 const { claim, forget, state } = require('../reactor/table');
 const { unshared } = require('../views');
-const { WebSocket } = require('../websocket');
+const WebSocket = require('../websocket');
 
 /** @import { AnySocket, WebSocket as Connection } from '../connection/state' */
 /** @import { ServerOptions } from '../options' */
 
 const { setSocket } = WebSocket.prototype;
-
-/** Where a socket has the WebSocket that it belongs to. */
-const kWebSocket = Symbol('kWebSocket');
 
 /**
  * A socket on which a program has replaced one of these methods is not adopted: it must be called.
@@ -154,4 +152,4 @@ function adopt(ws, socket, head, response, options) {
   return true;
 }
 
-module.exports = { attach, kWebSocket };
+module.exports = { attach };

@@ -4,7 +4,8 @@
 const { clearTimeout, setTimeout } = require('node:timers');
 
 const { capture, setContext } = require('../async-context');
-const { attach, kWebSocket } = require('./attach');
+const { attach } = require('./attach');
+const { kWebSocket } = require('../constants');
 const diagnostics = require('../diagnostics');
 const { Handshake, destroyOnError } = require('./handshake');
 const { delay } = require('../limits');

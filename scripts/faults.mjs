@@ -1,0 +1,249 @@
+// npm run test:faults: the tests of all faults that the code has to bear, and docs/faults.md with what came of them. A test is one of a
+// fault that its title, its function or a comment in its file names, such as `F07 port: ...`, `fn f07_...` or `// F07.`
+//
+// `faultViolations` compares the table with what there is, without running it.
+
+import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
+import { join } from 'node:path';
+import { pathToFileURL } from 'node:url';
+
+import { formatCounts } from './counts.mjs';
+import { root, run, tool } from './run.mjs';
+import { setup } from './setup.mjs';
+
+const DOCUMENT = 'docs/faults.md';
+const KINDS = {
+  H: 'Handshakes',
+  F: 'Frames',
+  Z: 'Compression',
+  R: 'Resources',
+  J: 'What the application does wrong',
+  P: 'The process and its threads',
+  O: 'The operating system and the network',
+};
+
+/** What each row is; behind a bar what stands in for all or a part of it. */
+const ROWS = `
+H01 connections that say nothing
+H02 a header that never ends
+H03 a header byte by byte
+H04 headers and request lines beyond the limit
+H05 wrong keys
+H06 wrong Upgrade and Connection
+H07 versions
+H08 other methods and protocols
+H09 2,000 headers
+H10 100,000 empty headers
+H11 headers twice, folds, bare LF, spaces, NUL
+H12 targets of every kind
+H13 bytes from 0x80 on
+H14 offers of extensions
+H15 what regular expressions are slow with
+H16 pages of other sites
+H17 the handshake cut everywhere, and much behind it
+H18 requests with a body
+H19 resets at each stage
+H20 hooks that misbehave
+H21 a flood of handshakes
+F01 frames cut everywhere
+F02 reserved bits
+F03 frames without a mask
+F04 reserved opcodes
+F05 unmasking at every alignment
+F06 control frames that are long or fragmented
+F07 a declared length of which nothing comes
+F08 64-bit lengths
+F09 lengths that are longer than needed
+F10 fragments of nothing
+F11 text that is no UTF-8
+F12 a message that never ends
+F13 many messages that stop below the limits
+F14 empty fragments
+F15 a frame byte by byte
+F16 a flood of pings
+F17 a flood of pings of one that never reads
+F18 a flood of pongs
+F19 status codes
+F20 the longest message, and a byte more
+F21 a text longer than a string can be | where 2.4 GB of memory are free; else the test says so and passes
+F22 a flood of short messages
+Z01 compression that was not negotiated
+Z02 bombs
+Z03 bombs in fragments
+Z04 64 MiB both ways
+Z05 windows
+Z06 broken streams
+Z07 contexts of many connections
+Z08 inputs that broke other decoders
+Z09 idle after a long message
+Z10 messages that are slow to inflate
+Z11 secrets beside what an attacker sends | nothing to test: docs/compression.md says not to
+R01 a peer that does not read
+R02 a peer that reads byte by byte
+R03 a broadcast to some that do not read
+R04 a frame that comes slowly
+R05 much queued, then close()
+R06 descriptors are used up
+R07 errors of accept
+R08 many connections come and go | \`npm run soak\` has them for 30 minutes
+R09 60,000 idle connections | both ends need a descriptor each; the test has 2,000, the benchmark as many as the limit allows
+R10 the number of threads
+R11 JavaScript is blocked
+R12 JavaScript is slow
+R13 a paused connection
+R14 much that is unfinished
+R15 a flood of sends
+R16 100,000 deadlines at once | the test has 1,124 connections, for the reason of R09, and 100,000 entries of the wheel
+R17 one connection that floods, and many others
+R18 the limit of memory
+J01 calls at the wrong time
+J02 handlers that throw
+J03 handlers that reject
+J04 no 'error' listener
+J05 close() and terminate() in a handler
+J06 another connection is closed in a handler
+J07 \`clients\` changes while it is iterated
+J08 sends in callbacks, event loops in handlers
+J09 a payload that changes behind send()
+J10 a payload that is detached behind send()
+J11 a message that is detached, kept or changed
+J12 arguments of the wrong type
+J13 lone surrogates, long and sliced strings
+J14 connections that nobody refers to
+J15 a polluted prototype
+J16 methods that are replaced
+J17 many servers, ports and ways to listen
+J18 sockets of every kind for handleUpgrade()
+J19 child processes and clusters
+J20 async contexts
+P01 the process ends by itself
+P02 unref()
+P03 process.exit() amid traffic
+P04 uncaught errors, abort, signals
+P05 process.exit() in a handler
+P06 the process stands still | a machine that sleeps needs one that does
+P07 worker.terminate() amid traffic
+P08 the addon in a worker only
+P09 many workers
+P10 a worker ends while its thread is blocked
+P11 a panic of the reactor
+P12 a panic on the JavaScript thread
+P13 a reactor that hangs
+P14 fork without exec | Node cannot
+P15 versions of Node | \`npm run test:node-versions\`
+O01 resets
+O02 SIGPIPE | its default action: Node and Rust's tests both ignore it; every write says MSG_NOSIGNAL
+O03 the end at every byte
+O04 a peer that vanishes
+O05 half of a connection is closed
+O06 interrupted calls | a mask for the signals of the reactor thread: it has none, handlers run wherever the kernel puts them
+O07 short writes
+O08 urgent bytes
+O09 a slot that is used again
+O10 wake-ups
+O11 the clock jumps
+O12 listeners and interfaces that go | an interface: where network namespaces are allowed; else the test says so and passes
+O13 a tenth of the CPU | of a container's quota: the test stops the process nine tenths of the time; R18 has the limit of memory
+`
+  .trim()
+  .split('\n')
+  .map((line) => {
+    const [text, instead = ''] = line.slice(4).split(' | ');
+    return { row: line.slice(0, 3), text, instead };
+  });
+
+const FOLDERS = ['__test__', 'src', 'tests'];
+const isTest = (path) => /\.spec\.mjs$|\.rs$/.test(path) && !path.includes('node_modules');
+const named = (text) => new Set([...text.matchAll(/(?<![a-z0-9])([hfzrjpo]\d\d)(?![0-9a-z])/gi)].map(([, row]) => row.toUpperCase()));
+
+/** The test files that name each row. */
+function filesOf() {
+  const found = new Map(ROWS.map(({ row }) => [row, []]));
+  for (const folder of FOLDERS) {
+    for (const path of readdirSync(join(root, folder), { recursive: true }).map((name) => `${folder}/${name}`)) {
+      if (!isTest(path)) continue;
+      const text = readFileSync(join(root, path), 'utf8');
+      const rows = path.endsWith('.rs') ? inRust(text) : named(text);
+      for (const row of rows) found.get(row)?.push(path.replaceAll('\\', '/'));
+    }
+  }
+  for (const files of found.values()) files.sort();
+  return found;
+}
+
+/** Only what is in comments and names of functions: elsewhere it is a word of a frame. */
+function inRust(text) {
+  const places = [...text.matchAll(/^\s*\/\/.*$/gm), ...text.matchAll(/\bfn \w+/g)];
+  return named(places.map(([place]) => place.replaceAll('_', ' ')).join('\n'));
+}
+
+/** @param {(row: string, files: string[]) => string} resultOf */
+function table(resultOf) {
+  const files = filesOf();
+  const lines = [
+    '# Faults',
+    '',
+    'What the code has to bear, and the tests of it: `npm run test:faults` runs them and writes this table. The tests of `faults-wire` are',
+    'those of every way in: a port, sockets that an HTTP server of Node has adopted, and streams. Meanwhile another connection says',
+    'something all the time and is answered.',
+  ];
+  let kind = '';
+  for (const { row, text, instead } of ROWS) {
+    if (row[0] !== kind) {
+      kind = row[0];
+      lines.push('', `## ${KINDS[kind]}`, '', '| row | fault | tests | result | in its place |', '|---|---|---|---|---|');
+    }
+    const links = files.get(row).map((path) => `[${short(path)}](../${path})`);
+    lines.push(`| ${row} | ${text} | ${links.join(', ')} | ${resultOf(row, files.get(row))} | ${instead} |`);
+  }
+  return `${lines.join('\n')}\n`;
+}
+
+const short = (path) => path.replace(/^__test__\/|^src\//, '').replace(/\.spec\.mjs$|\.rs$/, '');
+/** Without the results, which only a run has. */
+const bare = (text) => text.replace(/^(\| [A-Z]\d\d \|[^|]*\|[^|]*\|)[^|]*\|/gm, '$1 |');
+
+/** @returns {string[]} What is wrong with docs/faults.md */
+export function faultViolations() {
+  const wrong = ROWS.filter(({ row, instead }) => instead === '' && filesOf().get(row).length === 0).map(({ row }) => `${row}: no test names it`);
+  const found = readFileSync(join(root, DOCUMENT), 'utf8');
+  if (bare(found) !== bare(table(() => ''))) wrong.push(`${DOCUMENT}: out of date; npm run test:faults writes it`);
+  if (/^\| [A-Z]\d\d \|.*\*\*failed/m.test(found)) wrong.push(`${DOCUMENT}: has tests that failed`);
+  return wrong;
+}
+
+/** Runs the tests, and says of each file and of each named test whether it passed. */
+async function results() {
+  const specs = [...new Set([...filesOf().values()].flat())].filter((path) => path.endsWith('.mjs'));
+  const ava = await tool('ava/entrypoints/cli.mjs', ['--tap', ...specs], { capture: true, limit: 60 * 60 * 1000 });
+  const cargo = await run('cargo', ['test', '--no-fail-fast', '--no-default-features', '--features', 'reactor'], { capture: true });
+  const seen = [];
+  for (const [, not, title] of ava.output.matchAll(/^(not )?ok \d+ - (.*)$/gm)) {
+    const [file] = title.split(' › ');
+    seen.push({ file, title, isPassed: not === undefined || /# (SKIP|TODO)/.test(title) });
+  }
+  for (const [, path, ended] of cargo.output.matchAll(/^test (\S+)(?: - should panic)? \.\.\. (ok|FAILED)/gm)) {
+    seen.push({ file: path.split('::').slice(0, -1).join('/'), title: path.split('::').at(-1).replaceAll('_', ' '), isPassed: ended === 'ok' });
+  }
+  return seen;
+}
+
+async function main() {
+  await setup();
+  const seen = await results();
+  const failed = seen.filter(({ isPassed }) => !isPassed);
+  const resultOf = (row, files) => {
+    if (files.length === 0) return '';
+    const names = files.map((path) => short(path));
+    const isOf = ({ file, title }) => named(title).has(row) || names.some((name) => file === name || file.endsWith(`/${name}`));
+    const own = seen.filter((one) => named(one.title).has(row)).length;
+    if (failed.some(isOf)) return `**failed**: ${failed.filter(isOf).length}`;
+    return own > 0 ? `passed, ${own} by name` : 'passed';
+  };
+  writeFileSync(join(root, DOCUMENT), table(resultOf));
+  for (const { file, title } of failed) console.log(`failed: ${file}: ${title}`);
+  console.log(formatCounts({ passed: seen.length - failed.length, failed: failed.length, skipped: 0 }));
+  process.exitCode = failed.length > 0 || seen.length === 0 ? 1 : 0;
+}
+
+if (import.meta.url === pathToFileURL(process.argv[1]).href) await main();

@@ -1,0 +1,39 @@
+// npm run test:fuzz: every fuzz target for a minute, or `-- --seconds 300 frames records` for some of them and as long. Needs a nightly
+// toolchain and cargo-fuzz; without them it says so and counts as skipped. What it finds is in fuzz/artifacts, the corpora are in fuzz/corpus.
+
+import { existsSync, readdirSync } from 'node:fs';
+import { join } from 'node:path';
+import { parseArgs } from 'node:util';
+
+import { formatCounts } from './counts.mjs';
+import { root, run } from './run.mjs';
+
+const { values, positionals } = parseArgs({ options: { seconds: { type: 'string', default: '60' } }, allowPositionals: true });
+const seconds = Number(values.seconds);
+const all = readdirSync(join(root, 'fuzz/fuzz_targets')).map((name) => name.replace('.rs', ''));
+/** One input may take that long, and memory; building may take half an hour. */
+const LIMITS = ['-timeout=20', '-rss_limit_mb=2500'];
+const BUILD_MS = 30 * 60 * 1000;
+
+const { code: missing } = await run('cargo', ['+nightly', 'fuzz', '--version'], { capture: true });
+if (missing !== 0) {
+  console.log('no cargo-fuzz, or no nightly toolchain: cargo install cargo-fuzz; rustup toolchain install nightly');
+  console.log('0 passed, 0 failed, 1 skipped');
+} else {
+  const counts = { passed: 0, failed: 0, skipped: 0 };
+  const lines = [];
+  for (const target of positionals.length > 0 ? positionals : all) {
+    const dictionary = `fuzz/dictionaries/${target}.dict`;
+    const options = [`-max_total_time=${seconds}`, '-print_final_stats=1', ...LIMITS];
+    if (existsSync(join(root, dictionary))) options.push(`-dict=${dictionary}`);
+    const args = ['+nightly', 'fuzz', 'run', '--fuzz-dir', 'fuzz', '-O', target, '--', ...options];
+    const { code, output } = await run('cargo', args, { capture: true, limit: BUILD_MS + 2 * seconds * 1000 });
+    const rate = /average_exec_per_sec:\s+(\d+)/.exec(output)?.[1];
+    const [, executions, coverage] = [...output.matchAll(/^#(\d+)\s+\S+\s+cov: (\d+)/gm)].at(-1) ?? [];
+    counts[code === 0 ? 'passed' : 'failed']++;
+    lines.push(`${target}: ${executions} executions, ${rate} a second, coverage ${coverage}${code === 0 ? '' : ', FAILED'}`);
+  }
+  for (const line of lines) console.log(line);
+  console.log(formatCounts(counts));
+  process.exitCode = counts.failed > 0 ? 1 : 0;
+}
