@@ -136,7 +136,7 @@ function adopt(ws, socket, head, response, options) {
   const { generation, slot } = claim(ws);
   try {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
-    native.adopt(socket._handle.fd, { slot, generation }, response, early, served, ws._owner._rates?.native);
+    native.adopt(socket._handle.fd, { slot, generation }, response, early, served, ws._owner?._rates?.native);
   } catch {
     // Out of descriptors: the socket's own one can still be served here.
     forget(slot);
