@@ -23,7 +23,7 @@ const { convert } = require('./binary-type');
 const { deliverBorrowed, payloadOf } = require('./borrowed');
 const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../constants');
-const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../diagnostics');
+const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../reactor/diagnostics');
 const { JUST_NOW, currentBatch } = require('../reactor/dispatch');
 const { closeCodeOf, closeReasonOf, protocolError } = require('../errors');
 const {
@@ -353,8 +353,7 @@ function failed(ws, kind, detail) {
   ws._bits |= ERROR_EMITTED;
   ws._owner?._counts.failed(kind);
   const error = protocolError(kind, detail);
-  reportFailed(ws, error);
-  ws.emit('error', error);
+  ws.emit('error', reportFailed(ws, error));
 }
 
 /**

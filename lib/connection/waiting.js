@@ -6,7 +6,7 @@
 
 const { ERROR_EMITTED, GONE, SENDS_WAIT, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
-const { failed } = require('../diagnostics');
+const { failed } = require('../reactor/diagnostics');
 const { streamDestroyed } = require('../errors');
 const { OUT_END } = require('../reactor/layout');
 const { callAll, command } = require('./post');

@@ -2,7 +2,7 @@
 
 const { CLIENT, GONE, ONE_BY_ONE, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
-const { opened } = require('../diagnostics');
+const { opened } = require('../reactor/diagnostics');
 const { startClosing } = require('../connection/state');
 const { StreamConnection } = require('./connection');
 const { pullAll } = require('./cork');

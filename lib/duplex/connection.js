@@ -3,7 +3,7 @@
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, NOT_PLAIN, TERMINATED } = require('../bits');
 const { inContext } = require('../async-context');
 const { EMPTY_BUFFER } = require('../constants');
-const { emitMessage } = require('../diagnostics');
+const { emitMessage } = require('../reactor/diagnostics');
 const { negotiatedDeflate } = require('../deflate/options');
 const receive = require('../connection/receive');
 const { maskKey } = require('./mask-key');

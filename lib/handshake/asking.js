@@ -4,7 +4,7 @@
 
 const EventEmitter = require('node:events');
 
-const { areRefusalsSeen } = require('../diagnostics');
+const { areRefusalsSeen } = require('../reactor/diagnostics');
 const { nodeEmit } = require('../node-emit');
 const { hasOwnPong } = require('../options');
 const { ASK_ACCEPTED, ASK_REFUSED } = require('../reactor/layout');

@@ -3,7 +3,7 @@
 const { createHash } = require('node:crypto');
 const { STATUS_CODES } = require('node:http');
 
-const { refused } = require('../diagnostics');
+const { refused } = require('../reactor/diagnostics');
 const { GUID, REFUSALS } = require('../reactor/layout');
 const { acceptOffers, headerOf } = require('./negotiation');
 const subprotocol = require('./subprotocol');

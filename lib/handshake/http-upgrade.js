@@ -6,7 +6,7 @@ const { clearTimeout, setTimeout } = require('node:timers');
 const { capture, setContext } = require('../async-context');
 const { attach } = require('./attach');
 const { kWebSocket } = require('../constants');
-const diagnostics = require('../diagnostics');
+const diagnostics = require('../reactor/diagnostics');
 const { Handshake, destroyOnError } = require('./handshake');
 const { delay } = require('../limits');
 

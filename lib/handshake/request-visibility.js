@@ -8,7 +8,7 @@
 
 const { isProxy } = require('node:util').types;
 
-const diagnostics = require('../diagnostics');
+const diagnostics = require('../reactor/diagnostics');
 const { nodeEmit } = require('../node-emit');
 const { UpgradeRequest, requestText } = require('./request');
 

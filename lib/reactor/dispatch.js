@@ -5,7 +5,7 @@ const { setImmediate } = require('node:timers');
 
 const { root } = require('../async-context');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
-const { isTraced } = require('../diagnostics');
+const { isTraced } = require('./diagnostics');
 const { NOT_PLAIN } = require('../bits');
 const { batch, drain, restore, takeLarge } = require('./batch');
 const { callNext, delivered, incoming, loopTurn, settle: settleReactors } = require('./crossing');

@@ -7,9 +7,9 @@ const { channel, tracingChannel } = require('node:diagnostics_channel');
 const EventEmitter = require('node:events');
 const { Writable } = require('node:stream');
 
-const { kWebSocket } = require('./constants');
+const { kWebSocket } = require('../constants');
 
-/** @import { WebSocket } from './connection/state' */
+/** @import { WebSocket } from '../connection/state' */
 
 const opening = channel('reactor-ws:open');
 const closing = channel('reactor-ws:close');
@@ -91,9 +91,11 @@ function closed(ws, code, reason) {
 /**
  * @param {WebSocket} ws A connection that has failed, before 'error'
  * @param {Error} reason The error
+ * @returns {Error} The same
  */
 function failed(ws, reason) {
   if (failing.hasSubscribers) failing.publish({ ws, request: requestOf(ws), error: reason });
+  return reason;
 }
 
 /**
