@@ -7,7 +7,7 @@ import test from 'ava';
 
 import { isReference } from './helpers/impl.mjs';
 import { ROUNDS, SERVERS, listening, missed } from './helpers/order.mjs';
-import { upgradeRequest } from './helpers/raw-client.mjs';
+import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 // That of ws reads a request on a connection that was there before as the system says.
 const ownOnly = isReference ? test.skip : test.serial;
@@ -145,5 +145,36 @@ for (const [way, start] of Object.entries(SERVERS)) {
         }
       }
     }
+  });
+
+  test.serial(`${way}: 'close' comes when what came before has taken long`, async (t) => {
+    const { server } = await listening(t, start);
+    const peer = endingPeer(t, server);
+    let handled = 0;
+    server.on('connection', (ws) =>
+      ws.on('message', () => {
+        // The end comes while this handler runs: with the next batch.
+        if (handled++ === 0) peer.end(MESSAGE);
+        const until = performance.now() + 12;
+        while (performance.now() < until);
+      }),
+    );
+    for (let i = 0; i < 10; i++) {
+      await new Promise((resolve) => peer.open(resolve));
+      const clients = [];
+      for (let client; clients.length < 4; clients.push(client)) {
+        client = await RawClient.connect(t, server.address().port);
+        client.send(upgradeRequest());
+        await client.until((text) => text.includes('\r\n\r\n'));
+      }
+      handled = 0;
+      for (const client of clients) {
+        client.send(MESSAGE);
+        client.end();
+      }
+      // Our side ends when the peer's end has been reported.
+      await Promise.all([...clients.map((client) => client.closed()), peer.heard()]);
+    }
+    t.pass();
   });
 }

@@ -72,7 +72,10 @@ let turnsToDo = 0;
  *
  * @type {{ act: () => void, turn: number }[]}
  */
-let waiting = [];
+const waiting = [];
+
+/** How many of those have been called. */
+let called = 0;
 
 /**
  * A connection that opens waits until those are reported, and what came behind waits with it: an
@@ -112,24 +115,24 @@ function inNextTurn(act) {
   return true;
 }
 
-/** Calls what waits, but for what has begun to wait in this turn. */
+/**
+ * Calls what waits, but for what has begun to wait in this turn. A handler that runs the event loop
+ * gets here again, and goes on with the same list.
+ */
 function callWaiting() {
-  const now = loopTurn();
-  if (waiting[0].turn === now) return;
-  const all = waiting;
-  const early = all.findIndex(({ turn: number }) => number === now);
-  const due = early === -1 ? all.length : early;
-  let next = 0;
-  waiting = [];
+  let finished = false;
   try {
-    while (next < due) {
-      all[next++].act();
+    while (called < waiting.length && waiting[called].turn !== loopTurn()) {
+      waiting[called++].act();
       checkpoint();
     }
+    finished = true;
   } finally {
-    // Also when one threw.
-    waiting = [...all.slice(next), ...waiting];
-    if (waiting.length !== 0) callNext();
+    waiting.splice(0, called);
+    called = 0;
+    // What began to wait behind `setImmediate` was not due in the call it asked for. And when one has
+    // thrown, `wake` delivers nothing.
+    if (!finished || waiting.length !== 0) callNext();
   }
 }
 
