@@ -26,6 +26,8 @@ const TCP_6: u8 = 0x21;
 const UNIX_STREAM: u8 = 0x31;
 /// Two paths.
 const UNIX_LEN: usize = 216;
+/// Bits before the IPv4 address in an IPv6 address that stands for one.
+const MAPPED: u8 = 96;
 
 /// What the first bytes of a connection are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -151,7 +153,13 @@ impl Network {
         let address: IpAddr = address.parse().ok()?;
         let most = if address.is_ipv4() { 32 } else { 128 };
         let bits = bits.map_or(Some(most), |bits| bits.parse().ok())?;
-        (bits <= most).then_some(Self { address, bits })
+        // Peers are compared as IPv4 addresses where they have one.
+        match (address.to_canonical(), address) {
+            (v4 @ IpAddr::V4(_), IpAddr::V6(_)) if (MAPPED..=most).contains(&bits) => {
+                Some(Self { address: v4, bits: bits - MAPPED })
+            }
+            _ => (bits <= most).then_some(Self { address, bits }),
+        }
     }
 
     /// Whether the address is one of it. An IPv4 address may be written as an IPv6 one.
@@ -262,6 +270,9 @@ mod tests {
         };
         assert!(within("10.0.0.0/8", "10.255.0.1") && !within("10.0.0.0/8", "11.0.0.0"));
         assert!(within("127.0.0.1", "::ffff:127.0.0.1") && !within("127.0.0.1", "127.0.0.2"));
+        assert!(within("::ffff:127.0.0.1", "127.0.0.1") && !within("::ffff:127.0.0.1", "127.0.0.2"));
+        assert!(within("::ffff:10.0.0.0/104", "::ffff:10.255.0.1") && within("::ffff:0:0/96", "1.2.3.4"));
+        assert!(!within("::ffff:10.0.0.0/104", "11.0.0.1") && !within("::ffff:10.0.0.0/104", "::a00:1"));
         assert!(within("0.0.0.0/0", "1.2.3.4") && !within("0.0.0.0/0", "::2"));
         assert!(within("::/0", "::2") && !within("::/0", "1.2.3.4"));
         assert!(within("fd00::/8", "fdff::1") && !within("fd00::/8", "fe00::1"));
