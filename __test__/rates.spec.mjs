@@ -43,6 +43,27 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.is(bytes, 0);
   });
 
+  for (const limits of [{ messagesPerSecond: 100 }, { bytesPerSecond: 700 }]) {
+    test(`by way of ${way}: ${Object.keys(limits)[0]}: what comes with the request is limited alike, and all of it read`, async (t) => {
+      const server = await start(t, limits);
+      const begun = performance.now();
+      const all = new Promise((resolve) => {
+        server.on('connection', (ws) => {
+          const times = [];
+          ws.on('message', () => times.push((performance.now() - begun) / 1000));
+          ws.on('close', (code) => resolve({ code, times }));
+        });
+      });
+      const raw = await RawClient.connect(t, server.address().port);
+      const messages = Array.from({ length: 160 }, () => frame(2, 'x'));
+      await raw.send(Buffer.concat([Buffer.from(upgradeRequest()), ...messages, frame(8, Buffer.from([3, 232]))]));
+      const { code, times } = await all;
+      t.is(code, 1000);
+      t.is(times.length, 160);
+      for (const [index, time] of times.entries()) t.true(index + 1 <= 101 + 100 * time, `${index} after ${time} s`);
+    });
+  }
+
   test(`by way of ${way}: bytesPerSecond: who sends more is read later, and nothing is lost`, async (t) => {
     const server = await start(t, { bytesPerSecond: 100_000 });
     const { client, ws } = await connect(t, server);

@@ -345,7 +345,7 @@ impl<C: Consumer> Reactor<C> {
         if !self.work.tickets.is_empty() {
             self.work.tickets.remove(&slot);
         }
-        self.work.paced.forget(slot);
+        self.work.paced.gone(slot);
         self.work.waiting.set(id, 0);
         self.work.idling.freed(connection.heap_bytes());
         self.work.unfinished.forget(id, connection.engine.buffered());

@@ -22,7 +22,7 @@ use crate::reactor::connection::socket;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
 use crate::reactor::read::frames::{Begun, on_frames};
-use crate::reactor::read::half::PeerSide;
+use crate::reactor::read::half::{PeerSide, ReadHalf};
 
 /// How a read ended.
 enum ReadEnd {
@@ -68,10 +68,13 @@ impl<C: Consumer> Reactor<C> {
             }
             let Some(connection) = self.connections.get_mut(slot) else { return };
             let had = connection.read.held + connection.engine.buffered() + begun.len;
-            match read_once(connection, room) {
+            let early = self.work.paced.read_early(slot, room);
+            match early.map_or_else(|| read_once(connection, room), ReadEnd::Bytes) {
                 ReadEnd::Bytes(len) => {
                     connection.pinged = false;
-                    self.count(slot, len);
+                    if early.is_none() {
+                        self.count(slot, len);
+                    }
                     // Less than was asked for is mostly all there is.
                     let more = len == asked && !compressed && allowed == usize::MAX;
                     begun = self.on_bytes(slot, begun.len, len, more);
@@ -81,7 +84,7 @@ impl<C: Consumer> Reactor<C> {
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
-                    if len < asked && !to_end && socket::SHORT_READ_IS_LAST {
+                    if len < asked && early.is_none() && !to_end && socket::SHORT_READ_IS_LAST {
                         return self.drained(slot, READ_BUDGET - budget);
                     }
                 }
@@ -153,6 +156,9 @@ impl<C: Consumer> Reactor<C> {
         if connection.engine.close_received() || connection.engine.failed() {
             return;
         }
+        if self.work.paced.has_early(slot) {
+            return;
+        }
         match connection.stream.peek(&mut [0]) {
             Ok(0) => self.on_eof(slot),
             Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
@@ -163,8 +169,13 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Bytes that were read behind a request: they go the way of bytes from the socket, where they
-    /// were counted.
+    /// were counted. Those of a connection that has limits wait as if they were still in it.
     pub(in crate::reactor) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
+        if self.work.paced.keep(slot, bytes) {
+            let Some((session, _)) = self.session(slot) else { return };
+            let ReadHalf { state, greedy, .. } = &mut session.connection.read;
+            return session.work.ready.push(session.id, state, *greedy);
+        }
         let is_gone = |connection: &mut Connection| connection.life.is_gone();
         while !bytes.is_empty() && !self.connections.get_mut(slot).is_none_or(is_gone) {
             let room = self.consumer.spare(bytes.len().min(READ_SIZE));

@@ -30,6 +30,8 @@ const PART: u64 = 10;
 pub(in crate::reactor) struct Paced {
     rates: HashMap<u32, Rate>,
     waiting: BinaryHeap<Reverse<(Instant, u32, u32)>>,
+    /// What came behind their requests, and is read before their sockets: never empty.
+    early: HashMap<u32, Vec<u8>>,
 }
 
 impl Paced {
@@ -43,6 +45,45 @@ impl Paced {
     /// A connection is gone, or not limited any more. Whether it was.
     pub(in crate::reactor) fn forget(&mut self, slot: u32) -> bool {
         !self.rates.is_empty() && self.rates.remove(&slot).is_some()
+    }
+
+    /// A connection is gone.
+    pub(in crate::reactor) fn gone(&mut self, slot: u32) {
+        self.forget(slot);
+        if !self.early.is_empty() {
+            self.early.remove(&slot);
+        }
+    }
+
+    /// These bytes came behind the request of a connection. True: it has limits, and they wait to
+    /// be read as those in its socket do.
+    pub(in crate::reactor) fn keep(&mut self, slot: u32, bytes: &[u8]) -> bool {
+        let keeps = !bytes.is_empty() && self.rates.contains_key(&slot);
+        if keeps {
+            self.early.entry(slot).or_default().extend_from_slice(bytes);
+        }
+        keeps
+    }
+
+    /// Whether there are such bytes.
+    pub(in crate::reactor) fn has_early(&self, slot: u32) -> bool {
+        !self.early.is_empty() && self.early.contains_key(&slot)
+    }
+
+    /// Reads such bytes, as many as there is room for. `None`: there are none.
+    pub(in crate::reactor) fn read_early(&mut self, slot: u32, room: &mut [u8]) -> Option<usize> {
+        if self.early.is_empty() {
+            return None;
+        }
+        let bytes = self.early.get_mut(&slot)?;
+        let len = room.len().min(bytes.len());
+        for (to, from) in room.iter_mut().zip(bytes.drain(..len)) {
+            *to = from;
+        }
+        if bytes.is_empty() {
+            self.early.remove(&slot);
+        }
+        Some(len)
     }
 
     /// How many bytes may be read of a connection, whose frame lacks `missing` bytes. `None`: none
