@@ -28,6 +28,33 @@ function arrivals(ws, count) {
 }
 
 for (const [way, start] of Object.entries(WAYS)) {
+  test.serial(`by way of ${way}: a handler that throws does not end what is read`, async (t) => {
+    const listeners = process.listeners('uncaughtException');
+    let thrown = 0;
+    process.removeAllListeners('uncaughtException');
+    process.on('uncaughtException', () => thrown++);
+    t.teardown(() => {
+      process.removeAllListeners('uncaughtException');
+      for (const listener of listeners) process.on('uncaughtException', listener);
+    });
+    const server = await start(t, { messagesPerSecond: 10 });
+    const { client, ws } = await connect(t, server);
+    let count = 0;
+    const held = new Promise((resolve) => {
+      ws.on('message', () => {
+        if (++count !== 11) return;
+        setImmediate(resolve);
+        throw new Error('of a handler');
+      });
+    });
+    for (let i = 0; i < 11; i++) client.send('x');
+    await held;
+    client.send('x');
+    client.close(1000);
+    const [code] = await once(ws, 'close');
+    t.deepEqual([code, count, thrown], [1000, 12, 1]);
+  });
+
   // A machine that is slow delivers later, never earlier.
   test(`by way of ${way}: messagesPerSecond: who sends more is read later, and nothing is lost`, async (t) => {
     const server = await start(t, { messagesPerSecond: 100 });

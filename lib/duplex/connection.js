@@ -268,7 +268,7 @@ class StreamConnection {
     if (kind === OUT_PAUSE) {
       this.socket.pause();
     } else if (kind === OUT_RESUME) {
-      if (!this.ws.isPaused && !this.ws._extra?.throttled && !this.isThrottled && !this.gate?.holdsBack) this.socket.resume();
+      if (!this.ws.isPaused && !this.ws._extra?.throttled && !this.isThrottled && this.gate?.allowsReading() !== false) this.socket.resume();
     } else if (kind === OUT_END) {
       this.socket.end();
     } else if (kind === OUT_TERMINATE) {

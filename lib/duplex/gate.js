@@ -77,6 +77,8 @@ class Gate {
     this.isServing = false;
     /** The stream is not read until then. */
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
+    /** Whether the stream is to be read again when all has been parsed. */
+    this.isOwed = false;
   }
 
   /** @param {Buffer} chunk What the stream has read */
@@ -101,9 +103,15 @@ class Gate {
       isDone = true;
     } finally {
       this.isServing = false;
-      // A handler has thrown.
-      if (!isDone) process.nextTick(serve, this);
+      // A handler has thrown, which ends the flow of the stream: it begins anew.
+      if (!isDone) {
+        this.pause();
+        process.nextTick(serve, this);
+      }
     }
+    if (!this.isOwed || this.isHolding()) return;
+    this.isOwed = false;
+    if (!this.connection.isOver) this.connection.command(OUT_RESUME);
   }
 
   /** @returns {boolean} Whether all that was given to be parsed has been */
@@ -166,14 +174,26 @@ class Gate {
    */
   wait(bucket, count, now, isBytes) {
     this.rates.native.exceed(isBytes);
-    this.connection.socket.pause();
+    this.pause();
     this.timer = setTimeout(goOn, Math.max(bucket.due(count) - now, 1), this);
     return 0;
   }
 
-  /** Whether the stream is not read because of it. */
-  get holdsBack() {
+  /** The stream is not read until all has been parsed. */
+  pause() {
+    this.connection.socket.pause();
+    this.isOwed = true;
+  }
+
+  /** @returns {boolean} Whether something waits here */
+  isHolding() {
     return this.timer !== undefined || this.chunks.length !== 0;
+  }
+
+  /** @returns {boolean} Whether the stream may be read; if not, it is when nothing waits any more */
+  allowsReading() {
+    this.isOwed ||= this.isHolding();
+    return !this.isOwed;
   }
 
   /** @returns {Buffer[]} What has not been parsed: the stream has closed */
@@ -197,7 +217,6 @@ function gateOf(connection) {
 function goOn(gate) {
   gate.timer = undefined;
   gate.serve();
-  if (!gate.holdsBack && !gate.connection.isOver) gate.connection.command(OUT_RESUME);
 }
 
 /** @param {Gate} gate What goes on */
