@@ -3,9 +3,10 @@
 // Node's own: the end of a connection comes also where a test has put the clock in its hands.
 const { setImmediate } = require('node:timers');
 
-const { ends, inNextTurn, isRecent } = require('../reactor/dispatch');
+const { GONE, HOLDING, SENDS_WAIT, TERMINATED } = require('../bits');
+const { ends, inNextTurn, isRecent } = require('../reactor/turns');
 
-/** @import { Connection } from './state' */
+/** @import { Connection, WebSocket } from './state' */
 
 /**
  * Calls `act` when the event loop has turned twice: Node has done what it had to do, and what that
@@ -42,4 +43,13 @@ function reportEnd(report, connection) {
   if (!inNextTurn(act)) afterTwoTurns(act, connection);
 }
 
-module.exports = { afterTwoTurns, reportEnd };
+/**
+ * @param {WebSocket} ws A connection whose peer has ended its side
+ * @returns {boolean} Whether all that was sent is in the kernel, and all that came is delivered
+ */
+function isDone(ws) {
+  if ((ws._bits & (GONE | TERMINATED | HOLDING | SENDS_WAIT)) !== 0) return false;
+  return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
+}
+
+module.exports = { afterTwoTurns, isDone, reportEnd };

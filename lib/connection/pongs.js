@@ -1,9 +1,20 @@
 'use strict';
 
+const { OWN_PONG, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
 const { limit } = require('../limits');
 
 /** @import { WebSocket } from './state' */
+
+/**
+ * @param {WebSocket} ws The connection of the ping
+ * @param {Buffer} data The payload
+ */
+function pinged(ws, data) {
+  // Otherwise the reactor has answered.
+  if ((ws._bits & (STREAM | OWN_PONG)) !== 0) answerPing(ws, data);
+  ws.emit('ping', data);
+}
 
 /**
  * The automatic answer to a ping, where the reactor does not give it.
@@ -23,4 +34,4 @@ function answerPing(ws, data) {
   ws.pong(data, !ws._isServer, () => extra.pendingPongs--);
 }
 
-module.exports = { answerPing };
+module.exports = { answerPing, pinged };

@@ -10,10 +10,8 @@ const {
   GONE,
   HOLDING,
   ONE_BY_ONE,
-  OWN_PONG,
   PAUSED,
   PEER_DONE,
-  SENDS_WAIT,
   STREAM,
   TERMINATED,
 } = require('../bits');
@@ -24,7 +22,8 @@ const { deliverBorrowed, payloadOf } = require('./borrowed');
 const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../constants');
 const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../reactor/diagnostics');
-const { JUST_NOW, currentBatch } = require('../reactor/dispatch');
+const { currentBatch } = require('../reactor/dispatch');
+const { JUST_NOW } = require('../reactor/turns');
 const { closeCodeOf, closeReasonOf, protocolError } = require('../errors');
 const {
   ABNORMAL,
@@ -49,8 +48,8 @@ const {
 } = require('../reactor/layout');
 const { log } = require('../log');
 const { abandonSends, command, sent } = require('./post');
-const { afterTwoTurns, reportEnd } = require('./peer-end');
-const { answerPing } = require('./pongs');
+const { afterTwoTurns, isDone, reportEnd } = require('./peer-end');
+const { pinged } = require('./pongs');
 const { drained } = require('./pressure');
 const { leaveTopics, startClosing, streamOf } = require('./state');
 const { release } = require('../reactor/lifetime');
@@ -226,16 +225,6 @@ function deliver(ws, tag, data) {
 }
 
 /**
- * @param {WebSocket} ws The connection of the ping
- * @param {Buffer} data The payload
- */
-function pinged(ws, data) {
-  // Otherwise the reactor has answered.
-  if ((ws._bits & (STREAM | OWN_PONG)) !== 0) answerPing(ws, data);
-  ws.emit('ping', data);
-}
-
-/**
  * The peer's close frame came: it is answered with the same code and reason.
  *
  * @param {WebSocket} ws The connection of the close frame
@@ -320,15 +309,6 @@ function ended(ws) {
   ws._extra?.socket?._onEnd();
   // 'close' need not wait until the reactor has closed the socket: nothing else can come.
   if (wasOpen && isDone(ws)) inContext(ws, leave);
-}
-
-/**
- * @param {WebSocket} ws A connection whose peer has ended its side
- * @returns {boolean} Whether all that was sent is in the kernel, and all that came is delivered
- */
-function isDone(ws) {
-  if ((ws._bits & (GONE | TERMINATED | HOLDING | SENDS_WAIT)) !== 0) return false;
-  return !ws._extra?.callbacks?.length && ws.bufferedAmount === 0;
 }
 
 /** @param {WebSocket} ws A connection with which the reactor has nothing left to do */

@@ -4,7 +4,7 @@
 const { setImmediate } = require('node:timers');
 
 const { capture, root } = require('../async-context');
-const { checkpoint } = require('../reactor/dispatch');
+const { checkpoint } = require('../reactor/checkpoint');
 
 /** @import { AsyncResource } from 'node:async_hooks' */
 

@@ -8,7 +8,8 @@ const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const { isTraced } = require('./diagnostics');
 const { NOT_PLAIN } = require('../bits');
 const { batch, drain, restore, takeLarge } = require('./batch');
-const { callNext, delivered, incoming, loopTurn, settle: settleReactors } = require('./crossing');
+const { checkpoint } = require('./checkpoint');
+const { delivered, incoming, settle: settleReactors } = require('./crossing');
 const {
   ADOPTED_SLOTS,
   IN_BINARY,
@@ -28,6 +29,7 @@ const {
 const { nodeEmit } = require('../node-emit');
 const outbox = require('./outbox');
 const table = require('./table');
+const { beginTurn, callDue, endTurn, ends, mayWait } = require('./turns');
 
 const { connectionOf, state } = table;
 
@@ -37,15 +39,6 @@ const TURN_BATCHES = 8;
 
 /** Records after which the clock is read within a batch. */
 const CLOCK_INTERVAL = 64;
-
-/**
- * In Node every read of a socket is a callback of its own, with process.nextTick and promise jobs
- * run after it. This does the same between the connections of a batch (measured: 40 ns when nothing
- * waits).
- *
- * @type {() => void}
- */
-const checkpoint = unwrapped(/** @type {any} */ (process)._tickCallback) ?? (() => {});
 
 /** In place of the slot of the previous record, when there is none or it opened the connection. */
 const NO_RECORD = -1;
@@ -58,39 +51,6 @@ let batchNumber = 0;
 let delivering = false;
 let immediate = false;
 
-/** Ends of peers that have been delivered, and that their connections report later. */
-const ends = { unreported: 0 };
-
-/** In place of the turn in which a connection had something: it had something just now. */
-const JUST_NOW = 2 ** 30 - 1;
-
-/** Turns of the event loop behind that of a handler in which what it has put off may not be done. */
-let turnsToDo = 0;
-
-/**
- * What is called when the event loop's turn is another one, the oldest first.
- *
- * @type {{ act: () => void, turn: number }[]}
- */
-const waiting = [];
-
-/** How many of those have been called. */
-let called = 0;
-
-/**
- * A connection that opens waits until those are reported, and what came behind waits with it: an
- * eighth of the time at most, and 16 ms at once. Then it opens before them: to report them early
- * would lose what handlers have put off and still answer.
- */
-const WAITING_SHARE = 8;
-const MOST_WAITING = 16;
-
-/**
- * Milliseconds that it may wait, less than 0 where it has waited for too long, and since when it
- * counts.
- */
-const allowance = { left: MOST_WAITING, since: 0, isWaiting: false };
-
 /**
  * Milliseconds that may be delivered before requests, and since when. It takes half of the time at
  * most: with many requests in one turn of the event loop, the others of that turn wait for it.
@@ -99,58 +59,17 @@ const catching = { left: TURN_MILLISECONDS, since: 0 };
 
 /** Called when records wait, or to go on with a turn that was cut short. */
 function wake() {
-  if (waiting.length !== 0) callWaiting();
+  callDue();
   if (!immediate) turn();
-}
-
-/**
- * Calls `act` in the event loop's next turn, before that reads any socket.
- *
- * @param {() => void} act What is called
- * @returns {boolean} False: there is no way to do that
- */
-function inNextTurn(act) {
-  if (!callNext()) return false;
-  waiting.push({ act, turn: loopTurn() });
-  return true;
-}
-
-/**
- * Calls what waits, but for what has begun to wait in this turn. A handler that runs the event loop
- * gets here again, and goes on with the same list.
- */
-function callWaiting() {
-  let finished = false;
-  try {
-    while (called < waiting.length && waiting[called].turn !== loopTurn()) {
-      waiting[called++].act();
-      checkpoint();
-    }
-    finished = true;
-  } finally {
-    waiting.splice(0, called);
-    called = 0;
-    // What began to wait behind `setImmediate` was not due in the call it asked for. And when one has
-    // thrown, `wake` delivers nothing.
-    if (!finished || waiting.length !== 0) callNext();
-  }
 }
 
 function continueTurn() {
   immediate = false;
-  if (allowance.isWaiting) {
-    const now = performance.now();
-    allowance.left -= now - allowance.since;
-    allowance.since = now;
-    allowance.isWaiting = false;
-  }
-  // Immediates of the turn before have run by now, and timers have not.
-  incoming.turn = loopTurn();
-  turnsToDo = 1;
+  beginTurn();
   try {
     turn();
   } finally {
-    turnsToDo = 0;
+    endTurn();
   }
 }
 
@@ -322,31 +241,11 @@ function deliver(deadline) {
 }
 
 /**
- * In Node a connection is read once in a turn of the event loop: what handlers have put off with
- * ticks, promises, `setImmediate` and timers that are due is done before what comes next.
- *
- * @param {import('./table').Holder} connection The connection of the record being delivered
- * @returns {boolean} Whether it had something else in this turn
- */
-function isRecent({ _turn }) {
-  return incoming.turn - _turn <= turnsToDo;
-}
-
-/**
  * @param {number} kind Kind of the record
  * @returns {boolean} Whether it is the first record of a connection, or of its request
  */
 function isOpening(kind) {
   return kind === IN_OPEN || kind === IN_REQUEST;
-}
-
-/** @returns {boolean} Whether there is time to wait until the ends are reported */
-function mayWait() {
-  const now = performance.now();
-  const { left, since } = allowance;
-  allowance.left = Math.min(MOST_WAITING, left + (now - since) / WAITING_SHARE);
-  allowance.since = now;
-  return (allowance.isWaiting = allowance.left > 0);
 }
 
 /**
@@ -364,19 +263,6 @@ function lose(slot, tag, offset, length) {
   const isHere = length === 0 || (tag & IN_FLAG_OWNED) !== 0;
   if (!isOfPayload || isHere) deliverOther(slot, tag, offset, length);
   else connectionOf(slot)?.terminate();
-}
-
-/**
- * Node's function itself. With --pending-deprecation Node has a function in its place that warns,
- * and whose prototype it is.
- *
- * @param {(() => void) | undefined} tickCallback Undefined where there is none
- * @returns {(() => void) | null} The function itself; null where there is none
- */
-function unwrapped(tickCallback) {
-  if (typeof tickCallback !== 'function') return null;
-  const prototype = Object.getPrototypeOf(tickCallback);
-  return prototype === Function.prototype ? tickCallback : prototype;
 }
 
 /**
@@ -450,4 +336,4 @@ function fail(reason) {
   process.nextTick(() => state.topics?._onFailed());
 }
 
-module.exports = { JUST_NOW, catchUp, checkpoint, currentBatch, ends, inNextTurn, isRecent, payload, settle, wake };
+module.exports = { catchUp, currentBatch, payload, settle, wake };

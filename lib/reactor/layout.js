@@ -72,8 +72,8 @@ module.exports = {
   DELIVERED_RECORDS: 65544,
   /**
    * Word behind it: number of the turn of the event loop in which the batch was drained, of 30
-   * bits. It changes between the time when the loop reads sockets and the time when it calls what
-   * was given to `setImmediate`.
+   * bits. It changes between the time when the loop reads sockets and the time when it calls
+   * what was given to `setImmediate`.
    */
   DRAINED_TURN: 65545,
   /** Length of the array of records in words. */

@@ -187,7 +187,8 @@ impl Crossing {
         Ok(self.drive.loop_turn())
     }
 
-    /// Has `wake` called in the event loop's next turn, before that reads any socket. Whether it is.
+    /// Has `wake` called in the event loop's next turn, before that reads any socket. Whether it
+    /// is.
     pub(super) fn call_next(&mut self) -> Result<bool> {
         Ok(self.drive.call_next())
     }

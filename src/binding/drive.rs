@@ -187,8 +187,8 @@ impl Drive {
         }
     }
 
-    /// Has `wake` called in the event loop's next turn, before that reads any socket. False: there is
-    /// no libuv.
+    /// Has `wake` called in the event loop's next turn, before that reads any socket. False: there
+    /// is no libuv.
     pub(super) fn call_next(&self) -> bool {
         match self {
             Self::Threads(threads) => threads.call_next(),

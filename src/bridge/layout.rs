@@ -76,8 +76,8 @@ layout! {
     /// with.
     DELIVERED_RECORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
     /// Word behind it: number of the turn of the event loop in which the batch was drained, of 30
-    /// bits. It changes between the time when the loop reads sockets and the time when it calls what
-    /// was given to `setImmediate`.
+    /// bits. It changes between the time when the loop reads sockets and the time when it calls
+    /// what was given to `setImmediate`.
     DRAINED_TURN: usize = MAX_RECORDS * RECORD_WORDS + 9;
     /// Length of the array of records in words.
     DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 10;

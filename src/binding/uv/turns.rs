@@ -14,8 +14,8 @@ use super::{Api, CHECK, Handle, IDLE, Loop, Memory, data_of};
 const BITS: u32 = 30;
 
 /// Counts a turn when the loop has read its sockets, before it calls what was given to
-/// `setImmediate`, and then the timers that are due. What a callback has put off so is done when the
-/// next turn begins with another number. It does not keep the loop alive.
+/// `setImmediate`, and then the timers that are due. What a callback has put off so is done when
+/// the next turn begins with another number. It does not keep the loop alive.
 ///
 /// Must be closed: the loop refers to it until then, so dropping it frees nothing.
 pub(in crate::binding) struct Turns {
@@ -54,8 +54,8 @@ impl Turns {
         let turns = Self { shared };
         let handles @ [check, idle] = turns.get().handles();
         // SAFETY: just made. The loop is that of the thread that the environment runs on and
-        // outlives the handles, whose memory is as large as it should be and stays where it is until
-        // they are closed. None of these functions fails for such handles.
+        // outlives the handles, whose memory is as large as it should be and stays where it is
+        // until they are closed. None of these functions fails for such handles.
         unsafe {
             (api.check_init)(event_loop, check);
             (api.idle_init)(event_loop, idle);
