@@ -45,11 +45,13 @@ function closeCodeOf(kind) {
 
 /**
  * @param {number} kind Number of the protocol error
- * @returns {string | undefined} The reason that it is answered with, where it has one
+ * @returns {[code: number, reason?: string]} What `close()` is called with: a reason for limits
+ *   that ws does not have, the code alone otherwise, as an own `close()` sees it with ws
  */
-function closeReasonOf(kind) {
+function closeArguments(kind) {
   const row = PROTOCOL_ERRORS[kind];
-  return row !== undefined && LIMITS.includes(row.code) ? row.message : undefined;
+  const code = closeCodeOf(kind);
+  return row !== undefined && LIMITS.includes(row.code) ? [code, row.message] : [code];
 }
 
 /**
@@ -75,4 +77,4 @@ function maxPayloadExceeded() {
   return error;
 }
 
-module.exports = { closeCodeOf, closeReasonOf, maxPayloadExceeded, protocolError, streamDestroyed };
+module.exports = { closeArguments, maxPayloadExceeded, protocolError, streamDestroyed };

@@ -24,7 +24,7 @@ const { EMPTY_BUFFER, OPEN } = require('../constants');
 const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../reactor/diagnostics');
 const { currentBatch } = require('../reactor/dispatch');
 const { JUST_NOW } = require('../reactor/turns');
-const { closeCodeOf, closeReasonOf, protocolError } = require('../errors');
+const { closeArguments, protocolError } = require('../errors');
 const {
   ABNORMAL,
   AUX_SHIFT,
@@ -328,7 +328,7 @@ function leave(ws) {
 function failed(ws, kind, detail) {
   if ((ws._bits & STREAM) !== 0) streamOf(ws).failed = true;
   peerDone(ws);
-  if ((ws._bits & TERMINATED) === 0) ws.close(closeCodeOf(kind), closeReasonOf(kind));
+  if ((ws._bits & TERMINATED) === 0) ws.close(...closeArguments(kind));
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
   ws._owner?._counts.failed(kind);
