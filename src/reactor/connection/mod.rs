@@ -46,6 +46,8 @@ pub(in crate::reactor) struct Connection {
     /// Some topic has messages for it that it has not been sent because it was slow. Here for the
     /// same reason.
     pub(in crate::reactor) behind: bool,
+    /// The consumer wants the end, which it knows of, reported once more.
+    pub(in crate::reactor) end_asked: bool,
     /// Sends whose end the consumer wants reported. Boxed: few connections have any at a time.
     pub(in crate::reactor) marks: Option<Box<Marks>>,
     /// When compression contexts were used last; `None` when there are none to release. Boxed: few
@@ -72,6 +74,7 @@ impl Connection {
             pinged: false,
             dense: false,
             behind: false,
+            end_asked: false,
             marks: None,
             contexts_used: None,
         }

@@ -179,7 +179,7 @@ impl Session<'_> {
 
     /// Reports the peer's end, if it has ended its side, once more behind what can be written.
     pub(in crate::reactor) fn ask_end(&mut self) {
-        self.connection.read.asked = self.connection.read.peer == PeerSide::Ended;
+        self.connection.end_asked = self.connection.read.peer == PeerSide::Ended;
         self.touch();
     }
 

@@ -12,8 +12,6 @@ pub(in crate::reactor) struct ReadHalf {
     pub(in crate::reactor) greedy: bool,
     /// The consumer does not want to be given more.
     pub(in crate::reactor) paused: bool,
-    /// The consumer wants the end, which it knows of, reported once more.
-    pub(in crate::reactor) asked: bool,
     /// The peer has sent urgent bytes: a short read may have stopped before one, from then on.
     pub(in crate::reactor) urgent: bool,
     /// What it lacks, if it is not read for that.

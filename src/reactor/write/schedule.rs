@@ -81,7 +81,7 @@ impl<C: Consumer> Reactor<C> {
         let ends = connection.close_complete() && self.consumer.progress().is_none();
         let done = queued == 0 && (connection.write.state.is_ending() || ends);
         let settled = connection.write.settled();
-        let asked = std::mem::take(&mut connection.read.asked);
+        let asked = std::mem::take(&mut connection.end_asked);
         let behind = connection.behind;
         if connection.life.is_reported() {
             self.consumer.on_settled(id, settled);
