@@ -190,7 +190,7 @@ class Gate {
     return this.timer !== undefined || this.chunks.length !== 0;
   }
 
-  /** @returns {boolean} Whether the stream may be read; if not, it is once nothing waits any more */
+  /** @returns {boolean} Whether the stream may be read; if not, it is once nothing waits here */
   allowsReading() {
     this.isOwed ||= this.isHolding();
     return !this.isOwed;
