@@ -1,4 +1,4 @@
-// The PROXY protocol: who a connection is of, as proxies say it. HAProxy and nginx are tried where they are installed:
+// The PROXY protocol: whose a connection is, as proxies say it. HAProxy and nginx are tried where they are installed:
 // `apt-get install haproxy nginx libnginx-mod-stream`.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';

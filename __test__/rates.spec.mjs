@@ -56,7 +56,7 @@ for (const [way, start] of Object.entries(WAYS)) {
   });
 
   // A machine that is slow delivers later, never earlier.
-  test(`by way of ${way}: messagesPerSecond: who sends more is read later, and nothing is lost`, async (t) => {
+  test(`by way of ${way}: messagesPerSecond: a client that sends more is read later, and nothing is lost`, async (t) => {
     const server = await start(t, { messagesPerSecond: 100 });
     for (const size of [1, 120]) {
       const { raw, ws } = await open(t, server);
@@ -91,7 +91,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     });
   }
 
-  test(`by way of ${way}: bytesPerSecond: who sends more is read later, and nothing is lost`, async (t) => {
+  test(`by way of ${way}: bytesPerSecond: a client that sends more is read later, and nothing is lost`, async (t) => {
     const server = await start(t, { bytesPerSecond: 100_000 });
     const { client, ws } = await connect(t, server);
     const arrived = arrivals(ws, 15);
@@ -150,7 +150,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     for (const [index, time] of times.entries()) t.true(index + 1 <= 101 + 100 * time, `${index} after ${time} s`);
   });
 
-  test(`by way of ${way}: who waits can be closed, and is closed when the client goes`, async (t) => {
+  test(`by way of ${way}: a client that is held back can be closed, and its connection is when it goes`, async (t) => {
     const server = await start(t, { messagesPerSecond: 1, closeTimeout: 100 });
     for (const end of ['close', 'terminate', 'reset']) {
       const { raw, ws } = await open(t, server);

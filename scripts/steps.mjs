@@ -16,6 +16,7 @@ export const MODE_SPECS = [
   'hooks',
   'late-writes',
   'order',
+  'order-ends',
   'own-options',
   'peer-end',
   'prepare',

@@ -7,7 +7,7 @@ class Rates {
   /**
    * @param {number} messages Messages, pings and pongs in a second; 0 is no limit
    * @param {number} bytes Bytes of the socket in a second; 0 is no limit
-   * @param {boolean} closes Whether who sends more is closed, and not only read later
+   * @param {boolean} closes Whether a client that sends more is closed, and not only read later
    */
   constructor(messages, bytes, closes) {
     this.messages = messages;
