@@ -18,9 +18,9 @@ import { wrapUpgrades } from './helpers/wrapped.mjs';
 const STEPS = Number(process.env.TOPICS_STEPS ?? 10_000);
 const SEEDS = process.env.TOPICS_SEED === undefined ? [1, 2, 3, 4] : [Number(process.env.TOPICS_SEED)];
 const CONNECTIONS = 12;
-/** Behind so many steps all that should have come is looked at. */
+/** Steps after which all that should have come is looked at. */
 const ROUND = 250;
-/** A connection that does not read for one of so many rounds is slow: much is published. */
+/** A connection that does not read in one round of this many is slow: much is published. */
 const BURST_ROUNDS = 8;
 const BURST = 250;
 const BURST_BYTES = 64 * 1024;

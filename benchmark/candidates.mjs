@@ -101,7 +101,7 @@ export function candidates() {
 }
 
 /**
- * Who has rooms. A candidate whose name says what it has less to do is compared with itself within one run.
+ * The candidates that have rooms. A candidate whose name says what it has less to do is compared with itself within one run.
  *
  * @returns {Record<string, Candidate>}
  */

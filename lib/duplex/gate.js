@@ -37,7 +37,7 @@ class Bucket {
   /**
    * @param {number} count How many are taken
    * @param {number} now Milliseconds
-   * @returns {boolean} Whether there were not so many
+   * @returns {boolean} Whether there were fewer
    */
   take(count, now) {
     const isOver = count > this.left(now);
@@ -47,7 +47,7 @@ class Bucket {
 
   /**
    * @param {number} count How many are wanted
-   * @returns {number} When there are so many, in milliseconds
+   * @returns {number} When there are enough, in milliseconds
    */
   due(count) {
     return this.fullAt - SECOND + Math.min((count * SECOND) / this.perSecond, SECOND);

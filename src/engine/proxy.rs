@@ -36,7 +36,7 @@ pub enum Parsed {
     Incomplete,
     /// No header, or not by the rules.
     Invalid,
-    /// A header of so many bytes, and the client's address, if the connection is a forwarded one
+    /// A header of this many bytes, and the client's address, if the connection is a forwarded one
     /// of TCP.
     Header(usize, Option<SocketAddr>),
 }

@@ -1,4 +1,4 @@
-//! All members, and the clock that says who speaks, who is cut off, and who comes back.
+//! All members, and the clock that says which one speaks, is cut off, and comes back.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -25,7 +25,7 @@ pub(crate) struct Crowd<'a> {
     connector: Connector,
     members: Vec<Member>,
     pub(crate) shared: Shared,
-    /// Who is cut off or comes back next.
+    /// The member that is cut off or comes back next.
     changes: BinaryHeap<Reverse<(u64, usize)>>,
     /// Messages so far.
     pub(crate) said: u64,
@@ -60,7 +60,7 @@ impl<'a> Crowd<'a> {
         Ok(crowd)
     }
 
-    /// Lets everybody who is away come, so many at a time, and returns when each was there.
+    /// Lets all members that are away come, a number of them at a time, and returns when each was there.
     pub(crate) fn open(&mut self, at_once: usize) -> Result<Vec<u64>, Box<dyn Error>> {
         let mut waiting: Vec<_> = (0..self.members.len()).filter(|at| self.members[*at].is_away()).collect();
         let (mut times, mut opening) = (Vec::with_capacity(waiting.len()), 0);
@@ -226,7 +226,7 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Cuts off whose time it is, and lets those come back who have been away long enough.
+    /// Cuts off the members whose time it is, and lets those come back that were away long enough.
     fn change(&mut self, now: u64, end: u64) -> Result<(), Box<dyn Error>> {
         let (every, lasts) = (self.args.cut_every.as_nanos() as u64, self.args.cut_for.as_nanos() as u64);
         while let Some(Reverse((due, number))) = self.changes.peek().copied() {
