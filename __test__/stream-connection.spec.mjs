@@ -225,6 +225,9 @@ test('maxPayload and maxFragments', async (t) => {
   const many = rawPair({ maxFragments: 1 });
   many.far.write(Buffer.concat([frame(1, 'a', false), frame(0, 'b')]));
   t.like(await once(many.ws, 'error'), [{ code: 'WS_ERR_TOO_MANY_BUFFERED_PARTS' }]);
+  // Neither peer ends its side, so that `closeTimeout` would keep the process for 30 s.
+  large.far.destroy();
+  many.far.destroy();
 });
 
 test('pause stops the stream, but not what was read with it', async (t) => {
