@@ -382,3 +382,16 @@ test('two servers are independent', async (t) => {
   const list = execFileSync('ls', ['-l', '/proc/self/fd'], { stdio: ['ignore', 'pipe', 'ignore'], encoding: 'utf8' });
   t.deepEqual(list.split('\n').filter((line) => / ([3-9]|\d\d+) -> (socket|anon_inode)/.test(line)), []);
 });
+
+ownOnly('a server that has topics and drains can be printed as JSON', async (t) => {
+  const server = await startServer(t);
+  const client = new wsClient(urlOf(server));
+  t.teardown(() => client.terminate());
+  const [ws] = await once(server, 'connection');
+  ws.subscribe('topic');
+  server.publish('topic', 'message');
+  const over = server.drain({ duration: 20 });
+  for (const one of [server, server._server, ws, ws._socket]) t.notThrows(() => JSON.stringify(one));
+  await over;
+  t.notThrows(() => JSON.stringify(server));
+});

@@ -24,6 +24,8 @@ class ListenerServer extends EventEmitter {
   constructor(wss, connected) {
     super();
     this._wss = wss;
+    // The two refer to each other, and a log prints either as JSON.
+    Object.defineProperty(this, '_wss', { enumerable: false });
     this._upgrade = (/** @type {import('node:http').IncomingMessage} */ request, /** @type {import('node:stream').Duplex} */ socket, /** @type {Buffer} */ head) => {
       wss.handleUpgrade(request, socket, head, connected);
     };

@@ -103,8 +103,9 @@ s.all('a WebSocket, and its server, as JSON and printed', (c) =>
     for (const look of [() => {}, () => ws._socket, () => ws._receiver, () => ws._sender, () => req.socket]) {
       look();
       c.log('text', typeof JSON.stringify(ws), inspect(ws).includes('handleProtocols'));
+      // Without `server` there is nothing to print for `_server`.
+      c.log('server', typeof JSON.stringify(wss), wss && typeof JSON.stringify(wss._server), typeof inspect(wss));
     }
-    void wss;
     await peer.send(CLOSE);
   }),
 );
