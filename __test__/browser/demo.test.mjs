@@ -49,7 +49,8 @@ test('demo', async (t) => {
     await arrive('ws');
     const lines = await page.locator('#charts path.ours').evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
     assert.equal(lines.length, 3);
-    for (const line of lines) assert.match(line, /^M0\.0,\d/);
+    // What there is fills them, however little it is.
+    for (const line of lines) assert.match(line, /^M0\.0,\d.*L300\.0,[\d.]+$/);
     await click('#load-toggle');
     await page.locator('#load-toggle', { hasText: 'Start' }).waitFor();
     await page.waitForFunction(() => document.querySelector('#chart-echoes span.ws').textContent === '0');
@@ -65,6 +66,9 @@ test('demo', async (t) => {
       await click('#block');
       await other.locator('#block[aria-disabled=true]').waitFor();
       await page.locator('#verdict', { hasText: sentence }).waitFor();
+      // The charts have gone on meanwhile.
+      const stripes = await page.locator('#chart-ping path.blocked').getAttribute('d');
+      assert.ok(stripes.split('M').length > 2, stripes);
       const [, ours, theirs, slowest] = sentence.exec(await page.locator('#verdict').textContent());
       return Number(ours) > Number(theirs) && Number(slowest.replaceAll(',', '')) > 1000;
     };
@@ -73,6 +77,28 @@ test('demo', async (t) => {
     await other.locator('#verdict', { hasText: sentence }).waitFor();
     await page.locator('#block[aria-disabled=false]').waitFor();
     await other.close();
+  });
+
+  await t.test('demo: one reader of a topic stalls, and the others do not notice', async () => {
+    const others = String.raw`each of the others got (\d+) messages or more, the slowest after ([\d.,]+) ms`;
+    const one = String.raw`The one then got the (\d+) that it lacked, and missed (\d+); at most (\d+) KiB waited for it`;
+    const sentence = new RegExp(`^Meanwhile ${others}\\. ${one}\\.$`);
+    const stall = async () => {
+      await page.locator('#stall-verdict').evaluate((verdict) => (verdict.textContent = ''));
+      await click('#stall');
+      await page.locator('#stall[aria-disabled=true]').waitFor();
+      await page.locator('#stall-verdict', { hasText: sentence }).waitFor();
+      const figures = sentence.exec(await page.locator('#stall-verdict').textContent());
+      const [during, slowest, lacked, missed, waited] = figures.slice(1).map((text) => Number(text.replaceAll(',', '')));
+      // The limit, and the message that has reached it.
+      assert.ok(waited <= 96, `${waited} KiB`);
+      return during > 0 && lacked > 0 && missed === 0 && slowest < 2500;
+    };
+    // Where the machine stood still meanwhile, all were late.
+    while (!(await stall()));
+    await page.locator('#stall[aria-disabled=false]').waitFor();
+    const labels = await page.locator('#feed-charts svg').evaluateAll((charts) => charts.map((chart) => chart.getAttribute('aria-label')));
+    for (const label of labels) assert.match(label, /: the other 9 .+, the one .+/);
   });
 
   await t.test('demo: what is typed comes back', async () => {
@@ -91,29 +117,48 @@ test('demo', async (t) => {
     await page.locator('#chat-text').fill('hello, other page');
     await click('#chat button');
     await other.locator('#lines li', { hasText: 'hello, other page' }).waitFor();
-    await other.close();
+    // Another room has other lines, and those of this one are there for whoever comes back.
+    const enter = async (room, before) => {
+      await other.locator('#room').selectOption(room);
+      await other.locator('#lines li', { hasText: `${name} joined` }).nth(before).waitFor();
+    };
+    await enter('kitchen', 0);
     await page.locator('#lines li', { hasText: `${name} left` }).waitFor();
+    assert.deepEqual(await other.locator('#lines li').allTextContents(), [`${name} joined`]);
+    await other.locator('#chat-text').fill('in the kitchen');
+    await click('#chat button', other);
+    await other.locator('#lines li', { hasText: 'in the kitchen' }).waitFor();
+    await enter('lobby', 1);
+    const lines = await other.locator('#lines li').allTextContents();
+    assert.equal(lines.filter((line) => line.includes('hello, other page')).length, 1);
+    assert.equal(lines.filter((line) => line.includes('in the kitchen')).length, 0);
+    await other.close();
+    await page.locator('#lines li', { hasText: `${name} left` }).nth(1).waitFor();
   });
 
   await t.test('demo: all of it is there for the keyboard, and in order', async () => {
     const fresh = await openPage(t, browser, address);
     await fresh.locator('#state.open').waitFor();
     const seen = [];
-    for (let index = 0; index < 10; index++) {
+    for (let index = 0; index < 12; index++) {
       await fresh.keyboard.press('Tab');
       seen.push(await fresh.evaluate(() => document.activeElement.id || document.activeElement.textContent));
     }
     await fresh.close();
-    const expected = ['block', 'load-connections', 'load-rate', 'load-apply', 'load-toggle', 'echo-text', 'Send', 'echoes', 'lines', 'chat-text'];
+    const load = ['load-connections', 'load-rate', 'load-apply', 'load-toggle'];
+    const expected = ['block', ...load, 'stall', 'echo-text', 'Send', 'echoes', 'room', 'lines', 'chat-text'];
     assert.deepEqual(seen, expected);
     // Every field has a name, and every chart says what it shows.
-    assert.deepEqual(await page.locator('input').evaluateAll((inputs) => inputs.filter((input) => input.labels.length === 0)), []);
+    assert.deepEqual(await page.locator('input, select').evaluateAll((inputs) => inputs.filter((input) => input.labels.length === 0)), []);
     for (const label of await page.locator('#charts svg').evaluateAll((charts) => charts.map((chart) => chart.getAttribute('aria-label')))) {
       assert.match(label, /: reactor-ws .+, ws .+/);
     }
   });
 
   await t.test('demo: it fits a phone, and has two colour schemes', async () => {
+    // The figures that matter are large.
+    const sizes = await page.locator('figure dd').evaluateAll((figures) => figures.map((figure) => window.getComputedStyle(figure).fontSize));
+    assert.deepEqual(new Set(sizes), new Set(['28px']));
     for (const colorScheme of ['light', 'dark']) {
       await page.emulateMedia({ colorScheme });
       for (const width of [390, 768, 1280]) {

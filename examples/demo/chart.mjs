@@ -1,8 +1,9 @@
-// A chart with a line for each server: the last figures in large, and what came before them.
+// A chart with two lines that are compared: the last figures in large, and what came before them.
 
 const WIDTH = 300;
 const HEIGHT = 100;
-const NAMES = { 'reactor-ws': 'ours', ws: 'theirs' };
+/** What is compared, and in which style it is drawn. */
+const SERVERS = { 'reactor-ws': { style: 'ours', title: 'reactor-ws' }, ws: { style: 'theirs', title: 'ws' } };
 
 export class Chart {
   #numbers = {};
@@ -14,25 +15,26 @@ export class Chart {
 
   /**
    * @param {HTMLElement} parent
-   * @param {{ key: string, title: string, unit: string, floor?: number, top?: number }} settings `floor`: on a logarithmic scale
-   *   that begins there; `top`: the scale ends there at least
+   * @param {{ key: string, title: string, unit: string, lines?: typeof SERVERS, floor?: number, top?: number }} settings
+   *   `floor`: on a logarithmic scale that begins there; `top`: the scale ends there at least
    */
   constructor(parent, settings) {
-    this.#settings = settings;
+    const { lines = SERVERS } = settings;
+    this.#settings = { ...settings, lines };
     const figure = parent.appendChild(document.createElement('figure'));
     figure.className = 'card';
     figure.id = `chart-${settings.key}`;
-    const values = Object.entries(NAMES).map(
-      ([name, style]) => `<dt class="${style}">${name}</dt><dd><span class="${name}">–</span> <small>${settings.unit}</small></dd>`,
+    const values = Object.entries(lines).map(
+      ([name, { style, title }]) => `<dt class="${style}">${title}</dt><dd><span class="${name}">–</span> <small>${settings.unit}</small></dd>`,
     );
-    const paths = Object.values(NAMES).map((style) => `<path class="${style}" d=""/>`);
+    const paths = Object.values(lines).map(({ style }) => `<path class="${style}" d=""/>`);
     figure.innerHTML = `<h2>${settings.title}</h2><dl>${values.join('')}</dl>
       <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"><path class="blocked" d=""/>${paths.join('')}</svg>
       <p class="note"><span>${settings.floor === undefined ? 'from 0' : `from ${settings.floor}, logarithmic`}</span><span class="top"></span></p>`;
     this.#svg = figure.querySelector('svg');
     this.#blocked = figure.querySelector('path.blocked');
     this.#top = figure.querySelector('.top');
-    for (const [name, style] of Object.entries(NAMES)) {
+    for (const [name, { style }] of Object.entries(lines)) {
       this.#numbers[name] = figure.querySelector(`span.${name}`);
       this.#paths[name] = figure.querySelector(`path.${style}`);
     }
@@ -40,9 +42,9 @@ export class Chart {
 
   /** @param {{ isBlocked: boolean, servers: Record<string, Record<string, number | null>> }[]} samples The oldest first */
   draw(samples) {
-    const { floor, key, title, top: least = 1, unit } = this.#settings;
+    const { floor, key, lines, title, top: least = 1, unit } = this.#settings;
     const values = (name) => samples.map(({ servers }) => servers[name][key] ?? 0);
-    const top = Math.max(least, ...Object.keys(NAMES).flatMap(values));
+    const top = Math.max(least, ...Object.keys(lines).flatMap(values));
     // What there is fills the chart, from the first two samples on.
     const x = (index) => ((index / Math.max(1, samples.length - 1)) * WIDTH).toFixed(1);
     const share = (value) => (floor === undefined ? value / top : Math.log(Math.max(value, floor) / floor) / Math.log(top / floor));
@@ -53,7 +55,7 @@ export class Chart {
       const last = samples.at(-1).servers[name][key];
       path.setAttribute('d', all.length < 2 ? '' : `M${all.map((value, index) => `${x(index)},${y(value)}`).join('L')}`);
       this.#numbers[name].textContent = format(last);
-      spoken.push(`${name} ${format(last)} ${unit}`);
+      spoken.push(`${lines[name].title} ${format(last)} ${unit}`);
     }
     const stripes = samples.flatMap(({ isBlocked }, index) => (isBlocked && index > 0 ? [`M${x(index - 1)},0V${HEIGHT}H${x(index)}V0Z`] : []));
     this.#blocked.setAttribute('d', stripes.join(''));

@@ -10,6 +10,11 @@ url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
 
 /** Samples in a chart: 30 s. */
 const POINTS = 120;
+const READERS = { others: { style: 'ours', title: 'the other 9' }, one: { style: 'theirs', title: 'the one' } };
+const feedCharts = [
+  new Chart($('feed-charts'), { key: 'messages', title: 'Messages of the topic', unit: '/s', top: 100, lines: READERS }),
+  new Chart($('feed-charts'), { key: 'delay', title: 'A message takes', unit: 'ms', floor: 0.1, top: 10, lines: READERS }),
+];
 const charts = [
   new Chart($('charts'), { key: 'javascriptCpu', title: 'CPU of the JavaScript thread', unit: '%', top: 10 }),
   new Chart($('charts'), { key: 'ping', title: 'A ping is answered in', unit: 'ms', floor: 0.1, top: 10 }),
@@ -29,28 +34,47 @@ const cells = MORE.map(([key, title]) => {
 });
 
 let samples = [];
+let feed = [];
 let load = { isOn: true, connections: 100, rate: 20_000 };
 let socket = null;
+let chosenRoom;
 let delay = 500;
 
 const HANDLERS = {
-  welcome({ history, load: current, lines }) {
+  welcome({ history, load: current, feed: feedHistory, rooms }) {
     samples = history;
+    feed = feedHistory;
     showLoad(current);
-    $('lines').replaceChildren();
-    for (const { from, text } of lines) addLine($('lines'), text, from);
+    $('room').replaceChildren(...rooms.map((room) => Object.assign(document.createElement('option'), { textContent: room })));
     if (samples.length > 0) draw();
+    if (feed.length > 0) drawFeed();
   },
   sample({ sample }) {
-    samples.push(sample);
-    if (samples.length > POINTS) samples.shift();
-    showBlocked(sample.isBlocked);
+    add(samples, sample);
+    showBusy($('block'), sample.isBlocked);
     draw();
+  },
+  feed({ sample }) {
+    add(feed, sample);
+    showBusy($('stall'), sample.isBlocked);
+    drawFeed();
+  },
+  stalled({ stalled: { isStalled, during, slowest, lacked, missed, waited } }) {
+    showBusy($('stall'), isStalled);
+    if (isStalled) return;
+    const others = `Meanwhile each of the others got ${during} messages or more, the slowest after ${milliseconds(slowest)}.`;
+    const one = `The one then got the ${lacked} that it lacked, and missed ${missed}; at most ${bytes(waited)} waited for it.`;
+    $('stall-verdict').textContent = `${others} ${one}`;
+  },
+  room({ room }) {
+    chosenRoom = room;
+    $('room').value = room;
+    $('lines').replaceChildren();
   },
   verdict({ verdict }) {
     const sentence = (server) => `${server} answered ${verdict[server].answered}, the slowest in ${milliseconds(verdict[server].slowest)}`;
     $('verdict').textContent = `Pings while JavaScript was blocked: ${sentence('reactor-ws')}; ${sentence('ws')}.`;
-    showBlocked(false);
+    showBusy($('block'), false);
   },
   load: ({ load: current }) => showLoad(current),
   chat: ({ from, text }) => addLine($('lines'), text, from),
@@ -62,7 +86,7 @@ function connect() {
   socket.onopen = () => {
     delay = 500;
     setState('open', 'connected');
-    socket.send(JSON.stringify({ type: 'hello', name }));
+    socket.send(JSON.stringify({ type: 'hello', name, room: chosenRoom }));
   };
   socket.onmessage = ({ data }) => {
     const message = JSON.parse(data);
@@ -75,6 +99,15 @@ function connect() {
   };
 }
 
+function add(list, sample) {
+  list.push(sample);
+  if (list.length > POINTS) list.shift();
+}
+
+function drawFeed() {
+  for (const chart of feedCharts) chart.draw(feed);
+}
+
 function draw() {
   for (const chart of charts) chart.draw(samples);
   const { servers } = samples.at(-1);
@@ -84,11 +117,16 @@ function draw() {
   }
 }
 
-function showBlocked(isBlocked) {
-  const button = $('block');
+/** The texts of the buttons that start something, and while it lasts. */
+const TEXTS = {
+  block: ['Block JavaScript for 3 s', 'JavaScript is blocked'],
+  stall: ['Stall one reader for 5 s', 'One reader is stalled'],
+};
+
+function showBusy(button, isBusy) {
   // Not `disabled`, which would take the focus away.
-  button.setAttribute('aria-disabled', String(isBlocked));
-  button.textContent = isBlocked ? 'JavaScript is blocked' : 'Block JavaScript for 3 s';
+  button.setAttribute('aria-disabled', String(isBusy));
+  button.textContent = TEXTS[button.id][Number(isBusy)];
 }
 
 function showLoad(current) {
@@ -101,6 +139,10 @@ function showLoad(current) {
 
 function milliseconds(value) {
   return `${value < 10 ? value.toFixed(1) : Math.round(value).toLocaleString('en')} ms`;
+}
+
+function bytes(value) {
+  return `${Math.round(value / 1024).toLocaleString('en')} KiB`;
 }
 
 function addLine(list, text, from) {
@@ -132,9 +174,11 @@ function sendLoad(isOn) {
   send({ type: 'load', isOn, connections, rate });
 }
 
-$('block').onclick = () => {
-  if ($('block').getAttribute('aria-disabled') !== 'true') send({ type: 'block' });
-};
+for (const type of Object.keys(TEXTS)) {
+  $(type).onclick = () => {
+    if ($(type).getAttribute('aria-disabled') !== 'true') send({ type });
+  };
+}
 $('load').onsubmit = (event) => {
   event.preventDefault();
   sendLoad(true);
@@ -144,6 +188,7 @@ $('echo').onsubmit = (event) => {
   event.preventDefault();
   send({ type: 'echo', text: $('echo-text').value, at: performance.now() });
 };
+$('room').onchange = () => send({ type: 'room', room: $('room').value });
 $('chat').onsubmit = (event) => {
   event.preventDefault();
   send({ type: 'chat', text: $('chat-text').value });

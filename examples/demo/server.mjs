@@ -1,4 +1,5 @@
-// The demo: reactor-ws and ws under the same load, an echo, and a chat room. One port serves the page and its WebSockets.
+// The demo: reactor-ws and ws under the same load, a topic with a reader that stalls, an echo, and chat rooms. One port serves the
+// page and its WebSockets.
 //
 // A text message is JSON with a `type`; a binary message is echoed as it is.
 
@@ -8,13 +9,17 @@ import { createServer } from 'node:http';
 import { WebSocketServer } from 'reactor-ws';
 
 import { Contest } from './contest.mjs';
+import { Feed } from './feed.mjs';
 import { listen } from './port.mjs';
 
 const HOST = process.env.HOST || '127.0.0.1';
 const LONGEST_NAME = 24;
 const LONGEST_LINE = 500;
+/** Rooms are topics: what was said last in each is kept for those who come. */
+const ROOMS = ['lobby', 'kitchen', 'garden'];
 const LINES = 50;
-/** A page that does not read its figures gets no more of them until it does. */
+/** The topic of the figures. A page that does not read gets no more of them until it does. */
+const FIGURES = 'figures';
 const UNREAD_BYTES = 256 * 1024;
 
 const HEADERS = {
@@ -35,14 +40,20 @@ const http = createServer((request, response) => {
   response.end(file === null ? 'Not found\n' : readFileSync(new URL(file, import.meta.url)));
 });
 const contest = new Contest();
-const lines = [];
-/** Those who said hello, and their names: the pages. Other connections are only echoed to. */
+const feed = new Feed();
+/** Those who said hello, with name and room: the pages. Other connections are only echoed to. */
 const visitors = new Map();
 
 // Before the server of the WebSockets, which emits the errors of this one too.
 const port = await orExit(listen(http, HOST, process.env.PORT));
-await orExit(contest.start());
-const sockets = new WebSocketServer({ server: http, path: '/live', maxPayload: 64 * 1024, pingInterval: 30_000 });
+await orExit(Promise.all([contest.start(), feed.start()]));
+const sockets = new WebSocketServer({
+  server: http,
+  path: '/live',
+  maxPayload: 64 * 1024,
+  pingInterval: 30_000,
+  topicOptions: (topic) => ({ slow: 'drop', limit: UNREAD_BYTES, history: topic === FIGURES ? 0 : LINES }),
+});
 sockets.on('connection', (socket) => {
   socket.on('error', () => {});
   socket.on('message', (data, isBinary) => {
@@ -52,9 +63,11 @@ sockets.on('connection', (socket) => {
   socket.on('close', () => leave(socket));
 });
 
-contest.on('sample', (sample) => toAll({ type: 'sample', sample }));
-contest.on('verdict', (verdict) => toAll({ type: 'verdict', verdict }));
-contest.on('load', (load) => toAll({ type: 'load', load }));
+contest.on('sample', (sample) => publish(FIGURES, { type: 'sample', sample }));
+contest.on('verdict', (verdict) => publish(FIGURES, { type: 'verdict', verdict }));
+contest.on('load', (load) => publish(FIGURES, { type: 'load', load }));
+feed.on('sample', (sample) => publish(FIGURES, { type: 'feed', sample }));
+feed.on('stalled', (stalled) => publish(FIGURES, { type: 'stalled', stalled }));
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
 console.log(`reactor-ws demo: http://localhost:${port}`);
 
@@ -79,13 +92,17 @@ function parse(data) {
 function handle(socket, message) {
   switch (message?.type) {
     case 'hello':
-      return join(socket, cut(message.name, LONGEST_NAME) || 'guest');
+      return greet(socket, cut(message.name, LONGEST_NAME) || 'guest', message.room);
+    case 'room':
+      return visitors.has(socket) && enter(socket, message.room);
     case 'echo':
       return send(socket, message);
     case 'chat':
       return say(visitors.get(socket), cut(message.text, LONGEST_LINE));
     case 'block':
       return contest.block();
+    case 'stall':
+      return feed.stall();
     case 'load':
       return contest.setLoad(message);
     default:
@@ -93,39 +110,54 @@ function handle(socket, message) {
   }
 }
 
-function join(socket, name) {
-  const isNew = !visitors.has(socket);
-  visitors.set(socket, name);
-  if (!isNew) return;
-  contest.setWatched(true);
+function greet(socket, name, room) {
+  if (visitors.has(socket)) return;
+  visitors.set(socket, { name, room: null });
+  watch();
   const { history, load } = contest;
-  send(socket, { type: 'welcome', history, load, lines });
-  announce(`${name} joined`);
+  send(socket, { type: 'welcome', history, load, feed: feed.history, rooms: ROOMS });
+  socket.subscribe(FIGURES);
+  enter(socket, room);
+}
+
+/** Into a room, out of the one before. */
+function enter(socket, wanted) {
+  const visitor = visitors.get(socket);
+  const room = ROOMS.includes(wanted) ? wanted : ROOMS[0];
+  if (room === visitor.room) return;
+  if (visitor.room !== null) {
+    socket.unsubscribe(visitor.room);
+    announce(visitor, 'left');
+  }
+  visitor.room = room;
+  // What comes behind this is of that room.
+  send(socket, { type: 'room', room });
+  socket.subscribe(room, { since: 'oldest' });
+  announce(visitor, 'joined');
 }
 
 function leave(socket) {
-  const name = visitors.get(socket);
+  const visitor = visitors.get(socket);
   if (!visitors.delete(socket)) return;
-  contest.setWatched(visitors.size > 0);
-  announce(`${name} left`);
+  watch();
+  announce(visitor, 'left');
 }
 
-function say(name, text) {
-  if (name !== undefined && text !== '') publish({ type: 'chat', from: name, text });
+/** There is load, and a feed, while somebody looks. */
+function watch() {
+  for (const part of [contest, feed]) part.setWatched(visitors.size > 0);
 }
 
-function announce(text) {
-  publish({ type: 'chat', from: null, text });
+function say(visitor, text) {
+  if (visitor !== undefined && text !== '') publish(visitor.room, { type: 'chat', from: visitor.name, text });
 }
 
-function publish(line) {
-  lines.push(line);
-  if (lines.length > LINES) lines.shift();
-  toAll(line);
+function announce({ name, room }, what) {
+  publish(room, { type: 'chat', from: null, text: `${name} ${what}` });
 }
 
-function toAll(message) {
-  for (const socket of visitors.keys()) if (socket.bufferedAmount < UNREAD_BYTES) send(socket, message);
+function publish(topic, message) {
+  sockets.publish(topic, JSON.stringify(message));
 }
 
 function send(socket, message) {
@@ -138,6 +170,7 @@ function cut(text, length) {
 
 function stop() {
   contest.stop();
+  feed.stop();
   http.close();
   sockets.close();
   for (const socket of sockets.clients) socket.close(1001);
