@@ -70,15 +70,26 @@ test.serial('messages and bytes of a connection, in both directions', async (t) 
 });
 
 test.serial('requests that the reactor answers by itself', async (t) => {
-  const server = await startServer(t, { handshakeTimeout: 50 });
+  const server = await startServer(t);
+  // Of its own: on a busy machine the others would be too late as well.
+  const hasty = await startServer(t, { handshakeTimeout: 50 });
   const before = server.metrics().reactors;
-  for (const request of ['\x16\x03\x01\r\n\r\n', 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n', 'GET / HTTP/1.1\r\n', upgradeRequest({ 'Sec-WebSocket-Key': 'x' })]) {
-    const raw = await RawClient.connect(t, server.address().port);
+  const requests = [
+    [server, '\x16\x03\x01\r\n\r\n'],
+    [server, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+    [server, upgradeRequest({ 'Sec-WebSocket-Key': 'x' })],
+    [hasty, 'GET / HTTP/1.1\r\n'],
+  ];
+  for (const [asked, request] of requests) {
+    const raw = await RawClient.connect(t, asked.address().port);
     raw.send(request);
     await raw.closed();
   }
-  const { accepted, badRequests, plainRequests, refused, timeouts } = await grown(server, before, (delta) => delta.refused > 0);
-  t.deepEqual({ accepted, badRequests, plainRequests, refused, timeouts }, { accepted: 4, badRequests: 1, plainRequests: 1, refused: 1, timeouts: 1 });
+  const expected = { accepted: 4, badRequests: 1, plainRequests: 1, refused: 1, timeouts: 1 };
+  const counts = (delta) => Object.fromEntries(Object.keys(expected).map((name) => [name, delta[name]]));
+  // Each reactor publishes its own at the end of its turn.
+  const delta = await grown(server, before, (now) => Object.keys(expected).every((name) => now[name] >= expected[name]));
+  t.deepEqual(counts(delta), expected);
 });
 
 test.serial('bytesWaiting: what a client does not read', async (t) => {
