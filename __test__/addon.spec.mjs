@@ -1,5 +1,6 @@
 // Where the native addon cannot be loaded: who makes a server or a client hears why, and what to do.
-import { cp, mkdtemp, readFile, rm, writeFile } from 'node:fs/promises';
+import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
+import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
@@ -12,12 +13,13 @@ const LIB = fileURLToPath(new URL('../lib', import.meta.url));
 const MAY_LOAD_NONE = /--no-addons.*--allow-addons/;
 
 /** The package as it is where the package with the addon was not installed, if there is one in `packages`. */
-async function copyWithoutAddon(t, { packages = [] } = {}) {
+async function copyWithoutAddon(t, { packages = [], version } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'addonless-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const left = (path) => !path.endsWith('.node');
   await cp(LIB, join(folder, 'lib'), { recursive: true, filter: left });
   const manifest = JSON.parse(await readFile(join(LIB, '../package.json'), 'utf8'));
+  manifest.version = version ?? manifest.version;
   manifest.optionalDependencies = Object.fromEntries(packages.map((name) => [name, manifest.version]));
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
   return join(folder, 'lib/index.js');
@@ -85,6 +87,38 @@ test('a process that may load addons but not use the network gets no listener', 
   t.is(adopting, null);
   const [allowed] = await failures(t, [join(LIB, 'index.js')], { nodeArgs: [...nodeArgs, '--allow-net'] });
   t.is(allowed, null);
+});
+
+test('an addon of another version is not used', async (t) => {
+  const { systemName } = createRequire(import.meta.url)('../lib/reactor/loader.js');
+  const own = createRequire(import.meta.url)('../package.json').version;
+  const addon = join(LIB, 'native', `reactor-ws.${systemName()}.node`);
+  const why = /could not be loaded: its version is (\S+), and that of reactor-ws is 9\.8\.7\n/;
+  const copy = async (packages = []) => {
+    const index = await copyWithoutAddon(t, { packages, version: '9.8.7' });
+    return { index, folder: join(index, '../..') };
+  };
+
+  const given = await copy();
+  const env = { NAPI_RS_NATIVE_LIBRARY_PATH: addon };
+  await failsWith(t, why, [given.index], { env });
+  const [{ message }] = await failures(t, [given.index], { env });
+  t.is(why.exec(message)[1], own);
+
+  const built = await copy();
+  await mkdir(join(built.folder, 'lib/native'), { recursive: true });
+  await symlink(addon, join(built.folder, 'lib/native', `reactor-ws.${systemName()}.node`));
+  await failsWith(t, why, [built.index]);
+  await failsWith(t, BUILD, [built.index]);
+
+  const installed = await copy(PACKAGES);
+  const name = `reactor-ws-${systemName()}`;
+  const folder = join(installed.folder, 'node_modules', name);
+  await mkdir(folder, { recursive: true });
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ name, version: own, main: 'addon.node' }));
+  await symlink(addon, join(folder, 'addon.node'));
+  await failsWith(t, why, [installed.index]);
+  await failsWith(t, /what to do: npm install reactor-ws@9\.8\.7\b/, [installed.index]);
 });
 
 test('what the system says of an addon that it cannot load is in the message', async (t) => {

@@ -31,12 +31,12 @@ function addon() {
  */
 function explained(error) {
   const { NAPI_RS_NATIVE_LIBRARY_PATH: given } = process.env;
-  const failures = error.errors.filter((reason) => given || reason.code !== 'MODULE_NOT_FOUND').map(firstLine);
+  const failures = error.errors.filter((reason) => given || reason.code !== 'MODULE_NOT_FOUND');
   const name = `reactor-ws-${systemName()}`;
-  const { optionalDependencies = {} } = /** @type {any} */ (require('../../package.json'));
+  const { optionalDependencies = {}, version } = /** @type {any} */ (require('../../package.json'));
   const published = Object.hasOwn(optionalDependencies, name);
   const lookedFor = published ? `the package ${name}, and a build in lib/native` : 'a build in lib/native';
-  const [why, advice] = diagnosis([...new Set(failures)], published ? name : null);
+  const [why, advice] = diagnosis(failures, published ? name : null, version);
   const lines = [
     `reactor-ws: the native addon could not be loaded: ${why}`,
     `  system: ${process.platform} ${process.arch}${libc()}, Node ${process.versions.node}`,
@@ -50,15 +50,21 @@ function explained(error) {
 }
 
 /**
- * @param {string[]} failures What the system says of addons that are there
+ * @param {(Error & { code?: string })[]} failures Of addons that are there
  * @param {string | null} name Of the package for this system; null: there is none
+ * @param {string} version Of this package
  * @returns {[why: string, advice: string]} For the error
  */
-function diagnosis(failures, name) {
-  if (failures.some((reason) => DISABLED.test(reason))) {
+function diagnosis(failures, name, version) {
+  const reasons = [...new Set(failures.map(firstLine))];
+  if (reasons.some((reason) => DISABLED.test(reason))) {
     return ['this process may load no addons', 'start Node without --no-addons, and --permission with --allow-addons'];
   }
-  if (failures.length !== 0) return [failures.join('; '), `install on the system it runs on, or ${BUILD}`];
+  if (failures.some(({ code }) => code === 'ERR_REACTOR_WS_VERSION')) {
+    const again = `npm install reactor-ws@${version}, also where a bundle looks for it`;
+    return [reasons.join('; '), name === null ? BUILD : `${again}; ${BUILD}`];
+  }
+  if (reasons.length !== 0) return [reasons.join('; '), `install on the system it runs on, or ${BUILD}`];
   if (name === null) return ['it has not been built', BUILD];
   return [
     'its package is not installed',

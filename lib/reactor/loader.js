@@ -4,6 +4,8 @@ const { closeSync, openSync, readSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { join } = require('node:path');
 
+const { version } = /** @type {{ version: string }} */ (require('../../package.json'));
+
 /**
  * The `require` of this file. Bundlers leave it alone, for none of them has a place for an addon in
  * a bundle. There it looks from the bundle, or, if that is a module, from the program.
@@ -35,6 +37,7 @@ const ELF_START = 4096;
 /**
  * Loads the addon from `NAPI_RS_NATIVE_LIBRARY_PATH`; without that from a build in lib/native, from
  * the package for this system, and, in a bundle, from where the package `reactor-ws` would have it.
+ * One of another version is none: what it takes and gives is not what this one's callers think.
  *
  * @returns {typeof import('../native/binding')} What it exports
  * @throws {AggregateError} Why each of them could not be loaded
@@ -51,20 +54,32 @@ function load() {
 }
 
 /**
- * @param {(() => any)[]} ways To get something
- * @returns {any} What the first one gives that does not throw
+ * @param {(() => any)[]} ways To get an addon
+ * @returns {any} What the first one gives that does not throw and is of the version of this package
  * @throws {AggregateError} What they have thrown, if all did
  */
 function firstOf(ways) {
   const errors = [];
   for (const way of ways) {
     try {
-      return way();
+      return sameVersion(way());
     } catch (error) {
       errors.push(error);
     }
   }
   throw new AggregateError(errors, 'no addon could be loaded');
+}
+
+/**
+ * @param {any} addon What was loaded, of which nothing is known yet
+ * @returns {any} The same
+ * @throws {Error} ERR_REACTOR_WS_VERSION, if it is of another version than this package
+ */
+function sameVersion(addon) {
+  const its = typeof addon.version === 'function' ? addon.version() : 'unknown';
+  if (its === version) return addon;
+  const message = `its version is ${its}, and that of reactor-ws is ${version}`;
+  throw Object.assign(new Error(message), { code: 'ERR_REACTOR_WS_VERSION' });
 }
 
 /** @returns {string} What the package for this system is called, behind `reactor-ws-` */

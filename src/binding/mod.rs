@@ -33,4 +33,4 @@ pub use running::admission::{AdmissionLimits, JsAdmission};
 pub use running::metrics::{HistogramCounts, ReactorMetrics};
 pub use stream::StreamEngine;
 pub use streams::Streams;
-pub use tables::{deflate_budget_is_full, lists, set_deflate_budget};
+pub use tables::{deflate_budget_is_full, lists, set_deflate_budget, version};

@@ -5,6 +5,12 @@ use napi_derive::napi;
 
 use crate::engine::deflate::Budget;
 
+/// The version of the package that this addon was built for. An addon of another one is not used.
+#[napi(catch_unwind)]
+pub fn version() -> &'static str {
+    env!("CARGO_PKG_VERSION")
+}
+
 /// Two empty arrays in an array: of the environment's own context, whichever the caller runs in, so
 /// that a reference to them keeps no other.
 #[napi(catch_unwind)]
