@@ -12,7 +12,7 @@ url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
 const POINTS = 120;
 const READERS = { others: { style: 'ours', title: 'the other 9' }, one: { style: 'theirs', title: 'the one' } };
 const feedCharts = [
-  new Chart($('feed-charts'), { key: 'messages', title: 'Messages of the topic', unit: '/s', top: 100, lines: READERS }),
+  new Chart($('feed-charts'), { key: 'messages', title: 'Messages of the topic', unit: '/s', floor: 1, top: 100, lines: READERS }),
   new Chart($('feed-charts'), { key: 'delay', title: 'A message takes', unit: 'ms', floor: 0.1, top: 10, lines: READERS }),
 ];
 const charts = [
