@@ -52,6 +52,8 @@ class Program {
     if (this.isCompressed) options.perMessageDeflate = { threshold: 500 };
     this.server = await startServer(t, options);
     const { handleUpgrade } = Object.getPrototypeOf(this.server);
+    // One list of clients, whichever of the two objects serves them.
+    this.t.is(this.server.clients.size, 0);
     const wrapped = wrapUpgrades({ __proto__: this.server });
     let count = 0;
     const behind = http.createServer().on('upgrade', (request, socket, head) => {
@@ -148,6 +150,13 @@ class Program {
       const { n, data, text, isBinary } = this.message('');
       one.ws.send(this.random(10) === 0 ? new Blob([text]) : data, { binary: isBinary });
       this.model.send(one, n);
+    },
+    broadcast: (one) => {
+      const { n, data } = this.message('');
+      const others = this.random(2) === 0 ? this.all : this.all.filter((other) => other !== one);
+      for (const other of others) this.model.send(other, n);
+      const except = others === this.all ? [] : [one.ws];
+      this.expect(this.server.broadcast(data, { except }), others.length, 'all');
     },
     stall: ({ client }) => client._socket.pause(),
     drain: ({ client }) => client._socket.resume(),

@@ -19,6 +19,7 @@ let looked = null;
 function track(server, ws) {
   ws._order = ++opened;
   clientsOf(server)?.add(ws);
+  server._topics?.everyone?.welcome(ws);
 }
 
 /**

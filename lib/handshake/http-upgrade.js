@@ -4,6 +4,7 @@
 const { clearTimeout, setTimeout } = require('node:timers');
 
 const { capture, setContext } = require('../async-context');
+const { list } = require('../connection/clients');
 const { attach } = require('./attach');
 const { kWebSocket } = require('../constants');
 const diagnostics = require('../reactor/diagnostics');
@@ -52,6 +53,8 @@ class HttpUpgrade extends Handshake {
     socket.removeListener('error', destroyOnError);
     attach(ws, socket, head, response, server.options);
     server.came();
+    // The table of the connections that a listening server has accepted does not know this one.
+    list(server);
     server.opened(ws);
     diagnostics.opened(ws, request);
     this.callback(ws, request);

@@ -1,19 +1,19 @@
 'use strict';
 
+const { GONE } = require('../bits');
 const { clientsOf } = require('../connection/clients');
-const { SENDS_WAIT } = require('../bits');
-const { post } = require('../connection/post');
-const { PreparedMessage, prepare } = require('../connection/prepared');
-const { sendInTurn } = require('../connection/send');
-const { OPEN } = require('../constants');
+const { CONNECTING, OPEN } = require('../constants');
 const { state } = require('../reactor/table');
 const { messageOf } = require('./message');
-const { targetOf } = require('./publish');
-const { KIND_MASK, OUT_BINARY, OUT_FLAG_COMPRESS } = require('../reactor/layout');
+const { publishTo, targetOf } = require('./publish');
+const { topicsOf } = require('./server-topics');
+const { DEFAULTS } = require('./settings');
+const { subscriptionsOf } = require('./subscriptions');
+const { Topic } = require('./topic');
 
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { BroadcastOptions, Published } from '../../types/topics' */
-/** @import { Message } from './message' */
+/** @import { Topics } from './server-topics' */
 
 /**
  * Sends a message to all open connections of a server, in the order of `send()`.
@@ -27,40 +27,55 @@ const { KIND_MASK, OUT_BINARY, OUT_FLAG_COMPRESS } = require('../reactor/layout'
 function broadcast(server, data, options) {
   const { except } = targetOf(options, null);
   const message = messageOf(data, options);
-  const content = contentOf(server, message);
-  let count = 0;
-  for (const ws of connectionsOf(server)) {
-    if (ws._readyState !== OPEN || except.has(ws)) continue;
-    if ((ws._bits & SENDS_WAIT) === 0 && !(content instanceof PreparedMessage)) post(ws, message.tag, content);
-    else sendInTurn(ws, message.tag, content, undefined);
-    count++;
+  return Number(publishTo(everyoneOf(server), message, { except, key: '', receipt: false }));
+}
+
+/** @typedef {Everyone} Anyone */
+
+/** The topic of all open connections of a server. */
+class Everyone extends Topic {
+  /** @param {Topics} topics The topics of the server */
+  constructor(topics) {
+    super('', DEFAULTS);
+    this.topics = topics;
   }
-  return count;
+
+  /** @param {WebSocket} ws A connection that gets what is sent to all from now on */
+  welcome(ws) {
+    if (ws._readyState === CONNECTING) {
+      // A `setSocket()` of the program's opens it later.
+      ws.once('open', () => this.topics.everyone?.welcome(ws));
+    } else if (ws._readyState === OPEN && (ws._bits & GONE) === 0 && ws._owner?._topics === this.topics) {
+      subscriptionsOf(ws).enter(this.topics, this, undefined, undefined);
+    }
+  }
 }
 
 /**
- * @param {Server} server The server whose connections get it
- * @param {Message} message What is sent
+ * @param {Server} server A server
+ * @returns {Everyone} The topic of all its open connections
  */
-function contentOf(server, { data, prepared, tag }) {
-  if (prepared !== null) return prepared;
-  const compress = (tag & OUT_FLAG_COMPRESS) !== 0;
-  // Compressed once for all with the same parameters.
-  if (compress && server.options.perMessageDeflate) return prepare(data, { binary: (tag & KIND_MASK) === OUT_BINARY });
-  return data;
+function everyoneOf(server) {
+  const topics = topicsOf(server);
+  if (topics.everyone === null) {
+    const connections = connectionsOf(server);
+    const everyone = (topics.everyone = new Everyone(topics));
+    for (const ws of connections) everyone.welcome(ws);
+  }
+  return topics.everyone;
 }
 
 /**
  * @param {Server} server The server
- * @returns {WebSocket[]} Its open connections
+ * @returns {Iterable<WebSocket>} Its connections
  */
 function connectionsOf(server) {
   const clients = /** @type {Set<WebSocket> | null | undefined} */ (clientsOf(server));
-  if (clients) return [...clients];
+  if (clients) return clients;
   if (clients === undefined && !server._listens) {
     throw new TypeError('broadcast() needs clientTracking, unless the server listens on a port of its own');
   }
-  return state.connections.filter((one) => one !== undefined && one._owner === server && one._readyState === OPEN);
+  return [...state.connections, ...state.adopted].filter((one) => one?._owner === server);
 }
 
 module.exports = { broadcast };

@@ -130,7 +130,9 @@ const ofConnection = {
   },
 
   get subscriptions() {
-    return this._extra?.topics ? [...subscriptionsOf(this).joined].map(({ name }) => name) : [];
+    if (!this._extra?.topics) return [];
+    const everyone = ownerOf(this)._topics?.everyone;
+    return [...subscriptionsOf(this).joined].filter((topic) => topic !== everyone).map(({ name }) => name);
   },
 
   // Programs give their connections fields of that name.

@@ -38,12 +38,23 @@ const NO_CONNECTION = new Set();
 function publish(server, name, data, options, publisher) {
   checkTopic(name);
   const target = targetOf(options, publisher);
-  let message = messageOf(data, options);
+  const message = messageOf(data, options);
   const topic = topicsOf(server).forPublish(name);
   if (topic === undefined) return target.receipt ? Promise.resolve(emptyReceipt()) : 0;
+  return publishTo(topic, message, target);
+}
+
+/**
+ * @param {AnyTopic} topic The topic
+ * @param {Message} given What is sent, without a stamp
+ * @param {ReturnType<typeof targetOf>} target To whom, and how
+ * @returns {number | Promise<Receipt>} As of `publish`
+ * @throws {TypeError} For what is no text in a topic with a stamp
+ */
+function publishTo(topic, given, target) {
   const { ring } = topic;
   const offset = ring === null ? 0 : ring.offset + 1;
-  if (ring !== null && ring.stamp !== null) message = stamped(message, ring.stamp, offset);
+  const message = ring !== null && ring.stamp !== null ? stamped(given, ring.stamp, offset) : given;
   const excepted = membersAmong(topic, target.except);
   const matched = topic.size - excepted.length;
   const receipt = target.receipt ? new Tally() : null;
@@ -191,8 +202,9 @@ function toStreams({ streams }, message, offset, excepted, key, receipt) {
   const bytes = isShared ? { tag, data: Buffer.from(data), prepared: null } : message;
   if (isShared) bytes.owned = bytes;
   const size = receipt === null ? 0 : sizeOf(message);
+  const others = new Set(excepted);
   for (const [ws, member] of members) {
-    if (excepted.length !== 0 && excepted.includes(ws)) member.skip(offset);
+    if (others.has(ws)) member.skip(offset);
     else if (receipt === null) member.publish(bytes, offset, key);
     else receipt.count(member.publish(bytes, offset, key, receipt.written()), size);
   }
@@ -290,4 +302,4 @@ class Tally {
   }
 }
 
-module.exports = { publish, targetOf };
+module.exports = { publish, publishTo, targetOf };

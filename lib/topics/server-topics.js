@@ -29,6 +29,13 @@ class ServerTopics {
     this.options = server._forTopics();
     /** By name. @type {Map<string, AnyTopic>} */
     this.all = new Map();
+    /**
+     * The topic of all open connections, which has no name: from the first broadcast on, until all
+     * have gone.
+     *
+     * @type {import('./broadcast').Anyone | null}
+     */
+    this.everyone = null;
     /** Those that are kept for their history. @type {Set<AnyTopic>} */
     this.idle = new Set();
     this.sweeping = /** @type {NodeJS.Timeout | null} */ (null);
@@ -98,12 +105,12 @@ class ServerTopics {
   /** @param {AnyTopic} topic It has its first subscriber */
   woke(topic) {
     this.idle.delete(topic);
-    this.report(topic.name, EVENT.CREATED);
+    this.report(topic, EVENT.CREATED);
   }
 
   /** @param {AnyTopic} topic It has no subscribers any more */
   emptied(topic) {
-    this.report(topic.name, EVENT.EMPTY);
+    this.report(topic, EVENT.EMPTY);
     if (topic.ring === null || this.isOver) this.forget(topic);
     else this.rest(topic);
   }
@@ -118,7 +125,8 @@ class ServerTopics {
 
   /** @param {AnyTopic} topic A topic without members and history */
   forget(topic) {
-    this.all.delete(topic.name);
+    if (topic === this.everyone) this.everyone = null;
+    else this.all.delete(topic.name);
     this.idle.delete(topic);
     if (topic.number !== 0) records.end(topic);
   }
@@ -153,12 +161,12 @@ class ServerTopics {
   /**
    * Events come in a tick of their own: no listener runs inside a call that subscribes or closes.
    *
-   * @param {string} name Name of the topic
+   * @param {AnyTopic} topic The topic
    * @param {string} event Name of the event
    */
-  report(name, event) {
-    if (this.server.listenerCount('topic') === 0) return;
-    if (this.news.push([name, event]) === 1) process.nextTick(emitNews, this);
+  report(topic, event) {
+    if (topic === this.everyone || this.server.listenerCount('topic') === 0) return;
+    if (this.news.push([topic.name, event]) === 1) process.nextTick(emitNews, this);
   }
 }
 

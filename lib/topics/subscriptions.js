@@ -10,6 +10,7 @@ const { topicsOf } = require('./server-topics');
 
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position, Subscribed, TopicLosses } from '../../types/topics' */
+/** @import { Topics } from './server-topics' */
 /** @import { AnyTopic } from './topic' */
 
 /** @typedef {(result: Subscribed) => void} SubscribedCallback */
@@ -40,7 +41,16 @@ class Subscriptions {
    */
   join(name, since, callback) {
     const topics = topicsOf(/** @type {Server} */ (this.ws._owner));
-    const topic = topics.ensure(name);
+    this.enter(topics, topics.ensure(name), since, callback);
+  }
+
+  /**
+   * @param {Topics} topics Those of the server
+   * @param {AnyTopic} topic One of them
+   * @param {Position | 'oldest' | undefined} since Where to begin
+   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
+   */
+  enter(topics, topic, since, callback) {
     const isNew = !this.joined.has(topic);
     const { mode, offset } = startOf(topic, since);
     if ((this.ws._bits & STREAM) !== 0) {

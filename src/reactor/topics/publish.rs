@@ -132,6 +132,7 @@ impl<C: Consumer> Reactor<C> {
         let before = connection.write.outgoing.pushed();
         let mut session = Session { id, connection, work: &mut self.work };
         send_prepared(&mut session, message, 0, false, LONGEST);
+        self.work.tally.messages_sent += 1;
         self.consumer.on_published(id, bytes as u64);
         self.work.command_budget = self.work.command_budget.saturating_sub(bytes + cost);
         let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
