@@ -1,7 +1,7 @@
 // Which folder of lib may import which, as ARCHITECTURE.md has it; `npm run check` runs it.
 
 /** What every folder may use: files on top that use no folder. */
-const LEAVES = 'async-context|bits|checks|constants|errors|limits|log|node-emit|reactor/layout|views|warnings';
+const LEAVES = 'async-context|bits|checks|constants|errors|log|node-emit|reactor/layout|views';
 
 /**
  * @param {string} folder

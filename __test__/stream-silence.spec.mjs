@@ -1,5 +1,5 @@
 // pingInterval and idleTimeout of connections that the reactor does not serve; what it does for its own has the same table in
-// src/reactor/tests/silence.rs.
+// src/reactor/tests/connection/silence.rs.
 import { once } from 'node:events';
 import https from 'node:https';
 import { createRequire } from 'node:module';

@@ -1,14 +1,13 @@
 'use strict';
 
-const { checkValue, wrongType } = require('./checks');
+const { LONGEST_DELAY, checkValue, delay, limit, wrongType } = require('./checks');
 const { applyMemoryOptions } = require('./deflate/budget');
 const { deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./running/admission');
 const { proxiesOf } = require('./running/proxies');
 const { Rates } = require('./running/rates');
-const { LONGEST_DELAY, delay, limit } = require('./limits');
 const { checkPort, nodePlace, placeOf } = require('./listening');
-const { warnOfMisspelt } = require('./warnings');
+const { warnOfMisspelt } = require('./log');
 const WebSocket = require('./websocket');
 const { lendsMessages } = require('./reactor/batch');
 

@@ -4,7 +4,7 @@ const EventEmitter = require('node:events');
 
 const { hold, release } = require('../reactor/lifetime');
 const { watchListeners } = require('../handshake/watched-listeners');
-const { warn } = require('../warnings');
+const { warn } = require('../log');
 
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { Server, WebSocket } from '../connection/state' */

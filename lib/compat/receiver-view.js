@@ -3,7 +3,7 @@
 const EventEmitter = require('node:events');
 
 const { kWebSocket } = require('../constants');
-const { limit } = require('../limits');
+const { limit } = require('../checks');
 
 /** @import { WebSocket } from '../connection/state' */
 

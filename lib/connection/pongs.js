@@ -2,7 +2,7 @@
 
 const { OWN_PONG, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
-const { limit } = require('../limits');
+const { limit } = require('../checks');
 
 /** @import { WebSocket } from './state' */
 

@@ -5,7 +5,7 @@ const zlib = require('node:zlib');
 const { EMPTY_BUFFER, kStatusCode } = require('../constants');
 const params = require('./params');
 const { maxPayloadExceeded } = require('../errors');
-const { limit } = require('../limits');
+const { limit } = require('../checks');
 
 /** @import { DeflateOptions } from '../../types/tools' */
 /** @import { Params } from './params' */

@@ -2,7 +2,7 @@
 
 const { addon } = require('../reactor/addon');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
-const { limit } = require('../limits');
+const { limit } = require('../checks');
 const {
   AUX_SHIFT,
   HEADROOM,

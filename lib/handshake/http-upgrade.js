@@ -9,7 +9,7 @@ const { attach } = require('./attach');
 const { kWebSocket } = require('../constants');
 const diagnostics = require('../reactor/diagnostics');
 const { Handshake, destroyOnError } = require('./handshake');
-const { delay } = require('../limits');
+const { delay } = require('../checks');
 
 /** @import { WebSocket } from '../connection/state' */
 

@@ -9,7 +9,7 @@ const { DRAINED_WORDS } = require('./layout');
 const lifetime = require('./lifetime');
 const outbox = require('./outbox');
 const table = require('./table');
-const { warn } = require('../warnings');
+const { warn } = require('../log');
 
 /** Bun and Deno have functions of libuv, but no loop behind them. */
 const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);

@@ -1,9 +1,8 @@
 'use strict';
 
-const { checkValue, wrongType } = require('../checks');
+const { LONGEST_DELAY, checkValue, delay, wrongType } = require('../checks');
 const { closeReason } = require('../connection/arguments');
 const { CLOSED } = require('../constants');
-const { LONGEST_DELAY, delay } = require('../limits');
 const { ABNORMAL } = require('../reactor/layout');
 const { Pace } = require('./pace');
 

@@ -2,7 +2,6 @@
 //! masks nothing.
 
 mod close;
-mod contexts;
 mod deflate;
 mod error;
 mod fragments;

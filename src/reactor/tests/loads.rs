@@ -6,7 +6,7 @@ use std::io::{Read, Write};
 use std::time::Instant;
 
 use super::bridge::{Js, forward_with};
-use super::pressure::open;
+use super::read::pressure::open;
 use super::*;
 use crate::bridge::layout::IN_WORD_SLOT;
 use crate::bridge::limits::SHORTEST_MASKED_FRAME;

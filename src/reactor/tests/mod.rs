@@ -2,41 +2,20 @@
 //! events, and a timeout (`PATIENCE`) is only ever how a broken rule fails.
 #![expect(clippy::disallowed_types, reason = "clients block")]
 
-mod adoption;
 mod bridge;
 mod budgets;
 mod client;
-mod closing;
-mod deflate;
-mod exhaustion;
-mod fairness;
-mod flow;
-mod frames;
-mod gates;
+mod connection;
 mod group;
-mod handshake;
-mod identity;
 mod inline;
-mod listeners;
 mod loads;
-mod order;
-mod panics;
-mod payloads;
-mod pressure;
-mod rates;
+mod open;
+mod read;
 mod rows;
-mod same;
 mod server;
-mod silence;
-mod stage;
 mod topics;
-mod topics_cost;
-mod topics_history;
-mod topics_model;
-mod topics_slow;
 mod turns;
-mod unfinished;
-mod whole;
+mod write;
 
 use std::time::Duration;
 

@@ -10,9 +10,9 @@ use crate::reactor::config::{COST_OF_CALL, COST_OF_MEMBER};
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::topics::history::ring::Kept;
 use crate::reactor::topics::publishing::{Publishing, Whom};
 use crate::reactor::topics::receipt::{Outcome, Receipt};
-use crate::reactor::topics::ring::Kept;
 use crate::reactor::topics::topic::{Member, Slow};
 
 /// Members that are looked at together.

@@ -11,9 +11,9 @@ use crate::engine::{FrameKind, MessageKind, Prepared};
 use crate::reactor::Reactor;
 use crate::reactor::command::records::Outbound;
 use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::topics::history::ring::{Ring, Since};
 use crate::reactor::topics::publishing::Target;
 use crate::reactor::topics::report::{encode, halves};
-use crate::reactor::topics::ring::{Ring, Since};
 
 /// Most bytes of messages in one answer about a history. 1 GiB.
 const LONGEST_ANSWER: usize = 1 << 30;

@@ -6,9 +6,9 @@ use crate::reactor::Reactor;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::topics::behind::{Behind, Cursor};
+use crate::reactor::topics::history::ring::Since;
 use crate::reactor::topics::records::words;
 use crate::reactor::topics::report::{encode, halves};
-use crate::reactor::topics::ring::Since;
 use crate::reactor::topics::topic::Slow;
 
 impl<C: Consumer> Reactor<C> {

@@ -6,7 +6,7 @@ use crate::bridge::layout::{
 };
 
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::topics::ring::Ring;
+use crate::reactor::topics::history::ring::Ring;
 
 /// What becomes of a message to a member that is slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

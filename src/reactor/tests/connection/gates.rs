@@ -1,0 +1,261 @@
+//! What a peer can observe, and the consumer on another thread: which comes first.
+
+use std::io::ErrorKind;
+use std::net::SocketAddr;
+use std::ops::Deref;
+
+use crate::bridge::batch::Batch;
+use crate::bridge::layout::*;
+use crate::reactor::tests::bridge::{Js, forward};
+use crate::reactor::tests::client::SWITCHED;
+use crate::reactor::tests::server::{bind, listen};
+use crate::reactor::tests::*;
+use crate::reactor::{Command, ConnectionId, ListenerConfig, ReactorConfig};
+
+/// Another listener of the same reactor, with the defaults: its handshakes wait.
+const GATED: u32 = 1;
+
+struct Gated {
+    js: Js,
+    address: SocketAddr,
+}
+
+impl Deref for Gated {
+    type Target = Js;
+
+    fn deref(&self) -> &Js {
+        &self.js
+    }
+}
+
+fn start() -> Gated {
+    let (mut js, mut reactor) = forward(ReactorConfig::default());
+    let listener = bind();
+    let address = listener.address();
+    listen(&js.handle, GATED, listener, ListenerConfig::default());
+    js.thread = Some(std::thread::spawn(move || reactor.run().expect("epoll works")));
+    Gated { js, address }
+}
+
+impl Gated {
+    fn ask(&self) -> Client {
+        let mut client = Client::connect(self.address);
+        client.write(UPGRADE.as_bytes());
+        client
+    }
+
+    /// Nothing has come, and the reactor has been at it: it has answered a client that came later.
+    #[track_caller]
+    fn nothing_came(&self, client: &Client) {
+        let mut other = Client::connect(self.js.address);
+        other.write(b"GET / HTTP/1.1\r\nHost: here\r\n\r\n");
+        assert!(other.read_head().starts_with("HTTP/1.1 426"));
+        client.0.set_nonblocking(true).unwrap();
+        let peeked = client.0.peek(&mut [0]);
+        client.0.set_nonblocking(false).unwrap();
+        assert!(peeked.as_ref().is_err_and(|error| error.kind() == ErrorKind::WouldBlock), "{peeked:?}");
+    }
+}
+
+impl Js {
+    /// Gives the batch back, as JavaScript does when all that is in it has been delivered.
+    fn give_back(&self, batch: Box<Batch>) {
+        if self.link.inbox.give_back(batch) {
+            self.handle.wake().unwrap();
+        }
+    }
+}
+
+#[test]
+fn a_handshake_is_answered_when_its_record_has_been_dealt_with() {
+    let js = start();
+    let mut client = js.ask();
+    let batch = js.take();
+    assert_eq!(batch.records.len(), 1);
+    js.nothing_came(&client);
+    js.give_back(batch);
+    client.expect_text(SWITCHED);
+}
+
+/// A connection that opened first does not wait for the others of a batch.
+#[test]
+fn each_handshake_waits_for_its_own_record() {
+    let js = start();
+    let mut clients: Vec<_> = (0..3)
+        .map(|opened| {
+            let client = js.ask();
+            while js.link.inbox.published() <= opened {
+                std::thread::yield_now();
+            }
+            client
+        })
+        .collect();
+    let batch = js.take();
+    assert_eq!(batch.records.len(), 3, "what waits is one batch");
+    for delivered in 1..3 {
+        if js.link.inbox.deliver(&batch, delivered) {
+            js.handle.wake().unwrap();
+        }
+        clients[delivered - 1].expect_text(SWITCHED);
+        js.nothing_came(&clients[delivered]);
+    }
+    js.give_back(batch);
+    clients[2].expect_text(SWITCHED);
+}
+
+#[test]
+fn what_is_sent_meanwhile_comes_behind_the_answer_in_one_piece() {
+    let js = start();
+    let mut client = js.ask();
+    let batch = js.take();
+    let id = identify(&batch);
+    js.send(id, OUT_TEXT, OUT_FLAG_FIN, 0, b"first");
+    js.send(id, OUT_CLOSE, OUT_FLAG_WANT_SENT, 1000, b"");
+    js.nothing_came(&client);
+    js.give_back(batch);
+    client.expect_text(SWITCHED);
+    client.expect("81 05 'first'  88 02 03e8");
+    assert_eq!(js.records(1)[0].kind, IN_SENT);
+}
+
+/// Its pongs wait behind the 101, for nothing that is its fault: only a peer that does not read is
+/// cut off.
+#[test]
+fn a_peer_that_does_not_wait_is_read_and_answered() {
+    const PINGS: usize = 100;
+    let js = start();
+    let mut client = js.ask();
+    client.write(&[bytes("81 81 00000000 'a'"), bytes("89 80 00000000").repeat(PINGS)].concat());
+    let (mut kinds, mut taken) = (Vec::new(), Vec::new());
+    while kinds.len() < PINGS + 2 {
+        let batch = js.take();
+        kinds.extend(batch.records.iter().map(|record| record.kind().0));
+        taken.push(batch);
+    }
+    assert!(kinds.starts_with(&[IN_OPEN, IN_TEXT, IN_PING]), "{kinds:?}");
+    js.nothing_came(&client);
+    taken.into_iter().for_each(|batch| js.give_back(batch));
+    client.expect_text(SWITCHED);
+    client.expect(&"8a 00 ".repeat(PINGS));
+}
+
+/// The consumer decides about it although it is open: what it says comes instead of the 101, which
+/// it may let go later.
+#[test]
+fn an_answer_that_has_not_left_can_be_taken_back() {
+    const REFUSAL: &[u8] = b"HTTP/1.1 401 Unauthorized\r\n\r\n";
+    for (kind, payload) in
+        [(OUT_RESUME, &b""[..]), (OUT_RESPOND, REFUSAL), (OUT_WRITE, REFUSAL), (OUT_TERMINATE, b"")]
+    {
+        let js = start();
+        let mut client = js.ask();
+        client.write(&bytes("89 80 00000000"));
+        let batch = js.take();
+        let id = identify(&batch);
+        js.send(id, OUT_PAUSE, 0, 1, b"");
+        js.give_back(batch);
+        js.nothing_came(&client);
+        js.send(id, kind, 0, 0, payload);
+        match kind {
+            OUT_RESUME => client.expect_text(SWITCHED),
+            OUT_TERMINATE => {
+                assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+                client.expect_end();
+            }
+            _ => client.expect_text(std::str::from_utf8(payload).unwrap()),
+        }
+    }
+}
+
+#[test]
+fn one_that_is_refused_behind_its_answer_ends() {
+    let js = start();
+    let mut client = js.ask();
+    let id = js.opened(IN_OPEN);
+    client.expect_text(SWITCHED);
+    js.send(id, OUT_PAUSE, 0, 1, b"");
+    js.send(id, OUT_RESPOND, 0, 0, b"HTTP/1.1 401 Unauthorized\r\n\r\n");
+    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+    client.expect_end();
+}
+
+#[test]
+fn one_that_is_terminated_before_has_its_answer() {
+    let js = start();
+    let mut client = js.ask();
+    let batch = js.take();
+    js.send(identify(&batch), OUT_TERMINATE, 0, 0, b"");
+    client.expect_text(SWITCHED);
+    js.nothing_came(&client);
+    js.give_back(batch);
+    assert_eq!(js.records(1)[0].kind, IN_CLOSED);
+    client.expect_end();
+}
+
+#[test]
+fn the_end_of_a_socket_follows_that_its_record_has_been_dealt_with() {
+    for kind in [OUT_TERMINATE, OUT_END] {
+        let js = start();
+        let mut client = js.ask();
+        let id = js.opened(IN_OPEN);
+        client.expect_text(SWITCHED);
+        if kind == OUT_END {
+            client.end();
+            assert_eq!(js.records(1)[0].kind, IN_END);
+        }
+        js.send(id, kind, 0, 0, b"");
+        let batch = js.take();
+        assert_eq!(batch.records[0].kind().0, IN_CLOSED);
+        js.nothing_came(&client);
+        js.give_back(batch);
+        client.expect_end();
+    }
+}
+
+/// A peer that has ended its side has not seen our end before the record of it.
+#[test]
+fn a_peer_that_ends_behind_its_close_frame_is_ended_when_that_is_known() {
+    let js = start();
+    let mut client = js.ask();
+    let id = js.opened(IN_OPEN);
+    client.expect_text(SWITCHED);
+    client.send("88 82 00000000 03e8");
+    assert_eq!(js.records(1)[0].kind, IN_CLOSE);
+    js.send(id, OUT_CLOSE, OUT_FLAG_WANT_SENT, 1000, b"");
+    client.expect("88 02 03e8");
+    assert_eq!(js.records(1)[0].kind, IN_SENT);
+    client.end();
+    js.send(id, OUT_END, 0, 0, b"");
+    let batch = js.take();
+    assert_eq!(batch.records[0].kind().0, IN_CLOSED);
+    js.nothing_came(&client);
+    js.give_back(batch);
+    client.expect_end();
+}
+
+#[test]
+fn nobody_waits_for_a_reactor_that_stops() {
+    let js = start();
+    let mut client = js.ask();
+    let batch = js.take();
+    js.send(identify(&batch), OUT_TEXT, OUT_FLAG_FIN, 0, b"last");
+    js.handle.submit(Command::Stop).unwrap();
+    client.expect_text(SWITCHED);
+    client.expect("81 04 'last'");
+    client.expect_end();
+}
+
+#[test]
+fn with_an_early_handshake_the_answer_waits_for_nobody() {
+    let js = Js::start(ReactorConfig::default());
+    let _client = Client::open(js.address);
+    assert_eq!(js.records(1)[0].kind, IN_OPEN);
+}
+
+/// The connection that a batch opens.
+fn identify(batch: &Batch) -> ConnectionId {
+    let words = batch.records[0].0;
+    let start = words[IN_WORD_OFFSET] as usize;
+    let generation = u32::from_le_bytes(*batch.bytes[start..].first_chunk().unwrap());
+    ConnectionId { slot: words[IN_WORD_SLOT], generation }
+}

@@ -1,0 +1,105 @@
+//! Names of connections: what is meant for one never reaches another.
+
+use crate::bridge::layout::ADOPTED_SLOTS;
+use crate::engine::MessageKind;
+use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::connection::table::{Connections, Share};
+use crate::reactor::tests::server::reactor;
+use crate::reactor::tests::turns::until;
+use crate::reactor::tests::*;
+
+#[test]
+fn o09_a_slot_that_is_used_again_has_another_generation_and_stale_commands_hit_nobody() {
+    let server = Server::echo();
+    let first = Client::open(server.address);
+    let old = server.opened();
+    first.reset();
+    assert_eq!(server.next_of(), (old, Seen::Closed));
+    // One canary more, so that the slot's quarantine is over when it is wanted.
+    let (mut second, mut third) = (Client::open(server.address), Client::open(server.address));
+    let ids = [server.opened(), server.opened()];
+    assert!(ids.iter().any(|id| id.slot == old.slot && id.generation != old.generation), "{old:?} {ids:?}");
+    server.handle.send(old, MessageKind::Text, b"for the dead").unwrap();
+    server.handle.terminate(old).unwrap();
+    server.handle.close(old, None, b"").unwrap();
+    for (client, text) in [(&mut second, "81 81 00000000 'b'"), (&mut third, "81 81 00000000 'c'")] {
+        client.send(text);
+        assert_eq!(client.read(3)[..2], [0x81, 1]);
+    }
+}
+
+#[test]
+fn o09_commands_for_slots_that_never_were_are_ignored() {
+    let server = Server::echo();
+    for slot in [5, 1 << 31, u32::MAX] {
+        let nobody = ConnectionId { slot, generation: 0 };
+        server.handle.send(nobody, MessageKind::Text, b"x").unwrap();
+        server.handle.terminate(nobody).unwrap();
+    }
+    let mut client = Client::open(server.address);
+    client.send("81 81 00000000 'x'");
+    client.expect("81 01 'x'");
+}
+
+#[test]
+fn the_first_connection_is_not_what_an_id_of_nothing_but_zeros_names() {
+    let server = Server::echo();
+    let mut client = Client::open(server.address);
+    let first = server.opened();
+    assert_ne!(first.generation, 0);
+    server.handle.terminate(ConnectionId { generation: 0, ..first }).unwrap();
+    client.send("81 81 00000000 'x'");
+    client.expect("81 01 'x'");
+}
+
+#[test]
+fn no_slot_is_reserved_without_a_generation() {
+    let mut connections = Connections::new(2, Share::ALL);
+    assert!(connections.reserve(ConnectionId { slot: ADOPTED_SLOTS, generation: 0 }).is_none());
+    assert!(connections.reserve(ConnectionId { slot: ADOPTED_SLOTS, generation: 1 }).is_some());
+}
+
+#[test]
+fn o09_a_connection_that_comes_in_the_turn_in_which_another_goes_is_its_own() {
+    let (mut reactor, address, seen) = reactor(Setup::default());
+    let mut old: Vec<Client> = Vec::new();
+    for _ in 0..20 {
+        old.drain(..).for_each(Client::reset);
+        let mut new: Vec<Client> = (0..5).map(|_| Client::connect(address)).collect();
+        for (n, client) in (0_u8..).zip(&mut new) {
+            client.write(UPGRADE.as_bytes());
+            client.write(&frame(0x82, Some([0; 4]), &[n]));
+        }
+        let mut messages = 0;
+        until(&mut reactor, |reactor| {
+            messages += seen.try_iter().filter(|(_, seen)| matches!(seen, Seen::Binary(_))).count();
+            messages == 5 && reactor.connections() == 5
+        });
+        for (n, client) in (0_u8..).zip(&mut new) {
+            client.expect_text(client::SWITCHED);
+            assert_eq!(client.read(3), [0x82, 1, n]);
+        }
+        old = new;
+    }
+}
+
+#[test]
+fn there_are_no_more_connections_than_slots() {
+    let (mut reactor, address, seen) = reactor(Setup::default());
+    reactor.connections = Connections::new(2, Share::ALL);
+    let mut clients: Vec<Client> = (0..3).map(|_| Client::connect(address)).collect();
+    clients.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
+    let mut open = 0;
+    until(&mut reactor, |_| {
+        open += seen.try_iter().count();
+        open == 2
+    });
+    // Accepted in order: the third found no slot.
+    assert_eq!(clients.remove(2).read_to_end(), b"");
+    clients.remove(0).reset();
+    until(&mut reactor, |reactor| reactor.connections() == 1);
+    let mut fourth = Client::connect(address);
+    fourth.write(UPGRADE.as_bytes());
+    until(&mut reactor, |_| seen.try_iter().any(|(_, seen)| seen == Seen::Open("/".into())));
+    fourth.expect_text(client::SWITCHED);
+}

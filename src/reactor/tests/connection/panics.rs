@@ -1,0 +1,96 @@
+//! P11: a panic closes one connection, with 1011, and nothing else.
+
+use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_FIN};
+use crate::reactor::tests::*;
+
+/// The connection of the panic is closed with 1011, reported once, and a canary lives on.
+fn survives(script: Script, act: impl FnOnce(&mut Client)) {
+    check(script, true, act);
+}
+
+fn check(script: Script, says_1011: bool, act: impl FnOnce(&mut Client)) {
+    let server = Server::script(script);
+    let mut canary = Client::open(server.address);
+    let canary_id = server.opened();
+    let mut client = Client::connect(server.address);
+    client.write(UPGRADE.as_bytes());
+    act(&mut client);
+    let received = client.read_to_end();
+    let last_word = bytes("88 02 03f3");
+    assert_eq!(received.ends_with(&last_word), says_1011, "{received:02x?}");
+    drop(client);
+    loop {
+        let (id, seen) = server.next_of();
+        assert_ne!(id, canary_id);
+        if seen == Seen::Closed {
+            break;
+        }
+    }
+    canary.send("82 81 00000000 01");
+    canary.expect("82 01 01");
+    assert_eq!(server.next_of(), (canary_id, Seen::Binary(vec![1])));
+    server.expect_silence();
+}
+
+#[test]
+fn p11_in_on_message() {
+    let script = Script::on_message(|session, message| {
+        assert_ne!(message.payload.as_slice(), b"panic", "on purpose");
+        session.send_back(message);
+    });
+    survives(script, |client| client.send("81 85 00000000 'panic'  81 81 00000000 'x'"));
+}
+
+#[test]
+fn p11_in_on_open() {
+    let mut count = 0;
+    let script = Script::on_open(move |_| {
+        count += 1;
+        assert_eq!(count, 1, "on purpose");
+    });
+    survives(script, |_| {});
+}
+
+#[test]
+fn p11_in_on_close() {
+    let script = Script { close: Some(Box::new(|_| panic!("on purpose"))), ..Script::default() };
+    survives(script, |client| client.send("88 80 00000000"));
+}
+
+#[test]
+fn p11_in_on_end() {
+    let script = Script { end: Some(Box::new(|_| panic!("on purpose"))), ..Script::default() };
+    survives(script, |client| client.end());
+}
+
+#[test]
+fn p11_in_on_closed() {
+    let mut first = true;
+    let closed = Box::new(move || assert!(!std::mem::take(&mut first), "on purpose"));
+    // Both close frames have been sent by then.
+    check(Script { closed, ..Script::default() }, false, |client| {
+        client.send("88 80 00000000");
+        client.end();
+    });
+}
+
+#[test]
+fn p11_nothing_of_the_connection_is_reported_or_sent_after_it() {
+    let script = Script::on_message(|session, message| {
+        session.send(message.kind, true, b"before");
+        assert_eq!(message.payload.as_slice(), b"", "on purpose");
+    });
+    let server = Server::script(script);
+    let mut client = Client::open(server.address);
+    let id = server.opened();
+    client.send("82 81 00000000 01  82 81 00000000 02");
+    client.expect("82 06 'before'  88 02 03f3");
+    client.expect_end();
+    server.expect(&[Seen::Binary(vec![1])]);
+    server.records(id, &[(OUT_BINARY, OUT_FLAG_FIN, 0, b"late")]);
+    client.send("82 81 00000000 03  89 80 00000000  88 80 00000000");
+    client.end();
+    client.expect_end();
+    server.expect(&[Seen::Closed]);
+    server.expect_silence();
+}

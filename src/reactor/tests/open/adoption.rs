@@ -1,0 +1,118 @@
+//! Sockets whose upgrade was answered elsewhere.
+
+use std::net::{TcpListener, TcpStream};
+use std::sync::Arc;
+
+use crate::bridge::gauges::MAX_SLOTS;
+use crate::bridge::layout::ADOPTED_SLOTS;
+use crate::reactor::tests::*;
+use crate::reactor::{Adoption, Command, ConnectionId, ListenerConfig};
+
+/// Both ends of a connection.
+fn pair() -> (Client, TcpStream) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let client = Client::connect(listener.local_addr().unwrap());
+    (client, listener.accept().unwrap().0)
+}
+
+fn adopt(server: &Server, stream: TcpStream, prefix: Vec<u8>) {
+    let config = Arc::new(ListenerConfig::default());
+    server.submit(Command::Adopt(Box::new(Adoption {
+        stream,
+        id: None,
+        response: Vec::new(),
+        prefix,
+        listener: 7,
+        config,
+        deflate: None,
+    })));
+}
+
+fn adopt_as(server: &Server, id: ConnectionId, stream: TcpStream) {
+    let config = Arc::new(ListenerConfig::default());
+    server.submit(Command::Adopt(Box::new(Adoption {
+        stream,
+        id: Some(id),
+        response: b"HTTP/1.1 101 x\r\n\r\n".to_vec(),
+        prefix: frame(0x81, Some([0; 4]), b"first"),
+        listener: 7,
+        config,
+        deflate: None,
+    })));
+}
+
+#[test]
+fn an_id_that_was_chosen_is_used_again_and_only_its_end_is_reported() {
+    let server = Server::echo();
+    for generation in [3, 9] {
+        let (mut client, stream) = pair();
+        adopt_as(&server, ConnectionId { slot: ADOPTED_SLOTS + 5, generation }, stream);
+        client.expect("'HTTP/1.1 101 x' 0d0a0d0a  81 05 'first'");
+        client.send("88 80 00000000");
+        client.expect("88 00");
+        client.expect_end();
+        client.end();
+        server.expect(&[Seen::Text(b"first".to_vec()), Seen::Close(None, vec![]), Seen::Closed]);
+    }
+}
+
+#[test]
+fn an_id_that_cannot_be_used_is_reported_as_closed() {
+    let server = Server::echo();
+    let (mut client, stream) = pair();
+    let taken = ConnectionId { slot: ADOPTED_SLOTS, generation: 1 };
+    adopt_as(&server, taken, stream);
+    client.expect("'HTTP/1.1 101 x' 0d0a0d0a  81 05 'first'");
+    server.expect(&[Seen::Text(b"first".to_vec())]);
+    for slot in [taken.slot, ADOPTED_SLOTS - 1, ADOPTED_SLOTS + MAX_SLOTS] {
+        let (mut refused, stream) = pair();
+        adopt_as(&server, ConnectionId { slot, generation: 2 }, stream);
+        refused.expect_end();
+        server.expect(&[Seen::Closed]);
+    }
+    client.send("81 81 00000000 'x'");
+    client.expect("81 01 'x'");
+}
+
+#[test]
+fn an_adopted_socket_opens_without_a_request_and_closes_like_any_other() {
+    let server = Server::echo();
+    let (mut client, stream) = pair();
+    adopt(&server, stream, Vec::new());
+    client.send("81 85 00000000 'hello'  88 80 00000000");
+    client.expect("81 05 'hello'  88 00");
+    client.expect_end();
+    client.end();
+    server.expect(&[
+        Seen::Open("7".into()),
+        Seen::Text(b"hello".to_vec()),
+        Seen::Close(None, vec![]),
+        Seen::Closed,
+    ]);
+}
+
+#[test]
+fn j18_a_prefix_of_any_length_comes_before_what_the_socket_has() {
+    let server = Server::echo();
+    let stream: Vec<u8> = (0..1100_u32)
+        .flat_map(|n| frame(0x82, Some(n.to_le_bytes()), &n.to_be_bytes().repeat(250)))
+        .collect();
+    let expected: Vec<u8> =
+        (0..1100_u32).flat_map(|n| frame(0x82, None, &n.to_be_bytes().repeat(250))).collect();
+    for len in [0, 1, 2, 7, 8, 1007, 1008, 65_535, 65_536, 65_537, 200_000, 1 << 20] {
+        let (mut client, socket) = pair();
+        adopt(&server, socket, stream[..len].to_vec());
+        client.write(&stream[len..len + 5000]);
+        let whole = (len + 5000) / 1008 * (expected.len() / 1100);
+        assert!(client.read(whole) == expected[..whole], "a prefix of {len} bytes");
+    }
+}
+
+#[test]
+fn j18_a_dead_socket_that_is_adopted_opens_and_closes() {
+    let server = Server::echo();
+    let (client, stream) = pair();
+    client.reset();
+    adopt(&server, stream, Vec::new());
+    server.expect(&[Seen::Open("7".into()), Seen::Closed]);
+}

@@ -1,0 +1,96 @@
+//! Listening sockets.
+
+use std::io::ErrorKind;
+use std::net::{IpAddr, Ipv6Addr, TcpStream};
+use std::time::Duration;
+
+use crate::reactor::tests::server::{bind, listen, reactor};
+use crate::reactor::tests::turns::{idle_for, until};
+use crate::reactor::tests::*;
+use crate::reactor::{BoundListener, Command, ListenAddress, ListenerConfig};
+
+/// J17.
+#[test]
+fn an_address_in_use_is_an_error() {
+    let first = bind();
+    let taken = first.address();
+    let again = ListenAddress { host: Some(taken.ip()), port: taken.port(), backlog: 5, ipv6_only: false };
+    let error = BoundListener::bind(&again).err().map(|error| error.kind());
+    assert_eq!(error, Some(ErrorKind::AddrInUse));
+}
+
+#[test]
+fn an_address_of_others_is_an_error() {
+    let host = Some(IpAddr::from([192, 0, 2, 1]));
+    let error = BoundListener::bind(&ListenAddress { host, port: 0, backlog: 5, ipv6_only: false }).err();
+    assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::AddrNotAvailable));
+}
+
+/// J17.
+#[test]
+fn ipv6_is_served() {
+    let server = Server::echo();
+    let host = Some(IpAddr::V6(Ipv6Addr::LOCALHOST));
+    let Ok(listener) = BoundListener::bind(&ListenAddress { host, port: 0, backlog: 5, ipv6_only: true })
+    else {
+        // A machine without IPv6.
+        return;
+    };
+    let address = listener.address();
+    listen(&server.handle, 1, listener, ListenerConfig::default());
+    let mut client = Client::open(address);
+    client.send("81 81 00000000 'x'");
+    client.expect("81 01 'x'");
+}
+
+#[test]
+fn without_a_host_both_families_are_served() {
+    let server = Server::echo();
+    let listener =
+        BoundListener::bind(&ListenAddress { host: None, port: 0, backlog: 5, ipv6_only: false }).unwrap();
+    let port = listener.address().port();
+    listen(&server.handle, 1, listener, ListenerConfig::default());
+    Client::open((IpAddr::from([127, 0, 0, 1]), port).into());
+}
+
+/// J06.
+#[test]
+fn a_closed_listener_refuses_and_its_connections_live_on() {
+    let server = Server::echo();
+    let mut client = Client::open(server.address);
+    server.opened();
+    server.submit(Command::CloseListener(0));
+    assert_eq!(server.next(), Seen::ListenerClosed(0));
+    assert_eq!(TcpStream::connect(server.address).unwrap_err().kind(), ErrorKind::ConnectionRefused);
+    client.send("81 81 00000000 'x'");
+    client.expect("81 01 'x'");
+    // Once is enough.
+    server.submit(Command::CloseListener(0));
+    assert_eq!(server.stop(), [Seen::Text(b"x".to_vec()), Seen::Closed]);
+}
+
+#[test]
+fn a_listener_accepts_once_it_is_asked_to() {
+    let (mut reactor, _, _seen) = reactor(Setup::default());
+    let listener = bind();
+    let address = listener.address();
+    let config = ListenerConfig::default().into();
+    reactor.handle().submit(Command::Listen { id: 1, listener, config }).unwrap();
+    let _client = Client::connect(address);
+    until(&mut reactor, |reactor| idle_for(reactor, Duration::from_millis(30)));
+    assert_eq!(reactor.connections(), 0);
+    reactor.handle().submit(Command::Accept(1)).unwrap();
+    until(&mut reactor, |reactor| reactor.connections() == 1);
+}
+
+/// The edge of a listener is used up by as many connections as one turn accepts; whether there are
+/// more is asked again, once.
+#[test]
+fn r06_after_a_burst_of_connections_the_reactor_sleeps_again() {
+    for burst in [256, 300] {
+        let (mut reactor, address, _seen) = reactor(Setup::default());
+        let _clients: Vec<Client> = (0..burst).map(|_| Client::connect(address)).collect();
+        until(&mut reactor, |reactor| reactor.connections() == burst);
+        until(&mut reactor, |reactor| idle_for(reactor, Duration::from_millis(30)));
+    }
+}

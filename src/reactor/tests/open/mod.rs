@@ -1,0 +1,6 @@
+//! How connections begin.
+
+mod adoption;
+mod exhaustion;
+mod handshake;
+mod listeners;

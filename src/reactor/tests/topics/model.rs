@@ -1,0 +1,379 @@
+//! Random members, messages, stalls and ends against a model: nobody misses anything that is not
+//! reported as dropped or as a gap, nobody gets anything twice, order holds, and receipts add up.
+
+use std::collections::BTreeMap;
+
+use super::stage::{Inflow, Settings, Stage};
+use crate::bridge::layout::*;
+use crate::reactor::tests::*;
+use crate::reactor::{ConnectionId, ListenerConfig, ReactorConfig};
+
+const LIMIT: u32 = 3000;
+const TOPICS: [Settings; 7] = [
+    [SLOW_QUEUE, 0, 0, 0, 0],
+    [SLOW_QUEUE, 0, 30, 0, 0],
+    [SLOW_DROP, LIMIT, 0, 0, 0],
+    [SLOW_LATEST, LIMIT, 0, 0, 0],
+    [SLOW_LATEST, LIMIT, 10, 0, 0],
+    [SLOW_CATCH_UP, LIMIT, 100_000, 0, 0],
+    [SLOW_CATCH_UP, LIMIT, 20, 0, 0],
+];
+/// In the place of a topic: a message to one connection.
+const SEND: usize = TOPICS.len();
+const KEYS: u32 = 4;
+const MOST_PEERS: usize = 10;
+
+/// A random number generator that needs nothing but its seed.
+struct Dice(u64);
+
+impl Dice {
+    fn roll(&mut self, sides: usize) -> usize {
+        self.0 ^= self.0 << 13;
+        self.0 ^= self.0 >> 7;
+        self.0 ^= self.0 << 17;
+        (self.0 >> 11) as usize % sides
+    }
+}
+
+/// A connection, what it has had, and what it should have had.
+struct Peer {
+    client: Client,
+    id: ConnectionId,
+    inflow: Inflow,
+    stalled: bool,
+    /// Of each topic: the number of the last message before it became a member.
+    joined: BTreeMap<usize, u32>,
+    /// Topics and numbers of messages.
+    got: Vec<(usize, u32)>,
+    expected: Vec<(usize, u32)>,
+    /// Of each topic: messages that were reported as dropped or missing.
+    missing: [u32; TOPICS.len()],
+}
+
+struct Model {
+    stage: Stage,
+    dice: Dice,
+    peers: Vec<Peer>,
+    /// Of each topic: the numbers of its messages, in the order of their offsets.
+    published: [Vec<u32>; TOPICS.len()],
+    next: u32,
+    /// By the number of a message, who should be counted in its receipt; by the request of a
+    /// subscription, what should be answered.
+    receipts: BTreeMap<u32, u32>,
+    answers: BTreeMap<u32, [u32; 3]>,
+    /// Copies that are sent or queued, as receipts say, and those of replays.
+    counted: u32,
+    replayed: u32,
+    closed: bool,
+}
+
+impl Model {
+    fn new(reactors: usize, seed: u64) -> Self {
+        let listening = ListenerConfig::default();
+        let mut stage = Stage::with(reactors, ReactorConfig::default(), listening, Some(4 << 10));
+        (0..).zip(TOPICS).for_each(|(number, settings)| stage.topic(number, settings));
+        Self {
+            stage,
+            dice: Dice(seed | 1),
+            peers: Vec::new(),
+            published: Default::default(),
+            next: 0,
+            receipts: BTreeMap::new(),
+            answers: BTreeMap::new(),
+            counted: 0,
+            replayed: 0,
+            closed: false,
+        }
+    }
+
+    fn step(&mut self, closes: bool) {
+        let peer = self.dice.roll(self.peers.len().max(1));
+        let topic = self.dice.roll(TOPICS.len());
+        match self.dice.roll(100) {
+            0..3 if self.peers.len() < MOST_PEERS => self.open(),
+            _ if self.peers.is_empty() => {}
+            3 if closes => self.close(peer),
+            4..10 => self.subscribe(peer, topic),
+            10..13 => self.unsubscribe(peer, topic),
+            13..16 => self.peers[peer].stalled = !self.peers[peer].stalled,
+            16..26 => self.send(peer),
+            26..70 => self.publish(topic, peer),
+            70..80 => self.turn(),
+            80..82 => {
+                self.stage.settle();
+                self.look();
+            }
+            _ => self.read(),
+        }
+    }
+
+    fn open(&mut self) {
+        self.stage.submit();
+        let (client, id) = if self.dice.roll(2) == 0 { self.stage.open_narrow() } else { self.stage.open() };
+        self.peers.push(Peer {
+            client,
+            id,
+            inflow: Inflow::default(),
+            stalled: false,
+            joined: BTreeMap::new(),
+            got: vec![],
+            expected: vec![],
+            missing: [0; _],
+        });
+    }
+
+    /// A connection ends without a word, and comes back with the position of what it has had last.
+    fn close(&mut self, peer: usize) {
+        self.turn();
+        self.read();
+        let gone = self.peers.swap_remove(peer);
+        self.closed = true;
+        gone.client.reset();
+        let slot = gone.id.slot;
+        while !self.stage.reported.iter().any(|it| it.kind == IN_CLOSED && it.slot == slot) {
+            self.stage.turn();
+        }
+        self.look();
+        self.open();
+        let peer = self.peers.len() - 1;
+        for topic in [1, 5, 6] {
+            if let Some(&(_, last)) = gone.got.iter().rev().find(|(of, _)| *of == topic) {
+                let offset = self.published[topic].iter().position(|&n| n == last).unwrap() + 1;
+                self.subscribe_since(peer, topic, Some(offset));
+            }
+        }
+    }
+
+    fn subscribe(&mut self, peer: usize, topic: usize) {
+        let since = match self.dice.roll(2) {
+            0 if !self.peers[peer].joined.contains_key(&topic) => {
+                Some(self.published[topic].len().saturating_sub(self.dice.roll(40)))
+            }
+            _ => None,
+        };
+        self.subscribe_since(peer, topic, since);
+    }
+
+    fn subscribe_since(&mut self, peer: usize, topic: usize, since: Option<usize>) {
+        let (top, most) = (self.published[topic].len(), TOPICS[topic][TOPIC_HISTORY] as usize);
+        let first = since.filter(|&since| most > 0 && top - since <= most);
+        let again = first.map_or(&[][..], |first| &self.published[topic][first..]);
+        let peer = &mut self.peers[peer];
+        let id = peer.id;
+        peer.joined.entry(topic).or_insert(self.next);
+        peer.expected.extend(again.iter().map(|&n| (topic, n)));
+        self.replayed += again.len() as u32;
+        let position = if most > 0 { top as u32 } else { 0 };
+        self.next += 1;
+        self.answers.insert(self.next, [first.is_some().into(), again.len() as u32, position]);
+        let how = if since.is_some() { SINCE_OFFSET } else { SINCE_NOW };
+        self.stage.join_since(id, topic as u32, self.next, how, since.unwrap_or(0) as u32);
+    }
+
+    fn unsubscribe(&mut self, peer: usize, topic: usize) {
+        self.peers[peer].joined.remove(&topic);
+        self.stage.leave(self.peers[peer].id, topic as u32);
+    }
+
+    /// A message that says what it is, of some length.
+    fn message(&mut self, topic: usize) -> Vec<u8> {
+        self.next += 1;
+        let mut message = format!("{topic}:{}:", self.next).into_bytes();
+        message.resize(message.len() + self.dice.roll(600), b'.');
+        message
+    }
+
+    fn send(&mut self, peer: usize) {
+        let message = self.message(SEND);
+        self.peers[peer].expected.push((SEND, self.next));
+        self.stage.send(self.peers[peer].id, &message);
+    }
+
+    fn publish(&mut self, topic: usize, excepted: usize) {
+        let message = self.message(topic);
+        let n = self.next;
+        // What is not for a member is missing in no history: those have a test of their own.
+        let is_for_all = TOPICS[topic][TOPIC_HISTORY] > 0 || self.dice.roll(2) == 0;
+        let except = if is_for_all { vec![] } else { vec![self.peers[excepted].id] };
+        let mut matched = 0;
+        for peer in &mut self.peers {
+            if peer.joined.contains_key(&topic) && !except.contains(&peer.id) {
+                peer.expected.push((topic, n));
+                matched += 1;
+            }
+        }
+        self.published[topic].push(n);
+        self.receipts.insert(n, matched);
+        self.stage.target(topic as u32, n, &except, &(n % KEYS).to_le_bytes());
+        self.stage.publish(topic as u32, &message);
+    }
+
+    fn turn(&mut self) {
+        self.stage.submit();
+        self.stage.turn();
+        self.look();
+    }
+
+    /// Those that are not stalled read some of what there is.
+    fn read(&mut self) {
+        for peer in self.peers.iter_mut().filter(|peer| !peer.stalled) {
+            let most = 1 + self.dice.roll(20_000);
+            for (first, payload) in peer.inflow.read(&mut peer.client, most) {
+                assert_eq!(first, 0x81);
+                let text = String::from_utf8(payload).unwrap();
+                let (topic, rest) = text.split_once(':').unwrap();
+                let (n, _) = rest.split_once(':').unwrap();
+                peer.got.push((topic.parse().unwrap(), n.parse().unwrap()));
+            }
+        }
+        self.turn();
+    }
+
+    /// What is reported to JavaScript.
+    fn look(&mut self) {
+        for (slot, words) in self.stage.take(IN_SUBSCRIBED) {
+            let expected = self.answers.remove(&words[0]).expect("asked for");
+            assert_eq!(words[1..], [expected[0], expected[1], expected[2], 0], "{slot}");
+        }
+        for (_, words) in self.stage.take(IN_RECEIPT) {
+            let [n, matched, sent, queued, dropped, ..] = words[..] else { panic!("{words:?}") };
+            assert_eq!(matched, sent + queued + dropped);
+            *self.receipts.get_mut(&n).expect("asked for") -= matched;
+            self.counted += sent + queued;
+        }
+        let gaps = self.stage.take(IN_GAP).into_iter().map(|(slot, it)| (slot, it[0], it[3] + 1 - it[1]));
+        let drops = self.stage.take(IN_DROPPED).into_iter().map(|(slot, it)| (slot, it[0], it[1]));
+        for (slot, topic, count) in gaps.chain(drops).collect::<Vec<_>>() {
+            let peer = self.peers.iter_mut().find(|peer| peer.id.slot == slot);
+            peer.expect("it is open").missing[topic as usize] += count;
+        }
+        self.stage.reported.clear();
+    }
+
+    /// One does not read more than any kernel takes.
+    fn overwhelm(&mut self) {
+        if self.peers.is_empty() {
+            self.open();
+        }
+        self.peers[0].stalled = true;
+        (0..TOPICS.len()).for_each(|topic| self.subscribe_since(0, topic, None));
+        for round in 0..600 {
+            (0..TOPICS.len()).for_each(|topic| self.publish(topic, 1.min(self.peers.len() - 1)));
+            if round % 10 == 0 {
+                self.read();
+            }
+        }
+        self.turn();
+    }
+
+    /// Everybody reads all that there is.
+    fn end(mut self) {
+        self.overwhelm();
+        let begun = std::time::Instant::now();
+        self.peers.iter_mut().for_each(|peer| peer.stalled = false);
+        self.stage.submit();
+        while self.peers.iter().any(|peer| !peer.is_served()) {
+            self.read();
+            assert!(begun.elapsed() < PATIENCE, "{}", self.shortages());
+        }
+        self.stage.settle();
+        self.read();
+        assert!(self.receipts.values().all(|&left| left == 0) && self.answers.is_empty());
+        self.peers.iter().for_each(Peer::check);
+        if !self.closed {
+            let all: usize =
+                self.peers.iter().map(|it| it.got.iter().filter(|it| it.0 != SEND).count()).sum();
+            let missing: u32 = self.peers.iter().map(|peer| peer.missing.iter().sum::<u32>()).sum();
+            // What is dropped at once is not counted as queued.
+            let at_once: u32 = self.peers.iter().map(|peer| peer.missing[2]).sum();
+            assert_eq!(self.counted + self.replayed, all as u32 + missing - at_once);
+        }
+        // One that did not read was slow.
+        assert!([2, 3, 4, 6].iter().all(|&topic| self.peers[0].missing[topic] > 0));
+        for peer in std::mem::take(&mut self.peers) {
+            peer.client.reset();
+        }
+        while self.stage.reactors.iter().any(|reactor| reactor.connections() > 0) {
+            self.stage.turn();
+        }
+        (0..TOPICS.len() as u32).for_each(|topic| self.stage.about(OUT_TOPIC_END, topic, 0, 0, b""));
+        self.stage.settle();
+        self.stage.expect_nothing_left();
+    }
+
+    fn shortages(&self) -> String {
+        let short = |peer: &Peer| {
+            let counts =
+                |topic| (topic, peer.of(topic, &peer.got).len(), peer.of(topic, &peer.expected).len());
+            format!("{:?} {:?} {:?}\n", peer.id, (0..=SEND).map(counts).collect::<Vec<_>>(), peer.missing)
+        };
+        self.peers.iter().filter(|peer| !peer.is_served()).map(short).collect()
+    }
+}
+
+impl Peer {
+    fn of(&self, topic: usize, messages: &[(usize, u32)]) -> Vec<u32> {
+        messages.iter().filter(|(of, _)| *of == topic).map(|(_, n)| *n).collect()
+    }
+
+    /// Whether all that it should have had has come, or was reported.
+    fn is_served(&self) -> bool {
+        self.got.len() as u32 + self.missing.iter().sum::<u32>() >= self.expected.len() as u32
+    }
+
+    fn check(&self) {
+        for (topic, [slow, ..]) in TOPICS.iter().enumerate() {
+            let (got, expected) = (self.of(topic, &self.got), self.of(topic, &self.expected));
+            let missing = self.missing[topic] as usize;
+            assert_eq!(got.len() + missing, expected.len(), "{topic}");
+            assert!(*slow != SLOW_QUEUE || missing == 0);
+            assert!(is_part_of(&got, &expected), "{topic} {got:?} {expected:?}");
+            if let (SLOW_LATEST, Some(joined)) = (*slow, self.joined.get(&topic)) {
+                let last = |key| expected.iter().rev().find(|&n| n % KEYS == key && n > joined);
+                let latest: Vec<_> = (0..KEYS).filter_map(last).collect();
+                assert!(latest.iter().all(|last| got.contains(last)), "{latest:?} {got:?}");
+            }
+        }
+        // Of what is queued at once, all is in the order of the calls.
+        let at_once = |messages: &[(usize, u32)]| -> Vec<_> {
+            messages.iter().filter(|(topic, _)| [0, 1, 2, SEND].contains(topic)).copied().collect()
+        };
+        assert!(is_part_of(&at_once(&self.got), &at_once(&self.expected)));
+    }
+}
+
+/// Whether the first is the second with some left out.
+fn is_part_of<T: PartialEq>(some: &[T], all: &[T]) -> bool {
+    let mut all = all.iter();
+    some.iter().all(|one| all.any(|other| other == one))
+}
+
+/// `TOPICS_STEPS` is how many steps there are for each of the seeds.
+fn run(reactors: usize, closes: bool) {
+    let steps = std::env::var("TOPICS_STEPS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(2500);
+    for seed in 1..=2_u64 {
+        let mut model = Model::new(reactors, seed.wrapping_mul(0x9e37_79b9_7f4a_7c15));
+        (0..steps).for_each(|_| model.step(closes));
+        model.end();
+    }
+}
+
+#[test]
+fn what_everybody_gets_is_what_the_model_says() {
+    run(1, false);
+}
+
+#[test]
+fn the_same_with_several_reactors() {
+    run(3, false);
+}
+
+#[test]
+fn the_same_with_connections_that_end_and_come_back() {
+    run(1, true);
+}
+
+#[test]
+fn the_same_with_both() {
+    run(3, true);
+}

@@ -1,0 +1,325 @@
+//! Members that do not read: what each policy makes of that, and that the others do not notice.
+
+use super::stage::{Inflow, Settings, Stage, frames};
+use crate::bridge::layout::*;
+use crate::reactor::tests::*;
+use crate::reactor::{ConnectionId, ListenerConfig, ReactorConfig};
+
+/// Bytes of a message.
+const LEN: usize = 1000;
+const LIMIT: usize = 10_000;
+
+/// A stage with one member that does not read, and one that does.
+struct Slow {
+    stage: Stage,
+    stalled: (Client, ConnectionId),
+    live: (Client, ConnectionId),
+    inflow: Inflow,
+    published: u32,
+}
+
+/// A message that says which one it is.
+fn message(n: u32) -> Vec<u8> {
+    let mut message = format!("{n:08}").into_bytes();
+    message.resize(LEN, b'.');
+    message
+}
+
+fn number((_, payload): &(u8, Vec<u8>)) -> u32 {
+    std::str::from_utf8(&payload[..8]).unwrap().parse().unwrap()
+}
+
+impl Slow {
+    fn new(slow: u32, history: u32) -> Self {
+        let mut stage = Stage::with(1, ReactorConfig::default(), ListenerConfig::default(), Some(4 << 10));
+        let (stalled, live) = (stage.open_narrow(), stage.open());
+        let settings: Settings = [slow, LIMIT as u32, history, 0, 0];
+        stage.topic(1, settings);
+        stage.join(stalled.1, 1);
+        stage.join(live.1, 1);
+        Self { stage, stalled, live, inflow: Inflow::default(), published: 0 }
+    }
+
+    /// Publishes, and the live member reads it. Returns what the stalled one has waiting.
+    fn publish(&mut self, count: u32, key: impl Fn(u32) -> Vec<u8>) -> usize {
+        for _ in 0..count {
+            let n = self.published;
+            self.published += 1;
+            self.stage.target(1, 0, &[], &key(n));
+            self.stage.publish(1, &message(n));
+            self.stage.submit();
+            let mut got = Vec::new();
+            while got.is_empty() {
+                self.stage.turn();
+                got = self.inflow.read(&mut self.live.0, usize::MAX);
+            }
+            assert_eq!(got.iter().map(number).collect::<Vec<_>>(), [n], "the live one gets each at once");
+        }
+        self.stage.settle();
+        let id = self.stalled.1;
+        self.stage.reactors[0].connections.get(id).unwrap().write.waiting()
+    }
+
+    /// The stalled member reads all that there is to read, the last of which is `last`.
+    fn read(&mut self, last: u32) -> Vec<u32> {
+        let (mut inflow, mut got) = (Inflow::default(), Vec::new());
+        let begun = std::time::Instant::now();
+        while got.last() != Some(&last) {
+            assert!(begun.elapsed() < PATIENCE, "{got:?}");
+            self.stage.turn();
+            got.extend(inflow.read(&mut self.stalled.0, usize::MAX).iter().map(number));
+        }
+        self.stage.settle();
+        got
+    }
+
+    fn dropped(&mut self) -> u32 {
+        let dropped = self.stage.take(IN_DROPPED);
+        let counts = dropped.into_iter().map(|(slot, words)| {
+            assert_eq!((slot, words[DROPPED_TOPIC], words.len()), (self.stalled.1.slot, 1, DROPPED_WORDS));
+            words[DROPPED_COUNT]
+        });
+        counts.sum()
+    }
+
+    fn end(mut self) {
+        self.stage.about(OUT_TOPIC_END, 1, 0, 0, b"");
+        self.stage.settle();
+        self.stage.expect_nothing_left();
+    }
+}
+
+/// Whether they are in order, none of them twice.
+fn is_ascending(numbers: &[u32]) -> bool {
+    numbers.is_sorted_by(|a, b| a < b)
+}
+
+#[test]
+fn queue_keeps_all_of_it() {
+    let mut slow = Slow::new(SLOW_QUEUE, 0);
+    let waiting = slow.publish(100, |_| vec![]);
+    assert!(waiting > 2 * LIMIT, "{waiting}");
+    assert_eq!(slow.read(99), (0..100).collect::<Vec<_>>());
+    assert_eq!(slow.dropped(), 0);
+    slow.end();
+}
+
+#[test]
+fn drop_drops_what_comes_above_the_limit_and_counts_it() {
+    let mut slow = Slow::new(SLOW_DROP, 0);
+    let waiting = slow.publish(100, |_| vec![]);
+    assert!((LIMIT / 2..=LIMIT + LEN + 4).contains(&waiting), "{waiting}");
+    // Sends and control frames are never dropped.
+    let id = slow.stalled.1;
+    slow.stage.record(id, OUT_PING, 0, 0, b"00000100");
+    slow.stage.send(id, &message(101));
+    slow.stage.settle();
+    let got = slow.read(101);
+    let dropped = slow.dropped();
+    assert!(dropped > 0 && is_ascending(&got) && got.contains(&100), "{got:?}");
+    assert_eq!(got.len() as u32 + dropped, 102);
+    slow.published = 200;
+    slow.publish(1, |_| vec![]);
+    assert_eq!((slow.read(200), slow.dropped()), (vec![200], 0), "it is not slow any more");
+    slow.end();
+}
+
+/// Reports are coalesced: one for all that was dropped in a turn.
+#[test]
+fn drops_of_one_turn_are_reported_together_and_the_receipt_has_them() {
+    let mut slow = Slow::new(SLOW_DROP, 0);
+    slow.publish(60, |_| vec![]);
+    slow.dropped();
+    for n in 60..70 {
+        slow.stage.target(1, n, &[], b"");
+        slow.stage.publish(1, &message(n));
+    }
+    slow.stage.settle();
+    assert_eq!(slow.stage.take(IN_DROPPED), [(slow.stalled.1.slot, vec![1, 10])]);
+    let receipts = slow.stage.take(IN_RECEIPT);
+    for (n, (_, words)) in (60..70).zip(&receipts) {
+        assert_eq!(words[..5], [n, 2, 1, 0, 1], "all but one are sent");
+    }
+    assert_eq!(frames(&mut slow.stage, &mut slow.live.0, 10).len(), 10);
+}
+
+#[test]
+fn latest_sends_the_last_of_each_key_in_the_order_in_which_they_were_published() {
+    let mut slow = Slow::new(SLOW_LATEST, 0);
+    let keys = |n: u32| vec![b'a' + (n % 3) as u8];
+    let waiting = slow.publish(100, keys);
+    assert!((LIMIT / 2..=LIMIT + LEN + 4).contains(&waiting), "{waiting}");
+    // While anything is kept, what comes is kept too, however little waits.
+    let got = slow.read(99);
+    let dropped = slow.dropped();
+    assert!(is_ascending(&got), "{got:?}");
+    assert_eq!(got[got.len() - 3..], [97, 98, 99]);
+    assert_eq!(got.len() as u32 + dropped, 100);
+    slow.publish(1, keys);
+    assert_eq!((slow.read(100), slow.dropped()), (vec![100], 0), "nothing is kept any more");
+    slow.end();
+}
+
+#[test]
+fn what_is_kept_for_a_member_is_dropped_when_it_leaves() {
+    for (policy, history) in [(SLOW_LATEST, 0), (SLOW_CATCH_UP, 1000)] {
+        let mut slow = Slow::new(policy, history);
+        slow.publish(50, |n| n.to_be_bytes().to_vec());
+        let id = slow.stalled.1;
+        slow.stage.leave(id, 1);
+        slow.stage.send(id, &message(50));
+        slow.stage.settle();
+        let got = slow.read(50);
+        assert_eq!(got.len() as u32 - 1 + slow.dropped(), 50, "{got:?}");
+        slow.end();
+    }
+}
+
+#[test]
+fn catch_up_serves_a_stalled_member_from_the_history() {
+    let mut slow = Slow::new(SLOW_CATCH_UP, 1000);
+    let waiting = slow.publish(300, |_| vec![]);
+    assert!((LIMIT / 2..=LIMIT + LEN + 4).contains(&waiting), "{waiting}");
+    let id = slow.stalled.1;
+    slow.stage.send(id, &message(1000));
+    slow.stage.settle();
+    let got = slow.read(299);
+    assert_eq!(got.iter().filter(|&&n| n == 1000).count(), 1, "sends do not wait for it");
+    let got: Vec<_> = got.into_iter().filter(|&n| n != 1000).collect();
+    assert_eq!(got, (0..300).collect::<Vec<_>>());
+    assert_eq!((slow.dropped(), slow.stage.take(IN_GAP)), (0, vec![]));
+    slow.publish(1, |_| vec![]);
+    assert_eq!(slow.read(300), [300], "it is live again");
+    slow.end();
+}
+
+#[test]
+fn catch_up_reports_the_gap_when_the_history_has_moved_on() {
+    let mut slow = Slow::new(SLOW_CATCH_UP, 10);
+    slow.publish(300, |_| vec![]);
+    let got = slow.read(299);
+    let gaps = slow.stage.take(IN_GAP);
+    let [(slot, ref gap)] = gaps[..] else { panic!("{gaps:?}") };
+    let [1, from, 0, to, 0] = gap[..] else { panic!("{gap:?}") };
+    assert_eq!(slot, slow.stalled.1.slot);
+    // Offsets begin at 1, messages at 0.
+    let expected: Vec<_> = (0..from - 1).chain(to..300).collect();
+    assert_eq!(got, expected);
+    assert!(300 - to <= 10, "{gap:?}");
+    slow.publish(1, |_| vec![]);
+    assert_eq!(slow.read(300), [300], "it is live again");
+    slow.end();
+}
+
+/// A message that is not for a member is not for it either when it catches up.
+#[test]
+fn catch_up_leaves_out_what_was_not_for_the_member() {
+    let mut slow = Slow::new(SLOW_CATCH_UP, 1000);
+    slow.publish(100, |_| vec![]);
+    let id = slow.stalled.1;
+    slow.stage.target(1, 0, &[id], b"");
+    slow.stage.publish(1, &message(100));
+    slow.stage.settle();
+    frames(&mut slow.stage, &mut slow.live.0, 1);
+    slow.published = 101;
+    slow.publish(1, |_| vec![]);
+    let expected: Vec<_> = (0..100).chain([101]).collect();
+    assert_eq!(slow.read(101), expected);
+}
+
+#[test]
+fn close_closes_with_1013() {
+    let mut slow = Slow::new(SLOW_CLOSE, 0);
+    slow.publish(100, |_| vec![]);
+    slow.stage.target(1, 9, &[], b"");
+    slow.stage.publish(1, &message(100));
+    slow.stage.settle();
+    assert_eq!(slow.stage.receipt(9)[..4], [1, 1, 0, 0], "it has left");
+    let (mut inflow, mut got) = (Inflow::default(), Vec::new());
+    while got.last().is_none_or(|(first, _): &(u8, Vec<u8>)| *first != 0x88) {
+        slow.stage.turn();
+        got.extend(inflow.read(&mut slow.stalled.0, usize::MAX));
+    }
+    assert_eq!(got.pop(), Some((0x88, 1013_u16.to_be_bytes().to_vec())));
+    let got: Vec<_> = got.iter().map(number).collect();
+    assert_eq!(got, (0..got.len() as u32).collect::<Vec<_>>());
+}
+
+/// What is published in one turn is more than the limit, but the kernel takes it.
+#[test]
+fn many_messages_of_one_turn_make_nobody_slow() {
+    for policy in [SLOW_DROP, SLOW_LATEST, SLOW_CATCH_UP, SLOW_CLOSE] {
+        let mut stage = Stage::new(1, ReactorConfig::default());
+        let (mut client, id) = stage.open();
+        stage.topic(1, [policy, 2000, 1, 0, 0]);
+        stage.join(id, 1);
+        (0..50).for_each(|n| stage.publish(1, &message(n)));
+        stage.settle();
+        let got: Vec<_> = frames(&mut stage, &mut client, 50).iter().map(number).collect();
+        assert_eq!(got, (0..50).collect::<Vec<_>>());
+        assert!(stage.take(IN_DROPPED).is_empty() && stage.take(IN_GAP).is_empty());
+    }
+}
+
+/// What JavaScript held back, for it waited for a Blob, comes in its place among what waits here.
+#[test]
+fn what_comes_late_keeps_the_order_of_the_topic() {
+    for (policy, history) in [(SLOW_LATEST, 0), (SLOW_CATCH_UP, 1000), (SLOW_DROP, 0), (SLOW_QUEUE, 0)] {
+        let mut slow = Slow::new(policy, history);
+        let id = slow.stalled.1;
+        let before = slow.publish(60, |n| n.to_le_bytes().to_vec());
+        for n in 60..65_u32 {
+            slow.stage.target(1, 0, &[id], &n.to_le_bytes());
+            slow.stage.publish(1, &message(n));
+        }
+        slow.stage.settle();
+        for n in 60..65_u32 {
+            let offset = if history > 0 { n + 1 } else { 0 };
+            slow.stage.target_late(1, id, offset, &n.to_le_bytes());
+            slow.stage.publish(1, &message(n));
+        }
+        slow.stage.target(1, 0, &[], b"last");
+        slow.stage.publish(1, &message(65));
+        slow.stage.send(id, &message(99));
+        slow.stage.settle();
+        let connection = slow.stage.reactors[0].connections.get(id).unwrap();
+        if policy != SLOW_QUEUE {
+            assert!(connection.write.waiting() <= before + LEN + 4, "{policy}: they wait elsewhere");
+        }
+        let last = if matches!(policy, SLOW_LATEST | SLOW_CATCH_UP) { 65 } else { 99 };
+        let mut got = slow.read(last);
+        got.retain(|&n| n != 99);
+        assert!(is_ascending(&got), "{policy}: {got:?}");
+        if policy != SLOW_DROP {
+            assert_eq!(got, (0..=65).collect::<Vec<_>>(), "{policy}");
+        }
+        let live: Vec<_> = slow.inflow.read(&mut slow.live.0, usize::MAX).iter().map(number).collect();
+        assert_eq!(live, (60..=65).collect::<Vec<_>>(), "{policy}: the others have each once");
+        slow.dropped();
+        slow.end();
+    }
+}
+
+/// One that has left the topic gets what was published before, and nothing else.
+#[test]
+fn what_comes_late_to_one_that_has_left_is_all_that_it_gets() {
+    let mut slow = Slow::new(SLOW_CATCH_UP, 1000);
+    let id = slow.stalled.1;
+    slow.stage.topic(2, [SLOW_QUEUE, 0, 0, 0, 0]);
+    slow.stage.join(id, 2);
+    slow.stage.target(1, 0, &[id], b"");
+    slow.stage.publish(1, &message(0));
+    slow.stage.leave(id, 1);
+    for n in 1..60 {
+        slow.stage.send(id, &message(n));
+    }
+    slow.stage.target_late(1, id, 1, b"");
+    slow.stage.publish(1, &message(60));
+    slow.stage.publish(1, &message(61));
+    slow.stage.send(id, &message(62));
+    slow.stage.settle();
+    let got = slow.read(62);
+    assert_eq!(got, (1..=60).chain([62]).collect::<Vec<_>>());
+    slow.stage.about(OUT_TOPIC_END, 2, 0, 0, b"");
+    slow.end();
+}

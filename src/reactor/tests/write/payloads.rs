@@ -1,0 +1,209 @@
+//! Every kind of record that has a payload, with the payload in every place where it can lie.
+
+use std::time::Duration;
+
+use crate::bridge::chunk::Chunk;
+use crate::bridge::large::Large;
+use crate::bridge::layout::*;
+use crate::reactor::tests::bridge::{Js, forward};
+use crate::reactor::tests::turns::until;
+use crate::reactor::tests::*;
+use crate::reactor::{ConnectionId, Forward, Reactor, ReactorConfig};
+
+/// On both sides of what a receive buffer, a gathering buffer, and a large payload are.
+const LENGTHS: [usize; 7] = [0, 1, 2047, 2048, 65_535, 65_536, 300_000];
+
+#[derive(Clone, Copy, Debug)]
+enum Place {
+    /// Behind its record.
+    Chunk,
+    /// A large one of the chunk.
+    Large,
+    /// A large one that the caller has.
+    Last,
+}
+
+const PLACES: [Place; 3] = [Place::Chunk, Place::Large, Place::Last];
+
+/// A reactor that the test turns, and what JavaScript has of it.
+struct World {
+    js: Js,
+    reactor: Reactor<Forward>,
+}
+
+impl World {
+    fn new() -> Self {
+        let (js, mut reactor) = forward(ReactorConfig::default());
+        reactor.run_once(Some(Duration::ZERO)).expect("epoll works");
+        Self { js, reactor }
+    }
+
+    /// A client that has sent an upgrade request, and the record of it.
+    fn connect(&mut self, kind: u8) -> (Client, ConnectionId) {
+        let mut client = Client::connect(self.js.address);
+        client.write(UPGRADE.as_bytes());
+        until(&mut self.reactor, |_| self.js.link.inbox.is_waiting());
+        (client, self.js.opened(kind))
+    }
+
+    /// A record with a payload, and a message right behind it.
+    fn send(&mut self, id: ConnectionId, (kind, flags): (u8, u8), place: Place, payload: &[u8]) {
+        let (mut chunk, to) = (Chunk::default(), (id.slot, id.generation));
+        match place {
+            Place::Chunk => chunk.push_record(to, kind, flags, 0, payload),
+            Place::Large => chunk.push_large(to, kind, flags, 0, Large::copy(payload)),
+            Place::Last => {
+                chunk.push_large(to, kind, flags, 0, Large::default());
+                self.reactor.serve_records(&chunk.bytes, Vec::new(), Some(payload));
+                chunk = Chunk::default();
+            }
+        }
+        chunk.push_record(to, OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_WANT_SENT, 0, b"next");
+        self.reactor.serve_records(&chunk.bytes, chunk.large, None);
+    }
+
+    /// Turns until the client has read that.
+    fn expect(&mut self, mut client: Client, expected: Vec<u8>) -> Client {
+        let reader = std::thread::spawn(move || {
+            assert!(client.read(expected.len()) == expected);
+            client
+        });
+        until(&mut self.reactor, |_| reader.is_finished());
+        reader.join().expect("all bytes, in order")
+    }
+}
+
+fn noise(len: usize) -> Vec<u8> {
+    (0..len).map(|at| (at * 31 % 251) as u8).collect()
+}
+
+fn next() -> Vec<u8> {
+    bytes("81 04 'next'")
+}
+
+#[test]
+fn frames_and_raw_bytes_leave_from_wherever_they_lie() {
+    let mut world = World::new();
+    let (mut client, id) = world.connect(IN_OPEN);
+    client.expect_text(client::SWITCHED);
+    let framed = |first: u8| move |payload: &[u8]| frame(first, None, payload);
+    type Wire = Box<dyn Fn(&[u8]) -> Vec<u8>>;
+    let kinds: [((u8, u8), Wire); 4] = [
+        ((OUT_TEXT, OUT_FLAG_FIN), Box::new(framed(0x81))),
+        ((OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_COMPRESS), Box::new(framed(0x82))),
+        ((OUT_WRITE, 0), Box::new(<[u8]>::to_vec)),
+        ((OUT_WRITE, OUT_FLAG_WANT_SENT), Box::new(<[u8]>::to_vec)),
+    ];
+    let mut accepted = 0;
+    for (head, wire) in &kinds {
+        for len in LENGTHS {
+            for place in PLACES {
+                let payload = noise(len);
+                let expected = [wire(&payload), next()].concat();
+                accepted += expected.len() as u64;
+                world.send(id, *head, place, &payload);
+                client = world.expect(client, expected);
+                // What JavaScript computes bufferedAmount from.
+                until(&mut world.reactor, |_| {
+                    world.js.link.gauges.read(id.slot, id.generation) == Some(accepted)
+                });
+            }
+        }
+    }
+}
+
+#[test]
+fn answers_to_a_handshake_leave_from_wherever_they_lie() {
+    for kind in [OUT_ACCEPT, OUT_RESPOND] {
+        for len in LENGTHS.into_iter().filter(|len| *len > 0) {
+            for place in PLACES {
+                let mut world = World::new();
+                world.js.link.set_ask(0, ASK_ACCEPTED);
+                let (client, id) = world.connect(IN_REQUEST);
+                let response = noise(len);
+                world.send(id, (kind, 0), place, &response);
+                if kind == OUT_ACCEPT {
+                    world.expect(client, [response, next()].concat());
+                } else {
+                    let mut client = world.expect(client, response);
+                    let ended = std::thread::spawn(move || client.expect_end());
+                    until(&mut world.reactor, |_| ended.is_finished());
+                    ended.join().expect("nothing behind it");
+                }
+            }
+        }
+    }
+}
+
+#[test]
+fn what_came_behind_a_request_is_read_from_wherever_it_lies() {
+    for len in LENGTHS {
+        for place in PLACES {
+            let mut world = World::new();
+            world.js.link.set_ask(0, ASK_ACCEPTED);
+            let (_client, id) = world.connect(IN_REQUEST);
+            let payload = noise(len);
+            world.send(id, (OUT_HEAD, 0), place, &frame(0x82, Some([1, 2, 3, 4]), &payload));
+            world.send(id, (OUT_ACCEPT, 0), PLACES[0], client::SWITCHED.as_bytes());
+            let mut reported = Vec::new();
+            until(&mut world.reactor, |_| {
+                if world.js.link.inbox.is_waiting() {
+                    reported.extend(world.js.drain());
+                }
+                reported.iter().any(|record| record.kind == IN_BINARY)
+            });
+            reported.retain(|record| record.kind == IN_BINARY);
+            assert!(reported.iter().map(|record| &record.payload).eq([&payload]), "{len} {place:?}");
+        }
+    }
+}
+
+/// A close frame is no send: it counts neither where sends are counted nor here.
+#[test]
+fn what_is_counted_is_what_was_sent_before_and_behind_a_close_frame() {
+    let mut world = World::new();
+    let (mut client, id) = world.connect(IN_OPEN);
+    client.expect_text(client::SWITCHED);
+    let to = (id.slot, id.generation);
+    let mut chunk = Chunk::default();
+    chunk.push_record(to, OUT_TEXT, OUT_FLAG_FIN, 0, b"text");
+    chunk.push_record(to, OUT_CLOSE, 0, 1000, &[b'x'; 123]);
+    chunk.push_record(to, OUT_WRITE, 0, 0, b"raw");
+    world.reactor.serve_records(&chunk.bytes, Vec::new(), None);
+    let close = frame(0x88, None, &[&[3, 232], &[b'x'; 123][..]].concat());
+    assert!(client.read(6 + close.len() + 3) == [bytes("81 04 'text'"), close, b"raw".to_vec()].concat());
+    assert_eq!(world.js.link.gauges.read(id.slot, id.generation), Some(6 + 3));
+}
+
+/// It is never reported that something has left which was dropped.
+#[test]
+fn a_send_that_is_dropped_does_not_count_as_sent() {
+    let mut world = World::new();
+    let (mut client, id) = world.connect(IN_OPEN);
+    client.expect_text(client::SWITCHED);
+    client.send("88 80 00000000");
+    until(&mut world.reactor, |_| world.js.link.inbox.is_waiting());
+    assert_eq!(world.js.records(1)[0].kind, IN_CLOSE);
+    let to = (id.slot, id.generation);
+    let mut chunk = Chunk::default();
+    chunk.push_record(to, OUT_CLOSE, OUT_FLAG_WANT_SENT, 0, b"");
+    chunk.push_record(to, OUT_TEXT, OUT_FLAG_FIN | OUT_FLAG_WANT_SENT, 0, b"late");
+    chunk.push_large(to, OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_WANT_SENT, 0, Large::copy(b"late"));
+    world.reactor.serve_records(&chunk.bytes, chunk.large, None);
+    client.expect("88 00");
+    until(&mut world.reactor, |_| world.js.link.inbox.is_waiting());
+    let [sent] = &world.js.records(1)[..] else { panic!("one") };
+    assert_eq!((sent.kind, sent.count), (IN_SENT, 1), "the close frame");
+
+    let mut chunk = Chunk::default();
+    chunk.push_record(to, OUT_END, 0, 0, b"");
+    world.reactor.serve_records(&chunk.bytes, Vec::new(), None);
+    client.expect_end();
+    let mut chunk = Chunk::default();
+    chunk.push_record(to, OUT_WRITE, OUT_FLAG_WANT_SENT, 0, b"after the end");
+    world.reactor.serve_records(&chunk.bytes, Vec::new(), None);
+    client.end();
+    until(&mut world.reactor, |_| world.js.link.inbox.is_waiting());
+    let [closed] = &world.js.records(1)[..] else { panic!("nothing else") };
+    assert_eq!(closed.kind, IN_CLOSED);
+}

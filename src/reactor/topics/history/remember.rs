@@ -1,0 +1,68 @@
+//! What topics remember, within the memory that all of them may take.
+
+use std::time::Instant;
+
+use crate::engine::Prepared;
+
+use crate::reactor::topics::history::ring::Kept;
+use crate::reactor::topics::registry::Topics;
+
+impl Topics {
+    /// Appends a message to the history of a topic, at the cost of others where there is no room.
+    pub(in crate::reactor) fn remember(&mut self, number: u32, kept: Kept) {
+        let Self { topics, histories, .. } = self;
+        let Some(ring) = topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) else { return };
+        let before = ring.memory();
+        ring.push(kept);
+        histories.changed(before, ring.memory());
+        ring.rank = histories.promote(number, ring.rank);
+        if ring.watched.is_none() {
+            ring.watched = ring.expires_at().and_then(|at| histories.watch(number, at));
+        }
+        self.make_room();
+    }
+
+    /// Puts the same message, compressed in more ways, in the place of one in the history of a
+    /// topic.
+    pub(in crate::reactor) fn replace_kept(&mut self, number: u32, offset: u64, message: Prepared) {
+        let Some(ring) = self.topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) else { return };
+        let before = ring.memory();
+        ring.replace(offset, message);
+        self.histories.changed(before, ring.memory());
+    }
+
+    /// Makes rings give up what all of them have too much.
+    pub(in crate::reactor) fn make_room(&mut self) {
+        while let Some(number) = self.histories.to_give() {
+            let Some(ring) = self.topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) else {
+                return;
+            };
+            let before = ring.memory();
+            if ring.pop() {
+                self.histories.changed(before, ring.memory());
+            } else {
+                self.histories.forget(ring.rank);
+            }
+        }
+    }
+
+    /// Drops what has expired.
+    pub(in crate::reactor) fn expire(&mut self, now: Instant) {
+        while let Some(number) = self.histories.pop_due(now) {
+            self.expire_one(number, now);
+            let Self { topics, histories, .. } = self;
+            if let Some(ring) = topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) {
+                ring.watched = ring.expires_at().and_then(|at| histories.watch(number, at));
+            }
+        }
+    }
+
+    /// Drops what has expired of one topic.
+    pub(in crate::reactor) fn expire_one(&mut self, number: u32, now: Instant) {
+        if let Some(ring) = self.topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) {
+            let before = ring.memory();
+            ring.expire(now);
+            self.histories.changed(before, ring.memory());
+        }
+    }
+}
