@@ -20,7 +20,7 @@ use crate::bridge::large::Large;
 use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, report_failure, until};
 
 use super::descriptor::is_readable;
-use super::uv::{Reason, Watch};
+use super::uv::watch::{Reason, Watch};
 use super::wake::Wake;
 
 /// Turns with something to report before others on the loop have theirs.

@@ -1,0 +1,152 @@
+//! Handles of libuv that are opened and closed together, and what their callbacks find.
+#![expect(unsafe_code, reason = "a C library, see `uv/mod.rs`")]
+
+use std::cell::{Cell, UnsafeCell};
+use std::ffi::c_int;
+use std::panic::{AssertUnwindSafe, catch_unwind};
+use std::ptr::NonNull;
+
+use napi::Env;
+
+use super::{Api, EventLoop, Handle, Loop};
+
+/// `N` handles of a loop, none of which keeps it alive, and what their callbacks need.
+///
+/// Must be closed: the loop refers to it until then, so dropping it frees nothing.
+pub(super) struct Handles<T, const N: usize> {
+    shared: NonNull<Shared<T, N>>,
+}
+
+/// What the loop's callbacks find.
+pub(super) struct Shared<T, const N: usize> {
+    pub(super) api: &'static Api,
+    pub(super) own: T,
+    event_loop: Loop,
+    memory: [Memory; N],
+    on_closed: Cell<Option<Box<dyn FnOnce()>>>,
+    /// Handles that are not closed yet.
+    open: Cell<usize>,
+}
+
+/// Memory for one handle, which must not move while it is open.
+struct Memory(Box<[UnsafeCell<u128>]>);
+
+impl Memory {
+    /// Aligned to 16 bytes, more than any handle needs.
+    fn new(bytes: usize) -> Self {
+        Self((0..bytes.div_ceil(size_of::<u128>())).map(|_| UnsafeCell::new(0)).collect())
+    }
+
+    fn handle(&self) -> Handle {
+        // Through UnsafeCell: libuv writes there.
+        self.0.first().map_or(std::ptr::null_mut(), |first| UnsafeCell::raw_get(first).cast())
+    }
+}
+
+impl<T, const N: usize> Handles<T, N> {
+    /// Handles of these types on the loop of `env`. `init` initialises all of them, or returns
+    /// false and has initialised none. `None`: it did, or this process has no libuv.
+    ///
+    /// # Safety
+    /// `init` keeps that promise.
+    pub(super) unsafe fn start(
+        env: &Env,
+        types: [c_int; N],
+        own: T,
+        init: impl FnOnce(&Api, Loop, [Handle; N]) -> bool,
+    ) -> Option<Self> {
+        let api = Api::get()?;
+        let event_loop: Loop = env.get_uv_event_loop().ok()?.cast();
+        // SAFETY: any type may be asked for.
+        let memory = types.map(|kind| Memory::new(unsafe { (api.handle_size)(kind) }));
+        let shared = Shared { api, own, event_loop, memory, on_closed: Cell::new(None), open: Cell::new(N) };
+        let handles = Self { shared: NonNull::from(Box::leak(Box::new(shared))) };
+        let all = handles.get().handles();
+        // The loop is that of the thread that the environment runs on and outlives the handles,
+        // whose memory is as large as it should be and stays where it is until they are closed.
+        if !init(api, event_loop, all) {
+            // SAFETY: just made, and no handle refers to it.
+            drop(unsafe { Box::from_raw(handles.shared.as_ptr()) });
+            return None;
+        }
+        for handle in all {
+            // SAFETY: it is initialised.
+            unsafe {
+                (api.handle_set_data)(handle, handles.shared.as_ptr().cast());
+                (api.unref)(handle);
+            }
+        }
+        Some(handles)
+    }
+
+    pub(super) fn get(&self) -> &Shared<T, N> {
+        // SAFETY: it is freed when the loop has closed all handles, after `close` has taken this.
+        unsafe { self.shared.as_ref() }
+    }
+
+    /// No callback is called any more; `on_closed` is called by the loop when the handles are given
+    /// back.
+    pub(super) fn close(self, on_closed: Box<dyn FnOnce()>) {
+        let shared = self.get();
+        shared.on_closed.set(Some(on_closed));
+        for handle in shared.handles() {
+            // SAFETY: it is initialised, and this is the only call for it, for it takes the
+            // handles.
+            unsafe { (shared.api.close)(handle, Some(on_handle_closed::<T, N>)) };
+        }
+    }
+}
+
+impl<T, const N: usize> Shared<T, N> {
+    /// In the order of their types.
+    pub(super) fn handles(&self) -> [Handle; N] {
+        self.memory.each_ref().map(Memory::handle)
+    }
+
+    pub(super) fn event_loop(&self) -> EventLoop {
+        EventLoop { api: self.api, raw: self.event_loop }
+    }
+}
+
+/// Calls `step` with what a callback of the loop finds.
+///
+/// # Safety
+/// The loop is calling for `handle`, which is one of a `Handles<T, N>`.
+pub(super) unsafe fn called<T, const N: usize>(handle: Handle, step: impl FnOnce(&Shared<T, N>)) {
+    let Some(shared) = data_of::<Shared<T, N>>(handle) else { return };
+    // SAFETY: of that type, as the caller promises. It is freed when the loop has closed the
+    // handle, and the loop does not do so while it calls.
+    let shared = unsafe { shared.as_ref() };
+    contained(|| step(shared));
+}
+
+extern "C" fn on_handle_closed<T, const N: usize>(handle: Handle) {
+    let Some(shared) = data_of::<Shared<T, N>>(handle) else { return };
+    // SAFETY: still there, for this handle was not closed until now.
+    let open = unsafe { &shared.as_ref().open };
+    open.set(open.get() - 1);
+    if open.get() != 0 {
+        return;
+    }
+    // SAFETY: it came from a Box, all handles are closed, and their owner is gone: nothing else
+    // refers to it.
+    let shared = unsafe { Box::from_raw(shared.as_ptr()) };
+    contained(|| {
+        let on_closed = shared.on_closed.take();
+        drop(shared);
+        if let Some(on_closed) = on_closed {
+            on_closed();
+        }
+    });
+}
+
+/// Unwinding into C would abort.
+fn contained(step: impl FnOnce()) {
+    let _contained = catch_unwind(AssertUnwindSafe(step));
+}
+
+/// What was left with the handle.
+fn data_of<T>(handle: Handle) -> Option<NonNull<T>> {
+    // SAFETY: libuv passes handles that it was given, and does so before their memory is freed.
+    NonNull::new(unsafe { (Api::get()?.handle_get_data)(handle) }.cast())
+}
