@@ -34,4 +34,4 @@ function answerPing(ws, data) {
   ws.pong(data, !ws._isServer, () => extra.pendingPongs--);
 }
 
-module.exports = { answerPing, pinged };
+module.exports = { pinged };

@@ -87,7 +87,7 @@ function newSlab(least) {
  *
  * @returns {number} How many records; 0 when nothing waits
  */
-function drain() {
+function nextBatch() {
   const viewed = isBorrowing ? takeBack() : batch.viewed;
   if (viewed) slabStart = slabEnd;
   batch.viewed = false;
@@ -243,7 +243,7 @@ function takeLarge(index, length) {
  * @param {number} tag kind | flags | aux of the record
  * @param {number} offset Where the payload is, in bytes from the start of the batch
  * @param {number} length Bytes of the payload
- * @returns {Buffer} Valid until the next `drain`
+ * @returns {Buffer} Valid until the next `nextBatch`
  */
 function borrowedPayload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
@@ -258,4 +258,4 @@ function borrowedPayload(tag, offset, length) {
   return data;
 }
 
-module.exports = { attach, batch, borrowedPayload, drain, lendsMessages, restore, takeLarge };
+module.exports = { attach, batch, borrowedPayload, lendsMessages, nextBatch, restore, takeLarge };

@@ -7,7 +7,7 @@ const { root } = require('../async-context');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const { isTraced } = require('./diagnostics');
 const { NOT_PLAIN } = require('../bits');
-const { batch, drain, restore, takeLarge } = require('./batch');
+const { batch, nextBatch, restore, takeLarge } = require('./batch');
 const { checkpoint } = require('./checkpoint');
 const { delivered, incoming, settle: settleReactors } = require('./crossing');
 const {
@@ -129,7 +129,7 @@ function turn() {
         if (batches === TURN_BATCHES) break;
         count = cursor = 0;
         // What the handlers have sent leaves with it.
-        count = drain();
+        count = nextBatch();
         batchNumber++;
         if (count === 0) {
           finished = true;

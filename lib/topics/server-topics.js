@@ -194,4 +194,4 @@ function topicsOf(server) {
   return (server._topics ??= new ServerTopics(server));
 }
 
-module.exports = { ServerTopics, topicsOf };
+module.exports = { topicsOf };

@@ -242,8 +242,8 @@ impl<C: Consumer> Reactor<C> {
 
     fn on_command(&mut self, command: Command) {
         match command {
-            Command::Chunk(chunk) => self.on_chunk(chunk),
-            Command::Arena(arena) => self.on_arena(arena),
+            Command::Chunk(chunk) => self.apply_records(chunk.into()),
+            Command::Arena(arena) => self.apply_records(arena.into()),
             Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
             Command::Join { id, config } => {
                 self.listeners.insert(id, Listener::elsewhere(config));

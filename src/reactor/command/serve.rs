@@ -29,10 +29,22 @@ impl Asked {
     }
 }
 
-/// Records of which some have been applied.
-struct UnderWay {
+/// Records of which some have been applied, or none yet.
+pub(in crate::reactor) struct UnderWay {
     memory: Memory,
     rest: Rest,
+}
+
+impl From<Chunk> for UnderWay {
+    fn from(Chunk { bytes, large }: Chunk) -> Self {
+        Self { memory: Memory::Own(bytes), rest: Rest::all(large) }
+    }
+}
+
+impl From<Arena> for UnderWay {
+    fn from(Arena { memory, used, large }: Arena) -> Self {
+        Self { memory: Memory::Lent { memory, used }, rest: Rest::all(large) }
+    }
 }
 
 /// What the records are in, and where it goes behind the last of them.
@@ -89,7 +101,7 @@ impl<C: Consumer> Reactor<C> {
     /// Goes on with what earlier turns have left.
     fn on_asked(&mut self) {
         if let Some(under_way) = self.asked.under_way.take() {
-            self.go_on(under_way);
+            self.apply_records(under_way);
         }
         while self.work.command_budget > 0
             && self.asked.under_way.is_none()
@@ -99,18 +111,9 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Applies the records of a chunk in order.
-    pub(in crate::reactor) fn on_chunk(&mut self, chunk: Chunk) {
-        self.go_on(UnderWay { memory: Memory::Own(chunk.bytes), rest: Rest::all(chunk.large) });
-    }
-
-    /// Applies the records of an arena in order.
-    pub(in crate::reactor) fn on_arena(&mut self, Arena { memory, used, large }: Arena) {
-        self.go_on(UnderWay { memory: Memory::Lent { memory, used }, rest: Rest::all(large) });
-    }
-
-    /// Applies records as far as the budget goes, and gives their memory back behind the last.
-    fn go_on(&mut self, UnderWay { memory, rest }: UnderWay) {
+    /// Applies records in order, as far as the budget goes, and gives their memory back behind the
+    /// last.
+    pub(in crate::reactor) fn apply_records(&mut self, UnderWay { memory, rest }: UnderWay) {
         if let Some(rest) = self.on_records(memory.bytes(), rest, None) {
             self.asked.under_way = Some(UnderWay { memory, rest });
             return;

@@ -1,6 +1,6 @@
 //! The three system calls of the hot path, where systems differ.
 
-use std::io::{self, IoSlice};
+use std::io::{self, ErrorKind, IoSlice};
 
 use mio::Interest;
 use mio::net::TcpStream;
@@ -18,30 +18,37 @@ pub(in crate::reactor) fn interest() -> Interest {
     both
 }
 
-/// Reads what has arrived, at most `room`.
-///
-/// # Errors
-/// The socket's; `WouldBlock` when there is nothing.
-pub(in crate::reactor) fn receive(socket: &TcpStream, room: &mut [u8]) -> io::Result<usize> {
-    system::receive(socket, room)
+/// What came of a read.
+pub(in crate::reactor) enum Received {
+    /// The number of bytes that came.
+    Bytes(usize),
+    /// The peer has ended its side.
+    Eof,
+    /// Nothing more for now; an edge will come.
+    Empty,
+    /// The socket is dead.
+    Dead,
 }
 
-/// Writes as much of `bytes` as the kernel takes.
+/// Reads what has arrived, at most `room`, which is not empty.
+pub(in crate::reactor) fn receive(socket: &TcpStream, room: &mut [u8]) -> Received {
+    loop {
+        return match system::receive(socket, room) {
+            Ok(0) => Received::Eof,
+            Ok(len) => Received::Bytes(len),
+            Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Empty,
+            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+            Err(_) => Received::Dead,
+        };
+    }
+}
+
+/// `send` and `send_vectored` write as much as the kernel takes.
 ///
 /// # Errors
 /// The socket's; `WouldBlock` when it takes nothing. A peer that is gone is an error, never a
 /// signal that ends the embedding process (O02).
-pub(in crate::reactor) fn send(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
-    system::send(socket, bytes)
-}
-
-/// Writes as much of `parts`, one after the other, as the kernel takes.
-///
-/// # Errors
-/// As `send`.
-pub(in crate::reactor) fn send_vectored(socket: &TcpStream, parts: &[IoSlice<'_>]) -> io::Result<usize> {
-    system::send_vectored(socket, parts)
-}
+pub(in crate::reactor) use system::{send, send_vectored};
 
 /// Unix with MSG_NOSIGNAL. On Linux these are system calls without the C library, whose own are
 /// cancellation points: in a process with several threads each costs two atomic operations, 2 % of
@@ -56,11 +63,11 @@ mod system {
         Ok(rustix::net::recv(socket, room, RecvFlags::empty())?.0)
     }
 
-    pub(super) fn send(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    pub(in crate::reactor) fn send(socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
         Ok(rustix::net::send(socket, bytes, SendFlags::NOSIGNAL)?)
     }
 
-    pub(super) fn send_vectored(socket: &TcpStream, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(in crate::reactor) fn send_vectored(socket: &TcpStream, parts: &[IoSlice<'_>]) -> io::Result<usize> {
         let mut nothing = SendAncillaryBuffer::default();
         Ok(rustix::net::sendmsg(socket, parts, &mut nothing, SendFlags::NOSIGNAL)?)
     }
@@ -78,11 +85,14 @@ mod system {
         socket.read(room)
     }
 
-    pub(super) fn send(mut socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
+    pub(in crate::reactor) fn send(mut socket: &TcpStream, bytes: &[u8]) -> io::Result<usize> {
         socket.write(bytes)
     }
 
-    pub(super) fn send_vectored(mut socket: &TcpStream, parts: &[IoSlice<'_>]) -> io::Result<usize> {
+    pub(in crate::reactor) fn send_vectored(
+        mut socket: &TcpStream,
+        parts: &[IoSlice<'_>],
+    ) -> io::Result<usize> {
         socket.write_vectored(parts)
     }
 }

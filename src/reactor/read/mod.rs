@@ -18,23 +18,11 @@ use crate::reactor::config::{DENSE_READ_SIZE, MODEST, READ_BUDGET, READ_SIZE, SM
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::deadline::touch_silence;
 use crate::reactor::connection::life::Life;
-use crate::reactor::connection::socket;
+use crate::reactor::connection::socket::{self, Received};
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
 use crate::reactor::read::frames::{Begun, on_frames};
 use crate::reactor::read::half::{PeerSide, ReadHalf};
-
-/// How a read ended.
-enum ReadEnd {
-    /// The number of bytes that came.
-    Bytes(usize),
-    /// The peer has ended its side.
-    Eof,
-    /// Nothing more for now; an edge will come.
-    Empty,
-    /// The socket is dead.
-    Dead,
-}
 
 impl<C: Consumer> Reactor<C> {
     /// Reads one connection until it is empty, its budget is used up, or it may not be read.
@@ -69,8 +57,8 @@ impl<C: Consumer> Reactor<C> {
             let Some(connection) = self.connections.get_mut(slot) else { return };
             let had = connection.read.held + connection.engine.buffered() + begun.len;
             let early = self.work.paced.read_early(slot, room);
-            match early.map_or_else(|| read_once(connection, room), ReadEnd::Bytes) {
-                ReadEnd::Bytes(len) => {
+            match early.map_or_else(|| socket::receive(&connection.stream, room), Received::Bytes) {
+                Received::Bytes(len) => {
                     connection.pinged = false;
                     if early.is_none() {
                         self.count(slot, len);
@@ -88,16 +76,16 @@ impl<C: Consumer> Reactor<C> {
                         return self.drained(slot, READ_BUDGET - budget);
                     }
                 }
-                ReadEnd::Eof => {
+                Received::Eof => {
                     connection.read.state.on_drained();
                     self.assemble(slot, begun);
                     return self.on_eof(slot);
                 }
-                ReadEnd::Empty => {
+                Received::Empty => {
                     self.drained(slot, READ_BUDGET - budget);
                     break;
                 }
-                ReadEnd::Dead => {
+                Received::Dead => {
                     return self.doom(slot);
                 }
             }
@@ -291,17 +279,5 @@ impl<C: Consumer> Reactor<C> {
         if !connection.engine.close_received() && !connection.engine.failed() {
             consumer.on_end(&mut session);
         }
-    }
-}
-
-fn read_once(connection: &mut Connection, room: &mut [u8]) -> ReadEnd {
-    loop {
-        return match socket::receive(&connection.stream, room) {
-            Ok(0) => ReadEnd::Eof,
-            Ok(len) => ReadEnd::Bytes(len),
-            Err(error) if error.kind() == ErrorKind::WouldBlock => ReadEnd::Empty,
-            Err(error) if error.kind() == ErrorKind::Interrupted => continue,
-            Err(_) => ReadEnd::Dead,
-        };
     }
 }

@@ -1,5 +1,5 @@
 //! R11, R17: random loads of all kinds at once, against the table "Flow control" in
-//! ARCHITECTURE.md. A connection that sends little waits for a bounded number of records, however
+//! docs/internals.md. A connection that sends little waits for a bounded number of records, however
 //! much the others send; everybody goes on; and when all are gone, each budget is back at 0.
 
 use std::io::{Read, Write};
