@@ -9,6 +9,8 @@ import { pathToFileURL } from 'node:url';
 import { root } from './run.mjs';
 
 const README_WORDS = 1500;
+/** So that a newcomer has read it in ten minutes. */
+const ARCHITECTURE_WORDS = 2600;
 const FOLDERS = ['.', 'docs', 'examples', 'benchmark'];
 /** `<!-- file: path -->`, and the block behind it. */
 const SHOWN = /<!-- file: (\S+) -->\n(?:\n```[^]*?\n```\n)?/g;
@@ -28,7 +30,7 @@ const INTERNAL = [/^Protocol error /];
 
 /** @returns {string[]} one line per fault */
 export function documentViolations() {
-  return [...programViolations(), ...linkViolations(), ...readmeViolations(), ...optionViolations(), ...errorViolations()];
+  return [...programViolations(), ...linkViolations(), ...pathViolations(), ...lengthViolations(), ...optionViolations(), ...errorViolations()];
 }
 
 /** @returns {string[]} Paths from the root */
@@ -79,9 +81,23 @@ function prose(text) {
   return text.replace(/^ *```[^]*?^ *```$/gm, '');
 }
 
-function readmeViolations() {
-  const words = read('README.md').split(/\s+/).filter(Boolean).length;
-  return words > README_WORDS ? [`README.md: ${words} words, more than ${README_WORDS}`] : [];
+/** Files of the code that a document names; those of changes that are past may be gone. */
+function pathViolations() {
+  const NAMED = /`((?:src|lib|scripts|types|examples|benchmark|__test__)\/[\w./-]+\.\w+)`/g;
+  return documents()
+    .filter((document) => !/(CHANGELOG|NOTES)\.md$/.test(document))
+    .flatMap((document) =>
+      [...read(document).matchAll(NAMED)]
+        .filter(([, path]) => !existsSync(join(root, path)))
+        .map(([, path]) => `${document}: no file ${path}`),
+    );
+}
+
+function lengthViolations() {
+  return [['README.md', README_WORDS], ['ARCHITECTURE.md', ARCHITECTURE_WORDS]].flatMap(([document, most]) => {
+    const words = read(document).split(/\s+/).filter(Boolean).length;
+    return words > most ? [`${document}: ${words} words, more than ${most}`] : [];
+  });
 }
 
 function optionViolations() {
