@@ -6,7 +6,7 @@ const { CONTEXT } = require('./bits');
 
 /** @import { WebSocket } from './connection/state' */
 
-/** What every AsyncResource has. */
+/** The type of every AsyncResource. */
 const IDS = new Set(['async_id_symbol', 'trigger_async_id_symbol']);
 
 /**
@@ -25,8 +25,8 @@ const root = create();
 
 /**
  * The context that runs now, for the events of a connection to run in later. Only if some
- * AsyncLocalStorage has a store in it: that is what an AsyncResource has a property more for, on
- * every version of Node.
+ * AsyncLocalStorage has a store in it: on every version of Node, an AsyncResource then has one
+ * property more.
  *
  * @returns {AsyncResource | null} null where no AsyncLocalStorage has a store
  */

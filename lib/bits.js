@@ -3,19 +3,20 @@
 // The state of a connection, as bits of its `_bits`: one number, because an idle connection is its
 // memory, and because the dispatch tests all of the first group at once.
 
-// Any of these: a message of the connection cannot just be emitted. Together they are NOT_PLAIN.
+// With any of these bits a message of the connection cannot just be emitted. Together they are
+// NOT_PLAIN.
 
 /** `pause()` was called: what arrives waits for `resume()`. */
 const PAUSED = 0x01;
 /** Records wait in `_extra.held`; later ones queue up behind them. */
 const HOLDING = 0x02;
-/** Nothing is emitted any more but 'close'. */
+/** Nothing but 'close' is emitted any more. */
 const TERMINATED = 0x04;
 /** `binaryType` is not 'nodebuffer'. */
 const CONVERT = 0x08;
 /** `allowSynchronousEvents` is false: one event in each turn of the event loop. */
 const ONE_BY_ONE = 0x10;
-/** What listeners return is of interest: `captureRejections` of node:events. */
+/** The return values of listeners matter: `captureRejections` of node:events. */
 const REJECTIONS = 0x20;
 /** Events run in an async context of their own, `_extra.context`. */
 const CONTEXT = 0x40;
@@ -34,9 +35,9 @@ const ERROR_EMITTED = 0x400;
 const SENDS_WAIT = 0x800;
 /** The peer has ended its side, which is reported later. */
 const END_WAITS = 0x1000;
-/** The reactor reports that end once more, behind what has become of sends. */
+/** The reactor reports that end once more, behind the reports of sends. */
 const END_ASKED = 0x10_0000;
-/** The peer has sent its last: a close frame, or what breaks the protocol. */
+/** The peer has sent its last frame: a close frame, or one that breaks the protocol. */
 const PEER_DONE = 0x2000;
 /** The socket is gone; 'close' may still wait for `resume()`. */
 const GONE = 0x4000;
@@ -47,7 +48,7 @@ const GONE = 0x4000;
 const CLIENT = 0x8000;
 /** The connection is a stream of Node, `_extra.stream`, and not the reactor's. */
 const STREAM = 0x1_0000;
-/** As PAUSED, for a stream: what comes out of it is delivered all the same, as in ws. */
+/** As PAUSED, for a stream: its messages are delivered all the same, as in ws. */
 const STREAM_PAUSED = 0x2_0000;
 /** Pings are answered by the `pong()` of the WebSocket's class, and not by the reactor. */
 const OWN_PONG = 0x4_0000;

@@ -10,19 +10,19 @@ module.exports = {
   CLOSED: 3,
   READY_STATES: ['CONNECTING', 'OPEN', 'CLOSING', 'CLOSED'],
 
-  // Slot and generation of a WebSocket that is no connection of the reactor, which never gives them
-  // out.
+  // Slot and generation of a WebSocket that is no connection of the reactor. The reactor never
+  // gives them out.
   NO_SLOT: -1,
   NO_GENERATION: 0,
 
   /**
-   * Where the socket of a handshake that was just accepted has what opens a WebSocket on it: `(ws)
-   * => void`.
+   * Key, on the socket of a handshake that was just accepted: the function that opens a WebSocket
+   * on it, `(ws) => void`.
    */
   kOpen: Symbol('open'),
-  /** Where a socket, and what stands for `_receiver`, has its WebSocket. */
+  /** Key, on a socket and on the stand-in for `_receiver`: its WebSocket. */
   kWebSocket: Symbol('websocket'),
-  /** Where an error has the close code that it is answered with. */
+  /** Key, on an error: the close code that it is answered with. */
   kStatusCode: Symbol('status-code'),
 
   /** The one empty Buffer: empty messages and close reasons are this very object, as in ws. */

@@ -13,7 +13,10 @@ const ZLIB_ERRNO = new Map([
   ['Z_BUF_ERROR', -5],
 ]);
 
-/** Errors of peers that keep to the protocol, and are told why that is not enough. */
+/**
+ * Errors of peers that keep to the protocol but exceed a limit of ours: the close frame has the
+ * reason.
+ */
 const LIMITS = ['WS_ERR_TOO_MANY_MESSAGES', 'WS_ERR_TOO_MANY_BYTES'];
 
 /**
@@ -29,7 +32,7 @@ function protocolError(kind, detail) {
   const error = /** @type {Failure} */ (row.range ? new RangeError(message) : new Error(message));
   error.code = row.code;
   error[kStatusCode] = closeCodeOf(kind);
-  // As the errors of Node's zlib.
+  // The same fields as the errors of Node's zlib.
   if (ZLIB_ERRNO.has(row.code)) error.errno = ZLIB_ERRNO.get(row.code);
   return error;
 }

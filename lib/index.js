@@ -14,11 +14,11 @@ const WebSocket = require('./websocket');
 const WebSocketServer = require('./websocket-server');
 
 installServer(WebSocketServer.prototype);
-// Behind tracers, which replace methods as each of these files is loaded.
+// Once the files above are loaded: tracers replace methods as that happens.
 watchHooks(WebSocketServer.prototype);
 handleWith(Receiver.prototype);
 
-// The names and the shape of ws: the class WebSocket that carries the others.
+// The exports of ws: the class WebSocket, with the others as its properties.
 module.exports = Object.assign(WebSocket, {
   PerMessageDeflate,
   Receiver,

@@ -51,7 +51,7 @@ function checkPort({ host, port }) {
   throw Object.assign(error, { code: 'ERR_INVALID_ARG_VALUE' });
 }
 
-/** @param {number | string} port What is no port */
+/** @param {number | string} port A value that is no port */
 function badPort(port) {
   const text = String(port);
   const shown = text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}...` : text;

@@ -21,8 +21,8 @@ function warn(code, text) {
 }
 
 /**
- * Warns of an option that is written almost as one of `known`. What is like none is not ours to
- * judge: programs keep options of their own beside those of ws.
+ * Warns of an option whose name is almost one of `known`. A name that is like none of them is not
+ * ours to judge: programs keep options of their own beside those of ws.
  *
  * @param {object} options What the program has given
  * @param {string[]} known Names of the options that there are

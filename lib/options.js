@@ -90,7 +90,7 @@ const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 
 /** Those of the reactors, which all servers of a thread share. */
 const SHARED = ['reactors', 'spin', 'unfinishedBudget', 'sendBudget'];
 
-/** Those that say who may connect. */
+/** The options of admission. */
 const ADMISSION = /** @type {const} */ ([
   'maxConnections',
   'maxConnectionsPerAddress',
@@ -272,7 +272,7 @@ function socketOptions(options) {
 }
 
 /**
- * Who may connect.
+ * The limits of admission.
  *
  * @param {ServerOptions} options The options of the server
  * @returns {InstanceType<typeof Admission> | null} null: no limits
@@ -286,7 +286,7 @@ function admissionOf(options) {
 
 /**
  * @param {ServerOptions} options The options of the server
- * @throws {TypeError} Nobody would read the header of the PROXY protocol
+ * @throws {TypeError} For a way in that does not read the header of the PROXY protocol
  */
 function checkProxies(options) {
   if (proxiesOf(options).length === 0) return;

@@ -78,8 +78,7 @@ class WebSocketStream extends Duplex {
     const socket = ws._socket;
     // The handshake failed: 'error' is coming.
     if (socket === null) return;
-    // The reactor ends its sockets itself, so that only the 'close' of their WebSockets can be
-    // seen.
+    // The reactor ends its sockets itself, so only the 'close' of their WebSockets is visible.
     const isStream = typeof ws._bits !== 'number' || (ws._bits & STREAM) !== 0;
     if (isStream ? socket.writableFinished : ws.readyState === ws.CLOSED) {
       callback();

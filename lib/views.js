@@ -7,7 +7,7 @@ const { FastBuffer } = require('./constants');
 const prototype = Object.getPrototypeOf(Uint8Array.prototype);
 
 /**
- * A getter of all typed arrays: an own property of one of them must not decide what is sent.
+ * A getter of all typed arrays: an own property of a view must not decide what is sent.
  *
  * @param {string} name Name of the getter, of every typed array
  * @returns {(this: Uint8Array) => any} The getter

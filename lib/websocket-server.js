@@ -62,7 +62,7 @@ class WebSocketServer extends EventEmitter {
     super();
     this._state = RUNNING;
     this.options = merge(options);
-    // Throws now where there is none, and not when a client comes.
+    // A missing addon throws now, and not when a client comes.
     addon();
     this._nativePath = this.options.path; // which the reactor checks by itself
     this._listenerId = -1;
@@ -88,7 +88,7 @@ class WebSocketServer extends EventEmitter {
     /** null: nobody has looked; undefined: untracked. @type {Set<Connection> | null | undefined} */
     this._clients = undefined;
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
-    /** What stands for its own listener. @type {any} */
+    /** The stand-in for the HTTP server that ws has on a port of its own. @type {any} */
     this._listener = null;
     this._server = /** @type {any} */ (undefined);
     for (const name of CIRCULAR) Object.defineProperty(this, name, { enumerable: false });
@@ -233,7 +233,7 @@ class WebSocketServer extends EventEmitter {
   /** @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _show(slot, tag, bytes, start) {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
-    // What makes JavaScript decide may be noticed late, or when a connection is on its way already.
+    // That JavaScript decides may be noticed late, when a connection is on its way already.
     if (isOpen && this._updateAsk()) this._welcome(slot, bytes, start);
     else new Upgrade(this, slot, bytes, start, isOpen).ask();
   }
@@ -253,7 +253,7 @@ class WebSocketServer extends EventEmitter {
     if (ws.emit !== nodeEmit || ws.listenerCount('open') !== 0) ws.emit('open');
     this.opened(ws);
     emitConnection(this, ws, bytes, start);
-    // No message is being handled that something came with: everything waits for resume().
+    // No handler is running, so no record came with its message: everything waits for resume().
     if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
   }
 
@@ -302,8 +302,8 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * Takes no more upgrades of an HTTP server, which goes on. Closed when the clients that it knows
-   * of are gone.
+   * Takes no more upgrades of an HTTP server, which goes on. It is closed when its known clients
+   * are gone.
    */
   _leave() {
     const { _server: server } = this;
@@ -359,7 +359,7 @@ class WebSocketServer extends EventEmitter {
     // Accepting starts when the listeners that this turn attaches are known.
     process.nextTick(() => {
       if (this._state !== RUNNING) return;
-      // Fields of a subclass were not there yet, and they are not noticed when they are defined.
+      // The fields of a subclass did not exist yet, and their definition is not noticed.
       this._updateAsk();
       native.accept(this._listenerId);
       this._emit('listening');
@@ -369,7 +369,7 @@ class WebSocketServer extends EventEmitter {
 
   /** @returns {boolean} Whether the reactor accepts by itself from now on */
   _updateAsk() {
-    // JavaScript is not asked before the server listens, nor where it never does.
+    // JavaScript is not asked before the server listens, and never if it does not listen.
     if (this._listener === null) return true;
     const ask = wantedAsk(this);
     if (ask !== this._ask) {

@@ -218,7 +218,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._bits &= ~(PAUSED | STREAM_PAUSED);
     if (log.enabled) log('connection %d: resumed', this._order);
     receive.scheduleNext(this);
-    // Too many records are held: reading goes on once they are delivered.
+    // Too many records are held; reading goes on once they have been delivered.
     if (this._extra !== null && this._extra.throttled) return;
     command(this, OUT_RESUME);
   }
@@ -333,7 +333,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     table.place(peer._slot, this);
   }
 
-  /** Its socket can be used from now on. */
+  /** The socket of this WebSocket can be used from now on. */
   _open() {
     this._readyState = OPEN;
     this.emit('open');

@@ -47,8 +47,8 @@ const PLAIN = /** @type {any} */ (Object.prototype);
  */
 function tagOf(options, binary) {
   if (typeof options !== 'object') return binary ? BINARY : TEXT;
-  // What can be read from a plain object is its own, unless a program has put it into the prototype
-  // of all objects.
+  // The properties of a plain object are its own, unless a program has extended the prototype of
+  // all objects.
   const plain =
     Object.getPrototypeOf(options) === PLAIN &&
     PLAIN.binary === undefined &&
@@ -74,8 +74,8 @@ function toBytes(data) {
   if (!data) return EMPTY_BUFFER;
   if (isUint8Array(data)) {
     const length = lengthOf.call(data);
-    // A `length` of its own must not decide how much memory is sent. What was detached is refused,
-    // but for a Buffer, as in ws.
+    // An own property `length` must not decide how much memory is sent. Detached memory is refused,
+    // unless it is that of a Buffer, as in ws.
     if (data.length === length && (length !== 0 || Buffer.isBuffer(data))) return data;
     return new FastBuffer(data.buffer, data.byteOffset, length);
   }
@@ -84,13 +84,13 @@ function toBytes(data) {
     const { buffer, byteOffset, byteLength } = data;
     return lastViewOf(buffer, byteOffset, byteLength) ?? new FastBuffer(buffer, byteOffset, byteLength);
   }
-  // What it is not made for throws.
+  // Throws for any other value.
   return Buffer.from(/** @type {string} */ (data));
 }
 
 /**
- * A copy of all bytes: an own `length`, which `Buffer.from` would read, must not decide how many
- * there are.
+ * A copy of all bytes: an own property `length`, which `Buffer.from` would read, must not decide
+ * how many there are.
  *
  * @param {Uint8Array} bytes Memory of the caller's
  * @returns {Buffer} A copy

@@ -19,7 +19,7 @@ function payloadOf(ws, tag, offset, length) {
 }
 
 /**
- * Delivers what was held, and takes it back.
+ * Delivers a message that was held, and takes it back.
  *
  * @param {(ws: WebSocket, tag: number, data: Buffer) => void} deliver What delivers it
  * @param {WebSocket} ws The connection of the record

@@ -23,7 +23,7 @@ function track(server, ws) {
 }
 
 /**
- * The list that a server has, which may be one that the program has put there, by whatever means.
+ * The list of a server. The program may have put a list of its own there, by whatever means.
  *
  * @param {Server} server A WebSocketServer
  * @returns {Set<WebSocket> | null | undefined} null before the program has looked at it, undefined

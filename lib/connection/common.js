@@ -33,7 +33,7 @@ class Common {
   #extensions;
   #local;
   #localPort;
-  /** What `opened` has made of it, the latest last. @type {Common[] | null} */
+  /** The variants that `opened` has made of it, the latest last. @type {Common[] | null} */
   #variants = null;
 
   /** @param {Changes} what What is not the default */
@@ -113,7 +113,7 @@ class Common {
   }
 }
 
-/** What was made for options that are objects. @type {WeakMap<object, Common>} */
+/** The commons made for options that are objects. @type {WeakMap<object, Common>} */
 const known = new WeakMap();
 
 const NONE = new Common({});

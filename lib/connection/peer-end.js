@@ -1,6 +1,6 @@
 'use strict';
 
-// Node's own: the end of a connection comes also where a test has put the clock in its hands.
+// Node's own timers: the end of a connection comes also where a test has replaced the global ones.
 const { setImmediate } = require('node:timers');
 
 const { GONE, HOLDING, SENDS_WAIT, TERMINATED } = require('../bits');
@@ -9,8 +9,8 @@ const { ends, inNextTurn, isRecent } = require('../reactor/turns');
 /** @import { Connection, WebSocket } from './state' */
 
 /**
- * Calls `act` when the event loop has turned twice: Node has done what it had to do, and what that
- * has led to.
+ * Calls `act` when the event loop has turned twice: Node has done its work by then, and the work
+ * that this has led to.
  *
  * @template T
  * @param {(connection: T) => void} act What is called

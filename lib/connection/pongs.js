@@ -11,7 +11,7 @@ const { limit } = require('../checks');
  * @param {Buffer} data The payload
  */
 function pinged(ws, data) {
-  // Otherwise the reactor has answered.
+  // In all other cases the reactor has answered.
   if ((ws._bits & (STREAM | OWN_PONG)) !== 0) answerPing(ws, data);
   ws.emit('ping', data);
 }

@@ -10,7 +10,7 @@ const { bytesTaken } = require('../reactor/crossing');
 /** @import { ExtraFields, WebSocket } from './state' */
 
 /**
- * A subscriber asks what was published to it once in so many bytes that are sent to it: the answer
+ * Bytes of sends to a subscriber between two questions of how much was published to it: the answer
  * takes longer than a short send. 16 KiB.
  */
 const ASKED_EVERY = 16 * 1024;
@@ -27,7 +27,7 @@ function hasRoom(ws) {
   if (ws._accepted + extra.lateBytes < extra.roomUntil) return true;
   if (extra.topics === null) extra.roomUntil = Math.max(bytesTaken(ws), 0) + HIGH_WATER_MARK;
   const waiting = ws.bufferedAmount;
-  // What is published to a subscriber is not known here: it is asked about again soon.
+  // How much is published to a subscriber is not known here, so the reactor is asked again soon.
   if (extra.topics !== null) extra.roomUntil = ws._accepted + Math.min(HIGH_WATER_MARK - waiting, ASKED_EVERY);
   if (waiting < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
@@ -54,8 +54,8 @@ function mark(ws, extra) {
 }
 
 /**
- * What waits may have fallen to half of the mark. The reactor and the marker both say so, and
- * either may mean what was sent before an earlier 'drain'.
+ * The bytes that wait may have fallen to half of the mark. The reactor and the marker both say so,
+ * and either may mean what was sent before an earlier 'drain'.
  *
  * @param {WebSocket} ws A connection of the reactor
  */

@@ -109,7 +109,7 @@ function onArrived(ws, tag, data) {
   const kind = tag & KIND_MASK;
   // With nothing unread before it, the peer's end is reported to a paused WebSocket too.
   const isEnd = kind === IN_END && (ws._bits & HOLDING) === 0;
-  // In the next tick, as in ws: what a listener has put off to a tick of its own comes before.
+  // In the next tick, as in ws: a tick that a listener has asked for comes before.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
   if (isLater && !mustHold(ws)) hold(ws, tag, DUE);
   else if (isLater || (!isEnd && mustHold(ws))) hold(ws, tag, data);
@@ -122,7 +122,8 @@ function onArrived(ws, tag, data) {
  */
 function mustHold(ws) {
   if ((ws._bits & (HOLDING | ONE_BY_ONE)) !== 0) return true;
-  // What was read together with the message whose handler paused is still delivered, as in ws.
+  // Messages that were read together with the one whose handler paused are still delivered, as in
+  // ws.
   return (ws._bits & PAUSED) !== 0 && ws._ensureExtra().pausedIn !== currentBatch();
 }
 
@@ -130,7 +131,7 @@ function mustHold(ws) {
 function hold(ws, tag, data) {
   const extra = ws._ensureExtra();
   if (extra.held === null) extra.held = [];
-  // The memory of its batch does not wait for it.
+  // The record is copied, so that the memory of its batch need not wait for it.
   if ((ws._bits & BORROWED) !== 0 && data.length !== 0) data = copyOf(data);
   extra.held.push({ tag, data });
   if (extra.held.length > MOST_HELD && !extra.throttled && (ws._bits & GONE) === 0) {
@@ -144,7 +145,7 @@ function hold(ws, tag, data) {
 }
 
 /**
- * Goes on with what is held: after resume(), and one by one without allowSynchronousEvents.
+ * Goes on with the held records: after resume(), and one by one without allowSynchronousEvents.
  *
  * @param {WebSocket} ws A connection with records in `held`
  */
@@ -247,7 +248,7 @@ function closeReceived(ws, code, reason) {
 }
 
 /**
- * What still comes is read, also while paused: the end is behind it.
+ * Later bytes are read, also while paused: the peer's end is behind them.
  *
  * @param {WebSocket} ws A connection whose peer sends nothing more that counts
  */

@@ -114,7 +114,7 @@ function sendPrepared(ws, message, callback) {
 }
 
 /**
- * Refuses a send before the connection is open, or after it left OPEN.
+ * Refuses a send before the connection is open, or after it has left OPEN.
  *
  * @param {WebSocket} ws The WebSocket that would send
  * @param {unknown} data `Data`, or a PreparedMessage

@@ -7,7 +7,7 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
 /** @import { Holder } from '../reactor/table' */
 
 /**
- * A connection that can be sent to: a WebSocket, or the handshake before there is one. What stands
+ * A connection that can be sent to: a WebSocket, or the handshake before there is one. The stand-in
  * for its socket gets everything from it.
  *
  * @typedef {object} Sending
@@ -45,8 +45,8 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  */
 
 /**
- * The socket of a request: any Duplex. What only a net.Socket has, or keeps to itself, is looked
- * for.
+ * The socket of a request: any Duplex. Members that only a net.Socket has, or keeps private, are
+ * looked for.
  *
  * @typedef {import('node:stream').Duplex & Record<PropertyKey, any>} AnySocket
  */
@@ -145,7 +145,7 @@ class Extra {
     this.topics = null;
   }
 
-  /** Leaves it out of the JSON of a WebSocket, to which some of it refers. */
+  /** Leaves these fields out of the JSON of a WebSocket, to which some of them refer. */
   toJSON() {}
 }
 
@@ -158,7 +158,7 @@ function streamOf(ws) {
 }
 
 /**
- * It leaves OPEN: nobody sends to it any more.
+ * The connection leaves OPEN: nothing is sent to it any more.
  *
  * @param {WebSocket} ws A WebSocket that is about to close
  */

@@ -18,8 +18,8 @@ const { startClosing } = require('./state');
 const ABANDONED = /** @type {Waiting[]} */ (/** @type {unknown} */ (Object.freeze([])));
 
 /**
- * Connections of the reactors that SENDS_WAIT is set of: what others send them by way of the
- * reactors would overtake what waits.
+ * Connections of the reactors with SENDS_WAIT: messages of others that go by way of the reactors
+ * would overtake their waiting sends.
  *
  * @type {Set<WebSocket>}
  */
@@ -74,7 +74,7 @@ function sendLater(ws, size, send) {
  */
 
 /**
- * Makes sends, and behind them those that have waited.
+ * Makes sends, and behind them those that wait.
  *
  * @param {WebSocket} ws A WebSocket without SENDS_WAIT
  * @param {Waiting[]} sends Which have their place before those that wait
@@ -129,8 +129,7 @@ function attempt(ws, size, callback, send) {
 }
 
 /**
- * The bytes will never be there. What is sent after them is refused too: the peer would miss what
- * came before.
+ * The bytes will never be there. Later sends are refused too: the peer would miss what came before.
  *
  * @param {WebSocket} ws The WebSocket that sends
  * @param {number} size As for `expect`

@@ -93,7 +93,7 @@ function attachStream(ws, socket, head, options) {
   socket[kConnection] = connection;
   connection.reader = onData;
 
-  // A mere Duplex has neither method.
+  // A plain Duplex has neither method.
   if (socket.setTimeout) socket.setTimeout(0);
   if (socket.setNoDelay) socket.setNoDelay();
   if (head.length > 0) socket.unshift(head);
@@ -104,7 +104,7 @@ function attachStream(ws, socket, head, options) {
   socket.on('error', onError);
 
   ws._readyState = OPEN;
-  // Those of servers have a request, and are reported with it.
+  // Connections of servers have a request, and are reported with it.
   if ((ws._bits & CLIENT) !== 0) opened(ws, null);
   ws.emit('open');
 }

@@ -19,7 +19,7 @@ const SLICE_BYTES = 64 * 1024;
 
 const TAG_OF_FRAME = (1 << AUX_SHIFT) - 1;
 
-/** What was compressed in one turn will hardly be sent again in the next. */
+/** A message that was compressed in one turn will hardly be sent again in the next. */
 const deflating = new Turns({ bytes: TURN_BYTES, slice: SLICE_BYTES, alternates: true, onTurn: endTurn });
 
 /** Messages that are being compressed, one of each connection. @type {Set<Job>} */

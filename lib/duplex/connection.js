@@ -132,7 +132,7 @@ class StreamConnection {
     const { engine, stint } = this;
     // The chunks were dropped meanwhile.
     if (!this.isLagging) return;
-    // What is emitted one by one is not inflated before: it would take memory.
+    // Messages that are emitted one by one are not inflated before: they would take memory.
     if ((this.ws._bits & HOLDING) !== 0) {
       stint.isMore = true;
       return;
@@ -187,7 +187,7 @@ class StreamConnection {
     this.throttle();
   }
 
-  /** The stream is not read until what has come of it is parsed. */
+  /** The stream is not read until all that was read of it has been parsed. */
   throttle() {
     if (this.isThrottled || this.isOver) return;
     this.isThrottled = true;
@@ -212,7 +212,7 @@ class StreamConnection {
     this.gate?.serve();
   }
 
-  /** The stream has closed. What was read is delivered, unless the peer has said its last. */
+  /** The stream has closed. Bytes read are delivered, but none behind the last frame. */
   onClosed() {
     this.isOver = true;
     const { ws } = this;
@@ -260,7 +260,7 @@ class StreamConnection {
   }
 
   /**
-   * What the reactor does for a record without payload.
+   * Does what the reactor does for a record without payload.
    *
    * @param {number} kind OUT_PAUSE, OUT_RESUME, OUT_END or OUT_TERMINATE
    */
@@ -370,7 +370,7 @@ class StreamConnection {
     this.closeTimer = setTimeout(() => this.socket.destroy(), this.ws._closeTimeout);
   }
 
-  /** The peer has said its last: what follows is read and dropped, so that its end is seen. */
+  /** The peer has sent its last frame: later bytes are dropped, so that its end is seen. */
   stopReading() {
     if ((this.ws._bits & GONE) !== 0) return;
     this.socket.removeListener('data', /** @type {(chunk: Buffer) => void} */ (this.reader));

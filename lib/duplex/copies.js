@@ -7,8 +7,8 @@ const LEAST_SHARED = 4 * 1024;
 let last = null;
 
 /**
- * Memory with what some bytes are now, for a stream to write when it can: the caller may use its
- * own again. What is sent time and again is copied once.
+ * A copy of some bytes as they are now, for a stream to write when it can: the caller may use its
+ * memory again. Bytes that are sent time and again are copied once.
  *
  * @param {Uint8Array} data Bytes that a stream is given
  * @returns {Buffer} Not to be written to

@@ -102,7 +102,7 @@ class Cork {
     }
   }
 
-  /** What was written leaves now. */
+  /** The held frames leave now. */
   pull() {
     if (!this.isIn) return;
     this.isIn = false;
@@ -131,7 +131,7 @@ function pullEach(corks, next) {
   }
 }
 
-/** What was written to any stream leaves now. */
+/** The held frames of all streams leave now. */
 function pullAll() {
   pullEach([...holding], 0);
   pullWritten();

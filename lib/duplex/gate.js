@@ -15,7 +15,7 @@ const SHORTEST_FRAME = 6;
 /** Milliseconds. */
 const SECOND = 1000;
 
-/** So many in a second, and as many at once. */
+/** This many in a second, and as many at once. */
 class Bucket {
   /** @param {number} perSecond How many there are in a second */
   constructor(perSecond) {
@@ -55,8 +55,8 @@ class Bucket {
 }
 
 /**
- * What has come of a stream and may not be parsed yet. The reactor does the same for its sockets,
- * and does not even read it (`src/reactor/read/rate.rs`).
+ * Bytes of a stream that may not be parsed yet. The reactor does the same for its sockets, and does
+ * not even read it (`src/reactor/read/rate.rs`).
  */
 class Gate {
   /**
@@ -93,7 +93,7 @@ class Gate {
     if (kind !== IN_CLOSE && kind !== IN_ERROR) this.count++;
   }
 
-  /** Has parsed what may be. */
+  /** Has all bytes parsed that may be. */
   serve() {
     if (this.isServing || this.timer !== undefined) return;
     this.isServing = true;
@@ -152,7 +152,7 @@ class Gate {
   room() {
     const { bytes, connection, messages, rates } = this;
     const now = performance.now();
-    // Where one too many ends the connection, it is looked for.
+    // If one message too many ends the connection, that message is looked for.
     const more = Number(rates.closes);
     const left = messages === null ? Infinity : messages.left(now) + more;
     if (left === 0) return this.wait(/** @type {Bucket} */ (messages), 1, now, false);

@@ -12,7 +12,7 @@ const { OPEN } = require('../constants');
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
- * What follows when the peer of a stream is silent: a ping, or the end. The reactor does the same
+ * Acts when the peer of a stream is silent: with a ping, or with the end. The reactor does the same
  * for its sockets (`src/reactor/connection/deadline.rs`).
  */
 class Silence {

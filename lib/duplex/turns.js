@@ -162,7 +162,7 @@ class Turns {
     this.left = this.bytes;
     this.leftOfShort = this.bytes / 2;
     this.onTurn();
-    // What has to wait because of one of them has its turn in the next.
+    // Work that has to wait because of one of them is done in the next turn.
     let runs = this.short.list.length + this.long.length;
     try {
       while (this.left > 0 && runs-- > 0 && this.serveOne()) checkpoint();

@@ -24,7 +24,7 @@ function addon() {
 }
 
 /**
- * The error for what the loader has thrown.
+ * The error that is thrown in place of the loader's.
  *
  * @param {AggregateError} error With the reason of each place where an addon could have been
  * @returns {Error & { code: string }} What `addon` throws instead

@@ -10,8 +10,8 @@ const DETACHING = ['transfer', 'transferToFixedLength'];
 const ignoresMark = DETACHING.every((name) => name in ArrayBuffer.prototype) && !isKept(Buffer.allocUnsafeSlow(1));
 
 /**
- * What stands in place of these methods. It belongs to the environment's own context, so that
- * memory that a program keeps does not keep the context of this package.
+ * The method in place of these. It belongs to the environment's own context, so that memory that a
+ * program keeps does not keep the context of this package.
  */
 const TRANSFER = `(function transfer() {
   throw new TypeError('ArrayBuffer is not detachable and could not be cloned.');

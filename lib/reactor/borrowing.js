@@ -2,7 +2,7 @@
 
 const { FastBuffer } = require('../constants');
 
-/** What a message that is used too late is reported with. */
+/** The text of the error for a message that is used too late. */
 const CODE = 'REACTOR_WS_BORROWED';
 const WHY =
   "A message was used after its handler had returned. Its server has the option messages: 'borrowed', " +
@@ -12,9 +12,9 @@ const WHY =
 const { transfer } = /** @type {any} */ (ArrayBuffer.prototype);
 
 /**
- * Of an ArrayBuffer that was detached, and of the one that has its memory: what holds that memory.
- * A write of Node's that is still under way refers to a message, and to bytes that must not be
- * freed.
+ * By an ArrayBuffer that was detached, and by the one that has its memory now: the holder of that
+ * memory. A write of Node's that is still under way refers to a message, and to bytes that must not
+ * be freed.
  */
 const kHolder = Symbol('kHolder');
 
@@ -24,7 +24,10 @@ const development = {
   hasReported: false,
 };
 
-/** The first server lends messages. In development those that are kept say why they are empty. */
+/**
+ * The first server with borrowed messages has been made. In development, messages that are kept say
+ * why they are empty.
+ */
 function begin() {
   if (process.env.NODE_ENV !== 'production') development.lent = [];
 }
@@ -80,7 +83,7 @@ function takeBack(message) {
   if (development.lent !== null && message.length === 0) Object.setPrototypeOf(message, RETURNED);
 }
 
-/** What the prototype of a message that was taken back is, in development. */
+/** The prototype of a message that was taken back, in development. */
 const RETURNED = new Proxy(Object.create(FastBuffer.prototype), {
   get(target, name, message) {
     if (!development.hasReported) {

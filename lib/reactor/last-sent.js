@@ -56,7 +56,7 @@ const large = {
   word: 0,
 };
 
-/** Forgets all: the reactor has the arena. */
+/** Forgets all of them: the reactor has the arena. */
 function forget() {
   bytes.data = bytes.payload = large.data = null;
   text.data = '';
@@ -126,8 +126,8 @@ function isLastLarge(native, tag, data) {
 }
 
 /**
- * Finds the view by which memory was sent last. What is no Uint8Array is sent by way of one, and
- * known again by the same one.
+ * Finds the view by which memory was sent last. Data that is no Uint8Array is sent by way of one,
+ * and recognized by the same one.
  *
  * @param {ArrayBufferLike} buffer Memory of a payload
  * @param {number} offset Where the payload begins in it

@@ -72,8 +72,8 @@ function release() {
 
 /**
  * Other listeners of 'exit' may send something: ours comes after those that were there a tick
- * before. Those of other copies of this package send nothing, and each would move behind the other
- * for ever.
+ * before. The listeners of other copies of this package send nothing; two copies would move behind
+ * each other for ever.
  *
  * @param {string | symbol} event Name of the event
  * @param {object & { [kStop]?: boolean }} listener Its new listener
@@ -88,7 +88,7 @@ function comeLast() {
   process.on('exit', stop);
 }
 
-/** Writes what was sent, as far as the sockets take it: nothing runs after 'exit'. */
+/** Writes the queued frames, as far as the sockets take them: nothing runs after 'exit'. */
 function stop() {
   flush();
   native.shutdown();

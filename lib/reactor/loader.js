@@ -92,7 +92,7 @@ function systemName() {
 /** @returns {boolean} Whether the C library of this process is musl, and not glibc */
 function isMusl() {
   const interpreter = interpreterOf(process.execPath);
-  // A report takes milliseconds: only where the start of the program shows nothing.
+  // A report takes milliseconds, so it is made only if the first bytes of the program are no help.
   return interpreter === null ? glibcVersion() === null : interpreter === 'musl';
 }
 
@@ -116,7 +116,7 @@ function interpreterOf(program) {
 /** @returns {string | null} The version of glibc that this process uses; null: it uses none */
 function glibcVersion() {
   const report = /** @type {any} */ (process.report);
-  // What a report says of sockets has names of hosts, which it would ask for.
+  // A report with sockets looks host names up, which can take long.
   const { excludeNetwork } = report;
   report.excludeNetwork = true;
   const { header } = report.getReport();

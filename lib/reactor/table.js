@@ -15,7 +15,7 @@ const lifetime = require('./lifetime');
  */
 
 /**
- * What has a slot of the table: a connection, a handshake before it, or what is left after it.
+ * An entry of the table: a connection, a handshake before it, or what is left after it.
  *
  * @typedef {object} Holder
  * @property {number} _slot Chosen by the reactor; from ADOPTED_SLOTS on, by this side
@@ -41,7 +41,7 @@ const state = {
   /** How many reactors there are. */
   reactors: 1,
   /**
-   * Gets the records about topics that are for no connection; null before anybody asks.
+   * Gets the records about topics that concern no connection; null before the program uses topics.
    *
    * @type {{ _onRecord: (tag: number, offset: number, length: number) => void, _onFailed: () =>
    *   void } | null}
@@ -129,7 +129,7 @@ function forget(slot) {
 }
 
 /**
- * What is left of a connection whose 'close' was emitted before the reactor closed its socket: its
+ * The rest of a connection whose 'close' was emitted before the reactor closed its socket: its
  * slot.
  */
 class Departed {

@@ -3,17 +3,20 @@
 const { checkpoint } = require('./checkpoint');
 const { callNext, incoming, loopTurn } = require('./crossing');
 
-/** Ends of peers that have been delivered, and that their connections report later. */
+/** Ends of peers that were delivered here and that their connections report later. */
 const ends = { unreported: 0 };
 
-/** In place of the turn in which a connection had something: it had something just now. */
+/** In place of the turn in which a connection had a record: it had one just now. */
 const JUST_NOW = 2 ** 30 - 1;
 
-/** Turns of the event loop behind that of a handler in which what it has put off may be undone. */
+/**
+ * Turns of the event loop, behind that of a handler, in which work that it has put off may still be
+ * undone.
+ */
 let turnsToDo = 0;
 
 /**
- * What is called when the event loop's turn is another one, the oldest first.
+ * Functions that are called in the next turn of the event loop, the oldest first.
  *
  * @type {{ act: () => void, turn: number }[]}
  */
@@ -67,8 +70,8 @@ function inNextTurn(act) {
 }
 
 /**
- * Calls what waits, but for what has begun to wait in this turn. A handler that runs the event loop
- * gets here again, and goes on with the same list.
+ * Calls the functions that wait, except those that have begun to wait in this turn. A handler that
+ * runs the event loop gets here again, and goes on with the same list.
  */
 function callDue() {
   if (waiting.length === 0) return;
@@ -82,8 +85,8 @@ function callDue() {
   } finally {
     waiting.splice(0, called);
     called = 0;
-    // What began to wait behind `setImmediate` was not due in the call it asked for. And when one
-    // has thrown, `wake` delivers nothing.
+    // A function that began to wait behind `setImmediate` was not due in the call it asked for. And
+    // when one has thrown, `wake` delivers nothing.
     if (!finished || waiting.length !== 0) callNext();
   }
 }
