@@ -42,7 +42,7 @@ function complaint(url) {
 }
 
 /**
- * What the address says to `http.request`.
+ * The options of `http.request` that the address determines.
  *
  * @param {URL} url Where to connect; `complaint` has none
  * @returns {RequestOptions} What `http.request` and `https.request` connect by

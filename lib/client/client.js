@@ -67,7 +67,7 @@ class Client {
     this.url = '';
     /** The request that is under way. @type {ClientRequest | null} */
     this.request = null;
-    /** Whether the request was aborted here, so that its error is not news. */
+    /** Whether the request was aborted here, so that its error is not reported. */
     this.isAborted = false;
     /**
      * Where the first request went.
@@ -164,7 +164,7 @@ class Client {
     const host = isIpc ? /** @type {string} */ (requested.socketPath) : url.host;
     if (this.origin === null) {
       this.origin = { host, isIpc, isSecure };
-      // A copy, so that nothing of the caller's is changed, with names in lower case, so that they
+      // A copy, so that the caller's object stays as it is, with names in lower case, so that they
       // are found.
       const given = Object.entries(this.options?.headers || {});
       const headers = Object.fromEntries(given.map(([name, value]) => [name.toLowerCase(), value]));
@@ -282,7 +282,7 @@ function connect(ws, address, protocols, options) {
     protocols = undefined;
   }
   if (protocols === undefined) protocols = options?.protocols ?? [];
-  // Where there is no addon this throws now, and not when the server has answered.
+  // Without an addon this throws now, and not when the server has answered.
   addon();
   ws._bits |= CLIENT;
   const client = new Client(ws, Array.isArray(protocols) ? protocols : [protocols], options);

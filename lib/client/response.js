@@ -6,7 +6,7 @@ const { acceptAnswer } = require('../handshake/negotiation');
 const { GUID } = require('../reactor/layout');
 
 /**
- * What the request said.
+ * The fields of the request that the answer must match.
  *
  * @typedef {object} Offered
  * @property {any} deflate What `offerOf` returned

@@ -12,7 +12,9 @@ const control = require('./socket-control');
 
 const kState = /** @type {any} */ (Symbol('kState'));
 
-/** What an adopted socket was when it was adopted, and what it waits for. */
+/**
+ * The state of an adopted socket: its counters when it was adopted, and the callbacks that wait.
+ */
 class State {
   /**
    * @param {WebSocket} ws The WebSocket that it is the socket of
@@ -162,7 +164,7 @@ class AdoptedSocket extends withReactor(net.Socket) {
   }
 
   /**
-   * What did not leave is lost with the connection, not an error of the socket.
+   * Bytes that did not leave are lost with the connection, which is no error of the socket.
    *
    * @param {Callback} callback Called when the kernel has the bytes, or when the connection is gone
    */
@@ -204,8 +206,8 @@ class AdoptedSocket extends withReactor(net.Socket) {
 }
 
 /**
- * What a net.Socket closes in place of the handle that it had, so that it emits 'close' and leaves
- * its server's count.
+ * The object that a net.Socket closes in place of its former handle, so that it emits 'close' and
+ * leaves its server's count.
  */
 class ClosedHandle {
   /**

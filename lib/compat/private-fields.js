@@ -9,7 +9,7 @@ const { SenderView } = require('./sender-view');
 const { Socket } = require('./socket');
 
 /**
- * Fields of ws that are not documented and that its users read all the same.
+ * Fields of ws that are not documented and that programs read all the same.
  *
  * @type {any}
  */

@@ -25,7 +25,7 @@ function withReactor(Base) {
       return this;
     }
 
-    // The reactor reads: what is pushed is dropped.
+    // The reactor reads: pushed bytes are dropped.
     push() {
       return false;
     }

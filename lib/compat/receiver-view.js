@@ -11,9 +11,9 @@ const { limit } = require('../checks');
 const INFLATING = 5;
 
 /**
- * What `ws._receiver` shows: the settings that a connection is read with, whether something read
- * waits to be inflated, 'drain' when nothing does any more, and 'conclude' when the peer's close
- * frame has been answered. The reading itself is done elsewhere.
+ * The object behind `ws._receiver`: the settings with which a connection is read, whether bytes
+ * wait to be inflated, 'drain' when none wait any more, and 'conclude' when the peer's close frame
+ * has been answered. The reading itself is done elsewhere.
  */
 class ReceiverView extends EventEmitter {
   /** @param {WebSocket} ws The connection that is read */

@@ -62,7 +62,7 @@ class Receiver extends Writable {
    */
   _write(chunk, _encoding, callback) {
     chunk = /** @type {Buffer} */ (unshared(chunk));
-    // As in ws, where inflating takes time: what is written meanwhile is parsed behind it.
+    // As in ws, where inflating takes time: chunks that are written meanwhile are parsed behind it.
     if (this._isDeflating) process.nextTick(() => this._parse(chunk, callback));
     else this._parse(chunk, callback);
   }

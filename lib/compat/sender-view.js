@@ -10,7 +10,7 @@ const DEFAULT = 0;
 const DEFLATING = 1;
 const GET_BLOB_DATA = 2;
 
-/** What `ws._sender` shows: `sendFrame`, and the sends that were not handed on at once. */
+/** The object behind `ws._sender`: `sendFrame`, and the sends that were not handed on at once. */
 class SenderView {
   /** @param {WebSocket} ws The connection that is written to */
   constructor(ws) {

@@ -13,7 +13,7 @@ const { callAll } = require('../connection/post');
 /** @import { FrameOptions } from '../../types/tools' */
 
 /**
- * What a Sender needs of a stream, as Node has it.
+ * The part of a stream of Node that a Sender needs.
  *
  * @typedef {object} Writer
  * @property {boolean} destroyed
@@ -222,7 +222,7 @@ class Sender {
       (content) => {
         if (this._socket.destroyed) {
           const error = new Error('The socket was closed while the blob was being read');
-          // What a callback throws must not become a rejection.
+          // An exception of a callback must not become a rejection.
           process.nextTick(() => this._abandon(error, callback));
           return;
         }

@@ -1,7 +1,7 @@
 'use strict';
 
-// What both kinds of socket do to a connection whose real socket the reactor owns: the stand-in for
-// a socket that the reactor accepted, and the net.Socket that it adopted. `owner` is the WebSocket,
+// The methods of both kinds of socket whose connection belongs to the reactor: the stand-in for a
+// socket that the reactor accepted, and the net.Socket that it adopted. `owner` is the WebSocket,
 // or the handshake before it.
 
 const { isUint8Array } = require('node:util').types;

@@ -33,7 +33,7 @@ const RETRY_MILLISECONDS = 1000;
 let retryAt = 0;
 
 /**
- * Node on POSIX: elsewhere a handle has no descriptor, or one that another event loop holds on to.
+ * Node on POSIX: elsewhere a handle has no descriptor, or one that another event loop keeps.
  */
 const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && !process.versions.deno;
 
@@ -87,8 +87,7 @@ function isAdoptable(socket) {
 }
 
 /**
- * Whether more has come behind the request than the reactor, which would inflate it in one piece,
- * may.
+ * Whether more bytes have come behind the request than the reactor may inflate in one piece.
  *
  * @param {Connection} ws A WebSocket that is about to open
  * @param {import('node:stream').Duplex} socket Its socket
@@ -138,7 +137,7 @@ function adopt(ws, socket, head, response, options) {
     const served = { ...connectionOptions(options), deflate: negotiatedDeflate(ws) };
     native.adopt(socket._handle.fd, { slot, generation }, response, early, served, ws._owner?._rates?.native);
   } catch {
-    // Out of descriptors: the socket's own one can still be served here.
+    // Out of descriptors: the one that the socket has can still be served here.
     forget(slot);
     for (const chunk of prefix.slice(1).reverse()) socket.unshift(chunk);
     return false;

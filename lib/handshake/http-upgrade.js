@@ -26,7 +26,7 @@ class HttpUpgrade extends Handshake {
   }
 
   /**
-   * The client has ended its side while JavaScript decides. What has not been answered within
+   * The client has ended its side while JavaScript decides. A request that is not answered within
    * `closeTimeout` gives its place back, as the reactor's handshakes do.
    */
   ended() {
@@ -62,7 +62,8 @@ class HttpUpgrade extends Handshake {
 
   /** @param {string} response All bytes of the refusal */
   end(response) {
-    // Whatever the program has done to the socket is an 'error', which destroys it.
+    // An exception, whatever the program has done to the socket, becomes an 'error', which destroys
+    // it.
     this.socket.once('finish', this.socket.destroy);
     this.socket.end(response);
   }

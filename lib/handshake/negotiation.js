@@ -12,7 +12,7 @@ const { PerMessageDeflate } = require('../deflate/permessage-deflate');
 const DEFLATE = PerMessageDeflate.extensionName;
 
 /**
- * What a client offers.
+ * The offer of a client.
  *
  * @param {{ maxPayload?: number, perMessageDeflate?: unknown }} options The options of the client
  * @returns {Deflate | null} What offers, and takes the answer; null without

@@ -26,7 +26,7 @@ const ONE_PARAMETER =
 /** Names that lead to the other arguments, and the escapes that they could be written with. */
 const BACK_DOOR = /\b(?:arguments|eval)\b|\\u/;
 
-/** What was found for listeners that were looked at. @type {WeakMap<Function, boolean>} */
+/** The results for listeners that were looked at. @type {WeakMap<Function, boolean>} */
 const judged = new WeakMap();
 
 /**

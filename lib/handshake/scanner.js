@@ -48,7 +48,7 @@ class Scanner {
   }
 
   /**
-   * Skips what separates two elements, and the space around it.
+   * Skips a separator of two elements, and the space around it.
    *
    * @param {string} characters What may separate them, one character each
    * @returns {string} Which of them it was; '' at the end

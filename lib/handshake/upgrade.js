@@ -37,7 +37,7 @@ const {
 /** @import { AnySocket, Connection, Extensions } from '../connection/state' */
 /** @import { SentCallback, Server, WebSocket } from '../connection/state' */
 
-/** Where a socket that has no WebSocket yet has its handshake. */
+/** Key, on a socket that has no WebSocket yet: its handshake. */
 const kUpgrade = Symbol('kUpgrade');
 
 /**
@@ -70,7 +70,7 @@ class Upgrade {
     this.socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.head = isLate ? EMPTY_BUFFER : headOf(bytes, start);
-    /** What the reactor has answered, and what has come since. */
+    /** The answer of the reactor, and the records since. */
     this.late = isLate ? new Late(protocolText(bytes, start), extensionsText(bytes, start)) : null;
     this.answered = false;
     this.gone = false;
@@ -79,7 +79,7 @@ class Upgrade {
     this.isPaused = false;
     this.bufferedAmount = 0;
     table.place(slot, this);
-    // What the reactor has answered has not left, but for `earlyHandshake`.
+    // The answer of the reactor has not left, unless `earlyHandshake` is on.
     if (isLate) outbox.pushEmpty(slot, this._generation, OUT_PAUSE | (1 << AUX_SHIFT));
   }
 
@@ -181,8 +181,8 @@ class Upgrade {
 }
 
 /**
- * A connection that the reactor has opened before JavaScript could be asked: what the reactor has
- * answered, and the records that are delivered if the connection may stay.
+ * A connection that the reactor has opened before JavaScript could be asked: the answer of the
+ * reactor, and the records that are delivered if the connection may stay.
  */
 class Late {
   /**
@@ -218,7 +218,7 @@ class ReactorHandshake extends Handshake {
   }
 
   /**
-   * Compares to the letter (RFC 6455, 4.4), as the reactor does.
+   * Compares character by character (RFC 6455, 4.4), as the reactor does.
    *
    * @param {string | undefined} version The value of `Sec-WebSocket-Version`
    * @returns {boolean} Whether this package speaks that version
@@ -272,7 +272,7 @@ class ReactorHandshake extends Handshake {
     server.opened(ws);
     diagnostics.opened(ws, this.request);
     this.callback(ws, this.request);
-    // No message is being handled that something came with: everything waits for resume().
+    // No handler is running, so no record came with its message: everything waits for resume().
     if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
   }
 

@@ -2,7 +2,7 @@
 
 /**
  * Has a function called when a method of an instance or of the class is assigned to. The assignment
- * does what it always does; `Object.defineProperty` is not noticed.
+ * itself has its usual effect; `Object.defineProperty` is not noticed.
  *
  * @param {Record<string, any>} prototype Prototype of the class
  * @param {string[]} names Its own methods, or inherited ones
