@@ -21,11 +21,11 @@ pub const MIN_READ: usize = 16 * 1024;
 /// key.
 pub const SHORTEST_MASKED_FRAME: usize = 6;
 
-/// Records that a batch keeps free beside one per frame of a read, for what a connection says last
-/// (error, close frame, closed, sent) and for what the reactor says itself.
+/// Records that a batch keeps free beside one per frame of a read, for the last reports of a
+/// connection (error, close frame, closed, sent) and for reports of the reactor itself.
 pub const SPARE_RECORDS: usize = 64;
 
-/// What is appended to a batch that still waits is at most this long while JavaScript keeps up:
+/// At most this many bytes are appended to a batch that still waits while JavaScript keeps up:
 /// copying 64 KiB costs less than another crossing.
 pub const APPEND_BYTES: usize = 64 * 1024;
 

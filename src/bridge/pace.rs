@@ -5,10 +5,10 @@ use super::sync::{AtomicU64, Ordering};
 
 /// Written by the reactor's thread alone.
 ///
-/// Odd from when the system has reported something until what came of it is published, even
-/// otherwise. So what a socket had when [`goal`](Self::goal) was asked for is published when
-/// [`has_reached`](Self::has_reached) says so, or, if the system has nothing to report, when
-/// [`is_at_work`](Self::is_at_work) says no.
+/// Odd from the time when the system has reported something until the resulting records are
+/// published, even otherwise. So what a socket had when [`goal`](Self::goal) was asked for is
+/// published when [`has_reached`](Self::has_reached) says so, or, if the system has nothing to
+/// report, when [`is_at_work`](Self::is_at_work) says no.
 pub struct Pace {
     steps: AtomicU64,
 }

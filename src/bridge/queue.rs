@@ -20,8 +20,8 @@ use super::sync::{AtomicPtr, Ordering};
 /// A queue that any thread may push to and one thread empties.
 ///
 /// Invariant: `head` is null or the first node of a list, linked by `next` and ended by null, whose
-/// nodes came from `Box::into_raw` and which nothing else will free. Who swaps `head` out owns that
-/// list.
+/// nodes came from `Box::into_raw` and which nothing else will free. The thread that swaps `head`
+/// out owns that list.
 pub struct Queue<T: Send> {
     head: AtomicPtr<Node<T>>,
     /// It owns `T`s, and gives them away by value only: as with a mutex, a type that shares it must

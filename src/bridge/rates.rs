@@ -4,7 +4,7 @@
 // Not through `sync`: numbers of which none says anything about another.
 use std::sync::atomic::{AtomicU64, Ordering};
 
-/// What is counted of a connection.
+/// The units in which a connection is counted.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Counted {
     /// Messages, pings and pongs.

@@ -22,7 +22,7 @@ pub trait Lent: Send {
 /// Room for the bytes of one batch.
 #[derive(Default)]
 pub enum Room {
-    /// None: what stands in while the real one is elsewhere.
+    /// None: the stand-in while the real one is elsewhere.
     #[default]
     None,
     /// The reactor's own.

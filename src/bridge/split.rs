@@ -27,7 +27,7 @@ pub fn split(
     let mut parts: Vec<Part> = Vec::new();
     parts.resize_with(count, Part::default);
     let mut large = large.into_iter();
-    // Whose it is, and which of its large payloads.
+    // The chunk that has it, and its place among the large payloads of that chunk.
     let mut shared = None;
     for record in OutRecords::new(bytes) {
         // Taken even when nobody gets it, or the next record would get this one's payload.

@@ -22,7 +22,7 @@ macro_rules! tally {
         }
 
         impl Totals {
-            /// Reactor: what it has done until now, the last in a turn that took so long.
+            /// Reactor: publishes its counts, and how long the last turn took.
             pub fn publish(&self, tally: &Tally, turn: Duration) {
                 self.turns.record(turn);
                 $(self.$name.store(tally.$name, Ordering::Relaxed);)*
@@ -39,7 +39,7 @@ macro_rules! tally {
 tally! {
     /// Sockets that were accepted.
     accepted,
-    /// Requests that are no HTTP, or too long.
+    /// Requests that are not HTTP, or too long.
     bad_requests,
     /// Requests that ask for no upgrade.
     plain_requests,
@@ -84,7 +84,7 @@ pub struct Histogram {
 }
 
 impl Histogram {
-    /// It took so long once more.
+    /// Counts one more occurrence that took this long.
     pub fn record(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
         // Whole microseconds that are needed for it, whose power of two is that of the bucket.

@@ -17,15 +17,16 @@ use super::wait::spin::{Spin, processors};
 /// What every connection of one listener (or one adopted socket) is served with.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListenerConfig {
-    /// Limits and switches of the protocol engine.
+    /// The limits and switches of the protocol engine.
     pub engine: engine::Config,
     /// The path that is served, up to the `?`; `None`: every path. A mismatch is answered with 400.
     pub path: Option<Box<[u8]>>,
-    /// Which clients may connect; `None`: all. Default: `None`.
+    /// The clients that may connect; `None`: all. Default: `None`.
     pub admission: Option<Arc<Admission>>,
     /// How fast a client may send; `None`: as fast as it can. Default: `None`.
     pub rates: Option<Arc<Rates>>,
-    /// Peers that must say whose connection they forward before anything else. Default: none.
+    /// Peers, such as proxies, that must begin with the address of the client whose connection they
+    /// forward. Default: none.
     pub proxies: Box<[Network]>,
     /// How much of a request is read.
     pub head: HeadLimits,
@@ -95,10 +96,10 @@ pub struct ReactorConfig {
     /// Inbound bytes of one connection that its consumer has not taken yet; above it the socket is
     /// not read. Default: 1 MiB.
     pub connection_mark: usize,
-    /// The same for all connections together, with the memory that carries it. Above it only
+    /// The same for all connections together, with the memory that carries it. Above it, only
     /// connections below their share of half of it are read, at most [`SMALL_ALLOWANCE`], so that a
-    /// quiet peer's ping is still answered; others go on in turn when it has fallen below. Of pings
-    /// and pongs alone 64 KiB may wait, out of a sixteenth of this that all have in common.
+    /// quiet peer's ping is still answered; the others go on in turn once the sum is below it. Of
+    /// pings and pongs alone 64 KiB may wait, out of a sixteenth of this that all have in common.
     /// Default: 64 MiB.
     pub total_mark: usize,
     /// Records that the consumer has not taken, of all connections together. Above it a connection
@@ -118,8 +119,8 @@ pub struct ReactorConfig {
     /// Bytes that the histories of all topics may take. Above it, the one whose last message is the
     /// oldest gives its oldest messages. Default: 64 MiB.
     pub history_budget: usize,
-    /// Bytes that may wait to be sent, to all connections together. Above it, those to which most
-    /// waits are ended. Default: no limit.
+    /// Bytes that may wait to be sent to all connections together. Above it, the connections to
+    /// which most bytes wait are ended. Default: no limit.
     pub send_budget: usize,
     /// Makes the allocator return free memory to the system. Called when closed connections have
     /// freed much and nothing has happened for a moment. Default: `None`.
@@ -182,7 +183,7 @@ pub(super) const CONTROL_RESERVE: usize = 16;
 
 /// Most bytes read from one connection before other connections get their turn. 128 KiB.
 pub(super) const READ_BUDGET: usize = 128 << 10;
-/// A connection that wanted less of its last share than this is modest: it is read before the
+/// A connection that wanted less than this of its last share is modest: it is read before the
 /// greedy ones. 32 KiB.
 pub(super) const MODEST: usize = 32 << 10;
 /// Most bytes read from all connections before commands, timers and the consumer get their turn: as
@@ -190,8 +191,8 @@ pub(super) const MODEST: usize = 32 << 10;
 pub(super) const TURN_BUDGET: usize = crate::bridge::limits::TURN_BYTES;
 /// Most bytes that one compressed byte may become (RFC 1951: 258 bytes from two bits).
 pub(super) const MOST_INFLATED: usize = 1032;
-/// Most connections that waited for room and go on in one turn: about as many as a turn can read a
-/// little of.
+/// Most connections that waited for room and go on in one turn: about as many as one turn can read
+/// a little of each.
 pub(super) const SERVED_AT_ONCE: usize = 64;
 /// The rest of an allowance is not read if it is smaller than this: a small read costs as much as a
 /// longer one. 1 KiB.
@@ -199,7 +200,7 @@ pub(super) const SMALLEST_READ: usize = 1 << 10;
 /// Nothing is accepted while the records of new connections, requests included, take more than this
 /// part of the total mark: nothing else limits them. 8 = one eighth.
 pub(super) const OPENINGS_PART: usize = 8;
-/// How long accepting pauses then.
+/// How long accepting then pauses.
 pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
 /// Bytes that prolong the turn of an unfinished message by 1 s. 64 KiB.
 pub(super) const TURN_RATE: u64 = 64 << 10;
@@ -207,8 +208,8 @@ pub(super) const TURN_RATE: u64 = 64 << 10;
 pub(super) const TURN_LIMIT: Duration = Duration::from_secs(10);
 /// The largest single read. 64 KiB.
 pub(super) const READ_SIZE: usize = 64 << 10;
-/// The largest single read of a request. 2 KiB is longer than most requests. What comes behind the
-/// request is kept while the consumer decides, so the rest had better wait in the socket.
+/// The largest single read of a request. 2 KiB is longer than most requests. The bytes behind the
+/// request are kept while the consumer decides, so the rest had better wait in the socket.
 pub(super) const HEAD_READ: usize = 2 << 10;
 /// The largest single read of a connection whose messages may be compressed: one byte can become a
 /// thousand, and all that was read is inflated before anything else gets its turn. 8 KiB.
@@ -220,8 +221,8 @@ pub(super) const DENSE_READ_SIZE: usize = 4 << 10;
 pub(super) const COMPRESS_BUDGET: usize = 256 << 10;
 /// Most bytes of one message that are compressed before other connections get their turn. 64 KiB.
 pub(super) const COMPRESS_SLICE: usize = 64 << 10;
-/// A message behind a deferred one that is copied, not compressed, is charged one byte for this
-/// many.
+/// A message behind a deferred one that is copied, not compressed, is charged one byte for each of
+/// this many bytes.
 pub(super) const COPY_DISCOUNT: usize = 16;
 /// Commands applied before others get their turn, as bytes that are copied. 4 MiB take about 1 ms.
 pub(super) const COMMAND_BUDGET: usize = 4 << 20;
@@ -236,15 +237,14 @@ pub(super) const COST_OF_CALL: usize = 16 << 10;
 /// What `COMMAND_BUDGET` is charged instead for each member that a message of a topic is queued for
 /// while others wait behind it: with a call charged for each, no two of them would leave in one.
 pub(super) const COST_OF_MEMBER: usize = 512;
-/// Freed memory is charged as one written byte for this many.
+/// Freed memory is charged one written byte for each of this many bytes.
 pub(super) const FREE_DISCOUNT: usize = 4;
 /// A connection with a longer queue is written behind all others. 64 KiB.
 pub(super) const SHORT_QUEUE: usize = 64 << 10;
 /// Most bytes of the one write before a connection is destroyed: more than the kernel's buffer
 /// holds, so only a peer that reads meanwhile would get more. 4 MiB.
 pub(super) const LAST_WRITE: usize = 4 << 20;
-/// Most bytes freed in one turn of what connections that are gone had queued. 64 MiB take about 1
-/// ms.
+/// Most bytes freed in one turn of the queues of connections that are gone. 64 MiB take about 1 ms.
 pub(super) const FREE_BUDGET: usize = 64 << 20;
 /// Most connections that one listener accepts in one turn.
 pub(super) const ACCEPT_BUDGET: usize = 256;

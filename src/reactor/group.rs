@@ -38,7 +38,7 @@ pub fn reactors<C: Consumer>(consumers: Vec<C>, config: ReactorConfig) -> io::Re
     Ok(reactors)
 }
 
-/// What all reactors of a group know of one.
+/// The fields of a reactor that all reactors of its group see.
 #[derive(Default)]
 struct Member {
     handle: OnceLock<Handle>,

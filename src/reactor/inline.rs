@@ -45,13 +45,13 @@ impl<C: Consumer> Reactor<C> {
         None
     }
 
-    /// A command and what follows from it, without a look at the sockets.
+    /// Applies a command and does what follows from it, without a look at the sockets.
     pub fn serve(&mut self, command: Command) {
         self.between_turns(|reactor| reactor.on_command(command));
     }
 
     /// Applies the records of a chunk with these bytes and large payloads. `last` is the payload of
-    /// the last large record; what the kernel does not take of it at once is copied.
+    /// the last large record; the part that the kernel does not take at once is copied.
     pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Large>, last: Option<&[u8]>) {
         self.between_turns(|reactor| {
             // They are all applied: this budget has no end.
@@ -59,7 +59,7 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    /// The consumer has dealt with something: serves the sockets that waited for that.
+    /// The consumer has dealt with some records: serves the sockets that waited for that.
     pub fn serve_credit(&mut self) {
         self.between_turns(|reactor| {
             reactor.reclaim();
@@ -90,7 +90,7 @@ impl<C: Consumer> Reactor<C> {
     fn between_turns(&mut self, step: impl FnOnce(&mut Self)) {
         self.work.now = Instant::now();
         self.begin_reading();
-        // What was handed over is the caller's again when this returns.
+        // The memory that was handed over is the caller's again when this returns.
         self.work.command_budget = usize::MAX;
         self.work.compression.begin_turn();
         step(self);

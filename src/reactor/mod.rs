@@ -202,7 +202,7 @@ impl<C: Consumer> Reactor<C> {
     /// # Errors
     /// The system's, when waiting for events fails.
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
-        // What was sent leaves before the wait, so the answers of peers come with the same wait.
+        // Queued frames leave before the wait, so the answers of peers come with the same wait.
         if self.serve_commands() {
             self.consumer.on_turn_end();
         }
@@ -355,9 +355,9 @@ impl<C: Consumer> Reactor<C> {
         // a duplicate of it.
         let _already_out = self.poll.registry().deregister(&mut connection.stream);
         if connection.life.is_reported() {
-            // A panic must not go beyond the connection, and that is gone already.
+            // A panic must not go beyond the connection, which is gone already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
-                // What the kernel took was sent, even if that was the last of it.
+                // Bytes that the kernel has taken count as sent, even if the connection ends here.
                 self.consumer.on_settled(id, connection.write.settled());
                 match connection.take_sent() {
                     0 => {}

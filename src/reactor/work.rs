@@ -1,4 +1,4 @@
-//! What belongs to no single connection.
+//! State that belongs to no single connection.
 
 use std::collections::{HashMap, VecDeque};
 use std::time::Instant;
@@ -32,8 +32,7 @@ pub(in crate::reactor) struct Work {
     pub(in crate::reactor) unwritten: Unwritten,
     /// Memory of connections that are gone.
     pub(in crate::reactor) remains: Remains,
-    /// What may still be done of what other threads ask for, before the others get their turn; as
-    /// bytes.
+    /// Bytes of commands that may still be applied before others get their turn.
     pub(in crate::reactor) command_budget: usize,
     /// Connections that wait to be read.
     pub(in crate::reactor) ready: Ready,
@@ -43,21 +42,21 @@ pub(in crate::reactor) struct Work {
     pub(in crate::reactor) doomed: Doomed,
     /// Unfinished frames and messages of all connections.
     pub(in crate::reactor) unfinished: Unfinished,
-    /// What peers do not get before the consumer knows why.
+    /// Changes that peers do not see before the consumer does.
     pub(in crate::reactor) gates: Gates,
-    /// What compression needs and connections share.
+    /// The parts of compression that connections share.
     pub(in crate::reactor) compression: Compression,
-    /// What has been freed.
+    /// Bytes that have been freed.
     pub(in crate::reactor) idling: Idling,
     /// By slots: the connections that count for a limit of their server.
     pub(in crate::reactor) tickets: HashMap<u32, Ticket>,
-    /// Connections that may send only so much in a second.
+    /// Connections whose peers may send only a limited amount in a second.
     pub(in crate::reactor) paced: Paced,
     /// By slots, where there is a limit to it: bytes that wait to be sent.
     pub(in crate::reactor) waiting: Waiting,
     /// Connections that were refused, the first one first; some are gone.
     pub(in crate::reactor) lingering: VecDeque<ConnectionId>,
-    /// What has been done.
+    /// Counts of what has been done.
     pub(in crate::reactor) tally: Tally,
 }
 

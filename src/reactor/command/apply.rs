@@ -80,7 +80,8 @@ impl<C: Consumer> Reactor<C> {
         {
             return Some(first);
         }
-        // Alone, a long one may be written from where it is, and what others get too is kept once.
+        // A long one that is alone may be written from where it is, and one that others get too is
+        // kept once.
         let is_short = payload.len() < IN_PLACE || (more && !record.is_same());
         if !is_short || !is_plain(record) {
             return Some(first);
@@ -138,7 +139,7 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-/// What a record is, apart from its payload and its connection.
+/// The tag of a record: all but its payload and its connection.
 #[derive(Clone, Copy)]
 struct Head {
     kind: u8,
@@ -194,7 +195,7 @@ pub(in crate::reactor) fn send_prepared(
     submit(session, head, Outbound::Shared(prepared.payload_frame()), true);
 }
 
-/// Applies what waited and is no data frame.
+/// Applies a record that waited and is no data frame.
 pub(in crate::reactor) fn apply_pending(session: &mut Session<'_>, pending: &Pending) {
     let head = Head { kind: pending.kind, flags: pending.flags, aux: pending.aux };
     apply(session, head, Outbound::Lent(&pending.payload), true);
@@ -262,8 +263,8 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
     mark(session, head.kind, head.flags);
 }
 
-/// A refusal. Where the reactor has opened the connection before the consumer could refuse it, the
-/// peer gets it instead of the 101, unless that has left.
+/// A refusal. If the reactor has opened the connection before the consumer could refuse it, the
+/// peer gets the refusal instead of the 101, unless that has left.
 fn refuse(session: &mut Session<'_>, response: &[u8]) {
     if session.connection.life.is_asked() || session.decide(false) {
         session.connection.read.paused = false;

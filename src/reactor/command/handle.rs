@@ -18,7 +18,7 @@ use crate::reactor::open::listen::BoundListener;
 
 /// What other threads ask of the reactor, in order.
 pub enum Command {
-    /// Frames and what else is done with connections.
+    /// Records: frames, and whatever else is done with connections.
     Chunk(Chunk),
     /// The same in memory that goes back to where it came from.
     Arena(Arena),
@@ -74,8 +74,9 @@ pub struct Adoption {
     #[expect(clippy::disallowed_types, reason = "what the caller has")]
     pub stream: std::net::TcpStream,
     /// The id that the connection gets, with a slot from `ADOPTED_SLOTS` on that no connection has
-    /// now. Whatever chose it knows of the connection, so that only the end is reported and not the
-    /// opening, even when it cannot be taken. `None`: the reactor chooses, and reports both.
+    /// now. The thread that chose it knows of the connection, so only the end is reported and not
+    /// the opening, even if the socket cannot be taken. `None`: the reactor chooses, and reports
+    /// both.
     pub id: Option<ConnectionId>,
     /// Bytes to be written before anything else: the 101 response, if it has not been written yet.
     pub response: Vec<u8>,
@@ -128,7 +129,7 @@ impl Handle {
         self.shared.outbox.arena()
     }
 
-    /// Instead of memory that was not filled, that which the reactor has given back last.
+    /// Exchanges memory that was not filled for the memory that the reactor has given back last.
     pub fn exchange(&self, memory: Box<dyn Lent>) -> Box<dyn Lent> {
         self.shared.outbox.exchange(memory)
     }

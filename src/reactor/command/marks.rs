@@ -8,7 +8,7 @@ impl Session<'_> {
     pub fn mark(&mut self) {
         let pushed = self.connection.write.outgoing.pushed();
         let marks = &mut self.connection.marks.get_or_insert_default().0;
-        // One callback after the other: what follows a lost one is reported with it.
+        // Callbacks are called in order: sends behind a lost one are reported with it.
         marks.push(marks.last().map_or(pushed, |&last| last.max(pushed)));
         self.touch();
     }

@@ -1,5 +1,5 @@
-//! The records of a chunk with their payloads, and what is made once of a payload that several of
-//! them have.
+//! The records of a chunk with their payloads, and the frames that are made once of a payload that
+//! several of them have.
 
 use std::ops::Deref;
 use std::vec::IntoIter;
@@ -81,7 +81,7 @@ impl<'a> Records<'a> {
             // payload.
             true => self.large(&record),
         };
-        // What is for a topic is for many connections: each record is a step of its own.
+        // A record for a topic is for many connections: each is a step of its own.
         let more = self.records.peek_slot() == Some(record.slot) && record.slot != TOPIC_SLOT;
         Some(Next { record, payload, more })
     }

@@ -1,4 +1,4 @@
-//! What a deadline leads to: the end of a connection, or a ping where a peer is silent.
+//! Acts on deadlines: with the end of a connection, or with a ping if its peer is silent.
 
 use std::time::Duration;
 
@@ -36,8 +36,8 @@ impl<C: Consumer> Reactor<C> {
                 session.respond(&response);
             }
             Life::Open => on_silence(&mut session),
-            // What the peer has sent to a paused connection is read first: its close frame may be
-            // behind it.
+            // The unread bytes of a paused connection are read first: the peer's close frame may be
+            // behind them.
             Life::Closing | Life::Draining { .. }
                 if session.connection.read.paused || session.work.paced.forget(id.slot) =>
             {

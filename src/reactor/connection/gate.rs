@@ -1,4 +1,4 @@
-//! What peers wait for until the consumer knows of something, see `gates.rs`.
+//! Things that peers wait for until the consumer knows of them, see `gates.rs`.
 
 use std::collections::VecDeque;
 
@@ -8,7 +8,7 @@ use crate::reactor::connection::id::ConnectionId;
 
 /// Something that a peer must wait for.
 pub(in crate::reactor) enum Gate {
-    /// What is queued for a connection, the 101 first.
+    /// The bytes queued for a connection, the 101 first.
     Opening(ConnectionId),
     /// The end of a socket, which is that of this one's lifetime.
     End(TcpStream),

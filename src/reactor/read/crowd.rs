@@ -1,5 +1,5 @@
-//! What is done while unfinished messages take too much: some connections get a turn, and those
-//! that keep others waiting are closed.
+//! While unfinished messages take too much memory, some connections get a turn, and those that keep
+//! others waiting are closed.
 
 use std::time::Instant;
 
@@ -13,7 +13,7 @@ use crate::reactor::read::frames::finish_if_complete;
 use crate::reactor::read::half::Lack;
 use crate::reactor::read::unfinished::{Heavy, LOOKS, TURNS, Turn, Unfinished};
 
-/// Connections with heavy messages about which something is to be done.
+/// Connections with heavy messages that have to be acted on.
 #[derive(Default)]
 struct Findings {
     /// Their peers have been silent for longer than our patience.
@@ -41,8 +41,8 @@ impl<C: Consumer> Reactor<C> {
         self.give_turns(now);
     }
 
-    /// It is no longer too much: those that waited go on, not many more than have their share of a
-    /// turn.
+    /// The messages no longer take too much: the connections that waited go on, not many more than
+    /// have their share of a turn.
     fn disperse(&mut self) {
         self.work.unfinished.look_at = None;
         for turn in std::mem::take(&mut self.work.unfinished.turns) {
@@ -131,7 +131,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// Closes a connection whose message the others can wait for no longer.
     fn close_unfinished(&mut self, id: ConnectionId) {
-        // What will be reported of it belongs to no read that is under way.
+        // The reports about it belong to no read that is under way.
         self.consumer.on_turn_end();
         self.guarded(id.slot, |reactor| {
             let Some((mut session, consumer)) = reactor.session(id.slot) else { return };
@@ -140,7 +140,7 @@ impl<C: Consumer> Reactor<C> {
             session.work.unfinished.forget(id, before);
             consumer.on_error(&mut session, error);
             finish_if_complete(&mut session);
-            // What else comes is thrown away.
+            // Later bytes are thrown away.
             session.want_read();
         });
     }

@@ -89,8 +89,8 @@ fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: 
         return;
     }
     let most = config.max_pending_auto_pongs;
-    // What waits for the consumer alone is no fault of the peer's. As much as it has sent is read,
-    // and no more.
+    // If only the consumer is awaited, the peer is not to blame: its pings are read, and no more
+    // than it has sent.
     let state = session.connection.write.state;
     let waits = state.waits() && !state.is_withheld();
     if most > 0 && waits && session.connection.write.pending_pongs >= most {

@@ -1,4 +1,4 @@
-//! The peer's side of a socket: what may be read of it, and what has been.
+//! The peer's side of a socket: whether it may be read, and what has been read.
 
 use crate::reactor::connection::queue::Mark;
 use crate::reactor::read::ready::ReadState;
@@ -10,11 +10,11 @@ pub(in crate::reactor) struct ReadHalf {
     pub(in crate::reactor) peer: PeerSide,
     /// It wanted much of its last share of a turn.
     pub(in crate::reactor) greedy: bool,
-    /// The consumer does not want to be given more.
+    /// The consumer does not want any more.
     pub(in crate::reactor) paused: bool,
     /// The peer has sent urgent bytes: a short read may have stopped before one, from then on.
     pub(in crate::reactor) urgent: bool,
-    /// What it lacks, if it is not read for that.
+    /// What the connection lacks, if it is not read for that reason.
     pub(in crate::reactor) starved: Option<Lack>,
     /// In the queue of connections that wait until all together have less undrained.
     pub(in crate::reactor) listed: Mark,
@@ -26,7 +26,7 @@ pub(in crate::reactor) struct ReadHalf {
     pub(in crate::reactor) received: u64,
 }
 
-/// What is known of the peer's side. It only ever gets worse:
+/// The known state of the peer's side. It only ever gets worse:
 ///
 /// ```text
 ///          events                         a read

@@ -37,8 +37,8 @@ impl<C: Consumer> Reactor<C> {
                 .get_mut(slot)
                 .map_or((false, READ_SIZE), |c| (c.may_inflate(), c.largest_read()));
             let most = if budget == 0 || self.is_turn_over() {
-                // A short read more costs less than to assemble the frame, now and from what the
-                // next turn brings.
+                // One more short read costs less than to assemble the frame from this read and that
+                // of the next turn.
                 begun.missing
             } else {
                 budget.min(largest)
@@ -63,12 +63,12 @@ impl<C: Consumer> Reactor<C> {
                     if early.is_none() {
                         self.count(slot, len);
                     }
-                    // Less than was asked for is mostly all there is.
+                    // A read of less than was asked for has mostly brought all there is.
                     let more = len == asked && !compressed && allowed == usize::MAX;
                     begun = self.on_bytes(slot, begun.len, len, more);
                     self.notice_density(slot, had, len);
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
-                    // A call costs as much as that, however little it may bring.
+                    // A system call costs as much as that, however little it brings.
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
@@ -104,7 +104,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Nothing is read behind what is there of a frame: the engine keeps it.
+    /// No bytes are read behind the beginning of a frame: the engine keeps that beginning.
     fn assemble(&mut self, slot: u32, begun: Begun) {
         if begun.len > 0 {
             self.on_bytes(slot, begun.len, 0, false);
@@ -124,8 +124,7 @@ impl<C: Consumer> Reactor<C> {
         if peer == PeerSide::Dead {
             session.doom();
         } else if peer == PeerSide::HungUp && !std::mem::replace(&mut question.ended, true) {
-            // As of an open connection: whatever the consumer does now, or does not, it has until
-            // then to do it.
+            // As for an open connection: the consumer has until then to act, whatever it does.
             session.arm_close();
             consumer.on_end(&mut session);
         }
@@ -139,8 +138,8 @@ impl<C: Consumer> Reactor<C> {
         if !has_news || connection.life.is_gone() {
             return;
         }
-        // The peer's close frame was read, but the consumer has paused and does not want to know of
-        // it yet: it resumes first.
+        // The peer's close frame was read, but the consumer has paused, and hears of it when it
+        // resumes.
         if connection.engine.close_received() || connection.engine.failed() {
             return;
         }
@@ -222,7 +221,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// `len` bytes lie at the consumer's position, and before it `kept` of a frame that begins
-    /// there. With `more` to come, what there is of the last frame may stay where it is.
+    /// there. With `more` to come, the beginning of the last frame may stay where it is.
     fn on_bytes(&mut self, slot: u32, kept: usize, len: usize, more: bool) -> Begun {
         let claimed = self.consumer.claim(len);
         let range = claimed.start.saturating_sub(kept)..claimed.end;
@@ -270,7 +269,7 @@ impl<C: Consumer> Reactor<C> {
             connection.write.state.end_when_written();
             return session.touch();
         }
-        // Whatever the consumer does now or does not, it has until then to do it.
+        // The consumer has until then to act, whatever it does.
         if matches!(session.connection.life, Life::Open) {
             session.arm_close();
         }

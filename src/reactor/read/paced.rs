@@ -1,12 +1,10 @@
 //! How much of a connection may be read, where its server limits what a peer sends in a second.
 //!
-//! A frame takes six bytes at least. So a read that is no longer than six times the messages that a
-//! connection may still send brings no more of them, and what is one too many stays in the socket.
+//! A frame takes six bytes at least. So a read of at most six bytes for each message that a
+//! connection may still send brings no more than those, and a message too many stays in the socket.
 //!
-//! ```text
-//! limit -> Rate::room: so many bytes, or a moment until when it waits
-//! on_bytes -> charge: what they were
-//! the moment -> resume_paced: it is read again
+//! ```text limit -> Rate::room: this many bytes, or a moment until when it waits on_bytes ->
+//! charge: what they were the moment -> resume_paced: it is read again
 //! ```
 
 use std::cmp::Reverse;
@@ -30,7 +28,7 @@ const PART: u64 = 10;
 pub(in crate::reactor) struct Paced {
     rates: HashMap<u32, Rate>,
     waiting: BinaryHeap<Reverse<(Instant, u32, u32)>>,
-    /// What came behind their requests, and is read before their sockets: never empty.
+    /// The bytes that came behind their requests, and are read before their sockets: never empty.
     early: HashMap<u32, Vec<u8>>,
 }
 
@@ -115,7 +113,7 @@ impl Paced {
         self.waiting.peek().map(|Reverse((at, ..))| *at)
     }
 
-    /// So much has come of a connection. What there was too much of.
+    /// Counts what has come of a connection. Returns what there was too much of.
     pub(in crate::reactor) fn take(
         &mut self,
         slot: u32,
@@ -149,7 +147,7 @@ impl Rate {
     fn room(&self, missing: u64, closes: bool, now: Instant) -> Result<usize, (Counted, Instant)> {
         let mut room = u64::MAX;
         if let Some(bucket) = &self.messages {
-            // Where one too many ends the connection, it is looked for.
+            // If one message too many ends the connection, that message is looked for.
             let left = bucket.left(now) + u64::from(closes);
             let Some(others) = left.checked_sub(1) else {
                 return Err((Counted::Messages, bucket.due(1)));
@@ -168,7 +166,7 @@ impl Rate {
         Ok(usize::try_from(room).unwrap_or(usize::MAX))
     }
 
-    /// So much has come. What there was too much of.
+    /// Counts what has come. Returns what there was too much of.
     fn take(&mut self, messages: u64, bytes: u64, now: Instant) -> Option<Counted> {
         let over = |bucket: &mut Option<Bucket>, count| {
             bucket.as_mut().is_some_and(|bucket| bucket.take(count, now))
@@ -182,7 +180,7 @@ impl Rate {
     }
 }
 
-/// So many in a second, and as many at once.
+/// This many in a second, and as many at once.
 struct Bucket {
     /// Invariant: > 0.
     per_second: u64,
@@ -196,7 +194,7 @@ impl Bucket {
         (free.as_nanos() * u128::from(self.per_second) / NANOS) as u64
     }
 
-    /// True: there were not so many.
+    /// True: there were not that many.
     fn take(&mut self, count: u64, now: Instant) -> bool {
         let over = count > self.left(now);
         let nanos = u128::from(count) * NANOS / u128::from(self.per_second);

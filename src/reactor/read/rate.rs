@@ -1,4 +1,4 @@
-//! What follows when a peer sends more in a second than its server lets it, see `paced.rs`.
+//! Acts when a peer sends more in a second than its server allows, see `paced.rs`.
 
 use crate::bridge::rates::Counted;
 use crate::engine::{CloseCode, ErrorKind};
@@ -37,7 +37,7 @@ pub(in crate::reactor) fn charge<C: Consumer>(
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Has those read that have waited for as long as their limits ask for.
+    /// Has the connections read that have waited for as long as their limits ask for.
     pub(in crate::reactor) fn resume_paced(&mut self) {
         while let Some(id) = self.work.paced.pop(self.work.now) {
             if self.connections.get(id).is_some() {

@@ -17,7 +17,7 @@ pub(in crate::reactor) struct Starved {
     pub(in crate::reactor) queue: Queue,
     /// Those that got credit. Empty between turns.
     pub(in crate::reactor) credited: Vec<u32>,
-    /// The consumer has been asked to say when it takes something.
+    /// The consumer has been asked to report when it takes something.
     pub(in crate::reactor) wishes: bool,
     /// Connections that have something undrained.
     pub(in crate::reactor) holders: usize,
@@ -40,7 +40,7 @@ impl Starved {
         self.queue.len() > 2 * connections.len() + SERVED_AT_ONCE
     }
 
-    /// It may be read again, for all that is known.
+    /// The connection may be read again, as far as is known.
     pub(in crate::reactor) fn take(&mut self, connection: &mut Connection) -> Option<Lack> {
         let lack = connection.read.starved.take();
         self.count -= usize::from(lack.is_some_and(|lack| lack != Lack::Turn));

@@ -1,8 +1,8 @@
 //! How much of a connection may be read, and which connections wait until it may be more.
 //!
-//! What the consumer has not taken is here, in bytes and in records; messages that have not come to
-//! their end are in `unfinished.rs`. Each has a mark of its own, and neither presses the other. A
-//! connection that waits is found without a look at the others that wait:
+//! This file counts what the consumer has not taken, in bytes and in records; `unfinished.rs`
+//! counts messages that have not come to their end. Each has a mark of its own, and neither presses
+//! the other. A connection that waits is found without a look at the others that wait:
 //!
 //! ```text
 //! Lack::Credit   what was taken is credited, which names the connection
@@ -69,7 +69,7 @@ impl<C: Consumer> Reactor<C> {
         if pressure == Pressure::None && !crowded {
             return Some(Ok(paced));
         }
-        // What a read brings is not known before: it may not be more than what is left.
+        // How much a read brings is not known before, so it may not be longer than what is left.
         let buffered = connection.engine.buffered();
         let mut left = if crowded { SMALL_ALLOWANCE.saturating_sub(buffered) } else { usize::MAX };
         if left < SMALLEST_READ {
@@ -82,8 +82,8 @@ impl<C: Consumer> Reactor<C> {
             left = left.min(share.saturating_sub(connection.read.held + kept));
             if left < SMALLEST_READ {
                 let only_pings = !connection.read.holds_data && buffered == 0;
-                // A connection that only pings is not why memory runs out, as long as it is little
-                // at a time.
+                // A connection that only pings is not the reason why memory runs out, as long as it
+                // sends little at a time.
                 let reserve = self.config.total_mark / CONTROL_RESERVE;
                 let may_ping =
                     connection.read.held < CONTROL_ALLOWANCE && self.work.starved.reserve_used < reserve;
@@ -126,7 +126,7 @@ impl<C: Consumer> Reactor<C> {
         });
         let mut credited = std::mem::take(&mut self.work.starved.credited);
         for slot in credited.drain(..) {
-            // It may lack something else now, and is found by that then.
+            // The connection may lack something else now; then it is found by that.
             if self.allowance(slot).is_some() {
                 self.read_later(slot);
             }

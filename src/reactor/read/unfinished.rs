@@ -1,5 +1,5 @@
-//! Messages that have not come to their end: what they take together, and which connections may go
-//! on when it is too much.
+//! Messages that have not come to their end: the memory that they take together, and the
+//! connections that may go on when it is too much.
 //!
 //! Below the mark every connection is read. Above it, connections are read that keep little of a
 //! message (`is_heavy`), and some of the others, the oldest message first, until theirs is
@@ -41,7 +41,7 @@ pub(in crate::reactor) struct Unfinished {
     pub(in crate::reactor) waiting: BTreeSet<Age>,
     /// Connections that may go on above the mark, in the order in which they came. At most `TURNS`.
     pub(in crate::reactor) turns: Vec<Turn>,
-    /// When to look again whose message is left lying, while others wait.
+    /// When to look again for messages that are left lying, while others wait.
     pub(in crate::reactor) look_at: Option<Instant>,
 }
 

@@ -1,6 +1,6 @@
 //! permessage-deflate on the reactor: outgoing messages, their share of a turn, idle contexts.
 //!
-//! A long message is compressed in slices. What is sent behind it waits, and keeps its place
+//! A long message is compressed in slices. Later sends wait behind it, in order
 //! (`command/resume.rs`).
 
 use crate::bridge::layout::{OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT};
@@ -58,8 +58,8 @@ impl<C: Consumer> Reactor<C> {
 }
 
 impl Session<'_> {
-    /// What is accepted at the moment: once kept contexts use the budget up, no new connection may
-    /// keep one for what it receives.
+    /// The offers that are accepted at the moment: once kept contexts use the budget up, no new
+    /// connection may keep one for the messages that it receives.
     pub(in crate::reactor) fn acceptance(&self, deflate: &DeflateConfig) -> Acceptance {
         let full = self.work.compression.pool.budget().is_full();
         let Acceptance { client_no_context_takeover, .. } = deflate.acceptance;

@@ -1,4 +1,4 @@
-//! What compression needs and connections share.
+//! The parts of compression that connections share.
 
 use std::collections::VecDeque;
 use std::sync::Arc;
@@ -41,7 +41,7 @@ impl Compression {
         self.budget = COMPRESS_BUDGET;
     }
 
-    /// So many bytes have been compressed.
+    /// This many bytes have been compressed.
     pub(in crate::reactor) fn spend(&mut self, bytes: usize) {
         self.budget = self.budget.saturating_sub(bytes);
     }

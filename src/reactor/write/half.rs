@@ -1,4 +1,4 @@
-//! Our side of a socket: what is queued for it, and when that may be written.
+//! Our side of a socket: the bytes queued for it, and when they may be written.
 
 use std::collections::VecDeque;
 use std::io;
@@ -72,7 +72,7 @@ pub(in crate::reactor) struct Deferred {
     pub(in crate::reactor) sends: VecDeque<Pending>,
     /// The message at the front as far as it has been compressed.
     pub(in crate::reactor) compressed: Large,
-    /// Bytes of the message at the front that have been.
+    /// Bytes of the message at the front that have been compressed.
     pub(in crate::reactor) done: usize,
     /// Bytes of all messages.
     pub(in crate::reactor) bytes: usize,

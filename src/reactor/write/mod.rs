@@ -1,5 +1,4 @@
-//! From queued frames to the kernel: what is compressed first, what is queued, and whose turn it is
-//! to write.
+//! From frames to the kernel: compression, queues, and whose turn it is to be written.
 
 pub(in crate::reactor) mod compress;
 pub(in crate::reactor) mod compression;

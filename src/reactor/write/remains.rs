@@ -1,4 +1,4 @@
-//! What was queued for connections that are gone.
+//! The queues of connections that are gone.
 //!
 //! Freeing 1 MiB takes 20 us, so freeing 1 GiB at once, queued for peers that died together, would
 //! stop all other connections for 20 ms. It is freed in portions, one per turn.
@@ -13,7 +13,7 @@ use crate::reactor::write::outgoing::Outgoing;
 pub(in crate::reactor) struct Remains(VecDeque<Outgoing>);
 
 impl Remains {
-    /// Takes over what will not be written any more.
+    /// Takes over a queue that will not be written any more.
     pub(in crate::reactor) fn push(&mut self, outgoing: Outgoing) {
         if !outgoing.is_empty() {
             self.0.push_back(outgoing);

@@ -8,11 +8,11 @@ use crate::reactor::connection::life::Life;
 use crate::reactor::consume::consumer::Consumer;
 
 impl<C: Consumer> Reactor<C> {
-    /// Ends connections until no more waits than may.
+    /// Ends connections until the bytes that wait are within the budget.
     pub(in crate::reactor) fn end_slow(&mut self) {
         while let Some(id) = self.work.waiting.worst() {
             self.work.waiting.set(id, 0);
-            // What will be reported of it belongs to no read that is under way.
+            // The reports about it belong to no read that is under way.
             self.consumer.on_turn_end();
             self.guarded(id.slot, |reactor| {
                 let Some((mut session, consumer)) = reactor.session(id.slot) else { return };

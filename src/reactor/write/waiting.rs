@@ -1,4 +1,4 @@
-//! What waits to be sent to all connections together, where that is limited.
+//! The bytes that wait to be sent to all connections together, where there is a limit.
 //!
 //! A peer that does not read costs memory for as long as the program sends to it. Above the budget
 //! the connection to which most waits is ended: those that read have next to nothing waiting.
@@ -7,7 +7,7 @@ use std::collections::HashMap;
 
 use crate::reactor::connection::id::ConnectionId;
 
-/// The bytes that wait, by slots; those of nobody where there is no limit.
+/// The bytes that wait, by slots; empty where there is no limit.
 pub(in crate::reactor) struct Waiting {
     budget: usize,
     total: usize,
@@ -20,7 +20,7 @@ impl Waiting {
         Self { budget, total: 0, bytes: HashMap::new() }
     }
 
-    /// So many bytes wait for a connection by now.
+    /// This many bytes wait for a connection by now.
     pub(in crate::reactor) fn set(&mut self, id: ConnectionId, bytes: usize) {
         if self.budget == usize::MAX || (bytes == 0 && self.bytes.is_empty()) {
             return;
@@ -32,7 +32,7 @@ impl Waiting {
         self.total = self.total + bytes - before.map_or(0, |(_, before)| before);
     }
 
-    /// The connection to which most waits, if that is too much of all.
+    /// The connection for which most bytes wait, if all together are above the budget.
     pub(in crate::reactor) fn worst(&self) -> Option<ConnectionId> {
         if self.total <= self.budget {
             return None;
