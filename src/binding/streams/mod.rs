@@ -21,7 +21,7 @@ use super::payload::{LentWords, bytes_mut};
 use parser::{Parser, Room};
 
 /// The streams of an environment.
-pub(super) struct Parsers {
+struct Parsers {
     /// By number.
     all: Vec<Option<Rc<RefCell<Parser>>>>,
     free: Vec<u32>,
@@ -30,7 +30,7 @@ pub(super) struct Parsers {
 
 impl Parsers {
     /// Returns its number until it is removed.
-    pub(super) fn insert(&mut self, parser: Rc<RefCell<Parser>>) -> u32 {
+    fn insert(&mut self, parser: Rc<RefCell<Parser>>) -> u32 {
         let number = self.free.pop().unwrap_or(self.all.len() as u32);
         match self.all.get_mut(number as usize) {
             Some(place) => *place = Some(parser),
@@ -39,7 +39,7 @@ impl Parsers {
         number
     }
 
-    pub(super) fn remove(&mut self, number: u32) {
+    fn remove(&mut self, number: u32) {
         if let Some(place) = self.all.get_mut(number as usize) {
             *place = None;
             self.free.push(number);
@@ -61,8 +61,8 @@ impl Parsers {
 /// The engines of an environment's streams, and what they share.
 #[napi]
 pub struct Streams {
-    pub(super) parsers: Rc<RefCell<Parsers>>,
-    pub(super) pool: Arc<Pool>,
+    parsers: Rc<RefCell<Parsers>>,
+    pool: Arc<Pool>,
 }
 
 #[napi]
