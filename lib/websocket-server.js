@@ -45,9 +45,6 @@ const CLOSED = 2;
 /** The connection that is opening, until its WebSocket has what this has. */
 const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 };
 
-/** Members that refer back to the server or to timers: a server can be printed as JSON, as in ws. */
-const CIRCULAR = ['_drain', '_topics'];
-
 /**
  * A WebSocket server: on a port of its own, behind an HTTP server, or for upgrades that the program
  * hands to it.
@@ -91,7 +88,8 @@ class WebSocketServer extends EventEmitter {
     /** The stand-in for the HTTP server that ws has on a port of its own. @type {any} */
     this._listener = null;
     this._server = /** @type {any} */ (undefined);
-    for (const name of CIRCULAR) Object.defineProperty(this, name, { enumerable: false });
+    // Both refer back to the server, which can be printed as JSON, as in ws.
+    for (const name of ['_drain', '_topics']) Object.defineProperty(this, name, { enumerable: false });
     watch(this.options, () => this._updateAsk());
     if (place !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
@@ -301,10 +299,7 @@ class WebSocketServer extends EventEmitter {
     }
   }
 
-  /**
-   * Takes no more upgrades of an HTTP server, which goes on. It is closed when its known clients
-   * are gone.
-   */
+  /** Takes no more upgrades of an HTTP server. Closed when its known clients are gone. */
   _leave() {
     const { _server: server } = this;
     if (this._removeListeners !== null) {
