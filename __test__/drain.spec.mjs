@@ -2,13 +2,15 @@
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
+import net from 'node:net';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
 import { WebSocket, connect, urlOf, wsClient } from './helpers/clients.mjs';
-import { startServer } from './helpers/impl.mjs';
+import { WebSocketServer, startServer } from './helpers/impl.mjs';
+import { OWN_HOST } from './helpers/own-host.mjs';
 import { randomNumbers } from './helpers/random.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 import { WAYS } from './helpers/ways.mjs';
@@ -210,6 +212,50 @@ test('wrong values are refused', async (t) => {
   untracked.clients = undefined;
   await t.throwsAsync(untracked.drain(), { message: 'drain() needs clientTracking' });
   untracked.clients = [];
+});
+
+test('handOver: what has come is served and closed like the others, then nothing is accepted', async (t) => {
+  const server = await startServer(t, { host: OWN_HOST });
+  const { port } = server.address();
+  const begun = net.connect(port, OWN_HOST);
+  t.teardown(() => begun.destroy());
+  begun.on('error', () => {});
+  await once(begun, 'connect');
+  const { client } = await connect(t, server);
+  const closed = once(client, 'close');
+  const drained = server.drain({ duration: 0, handOver: true });
+  t.is((await closed)[0], 1012);
+  for (let isRefused = false; !isRefused; ) {
+    const late = net.connect(port, OWN_HOST);
+    isRefused = await once(late, 'connect').then(() => false, ({ code }) => code === 'ECONNREFUSED');
+    late.destroy();
+  }
+  t.is(server.clients.size, 0);
+  begun.write(upgradeRequest());
+  let text = '';
+  while (!text.endsWith('\x88\x02\x03\xf4')) text += (await once(begun, 'data'))[0].toString('latin1');
+  t.regex(text, /^HTTP\/1\.1 101 /);
+  begun.destroy();
+  t.deepEqual(await drained, { closed: 2, timedOut: 0, left: 0 });
+  t.deepEqual([server.address(), server.descriptor()], [null, null]);
+  await new Promise((resolve) => server.close(resolve));
+  await t.throwsAsync(server.drain({ handOver: 1 }), { instanceOf: TypeError, message: /^options\.handOver must be a boolean/ });
+});
+
+test('handOver: without clients it is over when the listener is closed, and an aborted signal ends it', async (t) => {
+  const server = await startServer(t);
+  t.deepEqual(await server.drain({ handOver: true }), { closed: 0, timedOut: 0, left: 0 });
+  t.is(server.address(), null);
+  const other = await startServer(t, { verifyClient: () => {} });
+  const asked = await RawClient.connect(t, other.address().port);
+  asked.send(upgradeRequest());
+  const controller = new AbortController();
+  const drained = other.drain({ handOver: true, signal: controller.signal });
+  while (other._listenerId !== -1) await new Promise(setImmediate);
+  controller.abort();
+  t.deepEqual(await drained, { closed: 0, timedOut: 0, left: 0 });
+  const behind = new WebSocketServer({ noServer: true });
+  await t.throwsAsync(behind.drain({ handOver: true }), { instanceOf: TypeError, message: /without a port of its own/ });
 });
 
 const onPosix = process.platform === 'win32' ? test.skip : test;

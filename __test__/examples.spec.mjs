@@ -21,7 +21,7 @@ const SECRET = 'a secret';
 const hasSignals = process.platform !== 'win32';
 
 /** Programs of the specs that are about what they show. */
-const ELSEWHERE = ['drain.mjs'];
+const ELSEWHERE = ['drain.mjs', 'hand-over.mjs'];
 
 /** What each of the others is asked. */
 const CONVERSATIONS = {

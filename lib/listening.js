@@ -2,18 +2,29 @@
 
 // Where a server listens, by what its option `port` is: ws hands that to `server.listen()` of Node.
 
+const { closeSync } = require('node:fs');
 const { inspect } = require('node:util');
 
 /** @import { ServerOptions } from './options' */
 
 /**
- * Where a reactor listens.
+ * Where a reactor listens: at `port`, in the file system at `path`, or on the socket `fd`.
  *
- * @typedef {{ port: number, host: any, backlog: any, ipv6Only?: any }} Place
+ * @typedef {{ port: number, host?: any, path?: string, fd?: number, backlog?: any, ipv6Only?: any,
+ *   reusePort?: any }} Place
  */
 
-/** Fields of an object that a reactor can listen by; others, such as `path` and `fd`, need Node. */
-const FIELDS = new Set(['port', 'host', 'backlog', 'ipv6Only', 'exclusive']);
+/** Fields of an object that a reactor can listen by; others, such as `readableAll`, need Node. */
+const FIELDS = new Set(['port', 'host', 'path', 'fd', 'backlog', 'ipv6Only', 'reusePort', 'exclusive']);
+
+/** What Linux's names begin with that are in no file system: Node says how long they are. */
+const ABSTRACT = '\0';
+
+/** On Windows paths are those of pipes, and descriptors are no sockets. */
+const HAS_LOCAL_SOCKETS = process.platform !== 'win32';
+
+/** The last descriptor that stays open, as something may take its number: that of stderr. */
+const LAST_STANDARD = 2;
 
 /** Characters of a value that an error of Node shows. */
 const SHOWN = 28;
@@ -68,24 +79,57 @@ function badPort(port) {
  */
 function placeOf({ backlog, host, port }) {
   if (typeof port === 'number') return { port, host, backlog };
+  if (isPipeName(port)) return localPlace({ path: port, backlog });
   if (typeof port !== 'object') return null;
   // ws hands it to Node alone: the options beside it do not count.
   const given = /** @type {any} */ (port);
-  const number = Object.keys(given).every((name) => FIELDS.has(name) || given[name] === undefined)
-    ? portNumber(given.port)
-    : undefined;
-  return number === undefined ? null : { ...given, port: number };
+  if (!Object.keys(given).every((name) => FIELDS.has(name) || given[name] === undefined)) return null;
+  const { fd, path, ...rest } = given;
+  // Which of them counts is Node's order.
+  if (typeof fd === 'number' && fd >= 0) return localPlace({ fd });
+  const number = portNumber(given.port);
+  if (number !== undefined) return { ...rest, port: number };
+  return !('port' in given) && isPipeName(path) ? localPlace({ path, backlog: given.backlog }) : null;
+}
+
+/**
+ * @param {{ path?: any, fd?: any, backlog?: any }} place A socket of the file system or of another
+ *   process
+ * @returns {Place | null} The place; null: only Node can listen there
+ */
+function localPlace(place) {
+  const { fd = 0, path = '' } = place;
+  const isKnown = HAS_LOCAL_SOCKETS && (fd | 0) === fd && !path.startsWith(ABSTRACT);
+  return isKnown ? { port: 0, ...place } : null;
+}
+
+/**
+ * The reactor has a descriptor of its own, so that closing that one ends listening.
+ *
+ * @param {Place} place Where it listens from now on
+ */
+function closeGiven({ fd = 0 }) {
+  if (fd > LAST_STANDARD) closeSync(fd);
+}
+
+/**
+ * @param {{ address: string, family: string, port: number }} bound What the reactor has bound
+ * @returns {{ address: string, family: string, port: number } | string | null} What `address()`
+ *   returns; null for a socket without a name
+ */
+function addressOf({ address, family, port }) {
+  return family === '' ? address || null : { address, family, port };
 }
 
 /**
  * @param {ServerOptions} options The options of a server, with a port
- * @param {boolean} ipv6Only The value of the option of that name
+ * @param {{ ipv6Only?: true, reusePort?: true }} flags Those options that are set
  * @returns {any} What an HTTP server of Node listens with
  */
-function nodePlace({ backlog, host, port }, ipv6Only) {
-  if (typeof port === 'object') return ipv6Only ? { ipv6Only, .../** @type {any} */ (port) } : port;
-  const where = isPipeName(port) ? { path: port } : { port, host: host ?? undefined, ipv6Only };
+function nodePlace({ backlog, host, port }, flags) {
+  if (typeof port === 'object') return Object.keys(flags).length === 0 ? port : { ...flags, .../** @type {any} */ (port) };
+  const where = isPipeName(port) ? { path: port } : { port, host: host ?? undefined, ...flags };
   return { ...where, backlog: backlog ?? undefined };
 }
 
-module.exports = { checkPort, nodePlace, placeOf };
+module.exports = { addressOf, checkPort, closeGiven, nodePlace, placeOf };

@@ -28,6 +28,9 @@ const MOST_REACTORS = 64;
 /** Connections, at most. */
 const MOST_COUNT = 2 ** 31 - 1;
 
+/** Milliseconds: 32,767 s are the most that Linux takes. */
+const LONGEST_PROBE_DELAY = 32_767_000;
+
 /** Node's length of the queue of connections that were not accepted yet. */
 const BACKLOG = 511;
 
@@ -74,6 +77,10 @@ const OWN = {
   pingInterval: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
   idleTimeout: { type: 'number', initial: 0, least: 0, most: LONGEST_DELAY },
   ipv6Only: { type: 'boolean', initial: false },
+  reusePort: { type: 'boolean', initial: false },
+  noDelay: { type: 'boolean', initial: true },
+  keepAlive: { type: 'boolean', initial: false },
+  keepAliveInitialDelay: { type: 'number', initial: 0, least: 0, most: LONGEST_PROBE_DELAY },
   messages: { type: 'string', initial: 'owned', values: ['owned', 'borrowed'] },
   spin: { type: 'number', initial: -1, least: -1, most: LONGEST_DELAY },
   unfinishedBudget: { type: 'number', initial: 256 * 2 ** 20, least: 0, most: Number.MAX_SAFE_INTEGER },
@@ -127,6 +134,7 @@ function merge(given) {
   reactorsOf(options);
   originsOf(options.allowedOrigins);
   checkProxies(options);
+  checkReusePort(options);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   lendsMessages(options);
@@ -204,10 +212,16 @@ function watch(options, changed) {
  * @param {string | null} host IP literal; null is every address
  * @param {number} ask Which handshakes JavaScript wants to see
  */
-function listenOptions(options, { backlog, ipv6Only, port }, host, ask) {
+function listenOptions(options, { backlog, fd, ipv6Only, path, port, reusePort }, host, ask) {
+  const { keepAlive, keepAliveInitialDelay, noDelay } = tcpOptions(options);
   return {
     host,
     port,
+    socketPath: path ?? null,
+    fd: fd ?? null,
+    reusePort: reusePort === undefined ? own(options, 'reusePort') : !!reusePort,
+    noDelay,
+    keepAlive: keepAlive ? keepAliveInitialDelay : -1,
     backlog: Number(backlog) > 0 ? Number(backlog) | 0 : BACKLOG,
     ipv6Only: ipv6Only === undefined ? own(options, 'ipv6Only') : !!ipv6Only,
     path: options.path ? String(options.path) : null,
@@ -228,9 +242,26 @@ function listenOptions(options, { backlog, ipv6Only, port }, host, ask) {
  * @param {ServerOptions} options The options of the server
  */
 function sharedListenOptions(options) {
+  const flags = ['ipv6Only', 'reusePort'].filter((name) => own(options, name)).map((name) => [name, true]);
   return {
     handshakeTimeout: own(options, 'handshakeTimeout'),
-    place: nodePlace(options, own(options, 'ipv6Only')),
+    place: nodePlace(options, Object.fromEntries(flags)),
+    tcp: tcpOptions(options),
+  };
+}
+
+/**
+ * What connections of its own port are given, by the names that Node's servers have for it.
+ *
+ * @param {ServerOptions} options The options of the server
+ * @returns {{ keepAlive: boolean, keepAliveInitialDelay: number, noDelay: boolean }} The delay in
+ *   milliseconds, whole seconds of them; 0 is the system's
+ */
+function tcpOptions(options) {
+  return {
+    keepAlive: own(options, 'keepAlive'),
+    keepAliveInitialDelay: Math.ceil(own(options, 'keepAliveInitialDelay') / 1000) * 1000,
+    noDelay: own(options, 'noDelay'),
   };
 }
 
@@ -290,8 +321,21 @@ function admissionOf(options) {
  */
 function checkProxies(options) {
   if (proxiesOf(options).length === 0) return;
-  if (options.port == null || placeOf(options) === null || require('node:cluster').isWorker) {
+  const place = options.port == null ? null : placeOf(options);
+  if (place === null || place.path !== undefined || require('node:cluster').isWorker) {
     throw new TypeError('options.proxyProtocol needs a TCP port on which the server listens by itself, not in a worker of a cluster');
+  }
+}
+
+/**
+ * @param {ServerOptions} options The options of the server
+ * @throws {TypeError} There is no port that it could share
+ */
+function checkReusePort(options) {
+  if (!own(options, 'reusePort')) return;
+  const place = options.port == null ? null : placeOf(options);
+  if (place === null || place.path !== undefined || place.fd !== undefined) {
+    throw wrongType('options.reusePort', 'false without a TCP port', true);
   }
 }
 

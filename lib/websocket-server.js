@@ -1,8 +1,6 @@
 'use strict';
 
-const dns = require('node:dns');
 const EventEmitter = require('node:events');
-const { isIP } = require('node:net');
 
 const { addon } = require('./reactor/addon');
 const { knowHooks, wantedAsk } = require('./handshake/asking');
@@ -10,17 +8,17 @@ const { capture, setContext } = require('./async-context');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { attachTo } = require('./handshake/http-server');
 const { HttpUpgrade } = require('./handshake/http-upgrade');
-const { ListenerServer } = require('./compat/listener-server');
+const { ListenerServer, copyOf } = require('./compat/listener-server');
 const { nodeEmit } = require('./node-emit');
 const { placeOf } = require('./listening');
-const { admissionOf, listenOptions, merge, ratesOf, reactorOptions, topicOptions, watch } = require('./options');
+const { admissionOf, merge, ratesOf, reactorOptions, topicOptions, watch } = require('./options');
 const { Counts } = require('./running/counts');
 const { drain } = require('./running/drain');
 const { metricsOf } = require('./running/metrics');
-const { checkMayListen } = require('./handshake/permission');
+const { startListening } = require('./handshake/own-listener');
 const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
-const { enlist, state } = require('./reactor/table');
+const { state } = require('./reactor/table');
 const { extensionsText, protocolText } = require('./handshake/request');
 const { emitConnection } = require('./handshake/request-visibility');
 const { createListener, isShared } = require('./handshake/shared-listener');
@@ -32,7 +30,6 @@ const WebSocket = require('./websocket');
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { Peer } from './compat/socket' */
 /** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
-/** @import { Place } from './listening' */
 /** @import { ServerOptions } from './options' */
 /** @import { DrainOptions, DrainProgress, Metrics } from '../types/running' */
 
@@ -64,7 +61,9 @@ class WebSocketServer extends EventEmitter {
     this._nativePath = this.options.path; // which the reactor checks by itself
     this._listenerId = -1;
     this._reactors = 0; // that take connections of the listener
+    /** @type {ReturnType<typeof import('./listening').addressOf>} */
     this._address = null;
+    this._descriptor = /** @type {number | null} */ (null);
     this._connections = 0;
     this._ask = -1;
     this._shouldEmitClose = false;
@@ -94,7 +93,7 @@ class WebSocketServer extends EventEmitter {
     if (place !== null) {
       if (typeof callback === 'function') this.once('listening', callback);
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));
-      this._start(place);
+      startListening(this, place);
     } else if (!this.options.noServer) {
       this._server = this.options.server || createListener(this.options, callback);
       this._removeListeners = attachTo(this, this._server);
@@ -108,7 +107,12 @@ class WebSocketServer extends EventEmitter {
   address() {
     if (this.options.noServer) throw new Error('The server is operating in "noServer" mode');
     if (!this._listens) return this._server ? this._server.address() : null;
-    return this._state === RUNNING && this._address !== null ? { ...this._address } : null;
+    return this._state === RUNNING ? copyOf(this._address) : null;
+  }
+
+  /** @returns {number | null} That of the listening socket; null where there is none */
+  descriptor() {
+    return this._listenerId === -1 ? null : this._descriptor;
   }
 
   /** @param {(error?: Error) => void} [callback] A listener for 'close' */
@@ -123,7 +127,7 @@ class WebSocketServer extends EventEmitter {
     this._state = CLOSING;
     if (!this._listens) return this._leave();
     this._server = null;
-    if (this._listenerId === -1) process.nextTick(emitClose, this);
+    if (this._listenerId === -1) this._closeIfDone();
     else state.native.closeListener(this._listenerId);
   }
 
@@ -196,6 +200,7 @@ class WebSocketServer extends EventEmitter {
   opened(ws) {
     track(this, ws);
     this._counts.began(ws);
+    this._drain?.joined(ws);
   }
 
   /**
@@ -258,7 +263,9 @@ class WebSocketServer extends EventEmitter {
   /** The listener is closed. */
   _onReleased() {
     this._listenerId = -1;
+    this._address = null;
     this._listener?._onReleased();
+    this._drain?.changed();
     this._closeIfDone();
   }
 
@@ -315,51 +322,6 @@ class WebSocketServer extends EventEmitter {
   _closeIfDone() {
     if (this._state !== CLOSING || this._listenerId !== -1 || this._connections !== 0) return;
     process.nextTick(emitClose, this);
-  }
-
-  /** @param {Place} place Where it listens */
-  _start(place) {
-    checkMayListen();
-    const { host } = place;
-    if (!host) return this._listen(place, null);
-    if (isIP(host) !== 0) return this._listen(place, host);
-    dns.lookup(host, (error, address) => {
-      if (this._state !== RUNNING) return;
-      if (error) this._emit('error', error);
-      else this._listen(place, address);
-    });
-  }
-
-  /**
-   * @param {Place} place Where it listens
-   * @param {string | null} address IP literal; null is every address
-   */
-  _listen(place, address) {
-    this._ask = wantedAsk(this);
-    let native = /** @type {any} */ (null);
-    try {
-      native = start(reactorOptions(this.options));
-      if (state.failure !== null) throw state.failure;
-      const options = listenOptions(this.options, place, address, this._ask);
-      const { id, ...bound } = native.listen(options, this._admission?.native, this._rates?.native);
-      this._listenerId = id;
-      this._reactors = state.reactors;
-      this._address = { address: bound.address, family: bound.family, port: bound.port };
-    } catch (error) {
-      process.nextTick(() => this._emit('error', error));
-      return;
-    }
-    enlist(this._listenerId, this);
-    this._listener?._onBound();
-    // Accepting starts when the listeners that this turn attaches are known.
-    process.nextTick(() => {
-      if (this._state !== RUNNING) return;
-      // The fields of a subclass did not exist yet, and their definition is not noticed.
-      this._updateAsk();
-      native.accept(this._listenerId);
-      this._emit('listening');
-      this._listener?.emit('listening');
-    });
   }
 
   /** @returns {boolean} Whether the reactor accepts by itself from now on */

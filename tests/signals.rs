@@ -84,7 +84,7 @@ fn o06_a_storm_of_signals_in_the_reactors_thread_changes_nothing() {
     let mut reactor = Reactor::with_handler(Echo, ReactorConfig::default()).expect("descriptors");
     let handle = reactor.handle();
     let host = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let place = ListenAddress { host, port: 0, backlog: 511, ipv6_only: false };
+    let place = ListenAddress { host, port: 0, ..ListenAddress::default() };
     let listener = BoundListener::bind(&place).expect("a port");
     let address = listener.address();
     let config = Arc::new(ListenerConfig::default());

@@ -8,6 +8,11 @@ export interface DrainOptions {
   code?: number | undefined;
   /** Reason of the close frames, at most 123 bytes. Default: none */
   reason?: string | Uint8Array | undefined;
+  /**
+   * Another process listens on the same socket: what waits is accepted and served, then this one stops accepting, and nobody is refused.
+   * Only with `port`. Default: false
+   */
+  handOver?: boolean | undefined;
   /** Ends the drain early: the clients that are left stay open. */
   signal?: AbortSignal | undefined;
   /** Called when something has changed, every 100 ms at most, and at the end. */

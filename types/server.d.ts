@@ -18,7 +18,7 @@ export interface ServerOptions<
   /**
    * Port to listen on; 0 for any free one. As in ws it may also be what `server.listen()` of Node
    * takes, which the type omits, as @types/ws does: the path of a socket in the file system, or an
-   * object such as `{ port, host }`, `{ path }` and `{ fd }`.
+   * object such as `{ port, host }`, `{ path }` and `{ fd }`. The path of URLs is `path`.
    */
   port?: number | undefined;
   /** Address or name to listen on. Default: every address */
@@ -27,6 +27,17 @@ export interface ServerOptions<
   ipv6Only?: boolean | undefined;
   /** Most connections that wait to be accepted. Default: 511 */
   backlog?: number | undefined;
+  /**
+   * Other processes that say the same may listen on the same TCP port, and the system spreads connections over them. Linux and FreeBSD;
+   * elsewhere listening fails with ENOTSUP. Not in ws. Default: false
+   */
+  reusePort?: boolean | undefined;
+  /** With `port`: small messages leave at once (TCP_NODELAY). Not in ws, where it is so. Default: true */
+  noDelay?: boolean | undefined;
+  /** With `port`: the system probes silent connections (SO_KEEPALIVE). Not in ws. Default: false */
+  keepAlive?: boolean | undefined;
+  /** Milliseconds of silence before the first probe, rounded up to seconds, up to 32767000. 0 is the system's. Not in ws. Default: 0 */
+  keepAliveInitialDelay?: number | undefined;
   /** An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may share one, each with its `path`. */
   server?: HttpServer<Request> | HttpsServer<Request> | undefined;
   /** Take only what is given to `handleUpgrade`. */
@@ -154,13 +165,22 @@ export class WebSocketServer<
   address(): AddressInfo | string | null;
 
   /**
+   * The descriptor of the socket on which it listens by itself, for `stdio` of `spawn()`: the child may listen on it too, and outlive
+   * this process. Null without one, as on Windows and with `server`. Not in ws. See docs/running.md.
+   */
+  descriptor(): number | null;
+
+  /**
    * Accepts no new connections. Open ones stay; `'close'` is emitted when the last one is gone.
    *
    * @param callback A listener for `'close'`; gets an error when the server was closed before
    */
   close(callback?: (error?: Error) => void): void;
 
-  /** Closes the clients, spread over a time; upgrades are answered with 503 from now on. Not in ws. See docs/running.md. */
+  /**
+   * Closes the clients, spread over a time; upgrades are answered with 503 from now on, unless another process serves them
+   * (`handOver`). Not in ws. See docs/running.md.
+   */
   drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
 
   /** What the server and the reactors have done until now; `reactor-ws/prometheus` makes text of it. Not in ws. See docs/running.md. */

@@ -21,7 +21,7 @@ impl Handler for Echo {
 fn main() -> std::io::Result<()> {
     let port = std::env::args().nth(1).and_then(|port| port.parse().ok()).unwrap_or(0);
     let host = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let listener = BoundListener::bind(&ListenAddress { host, port, backlog: 511, ipv6_only: false })?;
+    let listener = BoundListener::bind(&ListenAddress { host, port, ..ListenAddress::default() })?;
     let address = listener.address();
     let mut reactor = Reactor::with_handler(Echo, ReactorConfig::default())?;
     let handle = reactor.handle();

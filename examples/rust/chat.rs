@@ -91,7 +91,7 @@ impl Broker {
 fn main() -> io::Result<()> {
     let port = std::env::var("PORT").ok().and_then(|port| port.parse().ok()).unwrap_or(8080);
     let host = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let listener = BoundListener::bind(&ListenAddress { host, port, backlog: 511, ipv6_only: false })?;
+    let listener = BoundListener::bind(&ListenAddress { host, port, ..ListenAddress::default() })?;
     writeln!(io::stdout(), "listening on port {}", listener.address().port())?;
 
     let mut config = ListenerConfig { ping_interval: Duration::from_secs(30), ..ListenerConfig::default() };

@@ -21,7 +21,7 @@ impl Handler for Echo {
 fn main() -> io::Result<()> {
     let port = std::env::var("PORT").ok().and_then(|port| port.parse().ok()).unwrap_or(8080);
     let host = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    let listener = BoundListener::bind(&ListenAddress { host, port, backlog: 511, ipv6_only: false })?;
+    let listener = BoundListener::bind(&ListenAddress { host, port, ..ListenAddress::default() })?;
     writeln!(io::stdout(), "listening on port {}", listener.address().port())?;
 
     let mut reactor = Reactor::with_handler(Echo, ReactorConfig::default())?;

@@ -77,7 +77,7 @@ class ListenerServer extends EventEmitter {
 
   address() {
     const { _address: address } = this._wss;
-    return this.listening && address !== null ? { ...address } : null;
+    return this.listening ? copyOf(address) : null;
   }
 
   /**
@@ -130,8 +130,16 @@ class ListenerServer extends EventEmitter {
   }
 }
 
+/**
+ * @param {string | object | null} address What `address()` returns
+ * @returns {any} The same, which the program may change
+ */
+function copyOf(address) {
+  return typeof address === 'object' && address !== null ? { ...address } : address;
+}
+
 watchListeners(ListenerServer.prototype, function () {
   this._wss._updateAsk();
 });
 
-module.exports = { ListenerServer };
+module.exports = { ListenerServer, copyOf };

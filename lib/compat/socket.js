@@ -82,6 +82,15 @@ function familyOf(address) {
 }
 
 /**
+ * @param {number | string} address As `Peer` keeps it
+ * @param {number} port Its port
+ * @returns {number | undefined} The port; undefined where there is no address
+ */
+function portOf(address, port) {
+  return address === '' ? undefined : port;
+}
+
+/**
  * Stands for the `net.Socket` of a connection whose socket the reactor owns: `ws._socket` and
  * `req.socket`. The reactor reads what arrives, so there is no 'data'.
  */
@@ -125,7 +134,7 @@ class Socket extends withReactor(LazySocket) {
   }
 
   get remotePort() {
-    return this._knowsPeer() ? this._owner._remotePort : undefined;
+    return this._knowsPeer() ? portOf(this._owner._remote, this._owner._remotePort) : undefined;
   }
 
   get remoteFamily() {
@@ -137,7 +146,7 @@ class Socket extends withReactor(LazySocket) {
   }
 
   get localPort() {
-    return this.destroyed ? undefined : this._owner._localPort;
+    return this.destroyed ? undefined : portOf(this._owner._local, this._owner._localPort);
   }
 
   get localFamily() {
@@ -146,7 +155,7 @@ class Socket extends withReactor(LazySocket) {
 
   /** @returns {{ address?: string, family?: string, port?: number }} The local address */
   address() {
-    if (this.destroyed) return {};
+    if (this.localAddress === undefined) return {};
     return { address: this.localAddress, family: this.localFamily, port: this.localPort };
   }
 

@@ -73,7 +73,7 @@ function wantedAsk(server) {
     verifyClient ||
     handleProtocols ||
     path !== server._nativePath ||
-    server._drain !== null ||
+    server._drain?.refuses ||
     server._listener._most != null ||
     server._admission?.asksJavaScript ||
     events.headers !== undefined ||

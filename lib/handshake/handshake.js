@@ -184,8 +184,9 @@ class Handshake {
   isTurnedAway() {
     const { _drain: drain, _listener: listener } = this.server;
     if (listener?.drops(this.socket)) return true;
-    if (drain !== null) this.respond(503, undefined, { 'Retry-After': drain.retryAfter });
-    return drain !== null;
+    if (!drain?.refuses) return false;
+    this.respond(503, undefined, { 'Retry-After': drain.retryAfter });
+    return true;
   }
 
   /** @returns {boolean} Whether the client may not connect: answered */

@@ -27,8 +27,9 @@ function isShared() {
  * @returns {http.Server} The HTTP server, which is about to listen
  */
 function createListener(options, callback) {
-  const { handshakeTimeout, place } = sharedListenOptions(options);
+  const { handshakeTimeout, place, tcp } = sharedListenOptions(options);
   const limits = {
+    ...tcp,
     connectionsCheckingInterval: Math.min(handshakeTimeout, CHECK_INTERVAL),
     headersTimeout: handshakeTimeout,
     requestTimeout: handshakeTimeout,

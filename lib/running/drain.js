@@ -4,6 +4,7 @@ const { LONGEST_DELAY, checkValue, delay, wrongType } = require('../checks');
 const { closeReason } = require('../connection/arguments');
 const { CLOSED } = require('../constants');
 const { ABNORMAL } = require('../reactor/layout');
+const { state } = require('../reactor/table');
 const { Pace } = require('./pace');
 
 /** @import { DrainOptions, DrainProgress } from '../../types/running' */
@@ -14,6 +15,8 @@ const SERVICE_RESTART = 1012;
 
 /** Milliseconds. */
 const DURATION = { type: /** @type {const} */ ('number'), initial: 10_000, least: 0, most: LONGEST_DELAY };
+
+const HAND_OVER = { type: /** @type {const} */ ('boolean') };
 
 /** Milliseconds between two looks at what is due, at least. */
 const STEP = 5;
@@ -41,7 +44,10 @@ class Drain {
    * @throws {TypeError | RangeError}
    */
   constructor(server, options) {
-    const { code, duration, onProgress, reason, signal } = checked(options);
+    const { code, duration, handOver, onProgress, reason, signal } = checked(options);
+    this.server = server;
+    /** Nobody is sent away when another process listens on the same socket. */
+    this.refuses = !handOver;
     this.code = code;
     this.reason = reason;
     this.onProgress = onProgress;
@@ -76,8 +82,14 @@ class Drain {
       this.resolve = resolve;
     });
     signal?.addEventListener('abort', this.abort, { once: true });
-    if (this.open.size === 0 || signal?.aborted) this.finish();
+    if (this.isDone() || signal?.aborted) this.finish();
     else this.wait(now);
+  }
+
+  /** @returns {boolean} Whether nobody is left, and nobody comes any more */
+  isDone() {
+    const { _connections: count, _listenerId: listener } = this.server;
+    return this.open.size === 0 && (this.refuses || (listener === -1 && count === 0));
   }
 
   /**
@@ -94,12 +106,28 @@ class Drain {
   }
 
   /**
+   * A connection is open that had been accepted before: it is closed like the others.
+   *
+   * @param {WebSocket} ws The connection
+   */
+  joined(ws) {
+    if (this.isOver || this.refuses) return;
+    const now = performance.now();
+    this.open.add(ws);
+    this.clients.push(ws);
+    this.pace.add(now);
+    clearTimeout(this.timer);
+    this.wait(now);
+  }
+
+  /**
    * A connection of the server is gone.
    *
    * @param {any} ws A WebSocket, or the handshake of one
    */
   gone(ws) {
-    if (this.isOver || !this.open.delete(ws)) return;
+    if (this.isOver) return;
+    if (!this.open.delete(ws)) return this.refuses ? undefined : this.changed();
     const until = this.closing.get(ws) ?? Infinity;
     this.closing.delete(ws);
     const code = ws._extra?.closeCode ?? ABNORMAL;
@@ -109,7 +137,8 @@ class Drain {
   }
 
   changed() {
-    if (this.open.size === 0) this.finish();
+    if (this.isOver) return;
+    if (this.isDone()) this.finish();
     else if (this.onProgress) this.reporter ??= setTimeout(() => this.report(), REPORT_INTERVAL);
   }
 
@@ -122,6 +151,9 @@ class Drain {
   wait(now) {
     const [until = Infinity] = this.closing.values();
     const next = this.pace.left === 0 ? until : Math.min(until, this.pace.next);
+    this.timer = undefined;
+    // Everybody is gone, but there may come more.
+    if (next === Infinity && this.due === 0) return;
     const wait = this.due > 0 ? 0 : next - now;
     this.timer = setTimeout(() => this.step(), Math.max(wait, STEP));
   }
@@ -188,8 +220,9 @@ class Drain {
  * @param {DrainOptions} [options] See `DrainOptions`
  * @throws {TypeError | RangeError}
  */
-function checked({ code = SERVICE_RESTART, duration = DURATION.initial, onProgress, reason = '', signal } = {}) {
+function checked({ code = SERVICE_RESTART, duration = DURATION.initial, handOver = false, onProgress, reason = '', signal } = {}) {
   checkValue(DURATION, duration, 'options.duration');
+  checkValue(HAND_OVER, handOver, 'options.handOver');
   closeReason(code, reason);
   if (onProgress !== undefined && typeof onProgress !== 'function') {
     throw wrongType('options.onProgress', 'a function', onProgress);
@@ -197,7 +230,7 @@ function checked({ code = SERVICE_RESTART, duration = DURATION.initial, onProgre
   if (signal !== undefined && !(signal instanceof AbortSignal)) {
     throw wrongType('options.signal', 'an AbortSignal', signal);
   }
-  return { code, duration, onProgress, reason, signal };
+  return { code, duration, handOver, onProgress, reason, signal };
 }
 
 /**
@@ -208,7 +241,9 @@ function checked({ code = SERVICE_RESTART, duration = DURATION.initial, onProgre
  */
 async function drain(server, options) {
   if (!(/** @type {any} */ (server).clients)) throw new Error('drain() needs clientTracking');
+  if (options?.handOver && !server._listens) throw wrongType('options.handOver', 'false without a port of its own', true);
   if (server._drain === null || server._drain.isOver) server._drain = new Drain(server, options);
+  if (!server._drain.refuses && server._listenerId !== -1) state.native.leaveListener(server._listenerId);
   server._updateAsk();
   return server._drain.result;
 }

@@ -28,6 +28,12 @@ class Pace {
     this.next = now + this.slot * random();
   }
 
+  /** @param {number} now Milliseconds: there is a step more */
+  add(now) {
+    this.left++;
+    this.next = Math.max(this.next, now);
+  }
+
   /**
    * @param {number} now Milliseconds
    * @returns {number} How many steps are due

@@ -1,9 +1,12 @@
-//! Sockets of Node's own servers: the only place of this layer that touches a descriptor.
+//! Sockets of Node's own servers and of other processes: the only place of this layer that
+//! duplicates a descriptor.
 #![cfg_attr(unix, expect(unsafe_code, reason = "a descriptor comes from JavaScript as a number"))]
 #![expect(clippy::disallowed_types, reason = "on its way to the reactor")]
 
 use std::io;
 use std::net::TcpStream;
+
+use crate::reactor::BoundListener;
 
 /// The socket behind a descriptor, under a descriptor of its own that is closed on exec: Node
 /// closes the one it has.
@@ -12,15 +15,27 @@ use std::net::TcpStream;
 /// The system's: `fd` is not open, or there are no descriptors left.
 #[cfg(unix)]
 pub(super) fn duplicate(fd: i32) -> io::Result<TcpStream> {
-    use std::os::fd::BorrowedFd;
+    owned(fd).map(TcpStream::from)
+}
 
+/// The same of a socket that listens, or is bound.
+///
+/// # Errors
+/// As `duplicate`; `InvalidInput` for what cannot listen.
+#[cfg(unix)]
+pub(super) fn listener(fd: i32, backlog: i32) -> io::Result<BoundListener> {
+    BoundListener::take(owned(fd)?, backlog)
+}
+
+#[cfg(unix)]
+fn owned(fd: i32) -> io::Result<std::os::fd::OwnedFd> {
     if fd < 0 {
         return Err(io::ErrorKind::InvalidInput.into());
     }
-    // SAFETY: lib passes the descriptor of a handle that it closes after this call, on this thread,
-    // so it stays open while it is borrowed; -1 is ruled out above.
-    let borrowed = unsafe { BorrowedFd::borrow_raw(fd) };
-    borrowed.try_clone_to_owned().map(TcpStream::from)
+    // SAFETY: lib passes a descriptor that it closes after this call, on this thread, so it stays
+    // open while it is borrowed; -1 is ruled out above.
+    let borrowed = unsafe { std::os::fd::BorrowedFd::borrow_raw(fd) };
+    borrowed.try_clone_to_owned()
 }
 
 /// A socket of libuv is bound to its completion port for good, so there is nothing to duplicate.
@@ -29,5 +44,14 @@ pub(super) fn duplicate(fd: i32) -> io::Result<TcpStream> {
 /// Always.
 #[cfg(not(unix))]
 pub(super) fn duplicate(_fd: i32) -> io::Result<TcpStream> {
+    Err(io::ErrorKind::Unsupported.into())
+}
+
+/// The same.
+///
+/// # Errors
+/// Always.
+#[cfg(not(unix))]
+pub(super) fn listener(_fd: i32, _backlog: i32) -> io::Result<BoundListener> {
     Err(io::ErrorKind::Unsupported.into())
 }

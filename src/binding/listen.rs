@@ -2,18 +2,20 @@
 
 use std::io::{self, ErrorKind};
 use std::net::IpAddr;
+use std::path::Path;
 use std::sync::Arc;
 
 use napi::{Env, Error, JsValue, Result, Status};
 use napi_derive::napi;
 
+use super::adopt;
 use super::deflate::{DeflateOptions, NegotiatedDeflate, millis};
 use crate::bridge::admission::Admission;
 use crate::bridge::rates::Rates;
 use crate::engine;
 use crate::engine::handshake::HeadLimits;
 use crate::engine::proxy::Network;
-use crate::reactor::{BoundListener, ListenAddress, ListenerConfig};
+use crate::reactor::{BoundListener, ListenAddress, ListenerConfig, TcpOptions};
 
 /// What `Reactor.listen` takes. Times are in milliseconds, 0 = never.
 #[napi(object, use_nullable = true)]
@@ -22,8 +24,19 @@ pub struct ListenOptions {
     pub host: Option<String>,
     /// 0 = any free one.
     pub port: u32,
+    /// Where in the file system instead; null: at that address.
+    pub socket_path: Option<String>,
+    /// A socket that another process has bound, instead of both; null: a new one.
+    pub fd: Option<i32>,
     /// Connections that may wait to be accepted.
     pub backlog: i32,
+    /// Share the port with other processes that do the same.
+    pub reuse_port: bool,
+    /// Small writes leave at once.
+    pub no_delay: bool,
+    /// Silence before the system probes a peer, 0 = as long as the system says; below 0: it does
+    /// not.
+    pub keep_alive: f64,
     /// Refuse IPv4 on an IPv6 address.
     pub ipv6_only: bool,
     /// The only path served; null: every path.
@@ -74,24 +87,63 @@ pub struct ConnectionOptions {
 pub struct Listening {
     /// Its number.
     pub id: u32,
-    /// The address it is bound to.
+    /// The address it is bound to; or its path, empty for a socket without a name.
     pub address: String,
     /// The port it is bound to.
     pub port: u32,
-    /// `IPv4` or `IPv6`.
+    /// `IPv4`, `IPv6`, or empty for a socket of the file system.
     pub family: String,
+    /// Its descriptor; null where sockets have none.
+    pub descriptor: Option<i32>,
+}
+
+/// What JavaScript sees of it.
+pub(super) fn listening(id: u32, listener: &BoundListener) -> Listening {
+    let at = listener.address();
+    let (address, family) = match (listener.is_tcp(), at.is_ipv4()) {
+        (true, true) => (at.ip().to_string(), "IPv4"),
+        (true, false) => (at.ip().to_string(), "IPv6"),
+        (false, _) => (listener.path().map_or_else(String::new, |path| path.display().to_string()), ""),
+    };
+    Listening {
+        id,
+        address,
+        port: at.port().into(),
+        family: family.to_owned(),
+        descriptor: listener.descriptor(),
+    }
 }
 
 /// Binds as `options` say.
 pub(super) fn bind(env: &Env, options: &ListenOptions) -> Result<BoundListener> {
+    let backlog = options.backlog.max(1);
+    if let Some(fd) = options.fd {
+        return adopt::listener(fd, backlog).map_err(|error| listen_error(env, &error, Place::Given));
+    }
+    if let Some(path) = &options.socket_path {
+        let bound = BoundListener::bind_path(Path::new(path), backlog);
+        return bound.map_err(|error| listen_error(env, &error, Place::Path(path)));
+    }
     let host = options.host.as_deref().map(str::parse::<IpAddr>).transpose().map_err(|_not_an_ip| {
         Error::new(Status::InvalidArg, "host: an IP address is expected here; names are looked up before")
     })?;
     let port = u16::try_from(options.port)
         .map_err(|_too_large| Error::new(Status::InvalidArg, "port: must be at most 65535"))?;
-    let ipv6_only = options.ipv6_only;
-    let address = ListenAddress { host, port, backlog: options.backlog.max(1), ipv6_only };
-    BoundListener::bind(&address).map_err(|error| listen_error(env, &error, options.host.as_deref(), port))
+    let address = ListenAddress {
+        host,
+        port,
+        backlog,
+        ipv6_only: options.ipv6_only,
+        reuse_port: options.reuse_port,
+        tcp: tcp_options(options),
+    };
+    let place = Place::Address(options.host.as_deref().unwrap_or("::"), port);
+    BoundListener::bind(&address).map_err(|error| listen_error(env, &error, place))
+}
+
+fn tcp_options(options: &ListenOptions) -> TcpOptions {
+    let keep_alive = (options.keep_alive >= 0.0).then(|| millis(options.keep_alive));
+    TcpOptions { no_delay: options.no_delay, keep_alive }
 }
 
 /// How connections of the listener are served.
@@ -107,6 +159,7 @@ pub(super) fn config(
         admission,
         rates,
         proxies: options.proxies.iter().filter_map(|network| Network::parse(network)).collect(),
+        tcp: tcp_options(options).after_accept(options.fd.is_some()),
         head: HeadLimits { bytes: options.max_header_bytes as usize, fields: options.max_headers as usize },
         handshake_timeout: millis(options.handshake_timeout),
         ..connection_config(&options.connection)
@@ -138,32 +191,72 @@ fn latin1(c: char) -> u8 {
 }
 
 /// These numbers are the same on every POSIX system that we build for.
+const EACCES: i32 = 13;
+const EINVAL: i32 = 22;
 const ENFILE: i32 = 23;
 const EMFILE: i32 = 24;
+/// That of libuv on Windows.
+const ENOTSUP: i32 = if cfg!(windows) {
+    4049
+} else if cfg!(target_os = "linux") {
+    95
+} else {
+    45
+};
+
+/// What was asked for, as errors show it.
+#[derive(Clone, Copy)]
+enum Place<'a> {
+    /// As in Node, a port that was left to the system is not shown.
+    Address(&'a str, u16),
+    Path(&'a str),
+    /// By its descriptor.
+    Given,
+}
+
+impl Place<'_> {
+    /// Code, sentence and number of what Node reports there.
+    fn cause(self, error: &io::Error) -> (&'static str, String, i32) {
+        let number = error.raw_os_error();
+        let (code, sentence, number) = match (error.kind(), self) {
+            (ErrorKind::AddrInUse, _) => ("EADDRINUSE", "address already in use", number),
+            (ErrorKind::AddrNotAvailable, _) => ("EADDRNOTAVAIL", "address not available", number),
+            (ErrorKind::PermissionDenied, _) => ("EACCES", "permission denied", number),
+            // libuv reports a folder that is missing in this way.
+            (ErrorKind::NotFound, Place::Path(_)) => ("EACCES", "permission denied", Some(EACCES)),
+            (ErrorKind::NotADirectory, _) => ("ENOTDIR", "not a directory", number),
+            (ErrorKind::ReadOnlyFilesystem, _) => ("EROFS", "read-only file system", number),
+            (ErrorKind::Unsupported, _) => {
+                ("ENOTSUP", "operation not supported on socket", number.or(Some(ENOTSUP)))
+            }
+            _ if number == Some(ENFILE) => ("ENFILE", "file table overflow", number),
+            _ if number == Some(EMFILE) => ("EMFILE", "too many open files", number),
+            // It is not open, no socket, or one that is connected.
+            (_, Place::Given) | (ErrorKind::InvalidInput, _) => ("EINVAL", "invalid argument", Some(EINVAL)),
+            _ => return ("UNKNOWN", error.to_string(), -number.unwrap_or(0)),
+        };
+        (code, sentence.to_owned(), -number.unwrap_or(0))
+    }
+}
 
 /// Throws what `net.Server` would emit: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
-fn listen_error(env: &Env, error: &io::Error, host: Option<&str>, port: u16) -> Error {
-    let (code, sentence) = match error.kind() {
-        ErrorKind::AddrInUse => ("EADDRINUSE", "address already in use".to_owned()),
-        ErrorKind::AddrNotAvailable => ("EADDRNOTAVAIL", "address not available".to_owned()),
-        ErrorKind::PermissionDenied => ("EACCES", "permission denied".to_owned()),
-        _ if error.raw_os_error() == Some(ENFILE) => ("ENFILE", "file table overflow".to_owned()),
-        _ if error.raw_os_error() == Some(EMFILE) => ("EMFILE", "too many open files".to_owned()),
-        _ => ("UNKNOWN", error.to_string()),
+fn listen_error(env: &Env, error: &io::Error, place: Place<'_>) -> Error {
+    let (code, sentence, errno) = place.cause(error);
+    let (shown, address, port) = match place {
+        Place::Address(host, 0) => (format!(" {host}"), Some(host), None),
+        Place::Address(host, port) => (format!(" {host}:{port}"), Some(host), Some(i32::from(port))),
+        Place::Path(path) => (format!(" {path}"), Some(path), Some(-1)),
+        Place::Given => (String::new(), None, None),
     };
-    let host = host.unwrap_or("::");
-    let errno = -error.raw_os_error().unwrap_or(0);
-    // As in Node, a port that was left to the system is not shown.
-    let place = if port == 0 { host.to_owned() } else { format!("{host}:{port}") };
-    let message = format!("listen {code}: {sentence} {place}");
+    let message = format!("listen {code}: {sentence}{shown}");
     let throw = || {
         let mut object = env.create_error(Error::new(Status::GenericFailure, message.clone()))?;
         object.set("code", code)?;
         object.set("errno", errno)?;
         object.set("syscall", "listen")?;
-        object.set("address", host)?;
-        if port != 0 {
-            object.set("port", u32::from(port))?;
+        object.set("address", address)?;
+        if let Some(port) = port {
+            object.set("port", port)?;
         }
         env.throw(object.to_unknown())
     };

@@ -100,8 +100,8 @@ impl JsReactor {
         limits: Option<&JsRates>,
     ) -> Result<Listening> {
         let listener = listen::bind(&env, &options)?;
-        let address = listener.address();
         let id = self.next_listener;
+        let listening = listen::listening(id, &listener);
         self.next_listener += 1;
         self.set_ask(id, options.ask);
         let admission = admission.map(|admission| admission.shared.clone());
@@ -111,12 +111,7 @@ impl JsReactor {
             self.drive.submit(other, Command::Join { id, config: config.clone() })?;
         }
         self.drive.submit(owner, Command::Listen { id, listener, config })?;
-        Ok(Listening {
-            id,
-            address: address.ip().to_string(),
-            port: address.port().into(),
-            family: if address.is_ipv4() { "IPv4" } else { "IPv6" }.to_owned(),
-        })
+        Ok(listening)
     }
 
     /// Lets a listener accept.
@@ -129,6 +124,12 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn close_listener(&self, id: u32) -> Result<()> {
         self.submit_all(|| Command::CloseListener(id))
+    }
+
+    /// As `close_listener`, but what waits is accepted, and handshakes go on.
+    #[napi(catch_unwind)]
+    pub fn leave_listener(&self, id: u32) -> Result<()> {
+        self.drive.submit(self.owner(id), Command::Leave(id))
     }
 
     /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own:

@@ -12,6 +12,7 @@ use crate::engine::handshake::HeadLimits;
 use crate::engine::handshake::extensions::Acceptance;
 use crate::engine::proxy::Network;
 
+use super::open::bind::{INHERITS, TcpOptions};
 use super::wait::spin::{Spin, processors};
 
 /// What every connection of one listener (or one adopted socket) is served with.
@@ -28,6 +29,9 @@ pub struct ListenerConfig {
     /// Peers, such as proxies, that must begin with the address of the client whose connection they
     /// forward. Default: none.
     pub proxies: Box<[Network]>,
+    /// What accepted sockets are given; `None`: they have it from their listener. Default: `None`
+    /// where that is so.
+    pub tcp: Option<TcpOptions>,
     /// How much of a request is read.
     pub head: HeadLimits,
     /// permessage-deflate; `None` does not look at what clients offer. Default: `None`.
@@ -62,6 +66,7 @@ impl Default for ListenerConfig {
             admission: None,
             rates: None,
             proxies: Box::default(),
+            tcp: if INHERITS { None } else { Some(TcpOptions::default()) },
             head: HeadLimits::default(),
             deflate: None,
             auto_pong: true,

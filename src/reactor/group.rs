@@ -81,6 +81,18 @@ impl Seat {
         None
     }
 
+    /// Asks something of all other reactors of the group.
+    pub(super) fn ask_others(&self, command: impl Fn() -> Command) {
+        for (number, member) in self.group.iter().enumerate() {
+            if number != self.number
+                && let Some(handle) = member.handle.get()
+            {
+                // Fails only when that reactor's waker is broken, and then so is the reactor.
+                let _broken_anyway = handle.submit(command());
+            }
+        }
+    }
+
     /// A connection has come that has not been counted.
     pub(super) fn came(&self) {
         if let Some(own) = self.group.get(self.number) {

@@ -53,7 +53,7 @@ pub use consume::message::{Bytes, Message};
 pub use consume::settling::Settling;
 pub use group::reactors;
 pub use inline::{Due, until};
-pub use open::listen::{BoundListener, ListenAddress};
+pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
 pub use open::opening::{Opening, Verdict};
 
 use command::handle::Shared;
@@ -63,6 +63,7 @@ use connection::life::Doomed;
 use connection::table::{Connections, Share};
 use connection::timers::Timers;
 use group::Seat;
+use open::leave::Leaving;
 use open::listen::Listener;
 use read::half::PeerSide;
 use read::paced::Paced;
@@ -89,6 +90,7 @@ pub struct Reactor<C: Consumer> {
     consumer: C,
     connections: Connections,
     listeners: HashMap<u32, Listener>,
+    leaving: Vec<Leaving>,
     /// Messages that may be sent to any connection, by the number that commands name them by.
     prepared: HashMap<u32, Box<Prepared>>,
     topics: Topics,
@@ -157,6 +159,7 @@ impl<C: Consumer> Reactor<C> {
             consumer,
             connections: Connections::new(MAX_SLOTS, Share::ALL),
             listeners: HashMap::new(),
+            leaving: Vec::new(),
             prepared: HashMap::new(),
             topics: Topics::new(config.history_budget),
             seat: Seat::alone(),
@@ -231,6 +234,7 @@ impl<C: Consumer> Reactor<C> {
         self.write_unwritten();
         self.end_slow();
         self.end_lingering();
+        self.end_leaving();
         self.end_topics();
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
@@ -256,6 +260,7 @@ impl<C: Consumer> Reactor<C> {
                 }
             }
             Command::CloseListener(id) => self.on_close_listener(id),
+            Command::Leave(id) => self.on_leave(id),
             Command::Adopt(adoption) => self.on_adopt(*adoption),
             Command::Serve { id, config, deflate } => self.on_serve(id, config, deflate),
             Command::Prepare(id, prepared) => drop(self.prepared.insert(id, prepared)),

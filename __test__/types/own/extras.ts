@@ -2,6 +2,9 @@
 import WebSocket, { BufferLike, PreparedMessage, SendOptions, WebSocketServer, extension, prepare, subprotocol } from 'ws';
 
 const wss = new WebSocketServer({ port: 0, reactors: 2, pingInterval: 30_000, idleTimeout: 1, spin: 0, earlyHandshake: true });
+new WebSocketServer({ port: 0, reusePort: true, keepAlive: true, keepAliveInitialDelay: 60_000, noDelay: false });
+const descriptor: number | null = wss.descriptor();
+wss.drain({ handOver: descriptor !== null }).then(({ left }) => left.toFixed());
 const message: PreparedMessage = prepare('text', { compress: true });
 const options: SendOptions = { binary: true };
 const data: BufferLike = new Uint8Array(1);

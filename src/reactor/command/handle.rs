@@ -14,7 +14,7 @@ use crate::engine::{CloseCode, MessageKind, Prepared};
 
 use crate::reactor::config::ListenerConfig;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::open::listen::BoundListener;
+use crate::reactor::open::bind::BoundListener;
 
 /// What other threads ask of the reactor, in order.
 pub enum Command {
@@ -49,6 +49,9 @@ pub enum Command {
     Accept(u32),
     /// Closes a listener; connections that have not finished their handshake get 503.
     CloseListener(u32),
+    /// Another process takes the listener's place: what waits is accepted, then its socket is
+    /// closed. The listener is, when none of its connections is in its handshake any more.
+    Leave(u32),
     /// Serves a socket whose upgrade was answered elsewhere.
     Adopt(Box<Adoption>),
     /// How a connection is served whose upgrade the consumer accepts behind this.

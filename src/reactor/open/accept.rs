@@ -13,7 +13,8 @@ use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::socket;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::open::listen::{Accepted, BoundListener, INHERITS_NODELAY, Listener};
+use crate::reactor::open::bind::{BoundListener, TcpOptions};
+use crate::reactor::open::listen::{Accepted, Listener};
 use crate::reactor::open::upgrade;
 use crate::reactor::{LISTENERS, Reactor};
 
@@ -71,10 +72,13 @@ impl<C: Consumer> Reactor<C> {
                 Accepted::Connection(stream, peer) => {
                     // Another reactor of the group may have fewer.
                     if let Some(stream) = self.seat.place(id, stream) {
-                        self.on_take(id, stream, Some(peer));
+                        self.on_take(id, stream, peer);
                     }
                 }
-                Accepted::Empty => return self.report_refused(id),
+                Accepted::Empty => {
+                    self.report_refused(id);
+                    return self.leave_if_empty(id);
+                }
                 Accepted::Exhausted => {
                     // A socket that is held for the sake of order is not worth one that comes.
                     if self.work.gates.let_ends_go() {
@@ -117,8 +121,11 @@ impl<C: Consumer> Reactor<C> {
         let taken = config.and_then(|config| {
             let id = self.connections.next_id()?;
             if !config.proxies.is_empty() {
-                let peer = peer.or_else(|| stream.peer_addr().ok())?;
-                proxied = config.proxies.iter().any(|network| network.contains(peer.ip()));
+                // One without an address is in no network.
+                let peer = peer.or_else(|| stream.peer_addr().ok());
+                let is_in =
+                    |peer: SocketAddr| config.proxies.iter().any(|network| network.contains(peer.ip()));
+                proxied = peer.is_some_and(is_in);
             }
             self.admit(id, stream, listener, config, Life::accepted(peer, proxied))
         });
@@ -152,9 +159,10 @@ impl<C: Consumer> Reactor<C> {
         config: Arc<ListenerConfig>,
         life: Life,
     ) -> Option<u32> {
-        if !INHERITS_NODELAY || life.is_open() {
-            // A socket that refuses this is dead and will say so on the first read.
-            let _dead_anyway = stream.set_nodelay(true);
+        match config.tcp {
+            Some(tcp) => tcp.apply(&stream),
+            None if life.is_open() => TcpOptions::default().apply(&stream),
+            None => {}
         }
         self.poll.registry().register(&mut stream, Token(id.slot as usize), socket::interest()).ok()?;
         let mut connection = Connection::new(stream, listener, config, life);

@@ -1,13 +1,13 @@
-//! Listening sockets: bind at once, accept until there is no more.
+//! Listeners of a reactor: they accept until there is no more.
 
 use std::io::{self, ErrorKind};
-use std::net::{Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mio::net::{TcpListener, TcpStream};
-use socket2::{Domain, Protocol, Socket, Type};
+use mio::net::TcpStream;
 
+use super::door::Door;
 use super::reserve::Reserve;
 use crate::reactor::config::ListenerConfig;
 
@@ -18,78 +18,14 @@ const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 /// Between two reports of refused connections, at least: a peer makes as many as it likes.
 const REPORTS: Duration = Duration::from_secs(1);
 
-/// Whether an accepted socket has the TCP_NODELAY of its listener, so that it need not be set.
-pub(in crate::reactor) const INHERITS_NODELAY: bool = cfg!(target_os = "linux");
-
-/// Where to listen.
-#[derive(Debug, Clone, Copy)]
-pub struct ListenAddress {
-    /// `None`: all addresses, IPv6 and IPv4 in one socket where the system has IPv6, as Node does.
-    pub host: Option<std::net::IpAddr>,
-    /// 0 = the system chooses.
-    pub port: u16,
-    /// Length of the queue of connections that are not accepted yet.
-    pub backlog: i32,
-    /// Refuse IPv4 on an IPv6 socket.
-    pub ipv6_only: bool,
-}
-
-/// A socket that listens and has not been given to a reactor.
-pub struct BoundListener {
-    pub(in crate::reactor) socket: TcpListener,
-    address: SocketAddr,
-}
-
-impl BoundListener {
-    /// Binds and listens.
-    ///
-    /// # Errors
-    /// The system's: the address is in use, is not ours, or is not allowed.
-    pub fn bind(address: &ListenAddress) -> io::Result<Self> {
-        match address.host {
-            Some(host) => Self::bind_to(SocketAddr::new(host, address.port), address),
-            None => {
-                let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), address.port);
-                Self::bind_to(any, address).or_else(|error| match error.kind() {
-                    ErrorKind::AddrInUse | ErrorKind::PermissionDenied => Err(error),
-                    // No IPv6 on this machine.
-                    _ => Self::bind_to(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port), address),
-                })
-            }
-        }
-    }
-
-    /// The address it listens on.
-    pub fn address(&self) -> SocketAddr {
-        self.address
-    }
-
-    fn bind_to(at: SocketAddr, address: &ListenAddress) -> io::Result<Self> {
-        let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
-        if at.is_ipv6() {
-            socket.set_only_v6(address.ipv6_only)?;
-        }
-        // On Windows this option would let two servers share a port.
-        #[cfg(not(windows))]
-        socket.set_reuse_address(true)?;
-        socket.set_nonblocking(true)?;
-        if INHERITS_NODELAY {
-            socket.set_tcp_nodelay(true)?;
-        }
-        socket.bind(&at.into())?;
-        socket.listen(address.backlog)?;
-        let socket = TcpListener::from_std(socket.into());
-        let address = socket.local_addr()?;
-        Ok(Self { socket, address })
-    }
-}
-
 /// A listener of a reactor.
 pub(in crate::reactor) struct Listener {
     /// `None`: another reactor of the group has it.
-    pub(in crate::reactor) socket: Option<TcpListener>,
+    pub(in crate::reactor) socket: Option<Door>,
     pub(in crate::reactor) config: Arc<ListenerConfig>,
     pub(in crate::reactor) accepting: bool,
+    /// It accepts what waits, and no more.
+    pub(in crate::reactor) leaves: bool,
     /// Not before then; the process is out of descriptors.
     pub(in crate::reactor) retry_at: Option<Instant>,
     backoff: Duration,
@@ -101,7 +37,8 @@ pub(in crate::reactor) struct Listener {
 
 /// What one call of accept gave.
 pub(in crate::reactor) enum Accepted {
-    Connection(TcpStream, SocketAddr),
+    /// With the peer's address, if it has one.
+    Connection(TcpStream, Option<SocketAddr>),
     /// The queue is empty; an event will come.
     Empty,
     /// Out of descriptors or memory, and no event will come; see [`Listener::refuse`].
@@ -109,7 +46,7 @@ pub(in crate::reactor) enum Accepted {
 }
 
 impl Listener {
-    pub(in crate::reactor) fn new(socket: TcpListener, config: Arc<ListenerConfig>) -> Self {
+    pub(in crate::reactor) fn new(socket: Door, config: Arc<ListenerConfig>) -> Self {
         let mut listener = Self { socket: Some(socket), ..Self::elsewhere(config) };
         listener.reserve.fill();
         listener
@@ -121,6 +58,7 @@ impl Listener {
             socket: None,
             config,
             accepting: false,
+            leaves: false,
             retry_at: None,
             backoff: FIRST_BACKOFF,
             reserve: Reserve::default(),

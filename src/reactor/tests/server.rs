@@ -182,7 +182,7 @@ pub(super) fn reactor(
     let reactor = Reactor::with_handler(reporter, setup.reactor).expect("descriptors");
     let listener = bind();
     if let Some(size) = setup.send_buffer {
-        SockRef::from(&listener.socket).set_send_buffer_size(size).expect("a size");
+        SockRef::from(listener.socket.tcp()).set_send_buffer_size(size).expect("a size");
     }
     let address = listener.address();
     listen(&reactor.handle(), 0, listener, setup.listener);
@@ -191,7 +191,7 @@ pub(super) fn reactor(
 
 pub(super) fn bind() -> BoundListener {
     let host = Some(IpAddr::V4(Ipv4Addr::LOCALHOST));
-    BoundListener::bind(&ListenAddress { host, port: 0, backlog: 511, ipv6_only: false }).expect("a port")
+    BoundListener::bind(&ListenAddress { host, port: 0, ..ListenAddress::default() }).expect("a port")
 }
 
 pub(super) fn listen(handle: &Handle, id: u32, listener: BoundListener, config: ListenerConfig) {

@@ -4,17 +4,20 @@ use std::io::ErrorKind;
 use std::net::{IpAddr, Ipv6Addr, TcpStream};
 use std::time::Duration;
 
+use socket2::SockRef;
+
+use crate::reactor::tests::client::SWITCHED;
 use crate::reactor::tests::server::{bind, listen, reactor};
 use crate::reactor::tests::turns::{idle_for, until};
 use crate::reactor::tests::*;
-use crate::reactor::{BoundListener, Command, ListenAddress, ListenerConfig};
+use crate::reactor::{BoundListener, Command, ListenAddress, ListenerConfig, TcpOptions};
 
 /// J17.
 #[test]
 fn an_address_in_use_is_an_error() {
     let first = bind();
     let taken = first.address();
-    let again = ListenAddress { host: Some(taken.ip()), port: taken.port(), backlog: 5, ipv6_only: false };
+    let again = ListenAddress { host: Some(taken.ip()), port: taken.port(), ..ListenAddress::default() };
     let error = BoundListener::bind(&again).err().map(|error| error.kind());
     assert_eq!(error, Some(ErrorKind::AddrInUse));
 }
@@ -22,7 +25,7 @@ fn an_address_in_use_is_an_error() {
 #[test]
 fn an_address_of_others_is_an_error() {
     let host = Some(IpAddr::from([192, 0, 2, 1]));
-    let error = BoundListener::bind(&ListenAddress { host, port: 0, backlog: 5, ipv6_only: false }).err();
+    let error = BoundListener::bind(&ListenAddress { host, port: 0, ..ListenAddress::default() }).err();
     assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::AddrNotAvailable));
 }
 
@@ -31,7 +34,8 @@ fn an_address_of_others_is_an_error() {
 fn ipv6_is_served() {
     let server = Server::echo();
     let host = Some(IpAddr::V6(Ipv6Addr::LOCALHOST));
-    let Ok(listener) = BoundListener::bind(&ListenAddress { host, port: 0, backlog: 5, ipv6_only: true })
+    let Ok(listener) =
+        BoundListener::bind(&ListenAddress { host, port: 0, ipv6_only: true, ..ListenAddress::default() })
     else {
         // A machine without IPv6.
         return;
@@ -47,7 +51,7 @@ fn ipv6_is_served() {
 fn without_a_host_both_families_are_served() {
     let server = Server::echo();
     let listener =
-        BoundListener::bind(&ListenAddress { host: None, port: 0, backlog: 5, ipv6_only: false }).unwrap();
+        BoundListener::bind(&ListenAddress { host: None, port: 0, ..ListenAddress::default() }).unwrap();
     let port = listener.address().port();
     listen(&server.handle, 1, listener, ListenerConfig::default());
     Client::open((IpAddr::from([127, 0, 0, 1]), port).into());
@@ -92,5 +96,68 @@ fn r06_after_a_burst_of_connections_the_reactor_sleeps_again() {
         let _clients: Vec<Client> = (0..burst).map(|_| Client::connect(address)).collect();
         until(&mut reactor, |reactor| reactor.connections() == burst);
         until(&mut reactor, |reactor| idle_for(reactor, Duration::from_millis(30)));
+    }
+}
+
+/// What has come is served; what comes goes to the other one that has the socket.
+#[test]
+#[cfg(unix)]
+fn a_listener_that_leaves_finishes_its_handshakes() {
+    let server = Server::echo();
+    let listener = bind();
+    let address = listener.address();
+    let duplicate = SockRef::from(listener.socket.tcp()).try_clone().unwrap();
+    listen(&server.handle, 7, listener, ListenerConfig::default());
+    let mut early = Client::connect(address);
+    let (beginning, rest) = UPGRADE.split_at(20);
+    early.write(beginning.as_bytes());
+    let _open = Client::open(address);
+    server.opened();
+    server.submit(Command::Leave(7));
+    let other = Server::echo();
+    let taken = BoundListener::take(duplicate.into(), 5).unwrap();
+    assert_eq!(taken.address(), address);
+    listen(&other.handle, 1, taken, ListenerConfig::default());
+    early.write(rest.as_bytes());
+    early.expect_text(SWITCHED);
+    server.opened();
+    assert_eq!(server.next(), Seen::ListenerClosed(7));
+    let _late = Client::open(address);
+    other.opened();
+    // Twice is once, and a listener that is gone is none.
+    server.submit(Command::Leave(7));
+    server.submit(Command::CloseListener(7));
+    assert_eq!(server.stop(), [Seen::Closed, Seen::Closed, Seen::ListenerClosed(0)]);
+}
+
+/// Whoever has bound it: the connection that systemd starts a process for has come before its
+/// options are known.
+#[test]
+#[cfg(unix)]
+fn accepted_sockets_have_the_options_of_tcp() {
+    for is_taken in [false, true] {
+        let (mut reactor, _, _seen) = reactor(Setup::default());
+        let tcp = TcpOptions { no_delay: false, keep_alive: Some(Duration::from_secs(77)) };
+        let host = Some(IpAddr::from([127, 0, 0, 1]));
+        let own = if is_taken { TcpOptions::default() } else { tcp };
+        let listener =
+            BoundListener::bind(&ListenAddress { host, tcp: own, ..ListenAddress::default() }).unwrap();
+        let _client = Client::connect(listener.address());
+        let listener = match is_taken {
+            true => {
+                let duplicate = SockRef::from(listener.socket.tcp()).try_clone().unwrap();
+                BoundListener::take(duplicate.into(), 5).unwrap()
+            }
+            false => listener,
+        };
+        let config = ListenerConfig { tcp: tcp.after_accept(is_taken), ..ListenerConfig::default() };
+        reactor.handle().submit(Command::Listen { id: 1, listener, config: config.into() }).unwrap();
+        reactor.handle().submit(Command::Accept(1)).unwrap();
+        until(&mut reactor, |reactor| reactor.connections() == 1);
+        let slot = reactor.connections.slots().pop().unwrap();
+        let socket = SockRef::from(&reactor.connections.get_mut(slot).unwrap().stream).try_clone().unwrap();
+        assert!(!socket.tcp_nodelay().unwrap(), "{is_taken}");
+        assert!(socket.keepalive().unwrap(), "{is_taken}");
+        assert_eq!(socket.tcp_keepalive_time().unwrap(), Duration::from_secs(77), "{is_taken}");
     }
 }

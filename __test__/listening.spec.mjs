@@ -1,0 +1,325 @@
+// Where a server listens: sockets of the file system and of other processes, options of TCP, and what becomes of them at the end.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { existsSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { createInterface } from 'node:readline';
+import { fileURLToPath } from 'node:url';
+
+import test from 'ava';
+
+import { wsClient } from './helpers/clients.mjs';
+import { WebSocketServer, isReference, startServer } from './helpers/impl.mjs';
+import { OWN_HOST } from './helpers/own-host.mjs';
+
+const Reference = createRequire(import.meta.url)('ws').WebSocketServer;
+const { platform } = process;
+const onPosix = platform === 'win32' ? test.skip : test;
+const ownOnLinux = platform === 'linux' && !isReference ? test : test.skip;
+const ownOnPosix = platform === 'win32' || isReference ? test.skip : test;
+
+function folder(t) {
+  const path = mkdtempSync(join(tmpdir(), 'reactor-ws-'));
+  t.teardown(() => rmSync(path, { recursive: true, force: true }));
+  return path;
+}
+
+async function listen(t, options, Server = WebSocketServer) {
+  const server = new Server(options);
+  t.teardown(() => {
+    for (const client of server.clients) client.terminate();
+    server.close();
+  });
+  await once(server, 'listening');
+  return server;
+}
+
+/** A client of a socket in the file system, open. */
+async function visit(t, path, options) {
+  const client = new wsClient(`ws+unix:${path}:/chat?a=b`, options);
+  t.teardown(() => client.terminate());
+  await once(client, 'open');
+  return client;
+}
+
+onPosix('a socket of the file system: what the request shows, as in ws', async (t) => {
+  const seen = {};
+  for (const [name, Server] of Object.entries({ ours: WebSocketServer, theirs: Reference })) {
+    const path = join(folder(t), 'x.sock');
+    const server = await listen(t, { port: path }, Server);
+    t.is(server.address(), path);
+    t.is(server._server.address(), path);
+    const connected = once(server, 'connection');
+    await visit(t, path);
+    const [, { socket, url }] = await connected;
+    const { localAddress, localFamily, localPort, remoteAddress, remoteFamily, remotePort } = socket;
+    seen[name] = { localAddress, localFamily, localPort, remoteAddress, remoteFamily, remotePort, address: socket.address(), url };
+  }
+  t.deepEqual(seen.ours, seen.theirs);
+  t.is(seen.ours.remoteAddress, undefined);
+});
+
+for (const perMessageDeflate of [false, true]) {
+  onPosix(`a socket of the file system: messages of every size, compressed: ${perMessageDeflate}`, async (t) => {
+    const path = join(folder(t), 'x.sock');
+    const server = await listen(t, { port: { path }, perMessageDeflate, path: '/chat' });
+    if (!isReference) t.is(server._server.constructor.name, 'ListenerServer');
+    server.on('connection', (ws) => ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary })));
+    const client = await visit(t, path, { perMessageDeflate });
+    for (const size of [0, 1, 125, 126, 65_535, 65_536, 200_000, 3_000_000]) {
+      const sent = Buffer.alloc(size, `${size},`);
+      client.send(sent);
+      const [data] = await once(client, 'message');
+      t.true(data.equals(sent), `${size}`);
+    }
+    client.ping('p');
+    t.is(String((await once(client, 'pong'))[0]), 'p');
+    client.close(4000, 'bye');
+    t.is((await once(client, 'close'))[0], 4000);
+    const refused = new wsClient(`ws+unix:${path}:/other`);
+    t.regex((await once(refused, 'error'))[0].message, /400/);
+  });
+}
+
+onPosix('a socket of the file system is removed before "close", unless another one is there by then', async (t) => {
+  const path = join(folder(t), 'x.sock');
+  const first = await listen(t, { port: path });
+  t.true(existsSync(path));
+  first.close();
+  await once(first, 'close');
+  t.false(existsSync(path));
+  if (isReference) return;
+  const second = await listen(t, { port: path });
+  // What a process does that takes the place of another without a moment in which nobody listens.
+  const third = await listen(t, { port: `${path}.new` });
+  renameSync(`${path}.new`, path);
+  second.close();
+  await once(second, 'close');
+  t.true(existsSync(path));
+  third.close();
+  await once(third, 'close');
+  // It is where it was renamed to, and not where it was bound.
+  t.true(existsSync(path));
+});
+
+/** What listening fails with, without what differs from one time to the next. */
+async function failure(Server, port, name) {
+  const server = new Server({ port });
+  const result = await once(server, 'listening').then(() => null, ({ code, errno, message, address, port: at, syscall }) => ({
+    code,
+    errno,
+    message: message.replaceAll(name, '<path>'),
+    address: typeof address === 'string' ? address.replaceAll(name, '<path>') : address,
+    port: at,
+    syscall,
+  }));
+  if (result === null) {
+    server.close();
+    await once(server, 'close');
+  }
+  return result;
+}
+
+for (const [what, make] of Object.entries({
+  'a path in use': (path) => {
+    writeFileSync(path, '');
+    return path;
+  },
+  'a path of a server': async (path, t) => {
+    const server = net.createServer().listen(path);
+    t.teardown(() => server.close());
+    await once(server, 'listening');
+    return { path };
+  },
+  'a folder that is missing': (path) => join(path, 'x', 'y.sock'),
+  'a folder that is a file': (path) => {
+    writeFileSync(path, '');
+    return join(path, 'x.sock');
+  },
+  'a descriptor that is not open': () => ({ fd: 987 }),
+  'a descriptor of a file': (path) => {
+    writeFileSync(path, '');
+    return { fd: openSync(path) };
+  },
+})) {
+  onPosix(`listening fails with ${what} as in ws`, async (t) => {
+    const path = join(folder(t), 'x');
+    const port = await make(path, t);
+    const theirs = await failure(Reference, port, path);
+    t.truthy(theirs);
+    t.deepEqual(await failure(WebSocketServer, port, path), theirs);
+  });
+}
+
+ownOnPosix('a path that is too long, and one of nothing', async (t) => {
+  const path = join(folder(t), 'x'.repeat(200));
+  t.like(await failure(WebSocketServer, path, path), { code: 'EINVAL', message: 'listen EINVAL: invalid argument <path>' });
+  t.throws(() => new WebSocketServer({ port: '' }), { code: 'ERR_SOCKET_BAD_PORT' });
+});
+
+ownOnLinux("Linux's names that are in no file system", async (t) => {
+  const name = `\0reactor-ws-${process.pid}`;
+  const server = await listen(t, { port: name });
+  server.on('connection', (ws) => ws.send('hello'));
+  t.is(server.address(), name);
+  // Node says how long such a name is.
+  t.not(server._server.constructor.name, 'ListenerServer');
+  const client = new wsClient('ws://localhost', { createConnection: () => net.connect({ path: name }) });
+  t.teardown(() => client.terminate());
+  t.is(String((await once(client, 'message'))[0]), 'hello');
+});
+
+ownOnPosix('a socket of the file system: limits of addresses do not apply, that of all does', async (t) => {
+  const path = join(folder(t), 'x.sock');
+  await listen(t, { port: path, maxConnectionsPerAddress: 1, maxConnections: 3 });
+  for (let i = 0; i < 3; i++) await visit(t, path);
+  const late = new wsClient(`ws+unix:${path}:/`);
+  t.regex((await once(late, 'error'))[0].message, /503/);
+});
+
+ownOnPosix('what needs a TCP port throws without one', (t) => {
+  for (const port of ['/tmp/never.sock', { path: '/tmp/never.sock' }]) {
+    t.throws(() => new WebSocketServer({ port, reusePort: true }), {
+      instanceOf: TypeError,
+      message: 'options.reusePort must be false without a TCP port. Received true',
+    });
+    t.throws(() => new WebSocketServer({ port, proxyProtocol: { trusted: ['::1'] } }), { instanceOf: TypeError });
+  }
+  t.throws(() => new WebSocketServer({ noServer: true, reusePort: true }), { instanceOf: TypeError });
+  t.false(existsSync('/tmp/never.sock'));
+});
+
+test('wrong values are named', (t) => {
+  if (isReference) return t.pass();
+  for (const [name, value, instanceOf, wanted] of [
+    ['reusePort', 1, TypeError, 'a boolean'],
+    ['noDelay', 'yes', TypeError, 'a boolean'],
+    ['keepAlive', {}, TypeError, 'a boolean'],
+    ['keepAliveInitialDelay', '5', TypeError, 'a number'],
+    ['keepAliveInitialDelay', -1, RangeError, 'an integer from 0 to 32767000'],
+    ['keepAliveInitialDelay', 32_767_001, RangeError, 'an integer from 0 to 32767000'],
+    ['keepAliveInitialDelay', 0.5, RangeError, 'an integer from 0 to 32767000'],
+  ]) {
+    const error = t.throws(() => new WebSocketServer({ port: 0, [name]: value }), { instanceOf });
+    t.true(error.message.startsWith(`options.${name} must be ${wanted}. Received `), error.message);
+  }
+});
+
+ownOnLinux('reusePort: servers that all say so share a port, others do not', async (t) => {
+  const first = await listen(t, { port: 0, host: OWN_HOST, reusePort: true });
+  const { port } = first.address();
+  const second = await listen(t, { port: { port, host: OWN_HOST, reusePort: true } });
+  const other = new WebSocketServer({ port, host: OWN_HOST });
+  t.is((await once(other, 'error'))[0].code, 'EADDRINUSE');
+  // The system chooses by the ports of the clients.
+  for (let tried = 0; first.clients.size === 0 || second.clients.size === 0; tried++) {
+    t.true(tried < 200, 'all went to one');
+    const client = new wsClient(`ws://${OWN_HOST}:${port}`);
+    t.teardown(() => client.terminate());
+    await once(client, 'open');
+  }
+});
+
+const sharesPorts = platform === 'linux' || platform === 'freebsd' || isReference;
+(sharesPorts ? test.skip : test)('reusePort: elsewhere listening fails', async (t) => {
+  const server = new WebSocketServer({ port: 0, reusePort: true });
+  t.like((await once(server, 'error'))[0], { code: 'ENOTSUP', message: 'listen ENOTSUP: operation not supported on socket ::' });
+});
+
+/** Whether the timer of a connection's server end is that of keep-alive: the kernel says so. */
+function isProbed(serverPort, clientPort) {
+  const hex = (port) => port.toString(16).toUpperCase().padStart(4, '0');
+  const lines = readFileSync('/proc/net/tcp', 'latin1').split('\n').map((line) => line.trim().split(/\s+/));
+  const line = lines.find(([, local = '', remote = '']) => local.endsWith(`:${hex(serverPort)}`) && remote.endsWith(`:${hex(clientPort)}`));
+  const [timer, ticks] = line[5].split(':');
+  return timer === '02' ? parseInt(ticks, 16) / 100 : null;
+}
+
+ownOnLinux('keepAlive: the system probes silent connections after the delay', async (t) => {
+  for (const [options, least, most] of [
+    [{}, null, null],
+    [{ keepAlive: true }, 7000, 7200],
+    [{ keepAlive: true, keepAliveInitialDelay: 599_001 }, 500, 600],
+    [{ keepAliveInitialDelay: 1000 }, null, null],
+  ]) {
+    const server = await startServer(t, options);
+    const { port } = server.address();
+    const client = new wsClient(`ws://127.0.0.1:${port}`);
+    t.teardown(() => client.terminate());
+    await once(client, 'open');
+    // While bytes are under way the timer is another one.
+    client.ping();
+    await once(client, 'pong');
+    let seconds = isProbed(port, client._socket.localPort);
+    for (let tries = 0; tries < 200 && least !== null && seconds === null; tries++) {
+      await new Promise((resolve) => setTimeout(resolve, 50));
+      seconds = isProbed(port, client._socket.localPort);
+    }
+    const name = JSON.stringify(options);
+    if (least === null) t.is(seconds, null, name);
+    else t.true(seconds > least && seconds <= most, `${name}: ${seconds}`);
+  }
+});
+
+/** A program that is given listening sockets from descriptor 3 on. */
+function startGiven(t, handles, program) {
+  const stdio = ['pipe', 'pipe', 'inherit', ...handles.map((server) => server._handle.fd)];
+  const child = spawn(process.execPath, ['-e', program], { cwd: fileURLToPath(new URL('..', import.meta.url)), stdio });
+  t.teardown(() => child.exitCode === null && child.kill('SIGKILL'));
+  return { child, lines: createInterface({ input: child.stdout })[Symbol.asyncIterator]() };
+}
+
+ownOnPosix('sockets of another process: served by the reactor, and closed with the server', async (t) => {
+  const path = join(folder(t), 'x.sock');
+  const tcp = net.createServer().listen(0, OWN_HOST);
+  const unix = net.createServer().listen(path);
+  await Promise.all([once(tcp, 'listening'), once(unix, 'listening')]);
+  const { port } = tcp.address();
+  const { lines, child } = startGiven(t, [tcp, unix], `
+    const { WebSocketServer } = require('./lib/index.js');
+    const servers = [3, 4].map((fd) => new WebSocketServer({ port: { fd } }));
+    let count = 0;
+    for (const server of servers) {
+      server.on('listening', () => {
+        if (++count === 2) console.log(JSON.stringify(servers.map((one) => [one._server.constructor.name, one.address()])));
+      });
+      server.on('connection', (ws, request) => ws.on('message', (data) => ws.send(request.socket.remoteAddress + ': ' + data)));
+    }
+    process.stdin.once('data', () => {
+      for (const server of servers) for (const client of server.clients) client.terminate();
+      let closed = 0;
+      for (const server of servers) server.close(() => ++closed === 2 && console.log('closed'));
+    });`);
+  const said = JSON.parse((await lines.next()).value);
+  t.deepEqual(said, [['ListenerServer', { address: OWN_HOST, family: 'IPv4', port }], ['ListenerServer', path]]);
+  // The child has duplicates. A net.Server would remove the file.
+  tcp.close();
+  unix._handle.close();
+  const first = new wsClient(`ws://${OWN_HOST}:${port}`);
+  await once(first, 'open');
+  first.send('hello');
+  t.regex(String((await once(first, 'message'))[0]), /^127\.\d+\.\d+\.\d+: hello$/);
+  if (existsSync(path)) {
+    const second = await visit(t, path);
+    second.send('hello');
+    t.is(String((await once(second, 'message'))[0]), 'undefined: hello');
+  }
+  child.stdin.write('\n');
+  t.is((await lines.next()).value, 'closed');
+  const refused = net.connect(port, OWN_HOST);
+  t.is((await once(refused, 'error'))[0].code, 'ECONNREFUSED');
+});
+
+test('descriptor() is that of the listening socket, while it listens', async (t) => {
+  if (isReference) return t.pass();
+  const server = await startServer(t);
+  if (platform === 'win32') return t.is(server.descriptor(), null);
+  t.true(server.descriptor() > 2);
+  server.close();
+  await once(server, 'close');
+  t.is(server.descriptor(), null);
+  t.is(new WebSocketServer({ noServer: true }).descriptor(), null);
+});

@@ -1,0 +1,36 @@
+// A new version without a refused connection: SIGHUP starts the program again, which takes the listening socket over.
+
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+
+import { WebSocketServer } from 'reactor-ws';
+
+const { DURATION = 10_000, LISTEN_FDS, PORT = 8080 } = process.env;
+// 3 is the first socket that systemd gives, and the one of the process before.
+const wss = new WebSocketServer({ port: LISTEN_FDS ? { fd: 3 } : PORT, closeTimeout: 5000 }, () => {
+  console.log(`${process.pid} listens on ${JSON.stringify(wss.address())}`);
+  process.send?.('listening');
+});
+
+wss.on('connection', (ws) => {
+  ws.on('error', console.error);
+  ws.on('message', (data) => ws.send(`${process.pid}: ${data}`));
+});
+
+process.once('SIGHUP', replace);
+process.once('SIGTERM', leave);
+
+async function replace() {
+  const next = spawn(process.execPath, process.argv.slice(1), {
+    env: { ...process.env, LISTEN_FDS: '1' },
+    stdio: ['ignore', 'inherit', 'inherit', wss.descriptor(), 'ipc'],
+  });
+  const [event] = await Promise.race([once(next, 'message'), once(next, 'exit')]);
+  if (event === 'listening') await leave();
+  else process.once('SIGHUP', replace);
+}
+
+async function leave() {
+  await wss.drain({ duration: Number(DURATION), handOver: true });
+  process.exit();
+}

@@ -1,0 +1,86 @@
+'use strict';
+
+const dns = require('node:dns');
+const { isIP } = require('node:net');
+
+const { addressOf, closeGiven } = require('../listening');
+const { listenOptions, reactorOptions } = require('../options');
+const { start } = require('../reactor/start');
+const { enlist, state } = require('../reactor/table');
+const { wantedAsk } = require('./asking');
+
+/** @import { Server } from '../connection/state' */
+/** @import { Place } from '../listening' */
+
+/**
+ * Has a reactor listen.
+ *
+ * @param {Server} server A WebSocketServer
+ * @param {Place} place Where it listens
+ */
+function startListening(server, place) {
+  checkMayListen();
+  const { host } = place;
+  if (!host) return listen(server, place, null);
+  if (isIP(host) !== 0) return listen(server, place, host);
+  dns.lookup(host, (error, address) => {
+    if (!server.isRunning()) return;
+    if (error) server._emit('error', error);
+    else listen(server, place, address);
+  });
+}
+
+/**
+ * @param {Server} server A WebSocketServer
+ * @param {Place} place Where it listens
+ * @param {string | null} address IP literal; null is every address
+ */
+function listen(server, place, address) {
+  server._ask = wantedAsk(server);
+  let native = /** @type {any} */ (null);
+  try {
+    native = start(reactorOptions(server.options));
+    if (state.failure !== null) throw state.failure;
+    const options = listenOptions(server.options, place, address, server._ask);
+    const { descriptor, id, ...bound } = native.listen(options, server._admission?.native, server._rates?.native);
+    server._listenerId = id;
+    server._reactors = state.reactors;
+    server._address = addressOf(bound);
+    server._descriptor = descriptor ?? null;
+    closeGiven(place);
+  } catch (error) {
+    process.nextTick(() => server._emit('error', error));
+    return;
+  }
+  enlist(server._listenerId, server);
+  server._listener?._onBound();
+  // Accepting starts when the listeners that this turn attaches are known.
+  process.nextTick(() => {
+    if (!server.isRunning()) return;
+    // The fields of a subclass did not exist yet, and their definition is not noticed.
+    server._updateAsk();
+    native.accept(server._listenerId);
+    server._emit('listening');
+    server._listener?.emit('listening');
+  });
+}
+
+/**
+ * Checks what Node checks before its own servers listen: an addon that --permission allows is not
+ * bound by it.
+ *
+ * @throws {Error} ERR_ACCESS_DENIED, as from `net.Server`
+ */
+function checkMayListen() {
+  const { permission } = /** @type {any} */ (process);
+  if (!permission || permission.has('net')) return;
+  // Before Node 25, permissions do not cover the network.
+  if (!process.allowedNodeEnvironmentFlags.has('--allow-net')) return;
+  throw Object.assign(new Error('Access to this API has been restricted. Use --allow-net to manage permissions.'), {
+    code: 'ERR_ACCESS_DENIED',
+    permission: 'Net',
+    resource: '',
+  });
+}
+
+module.exports = { startListening };

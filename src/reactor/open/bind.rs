@@ -1,0 +1,208 @@
+//! Listening sockets before a reactor has them: bound at once, or given by another process.
+
+use std::io::{self, ErrorKind};
+use std::net::{IpAddr, Ipv4Addr, Ipv6Addr, SocketAddr};
+use std::path::Path;
+use std::time::Duration;
+
+use mio::net::{TcpListener, TcpStream};
+use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
+
+use super::door::{Door, LocalListener};
+
+/// Whether an accepted socket has the options of its listener, so that they need not be set.
+pub(in crate::reactor) const INHERITS: bool = cfg!(target_os = "linux");
+
+/// As in Node.
+const BACKLOG: i32 = 511;
+
+/// Where to listen, and how.
+#[derive(Debug, Clone, Copy)]
+pub struct ListenAddress {
+    /// `None`: all addresses, IPv6 and IPv4 in one socket where the system has IPv6, as Node does.
+    pub host: Option<IpAddr>,
+    /// 0 = the system chooses.
+    pub port: u16,
+    /// Length of the queue of connections that are not accepted yet. Default: 511.
+    pub backlog: i32,
+    /// Refuse IPv4 on an IPv6 socket.
+    pub ipv6_only: bool,
+    /// Other sockets with this may have the same port, and the system spreads connections over
+    /// them. Default: false.
+    pub reuse_port: bool,
+    /// What its connections are given.
+    pub tcp: TcpOptions,
+}
+
+impl Default for ListenAddress {
+    fn default() -> Self {
+        Self {
+            host: None,
+            port: 0,
+            backlog: BACKLOG,
+            ipv6_only: false,
+            reuse_port: false,
+            tcp: TcpOptions::default(),
+        }
+    }
+}
+
+/// Options of TCP.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct TcpOptions {
+    /// Small writes leave at once (TCP_NODELAY). Default: true.
+    pub no_delay: bool,
+    /// The system probes a peer that has been silent for so long (SO_KEEPALIVE); zero: for as long
+    /// as the system says. Default: `None`, it does not.
+    pub keep_alive: Option<Duration>,
+}
+
+impl Default for TcpOptions {
+    fn default() -> Self {
+        Self { no_delay: true, keep_alive: None }
+    }
+}
+
+impl TcpOptions {
+    /// What each accepted socket has to be given. `taken`: the listener is that of another process,
+    /// and connections wait there that came before these options were known.
+    pub fn after_accept(self, taken: bool) -> Option<Self> {
+        (!INHERITS || taken).then_some(self)
+    }
+
+    /// Sets them on an accepted socket. One that refuses them is dead and will say so on the first
+    /// read, or is none of TCP.
+    pub(in crate::reactor) fn apply(self, stream: &TcpStream) {
+        let _dead_anyway = self.set(&SockRef::from(stream));
+    }
+
+    fn set(self, socket: &Socket) -> io::Result<()> {
+        socket.set_tcp_nodelay(self.no_delay)?;
+        match self.keep_alive {
+            None => Ok(()),
+            Some(Duration::ZERO) => socket.set_keepalive(true),
+            Some(idle) => socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle)),
+        }
+    }
+}
+
+/// A socket that listens and has not been given to a reactor.
+pub struct BoundListener {
+    pub(in crate::reactor) socket: Door,
+    /// `None`: it is a socket of the file system.
+    address: Option<SocketAddr>,
+}
+
+impl BoundListener {
+    /// Binds and listens.
+    ///
+    /// # Errors
+    /// The system's: the address is in use, is not ours, or is not allowed; `Unsupported` for
+    /// `reuse_port` where the system does not spread connections.
+    pub fn bind(address: &ListenAddress) -> io::Result<Self> {
+        match address.host {
+            Some(host) => Self::bind_to(SocketAddr::new(host, address.port), address),
+            None => {
+                let any = SocketAddr::new(Ipv6Addr::UNSPECIFIED.into(), address.port);
+                Self::bind_to(any, address).or_else(|error| match error.kind() {
+                    ErrorKind::AddrInUse | ErrorKind::PermissionDenied | ErrorKind::Unsupported => Err(error),
+                    // No IPv6 on this machine.
+                    _ => Self::bind_to(SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), address.port), address),
+                })
+            }
+        }
+    }
+
+    /// Listens on a socket of the file system, which is removed when the listener is closed.
+    ///
+    /// # Errors
+    /// The system's: there is such a file, or it cannot be made; `Unsupported` elsewhere than on
+    /// Unix.
+    pub fn bind_path(path: &Path, backlog: i32) -> io::Result<Self> {
+        let socket = LocalListener::bind(path, backlog)?;
+        Ok(Self { socket: Door::Local(socket), address: None })
+    }
+
+    /// Listens on a socket that another process has bound.
+    ///
+    /// # Errors
+    /// `InvalidInput`: it is no socket that can listen. Else the system's.
+    #[cfg(unix)]
+    pub fn take(descriptor: std::os::fd::OwnedFd, backlog: i32) -> io::Result<Self> {
+        let socket = Socket::from(descriptor);
+        if socket.r#type()? != Type::STREAM {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        let at = socket.local_addr()?;
+        if at.as_socket().is_none() && !at.is_unix() {
+            return Err(ErrorKind::InvalidInput.into());
+        }
+        socket.set_nonblocking(true)?;
+        socket.listen(backlog)?;
+        Ok(match at.as_socket() {
+            Some(address) => {
+                Self { socket: Door::Tcp(TcpListener::from_std(socket.into())), address: Some(address) }
+            }
+            None => {
+                let path = at.as_pathname().map(Path::to_owned);
+                Self { socket: Door::Local(LocalListener::take(socket, path)), address: None }
+            }
+        })
+    }
+
+    /// The address it listens on; `0.0.0.0:0` for a socket of the file system.
+    pub fn address(&self) -> SocketAddr {
+        self.address.unwrap_or_else(|| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0))
+    }
+
+    /// Where in the file system it is; `None` for an address, and for a socket without a name.
+    pub fn path(&self) -> Option<&Path> {
+        match &self.socket {
+            Door::Tcp(_) => None,
+            Door::Local(listener) => listener.path(),
+        }
+    }
+
+    /// Its descriptor, for as long as it listens; `None` where sockets have none.
+    pub fn descriptor(&self) -> Option<i32> {
+        self.socket.descriptor()
+    }
+
+    /// Whether it has an IP address.
+    pub fn is_tcp(&self) -> bool {
+        self.address.is_some()
+    }
+
+    fn bind_to(at: SocketAddr, address: &ListenAddress) -> io::Result<Self> {
+        let socket = Socket::new(Domain::for_address(at), Type::STREAM, Some(Protocol::TCP))?;
+        if at.is_ipv6() {
+            socket.set_only_v6(address.ipv6_only)?;
+        }
+        // On Windows this option would let two servers share a port.
+        #[cfg(not(windows))]
+        socket.set_reuse_address(true)?;
+        if address.reuse_port {
+            share_port(&socket)?;
+        }
+        socket.set_nonblocking(true)?;
+        if INHERITS {
+            address.tcp.set(&socket)?;
+        }
+        socket.bind(&at.into())?;
+        socket.listen(address.backlog)?;
+        let socket = TcpListener::from_std(socket.into());
+        let address = socket.local_addr()?;
+        Ok(Self { socket: Door::Tcp(socket), address: Some(address) })
+    }
+}
+
+/// Only where the system spreads connections; elsewhere the last one to bind would get them all.
+#[cfg(any(target_os = "linux", target_os = "android", target_os = "freebsd"))]
+fn share_port(socket: &Socket) -> io::Result<()> {
+    socket.set_reuse_port(true)
+}
+
+#[cfg(not(any(target_os = "linux", target_os = "android", target_os = "freebsd")))]
+fn share_port(_socket: &Socket) -> io::Result<()> {
+    Err(ErrorKind::Unsupported.into())
+}

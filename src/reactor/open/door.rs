@@ -1,0 +1,199 @@
+//! What a listener accepts from: a port, or a socket of the file system.
+
+use std::io;
+use std::net::SocketAddr;
+
+use mio::event::Source;
+use mio::net::{TcpListener, TcpStream};
+use mio::{Interest, Registry, Token};
+
+pub(in crate::reactor) use system::LocalListener;
+
+/// A listening socket. What it accepts is a `TcpStream` either way: reading and writing are the
+/// same, and what is TCP's alone fails on the others, which nothing minds.
+pub(in crate::reactor) enum Door {
+    Tcp(TcpListener),
+    Local(LocalListener),
+}
+
+impl Door {
+    /// The next connection, with its peer's address, if that has one.
+    ///
+    /// # Errors
+    /// The system's; `WouldBlock` when there is none.
+    pub(in crate::reactor) fn accept(&self) -> io::Result<(TcpStream, Option<SocketAddr>)> {
+        match self {
+            Self::Tcp(listener) => listener.accept().map(|(stream, peer)| (stream, Some(peer))),
+            Self::Local(listener) => listener.accept().map(|stream| (stream, None)),
+        }
+    }
+
+    /// The one of TCP.
+    #[cfg(test)]
+    pub(in crate::reactor) fn tcp(&self) -> &TcpListener {
+        match self {
+            Self::Tcp(listener) => listener,
+            Self::Local(_) => unreachable!("a socket of the file system"),
+        }
+    }
+
+    pub(in crate::reactor) fn descriptor(&self) -> Option<i32> {
+        #[cfg(unix)]
+        {
+            use std::os::fd::AsRawFd as _;
+
+            Some(match self {
+                Self::Tcp(listener) => listener.as_raw_fd(),
+                Self::Local(listener) => listener.as_raw_fd(),
+            })
+        }
+        #[cfg(not(unix))]
+        None
+    }
+
+    /// Another process goes on with the same socket, or with one of the same name: its file stays.
+    pub(in crate::reactor) fn leave(mut self) {
+        if let Self::Local(listener) = &mut self {
+            listener.leave_file();
+        }
+    }
+
+    fn source(&mut self) -> &mut dyn Source {
+        match self {
+            Self::Tcp(listener) => listener,
+            Self::Local(listener) => listener.source(),
+        }
+    }
+}
+
+impl Source for Door {
+    fn register(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {
+        self.source().register(registry, token, interests)
+    }
+
+    fn reregister(&mut self, registry: &Registry, token: Token, interests: Interest) -> io::Result<()> {
+        self.source().reregister(registry, token, interests)
+    }
+
+    fn deregister(&mut self, registry: &Registry) -> io::Result<()> {
+        self.source().deregister(registry)
+    }
+}
+
+#[cfg(unix)]
+mod system {
+    use std::fs;
+    use std::io::{self, ErrorKind};
+    use std::os::fd::{AsRawFd, OwnedFd};
+    use std::os::unix::fs::MetadataExt as _;
+    use std::path::{Path, PathBuf};
+
+    use mio::event::Source;
+    use mio::net::{TcpStream, UnixListener};
+    use socket2::{Domain, SockAddr, Socket, Type};
+
+    /// A socket of the file system that listens.
+    pub(in crate::reactor) struct LocalListener {
+        socket: UnixListener,
+        path: Option<PathBuf>,
+        /// Device and inode of its file, if the file is its own.
+        file: Option<(u64, u64)>,
+    }
+
+    impl LocalListener {
+        pub(in crate::reactor) fn bind(path: &Path, backlog: i32) -> io::Result<Self> {
+            // socket2 takes an empty path for a socket without a name.
+            if path.as_os_str().is_empty() {
+                return Err(ErrorKind::InvalidInput.into());
+            }
+            let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;
+            socket.set_nonblocking(true)?;
+            socket.bind(&SockAddr::unix(path)?)?;
+            // From here on the file goes with the listener.
+            let listener = Self::new(socket, Some(path.to_owned()), identity(path));
+            socket2::SockRef::from(&listener.socket).listen(backlog)?;
+            Ok(listener)
+        }
+
+        /// A socket of another process, whose file is that one's.
+        pub(in crate::reactor) fn take(socket: Socket, path: Option<PathBuf>) -> Self {
+            Self::new(socket, path, None)
+        }
+
+        fn new(socket: Socket, path: Option<PathBuf>, file: Option<(u64, u64)>) -> Self {
+            Self { socket: OwnedFd::from(socket).into(), path, file }
+        }
+
+        pub(in crate::reactor) fn path(&self) -> Option<&Path> {
+            self.path.as_deref()
+        }
+
+        pub(in crate::reactor) fn leave_file(&mut self) {
+            self.file = None;
+        }
+
+        pub(in crate::reactor) fn accept(&self) -> io::Result<TcpStream> {
+            let (stream, _peer_without_a_name) = self.socket.accept()?;
+            Ok(OwnedFd::from(stream).into())
+        }
+
+        pub(in crate::reactor) fn source(&mut self) -> &mut dyn Source {
+            &mut self.socket
+        }
+    }
+
+    impl AsRawFd for LocalListener {
+        fn as_raw_fd(&self) -> i32 {
+            self.socket.as_raw_fd()
+        }
+    }
+
+    impl Drop for LocalListener {
+        /// Removes the file, as Node does, unless another one has taken its place.
+        fn drop(&mut self) {
+            if let (Some(path), Some(file)) = (&self.path, self.file)
+                && identity(path) == Some(file)
+            {
+                let _gone_anyway = fs::remove_file(path);
+            }
+        }
+    }
+
+    fn identity(path: &Path) -> Option<(u64, u64)> {
+        fs::symlink_metadata(path).ok().map(|file| (file.dev(), file.ino()))
+    }
+}
+
+/// Elsewhere there is none: Node's own server listens on a pipe.
+#[cfg(not(unix))]
+mod system {
+    use std::io::{self, ErrorKind};
+    use std::path::Path;
+
+    use mio::event::Source;
+    use mio::net::TcpStream;
+
+    pub(in crate::reactor) enum LocalListener {}
+
+    impl LocalListener {
+        pub(in crate::reactor) fn bind(_path: &Path, _backlog: i32) -> io::Result<Self> {
+            Err(ErrorKind::Unsupported.into())
+        }
+
+        pub(in crate::reactor) fn path(&self) -> Option<&Path> {
+            match *self {}
+        }
+
+        pub(in crate::reactor) fn leave_file(&mut self) {
+            match *self {}
+        }
+
+        pub(in crate::reactor) fn accept(&self) -> io::Result<TcpStream> {
+            match *self {}
+        }
+
+        pub(in crate::reactor) fn source(&mut self) -> &mut dyn Source {
+            match *self {}
+        }
+    }
+}

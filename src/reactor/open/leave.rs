@@ -1,0 +1,70 @@
+//! Listeners whose place another process takes: nobody who has come is sent away.
+
+use crate::reactor::Reactor;
+use crate::reactor::command::handle::Command;
+use crate::reactor::connection::life::Life;
+use crate::reactor::consume::consumer::Consumer;
+
+/// A listener whose socket is closed, but not the handshakes of all its connections.
+pub(in crate::reactor) struct Leaving {
+    id: u32,
+    /// Slot of a connection in its handshake, if one has been looked for.
+    waits_for: Option<u32>,
+}
+
+impl<C: Consumer> Reactor<C> {
+    /// Only the reactor that has the socket is asked to; it asks the others behind the connections
+    /// that it has accepted for them.
+    pub(in crate::reactor) fn on_leave(&mut self, id: u32) {
+        let Some(listener) = self.listeners.get_mut(&id).filter(|listener| !listener.leaves) else { return };
+        listener.leaves = true;
+        match (&listener.socket, listener.accepting) {
+            (Some(_), true) => self.accept(id),
+            (Some(_), false) => self.leave(id),
+            (None, _) => self.leaving.push(Leaving { id, waits_for: None }),
+        }
+    }
+
+    /// Nothing waits to be accepted.
+    pub(in crate::reactor) fn leave_if_empty(&mut self, id: u32) {
+        // Without a descriptor for it something may wait: it is accepted later.
+        if self.listeners.get(&id).is_some_and(|listener| listener.leaves && listener.retry_at.is_none()) {
+            self.leave(id);
+        }
+    }
+
+    fn leave(&mut self, id: u32) {
+        let Some(mut door) = self.listeners.get_mut(&id).and_then(|listener| listener.socket.take()) else {
+            return;
+        };
+        // A duplicate in another process would keep it in the poll.
+        let _closed_next = self.poll.registry().deregister(&mut door);
+        door.leave();
+        self.leaving.push(Leaving { id, waits_for: None });
+        self.seat.ask_others(|| Command::Leave(id));
+    }
+
+    /// Closes those of which no connection is in its handshake any more.
+    pub(in crate::reactor) fn end_leaving(&mut self) {
+        if self.leaving.is_empty() {
+            return;
+        }
+        for mut one in std::mem::take(&mut self.leaving) {
+            if !one.waits_for.is_some_and(|slot| self.is_opening(slot, one.id)) {
+                one.waits_for =
+                    self.connections.slots().into_iter().find(|&slot| self.is_opening(slot, one.id));
+            }
+            if one.waits_for.is_some() {
+                self.leaving.push(one);
+            } else if self.listeners.remove(&one.id).is_some() {
+                self.consumer.on_listener_closed(one.id);
+            }
+        }
+    }
+
+    fn is_opening(&mut self, slot: u32, listener: u32) -> bool {
+        self.connections
+            .get_mut(slot)
+            .is_some_and(|it| it.listener == listener && matches!(it.life, Life::Opening(_)))
+    }
+}
