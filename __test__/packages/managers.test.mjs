@@ -19,7 +19,7 @@ const node = process.execPath;
 /** How each one adds a package; `pnp`: what Node is started with. */
 const MANAGERS = {
   npm: { add: [NPM, 'install', '--no-audit', '--no-fund'] },
-  pnpm: { add: [bin('pnpm/bin/pnpm.mjs'), 'add', '--store-dir=store'] },
+  pnpm: { add: [bin('pnpm/bin/pnpm.cjs'), 'add', '--store-dir=store'] },
   'yarn 1': { add: [bin('yarn/bin/yarn.js'), 'add', '--cache-folder=cache'] },
   'yarn PnP': { add: [bin('@yarnpkg/cli-dist/bin/yarn.js'), 'add'], nodeArgs: ['--require', './.pnp.cjs'] },
 };
