@@ -4,7 +4,7 @@
     expect(unsafe_code, reason = "a function of the C library")
 )]
 
-/// What has it give memory back that is free; `None` where that is nothing that can be asked for.
+/// The function that makes it give free memory back; `None` where there is none.
 #[cfg(all(target_os = "linux", target_env = "gnu"))]
 pub(super) fn give_back() -> Option<fn()> {
     Some(|| {

@@ -1,5 +1,5 @@
 //! A call from the event loop into JavaScript, as Node makes its own: with microtasks and ticks
-//! after it. And what goes with it: values that stay, and a hook for the environment's end.
+//! after it. Also values that stay, and a hook for the environment's end.
 #![expect(unsafe_code, reason = "Node-API has this for C only")]
 
 use std::cell::Cell;

@@ -33,24 +33,24 @@ use super::threads::Flushed;
 /// Bytes of an arena for which the cache matters: 64 KiB.
 const WORTH_EXCHANGE: usize = 64 << 10;
 
-/// What waits on JavaScript's side, in both directions.
+/// JavaScript's end of the exchange, in both directions.
 pub(super) struct Crossing {
     /// One of each reactor.
     links: Vec<Arc<Link>>,
     drive: Rc<Drive>,
     /// The array of records and the words behind them.
     words: LentWords,
-    /// What JavaScript fills.
+    /// The arena that JavaScript fills.
     arena: Option<Box<dyn Lent>>,
     /// Bytes of the arena that was flushed last, until it has been asked for again.
     flushed: usize,
     /// Large payloads of the records in it.
     pub(super) large: Vec<Large>,
-    /// What JavaScript has drained last, until it drains the next.
+    /// The batch that JavaScript has drained last, until it drains the next.
     current: Option<Box<Batch>>,
-    /// Whose it was.
+    /// The number of the reactor that it came from.
     turn: usize,
-    /// What has been taken of each of several reactors, and comes next.
+    /// Batches that have been taken of each of several reactors, and come next.
     taken: VecDeque<(usize, Box<Batch>)>,
     delivered: Rc<Delivered>,
     /// How long batches have waited to be taken.
@@ -79,7 +79,7 @@ impl Crossing {
         }
     }
 
-    /// What JavaScript has drained last.
+    /// The batch that JavaScript has drained last.
     pub(super) fn current(&self) -> Option<&Batch> {
         self.current.as_deref()
     }

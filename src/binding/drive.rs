@@ -1,4 +1,4 @@
-//! What runs the reactors: threads of their own, or the event loop of their environment.
+//! The reactors run in threads of their own, or on the event loop of their environment.
 
 use std::rc::Rc;
 use std::sync::Arc;

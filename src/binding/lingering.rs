@@ -1,5 +1,5 @@
-//! What JavaScript's thread does between a delivery and its sleep: where there was little to
-//! deliver it looks for more, for as long as the reactor does.
+//! The time of JavaScript's thread between a delivery and its sleep: after a short delivery it
+//! looks for more, for as long as the reactor does.
 //!
 //! A peer that has its answer often asks again at once. To wake a thread on an idle CPU costs more
 //! than all the rest of such a message, and a thread that looks need not be woken.
@@ -22,7 +22,7 @@ const LITTLE: usize = 4;
 /// meanwhile.
 const LONGEST_LOOK: u32 = 50;
 
-/// What JavaScript has taken since the last look.
+/// The records that JavaScript has taken since the last look.
 #[derive(Default)]
 pub(super) struct Delivered {
     /// How many records.

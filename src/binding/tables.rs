@@ -1,5 +1,4 @@
-//! What JavaScript asks of the addon itself, and the one number that it sets for all of the
-//! process.
+//! Functions of the addon itself, and the one number that JavaScript sets for all of the process.
 
 use napi_derive::napi;
 

@@ -22,7 +22,7 @@ use super::lingering::{Delivered, Lingering};
 use super::listen::system_error;
 use super::wake::{Ring, Wake};
 
-/// What a flush leads to, however it goes.
+/// The result of a flush, whether it succeeds or not.
 pub(super) struct Flushed {
     /// The arena to be filled next, from its beginning on.
     pub(super) next: Box<dyn Lent>,
@@ -44,7 +44,7 @@ pub(super) struct Threads {
     wake: Option<Rc<Wake>>,
 }
 
-/// What must be stopped and joined.
+/// The threads that must be stopped and joined.
 #[derive(Default)]
 struct Running {
     /// Until that is done.
@@ -224,7 +224,7 @@ fn bell(
     Ok(Some((ring, wake)))
 }
 
-/// The thread: whatever ends it, the environment learns of it.
+/// The body of the thread. The environment learns of its end, whatever the reason is.
 fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring, running: &Running) {
     let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
     // All sockets close with it.

@@ -1,5 +1,6 @@
-//! The way from the reactors to JavaScript: what their threads ring, and what the event loop calls
-//! then. It goes away with the environment or with the reactors, whichever is first.
+//! The way from the reactors to JavaScript: the bell that their threads ring, and the function that
+//! the event loop then calls. It goes away with the environment or with the reactors, whichever is
+//! first.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -23,7 +24,7 @@ pub(super) struct Wake {
     /// ended, whatever else is gone.
     memory: RefCell<Option<Reference>>,
     hook: RefCell<Option<CleanupHook>>,
-    /// What threads ring; a reactor without one needs none.
+    /// The bell of the threads; a reactor without a thread needs none.
     signal: RefCell<Option<Signal>>,
     /// Counts in `turn`, until it is cut.
     turns: RefCell<Option<Turns>>,
@@ -31,7 +32,7 @@ pub(super) struct Wake {
 }
 
 impl Wake {
-    /// `function` is what it calls. It is not held.
+    /// It calls `function`, which it does not hold.
     pub(super) fn new(env: &Env, function: &Function<'_, (), ()>, memory: &Array<'_>) -> Result<Rc<Self>> {
         Ok(Rc::new(Self {
             function: RefCell::new(Some(Rc::new(Callback::new(env, function, "REACTOR_WS")?))),

@@ -1,4 +1,4 @@
-//! What a peer can do wrong, and what follows from it: one table.
+//! The mistakes that a peer can make, and their consequences: one table.
 
 use std::fmt;
 
@@ -67,9 +67,10 @@ pub enum ErrorKind {
     Unfinished = 25,
     /// No rule of the protocol was broken: more messages than a connection may send in a second.
     TooManyMessages = 26,
-    /// The same of bytes.
+    /// As `TooManyMessages`: more bytes than a connection may send in a second.
     TooManyBytes = 27,
-    /// The same of a peer: it reads so little that too much waits to be sent to all.
+    /// No rule of the protocol was broken: the peer reads so little that too much waits to be sent
+    /// to all.
     SendBudget = 28,
 }
 
@@ -82,7 +83,7 @@ pub enum ErrorClass {
     RangeError,
 }
 
-/// What follows from one [`ErrorKind`].
+/// The consequences of one [`ErrorKind`].
 #[derive(Debug, PartialEq, Eq)]
 pub struct ErrorRow {
     /// The kind this row is about.
@@ -120,7 +121,7 @@ impl ErrorKind {
         TABLE.iter().find(|row| row.sentence == sentence).map(|row| row.kind)
     }
 
-    /// What follows from this kind.
+    /// The consequences of this kind.
     pub fn row(self) -> &'static ErrorRow {
         // The array is as long as the largest number (a test holds it to that), so the index is in
         // bounds.

@@ -1,4 +1,4 @@
-//! What comes out of an engine.
+//! The events that an engine reports.
 
 use std::ops::Range;
 

@@ -1,4 +1,4 @@
-//! What is kept of a frame that an input ends in, if it is not part of a message.
+//! The part of a header or control frame that is kept when an input ends within it.
 
 use super::frame::MAX_CONTROL_LEN;
 
@@ -21,7 +21,7 @@ impl Kept {
         self.bytes.get(..usize::from(self.len)).unwrap_or_default()
     }
 
-    /// Keeps what of `bytes` makes it at most `limit` long. Returns all that is kept.
+    /// Keeps `bytes`, as far as that makes it at most `limit` long. Returns all that is kept.
     #[cold]
     pub(in crate::engine) fn push(&mut self, bytes: &[u8], limit: usize) -> &[u8] {
         let free = self.bytes.get_mut(usize::from(self.len)..limit.min(Self::CAPACITY)).unwrap_or_default();

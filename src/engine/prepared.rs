@@ -1,5 +1,5 @@
-//! A message for many connections: framed once, and compressed once for each way in which their
-//! messages are.
+//! A message for many connections: framed once, and compressed once for each combination of their
+//! parameters.
 
 use std::ops::Deref;
 use std::sync::Arc;
@@ -8,8 +8,8 @@ use super::deflate::Recipe;
 use super::frame::{FrameKind, OpCode};
 use super::{EncodedHeader, Engine, MessageKind};
 
-/// Ways to compress that are remembered. There are as many as window sizes and settings of
-/// listeners; the oldest gives way.
+/// Compressed forms that are kept. There are as many as window sizes and settings of listeners; the
+/// oldest gives way.
 const MOST_COMPRESSED: usize = 16;
 
 /// Bytes that many connections send, each from where it has come to.

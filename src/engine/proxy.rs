@@ -41,8 +41,8 @@ pub enum Parsed {
     Header(usize, Option<SocketAddr>),
 }
 
-/// Looks at all bytes that have come. No more than a header can have need be there, and the answer
-/// does not depend on how they have come.
+/// Parses all bytes that have come. They need not be more than a header can have, and the answer
+/// does not depend on how they were split.
 pub fn parse(bytes: &[u8]) -> Parsed {
     match bytes.first() {
         None => Parsed::Incomplete,

@@ -1,6 +1,6 @@
 //! The beginning of a message, as it came: kept while there is no context to inflate it with.
 
-/// Bytes of a message that are kept so; what is longer is worth a context.
+/// Most bytes of a message that are kept so; a longer one is worth a context.
 pub(super) const MOST_HELD: usize = 4 << 10;
 
 /// At most [`MOST_HELD`] bytes.

@@ -1,4 +1,4 @@
-//! What a peer can observe of a connection, but not before the consumer has its record.
+//! Changes that a peer can observe of a connection, but not before the consumer has its record.
 //!
 //! A consumer on another thread gets a connection later than the reactor does. A peer that has its
 //! 101 could look for the connection by another way in, or in the consumer's own process, and not
@@ -31,8 +31,8 @@ impl Session<'_> {
         self.work.gates.closed.push_back((record, Gate::Opening(self.id)));
     }
 
-    /// Whether a decision was waited for. If it is not that the connection stays, what was queued
-    /// for its peer never leaves.
+    /// Whether a decision was awaited. Unless the decision is that the connection stays, the bytes
+    /// queued for its peer never leave.
     pub(in crate::reactor) fn decide(&mut self, stays: bool) -> bool {
         let waited = self.connection.write.state.go_on(Takes::AfterDecision);
         if waited && !stays {
@@ -60,7 +60,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Lets go what the consumer has dealt with by now.
+    /// Lets go the bytes and sockets whose records the consumer has dealt with by now.
     pub(in crate::reactor) fn on_delivered(&mut self) {
         if !self.work.gates.is_waiting() {
             return;
@@ -72,7 +72,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Nothing will be reported any more.
+    /// No record will be published any more.
     pub(in crate::reactor) fn open_all_gates(&mut self) {
         for (_, gate) in std::mem::take(&mut self.work.gates.closed) {
             self.open_gate(gate);

@@ -30,12 +30,12 @@ pub(in crate::reactor) enum Life {
     Asked(Box<Question>),
     /// Frames go both ways. Deadline: silence, where that matters.
     Open,
-    /// As `Open`, for what may still be sent and read. Deadline: `close_timeout`.
+    /// As `Open`, as far as frames may still be sent and read. Deadline: `close_timeout`.
     Closing,
     /// The answer is written, then the socket is closed; what the peer still sends is thrown away.
     Draining { reported: bool },
-    /// On the list of those to be destroyed: nothing more is read from it or reported of it but
-    /// that.
+    /// On the list of connections to be destroyed: nothing more is read, and nothing but the end is
+    /// reported.
     Gone(Doom),
 }
 
@@ -59,12 +59,12 @@ pub(in crate::reactor) struct Head {
     pub(in crate::reactor) orphan: bool,
 }
 
-/// What is to be known while the consumer decides.
+/// The state while the consumer decides.
 #[derive(Default)]
 pub(in crate::reactor) struct Question {
     /// What was negotiated about permessage-deflate.
     pub(in crate::reactor) deflate: Option<Params>,
-    /// What came behind the request, from when the consumer has handed it back.
+    /// The bytes behind the request, from the time when the consumer has handed them back.
     pub(in crate::reactor) behind: Vec<u8>,
     /// The consumer knows that the peer has ended its side.
     pub(in crate::reactor) ended: bool,

@@ -6,8 +6,8 @@ use crate::reactor::connection::Connection;
 pub(in crate::reactor) const LOST: u64 = u64::MAX;
 
 /// Values of `outgoing.pushed()` at which it is reported to the consumer that all up to it is in
-/// the kernel. Invariant: in order, with `LOST` for what will never be there, and for what comes
-/// behind that.
+/// the kernel. Invariant: in order, with `LOST` for sends that will never be there, and for those
+/// behind them.
 #[derive(Default)]
 pub(in crate::reactor) struct Marks(pub(in crate::reactor) Vec<u64>);
 

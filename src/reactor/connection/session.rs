@@ -1,4 +1,4 @@
-//! What may be done with a connection while the reactor has it in hand.
+//! The operations on a connection that the reactor has in hand.
 
 use std::io::IoSlice;
 use std::net::SocketAddr;
@@ -49,7 +49,7 @@ impl Session<'_> {
         self.connection.stream.peer_addr().ok()
     }
 
-    /// What is known of the connection without its request.
+    /// The description of the connection without its request.
     pub(in crate::reactor) fn opening(&self) -> Opening<'static> {
         Opening {
             listener: self.connection.listener,
@@ -127,7 +127,7 @@ impl Session<'_> {
 
     /// Ends our side of the socket once all is written; the connection is closed when the peer has
     /// ended its side too, at the latest after the listener's `close_timeout`. Before the handshake
-    /// is done, what the peer still sends is no request any more.
+    /// is done, later bytes of the peer are no request any more.
     pub fn end(&mut self) {
         if matches!(self.connection.life, Life::Opening(_) | Life::Asked(_)) {
             return self.respond(&[]);
@@ -139,12 +139,12 @@ impl Session<'_> {
 
     /// Closes the socket after one attempt to write what waits.
     ///
-    /// Of what was read already, nothing more is reported.
+    /// Bytes that were read already are not reported any more.
     pub fn terminate(&mut self) {
         if self.connection.life.is_gone() {
             return;
         }
-        // What the kernel does not take now is lost, as with the destroy() of a net.Socket.
+        // Bytes that the kernel does not take now are lost, as with the destroy() of a net.Socket.
         let queued = self.connection.write.outgoing.len();
         let Connection { write, stream, .. } = &mut *self.connection;
         let _gone_anyway = write.write_to(stream, &mut self.work.pool, LAST_WRITE);
@@ -154,7 +154,7 @@ impl Session<'_> {
         self.doom();
     }
 
-    /// Destroys the connection with a reset: what waits is lost, and the peer sees an error.
+    /// Destroys the connection with a reset: waiting bytes are lost, and the peer sees an error.
     pub fn reset(&mut self) {
         let _gone_anyway = SockRef::from(&self.connection.stream).set_linger(Some(Duration::ZERO));
         self.doom();
@@ -165,8 +165,8 @@ impl Session<'_> {
         self.work.doomed.push(self.id, self.connection);
     }
 
-    /// Stops reading the socket; TCP then holds the peer back. What has been read already is still
-    /// reported.
+    /// Stops reading the socket; TCP then holds the peer back. Bytes that have been read already
+    /// are still reported.
     pub fn pause(&mut self) {
         self.connection.read.paused = true;
     }
@@ -238,7 +238,7 @@ impl Session<'_> {
         }
     }
 
-    /// The same, without copying what is the reactor's.
+    /// The same, without copying memory that is the reactor's.
     pub(in crate::reactor) fn write_payload(&mut self, payload: Outbound<'_>) {
         if self.connection.write.state.is_ended() {
             return;
@@ -262,7 +262,7 @@ impl Session<'_> {
         self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
     }
 
-    /// Refuses the handshake with `response`; the connection is then only waited for to go away.
+    /// Refuses the handshake with `response`; all that is left is to wait for the peer's end.
     pub(in crate::reactor) fn respond(&mut self, response: &[u8]) {
         self.write(response);
         self.connection.life = Life::Draining { reported: self.connection.life.is_reported() };
@@ -289,7 +289,7 @@ impl Session<'_> {
         true
     }
 
-    /// Has what is queued written at the end of the turn, and the consumer informed how far that
+    /// Has the queued bytes written at the end of the turn, and the consumer informed how far that
     /// went.
     #[inline]
     pub(in crate::reactor) fn touch(&mut self) {
@@ -329,7 +329,7 @@ impl Session<'_> {
             if now && self.may_write_now(frame.len()) {
                 // As in `write_now`.
                 let sent = socket::send(&self.connection.stream, &frame).unwrap_or_default();
-                // Its record, which is all that is charged otherwise, does not have the payload.
+                // Otherwise only the record is charged, which does not have the payload.
                 self.work.command_budget = self.work.command_budget.saturating_sub(sent);
                 self.work.tally.bytes_sent += sent as u64;
                 frame.skip(sent);
@@ -348,7 +348,7 @@ impl Session<'_> {
 
     /// Writes the parts of a frame and queues what the kernel does not take.
     fn write_now(&mut self, parts: &[IoSlice<'_>]) {
-        // Whatever is wrong with the socket, the write at the end of the turn will meet it again.
+        // The write at the end of the turn will meet any error of the socket again.
         let mut sent = socket::send_vectored(&self.connection.stream, parts).unwrap_or_default();
         self.work.tally.bytes_sent += sent as u64;
         for part in parts {
@@ -363,7 +363,7 @@ impl Session<'_> {
     }
 }
 
-/// What fits a control frame (RFC 6455 section 5.5).
+/// The part that fits a control frame (RFC 6455 section 5.5).
 fn control(payload: &[u8]) -> &[u8] {
     payload.get(..payload.len().min(CONTROL_BYTES)).unwrap_or_default()
 }

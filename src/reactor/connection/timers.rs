@@ -28,7 +28,7 @@ impl Deadline {
     }
 }
 
-/// What an entry means whose tick has come.
+/// The meaning of an entry whose tick has come.
 pub(in crate::reactor) enum Fired {
     /// The deadline was cancelled or moved: nothing to do.
     Stale,
@@ -73,7 +73,7 @@ impl Timers {
         }
     }
 
-    /// Until when the reactor may sleep; `None`: without limit.
+    /// The time until which the reactor may sleep; `None`: without limit.
     pub(in crate::reactor) fn next(&self) -> Option<Instant> {
         if self.entries == 0 {
             return None;

@@ -1,4 +1,4 @@
-//! What the reactor hands its events to: either a [`Handler`](crate::reactor::Handler) on the same
+//! The receiver of the reactor's events: either a [`Handler`](crate::reactor::Handler) on the same
 //! thread, or the bridge.
 
 use std::ops::Range;
@@ -12,7 +12,7 @@ use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::open::opening::{Opening, Verdict};
 
-/// What a consumer has got, and what it has dealt with, in records that are numbered from 1 on.
+/// How many records a consumer has got, and how many it has dealt with, numbered from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// The last record there is, handed over or not.
@@ -21,7 +21,7 @@ pub struct Progress {
     pub delivered: u64,
 }
 
-/// What all connections together have too much of that the consumer has not taken.
+/// Whether all connections together have too much that the consumer has not taken, and of what.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pressure {
     /// Nothing.
@@ -43,8 +43,8 @@ pub trait Consumer {
     fn claim(&mut self, len: usize) -> Range<usize>;
     /// A part of the buffer.
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
-    /// The next event of the bytes from `pos` to `end` of the buffer that the reactor is to see to.
-    /// A consumer for which that is no more than a note may keep messages to itself.
+    /// The next event for the reactor in the bytes from `pos` to `end` of the buffer. A consumer
+    /// that only notes messages may keep those to itself.
     ///
     /// # Errors
     /// As of [`Engine::poll_whole`](crate::engine::Engine::poll_whole).
@@ -110,12 +110,12 @@ pub trait Consumer {
     fn on_turn_begin(&mut self);
     /// The end of a turn.
     fn on_turn_end(&mut self);
-    /// What the reactor has done until now, and when the turn has begun.
+    /// The counts of the reactor until now, and when the turn has begun.
     fn on_tally(&mut self, tally: &Tally, began: Instant);
     /// How far a consumer on another thread has come; `None` where it has dealt with a report
     /// when the call returns.
     fn progress(&self) -> Option<Progress>;
-    /// What has been taken since the last call (flow control).
+    /// Credit for the records that have been taken since the last call (flow control).
     fn reclaim(&mut self, release: &mut dyn FnMut(Credit));
     /// What all connections together have left too much of undrained.
     fn pressure(&self) -> Pressure;

@@ -42,7 +42,7 @@ pub struct Forward {
 
 impl Forward {
     /// `ring` is called when batches wait for the other thread: at most once until it has answered.
-    /// `config` says above which marks there is pressure.
+    /// `config` has the marks above which there is pressure.
     pub fn new(link: Arc<Link>, config: &ReactorConfig, ring: Box<dyn FnMut() + Send>) -> Self {
         Self {
             link,

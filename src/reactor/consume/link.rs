@@ -17,7 +17,7 @@ pub struct Link {
     pub gauges: Arc<Gauges>,
     /// How far the reactor is with what has come to its sockets.
     pub pace: Pace,
-    /// What the reactor has done.
+    /// The counts of the reactor.
     pub totals: Totals,
     asks: Mutex<HashMap<u32, u32>>,
 }

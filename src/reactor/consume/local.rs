@@ -1,4 +1,4 @@
-//! What a program implements to be served by the reactor, and what it may do with a connection.
+//! The trait that a program implements to be served by the reactor.
 
 use std::ops::Range;
 use std::time::Instant;

@@ -1,9 +1,9 @@
-//! A consumer on another thread that lets the reactors catch up: what had come to them before it
-//! learned of something else is handed over before it goes on with that.
+//! A consumer on another thread that lets the reactors catch up: bytes that had come to them before
+//! it learned of something else are handed over before it goes on with that.
 //!
-//! Mostly there is nothing to wait for. Where there is, it is the time that a thread takes to wake
-//! up; it is never more than the allowance, so that a consumer loses little of its time where the
-//! reactors have so much to do that they are never idle.
+//! Mostly there is nothing to wait for. Otherwise the wait is the time that a thread takes to wake
+//! up. It is never longer than the allowance, so that a consumer loses little of its time if the
+//! reactors are never idle.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

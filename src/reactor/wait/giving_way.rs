@@ -10,8 +10,9 @@ use crate::reactor::wait::spin::processors;
 /// It does after this many bytes, while they are in the cache. Left to itself the scheduler lets it
 /// go on for milliseconds.
 const WORTH_GIVING_WAY: usize = 16 << 10;
-/// It does this many times in a row at most while the consumer takes nothing: a blocked one would
-/// waste milliseconds each time, and with it everything that waits for the reactor.
+/// It gives way this many times in a row at most while the consumer takes nothing: a blocked
+/// consumer would waste milliseconds each time, also those of everything that waits for the
+/// reactor.
 const PATIENCE: u32 = 8;
 
 /// Never, or as long as the consumer makes use of it.
@@ -30,7 +31,7 @@ impl GivingWay {
         Self { is_on: false, in_vain: 0, left: 0 }
     }
 
-    /// Where there is but one CPU.
+    /// On a single CPU.
     pub(in crate::reactor) fn on_one_cpu() -> Self {
         Self { is_on: processors() == 1, ..Self::never() }
     }

@@ -12,7 +12,7 @@ const WORTH: usize = 8 << 20;
 /// How long nothing must have happened.
 const MOMENT: Duration = Duration::from_millis(250);
 
-/// What has been freed and may be given back.
+/// Bytes that have been freed and may be given back.
 pub(in crate::reactor) struct Idling {
     give_back: Option<fn()>,
     freed: usize,

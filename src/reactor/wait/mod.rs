@@ -1,4 +1,4 @@
-//! The beginning of a turn: how long to sleep, and what is looked at before.
+//! The beginning of a turn: how long to sleep, and the looks before that.
 
 pub(in crate::reactor) mod giving_way;
 pub(in crate::reactor) mod idling;
