@@ -31,7 +31,7 @@ interface Options {
   releaseAfter?: number | undefined;
 }
 
-/** What a server accepts. */
+/** The offers that a server accepts. */
 export interface ServerOptions extends Options {
   /** true: our messages never refer to earlier ones; false: an offer that asks for it is declined. Default: as offered */
   serverNoContextTakeover?: boolean | undefined;
@@ -43,7 +43,7 @@ export interface ServerOptions extends Options {
   clientMaxWindowBits?: number | boolean | undefined;
 }
 
-/** What a client offers. An answer that goes beyond it fails the connection. */
+/** The offer of a client. An answer that goes beyond it fails the connection. */
 export interface ClientOptions extends Options {
   /** true: the server's messages are never to refer to earlier ones. Default: as the server likes */
   serverNoContextTakeover?: boolean | undefined;

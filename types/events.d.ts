@@ -6,10 +6,10 @@ export type BinaryType = 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
 /** Data of a 'message' event, by `binaryType`. For 'blob' it is a Blob, which the type omits, as @types/ws does. */
 export type RawData = Buffer | ArrayBuffer | Buffer[];
 
-/** Data of a `MessageEvent`. What can be sent is `BufferLike`. */
+/** Data of a `MessageEvent`. For data to be sent, see `BufferLike`. */
 export type Data = string | Buffer | ArrayBuffer | Buffer[];
 
-/** What a listener of `addEventListener()` gets. */
+/** The argument of a listener of `addEventListener()`. */
 export interface Event {
   type: string;
   target: WebSocket;

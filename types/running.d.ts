@@ -86,7 +86,7 @@ export interface TrafficOptions {
 /** One of `allowedOrigins`: a pattern, an expression, or a function that is asked. */
 export type OriginRule = string | RegExp | ((origin: string | undefined, request: IncomingMessage) => boolean);
 
-/** What a server has done since it was made, and the reactors of its thread since they were started. */
+/** Counts of a server since it was made, and of the reactors of its thread since they were started. */
 export interface Metrics {
   connections: {
     /** Clients that there are now; 0 without `clientTracking`. */
@@ -112,7 +112,7 @@ export interface Metrics {
   reactors: ReactorMetrics | null;
 }
 
-/** What the reactors of a thread have done since they were started, for all servers. */
+/** Counts of the reactors of a thread since they were started, for all servers. */
 export interface ReactorMetrics {
   /** Sockets that were accepted. */
   accepted: number;

@@ -1,7 +1,7 @@
-// What can be sent, and messages for many connections.
+// Data that can be sent, and messages for many connections.
 
 /**
- * What can be sent. Text becomes a text message, everything else a binary one. The elements of an array are bytes: of a message in
+ * Data that can be sent. Text becomes a text message, everything else a binary one. The elements of an array are bytes: of a message in
  * `fragments` send the parts, or `Buffer.concat` of them.
  */
 export type BufferLike =

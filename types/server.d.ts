@@ -59,10 +59,10 @@ export interface ServerOptions<
   /** Milliseconds that a closing handshake may take. Default: 30000 */
   closeTimeout?: number | undefined;
   /**
-   * Whose the messages are that handlers get. 'owned': the program's, as in ws. 'borrowed': they are valid until the listener
-   * returns, and before its first `await`; then their memory is used for the next ones, and what was kept of it has length 0. Copy
-   * what you keep: `Buffer.from(data)`. Pings and pongs too. An ArrayBuffer or a Blob of `binaryType` is always yours, and so
-   * are the messages of connections over TLS and other streams. Not in ws. Default: 'owned'
+   * Who owns the messages that handlers get. 'owned': the program, as in ws. 'borrowed': a message is valid until the listener
+   * returns, or until its first `await`. Its memory is then used for the next messages, and views of it that the program has kept
+   * have length 0. Copy what you keep: `Buffer.from(data)`. The same holds for pings and pongs. An ArrayBuffer or a Blob of
+   * `binaryType` is always yours, and so are the messages of connections over TLS and other streams. Not in ws. Default: 'owned'
    */
   messages?: 'owned' | 'borrowed' | undefined;
   /**
@@ -103,11 +103,11 @@ export interface ServerOptions<
    * thread's first server counts. Connections over TLS and other streams do not count. Not in ws. Default: 256 MiB
    */
   unfinishedBudget?: number | undefined;
-  /** What becomes of a topic; called once for each, when it is made. Not in ws. Default: no history, and all messages wait */
+  /** Returns the settings of a topic; called once for each, when it is made. Not in ws. Default: no history, and all messages wait */
   topicOptions?: ((topic: string) => TopicOptions | null | undefined) | null | undefined;
   /**
-   * Bytes that the messages of all histories may take together, up to 2^53 - 1; 0 is no limit. Above it the topic loses its oldest
-   * messages that was published to the longest time ago. The value of the thread's first server with a history counts. Not in ws.
+   * Bytes that the messages of all histories may take together, up to 2^53 - 1; 0 is no limit. Above it, the topic with the oldest last
+   * message loses its oldest messages. The value of the thread's first server with a history counts. Not in ws.
    * Default: 64 MiB
    */
   historyBudget?: number | undefined;
@@ -183,7 +183,7 @@ export class WebSocketServer<
    */
   drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
 
-  /** What the server and the reactors have done until now; `reactor-ws/prometheus` makes text of it. Not in ws. See docs/running.md. */
+  /** Counts of what the server and the reactors have done until now; `reactor-ws/prometheus` makes text of it. Not in ws. See docs/running.md. */
   metrics(): running.Metrics;
 
   /**
@@ -234,11 +234,11 @@ export class WebSocketServer<
   broadcast(data: Published, options?: BroadcastOptions | null): number;
   /** How many connections have subscribed to a topic. Not in ws. */
   subscriberCount(topic: string): number;
-  /** What a topic has done; of one that there is not, zeros. Not in ws. */
+  /** Counts of what a topic has done; zeros if there is no such topic. Not in ws. */
   topicCounts(topic: string): TopicCounts;
   /** All topics that have subscribers or a history, and how many subscribers. Not in ws. */
   topics(): IterableIterator<[string, number]>;
-  /** What a topic has kept. Not in ws. */
+  /** The messages that a topic has kept. Not in ws. */
   history(topic: string, options?: HistoryOptions | null): Promise<History>;
 
   /**
@@ -263,9 +263,9 @@ export class WebSocketServer<
    * last such event; at most once a second. Not in ws.
    */
   on(event: 'exhausted', listener: (this: this, count: number) => void): this;
-  /** It is bound, and accepts connections. With `server` it is that server's 'listening'. */
+  /** The server is bound, and accepts connections. With `server` it is that server's 'listening'. */
   on(event: 'listening', listener: (this: this) => void): this;
-  /** It was closed, and the last of its connections is gone. */
+  /** The server was closed, and the last of its connections is gone. */
   on(event: 'close', listener: (this: this) => void): this;
   on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
   /** As `on()`, for one time. */
@@ -282,7 +282,7 @@ export class WebSocketServer<
   removeListener(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
 }
 
-/** What the listeners of each event get; see `on()`. */
+/** The arguments of the listeners of each event; see `on()`. */
 interface Emitted<Class extends typeof WebSocket, Request extends typeof IncomingMessage> {
   connection: [ws: InstanceType<Class>, request: InstanceType<Request>];
   headers: [headers: string[], request: InstanceType<Request>];

@@ -4,7 +4,7 @@ import { WebSocket } from './websocket';
 
 type Callback = (error?: Error | null) => void;
 
-/** What a frame is like. */
+/** The header of a frame. */
 export interface FrameOptions {
   /** The type of the frame (RFC 6455, 5.2). */
   opcode: number;
@@ -98,7 +98,7 @@ export class PerMessageDeflate {
   static readonly extensionName: 'permessage-deflate';
   /** Nothing is negotiated yet, and zlib holds nothing. */
   constructor(options?: DeflateOptions);
-  /** What was negotiated. */
+  /** The negotiated parameters. */
   params: Record<string, number | true> | null;
   /** Parameters for the header of a client. */
   offer(): Record<string, number | true>;

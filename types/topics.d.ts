@@ -18,7 +18,7 @@ export interface SubscribeOptions {
   since?: Position | 'oldest' | null;
 }
 
-/** What the callback of `subscribe()` gets. */
+/** The argument of the callback of `subscribe()`. */
 export interface Subscribed {
   /** Whether the connection has got all that was published behind `since`; false: nothing was replayed. */
   recovered: boolean;
@@ -66,7 +66,7 @@ export interface TopicLosses {
   missed: number;
 }
 
-/** What a topic has done since it was made; `dropped` and `missed` are of all its subscribers. */
+/** Counts of a topic since it was made; `dropped` and `missed` are of all its subscribers. */
 export interface TopicCounts extends TopicLosses {
   /** Subscribers that there are now. */
   subscribers: number;
@@ -82,7 +82,7 @@ export interface HistoryOptions {
   limit?: number;
 }
 
-/** What `history()` resolves with. */
+/** The result of `history()`. */
 export interface History {
   /** Whether nothing is missing behind `since`; false: there are no messages here. */
   recovered: boolean;
@@ -92,13 +92,13 @@ export interface History {
   messages: Array<{ data: Buffer; isBinary: boolean; position: Position }>;
 }
 
-/** What is written around each message of a topic; `$epoch` and `$offset` stand for its position. */
+/** Text that is written around each message of a topic; `$epoch` and `$offset` stand for its position. */
 export interface Stamp {
   before?: string;
   after?: string;
 }
 
-/** What `topicOptions` returns. */
+/** The settings of a topic: the result of `topicOptions`. */
 export interface TopicOptions {
   /** How many messages are kept, up to 2^32 - 1. Default: 0, and there are no positions */
   history?: number;
@@ -119,5 +119,5 @@ export interface TopicOptions {
   stamp?: Stamp | null;
 }
 
-/** What can be published. */
+/** Data that can be published. */
 export type Published = Exclude<BufferLike, Blob> | PreparedMessage;

@@ -1,6 +1,6 @@
 import { IncomingMessage, OutgoingHttpHeaders } from 'node:http';
 
-/** What `verifyClient` decides on. */
+/** The argument of `verifyClient`, which decides on it. */
 export interface VerifyInfo<Request extends IncomingMessage = IncomingMessage> {
   /** The `Origin` header (`Sec-WebSocket-Origin` for version 8). */
   origin: string;

@@ -229,7 +229,7 @@ export class WebSocket extends EventEmitter {
   removeListener(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
 }
 
-/** What the listeners of each event get; see `on()`. */
+/** The arguments of the listeners of each event; see `on()`. */
 interface Emitted {
   message: [data: RawData, isBinary: boolean];
   ping: [data: Buffer];
