@@ -1,0 +1,78 @@
+// broadcast(): a message to all connections of a server, which are members of a topic without a name.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+
+import test from 'ava';
+
+import { prepare } from '../lib/index.mjs';
+import { TOPIC_WAYS, heardBy, join, openRoom } from './helpers/topics.mjs';
+
+for (const way of Object.keys(TOPIC_WAYS)) {
+  test(`${way}: broadcast goes to all that are open`, async (t) => {
+    const { server, all } = await openRoom(t, way, 4);
+    const [a, b, c, d] = all;
+    a.ws.send('before');
+    d.ws.close();
+    t.is(server.broadcast('to all'), 3);
+    t.is(server.broadcast(Buffer.from([1]), { except: [a.ws] }), 2);
+    t.is(server.broadcast(prepare('ready')), 3);
+    const wanted = ['to all', Buffer.from([1]), 'ready'];
+    t.deepEqual(await heardBy(a, b, c), [['before', 'to all', 'ready'], wanted, wanted]);
+  });
+
+  test(`${way}: broadcast: one that opens later gets the next, and nobody sees a topic`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const [a, b] = all;
+    const events = [];
+    server.on('topic', (...args) => events.push(args.join(' ')));
+    a.ws.send(new Blob(['blob']));
+    t.is(server.broadcast('1'), 2);
+    a.ws.send('2');
+    t.is(server.broadcast('3'), 2);
+    t.true(a.ws.bufferedAmount > 0);
+    const c = await join(t, server);
+    t.is(server.broadcast('4', { except: [b.ws] }), 2);
+    t.deepEqual([[...server.topics()], a.ws.subscriptions, server.subscriberCount('')], [[], [], 0]);
+    a.ws.subscribe('');
+    t.is(server.publish('', '5'), 1);
+    t.deepEqual(await heardBy(a, b, c), [[Buffer.from('blob'), '1', '2', '3', '4', '5'], ['1', '3'], ['4']]);
+    const closed = [a, b, c].map(({ ws }) => once(ws, 'close'));
+    for (const { ws } of [a, b, c]) ws.terminate();
+    t.is(server.broadcast('to nobody'), 0);
+    await Promise.all(closed);
+    const d = await join(t, server);
+    t.is(server.broadcast('again'), 1);
+    t.deepEqual(await heardBy(d), [['again']]);
+    t.deepEqual(events, [' created', ' empty']);
+  });
+}
+
+test('a broadcast is one record, however many connections there are', async (t) => {
+  const { outgoing } = createRequire(import.meta.url)('../lib/reactor/crossing');
+  const bytes = [];
+  for (const count of [2, 20]) {
+    const { server, all } = await openRoom(t, 'port', count);
+    // What is behind the first record of a tick is handed over with others.
+    server.broadcast('first');
+    const before = outgoing.used;
+    server.broadcast('second');
+    bytes.push(outgoing.used - before);
+    for (const heard of await heardBy(...all)) t.deepEqual(heard, ['first', 'second']);
+  }
+  t.deepEqual(bytes, [32, 32]);
+});
+
+test('a server that listens has the connections of handleUpgrade() among its clients, too', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 1);
+  const http = createServer().on('upgrade', (request, socket, head) => {
+    server.handleUpgrade(request, socket, head, (ws) => server.emit('connection', ws, request));
+  });
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  t.teardown(() => http.close());
+  all.push(await join(t, { __proto__: server, address: () => http.address() }));
+  t.is(server.broadcast('to both'), 2);
+  t.is(server.clients.size, 2);
+  t.deepEqual(await heardBy(...all), [['to both'], ['to both']]);
+});
