@@ -14,11 +14,11 @@ use super::utf8::Validator;
 ///
 /// Boxed: between messages a connection has the pointer only.
 #[derive(Debug, Default)]
-pub(in crate::engine) struct Message(Option<Box<Unfinished>>);
+pub(in crate::engine) struct Message(Option<Box<PartialMessage>>);
 
 /// The frames of it that are complete and what is there of the next one.
 #[derive(Debug)]
-struct Unfinished {
+struct PartialMessage {
     /// Invariant: capacity <= 2 * len, or what the length of the last frame says if that is less.
     data: Vec<u8>,
     /// Sum of the declared lengths of its frames. Invariant: <= `Config::longest_message`.
@@ -56,7 +56,7 @@ impl Message {
     /// A data frame begins.
     pub(in crate::engine) fn begin_frame(&mut self, header: &Header) {
         if let Some(kind) = header.opcode.message_kind() {
-            self.0 = Some(Box::new(Unfinished::new(kind, header.compressed)));
+            self.0 = Some(Box::new(PartialMessage::new(kind, header.compressed)));
         }
         if let Some(unfinished) = &mut self.0 {
             unfinished.declared = unfinished.declared.saturating_add(header.payload_len);
@@ -112,7 +112,7 @@ impl Message {
     }
 }
 
-impl Unfinished {
+impl PartialMessage {
     fn new(kind: MessageKind, compressed: bool) -> Self {
         Self { data: Vec::new(), declared: 0, fragments: 0, kind, compressed, utf8: Validator::default() }
     }

@@ -306,7 +306,7 @@ enum Stage {
     /// Of a header.
     Header,
     /// Of this frame's payload.
-    Payload(Unfinished),
+    Payload(PartialFrame),
     /// Of no interest: a close frame came.
     Closed,
     /// Of no interest: the peer broke a rule.
@@ -315,7 +315,7 @@ enum Stage {
 
 /// A frame whose payload has not all come in.
 #[derive(Clone, Copy, Debug)]
-struct Unfinished {
+struct PartialFrame {
     fin: bool,
     opcode: OpCode,
     /// Rotated, so that it begins at the next byte.

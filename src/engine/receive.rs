@@ -5,8 +5,8 @@ use std::ops::Range;
 use super::frame::{self, Expected, Header, MAX_HEADER_LEN, OpCode};
 use super::message::Message;
 use super::{
-    CloseCode, Config, Engine, ErrorKind, Event, MessageKind, Payload, ProtocolError, Role, Stage,
-    Unfinished, mask, utf8,
+    CloseCode, Config, Engine, ErrorKind, Event, MessageKind, PartialFrame, Payload, ProtocolError, Role,
+    Stage, mask, utf8,
 };
 
 /// What a step yields: perhaps an event, unless a rule is broken.
@@ -90,7 +90,7 @@ impl Engine {
             self.message.begin_frame(header);
         }
         let Header { fin, opcode, key, payload_len, .. } = *header;
-        self.stage = Stage::Payload(Unfinished { fin, opcode, key, remaining: payload_len });
+        self.stage = Stage::Payload(PartialFrame { fin, opcode, key, remaining: payload_len });
     }
 
     /// Takes what the input has of an unfinished frame.
@@ -98,7 +98,7 @@ impl Engine {
     pub(super) fn continue_frame(
         &mut self,
         config: &Config,
-        mut frame: Unfinished,
+        mut frame: PartialFrame,
         input: &mut [u8],
         pos: &mut usize,
     ) -> Step {

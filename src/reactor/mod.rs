@@ -56,7 +56,7 @@ pub use inline::{Due, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
 pub use open::opening::{Opening, Verdict};
 
-use command::handle::Shared;
+use command::handle::Mailbox;
 use command::serve::Asked;
 use connection::gate::Gates;
 use connection::life::Doomed;
@@ -85,7 +85,7 @@ use write::waiting::Waiting;
 pub struct Reactor<C: Consumer> {
     poll: Poll,
     events: Events,
-    shared: Arc<Shared>,
+    shared: Arc<Mailbox>,
     config: ReactorConfig,
     consumer: C,
     connections: Connections,
@@ -154,7 +154,7 @@ impl<C: Consumer> Reactor<C> {
         Ok(Self {
             poll,
             events: Events::with_capacity(EVENTS),
-            shared: Arc::new(Shared { outbox: Outbox::new(), waker }),
+            shared: Arc::new(Mailbox { outbox: Outbox::new(), waker }),
             config,
             consumer,
             connections: Connections::new(MAX_SLOTS, Share::ALL),

@@ -14,24 +14,24 @@ use super::{Api, EventLoop, Handle, Loop};
 ///
 /// Must be closed: the loop refers to it until then, so dropping it frees nothing.
 pub(super) struct Handles<T, const N: usize> {
-    shared: NonNull<Shared<T, N>>,
+    shared: NonNull<Found<T, N>>,
 }
 
 /// What the loop's callbacks find.
-pub(super) struct Shared<T, const N: usize> {
+pub(super) struct Found<T, const N: usize> {
     pub(super) api: &'static Api,
     pub(super) own: T,
     event_loop: Loop,
-    memory: [Memory; N],
+    memory: [HandleMemory; N],
     on_closed: Cell<Option<Box<dyn FnOnce()>>>,
     /// Handles that are not closed yet.
     open: Cell<usize>,
 }
 
 /// Memory for one handle, which must not move while it is open.
-struct Memory(Box<[UnsafeCell<u128>]>);
+struct HandleMemory(Box<[UnsafeCell<u128>]>);
 
-impl Memory {
+impl HandleMemory {
     /// Aligned to 16 bytes, more than any handle needs.
     fn new(bytes: usize) -> Self {
         Self((0..bytes.div_ceil(size_of::<u128>())).map(|_| UnsafeCell::new(0)).collect())
@@ -58,8 +58,8 @@ impl<T, const N: usize> Handles<T, N> {
         let api = Api::get()?;
         let event_loop: Loop = env.get_uv_event_loop().ok()?.cast();
         // SAFETY: any type may be asked for.
-        let memory = types.map(|kind| Memory::new(unsafe { (api.handle_size)(kind) }));
-        let shared = Shared { api, own, event_loop, memory, on_closed: Cell::new(None), open: Cell::new(N) };
+        let memory = types.map(|kind| HandleMemory::new(unsafe { (api.handle_size)(kind) }));
+        let shared = Found { api, own, event_loop, memory, on_closed: Cell::new(None), open: Cell::new(N) };
         let handles = Self { shared: NonNull::from(Box::leak(Box::new(shared))) };
         let all = handles.get().handles();
         // The loop is that of the thread that the environment runs on and outlives the handles,
@@ -79,7 +79,7 @@ impl<T, const N: usize> Handles<T, N> {
         Some(handles)
     }
 
-    pub(super) fn get(&self) -> &Shared<T, N> {
+    pub(super) fn get(&self) -> &Found<T, N> {
         // SAFETY: it is freed when the loop has closed all handles, after `close` has taken this.
         unsafe { self.shared.as_ref() }
     }
@@ -97,10 +97,10 @@ impl<T, const N: usize> Handles<T, N> {
     }
 }
 
-impl<T, const N: usize> Shared<T, N> {
+impl<T, const N: usize> Found<T, N> {
     /// In the order of their types.
     pub(super) fn handles(&self) -> [Handle; N] {
-        self.memory.each_ref().map(Memory::handle)
+        self.memory.each_ref().map(HandleMemory::handle)
     }
 
     pub(super) fn event_loop(&self) -> EventLoop {
@@ -112,8 +112,8 @@ impl<T, const N: usize> Shared<T, N> {
 ///
 /// # Safety
 /// The loop is calling for `handle`, which is one of a `Handles<T, N>`.
-pub(super) unsafe fn called<T, const N: usize>(handle: Handle, step: impl FnOnce(&Shared<T, N>)) {
-    let Some(shared) = data_of::<Shared<T, N>>(handle) else { return };
+pub(super) unsafe fn called<T, const N: usize>(handle: Handle, step: impl FnOnce(&Found<T, N>)) {
+    let Some(shared) = data_of::<Found<T, N>>(handle) else { return };
     // SAFETY: of that type, as the caller promises. It is freed when the loop has closed the
     // handle, and the loop does not do so while it calls.
     let shared = unsafe { shared.as_ref() };
@@ -121,7 +121,7 @@ pub(super) unsafe fn called<T, const N: usize>(handle: Handle, step: impl FnOnce
 }
 
 extern "C" fn on_handle_closed<T, const N: usize>(handle: Handle) {
-    let Some(shared) = data_of::<Shared<T, N>>(handle) else { return };
+    let Some(shared) = data_of::<Found<T, N>>(handle) else { return };
     // SAFETY: still there, for this handle was not closed until now.
     let open = unsafe { &shared.as_ref().open };
     open.set(open.get() - 1);

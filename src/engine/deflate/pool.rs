@@ -20,10 +20,11 @@ const LONGEST_REMEMBERED: usize = 1 << 20;
 /// message is worked on.
 pub struct Pool {
     budget: Arc<Budget>,
-    shared: Mutex<Shared>,
+    shared: Mutex<Contexts>,
 }
 
-pub(super) struct Shared {
+/// The contexts that no message uses at the moment, and what compressing leaves behind.
+pub(super) struct Contexts {
     pub(super) scratch: Box<[u8]>,
     inflaters: Vec<Inflater>,
     deflaters: Vec<Deflater>,
@@ -54,7 +55,7 @@ impl Pool {
     }
 
     fn within(budget: Arc<Budget>) -> Self {
-        let shared = Shared {
+        let shared = Contexts {
             scratch: Box::default(),
             inflaters: Vec::new(),
             deflaters: Vec::new(),
@@ -88,7 +89,7 @@ impl Pool {
         self.lock().last = None;
     }
 
-    pub(super) fn lock(&self) -> MutexGuard<'_, Shared> {
+    pub(super) fn lock(&self) -> MutexGuard<'_, Contexts> {
         let mut shared = self.shared.lock().unwrap_or_else(PoisonError::into_inner);
         if shared.scratch.is_empty() {
             shared.scratch = vec![0; SCRATCH].into_boxed_slice();
@@ -97,7 +98,7 @@ impl Pool {
     }
 }
 
-impl Shared {
+impl Contexts {
     /// A context without history.
     pub(super) fn inflater(&mut self) -> Inflater {
         self.inflaters.pop().unwrap_or_else(Inflater::new)

@@ -93,7 +93,8 @@ pub struct Adoption {
     pub deflate: Option<Params>,
 }
 
-pub(in crate::reactor) struct Shared {
+/// What other threads share with a reactor: its commands, and what wakes it.
+pub(in crate::reactor) struct Mailbox {
     pub(in crate::reactor) outbox: Outbox<Command>,
     pub(in crate::reactor) waker: Waker,
 }
@@ -101,7 +102,7 @@ pub(in crate::reactor) struct Shared {
 /// A cloneable handle that any thread may use. It outlives the reactor; commands then go nowhere.
 #[derive(Clone)]
 pub struct Handle {
-    pub(in crate::reactor) shared: Arc<Shared>,
+    pub(in crate::reactor) shared: Arc<Mailbox>,
 }
 
 impl Handle {
