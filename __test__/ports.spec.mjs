@@ -1,10 +1,12 @@
 // What `port` may be, and the stand-in of the server that ws has on it. Each case runs on `ws`, too.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
-import { createServer } from 'node:net';
+import { createServer, connect as connectTo } from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
+import { Worker } from 'node:worker_threads';
 
 import test from 'ava';
 
@@ -143,4 +145,32 @@ test('_server.maxConnections and getConnections()', async (t) => {
   server._server.maxConnections = undefined;
   await once(open(), 'open');
   t.deepEqual(await count(), [null, 2]);
+});
+
+const BUSY = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const { WebSocketServer } = require(workerData.path);
+  const server = new WebSocketServer({ host: '127.0.0.1', port: 0, reactors: 0 }, () => {
+    parentPort.postMessage(server.address().port);
+    Atomics.wait(workerData.flag, 0, 0);
+  });
+`;
+
+const systemAllows = (count) => process.platform === 'linux' && Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8')) >= count;
+
+(systemAllows(2000) ? test : test.skip)('two thousand may wait to be accepted', async (t) => {
+  t.timeout(60_000);
+  const flag = new Int32Array(new SharedArrayBuffer(4));
+  const path = createRequire(import.meta.url).resolve('../lib/index.js');
+  const worker = new Worker(BUSY, { eval: true, workerData: { flag, path } });
+  const [port] = await once(worker, 'message');
+  const sockets = Array.from({ length: 2000 }, () => connectTo(port, '127.0.0.1').on('error', () => {}));
+  t.teardown(async () => {
+    Atomics.store(flag, 0, 1);
+    Atomics.notify(flag, 0);
+    for (const socket of sockets) socket.destroy();
+    await worker.terminate();
+  });
+  await Promise.all(sockets.map((socket) => once(socket, 'connect')));
+  t.pass();
 });

@@ -31,8 +31,12 @@ const MOST_COUNT = 2 ** 31 - 1;
 /** Milliseconds: 32,767 s are the most that Linux takes. */
 const LONGEST_PROBE_DELAY = 32_767_000;
 
-/** Node's length of the queue of connections that were not accepted yet. */
-const BACKLOG = 511;
+/**
+ * Connections that may wait to be accepted, unless the system lets fewer wait (Linux: `somaxconn`,
+ * 4096 by default). With Node's 511 a crowd that comes back after a restart fills the queue, and the
+ * kernel tries those it has no room for again after 1 s and more.
+ */
+const BACKLOG = 4096;
 
 const DEFAULTS = {
   allowSynchronousEvents: true,

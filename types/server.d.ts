@@ -25,7 +25,7 @@ export interface ServerOptions<
   host?: string | undefined;
   /** On an IPv6 address, do not take IPv4 connections. Not in ws. Default: false */
   ipv6Only?: boolean | undefined;
-  /** Most connections that wait to be accepted. Default: 511 */
+  /** Most connections that wait to be accepted; the system may let fewer wait. Default: 4096, in ws 511 */
   backlog?: number | undefined;
   /**
    * Other processes that say the same may listen on the same TCP port, and the system spreads connections over them. Linux and FreeBSD;

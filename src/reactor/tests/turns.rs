@@ -31,6 +31,23 @@ fn a_test_can_turn_the_reactor_itself() {
     until(&mut reactor, |reactor| reactor.connections() == 0);
 }
 
+/// Each takes about as long as 16 KiB of messages.
+#[test]
+fn sockets_that_end_together_are_closed_in_several_turns() {
+    let (mut reactor, address, _seen) = reactor(Setup::default());
+    let mut clients = Vec::new();
+    while clients.len() < 600 {
+        // Fewer than may wait to be accepted.
+        clients.extend(std::iter::repeat_with(|| Client::connect(address)).take(200));
+        until(&mut reactor, |reactor| reactor.connections() == clients.len());
+    }
+    clients.into_iter().for_each(Client::reset);
+    reactor.run_once(Some(Duration::ZERO)).expect("epoll works");
+    let left = reactor.connections();
+    assert!(left >= 600 - 512, "{left}");
+    until(&mut reactor, |reactor| reactor.connections() == 0);
+}
+
 /// O10.
 #[test]
 fn a_turn_without_events_waits_as_long_as_it_was_asked_to_and_no_longer() {
