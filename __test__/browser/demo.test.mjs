@@ -148,6 +148,20 @@ test('demo', async (t) => {
     const load = ['load-connections', 'load-rate', 'load-apply', 'load-toggle'];
     const expected = ['block', ...load, 'stall', 'echo-text', 'Send', 'echoes', 'room', 'lines', 'chat-text'];
     assert.deepEqual(seen, expected);
+    // A screen reader finds each part by its role and name.
+    const parts = {
+      button: ['Block JavaScript for 3 s', 'Apply', 'Start', 'Stall one reader for 5 s', 'Send', 'Say'],
+      spinbutton: ['Connections', 'Messages per second'],
+      textbox: ['Text to send', 'Message to the room'],
+      combobox: ['Room'],
+      log: ['Chat lines'],
+      region: ['Controls', 'A topic with 10 readers', 'More figures', 'Echo', 'Chat'],
+    };
+    for (const [role, names] of Object.entries(parts)) {
+      for (const name of names) assert.equal(await page.getByRole(role, { name, exact: true }).count(), 1, `${role} ${name}`);
+    }
+    // What has become of a block and of a stall is said when it is there.
+    assert.deepEqual(await page.getByRole('status').evaluateAll((all) => all.map(({ id }) => id)), ['state', 'verdict', 'stall-verdict']);
     // Every field has a name, and every chart says what it shows.
     assert.deepEqual(await page.locator('input, select').evaluateAll((inputs) => inputs.filter((input) => input.labels.length === 0)), []);
     for (const label of await page.locator('#charts svg').evaluateAll((charts) => charts.map((chart) => chart.getAttribute('aria-label')))) {
