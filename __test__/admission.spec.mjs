@@ -145,7 +145,7 @@ test('a refused origin is warned of once, with what to do', async (t) => {
   t.deepEqual(warnings.filter((warning) => warning.includes('example.org')), [text]);
 });
 
-test('on a port, who is one too many is told so while JavaScript is busy, and before it has asked', async (t) => {
+test('on a port, a connection too many is refused while JavaScript is busy, and before it has asked', async (t) => {
   const server = await startServer(t, { maxConnections: 1 });
   await connect(t, server);
   const raw = await RawClient.connect(t, server.address().port);

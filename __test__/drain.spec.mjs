@@ -90,7 +90,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.deepEqual([...new Set(closed)], ['1012 moving']);
   });
 
-  test(`by way of ${way}: new clients get 503 and Retry-After, also who was being verified`, async (t) => {
+  test(`by way of ${way}: new clients get 503 and Retry-After, also those being verified`, async (t) => {
     const asked = [];
     const server = await start(t, { verifyClient: (_info, done) => asked.push(done) });
     const opened = once(server, 'connection');

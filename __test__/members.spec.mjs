@@ -328,7 +328,7 @@ for (const way of ['port', 'server']) {
   });
 }
 
-test('who has no connection has the name of none', (t) => {
+test('a WebSocket without a connection has the name of none', (t) => {
   const ws = new implementation.WebSocket(null);
   t.is(ws._slot, NO_SLOT);
   t.is(ws._generation, 0);

@@ -16,7 +16,7 @@ const texts = ({ messages }) => messages.map(({ data }) => data.toString());
 const offsets = ({ messages }) => messages.map(({ position }) => position.offset);
 
 for (const way of WAYS) {
-  test(`${way}: who comes back gets what it has missed, then goes on live`, async (t) => {
+  test(`${way}: a client that comes back gets what it has missed, then goes on live`, async (t) => {
     const { server, all } = await openRoom(t, way, 2, kept(100));
     const [a, b] = all;
     const first = await subscribe(a.ws, 'room');
@@ -159,7 +159,7 @@ for (const way of WAYS) {
     t.deepEqual(last, { epoch, offset: 4 });
   });
 
-  test(`${way}: a message to itself is not replayed to who is live; what waits for a Blob keeps its place`, async (t) => {
+  test(`${way}: a message to itself is not replayed to a live member; what waits for a Blob keeps its place`, async (t) => {
     const { server, all } = await openRoom(t, way, 2, kept(100));
     const [a, b] = all;
     const { position } = await subscribe(a.ws, 'room');
@@ -303,7 +303,7 @@ test('a position outlives the messages, and positionTtl the position', async (t)
 });
 
 // socket.io's adapter for Redis reads the whole stream for each connection that comes back.
-test('who comes back makes the reactor look at nothing but what is missing', async (t) => {
+test('a client that comes back makes the reactor look at nothing but what is missing', async (t) => {
   const { server, all } = await openRoom(t, 'port', 2, kept(10_000));
   for (let n = 1; n <= 10_000; n++) server.publish('room', String(n));
   const { position } = await server.history('room', { limit: 1 });

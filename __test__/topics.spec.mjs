@@ -64,7 +64,7 @@ for (const way of Object.keys(TOPIC_WAYS)) {
     t.deepEqual(await heardBy(a, b, c), [['from c'], ['from a', 'from c'], []]);
   });
 
-  test(`${way}: except: one, an array, a Set, one who is no member`, async (t) => {
+  test(`${way}: except: one, an array, a Set, one that is no member`, async (t) => {
     const { server, all } = await openRoom(t, way, 4);
     const [a, b, c, d] = all;
     for (const { ws } of [a, b, c]) ws.subscribe('room');

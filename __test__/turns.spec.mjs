@@ -53,7 +53,7 @@ test('a turn does so much for all together, and one step more', async (t) => {
   }
 });
 
-test('somebody with little to do waits for none who has had more', async (t) => {
+test('a worker with little to do waits for none that has had more', async (t) => {
   for (const alternates of [true, false]) {
     const log = [];
     const turns = new Turns({ bytes: 1000, slice: 100, alternates });
@@ -150,7 +150,7 @@ test('each runs in the context in which it came', async (t) => {
   t.true(seen.every(([name, store]) => (name === 'none' ? store === undefined : store === name)), JSON.stringify(seen));
 });
 
-test('with many at once the first is the one who has had least', async (t) => {
+test('with many at once the first is the one that has had least', async (t) => {
   const log = [];
   const turns = new Turns({ bytes: 1, slice: 1000, alternates: true });
   turns.enter(new Someone(log, 'first', 1));

@@ -1,4 +1,4 @@
-// Who is measured.
+// The servers that are measured.
 import { spawnSync } from 'node:child_process';
 import { existsSync, readFileSync, readdirSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -19,7 +19,7 @@ import { tables } from './tables.mjs';
 /** What stands between these marks is of the newest record; the same with `topics` is of the newest record of topics. */
 const marks = (/** @type {string} */ name) => [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];
 
-/** Who is drawn: the others are in the tables. */
+/** The candidates that are drawn: the others are in the tables. */
 const DRAWN = ['ws', 'reactor', 'reactor_inline', 'uws', 'reactor_echo', 'uws_cpp', 'socketio', 'reactor_drop', 'uws_drop'];
 const MAIN = defaultShapes(false);
 

@@ -14,7 +14,7 @@ import { runAvalanche, runLoad, startServer } from './server-process.mjs';
 /**
  * @typedef {object} Plan
  * @property {Shape} shape
- * @property {Record<string, Candidate>} candidates Who takes part, by name
+ * @property {Record<string, Candidate>} candidates The servers that take part, by name
  * @property {number} rounds
  * @property {boolean} pin Whether server and load generator get a CPU each
  * @property {Window} window

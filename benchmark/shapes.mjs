@@ -10,7 +10,7 @@
  * @property {number} [rounds] Most rounds it is worth
  * @property {boolean} [fresh] Whether each round needs a new server; one runs through all rounds without it
  * @property {boolean} [full] Whether it is only measured with --full
- * @property {string[]} [candidates] Who takes part unless chosen on the command line; everybody without it
+ * @property {string[]} [candidates] The servers that take part unless others are chosen on the command line; all without it
  * @property {boolean} [quiet] Whether the first round also checks that the server uses no CPU afterwards
  */
 /** @typedef {'cost' | 'throughput' | 'distribution' | 'oneWay' | 'idle' | 'rate' | 'blocked' | 'topics' | 'jitter' | 'avalanche'} View */
@@ -18,7 +18,7 @@
 const NODE = ['ws', 'reactor', 'uws'];
 const NODE_AND_INLINE = [...NODE, 'reactor_inline', 'reactors_2'];
 const NODE_AND_FLOOR = [...NODE, 'reactor_echo'];
-/** Everybody but those who need a second CPU to be of use. */
+/** All but those that need a second CPU to be of use. */
 const ON_ONE_CPU = [
   ...NODE_AND_FLOOR,
   'reactor_adopted',

@@ -82,7 +82,7 @@ export function choose(words) {
     const known = [...new Set(STEPS.map((step) => step.name))];
     throw new Error(`no such step: ${unknown.join(', ')} (there are ${known.join(', ')})`);
   }
-  // Who names a step wants all of it.
+  // A step that is named on the command line is run whole.
   const isShort = names.length === 0 && !words.includes('--all');
   const of = isShort ? 'short' : 'all';
   const steps = STEPS.filter(({ name, runs }) => runs === of || (names.includes(name) && !hasOther(name, of)));

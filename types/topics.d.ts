@@ -46,9 +46,9 @@ export interface PublishOptions extends BroadcastOptions {
 export interface Receipt {
   /** Subscribers that it was for. */
   matched: number;
-  /** To whom the kernel, or the stream, has all of it. */
+  /** Subscribers whose kernel, or stream, has all of it. */
   sent: number;
-  /** For whom it waits. */
+  /** Subscribers for which it waits. */
   queued: number;
   /** Connections that do not get it. */
   dropped: number;

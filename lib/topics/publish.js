@@ -47,7 +47,7 @@ function publish(server, name, data, options, publisher) {
 /**
  * @param {AnyTopic} topic The topic
  * @param {Message} given What is sent, without a stamp
- * @param {ReturnType<typeof targetOf>} target To whom, and how
+ * @param {ReturnType<typeof targetOf>} target The recipients, and how they are named
  * @returns {number | Promise<Receipt>} As of `publish`
  * @throws {TypeError} For what is no text in a topic with a stamp
  */

@@ -1,4 +1,4 @@
-//! Who may connect: the limits of a server, counted for all its reactors and for JavaScript.
+//! Admission: the limits of a server, counted for all its reactors and for JavaScript.
 //!
 //! What is denied is said by [`Denial`], which has its answer. Nothing here is touched by a server
 //! without limits.
@@ -124,8 +124,8 @@ impl Admission {
         Self { limits, state: Mutex::default(), denied: Default::default() }
     }
 
-    /// Counts a connection; whoever is told that it may come must call [`leave`](Self::leave) when
-    /// it is gone.
+    /// Counts a connection; a caller to which this says that it may come must call
+    /// [`leave`](Self::leave) when it is gone.
     ///
     /// # Errors
     /// Why it may not come.

@@ -41,9 +41,9 @@
 //! consumer's next exchange comes after both. So no work is lost, and between two answers there is
 //! one ring. The argument needs no total order over several variables, hence no `SeqCst`.
 //!
-//! The inbox's `starving` flag follows the same rule with the lock as the exchange. Who finds it
-//! set wakes the reactor as a producer does, if it sleeps; so the reactor announces its sleep
-//! before it sets the flag, and looks behind both.
+//! The inbox's `starving` flag follows the same rule with the lock as the exchange. A thread that
+//! finds it set wakes the reactor as a producer does, if it sleeps; so the reactor announces its
+//! sleep before it sets the flag, and looks behind both.
 //!
 //! A producer that is to ring or wake and is interrupted before it does delays the others'
 //! work until it goes on; it cannot lose it.

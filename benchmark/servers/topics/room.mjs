@@ -1,4 +1,4 @@
-// What the servers with rooms have in common: who connects names a room, and what a member says goes to all of it.
+// What the servers with rooms have in common: a connection names a room, and what a member sends goes to all of it.
 import { URLSearchParams } from 'node:url';
 
 import { asked } from '../contract.mjs';

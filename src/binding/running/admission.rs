@@ -1,4 +1,4 @@
-//! Who may connect: the limits of a server, for upgrades that JavaScript decides.
+//! Admission: the limits of a server, for upgrades that JavaScript decides.
 
 use std::net::IpAddr;
 use std::sync::Arc;

@@ -1,4 +1,4 @@
-//! Listeners whose place another process takes: nobody who has come is sent away.
+//! Listeners whose place another process takes: no connection that has come is sent away.
 
 use crate::reactor::Reactor;
 use crate::reactor::command::handle::Command;

@@ -37,7 +37,7 @@ fn f12_f14_a_message_without_end_is_ended() {
 /// Pongs that nobody asked for are events like others: above the mark their peer is not read, and
 /// none is lost.
 #[test]
-fn f18_a_flood_of_pongs_waits_for_who_takes_them() {
+fn f18_a_flood_of_pongs_waits_for_a_consumer_that_takes_them() {
     let mark = 100_000;
     let js = Js::start(ReactorConfig { connection_mark: mark, ..ReactorConfig::default() });
     let client = Client::open(js.address);
@@ -86,7 +86,7 @@ fn o08_an_urgent_byte_changes_nothing() {
 
 /// What came while the process stood still is read before anybody is called silent.
 #[test]
-fn p06_a_process_that_stood_still_drops_nobody_who_was_there() {
+fn p06_a_process_that_stood_still_drops_no_connection_that_was_there() {
     let ping_interval = Duration::from_millis(60);
     let listener = ListenerConfig { ping_interval, ..ListenerConfig::default() };
     let (mut reactor, address, seen) = server::reactor(Setup { listener, ..Setup::default() });

@@ -11,7 +11,7 @@ use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::topics::history::ring::Kept;
-use crate::reactor::topics::publishing::{Publishing, Whom};
+use crate::reactor::topics::publishing::{Publishing, Recipients};
 use crate::reactor::topics::receipt::{Outcome, Receipt};
 use crate::reactor::topics::topic::{Member, Slow};
 
@@ -36,9 +36,9 @@ impl<C: Consumer> Reactor<C> {
             self.topics.receipts.extend(receipt);
             return;
         };
-        let (except, late, offset) = match target.whom {
-            Whom::AllBut(except) => (except, None, topic.ring.as_ref().map(|ring| ring.top() + 1)),
-            Whom::Late(members, offset) => (Box::default(), Some(members), offset),
+        let (except, late, offset) = match target.recipients {
+            Recipients::AllBut(except) => (except, None, topic.ring.as_ref().map(|ring| ring.top() + 1)),
+            Recipients::Late(members, offset) => (Box::default(), Some(members), offset),
         };
         let publishing = Box::new(Publishing {
             topic: number,

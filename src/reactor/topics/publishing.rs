@@ -16,13 +16,13 @@ use crate::reactor::topics::topic::Patience;
 pub(in crate::reactor) struct Target {
     /// The number of the receipt, 0 for none.
     pub(in crate::reactor) request: u32,
-    pub(in crate::reactor) whom: Whom,
+    pub(in crate::reactor) recipients: Recipients,
     /// What it replaces where only the latest of each key is kept.
     pub(in crate::reactor) key: Arc<[u8]>,
 }
 
 /// Which connections a message is for.
-pub(in crate::reactor) enum Whom {
+pub(in crate::reactor) enum Recipients {
     /// All members but these, which are sorted.
     AllBut(Box<[ConnectionId]>),
     /// These alone. The others have had it: it was published before, with this offset if there is a
@@ -30,7 +30,7 @@ pub(in crate::reactor) enum Whom {
     Late(Box<[ConnectionId]>, Option<u64>),
 }
 
-impl Default for Whom {
+impl Default for Recipients {
     fn default() -> Self {
         Self::AllBut(Box::default())
     }
@@ -46,13 +46,13 @@ impl Target {
         let key = rest.get(..word(TARGET_KEY))?;
         let mut named: Box<[ConnectionId]> = names.as_chunks().0.iter().map(connection).collect();
         named.sort_unstable_by_key(|id| (id.slot, id.generation));
-        let whom = if word(TARGET_IS_LATE) == 0 {
-            Whom::AllBut(named)
+        let recipients = if word(TARGET_IS_LATE) == 0 {
+            Recipients::AllBut(named)
         } else {
             let offset = (word(TARGET_OFFSET + 1) as u64) << 32 | word(TARGET_OFFSET) as u64;
-            Whom::Late(named, (offset > 0).then_some(offset))
+            Recipients::Late(named, (offset > 0).then_some(offset))
         };
-        Some(Self { request: word(TARGET_REQUEST) as u32, whom, key: Arc::from(key) })
+        Some(Self { request: word(TARGET_REQUEST) as u32, recipients, key: Arc::from(key) })
     }
 }
 

@@ -1,4 +1,4 @@
-//! How connections go through their lives: names, closing, silence, panics, who may observe what.
+//! The lives of connections: names, closing, silence, panics, and what peers may observe when.
 
 mod closing;
 mod gates;

@@ -168,7 +168,7 @@ fn r11_unfinished_messages_do_not_press() {
 
 /// A connection that waited for credit may lack room when it comes: no credit comes again.
 #[test]
-fn r11_who_lacks_something_else_when_credit_comes_goes_on_when_that_is_there() {
+fn r11_what_lacks_something_else_when_credit_comes_goes_on_when_that_is_there() {
     let (js, mut reactor) = forward(ReactorConfig { connection_mark: 1, ..ReactorConfig::default() });
     let mut client = open(&js, &mut reactor);
     let begun = Instant::now();
@@ -280,7 +280,7 @@ fn r11_pings_of_one_connection_leave_something_of_the_reserve_to_others() {
 }
 
 #[test]
-fn r11_who_sends_messages_too_has_no_part_in_the_reserve() {
+fn r11_a_peer_that_sends_messages_too_has_no_part_in_the_reserve() {
     let (_js, mut reactor, mut client) = pressed(100_000);
     let slot = reactor.connections.slots()[0];
     client.send("81 81 00000000 'a'");

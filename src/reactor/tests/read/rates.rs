@@ -174,7 +174,7 @@ fn above_the_send_budget_the_one_with_most_is_ended_and_the_others_go_on() {
     }
 }
 
-/// R06: who is refused and does not go is given time to read why, but only so many are.
+/// R06: a refused peer that stays is given time to read why, but only a number of them are.
 #[test]
 fn refused_connections_that_stay_are_bounded() {
     let (mut reactor, address, _seen) = server::reactor(Setup::default());

@@ -141,7 +141,7 @@ fn f13_r14_all_that_goes_on_is_completed_one_after_the_other() {
 }
 
 #[test]
-fn f13_r14_who_goes_on_does_not_wait_for_who_does_not() {
+fn f13_r14_a_peer_that_goes_on_does_not_wait_for_one_that_does_not() {
     let mut crowd = crowd(PATIENCE);
     let silent = crowd.fill();
     let honest = crowd.join(message().len());
@@ -177,7 +177,7 @@ fn f13_r14_a_message_left_lying_is_given_up_when_others_need_the_room_and_not_be
 }
 
 #[test]
-fn f13_r14_whose_turn_brings_little_loses_it_to_who_waits() {
+fn f13_r14_a_turn_that_brings_little_is_lost_to_a_peer_that_waits() {
     let mut crowd = crowd(NOT_LONG);
     let slow = crowd.fill();
     // Nobody is silent now: all wait for their turn, and the first makes nothing of it.

@@ -1,4 +1,4 @@
-//! What a topic remembers, who gets it again, and what it may take.
+//! The messages that a topic keeps, the members that get them again, and their memory.
 
 use super::stage::{Settings, Stage, frames, unwords, words};
 use crate::bridge::layout::*;
