@@ -1,5 +1,6 @@
 // What may wait to be sent to all connections of a thread. All servers here have the same budget: the first one's counts.
 import { once } from 'node:events';
+import { createRequire } from 'node:module';
 
 import test from 'ava';
 
@@ -41,3 +42,19 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.is(server.metrics().bytesWaiting, 0);
   });
 }
+
+ownOnly('by way of streams: a hundred thousand that have the same are ended soon', (t) => {
+  const { sendBudget } = createRequire(import.meta.url)('../lib/duplex/send-budget.js');
+  const budget = new sendBudget.constructor();
+  budget.bytes = 10;
+  let ended = 0;
+  const socket = { writableLength: 10 };
+  const ws = { terminate: () => ended++ };
+  for (let n = 0; n < 100_000; n++) budget.slow.add({ isOver: false, socket, ws, take() {} });
+  const begun = performance.now();
+  budget.look();
+  const milliseconds = performance.now() - begun;
+  t.deepEqual([ended, budget.slow.size], [99_999, 1]);
+  // To look through all for each takes half a minute.
+  t.true(milliseconds < 10_000, `${milliseconds} ms`);
+});

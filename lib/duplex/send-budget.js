@@ -44,20 +44,22 @@ class SendBudget {
       if (writableLength === 0 || connection.isOver) this.slow.delete(connection);
       else total += writableLength;
     }
-    while (total > this.bytes && this.slow.size !== 0) total -= this.endWorst();
+    if (total > this.bytes) this.endWorst(total);
   }
 
-  /** @returns {number} Bytes that wait no more */
-  endWorst() {
-    let [worst] = this.slow;
-    for (const one of this.slow) {
-      if (one.socket.writableLength > worst.socket.writableLength) worst = one;
+  /** @param {number} total Bytes that wait, which are too many */
+  endWorst(total) {
+    const waiting = Array.from(this.slow, (connection) => ({ connection, bytes: connection.socket.writableLength }));
+    waiting.sort((one, other) => other.bytes - one.bytes);
+    for (const { connection, bytes } of waiting) {
+      if (total <= this.bytes) return;
+      total -= bytes;
+      this.slow.delete(connection);
+      // A listener of another one's 'error' may have ended it.
+      if (connection.isOver) continue;
+      connection.take(ERROR, EMPTY_BUFFER);
+      connection.ws.terminate();
     }
-    this.slow.delete(worst);
-    const { writableLength } = worst.socket;
-    worst.take(ERROR, EMPTY_BUFFER);
-    worst.ws.terminate();
-    return writableLength;
   }
 }
 

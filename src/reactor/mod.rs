@@ -250,9 +250,7 @@ impl<C: Consumer> Reactor<C> {
             Command::Chunk(chunk) => self.apply_records(chunk.into()),
             Command::Arena(arena) => self.apply_records(arena.into()),
             Command::Listen { id, listener, config } => self.on_listen(id, listener, config),
-            Command::Join { id, config } => {
-                self.listeners.insert(id, Listener::elsewhere(config));
-            }
+            Command::Join { id, config } => drop(self.listeners.insert(id, Listener::elsewhere(config))),
             Command::Take { listener, stream } => self.on_take(listener, stream, None),
             Command::Accept(id) => {
                 if let Some(listener) = self.listeners.get_mut(&id) {
@@ -295,6 +293,9 @@ impl<C: Consumer> Reactor<C> {
             && let Some((mut session, _)) = self.session(slot)
         {
             session.touch();
+        }
+        if closed {
+            self.on_hang_up(slot);
         }
         if readable || closed {
             let Some(connection) = self.connections.get_mut(slot) else { return };

@@ -13,8 +13,8 @@ use super::door::{Door, LocalListener};
 /// Whether an accepted socket has the options of its listener, so that they need not be set.
 pub(in crate::reactor) const INHERITS: bool = cfg!(target_os = "linux");
 
-/// As in Node.
-const BACKLOG: i32 = 511;
+/// A crowd may come back at once.
+const BACKLOG: i32 = 4096;
 
 /// Where to listen, and how.
 #[derive(Debug, Clone, Copy)]
@@ -23,7 +23,7 @@ pub struct ListenAddress {
     pub host: Option<IpAddr>,
     /// 0 = the system chooses.
     pub port: u16,
-    /// Length of the queue of connections that are not accepted yet. Default: 511.
+    /// Length of the queue of connections that are not accepted yet. Default: 4096.
     pub backlog: i32,
     /// Refuse IPv4 on an IPv6 socket.
     pub ipv6_only: bool,

@@ -17,7 +17,7 @@ use crate::bridge::rates::{Counted, Rates};
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::connection::id::ConnectionId;
 
-const SECOND: Duration = Duration::from_secs(1);
+pub(in crate::reactor) const SECOND: Duration = Duration::from_secs(1);
 const NANOS: u128 = 1_000_000_000;
 /// A connection that has used its bytes up is read again when it may send those of a tenth of a
 /// second.
@@ -28,6 +28,8 @@ const PART: u64 = 10;
 pub(in crate::reactor) struct Paced {
     rates: HashMap<u32, Rate>,
     waiting: BinaryHeap<Reverse<(Instant, u32, u32)>>,
+    /// Those whose peers have gone, and until when they are read.
+    gone: BinaryHeap<Reverse<(Instant, u32, u32)>>,
     /// The bytes that came behind their requests, and are read before their sockets: never empty.
     early: HashMap<u32, Vec<u8>>,
 }
@@ -108,9 +110,29 @@ impl Paced {
         }
     }
 
-    /// When a connection is to be read again.
+    /// When a connection is to be read again, or no more.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
-        self.waiting.peek().map(|Reverse((at, ..))| *at)
+        let first = [self.waiting.peek(), self.gone.peek()];
+        first.into_iter().flatten().map(|Reverse((at, ..))| *at).min()
+    }
+
+    /// The peer of a connection has gone. If the connection has limits, it is read until then.
+    pub(in crate::reactor) fn hung_up(&mut self, id: ConnectionId, until: Option<Instant>) {
+        if let Some(until) = until.filter(|_| self.rates.contains_key(&id.slot)) {
+            self.gone.push(Reverse((until, id.slot, id.generation)));
+        }
+    }
+
+    /// Whether a connection is not read because of its limits.
+    pub(in crate::reactor) fn waits(&self, slot: u32) -> bool {
+        self.rates.get(&slot).is_some_and(|rate| rate.waits)
+    }
+
+    /// The next one that is read no more.
+    pub(in crate::reactor) fn pop_gone(&mut self, now: Instant) -> Option<ConnectionId> {
+        let Reverse((_, slot, generation)) = *self.gone.peek().filter(|Reverse((at, ..))| *at <= now)?;
+        self.gone.pop();
+        Some(ConnectionId { slot, generation })
     }
 
     /// Counts what has come of a connection. Returns what there was too much of.

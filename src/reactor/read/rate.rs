@@ -7,6 +7,8 @@ use crate::reactor::Reactor;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::read::frames::finish_if_complete;
+use crate::reactor::read::half::PeerSide;
+use crate::reactor::read::paced::SECOND;
 
 /// Counts what has come of an open connection: `len` bytes, and `messages` in them.
 pub(in crate::reactor) fn charge<C: Consumer>(
@@ -37,8 +39,35 @@ pub(in crate::reactor) fn charge<C: Consumer>(
 }
 
 impl<C: Consumer> Reactor<C> {
+    /// The peer may have gone. What it has sent before is read at its rate, but not for ever.
+    pub(in crate::reactor) fn on_hang_up(&mut self, slot: u32) {
+        let Some((session, _)) = self.session(slot) else { return };
+        let Session { id, connection, work } = session;
+        if connection.config.rates.is_some() && connection.read.peer == PeerSide::Open {
+            work.paced.hung_up(id, work.now.checked_add(connection.config.close_timeout));
+        }
+    }
+
+    /// Ends the connections whose peers have been gone for as long as that may be.
+    fn end_gone(&mut self) {
+        while let Some(id) = self.work.paced.pop_gone(self.work.now) {
+            let Some(connection) = self.connections.get(id) else { continue };
+            if connection.read.paused || !self.work.paced.waits(id.slot) {
+                // It is not the limit that holds it back.
+                self.work.paced.hung_up(id, self.work.now.checked_add(SECOND));
+                continue;
+            }
+            self.guarded(id.slot, |reactor| {
+                if let Some((mut session, _)) = reactor.session(id.slot) {
+                    session.terminate();
+                }
+            });
+        }
+    }
+
     /// Has the connections read that have waited for as long as their limits ask for.
     pub(in crate::reactor) fn resume_paced(&mut self) {
+        self.end_gone();
         while let Some(id) = self.work.paced.pop(self.work.now) {
             if self.connections.get(id).is_some() {
                 self.read_later(id.slot);

@@ -44,6 +44,50 @@ fn no_more_messages_than_allowed_are_read_at_any_time_and_none_is_lost() {
     }
 }
 
+/// What is in the kernel would take a minute; its peer needs it no more.
+#[test]
+fn a_connection_whose_peer_is_gone_ends_after_the_close_timeout() {
+    for is_reset in [false, true] {
+        let listener = ListenerConfig {
+            rates: Some(Arc::new(Rates::new(10, 0, false))),
+            close_timeout: Duration::from_millis(300),
+            ..ListenerConfig::default()
+        };
+        let server =
+            Server::with(Setup { listener, script: Script::on_message(|_, _| {}), ..Setup::default() });
+        let mut client = Client::open(server.address);
+        server.opened();
+        client.write(&masked(b"x").repeat(600));
+        assert_eq!(server.next(), Seen::Binary(b"x".to_vec()));
+        match is_reset {
+            true => client.reset(),
+            false => drop(client),
+        }
+        let mut count = 1;
+        while server.next() == Seen::Binary(b"x".to_vec()) {
+            count += 1;
+        }
+        assert!(count < 600, "{is_reset}: all were read");
+    }
+}
+
+/// The peer waits until what it has sent has been read.
+#[test]
+fn a_peer_that_stays_is_read_for_as_long_as_it_takes() {
+    let listener = ListenerConfig {
+        rates: Some(Arc::new(Rates::new(10, 0, false))),
+        close_timeout: Duration::from_millis(100),
+        ..ListenerConfig::default()
+    };
+    let server = Server::with(Setup { listener, script: Script::on_message(|_, _| {}), ..Setup::default() });
+    let mut client = Client::open(server.address);
+    server.opened();
+    client.write(&masked(b"x").repeat(20));
+    for _ in 0..20 {
+        assert_eq!(server.next(), Seen::Binary(b"x".to_vec()));
+    }
+}
+
 #[test]
 fn no_more_bytes_than_allowed_are_read_at_any_time() {
     let (server, rates) = limited(0, 20_000, false);
