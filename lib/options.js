@@ -33,8 +33,8 @@ const LONGEST_PROBE_DELAY = 32_767_000;
 
 /**
  * Connections that may wait to be accepted, unless the system lets fewer wait (Linux: `somaxconn`,
- * 4096 by default). With Node's 511 a crowd that comes back after a restart fills the queue, and the
- * kernel tries those it has no room for again after 1 s and more.
+ * 4096 by default). With Node's 511 a crowd that comes back after a restart fills the queue, and
+ * connections that it has no room for are tried again after 1 s and more.
  */
 const BACKLOG = 4096;
 
