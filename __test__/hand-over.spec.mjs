@@ -1,7 +1,7 @@
 // A listening socket that outlives the process: handed over to the next one, and that of systemd.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
@@ -57,6 +57,16 @@ function run(t, command, args, options) {
   };
   return { child, next };
 }
+
+const hasAnalyze = spawnSync('systemd-analyze', ['--version']).error === undefined && existsSync('/usr/bin/node');
+(hasAnalyze ? ownOnLinux : test.skip)('systemd has no complaints about the units', (t) => {
+  const path = folder(t);
+  for (const [name, unit] of Object.entries(units())) writeFileSync(join(path, name), unit);
+  writeFileSync(join(path, 'chat@1.service'), units()['chat@.service']);
+  const files = [join(path, 'chat.socket'), join(path, 'chat@1.service')];
+  const { stderr } = spawnSync('systemd-analyze', ['verify', ...files], { encoding: 'utf8' });
+  t.deepEqual(stderr.split('\n').filter((line) => line.includes('chat')), []);
+});
 
 (hasSystemd ? ownOnLinux : test.skip)('systemd: the units of docs/running.md', async (t) => {
   const { 'chat.socket': socket, 'chat@.service': service } = units();

@@ -211,3 +211,43 @@ for (const send of ['send-proxy', 'send-proxy-v2', 'send-proxy-v2-ssl-cn']) {
   });
   await throughProxy(t, server, port);
 });
+
+/** As docs/running.md says; a socket of the file system has no address that a header could replace. */
+const BEFORE_PATH = {
+  haproxy: (folder, port, path) => {
+    const file = join(folder, 'haproxy.cfg');
+    const limits = ['timeout connect 5s', 'timeout client 1h', 'timeout server 1h'];
+    writeFileSync(file, ['defaults', 'mode tcp', ...limits, 'listen in', `bind 127.0.0.1:${port}`, `server chat ${path}`, ''].join('\n'));
+    return ['-db', '-f', file];
+  },
+  nginx: (folder, port, path) => {
+    const file = join(folder, 'nginx.conf');
+    const upgrade = 'proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;';
+    const server = `server { listen 127.0.0.1:${port}; location / { proxy_pass http://unix:${path}; ${upgrade} } }`;
+    // The workers of root would be nobody, whom the socket does not let in.
+    const user = process.getuid?.() === 0 ? 'user root; ' : '';
+    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
+    const head = `${user}daemon off; pid ${folder}/pid; error_log stderr; events {}`;
+    writeFileSync(file, `${head}\nhttp { access_log off; ${paths} ${server} }\n`);
+    return ['-p', folder, '-c', file];
+  },
+};
+
+for (const [name, configure] of Object.entries(BEFORE_PATH)) {
+  (has(name) && process.platform !== 'win32' ? ownOnly : test.skip)(`${name} in front of a socket of the file system`, async (t) => {
+    const folder = mkdtempSync(join(tmpdir(), 'proxy-'));
+    t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+    const path = join(folder, 'chat.sock');
+    const server = await startServer(t, { port: path });
+    const port = await startProxy(t, name, (own, free) => configure(own, free, path));
+    const connected = once(server, 'connection');
+    const client = new wsClient(`ws://127.0.0.1:${port}`);
+    t.teardown(() => client.terminate());
+    await once(client, 'open');
+    const [ws, { socket }] = await connected;
+    t.is(socket.remoteAddress, undefined);
+    ws.on('message', (data) => ws.send(data));
+    client.send('x'.repeat(100_000));
+    t.is((await once(client, 'message'))[0].length, 100_000);
+  });
+}
