@@ -253,3 +253,16 @@ test('send() of a subscriber asks what was published once in 16 KiB, not each ti
   while (ws.send('x'.repeat(100))) t.true((sent += 100) <= 17 * 1024);
   t.pass();
 });
+
+test('what is dropped is reported once in 10 ms, not with each message', async (t) => {
+  const { server, live, dropped } = await openStalled(t, 'port', { slow: 'drop' });
+  await publishMany(server, live);
+  const [before, begun, count] = [dropped.length, performance.now(), 300];
+  for (let n = 0; n < count; n++) await server.publish('room', String(n), { receipt: true });
+  const most = (performance.now() - begun) / 10 + 3;
+  const reports = dropped.length - before;
+  t.true(reports <= most, `${reports} reports`);
+  const sum = () => dropped.reduce((all, one) => all + one, 0);
+  while (sum() !== server.topicCounts('room').dropped || sum() < count) await turn();
+  t.pass();
+});

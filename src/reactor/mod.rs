@@ -346,6 +346,9 @@ impl<C: Consumer> Reactor<C> {
 
     /// Closes the socket and reports that to the consumer.
     fn destroy(&mut self, slot: u32) {
+        if !self.topics.dropped.is_empty() {
+            self.report_dropped();
+        }
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
         self.seat.left();
         // Its config may be another server's by now.

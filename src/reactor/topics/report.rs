@@ -1,6 +1,7 @@
 //! Reports about topics to JavaScript.
 
 use std::collections::VecDeque;
+use std::time::{Duration, Instant};
 
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::topics::hash::ByNumber;
@@ -9,6 +10,9 @@ use crate::reactor::topics::receipt::Receipt;
 /// Most reports of dropped messages in one turn; what is dropped meanwhile is added to those that
 /// wait.
 const REPORTS: usize = 256;
+/// From one turn's reports to the next: with each message to a slow member there would be one, and
+/// JavaScript would wake for it.
+const APART: Duration = Duration::from_millis(10);
 
 /// Words as they cross.
 pub(in crate::reactor) fn encode(words: &[u32]) -> Vec<u8> {
@@ -33,6 +37,8 @@ impl Receipt {
 pub(in crate::reactor) struct Dropped {
     counts: ByNumber<(ConnectionId, u32), u32>,
     order: VecDeque<(ConnectionId, u32)>,
+    /// None are due before then.
+    due: Option<Instant>,
 }
 
 impl Dropped {
@@ -48,17 +54,27 @@ impl Dropped {
     }
 
     /// A turn's reports: the connection, the topic, the count.
-    pub(in crate::reactor) fn take(&mut self) -> Vec<(ConnectionId, u32, u32)> {
+    pub(in crate::reactor) fn take(&mut self, now: Instant) -> Vec<(ConnectionId, u32, u32)> {
         let first = self.order.drain(..self.order.len().min(REPORTS));
         let counted = |(id, topic)| Some((id, topic, self.counts.remove(&(id, topic))?));
         let reports = first.filter_map(counted).collect();
         if self.order.is_empty() {
-            *self = Self::default();
+            *self = Self { due: Some(now + APART), ..Self::default() };
         }
         reports
     }
 
     pub(in crate::reactor) fn is_empty(&self) -> bool {
         self.order.is_empty()
+    }
+
+    /// Whether there are reports for the turn that begins now.
+    pub(in crate::reactor) fn is_due(&self, now: Instant) -> bool {
+        !self.is_empty() && self.due.is_none_or(|due| due <= now)
+    }
+
+    /// When there are.
+    pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
+        self.due.filter(|_| !self.is_empty())
     }
 }

@@ -11,13 +11,13 @@ use crate::reactor::topics::report::encode;
 
 impl Topics {
     /// Whether the next turn has something to do.
-    pub(in crate::reactor) fn is_waiting(&self) -> bool {
-        self.is_leaving() || !self.receipts.is_empty() || !self.dropped.is_empty()
+    pub(in crate::reactor) fn is_waiting(&self, now: Instant) -> bool {
+        self.is_leaving() || !self.receipts.is_empty() || self.dropped.is_due(now)
     }
 
     /// When something is to be done.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
-        self.histories.deadline()
+        [self.histories.deadline(), self.dropped.deadline()].into_iter().flatten().min()
     }
 }
 
@@ -25,16 +25,24 @@ impl<C: Consumer> Reactor<C> {
     /// Takes memberships back, drops what has expired, and reports to JavaScript what has become of
     /// messages.
     pub(in crate::reactor) fn end_topics(&mut self) {
-        let is_due = self.topics.deadline().is_some_and(|at| at <= self.work.now);
-        if is_due {
-            self.topics.expire(self.work.now);
+        let now = self.work.now;
+        if self.topics.histories.deadline().is_some_and(|at| at <= now) {
+            self.topics.expire(now);
         }
-        if !self.topics.is_waiting() {
+        if !self.topics.is_waiting(now) {
             return;
         }
         self.topics.take_back();
         self.settle_receipts();
-        for (id, topic, count) in self.topics.dropped.take() {
+        if self.topics.dropped.is_due(now) {
+            self.report_dropped();
+        }
+    }
+
+    /// Reports on messages that connections are not sent; of one that is about to be gone, before
+    /// it is.
+    pub(in crate::reactor) fn report_dropped(&mut self) {
+        for (id, topic, count) in self.topics.dropped.take(self.work.now) {
             if self.connections.get(id).is_some() {
                 self.consumer.on_topic(id.slot, IN_DROPPED, encode(&[topic, count]));
             }

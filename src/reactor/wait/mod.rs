@@ -75,7 +75,7 @@ impl<C: Consumer> Reactor<C> {
             || !work.remains.is_empty()
             || !work.expired.is_empty()
             || work.compression.is_waiting()
-            || self.topics.is_waiting()
+            || self.topics.is_waiting(work.now)
     }
 
     /// When something is to be done, sockets or not.

@@ -244,8 +244,10 @@ impl Model {
         let gaps = self.stage.take(IN_GAP).into_iter().map(|(slot, it)| (slot, it[0], it[3] + 1 - it[1]));
         let drops = self.stage.take(IN_DROPPED).into_iter().map(|(slot, it)| (slot, it[0], it[1]));
         for (slot, topic, count) in gaps.chain(drops).collect::<Vec<_>>() {
-            let peer = self.peers.iter_mut().find(|peer| peer.id.slot == slot);
-            peer.expect("it is open").missing[topic as usize] += count;
+            // What one that ends was not sent is reported before its end.
+            if let Some(peer) = self.peers.iter_mut().find(|peer| peer.id.slot == slot) {
+                peer.missing[topic as usize] += count;
+            }
         }
         self.stage.reported.clear();
     }

@@ -98,7 +98,8 @@ impl Stage {
         while {
             let before = self.reported.len();
             self.turn();
-            before != self.reported.len() || self.reactors.iter().any(Reactor::is_behind)
+            let reports = self.reactors.iter().any(|reactor| !reactor.topics.dropped.is_empty());
+            before != self.reported.len() || reports || self.reactors.iter().any(Reactor::is_behind)
         } {}
     }
 
