@@ -42,6 +42,9 @@ impl<C: Consumer> Reactor<C> {
     /// Reports on messages that connections are not sent; of one that is about to be gone, before
     /// it is.
     pub(in crate::reactor) fn report_dropped(&mut self) {
+        if self.topics.dropped.is_empty() {
+            return;
+        }
         for (id, topic, count) in self.topics.dropped.take(self.work.now) {
             if self.connections.get(id).is_some() {
                 self.consumer.on_topic(id.slot, IN_DROPPED, encode(&[topic, count]));
