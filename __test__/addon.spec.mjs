@@ -19,7 +19,11 @@ async function copyWithoutAddon(t, { packages = [], version } = {}) {
   const left = (path) => !path.endsWith('.node');
   await cp(LIB, join(folder, 'lib'), { recursive: true, filter: left });
   const manifest = JSON.parse(await readFile(join(LIB, '../package.json'), 'utf8'));
-  manifest.version = version ?? manifest.version;
+  if (version !== undefined) {
+    const layout = join(folder, 'lib/reactor/layout.js');
+    await writeFile(layout, (await readFile(layout, 'utf8')).replace(`VERSION: '${manifest.version}'`, `VERSION: '${version}'`));
+    manifest.version = version;
+  }
   manifest.optionalDependencies = Object.fromEntries(packages.map((name) => [name, manifest.version]));
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
   return join(folder, 'lib/index.js');

@@ -8,10 +8,11 @@ const { inspect } = require('node:util');
 /** @import { ServerOptions } from './options' */
 
 /**
- * Where a reactor listens: at `port`, in the file system at `path`, or on the socket `fd`.
+ * Where a reactor listens: at `port`, in the file system at `path`, or on the socket `fd`. It has no
+ * prototype: a polluted one must not say where.
  *
- * @typedef {{ port: number, host?: any, path?: string, fd?: number, backlog?: any, ipv6Only?: any,
- *   reusePort?: any }} Place
+ * @typedef {{ __proto__: null, port: number, host?: any, path?: string, fd?: number, backlog?: any,
+ *   ipv6Only?: any, reusePort?: any }} Place
  */
 
 /** Fields of an object that a reactor can listen by; others, such as `readableAll`, need Node. */
@@ -78,29 +79,29 @@ function badPort(port) {
  * @returns {Place | null} Where a reactor listens; null: only Node can, and has its own errors
  */
 function placeOf({ backlog, host, port }) {
-  if (typeof port === 'number') return { port, host, backlog };
-  if (isPipeName(port)) return localPlace({ path: port, backlog });
+  if (typeof port === 'number') return { __proto__: null, port, host, backlog };
+  if (isPipeName(port)) return localPlace({ __proto__: null, path: port, backlog });
   if (typeof port !== 'object') return null;
   // ws hands it to Node alone: the options beside it do not count.
   const given = /** @type {any} */ (port);
   if (!Object.keys(given).every((name) => FIELDS.has(name) || given[name] === undefined)) return null;
-  const { fd, path, ...rest } = given;
+  const { fd, path, ...rest } = { __proto__: null, ...given };
   // Which of them counts is Node's order.
-  if (typeof fd === 'number' && fd >= 0) return localPlace({ fd });
+  if (typeof fd === 'number' && fd >= 0) return localPlace({ __proto__: null, fd });
   const number = portNumber(given.port);
-  if (number !== undefined) return { ...rest, port: number };
-  return !('port' in given) && isPipeName(path) ? localPlace({ path, backlog: given.backlog }) : null;
+  if (number !== undefined) return { __proto__: null, ...rest, port: number };
+  return !('port' in given) && isPipeName(path) ? localPlace({ __proto__: null, path, backlog: given.backlog }) : null;
 }
 
 /**
- * @param {{ path?: any, fd?: any, backlog?: any }} place A socket of the file system or of another
+ * @param {{ __proto__: null, path?: any, fd?: any, backlog?: any }} place A socket of the file system or of another
  *   process
  * @returns {Place | null} The place; null: only Node can listen there
  */
 function localPlace(place) {
   const { fd = 0, path = '' } = place;
   const isKnown = HAS_LOCAL_SOCKETS && (fd | 0) === fd && !path.startsWith(ABSTRACT);
-  return isKnown ? { port: 0, ...place } : null;
+  return isKnown ? { ...place, __proto__: null, port: 0 } : null;
 }
 
 /**

@@ -88,7 +88,7 @@ class WebSocketServer extends EventEmitter {
     this._listener = null;
     this._server = /** @type {any} */ (undefined);
     // Both refer back to the server, which can be printed as JSON, as in ws.
-    for (const name of ['_drain', '_topics']) Object.defineProperty(this, name, { enumerable: false });
+    for (const name of ['_drain', '_topics']) Object.defineProperty(this, name, { value: null, enumerable: false });
     watch(this.options, () => this._updateAsk());
     if (place !== null) {
       if (typeof callback === 'function') this.once('listening', callback);

@@ -25,7 +25,7 @@ class ListenerServer extends EventEmitter {
     super();
     this._wss = wss;
     // The two refer to each other, and a log prints either as JSON.
-    Object.defineProperty(this, '_wss', { enumerable: false });
+    Object.defineProperty(this, '_wss', { value: wss, enumerable: false });
     this._upgrade = (/** @type {import('node:http').IncomingMessage} */ request, /** @type {import('node:stream').Duplex} */ socket, /** @type {Buffer} */ head) => {
       wss.handleUpgrade(request, socket, head, connected);
     };

@@ -570,6 +570,9 @@ module.exports = {
   /** What the answer to a key is the digest of, behind the key (RFC 6455, 4.2.2). */
   GUID: '258EAFA5-E914-47DA-95CA-C5AB0DC85B11',
 
+  /** Of the package and of its addon. */
+  VERSION: '0.1.0',
+
   frameBytes,
   isValidStatusCode,
 };

@@ -4,7 +4,7 @@ const { closeSync, openSync, readSync } = require('node:fs');
 const { createRequire } = require('node:module');
 const { join } = require('node:path');
 
-const { version } = /** @type {{ version: string }} */ (require('../../package.json'));
+const { VERSION } = require('./layout');
 
 /**
  * The `require` of this file. Bundlers leave it alone, for none of them has a place for an addon in
@@ -77,8 +77,8 @@ function firstOf(ways) {
  */
 function sameVersion(addon) {
   const its = typeof addon.version === 'function' ? addon.version() : 'unknown';
-  if (its === version) return addon;
-  const message = `its version is ${its}, and that of reactor-ws is ${version}`;
+  if (its === VERSION) return addon;
+  const message = `its version is ${its}, and that of reactor-ws is ${VERSION}`;
   throw Object.assign(new Error(message), { code: 'ERR_REACTOR_WS_VERSION' });
 }
 

@@ -55,6 +55,8 @@ fn javascript() -> String {
         "\n  /** What the answer to a key is the digest of, behind the key (RFC 6455, 4.2.2). */\n  GUID: '{GUID}',"
     )
     .unwrap();
+    let version = env!("CARGO_PKG_VERSION");
+    writeln!(out, "\n  /** Of the package and of its addon. */\n  VERSION: '{version}',").unwrap();
     out.push_str("\n  frameBytes,\n  isValidStatusCode,\n};\n");
     out
 }
