@@ -1,47 +1,96 @@
-// The blocks of code in the documents can be parsed. Those that are whole programs are the files of examples/, which
-// examples.spec.mjs runs; `npm run check` compares.
-import { execFile } from 'node:child_process';
+// The blocks of code in the documents. Those that are whole programs are the files of examples/,
+// which `npm run check` compares, and examples.spec.mjs, ecosystem/ and tests/examples.rs run. The
+// fragments run here.
 import { readFileSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
-import { promisify } from 'node:util';
+import { Script } from 'node:vm';
 
 import test from 'ava';
 
 import { documents } from '../scripts/documents.mjs';
+import { Child } from './helpers/child.mjs';
+import { isReference } from './helpers/impl.mjs';
 
-/** Runs in a process of its own, since only a flag lets modules be parsed. */
-const PARSER = `
-  const vm = require('node:vm');
-  const blocks = JSON.parse(require('node:fs').readFileSync(0, 'utf8'));
-  const faults = blocks.flatMap(({ place, code }) => {
-    try {
-      new vm.SourceTextModule(code);
-      return [];
-    } catch (error) {
-      return [place + ': ' + error.message];
-    }
-  });
-  console.log(JSON.stringify(faults));
-`;
+const ownOnly = isReference ? test.skip : test;
 
-function blocks(document, language) {
+/** Where blocks of a language are checked that are no files of examples/. */
+const CHECKED = {
+  js: 'here: they run',
+  json: 'here: they are parsed',
+  toml: 'here: the features are those of the crate',
+  ts: 'scripts/api.mjs: docs/api.md is made of the declarations',
+  ini: 'hand-over.spec.mjs: systemd verifies them',
+  nginx: 'proxy.spec.mjs: nginx runs with it',
+  haproxy: 'proxy.spec.mjs: HAProxy runs with it',
+};
+
+/** What cannot run, and why. */
+const PARSED_ONLY = [[/^\/\/ before\nuWS\.App/, 'a program of uWebSockets.js, which is no dependency']];
+
+/** What comes of the fragments of a document, in their order; see fixtures/blocks.mjs. */
+const EVENTS = {
+  'README.md': [{ reader: ['data'] }, {}],
+  'docs/api.md': [{}],
+  'docs/broadcast.md': [{ reader: ['data'] }, { reader: ['data'] }],
+  'docs/compression.md': [{}],
+  'docs/migrating-from-uwebsockets.md': [{ first: ['welcome', 'hello'], second: ['welcome'], prints: ['1005', '1005'] }],
+  'docs/migrating-from-ws.md': [{}],
+  'docs/options.md': [{ first: ['hello'], prints: ['0 5'], warns: ['REACTOR_WS_BORROWED'] }],
+  'docs/running.md': [
+    {},
+    {},
+    { answers: ['200 # HELP reactor_ws_connections Open connections'] },
+    { prints: [' 1005', ' 1005', ' 1005', ' 1005', '/ 1005', '/ 1005'] },
+  ],
+  'docs/topics.md': [
+    { second: ['hello'] },
+    {},
+    { reader: ['meanwhile'] },
+    {},
+    { first: ['{"topic":"lobby","present":["/"]}'], second: ['{"topic":"lobby","present":["/"]}'] },
+    { first: ['{"symbol":"ACME","price":1}'], second: ['{"symbol":"ACME","price":1}'] },
+  ],
+};
+
+function blocks(document) {
   const text = readFileSync(fileURLToPath(new URL(`../${document}`, import.meta.url)), 'utf8');
-  return [...text.matchAll(/^```(\w+)\n([^]*?)^```$/gm)]
-    .filter(([, name]) => name === language)
-    .map(({ 2: code, index }) => ({ place: `${document}:${text.slice(0, index).split('\n').length}`, code }));
+  return [...text.matchAll(/(<!-- file: \S+ -->\n\n)?^ *```(\w+)\n([^]*?)^ *```$/gm)]
+    .filter(([, shown]) => shown === undefined)
+    .map(([, , language, code]) => ({ document, language, code }));
 }
 
-test('blocks of JavaScript are modules', async (t) => {
-  const all = documents().flatMap((document) => blocks(document, 'js'));
-  t.true(all.length > 20);
-  const child = promisify(execFile)(process.execPath, ['--no-warnings', '--experimental-vm-modules', '-e', PARSER]);
-  child.child.stdin.end(JSON.stringify(all));
-  const { stdout } = await child;
-  t.deepEqual(JSON.parse(stdout), []);
+const all = documents().flatMap(blocks);
+const inLanguage = (name) => all.filter(({ language }) => language === name);
+const runs = ({ code }) => !PARSED_ONLY.some(([pattern]) => pattern.test(code));
+
+test('blocks of every language are checked somewhere', (t) => {
+  t.deepEqual([...new Set(all.map(({ language }) => language))].sort(), Object.keys(CHECKED).sort());
+  t.deepEqual([...new Set(inLanguage('ts').map(({ document }) => document))], ['docs/api.md']);
+  const parsed = inLanguage('js').filter((block) => !runs(block));
+  t.is(parsed.length, PARSED_ONLY.length);
+  for (const { code, document } of parsed) t.notThrows(() => new Script(code), document);
 });
 
+for (const document of new Set(inLanguage('js').filter(runs).map((block) => block.document))) {
+  ownOnly(`fragments of ${document} run`, async (t) => {
+    t.timeout(30_000);
+    const fragments = inLanguage('js').filter((block) => runs(block) && block.document === document);
+    const child = new Child(t, 'blocks.mjs', [], { nodeArgs: ['--no-warnings', '--experimental-vm-modules'], stdio: ['pipe', 'pipe', 'pipe'] });
+    child.process.stdin.end(JSON.stringify(fragments.map(({ code }) => code)));
+    const { stdout, ...end } = await child.ended();
+    const events = stdout.trim().split('\n').map((line) => JSON.parse(line));
+    t.deepEqual({ ...end, events }, { code: 0, signal: null, stderr: '', events: EVENTS[document] });
+  });
+}
+
 test('blocks of JSON are JSON', (t) => {
-  const all = documents().flatMap((document) => blocks(document, 'json'));
-  t.true(all.length > 0);
-  for (const { place, code } of all) t.notThrows(() => JSON.parse(code), place);
+  for (const { document, code } of inLanguage('json')) t.notThrows(() => JSON.parse(code), document);
+});
+
+test('features that blocks of TOML name are there', (t) => {
+  const crate = readFileSync(fileURLToPath(new URL('../Cargo.toml', import.meta.url)), 'utf8');
+  for (const { document, code } of inLanguage('toml')) {
+    const [, features] = /reactor-ws = \{.*features = \[(.*)\]/.exec(code);
+    for (const [, feature] of features.matchAll(/"(.+?)"/g)) t.regex(crate, new RegExp(`^${feature} = \\[`, 'm'), document);
+  }
 });

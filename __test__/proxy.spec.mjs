@@ -2,7 +2,7 @@
 // `apt-get install haproxy nginx libnginx-mod-stream`.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -224,14 +224,18 @@ const BEFORE_PATH = {
     const file = join(folder, 'nginx.conf');
     const upgrade = 'proxy_http_version 1.1; proxy_set_header Upgrade $http_upgrade; proxy_set_header Connection upgrade;';
     const server = `server { listen 127.0.0.1:${port}; location / { proxy_pass http://unix:${path}; ${upgrade} } }`;
-    // The workers of root would be nobody, whom the socket does not let in.
-    const user = process.getuid?.() === 0 ? 'user root; ' : '';
-    const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
-    const head = `${user}daemon off; pid ${folder}/pid; error_log stderr; events {}`;
-    writeFileSync(file, `${head}\nhttp { access_log off; ${paths} ${server} }\n`);
+    writeFileSync(file, nginxHttp(folder, server));
     return ['-p', folder, '-c', file];
   },
 };
+
+function nginxHttp(folder, server) {
+  // The workers of root would be nobody, whom a socket of the file system does not let in.
+  const user = process.getuid?.() === 0 ? 'user root; ' : '';
+  const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
+  const head = `${user}daemon off; pid ${folder}/pid; error_log stderr; events {}`;
+  return `${head}\nhttp { access_log off; ${paths} ${server} }\n`;
+}
 
 for (const [name, configure] of Object.entries(BEFORE_PATH)) {
   (has(name) && process.platform !== 'win32' ? ownOnly : test.skip)(`${name} in front of a socket of the file system`, async (t) => {
@@ -246,6 +250,40 @@ for (const [name, configure] of Object.entries(BEFORE_PATH)) {
     await once(client, 'open');
     const [ws, { socket }] = await connected;
     t.is(socket.remoteAddress, undefined);
+    ws.on('message', (data) => ws.send(data));
+    client.send('x'.repeat(100_000));
+    t.is((await once(client, 'message'))[0].length, 100_000);
+  });
+}
+
+/** The blocks of docs/recipes.md, with ports of this test. */
+const RECIPES = {
+  haproxy: (folder, port, block) => {
+    const file = join(folder, 'haproxy.cfg');
+    writeFileSync(file, block.replace('bind :80', `bind 127.0.0.1:${port}`));
+    return ['-db', '-f', file];
+  },
+  nginx: (folder, port, block) => {
+    const file = join(folder, 'nginx.conf');
+    writeFileSync(file, nginxHttp(folder, `server { listen 127.0.0.1:${port};\n${block} }`));
+    return ['-p', folder, '-c', file];
+  },
+};
+
+for (const [name, configure] of Object.entries(RECIPES)) {
+  (has(name) ? ownOnly : test.skip)(`the recipe for ${name}`, async (t) => {
+    const server = await startServer(t);
+    const document = readFileSync(new URL('../docs/recipes.md', import.meta.url), 'utf8');
+    const [, block] = new RegExp(`\`\`\`${name}\\n([^]*?)\`\`\``).exec(document);
+    const port = await startProxy(t, name, (folder, free) =>
+      configure(folder, free, block.replace('127.0.0.1:8080', `127.0.0.1:${server.address().port}`)),
+    );
+    const connected = once(server, 'connection');
+    const client = new wsClient(`ws://127.0.0.1:${port}/live`);
+    t.teardown(() => client.terminate());
+    await once(client, 'open');
+    const [ws, { url, headers }] = await connected;
+    t.deepEqual([url, headers['x-forwarded-for']], ['/live', '127.0.0.1']);
     ws.on('message', (data) => ws.send(data));
     client.send('x'.repeat(100_000));
     t.is((await once(client, 'message'))[0].length, 100_000);
