@@ -72,6 +72,8 @@ impl<C: Consumer> Reactor<C> {
             self.on_commands();
             self.on_deferred();
             self.write_unwritten();
+            // The reactor may sleep next.
+            self.end_leaving();
         }
         asked
     }

@@ -85,7 +85,8 @@ impl<C: Consumer> Reactor<C> {
                         continue;
                     }
                     if !listener.refuse(self.work.now) {
-                        return self.report_refused(id);
+                        self.report_refused(id);
+                        return self.leave_if_empty(id);
                     }
                 }
             }

@@ -85,6 +85,7 @@ mod system {
     use std::fs;
     use std::io::{self, ErrorKind};
     use std::os::fd::{AsRawFd, OwnedFd};
+    use std::os::unix::ffi::OsStrExt as _;
     use std::os::unix::fs::MetadataExt as _;
     use std::path::{Path, PathBuf};
 
@@ -102,8 +103,9 @@ mod system {
 
     impl LocalListener {
         pub(in crate::reactor) fn bind(path: &Path, backlog: i32) -> io::Result<Self> {
-            // socket2 takes an empty path for a socket without a name.
-            if path.as_os_str().is_empty() {
+            // socket2 takes an empty path for a socket without a name; systems end it at a zero.
+            let bytes = path.as_os_str().as_bytes();
+            if bytes.is_empty() || bytes.contains(&0) {
                 return Err(ErrorKind::InvalidInput.into());
             }
             let socket = Socket::new(Domain::UNIX, Type::STREAM, None)?;

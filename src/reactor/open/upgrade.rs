@@ -18,6 +18,8 @@ use crate::reactor::connection::life::{Head, Life};
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::opening::Opening;
+use crate::reactor::read::half::PeerSide;
+use crate::reactor::read::rate;
 
 /// What becomes of the connection after some bytes of its head.
 enum Step {
@@ -276,6 +278,10 @@ pub(in crate::reactor) fn open(session: &mut Session<'_>, deflate: Option<Params
     session.connection.deadline.clear();
     if let Some(rates) = &session.connection.config.rates {
         session.work.paced.open(session.id.slot, rates, session.work.now);
+        // Its request, all that it has to say and its end may have come at once.
+        if session.connection.read.peer != PeerSide::Open {
+            rate::bound(session);
+        }
     }
     if let Some(after) = session.connection.silence() {
         session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);

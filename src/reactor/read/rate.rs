@@ -38,13 +38,19 @@ pub(in crate::reactor) fn charge<C: Consumer>(
     finish_if_complete(session);
 }
 
+/// The peer may have gone. What it has sent before is read at its rate, but not for ever.
+pub(in crate::reactor) fn bound(session: &mut Session<'_>) {
+    let until = session.work.now.checked_add(session.connection.config.close_timeout);
+    session.work.paced.hung_up(session.id, until);
+}
+
 impl<C: Consumer> Reactor<C> {
-    /// The peer may have gone. What it has sent before is read at its rate, but not for ever.
+    /// An event says that the peer may have gone.
     pub(in crate::reactor) fn on_hang_up(&mut self, slot: u32) {
-        let Some((session, _)) = self.session(slot) else { return };
-        let Session { id, connection, work } = session;
-        if connection.config.rates.is_some() && connection.read.peer == PeerSide::Open {
-            work.paced.hung_up(id, work.now.checked_add(connection.config.close_timeout));
+        if let Some((mut session, _)) = self.session(slot)
+            && session.connection.read.peer == PeerSide::Open
+        {
+            bound(&mut session);
         }
     }
 

@@ -130,6 +130,31 @@ fn a_listener_that_leaves_finishes_its_handshakes() {
     assert_eq!(server.stop(), [Seen::Closed, Seen::Closed, Seen::ListenerClosed(0)]);
 }
 
+/// No event may come for a long time, and whoever drains waits for the report.
+#[test]
+fn a_listener_that_nobody_has_come_to_leaves_at_once() {
+    let (mut reactor, _, seen) = reactor(Setup::default());
+    let handle = reactor.handle();
+    // It does not sleep yet, so this does not wake it.
+    handle.submit(Command::Leave(0)).unwrap();
+    let thread = std::thread::spawn(move || reactor.run());
+    assert_eq!(seen.recv_timeout(PATIENCE).map(|(_, seen)| seen), Ok(Seen::ListenerClosed(0)));
+    handle.submit(Command::Stop).unwrap();
+    thread.join().unwrap().unwrap();
+}
+
+#[test]
+#[cfg(unix)]
+fn a_path_with_a_zero_is_not_the_one_before_it() {
+    use std::os::unix::ffi::OsStrExt as _;
+
+    let path = std::env::temp_dir().join(format!("reactor-ws-zero-{}", std::process::id()));
+    let longer = [path.as_os_str().as_bytes(), b"\0x"].concat();
+    let error = BoundListener::bind_path(std::ffi::OsStr::from_bytes(&longer).as_ref(), 5).err();
+    assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::InvalidInput));
+    assert!(!path.exists());
+}
+
 /// Whoever has bound it: the connection that systemd starts a process for has come before its
 /// options are known.
 #[test]

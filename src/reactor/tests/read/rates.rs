@@ -6,6 +6,7 @@ use std::time::Instant;
 
 use crate::bridge::rates::Rates;
 use crate::engine::ErrorKind;
+use crate::reactor::tests::server::{bind, listen};
 use crate::reactor::tests::*;
 use crate::reactor::{ListenerConfig, ReactorConfig};
 
@@ -69,6 +70,25 @@ fn a_connection_whose_peer_is_gone_ends_after_the_close_timeout() {
         }
         assert!(count < 600, "{is_reset}: all were read");
     }
+}
+
+/// Its request, what it has to say and its end are there when the reactor looks for the first time.
+#[test]
+fn a_connection_whose_peer_is_gone_before_it_opens_ends_after_the_close_timeout() {
+    let server = Server::script(Script::on_message(|_, _| {}));
+    let listener = bind();
+    let mut client = Client::connect(listener.address());
+    client.write(&[UPGRADE.as_bytes(), &masked(b"x").repeat(600)].concat());
+    client.end();
+    let config = ListenerConfig {
+        rates: Some(Arc::new(Rates::new(10, 0, false))),
+        close_timeout: Duration::from_millis(300),
+        ..ListenerConfig::default()
+    };
+    listen(&server.handle, 1, listener, config);
+    server.opened();
+    let count = std::iter::from_fn(|| (server.next() != Seen::Closed).then_some(())).count();
+    assert!((1..600).contains(&count), "{count}");
 }
 
 /// The peer waits until what it has sent has been read.
