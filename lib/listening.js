@@ -11,8 +11,8 @@ const { inspect } = require('node:util');
  * Where a reactor listens: at `port`, in the file system at `path`, or on the socket `fd`. It has no
  * prototype: a polluted one must not say where.
  *
- * @typedef {{ __proto__: null, port: number, host?: any, path?: string, fd?: number, backlog?: any,
- *   ipv6Only?: any, reusePort?: any }} Place
+ * @typedef {{ __proto__: null, port: number, host?: any, path?: string, fd?: number,
+ *   backlog?: any, ipv6Only?: any, reusePort?: any }} Place
  */
 
 /** Fields of an object that a reactor can listen by; others, such as `readableAll`, need Node. */
@@ -94,8 +94,8 @@ function placeOf({ backlog, host, port }) {
 }
 
 /**
- * @param {{ __proto__: null, path?: any, fd?: any, backlog?: any }} place A socket of the file system or of another
- *   process
+ * @param {{ __proto__: null, path?: any, fd?: any, backlog?: any }} place A socket of the file
+ *   system or of another process
  * @returns {Place | null} The place; null: only Node can listen there
  */
 function localPlace(place) {
