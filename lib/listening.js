@@ -8,8 +8,8 @@ const { inspect } = require('node:util');
 /** @import { ServerOptions } from './options' */
 
 /**
- * Where a reactor listens: at `port`, in the file system at `path`, or on the socket `fd`. It has no
- * prototype: a polluted one must not say where.
+ * Where a reactor listens: at `port`, in the file system at `path`, or on the socket `fd`. It has
+ * no prototype: a polluted one must not say where.
  *
  * @typedef {{ __proto__: null, port: number, host?: any, path?: string, fd?: number,
  *   backlog?: any, ipv6Only?: any, reusePort?: any }} Place
