@@ -313,6 +313,17 @@ ownOnPosix('sockets of another process: served by the reactor, and closed with t
   t.is((await once(refused, 'error'))[0].code, 'ECONNREFUSED');
 });
 
+ownOnPosix('a process that ends without close() leaves the file to those that have its descriptor', async (t) => {
+  for (const [calls, stays] of [['', false], ['server.descriptor(); process.exit()', true], ['server.descriptor(); server.close()', false]]) {
+    const path = join(folder(t), 'x.sock');
+    const { child } = startGiven(t, [], `
+      const { WebSocketServer } = require('./lib/index.js');
+      const server = new WebSocketServer({ port: ${JSON.stringify(path)} }, () => { ${calls || 'process.exit()'} });`);
+    t.deepEqual(await once(child, 'exit'), [0, null]);
+    t.is(existsSync(path), stays, calls);
+  }
+});
+
 test('descriptor() is that of the listening socket, while it listens', async (t) => {
   if (isReference) return t.pass();
   const server = await startServer(t);

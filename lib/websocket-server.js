@@ -112,7 +112,10 @@ class WebSocketServer extends EventEmitter {
 
   /** @returns {number | null} That of the listening socket; null where there is none */
   descriptor() {
-    return this._listenerId === -1 ? null : this._descriptor;
+    if (this._listenerId === -1) return null;
+    // A child that listens in the file system needs the file, however this process ends.
+    state.native.shareListener(this._listenerId, false);
+    return this._descriptor;
   }
 
   /** @param {(error?: Error) => void} [callback] A listener for 'close' */

@@ -243,7 +243,7 @@ async function drain(server, options) {
   if (!(/** @type {any} */ (server).clients)) throw new Error('drain() needs clientTracking');
   if (options?.handOver && !server._listens) throw wrongType('options.handOver', 'false without a port of its own', true);
   if (server._drain === null || server._drain.isOver) server._drain = new Drain(server, options);
-  if (!server._drain.refuses && server._listenerId !== -1) state.native.leaveListener(server._listenerId);
+  if (!server._drain.refuses && server._listenerId !== -1) state.native.shareListener(server._listenerId, true);
   server._updateAsk();
   return server._drain.result;
 }

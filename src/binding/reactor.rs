@@ -126,10 +126,10 @@ impl JsReactor {
         self.submit_all(|| Command::CloseListener(id))
     }
 
-    /// As `close_listener`, but what waits is accepted, and handshakes go on.
+    /// Another process may have its socket. `leaves`: it accepts what waits, then none.
     #[napi(catch_unwind)]
-    pub fn leave_listener(&self, id: u32) -> Result<()> {
-        self.drive.submit(self.owner(id), Command::Leave(id))
+    pub fn share_listener(&self, id: u32, leaves: bool) -> Result<()> {
+        self.drive.submit(self.owner(id), if leaves { Command::Leave(id) } else { Command::Share(id) })
     }
 
     /// Serves the socket with the descriptor `fd` from now on, under a descriptor of its own:

@@ -259,6 +259,7 @@ impl<C: Consumer> Reactor<C> {
             }
             Command::CloseListener(id) => self.on_close_listener(id),
             Command::Leave(id) => self.on_leave(id),
+            Command::Share(id) => self.on_share(id),
             Command::Adopt(adoption) => self.on_adopt(*adoption),
             Command::Serve { id, config, deflate } => self.on_serve(id, config, deflate),
             Command::Prepare(id, prepared) => drop(self.prepared.insert(id, prepared)),

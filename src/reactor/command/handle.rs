@@ -52,6 +52,9 @@ pub enum Command {
     /// Another process takes the listener's place: what waits is accepted, then its socket is
     /// closed. The listener is, when none of its connections is in its handshake any more.
     Leave(u32),
+    /// Another process may listen on the socket, too: its file goes when the listener is closed,
+    /// and not when this process ends.
+    Share(u32),
     /// Serves a socket whose upgrade was answered elsewhere.
     Adopt(Box<Adoption>),
     /// How a connection is served whose upgrade the consumer accepts behind this.

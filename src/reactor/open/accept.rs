@@ -36,11 +36,11 @@ impl<C: Consumer> Reactor<C> {
 
     pub(in crate::reactor) fn on_close_listener(&mut self, id: u32) {
         let Some(mut listener) = self.listeners.remove(&id) else { return };
-        if let Some(socket) = &mut listener.socket {
-            let _closed_next = self.poll.registry().deregister(socket);
-        }
         // Before the report: its receiver may want the port.
-        drop(listener);
+        if let Some(mut door) = listener.socket.take() {
+            let _closed_next = self.poll.registry().deregister(&mut door);
+            door.close();
+        }
         for slot in self.connections.slots() {
             if let Some(connection) = self.connections.get_mut(slot)
                 && connection.listener == id

@@ -58,6 +58,20 @@ impl Door {
         }
     }
 
+    /// Another process may listen on the socket, too: its file stays when this process ends.
+    pub(in crate::reactor) fn share(&mut self) {
+        if let Self::Local(listener) = self {
+            listener.keep_file(true);
+        }
+    }
+
+    /// The listener is closed, and its file goes.
+    pub(in crate::reactor) fn close(mut self) {
+        if let Self::Local(listener) = &mut self {
+            listener.keep_file(false);
+        }
+    }
+
     fn source(&mut self) -> &mut dyn Source {
         match self {
             Self::Tcp(listener) => listener,
@@ -99,6 +113,8 @@ mod system {
         path: Option<PathBuf>,
         /// Device and inode of its file, if the file is its own.
         file: Option<(u64, u64)>,
+        /// The file stays even if it is its own.
+        keeps_file: bool,
     }
 
     impl LocalListener {
@@ -123,7 +139,7 @@ mod system {
         }
 
         fn new(socket: Socket, path: Option<PathBuf>, file: Option<(u64, u64)>) -> Self {
-            Self { socket: OwnedFd::from(socket).into(), path, file }
+            Self { socket: OwnedFd::from(socket).into(), path, file, keeps_file: false }
         }
 
         pub(in crate::reactor) fn path(&self) -> Option<&Path> {
@@ -132,6 +148,10 @@ mod system {
 
         pub(in crate::reactor) fn leave_file(&mut self) {
             self.file = None;
+        }
+
+        pub(in crate::reactor) fn keep_file(&mut self, keeps: bool) {
+            self.keeps_file = keeps;
         }
 
         pub(in crate::reactor) fn accept(&self) -> io::Result<TcpStream> {
@@ -154,6 +174,7 @@ mod system {
         /// Removes the file, as Node does, unless another one has taken its place.
         fn drop(&mut self) {
             if let (Some(path), Some(file)) = (&self.path, self.file)
+                && !self.keeps_file
                 && identity(path) == Some(file)
             {
                 let _gone_anyway = fs::remove_file(path);
@@ -187,6 +208,10 @@ mod system {
         }
 
         pub(in crate::reactor) fn leave_file(&mut self) {
+            match *self {}
+        }
+
+        pub(in crate::reactor) fn keep_file(&mut self, _keeps: bool) {
             match *self {}
         }
 

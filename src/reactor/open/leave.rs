@@ -25,6 +25,12 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
+    pub(in crate::reactor) fn on_share(&mut self, id: u32) {
+        if let Some(door) = self.listeners.get_mut(&id).and_then(|listener| listener.socket.as_mut()) {
+            door.share();
+        }
+    }
+
     /// Nothing waits to be accepted.
     pub(in crate::reactor) fn leave_if_empty(&mut self, id: u32) {
         // Without a descriptor for it something may wait: it is accepted later.
