@@ -48,6 +48,45 @@ for (const way of Object.keys(TOPIC_WAYS)) {
   });
 }
 
+for (const way of Object.keys(TOPIC_WAYS)) {
+  test(`${way}: a broadcast counts in bufferedAmount before the reactor has seen it`, async (t) => {
+    const { server, all } = await openRoom(t, way, 3);
+    const [a, b, c] = all;
+    server.broadcast('first');
+    for (const { client } of all) client.pause();
+    // The last is handed over at the end of the tick only.
+    for (const size of [1000, 60_000, 70_000]) {
+      let count = 0;
+      while (a.ws.bufferedAmount < 2 ** 20 && count < 100_000_000 / size) {
+        if (count++ % 2) server.broadcast(Buffer.alloc(size), { except: c.ws });
+        else server.broadcast(prepare(Buffer.alloc(size)));
+      }
+      t.true(a.ws.bufferedAmount >= 2 ** 20, `${count} of ${size} bytes`);
+      for (const { client } of all) client.resume();
+      b.ws.send(new Blob(['late']));
+      server.broadcast('last');
+      for (const heard of await heardBy(a, b, c)) t.is(heard.at(-1), 'last');
+      // The callback of a send that follows: the kernel has all before it.
+      for (const { ws } of all) await new Promise((resolve) => ws.send('', resolve));
+      t.deepEqual(all.map(({ ws }) => ws.bufferedAmount), [0, 0, 0]);
+      for (const { client } of all) client.pause();
+    }
+    for (const { client } of all) client.resume();
+  });
+}
+
+test('clients that are no list: each broadcast throws, and the next one with a list reaches all', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 2);
+  const { clients } = server;
+  server.clients = { add() {}, delete() {} };
+  t.throws(() => server.broadcast('1'), { instanceOf: TypeError });
+  t.throws(() => server.broadcast('2'), { instanceOf: TypeError });
+  server.clients = new Set([null, {}, ...clients]);
+  t.is(server.broadcast('3'), 2);
+  t.deepEqual(await heardBy(...all), [['3'], ['3']]);
+  server.clients = clients;
+});
+
 test('a broadcast is one record, however many connections there are', async (t) => {
   const { outgoing } = createRequire(import.meta.url)('../lib/reactor/crossing');
   const bytes = [];

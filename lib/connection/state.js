@@ -75,6 +75,7 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * What a connection has to do with topics.
  *
  * @typedef {object} Membership
+ * @property {number} broadcast Bytes of broadcasts that the reactors were given for it
  * @property {() => void} leave It leaves all of them, and joins no other
  * @property {() => void} drained What waited for its stream has left
  * @property {(topic: any, count: number) => void} lost It did not get this many messages

@@ -14,6 +14,7 @@ const { Topic } = require('./topic');
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { BroadcastOptions, Published } from '../../types/topics' */
 /** @import { Topics } from './server-topics' */
+/** @import { AnySubscriptions } from './subscriptions' */
 
 /**
  * Sends a message to all open connections of a server, in the order of `send()`.
@@ -38,14 +39,37 @@ class Everyone extends Topic {
   constructor(topics) {
     super('', DEFAULTS);
     this.topics = topics;
+    /** Bytes of frames that the reactors were given so far, for each member. */
+    this.bytes = 0;
+  }
+
+  /**
+   * @param {number} bytes Of the frame that the reactors were given
+   * @param {WebSocket[]} others Members that it is not for
+   */
+  gave(bytes, others) {
+    this.bytes += bytes;
+    for (const ws of others) subscriptionsOf(ws).heard -= bytes;
+  }
+
+  /** @param {AnySubscriptions} member That joins it */
+  entered(member) {
+    member.heard -= this.bytes;
+  }
+
+  /** @param {AnySubscriptions} member That leaves it */
+  left(member) {
+    member.heard += this.bytes;
   }
 
   /** @param {WebSocket} ws A connection that gets what is sent to all from now on */
   welcome(ws) {
+    // What a program puts into `clients` may be anything.
+    if (ws?._owner?._topics !== this.topics) return;
     if (ws._readyState === CONNECTING) {
       // A `setSocket()` of the program's opens it later.
       ws.once('open', () => this.topics.everyone?.welcome(ws));
-    } else if (ws._readyState === OPEN && (ws._bits & GONE) === 0 && ws._owner?._topics === this.topics) {
+    } else if (ws._readyState === OPEN && (ws._bits & GONE) === 0) {
       subscriptionsOf(ws).enter(this.topics, this, undefined, undefined);
     }
   }
@@ -67,11 +91,12 @@ function everyoneOf(server) {
 
 /**
  * @param {Server} server The server
- * @returns {Iterable<WebSocket>} Its connections
+ * @returns {WebSocket[]} Its connections
+ * @throws {TypeError} Also for `clients` of the program's that are no list
  */
 function connectionsOf(server) {
   const clients = /** @type {Set<WebSocket> | null | undefined} */ (clientsOf(server));
-  if (clients) return clients;
+  if (clients) return [...clients];
   if (clients === undefined && !server._listens) {
     throw new TypeError('broadcast() needs clientTracking, unless the server listens on a port of its own');
   }

@@ -261,7 +261,8 @@ function onRecord(ws, kind, bytes) {
  */
 function bytesPublished(ws) {
   if (ws._extra === null || ws._extra.topics === null) return 0;
-  return Math.max(state.native.bytesPublished(ws._slot, ws._generation), 0);
+  // A broadcast counts at once, as what was sent does: the reactor may not have seen it yet.
+  return Math.max(state.native.bytesPublished(ws._slot, ws._generation), ws._extra.topics.broadcast);
 }
 
 /**

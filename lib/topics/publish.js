@@ -181,7 +181,7 @@ function toReactors(topic, message, excepted, key, receipt) {
   const used = keyFor(topic, key);
   const isSpecial = receipt !== null || others.length !== 0 || used !== '';
   if (isSpecial) records.target(topic, receipt === null ? 0 : receipt.ask(), others, used);
-  records.publish(topic, message);
+  topic.gave(frameBytes(records.publish(topic, message)), others);
 }
 
 /**

@@ -124,13 +124,14 @@ function pushTarget(topic, named, key, [receipt, ...late]) {
 /**
  * @param {AnyTopic} topic The topic
  * @param {Message} message What is sent
+ * @returns {number} Bytes of its payload
  */
 function publish(topic, message) {
   const { data, prepared, tag } = message;
   if (prepared !== null) {
     outbox.pushPrepared(TOPIC_SLOT, topic.number, OUT_PUBLISH_PREPARED, PreparedMessage.numberOf(prepared));
     outbox.handOver();
-    return;
+    return prepared.length;
   }
   const isText = (tag & KIND_MASK) === OUT_TEXT ? PUBLISH_TEXT : 0;
   const kind = OUT_PUBLISH | OUT_FLAG_FIN | (tag & OUT_FLAG_COMPRESS) | (isText << AUX_SHIFT);
@@ -139,6 +140,7 @@ function publish(topic, message) {
       ? outbox.pushText(TOPIC_SLOT, topic.number, kind, data)
       : outbox.pushBytes(TOPIC_SLOT, topic.number, kind, data);
   if (length < SAME_BYTES) outbox.handOver();
+  return length;
 }
 
 /**

@@ -32,6 +32,17 @@ class Subscriptions {
     this.pending = null;
     /** By the name of the topic. @type {Map<string, TopicLosses> | null} */
     this.losses = null;
+    /**
+     * Bytes of broadcasts that the reactors were given for it; while it is a member, less those
+     * that the topic of all connections counts.
+     */
+    this.heard = 0;
+  }
+
+  /** @returns {number} Bytes of frames of broadcasts that the reactors were given for it */
+  get broadcast() {
+    const everyone = this.ws._owner?._topics?.everyone;
+    return everyone && this.joined.has(everyone) ? everyone.bytes + this.heard : this.heard;
   }
 
   /**
@@ -61,6 +72,7 @@ class Subscriptions {
     }
     if (!isNew) return;
     this.joined.add(topic);
+    topic.entered(this);
     if (topic.size === 1) topics.woke(topic);
   }
 
@@ -146,6 +158,7 @@ class Subscriptions {
 
   /** @param {AnyTopic} topic That it was a member of */
   part(topic) {
+    topic.left(this);
     if ((this.ws._bits & STREAM) === 0) topic.members--;
     else topic.streams?.delete(this.ws);
   }

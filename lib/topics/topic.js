@@ -6,6 +6,7 @@ const { SLOW } = require('./settings');
 /** @import { WebSocket } from '../connection/state' */
 /** @import { Settings } from './settings' */
 /** @import { AnyMember } from './stream-member' */
+/** @import { AnySubscriptions } from './subscriptions' */
 
 /** Of the next topic that needs one of its own; 0 is none. */
 let last = 0;
@@ -50,6 +51,19 @@ class Topic {
   get reports() {
     return this.settings.slow !== SLOW.queue;
   }
+
+  /**
+   * The reactors were given a message: see `Everyone`.
+   *
+   * @type {(bytes: number, others: WebSocket[]) => void}
+   */
+  gave() {}
+
+  /** A connection has joined it. @type {(member: AnySubscriptions) => void} */
+  entered() {}
+
+  /** A connection has left it. @type {(member: AnySubscriptions) => void} */
+  left() {}
 
   /** Gives it a number. */
   enlist() {
