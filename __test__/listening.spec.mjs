@@ -313,6 +313,19 @@ ownOnPosix('sockets of another process: served by the reactor, and closed with t
   t.is((await once(refused, 'error'))[0].code, 'ECONNREFUSED');
 });
 
+ownOnPosix('the descriptor of a server may be given to another one of the same thread: each has its own', async (t) => {
+  const first = await listen(t, { port: 0, host: OWN_HOST });
+  const { port } = first.address();
+  const second = await listen(t, { port: { fd: first.descriptor() } });
+  t.not(second.descriptor(), first.descriptor());
+  first.close();
+  await once(first, 'close');
+  // A descriptor that was closed twice would be somebody else's by now.
+  const client = new wsClient(`ws://${OWN_HOST}:${port}`);
+  t.teardown(() => client.terminate());
+  await Promise.all([once(client, 'open'), once(second, 'connection')]);
+});
+
 ownOnPosix('a process that ends without close() leaves the file to those that have its descriptor', async (t) => {
   for (const [calls, stays] of [['', false], ['server.descriptor(); process.exit()', true], ['server.descriptor(); server.close()', false]]) {
     const path = join(folder(t), 'x.sock');

@@ -47,7 +47,7 @@ function listen(server, place, address) {
     server._reactors = state.reactors;
     server._address = addressOf(bound);
     server._descriptor = descriptor ?? null;
-    closeGiven(place);
+    if (!isOwn(place.fd)) closeGiven(place);
   } catch (error) {
     process.nextTick(() => server._emit('error', error));
     return;
@@ -63,6 +63,14 @@ function listen(server, place, address) {
     server._emit('listening');
     server._listener?.emit('listening');
   });
+}
+
+/**
+ * @param {number} [fd] What a server is given to listen on
+ * @returns {boolean} Whether a reactor listens on it by that number, which stays its own
+ */
+function isOwn(fd) {
+  return Array.from(state.listeners.values()).some((server) => server._listenerId !== -1 && server._descriptor === fd);
 }
 
 /**
