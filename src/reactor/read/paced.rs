@@ -3,8 +3,10 @@
 //! A frame takes six bytes at least. So a read of at most six bytes for each message that a
 //! connection may still send brings no more than those, and a message too many stays in the socket.
 //!
-//! ```text limit -> Rate::room: this many bytes, or a moment until when it waits on_bytes ->
-//! charge: what they were the moment -> resume_paced: it is read again
+//! ```text
+//! limit -> Rate::room: this many bytes, or a moment until when it waits
+//! on_bytes -> charge: what they were
+//! the moment -> resume_paced: it is read again
 //! ```
 
 use std::cmp::Reverse;
