@@ -87,6 +87,15 @@ test('clients that are no list: each broadcast throws, and the next one with a l
   server.clients = clients;
 });
 
+test('what a program takes out of clients gets a broadcast all the same, the first one and the next', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 2);
+  for (const text of ['first', 'second']) {
+    server.clients.delete(all[0].ws);
+    t.is(server.broadcast(text), 2);
+  }
+  for (const heard of await heardBy(...all)) t.deepEqual(heard, ['first', 'second']);
+});
+
 test('a broadcast is one record, however many connections there are', async (t) => {
   const { outgoing } = createRequire(import.meta.url)('../lib/reactor/crossing');
   const bytes = [];

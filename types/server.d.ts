@@ -227,7 +227,8 @@ export class WebSocketServer<
   ): number;
   publish(topic: string, data: Published, options: PublishOptions): number | Promise<Receipt>;
   /**
-   * Sends a message to all open connections, and returns to how many. Not in ws.
+   * Sends a message to all open connections, and returns to how many. That a program takes
+   * connections out of `clients` makes no difference; `except` and topics do. Not in ws.
    *
    * @throws {TypeError} As `publish()`; without `clientTracking`, unless the server has a `port`
    */

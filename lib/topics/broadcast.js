@@ -90,17 +90,20 @@ function everyoneOf(server) {
 }
 
 /**
+ * Those of the tables, whatever a program has done to `clients`, and those over streams, which only
+ * `clients` has.
+ *
  * @param {Server} server The server
- * @returns {WebSocket[]} Its connections
+ * @returns {Set<WebSocket>} Its connections
  * @throws {TypeError} Also for `clients` of the program's that are no list
  */
 function connectionsOf(server) {
   const clients = /** @type {Set<WebSocket> | null | undefined} */ (clientsOf(server));
-  if (clients) return [...clients];
   if (clients === undefined && !server._listens) {
     throw new TypeError('broadcast() needs clientTracking, unless the server listens on a port of its own');
   }
-  return [...state.connections, ...state.adopted].filter((one) => one?._owner === server);
+  const own = [...state.connections, ...state.adopted].filter((one) => one?._owner === server);
+  return new Set([...own, ...(clients ?? [])]);
 }
 
 module.exports = { broadcast };
