@@ -1,6 +1,6 @@
 'use strict';
 
-// Where a server listens, by what its option `port` is: ws hands that to `server.listen()` of Node.
+// Where a server listens, by its option `port`, which ws hands to `server.listen()` of Node.
 
 const { closeSync } = require('node:fs');
 const { inspect } = require('node:util');
@@ -18,13 +18,13 @@ const { inspect } = require('node:util');
 /** Fields of an object that a reactor can listen by; others, such as `readableAll`, need Node. */
 const FIELDS = new Set(['port', 'host', 'path', 'fd', 'backlog', 'ipv6Only', 'reusePort', 'exclusive']);
 
-/** What Linux's names begin with that are in no file system: Node says how long they are. */
+/** Abstract names of Linux begin with this; only Node knows how long they are. */
 const ABSTRACT = '\0';
 
-/** On Windows paths are those of pipes, and descriptors are no sockets. */
+/** On Windows paths are those of pipes, and descriptors are not sockets. */
 const HAS_LOCAL_SOCKETS = process.platform !== 'win32';
 
-/** The last descriptor that stays open, as something may take its number: that of stderr. */
+/** Descriptors up to that of stderr stay open, as something else may take their numbers. */
 const LAST_STANDARD = 2;
 
 /** Characters of a value that an error of Node shows. */
@@ -32,7 +32,7 @@ const SHOWN = 28;
 
 /**
  * @param {unknown} port The value of the option
- * @returns {number | undefined} The number that it is or spells; undefined when it is no port
+ * @returns {number | undefined} The number that it is or spells; undefined when it is not a port
  */
 function portNumber(port) {
   const number = typeof port === 'string' && port.trim() !== '' ? Number(port) : port;
@@ -41,8 +41,8 @@ function portNumber(port) {
 
 /**
  * @param {unknown} port The value of the option
- * @returns {boolean} Whether it is the name of a pipe, or of a socket in the file system: by Node,
- *   text that is no number of 0 or more
+ * @returns {boolean} Whether it is the name of a pipe, or of a socket in the file system: as in
+ *   Node, text that is not a number of 0 or more
  */
 function isPipeName(port) {
   return typeof port === 'string' && !(Number(port) >= 0);
@@ -63,7 +63,7 @@ function checkPort({ host, port }) {
   throw Object.assign(error, { code: 'ERR_INVALID_ARG_VALUE' });
 }
 
-/** @param {number | string} port A value that is no port */
+/** @param {number | string} port A value that is not a port */
 function badPort(port) {
   const text = String(port);
   const shown = text.length > SHOWN ? `${text.slice(0, SHOWN - 3)}...` : text;
@@ -76,17 +76,18 @@ function badPort(port) {
 
 /**
  * @param {ServerOptions} options The options of a server, with a port
- * @returns {Place | null} Where a reactor listens; null: only Node can, and has its own errors
+ * @returns {Place | null} Where a reactor listens; null: only Node can listen there, and has its
+ *   own errors
  */
 function placeOf({ backlog, host, port }) {
   if (typeof port === 'number') return { __proto__: null, port, host, backlog };
   if (isPipeName(port)) return localPlace({ __proto__: null, path: port, backlog });
   if (typeof port !== 'object') return null;
-  // ws hands it to Node alone: the options beside it do not count.
+  // ws hands Node only this object: the options beside it do not count.
   const given = /** @type {any} */ (port);
   if (!Object.keys(given).every((name) => FIELDS.has(name) || given[name] === undefined)) return null;
   const { fd, path, ...rest } = { __proto__: null, ...given };
-  // Which of them counts is Node's order.
+  // Node's order decides which of them counts.
   if (typeof fd === 'number' && fd >= 0) return localPlace({ __proto__: null, fd });
   const number = portNumber(given.port);
   if (number !== undefined) return { __proto__: null, ...rest, port: number };
@@ -105,7 +106,7 @@ function localPlace(place) {
 }
 
 /**
- * The reactor has a descriptor of its own, so that closing that one ends listening.
+ * The reactor has a descriptor of its own: closing that one must end listening.
  *
  * @param {Place} place Where it listens from now on
  */
@@ -114,9 +115,10 @@ function closeGiven({ fd = 0 }) {
 }
 
 /**
- * @param {{ address: string, family: string, port: number }} bound What the reactor has bound
- * @returns {{ address: string, family: string, port: number } | string | null} What `address()`
- *   returns; null for a socket without a name
+ * @param {{ address: string, family: string, port: number }} bound The address that the reactor has
+ *   bound
+ * @returns {{ address: string, family: string, port: number } | string | null} The result of
+ *   `address()`; null for a socket without a name
  */
 function addressOf({ address, family, port }) {
   return family === '' ? address || null : { address, family, port };
@@ -125,7 +127,7 @@ function addressOf({ address, family, port }) {
 /**
  * @param {ServerOptions} options The options of a server, with a port
  * @param {{ ipv6Only?: true, reusePort?: true }} flags Those options that are set
- * @returns {any} What an HTTP server of Node listens with
+ * @returns {any} Arguments with which an HTTP server of Node listens
  */
 function nodePlace({ backlog, host, port }, flags) {
   if (typeof port === 'object') return Object.keys(flags).length === 0 ? port : { ...flags, .../** @type {any} */ (port) };

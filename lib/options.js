@@ -25,7 +25,7 @@ const { pong } = WebSocket.prototype;
 /** Most reactors of one environment. */
 const MOST_REACTORS = 64;
 
-/** Connections, at most. */
+/** Most connections. */
 const MOST_COUNT = 2 ** 31 - 1;
 
 /** Milliseconds: 32,767 s are the most that Linux takes. */
@@ -33,8 +33,8 @@ const LONGEST_PROBE_DELAY = 32_767_000;
 
 /**
  * Connections that may wait to be accepted, unless the system lets fewer wait (Linux: `somaxconn`,
- * 4096 by default). With Node's 511 a crowd that comes back after a restart fills the queue, and
- * connections that it has no room for are tried again after 1 s and more.
+ * 4096 by default). With Node's 511 a crowd of clients that come back after a restart fills the
+ * queue, and connections without room in it are tried again after 1 s or more.
  */
 const BACKLOG = 4096;
 
@@ -116,7 +116,7 @@ const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient'
 /**
  * The options over the defaults. An option that is undefined overrides its default, as in ws.
  *
- * @param {any} given What the constructor got, of any type
+ * @param {any} given The argument of the constructor, of any type
  * @returns {ServerOptions} The options over the defaults
  * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type
  *   of an own option
@@ -163,8 +163,8 @@ function own(options, name) {
 
 /**
  * @param {string} name One of OWN
- * @param {unknown} value What was given
- * @param {string} label What errors call it
+ * @param {unknown} value The given value
+ * @param {string} label Its name in errors
  * @returns {any} The value
  * @throws {TypeError | RangeError}
  */
@@ -255,11 +255,11 @@ function sharedListenOptions(options) {
 }
 
 /**
- * What connections of its own port are given, by the names that Node's servers have for it.
+ * Settings for connections of its own port, by the names that Node's servers have for them.
  *
  * @param {ServerOptions} options The options of the server
  * @returns {{ keepAlive: boolean, keepAliveInitialDelay: number, noDelay: boolean }} The delay in
- *   milliseconds, whole seconds of them; 0 is the system's
+ *   milliseconds, a multiple of 1000; 0 is the system's
  */
 function tcpOptions(options) {
   return {
@@ -356,10 +356,10 @@ function ratesOf(options) {
 }
 
 /**
- * What the reactors of an environment are started with.
+ * The settings with which the reactors of an environment are started.
  *
  * @param {ServerOptions} options The options of its first server
- * @returns {import('./reactor/start').Settings} `given`: the names of those that are no defaults
+ * @returns {import('./reactor/start').Settings} `given`: the names of those that were given
  */
 function reactorOptions(options) {
   return {
@@ -372,7 +372,7 @@ function reactorOptions(options) {
 }
 
 /**
- * What topics are made with.
+ * The settings with which topics are made.
  *
  * @param {ServerOptions} options The options of the server
  * @returns {{ historyBudget: number | null, topicOptions: ((topic: string) => unknown) | null }}

@@ -8,18 +8,18 @@ import { WebSocket } from './websocket';
 /** A certificate or a key. */
 export type CertMeta = string | string[] | Buffer | Buffer[];
 
-/** Called in the place of `request.end()`: may add header fields, and has to end the request. */
+/** Called in place of `request.end()`: may add header fields, and has to end the request. */
 export type FinishRequestCallback = (request: ClientRequest, ws: WebSocket) => void;
 
-/** Options whose types are those of @types/ws, or take what those take. */
+/** Options whose types are those of @types/ws, or accept the same values. */
 type Declared = 'agent' | 'checkServerIdentity' | 'createConnection' | 'headers' | 'host' | 'protocol';
 
 /**
- * Options of a client. Those of `https.request` that the address does not decide are passed on. The
+ * Options of a client. Options of `https.request` that the address does not decide are passed on. The
  * constructor also takes Node's `ClientRequestArgs`.
  */
 export interface ClientOptions extends Omit<RequestOptions, Declared> {
-  /** An agent of Node. Default: none, each client has a connection of its own */
+  /** An agent of Node. Default: none; each client has a connection of its own */
   agent?: Agent | undefined;
   /** Replaces Node's check of the server's certificate; returns an Error to refuse it. */
   checkServerIdentity?(servername: string, certificate: any): boolean | Error | undefined;
@@ -31,7 +31,7 @@ export interface ClientOptions extends Omit<RequestOptions, Declared> {
   host?: string | undefined;
   /** Overridden by the address. */
   protocol?: string | undefined;
-  /** The subprotocols, when they are not given by themselves. */
+  /** The subprotocols, when they are not given as an argument of their own. */
   protocols?: string | readonly string[] | undefined;
   /** The `Origin` header (`Sec-WebSocket-Origin` for version 8). */
   origin?: string | undefined;
@@ -43,16 +43,16 @@ export interface ClientOptions extends Omit<RequestOptions, Declared> {
   followRedirects?: boolean | undefined;
   /** Most redirects that are followed. Default: 10 */
   maxRedirects?: number | undefined;
-  /** Called in the place of `request.end()`: may add header fields, and has to end the request. */
+  /** Called in place of `request.end()`: may add header fields, and has to end the request. */
   finishRequest?: FinishRequestCallback | undefined;
   /** Fills the four bytes of a masking key. Default: random bytes */
   generateMask?(key: Buffer): void;
   /**
-   * Offer compression; true is all defaults. Numbers that zlib would refuse, or a wrong `releaseAfter`, throw a RangeError or
-   * a TypeError at once. Default: true
+   * Offer compression; true means all defaults. Numbers that zlib would refuse, or a wrong `releaseAfter`, throw a RangeError
+   * or a TypeError at once. Default: true
    */
   perMessageDeflate?: boolean | deflate.ClientOptions | undefined;
-  /** Emit what was received together in one turn; false: one message, ping or pong per turn. Default: true */
+  /** Emit messages that were received together in one turn; false: one message, ping or pong per turn. Default: true */
   allowSynchronousEvents?: boolean | undefined;
   /** Answer pings. Default: true */
   autoPong?: boolean | undefined;

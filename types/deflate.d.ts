@@ -2,7 +2,7 @@
 
 import { ZlibOptions } from 'node:zlib';
 
-/** As zlib's, and as @types/ws has them. */
+/** Options of zlib, as @types/ws has them. */
 type DeflateSettings = Omit<ZlibOptions, 'dictionary'> & { dictionary?: ZlibOptions['dictionary'] | Buffer[] };
 
 /** How permessage-deflate (RFC 7692) is used, on either end. */
@@ -17,17 +17,17 @@ interface Options {
   concurrencyLimit?: number | undefined;
   /**
    * 'shared': no connection keeps a context between messages; all share those of their thread. Short for
-   * `serverNoContextTakeover` and `clientNoContextTakeover`. 'dedicated': as was negotiated. Not in ws. Default: 'dedicated'
+   * `serverNoContextTakeover` and `clientNoContextTakeover`. 'dedicated': as negotiated. Not in ws. Default: 'dedicated'
    * @throws {TypeError} For another value, or with one of those two `false`
    */
   compressor?: 'dedicated' | 'shared' | undefined;
   /**
-   * Bytes that the contexts of all connections of the process may take, in each direction by itself. What does not fit
-   * is not kept: outgoing messages are compressed each by itself, new clients are asked to do the same. The value that
-   * was given last holds for the whole process. Not in ws. Default: 67108864
+   * Bytes that the contexts of all connections of the process may take, in each direction by itself. Contexts that do not fit
+   * are not kept: outgoing messages are compressed each by itself, and new clients are asked to do the same. The last given
+   * value holds for the whole process. Not in ws. Default: 67108864
    */
   budget?: number | undefined;
-  /** Milliseconds after which unused contexts are freed, up to 2147483647; 0 is never. Not in ws. Default: 0 */
+  /** Milliseconds after which unused contexts are freed, up to 2147483647; 0 means never. Not in ws. Default: 0 */
   releaseAfter?: number | undefined;
 }
 
@@ -45,12 +45,12 @@ export interface ServerOptions extends Options {
 
 /** The offer of a client. An answer that goes beyond it fails the connection. */
 export interface ClientOptions extends Options {
-  /** true: the server's messages are never to refer to earlier ones. Default: as the server likes */
+  /** true: the server's messages are never to refer to earlier ones. Default: the server decides */
   serverNoContextTakeover?: boolean | undefined;
-  /** true: our messages need not be remembered; false: an answer that demands that fails. Default: as the server likes */
+  /** true: our messages need not be remembered; false: an answer that demands that fails. Default: the server decides */
   clientNoContextTakeover?: boolean | undefined;
-  /** Largest window of the server's messages, 8 to 15. Default: as the server likes */
+  /** Largest window of the server's messages, 8 to 15. Default: the server decides */
   serverMaxWindowBits?: number | boolean | undefined;
-  /** Largest window of our messages, 8 to 15; false: an answer that limits it fails. Default: as the server likes */
+  /** Largest window of our messages, 8 to 15; false: an answer that limits it fails. Default: the server decides */
   clientMaxWindowBits?: number | boolean | undefined;
 }

@@ -43,7 +43,7 @@ export interface WebSocketEventMap {
   error: ErrorEvent;
 }
 
-/** Of `addEventListener()`. */
+/** Options of `addEventListener()`. */
 export interface EventListenerOptions {
   /** Remove the listener when it is called. Default: false */
   once?: boolean | undefined;

@@ -6,6 +6,6 @@ export const contentType: string;
 /**
  * The metrics of a server in the text format of Prometheus.
  *
- * @param labels Of every sample, such as `{ server: 'chat' }`
+ * @param labels Labels of every sample, such as `{ server: 'chat' }`
  */
 export function prometheus(server: Pick<WebSocketServer, 'metrics'>, labels?: Record<string, string>): string;

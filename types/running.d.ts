@@ -9,8 +9,8 @@ export interface DrainOptions {
   /** Reason of the close frames, at most 123 bytes. Default: none */
   reason?: string | Uint8Array | undefined;
   /**
-   * Another process listens on the same socket: what waits is accepted and served, then this one stops accepting, and nobody is refused.
-   * Only with `port`. Default: false
+   * Another process listens on the same socket: waiting connections are accepted and served, then this one stops accepting, and nobody is
+   * refused. Only with `port`. Default: false
    */
   handOver?: boolean | undefined;
   /** Ends the drain early: the clients that are left stay open. */
@@ -19,7 +19,7 @@ export interface DrainOptions {
   onProgress?: ((progress: DrainProgress) => void) | undefined;
 }
 
-/** Of the clients that there were when the drain began. */
+/** Counts of the clients that there were when the drain began. */
 export interface DrainProgress {
   /** How many are gone. */
   closed: number;
@@ -29,31 +29,31 @@ export interface DrainProgress {
   left: number;
 }
 
-/** Who may connect. 0 is no limit, and nothing is limited by default but the head of a request. */
+/** Who may connect. 0 means no limit; by default, only the head of a request is limited. */
 export interface AdmissionOptions {
   /**
-   * Connections; one more is answered with 503. With `port` those in their handshake count, and a connection too many is answered
-   * before it has sent anything. Not in ws. Default: 0
+   * Connections; one more is answered with 503. With `port` connections in their handshake count, and one too many is answered before it
+   * has sent anything. Not in ws. Default: 0
    */
   maxConnections?: number;
-  /** The same for one IPv4 address, or one /64 of IPv6; 429. Not in ws. Default: 0 */
+  /** The same for one IPv4 address, or one /64 of IPv6; answered with 429. Not in ws. Default: 0 */
   maxConnectionsPerAddress?: number;
-  /** Upgrade requests per second, as many at once after a second without any, up to 1000000; 503. Not in ws. Default: 0 */
+  /** Upgrade requests per second, that many at once after a second without any, up to 1000000; 503. Not in ws. Default: 0 */
   handshakesPerSecond?: number;
   /** Most bytes of an upgrade request, 256 to 1048576; more is answered with 431. Not in ws. Default: 16384 */
   maxHeaderBytes?: number;
-  /** Most header fields of an upgrade request, 8 to 256; 431. Not in ws. Default: 256 */
+  /** Most header fields of an upgrade request, 8 to 256; more is answered with 431. Not in ws. Default: 256 */
   maxHeaders?: number;
   /**
    * Pages that may connect; others are answered with 403. In a string `*` stands for one or more letters, digits, `-`, `.` and `_`,
-   * and the string `'*'` for every origin. A function is asked about requests without an origin too; otherwise these may
-   * connect, as only browsers send one. Not in ws. Default: every page
+   * and the string `'*'` for every origin. A function is also asked about requests without an origin; otherwise these may connect, as only
+   * browsers send one. Not in ws. Default: every page
    */
   allowedOrigins?: OriginRule | readonly OriginRule[] | null;
   /**
-   * Connections of these peers must begin with a header of the PROXY protocol, version 1 or 2; that of anybody else must not. The client
-   * that it names is `request.socket.remoteAddress` and `remotePort`, and counts for `maxConnectionsPerAddress`. Only with a TCP `port`.
-   * Not in ws. Default: none
+   * Connections from these peers must begin with a header of the PROXY protocol, version 1 or 2; those from anybody else must not. The
+   * client that the header names is `request.socket.remoteAddress` and `remotePort`, and counts for `maxConnectionsPerAddress`. Only with a
+   * TCP `port`. Not in ws. Default: none
    */
   proxyProtocol?: ProxyProtocol | null;
 }
@@ -64,11 +64,11 @@ export interface ProxyProtocol {
   trusted: readonly string[];
 }
 
-/** How fast each client may send, and how much may wait to be sent to all. 0, the default, is no limit. */
+/** How fast each client may send, and how much may wait to be sent to all. 0, the default, means no limit. */
 export interface TrafficOptions {
-  /** Messages, pings and pongs of one connection in a second, as many at once after one without any. Not in ws. Default: 0 */
+  /** Messages, pings and pongs of one connection in a second, that many at once after a second without any. Not in ws. Default: 0 */
   messagesPerSecond?: number;
-  /** Bytes of the socket of one connection in a second, as many at once after one without any. Not in ws. Default: 0 */
+  /** Bytes on the socket of one connection in a second, that many at once after a second without any. Not in ws. Default: 0 */
   bytesPerSecond?: number;
   /**
    * What becomes of a connection that sends more: it is not read until it may send again, so that TCP holds the client back, or it is
@@ -76,9 +76,9 @@ export interface TrafficOptions {
    */
   limit?: 'pause' | 'close';
   /**
-   * Bytes that may wait to be sent to all connections of the thread, up to 2^53 - 1. Above it the connections to which most waits fail
-   * with `WS_ERR_SEND_BUDGET` and end with 1006. Each reactor has its part, and all streams together have as much once more. The value of
-   * a thread's first server counts. Not in ws. Default: 0
+   * Bytes that may wait to be sent to all connections of the thread, up to 2^53 - 1. Above it, the connections with the most waiting bytes
+   * fail with `WS_ERR_SEND_BUDGET` and end with 1006. Each reactor has its part, and all streams together have the same amount again. The
+   * value of a thread's first server counts. Not in ws. Default: 0
    */
   sendBudget?: number;
 }
@@ -89,7 +89,7 @@ export type OriginRule = string | RegExp | ((origin: string | undefined, request
 /** Counts of a server since it was made, and of the reactors of its thread since they were started. */
 export interface Metrics {
   connections: {
-    /** Clients that there are now; 0 without `clientTracking`. */
+    /** Present clients; 0 without `clientTracking`. */
     open: number;
     /** How many have opened. */
     opened: number;
@@ -101,10 +101,10 @@ export interface Metrics {
   handshakes: {
     /** How many were denied by which limit: `connections`, `address`, `rate`, `head`, `origin`. */
     denied: Record<string, number>;
-    /** How many JavaScript has answered with another status than 101, by status. */
+    /** How many JavaScript has answered with a status other than 101, by status. */
     refused: Record<string, number>;
   };
-  /** How often a connection has sent more than `messagesPerSecond` and `bytesPerSecond`: it was not read for a while, or closed. */
+  /** How often a connection was not read for a while, or closed, because of `messagesPerSecond` and `bytesPerSecond`. */
   tooFast: { messages: number; bytes: number };
   /** Bytes that wait to be sent: `bufferedAmount` of all clients. */
   bytesWaiting: number;
@@ -116,7 +116,7 @@ export interface Metrics {
 export interface ReactorMetrics {
   /** Sockets that were accepted. */
   accepted: number;
-  /** Requests that are no HTTP, or too long: 400 and 431. */
+  /** Requests that are not HTTP, or too long: 400 and 431. */
   badRequests: number;
   /** Requests that ask for no upgrade: 426. */
   plainRequests: number;
@@ -136,19 +136,19 @@ export interface ReactorMetrics {
   pongsReceived: number;
   /** Messages that were given to `send()`, fragments one by one. */
   messagesSent: number;
-  /** Refused connections that were closed before they had read why: of each reactor 1024 are given time for that. */
+  /** Refused connections that were closed before they had read why: each reactor gives 1024 of them time for that. */
   cutRefusals: number;
   /** Connections that were ended because of `sendBudget`. */
   overBudget: number;
   /** Batches that JavaScript has taken. */
   batches: number;
-  /** Records in them: messages, and what else is to be known of connections. */
+  /** Records in them: messages, and other events of connections. */
   records: number;
   /** Bytes of memory of batches that JavaScript has not dealt with. */
   undelivered: number;
-  /** From the end of a turn of a reactor until JavaScript takes what it has read. */
+  /** Time from the end of a reactor's turn until JavaScript takes its batch. */
   delay: Histogram;
-  /** Work of a reactor between two waits. */
+  /** Time that a reactor works between two waits. */
   turn: Histogram;
 }
 

@@ -1,8 +1,8 @@
 // Data that can be sent, and messages for many connections.
 
 /**
- * Data that can be sent. Text becomes a text message, everything else a binary one. The elements of an array are bytes: of a message in
- * `fragments` send the parts, or `Buffer.concat` of them.
+ * Data that can be sent. Text becomes a text message, everything else a binary one. The elements of an array are bytes: to send a message
+ * that came as `fragments`, send the parts, or `Buffer.concat` of them.
  */
 export type BufferLike =
   | string
@@ -36,13 +36,13 @@ export interface SendOptions {
   mask?: boolean | undefined;
 }
 
-/** A message that was made ready to be sent to many connections. Not in ws. */
+/** A message that is ready to be sent to many connections. Not in ws. */
 export interface PreparedMessage {
   /** Bytes, before compression. */
   readonly length: number;
 }
 
-/** Of a message that is sent whole. */
+/** Options of a message that is sent whole. */
 export type PrepareOptions = Pick<SendOptions, 'binary' | 'compress'>;
 
 /**
@@ -50,6 +50,6 @@ export type PrepareOptions = Pick<SendOptions, 'binary' | 'compress'>;
  * connections without context takeover that have the same parameters, if it has at most 262144 bytes; sending it does not copy
  * it again, however many connections wait to write it. Not in ws.
  *
- * @throws {TypeError} For a Blob, with `fin: false`, and ERR_INVALID_ARG_TYPE for what is neither text nor bytes
+ * @throws {TypeError} For a Blob, with `fin: false`, and ERR_INVALID_ARG_TYPE for data that is neither text nor bytes
  */
 export function prepare(data: Exclude<BufferLike, Blob>, options?: PrepareOptions | null): PreparedMessage;

@@ -16,9 +16,9 @@ export interface ServerOptions<
 > extends running.AdmissionOptions,
     running.TrafficOptions {
   /**
-   * Port to listen on; 0 for any free one. As in ws it may also be what `server.listen()` of Node
-   * takes, which the type omits, as @types/ws does: the path of a socket in the file system, or an
-   * object such as `{ port, host }`, `{ path }` and `{ fd }`. The path of URLs is `path`.
+   * Port to listen on; 0 for any free one. As in ws it may also be a value that `server.listen()` of Node takes, which the type omits, as
+   * @types/ws does: the path of a socket in the file system, or an object such as `{ port, host }`, `{ path }` and `{ fd }`. The path of
+   * URLs is `path`.
    */
   port?: number | undefined;
   /** Address or name to listen on. Default: every address */
@@ -28,21 +28,21 @@ export interface ServerOptions<
   /** Most connections that wait to be accepted; the system may let fewer wait. Default: 4096, in ws 511 */
   backlog?: number | undefined;
   /**
-   * Other processes that say the same may listen on the same TCP port, and the system spreads connections over them. Linux and FreeBSD;
+   * Other processes with the same option may listen on the same TCP port, and the system spreads connections over them. Linux and FreeBSD;
    * elsewhere listening fails with ENOTSUP. Not in ws. Default: false
    */
   reusePort?: boolean | undefined;
-  /** With `port`: small messages leave at once (TCP_NODELAY). Not in ws, where it is so. Default: true */
+  /** With `port`: small messages leave at once (TCP_NODELAY). Not an option of ws, which does the same. Default: true */
   noDelay?: boolean | undefined;
   /** With `port`: the system probes silent connections (SO_KEEPALIVE). Not in ws. Default: false */
   keepAlive?: boolean | undefined;
-  /** Milliseconds of silence before the first probe, rounded up to seconds, up to 32767000. 0 is the system's. Not in ws. Default: 0 */
+  /** Milliseconds of silence before the first probe, rounded up to seconds, up to 32767000; 0: the system's. Not in ws. Default: 0 */
   keepAliveInitialDelay?: number | undefined;
   /** An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may share one, each with its `path`. */
   server?: HttpServer<Request> | HttpsServer<Request> | undefined;
-  /** Take only what is given to `handleUpgrade`. */
+  /** Take only connections that are given to `handleUpgrade`. */
   noServer?: boolean | undefined;
-  /** Accept only this path, whatever the query. Others are answered 400. Default: every path */
+  /** Accept only this path, whatever the query. Others are answered with 400. Default: every path */
   path?: string | undefined;
   /** Most bytes of a message; more closes with 1009. 0, and 2 GiB and more, are 4 GiB - 1. Read when the server is made. Default: 100 MiB */
   maxPayload?: number | undefined;
@@ -66,28 +66,26 @@ export interface ServerOptions<
    */
   messages?: 'owned' | 'borrowed' | undefined;
   /**
-   * With `port`: an upgrade that no hook decides is answered while JavaScript is busy, before 'connection' is emitted. Otherwise
-   * it is answered behind 'connection', as in ws. Not in ws. Default: false
+   * With `port`: an upgrade that no hook decides is answered while JavaScript is busy, before 'connection' is emitted. Otherwise it is
+   * answered after 'connection', as in ws. Not in ws. Default: false
    */
   earlyHandshake?: boolean | undefined;
   /**
-   * Milliseconds from accept to a complete upgrade request, 1 to 2147483647. After them a started request is
-   * answered with 408, and a connection that sent nothing is ended. What `verifyClient` takes does not count. Not in ws.
-   * Default: 10000
+   * Milliseconds from accept to a complete upgrade request, 1 to 2147483647. After that, a started request is answered with 408, and a
+   * connection that sent nothing is ended. Time that `verifyClient` takes does not count. Not in ws. Default: 10000
    */
   handshakeTimeout?: number | undefined;
   /**
-   * Milliseconds of silence after which a ping is sent, up to 2147483647; after as many again without any byte of the
-   * peer the connection ends with 1006. While it is paused the peer is not called silent. 0 is never. Not in ws. Default: 0
+   * Milliseconds of silence after which a ping is sent, up to 2147483647; after the same time again without any byte from the peer the
+   * connection ends with 1006. While it is paused the peer does not count as silent. 0 means never. Not in ws. Default: 0
    */
   pingInterval?: number | undefined;
-  /** Milliseconds of silence after which the connection ends with 1006, up to 2147483647. 0 is never. Not in ws. Default: 0 */
+  /** Milliseconds of silence after which the connection ends with 1006, up to 2147483647. 0 means never. Not in ws. Default: 0 */
   idleTimeout?: number | undefined;
   /**
-   * Microseconds for which the reactor polls before it sleeps, after traffic, and, for 50 at most, the JavaScript thread
-   * after a delivery of up to four messages, unless it has something else to do: -1 is automatic, 0 never, at most
-   * 2147483647. Never on one processor. All servers of a thread share one reactor: the value of the first one counts.
-   * Not in ws. Default: -1
+   * Microseconds for which the reactor polls after traffic before it sleeps. The JavaScript thread does the same, for 50 us at most, after a
+   * delivery of up to four messages, unless it has something else to do. -1 is automatic, 0 never, at most 2147483647. Never on one
+   * processor. All servers of a thread share one reactor: the value of the first one counts. Not in ws. Default: -1
    */
   spin?: number | undefined;
   /**
@@ -99,7 +97,7 @@ export interface ServerOptions<
   reactors?: number | undefined;
   /**
    * Bytes that unfinished messages of all connections of the reactors may take together, up to 2^53 - 1; 0 is no limit. Above
-   * it connections with 16 KiB of one take turns; peers that leave theirs lying meanwhile are closed with 1013. The value of a
+   * it, connections with 16 KiB of one take turns; those that do not continue theirs meanwhile are closed with 1013. The value of a
    * thread's first server counts. Connections over TLS and other streams do not count. Not in ws. Default: 256 MiB
    */
   unfinishedBudget?: number | undefined;
@@ -111,11 +109,11 @@ export interface ServerOptions<
    * Default: 64 MiB
    */
   historyBudget?: number | undefined;
-  /** Emit what was received together in one turn; false: one message, ping or pong per turn. Default: true */
+  /** Emit messages that were received together in one turn; false: one message, ping or pong per turn. Default: true */
   allowSynchronousEvents?: boolean | undefined;
   /** Keep the `clients` set. Default: true */
   clientTracking?: boolean | undefined;
-  /** Compression; true is all defaults. With `port` read when the server is made. Default: false */
+  /** Compression; true means all defaults. With `port` it is read when the server is made. Default: false */
   perMessageDeflate?: boolean | deflate.ServerOptions | undefined;
   /** Chooses one of the offered subprotocols; falsy for none. Default: the first */
   handleProtocols?: ((protocols: Set<string>, request: InstanceType<Request>) => string | false) | undefined;
@@ -128,7 +126,7 @@ export interface ServerOptions<
   WebSocket?: Class | undefined;
 }
 
-/** Of a server that listens. */
+/** The address of a server that listens. */
 export interface AddressInfo {
   address: string;
   /** `'IPv4'` or `'IPv6'` */
@@ -154,7 +152,7 @@ export class WebSocketServer<
    * @param callback A listener for `'listening'`
    * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a wrong type of
    *   `earlyHandshake`, `handshakeTimeout`, `pingInterval`, `idleTimeout`, `ipv6Only`, `spin`, `reactors` and `unfinishedBudget`
-   * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these out of its range
+   * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these options out of its range
    */
   constructor(options?: ServerOptions<Class, Request>, callback?: () => void);
 
@@ -165,8 +163,8 @@ export class WebSocketServer<
   address(): AddressInfo | string | null;
 
   /**
-   * The descriptor of the socket on which it listens by itself, for `stdio` of `spawn()`: the child may listen on it too, and outlive
-   * this process. Null without one, as on Windows and with `server`. Not in ws. See docs/running.md.
+   * The descriptor of the server's own listening socket, for `stdio` of `spawn()`: the child may listen on it too, and outlive this
+   * process. Null without one, as on Windows and with `server`. Not in ws. See docs/running.md.
    */
   descriptor(): number | null;
 
@@ -183,7 +181,7 @@ export class WebSocketServer<
    */
   drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
 
-  /** Counts of what the server and the reactors have done until now; `reactor-ws/prometheus` makes text of it. Not in ws. See docs/running.md. */
+  /** Counts of the server and the reactors until now; `reactor-ws/prometheus` turns them into text. Not in ws. See docs/running.md. */
   metrics(): running.Metrics;
 
   /**
@@ -208,12 +206,12 @@ export class WebSocketServer<
 
   /**
    * Sends a message to all subscribers of a topic: it crosses to the reactors once, is framed once, and compressed once for all
-   * connections with the same parameters without context takeover. Published before an `unsubscribe()` it is delivered, before a
+   * connections with the same parameters without context takeover. If published before an `unsubscribe()` it is delivered, if before a
    * `subscribe()` it is not. Not in ws.
    *
-   * @returns To how many it goes: the subscribers without those excepted. With `receipt: true`, what became of it
-   * @throws {TypeError} For a topic that is no string, a Blob, and what `send()` does not take; in a topic with a stamp, for
-   *   what is no text
+   * @returns How many subscribers it goes to, without those excepted. With `receipt: true`, what became of it
+   * @throws {TypeError} For a topic that is not a string, a Blob, and data that `send()` does not take; in a topic with a stamp, for data
+   *   that is not text
    */
   publish(
     topic: string,
@@ -227,15 +225,15 @@ export class WebSocketServer<
   ): number;
   publish(topic: string, data: Published, options: PublishOptions): number | Promise<Receipt>;
   /**
-   * Sends a message to all open connections, and returns to how many. That a program takes
-   * connections out of `clients` makes no difference; `except` and topics do. Not in ws.
+   * Sends a message to all open connections, and returns how many. Taking connections out of `clients` makes no difference: use `except` or
+   * topics for that. Not in ws.
    *
    * @throws {TypeError} As `publish()`; without `clientTracking`, unless the server has a `port`
    */
   broadcast(data: Published, options?: BroadcastOptions | null): number;
   /** How many connections have subscribed to a topic. Not in ws. */
   subscriberCount(topic: string): number;
-  /** Counts of what a topic has done; zeros if there is no such topic. Not in ws. */
+  /** Counts of a topic; zeros if there is no such topic. Not in ws. */
   topicCounts(topic: string): TopicCounts;
   /** All topics that have subscribers or a history, and how many subscribers. Not in ws. */
   topics(): IterableIterator<[string, number]>;
@@ -243,14 +241,13 @@ export class WebSocketServer<
   history(topic: string, options?: HistoryOptions | null): Promise<History>;
 
   /**
-   * A topic has its first subscriber ('created'), or has lost its last one ('empty'). In the order in which it happened, in the
-   * next tick. Not in ws.
+   * A topic has its first subscriber ('created'), or has lost its last one ('empty'). Emitted in the order of these changes, in the next
+   * tick. Not in ws.
    */
   on(event: 'topic', listener: (this: this, topic: string, event: 'created' | 'empty') => void): this;
   /**
-   * A connection is open. The store of an AsyncLocalStorage in which this is called is that of all its events; without
-   * hooks it is the one in which the server was made. The request is made only when a listener can see it:
-   * `(ws) => ...` costs none.
+   * A connection is open. All its events run in the store of an AsyncLocalStorage in which this one is called; without hooks it is the
+   * store in which the server was made. The request object is made only when a listener can see it: `(ws) => ...` avoids that cost.
    */
   on(event: 'connection', listener: (this: this, ws: InstanceType<Class>, request: InstanceType<Request>) => void): this;
   /** The lines of the 101 response before they are written; lines may be added. Costs a look at every handshake. */

@@ -8,7 +8,7 @@ type Callback = (error?: Error | null) => void;
 export interface FrameOptions {
   /** The type of the frame (RFC 6455, 5.2). */
   opcode: number;
-  /** Whether it is the last one of its message. Default: false */
+  /** Whether it is the last frame of its message. Default: false */
   fin?: boolean;
   /** Whether the payload is compressed. Default: false */
   rsv1?: boolean;
@@ -26,7 +26,7 @@ export class Sender {
   static frame(data: string | Uint8Array, options: FrameOptions): Array<string | Uint8Array>;
   /**
    * @param socket Where the frames go
-   * @param extensions The negotiated ones by name: a PerMessageDeflate. Default: none
+   * @param extensions The negotiated extensions by name: a PerMessageDeflate. Default: none
    * @param generateMask Fills the four bytes of a masking key. Default: random bytes
    */
   constructor(socket: Duplex, extensions?: Record<string, any>, generateMask?: (key: Buffer) => void);
@@ -54,13 +54,13 @@ export class Sender {
     options: { binary?: boolean; compress?: boolean; fin?: boolean; mask?: boolean },
     callback?: Callback,
   ): void;
-  /** Writes what `Sender.frame` returned. */
+  /** Writes the result of `Sender.frame`. */
   sendFrame(list: Array<string | Uint8Array>, callback?: Callback): void;
 }
 
 /**
  * Takes the bytes of a connection, and emits 'message' (data, isBinary), 'ping' (data), 'pong' (data), 'conclude' (code,
- * reason) and 'error'. What is written is unmasked in place.
+ * reason) and 'error'. Written bytes are unmasked in place.
  */
 export class Receiver extends Writable {
   /** Options as those of a WebSocket, with the same defaults. `isServer`: whether frames must be masked. Default: false */
@@ -109,7 +109,7 @@ export class PerMessageDeflate {
    * @throws {Error | TypeError} When they cannot be accepted
    */
   accept(configurations: Array<Record<string, Array<string | true>>>): Record<string, number | true>;
-  /** Frees what zlib holds. */
+  /** Frees the resources that zlib holds. */
   cleanup(): void;
   /** Compresses a message, or a part of one; `fin`: whether it is the last part. */
   compress(data: string | Uint8Array, fin: boolean, callback: (error: Error | null, data?: Buffer) => void): void;
@@ -122,7 +122,7 @@ export namespace extension {
   /**
    * The extensions by name, each with its offers.
    *
-   * @throws {SyntaxError} When it is no such header
+   * @throws {SyntaxError} When it is not such a header
    */
   function parse(header: string): Record<string, Array<Record<string, Array<string | true>>>>;
   /** The header for such an object. */
@@ -134,10 +134,10 @@ export namespace subprotocol {
   /**
    * The names in a `Sec-WebSocket-Protocol` header.
    *
-   * @throws {SyntaxError} When it is no list of tokens, or names one twice
+   * @throws {SyntaxError} When it is not a list of tokens, or names one twice
    */
   function parse(header: string): Set<string>;
 }
 
-/** A stream over a WebSocket: each chunk that is written is a message; what comes can be read. */
+/** A stream over a WebSocket: each chunk that is written is sent as a message; received messages can be read. */
 export function createWebSocketStream(ws: WebSocket, options?: DuplexOptions): Duplex;

@@ -4,7 +4,7 @@ import { BufferLike, PreparedMessage, PrepareOptions } from './sending';
 import { WebSocket } from './websocket';
 
 /**
- * Where a message of a topic with history is. The epoch is another one whenever the history is lost; the offset counts the
+ * Where a message of a topic with history is. The epoch changes whenever the history is lost; the offset counts the
  * messages from 1 on, without holes.
  */
 export interface Position {
@@ -12,29 +12,29 @@ export interface Position {
   readonly offset: number;
 }
 
-/** Those of `subscribe()`. */
+/** Options of `subscribe()`. */
 export interface SubscribeOptions {
-  /** The position of the last message that the subscriber has, or all that there is. Default: what is published from now on */
+  /** The position of the last message that the subscriber has, or 'oldest'. Default: only messages published from now on */
   since?: Position | 'oldest' | null;
 }
 
 /** The argument of the callback of `subscribe()`. */
 export interface Subscribed {
-  /** Whether the connection has got all that was published behind `since`; false: nothing was replayed. */
+  /** Whether the connection has got all messages published after `since`; false: nothing was replayed. */
   recovered: boolean;
-  /** Of the last message before those that come live; null without history. */
+  /** Position of the last message before those that come live; null without history. */
   position: Position | null;
   /** How many messages were replayed. */
   replayed: number;
 }
 
-/** Those of `broadcast()`. */
+/** Options of `broadcast()`. */
 export interface BroadcastOptions extends PrepareOptions {
   /** Connections that do not get it. */
   except?: WebSocket | Iterable<WebSocket> | null;
 }
 
-/** Those of `publish()`. */
+/** Options of `publish()`. */
 export interface PublishOptions extends BroadcastOptions {
   /** With `slow: 'latest'` a message replaces an older one of the same key. Default: `''` */
   key?: string;
@@ -44,39 +44,39 @@ export interface PublishOptions extends BroadcastOptions {
 
 /** What became of one message. `sent`, `queued` and `dropped` add up to `matched`. */
 export interface Receipt {
-  /** Subscribers that it was for. */
+  /** Subscribers that the message was for. */
   matched: number;
   /** Subscribers whose kernel, or stream, has all of it. */
   sent: number;
-  /** Subscribers for which it waits. */
+  /** Subscribers that it waits for. */
   queued: number;
   /** Connections that do not get it. */
   dropped: number;
   /** Bytes of the frames that were sent or wait; over streams, before compression. */
   bytes: number;
-  /** Null without history. */
+  /** Position of the message; null without history. */
   position: Position | null;
 }
 
 /** How many messages of a topic a connection did not get. */
 export interface TopicLosses {
-  /** Those that were dropped, or that a later one has replaced, as event 'dropped' says. */
+  /** Messages that were dropped, or that a later one has replaced, as event 'dropped' says. */
   dropped: number;
-  /** Those that the history no longer had, as event 'gap' says. */
+  /** Messages that the history no longer had, as event 'gap' says. */
   missed: number;
 }
 
 /** Counts of a topic since it was made; `dropped` and `missed` are of all its subscribers. */
 export interface TopicCounts extends TopicLosses {
-  /** Subscribers that there are now. */
+  /** Present subscribers. */
   subscribers: number;
   /** How many messages were published. */
   published: number;
 }
 
-/** Those of `history()`. */
+/** Options of `history()`. */
 export interface HistoryOptions {
-  /** Default: all that there is */
+  /** The position after which messages are wanted. Default: all that are kept */
   since?: Position | 'oldest' | null;
   /** Most messages. Default: all */
   limit?: number;
@@ -84,9 +84,9 @@ export interface HistoryOptions {
 
 /** The result of `history()`. */
 export interface History {
-  /** Whether nothing is missing behind `since`; false: there are no messages here. */
+  /** Whether nothing is missing after `since`; false: there are no messages here. */
   recovered: boolean;
-  /** Of the last message of the topic; null without history. */
+  /** Position of the topic's last message; null without history. */
   position: Position | null;
   /** The oldest first. */
   messages: Array<{ data: Buffer; isBinary: boolean; position: Position }>;
@@ -109,13 +109,13 @@ export interface TopicOptions {
   /** Milliseconds since the last message for which a topic without subscribers keeps its position. Default: one day */
   positionTtl?: number;
   /**
-   * What becomes of a message to a connection for which more than `limit` bytes wait: it waits too; it is dropped; of each key the
-   * last one waits; the connection is served from the history when it has caught up; it is closed with 1013. Default: 'queue'
+   * What becomes of a message to a connection that more than `limit` bytes wait for: it waits too; it is dropped; the last one of each key
+   * waits; it is sent from the history once the connection has read the rest; the connection is closed with 1013. Default: 'queue'
    */
   slow?: 'queue' | 'drop' | 'latest' | 'catch-up' | 'close';
-  /** Bytes, up to 2^32 - 1. Default: 1 MiB */
+  /** Bytes that may wait for a connection before it is slow, up to 2^32 - 1. Default: 1 MiB */
   limit?: number;
-  /** For topics with history; they take text only. */
+  /** For topics with history, which then take text only. */
   stamp?: Stamp | null;
 }
 

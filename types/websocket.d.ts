@@ -48,7 +48,7 @@ export class WebSocket extends EventEmitter {
    * Connects to a server. Whatever fails later is an 'error' event.
    *
    * @param address `ws:`, `wss:`, `http:`, `https:` or `ws+unix:`
-   * @throws {SyntaxError} For an address or a subprotocol that is none
+   * @throws {SyntaxError} For an invalid address or subprotocol
    * @throws {RangeError} For another `protocolVersion`
    */
   constructor(address: string | URL, options?: ClientOptions | ClientRequestArgs);
@@ -65,7 +65,7 @@ export class WebSocket extends EventEmitter {
   readonly bufferedAmount: number;
   /** Names of the negotiated extensions, comma-separated; `''` without one. */
   readonly extensions: string;
-  /** Whether `pause()` was called, and `resume()` was not called since. */
+  /** Whether `pause()` was called, and `resume()` has not been called since. */
   readonly isPaused: boolean;
   /** The negotiated subprotocol; `''` without one. */
   readonly protocol: string;
@@ -95,12 +95,12 @@ export class WebSocket extends EventEmitter {
   close(code?: number, reason?: string | Uint8Array): void;
 
   /**
-   * Stops the events that come from the peer, and reading from the socket: the peer feels back-pressure. What was
-   * received together with the message being handled is still emitted. Without effect in CONNECTING and CLOSED.
+   * Stops the events that come from the peer, and reading from the socket: the peer feels back-pressure. Messages that were
+   * received together with the one being handled are still emitted. Without effect in CONNECTING and CLOSED.
    */
   pause(): void;
 
-  /** Undoes `pause()`. What was held back is emitted in order, after the current turn. */
+  /** Undoes `pause()`. Events that were held back are emitted in order, after the current turn. */
   resume(): void;
 
   /**
@@ -117,28 +117,29 @@ export class WebSocket extends EventEmitter {
   pong(data?: any, mask?: boolean | ControlCallback, callback?: ControlCallback): void;
 
   /**
-   * Sends a message. The data is copied before the call returns; a Blob is read first, and what is sent after it
-   * waits for it. In CLOSING and CLOSED only the callback gets an error. For a message that `prepare()` has made ready the
-   * options mean nothing.
+   * Sends a message. The data is copied before the call returns; a Blob is read first, and later sends wait for it. In CLOSING
+   * and CLOSED only the callback gets an error. For a message from `prepare()` the options have no effect.
    *
    * @param callback Called when the message was handed to the kernel, or with an error when it never will be
    * @returns Whether there is room for more: false when 1 MiB or more waits to be sent (over TLS or another stream, its
    *   `writableHighWaterMark`), this message included. `'drain'` follows then; nothing is refused. Also false in CLOSING
    *   and CLOSED, where no `'drain'` follows. In ws it is undefined; a class that extends this one may return nothing
-   * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither text nor bytes
+   * @throws {TypeError} ERR_INVALID_ARG_TYPE for data that is neither text nor bytes
    * @throws {Error} In CONNECTING
    */
   send(data: BufferLike | PreparedMessage, callback?: SendCallback): boolean | void;
   send(data: BufferLike | PreparedMessage, options: SendOptions | null | undefined, callback?: SendCallback): boolean | void;
 
   /**
-   * Makes it a subscriber of a topic of its server, behind what was published before. Again does no harm; with `since` the
-   * messages are replayed again. Legal in every callback; after the connection left OPEN nothing happens. Not in ws.
+   * Makes the connection a subscriber of a topic of its server, from the next published message on. A second call does no harm;
+   * with `since` it replays the messages again. Legal in every callback; after the connection left OPEN nothing happens. Not in
+   * ws.
    *
-   * @param callback Called once, later: when it is a subscriber and what it missed was sent, or it never will be
+   * @param callback Called once, later: when the connection is a subscriber and missed messages were sent, or when it never
+   *   will be
    * @returns Whether it is a subscriber: false unless it is open
-   * @throws {TypeError | RangeError} For a topic that is no string, and a `since` that is no position
-   * @throws {TypeError} Of a WebSocket without a server
+   * @throws {TypeError | RangeError} For a topic that is not a string, and a `since` that is not a position
+   * @throws {TypeError} For a WebSocket without a server
    */
   subscribe(topic: string, callback?: (result: Subscribed) => void): boolean;
   subscribe(
@@ -146,15 +147,15 @@ export class WebSocket extends EventEmitter {
     options: SubscribeOptions | null | undefined,
     callback?: (result: Subscribed) => void,
   ): boolean;
-  /** Undoes `subscribe()`; what was published before still comes. Returns whether it was a subscriber. Not in ws. */
+  /** Undoes `subscribe()`; messages published before still come. Returns whether it was a subscriber. Not in ws. */
   unsubscribe(topic: string): boolean;
   /** Whether it has subscribed to a topic. Not in ws. */
   isSubscribed(topic: string): boolean;
   /** The topics that it has subscribed to; none after it left OPEN. Not in ws. */
   readonly subscriptions: string[];
-  /** How many messages of a topic it did not get, also of one that it has left. Not in ws. */
+  /** How many messages of a topic it did not get, even of a topic that it has left. Not in ws. */
   topicCounts(topic: string): TopicLosses;
-  /** As `publish()` of the server, to all subscribers but this one, which need not be one nor be open. Not in ws. */
+  /** As `publish()` of the server, to all subscribers but this connection, which need not subscribe or be open. Not in ws. */
   publish(
     topic: string,
     data: Published,
@@ -163,7 +164,10 @@ export class WebSocket extends EventEmitter {
   publish(topic: string, data: Published, options?: (PublishOptions & { receipt?: false }) | null): number;
   publish(topic: string, data: Published, options: PublishOptions): number | Promise<Receipt>;
 
-  /** Opens a detached WebSocket over a stream on which the handshake has been done; `head` is what was read behind it. */
+  /**
+   * Opens a detached WebSocket over a stream on which the handshake has been done; `head` has the bytes that were read after
+   * it.
+   */
   setSocket(socket: Duplex, head: Buffer, options: ClientOptions | ServerOptions<any, any>): void;
 
   /** Destroys the connection at once. `'close'` with code 1006 follows, and no other event. */
@@ -181,7 +185,7 @@ export class WebSocket extends EventEmitter {
     listener: ((event: WebSocketEventMap[T]) => void) | { handleEvent(event: WebSocketEventMap[T]): void },
   ): void;
 
-  /** A message. Text is a `Buffer`; binary is what `binaryType` says. */
+  /** A message. Text is a `Buffer`; binary data has the form that `binaryType` says. */
   on(event: 'message', listener: (this: this, data: RawData, isBinary: boolean) => void): this;
   /** A control frame. A ping was answered before, unless `autoPong` is false. */
   on(event: 'ping' | 'pong', listener: (this: this, data: Buffer) => void): this;
@@ -197,8 +201,8 @@ export class WebSocket extends EventEmitter {
    */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
   /**
-   * 1 MiB or more was waiting to be sent, and now it is at most half of that: time to go on sending. Follows a `send()`
-   * that returned false, unless the connection closes first. Over a stream it is the stream's `'drain'`. Not in ws.
+   * 1 MiB or more was waiting to be sent, and now it is at most half of that: time to go on sending. Follows a `send()` that
+   * returned false, unless the connection closes first. Over a stream it is the stream's `'drain'`. Not in ws.
    */
   on(event: 'drain', listener: (this: this) => void): this;
   /** Of a client: the connection is open, and messages may be sent. */
@@ -207,15 +211,15 @@ export class WebSocket extends EventEmitter {
   on(event: 'dropped', listener: (this: this, topic: string, count: number) => void): this;
   /** With `slow: 'catch-up'`: messages that it has not got are gone from the history, from the first to the last. Not in ws. */
   on(event: 'gap', listener: (this: this, topic: string, from: Position, to: Position) => void): this;
-  /** Of a client: the answer that it connects with. */
+  /** Of a client: the answer to the upgrade, with status 101. */
   on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
-  /** Of a client: another answer. A listener has to end the request. */
+  /** Of a client: an answer other than 101. A listener has to end the request. */
   on(event: 'unexpected-response', listener: (this: this, request: ClientRequest, response: IncomingMessage) => void): this;
   /** Of a client: a redirect is followed; header fields may be removed. */
   on(event: 'redirect', listener: (this: this, url: string, request: ClientRequest) => void): this;
   on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
 
-  /** As `on()`, for one time. */
+  /** As `on()`, but called once. */
   once<E extends keyof Emitted>(event: E, listener: (this: this, ...args: Emitted[E]) => void): this;
   once(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
   /** The same as `on()`. */

@@ -66,16 +66,16 @@ function listen(server, place, address) {
 }
 
 /**
- * @param {number} [fd] What a server is given to listen on
- * @returns {boolean} Whether a reactor listens on it by that number, which stays its own
+ * @param {number} [fd] The descriptor that a server is given to listen on
+ * @returns {boolean} Whether a reactor listens on it under that number, which it keeps
  */
 function isOwn(fd) {
   return Array.from(state.listeners.values()).some((server) => server._listenerId !== -1 && server._descriptor === fd);
 }
 
 /**
- * Checks what Node checks before its own servers listen: an addon that --permission allows is not
- * bound by it.
+ * Checks what Node checks before its own servers listen: --permission does not restrict an addon
+ * that it allows.
  *
  * @throws {Error} ERR_ACCESS_DENIED, as from `net.Server`
  */

@@ -8,13 +8,13 @@ const { DENIALS } = require('../reactor/layout');
 
 /** @import { IncomingMessage } from 'node:http' */
 
-/** Origins that are refused with a warning that says how to allow them, at most. */
+/** At most this many refused origins cause a warning that says how to allow them. */
 const MOST_SHOWN = 10;
 
 /** Most characters of an origin in such a warning. */
 const MOST_CHARACTERS = 200;
 
-/** @param {string} name Of one of DENIALS */
+/** @param {string} name Name of one of DENIALS */
 function numberOf(name) {
   return DENIALS.findIndex((denial) => denial.name === name) + 1;
 }
@@ -34,7 +34,7 @@ const ORIGIN = numberOf('origin');
  */
 class Admission {
   /**
-   * @param {any} limits What the native part takes, and the limits of the head of a request
+   * @param {any} limits The limits of the native part, and those of the head of a request
    * @param {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} origins As
    *   `originsOf` returns them
    */
@@ -44,7 +44,7 @@ class Admission {
     this.native = new (addon().Admission)({ ...limits, origins: patterns });
     this.isForAll = patterns === undefined;
     this.judges = judges;
-    /** Origins that have been warned of. @type {Set<string>} */
+    /** Origins that have caused a warning. @type {Set<string>} */
     this.shown = new Set();
   }
 
@@ -62,12 +62,12 @@ class Admission {
    */
   enter({ rawHeaders, socket: { remoteAddress }, url }, socket) {
     let bytes = /** @type {string} */ (url).length;
-    // With a colon, a space and an end of line for each field.
+    // Each field has a colon, a space and an end of line.
     for (const part of rawHeaders) bytes += part.length + 2;
     if (bytes > this.maxHeaderBytes || rawHeaders.length > 2 * this.maxHeaders) return this.deny(HEAD);
     if (socket.destroyed) return null;
     const { native } = this;
-    // What wraps a socket has no address.
+    // A stream that wraps a socket has no address.
     const address = String(socket.remoteAddress ?? remoteAddress);
     const denied = native.enter(address);
     if (denied !== 0) return DENIALS[denied - 1];
@@ -116,8 +116,8 @@ class Admission {
 /** @typedef {(origin: string | undefined, request: IncomingMessage) => boolean} Judge */
 
 /**
- * @param {Set<string>} shown Origins that have been warned of
- * @param {string} origin The header field that was refused
+ * @param {Set<string>} shown Origins that have caused a warning
+ * @param {string} origin The value that was refused
  */
 function warn(shown, origin) {
   shown.add(origin);

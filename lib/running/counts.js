@@ -3,7 +3,7 @@
 const { log } = require('../log');
 const { ABNORMAL, PROTOCOL_ERRORS } = require('../reactor/layout');
 
-/** What a server has seen of its connections, for `metrics()`. */
+/** Counts of a server's connections, for `metrics()`. */
 class Counts {
   constructor() {
     this.opened = 0;
@@ -15,13 +15,13 @@ class Counts {
     this.refused = new Map();
   }
 
-  /** @param {any} ws One that is open */
+  /** @param {any} ws A WebSocket that is open */
   began(ws) {
     this.opened++;
     if (log.enabled) log('connection %d: open', ws._order);
   }
 
-  /** @param {any} connection One that has ended: a WebSocket, or a handshake before it */
+  /** @param {any} connection A WebSocket that has ended, or its handshake that has */
   ended(connection) {
     const order = connection._order;
     if (!(order > 0)) return;
@@ -35,7 +35,7 @@ class Counts {
     add(this.errors, PROTOCOL_ERRORS[kind]?.code ?? 'WS_ERR_UNKNOWN');
   }
 
-  /** @param {number} status Of the answer to an upgrade */
+  /** @param {number} status Status of the answer to an upgrade */
   refusedWith(status) {
     add(this.refused, status);
     if (log.enabled) log('handshake: refused with %d', status);
@@ -45,7 +45,7 @@ class Counts {
 /**
  * @template {string | number} Key
  * @param {Map<Key, number>} counts By code or status
- * @param {Key} key The one that has come once more
+ * @param {Key} key The code or status that has come once more
  */
 function add(counts, key) {
   counts.set(key, (counts.get(key) ?? 0) + 1);

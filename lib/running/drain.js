@@ -18,24 +18,27 @@ const DURATION = { type: /** @type {const} */ ('number'), initial: 10_000, least
 
 const HAND_OVER = { type: /** @type {const} */ ('boolean') };
 
-/** Milliseconds between two looks at what is due, at least. */
+/** Least milliseconds between two checks for clients that are due. */
 const STEP = 5;
 
-/** Milliseconds between two calls of `onProgress`, at least. */
+/** Least milliseconds between two calls of `onProgress`. */
 const REPORT_INTERVAL = 100;
 
-/** Milliseconds in which a connection that is cut off is gone; a stream may never report it. */
+/**
+ * Milliseconds after which a connection that was cut off counts as gone; a stream may never report
+ * it.
+ */
 const CUT_TIMEOUT = 1000;
 
 /**
- * Milliseconds by which the reactor may be earlier than this thread with the end of `closeTimeout`.
+ * Milliseconds by which the reactor may see the end of `closeTimeout` before this thread does.
  */
 const TICK = 20;
 
 /**
  * Closes the clients that a server has, spread over a time; new ones are refused from then on.
  *
- * Each client is in `open` until it is gone, and in `closing` from its close frame on.
+ * Each client is in `open` until it is gone, and in `closing` once its close frame is sent.
  */
 class Drain {
   /**
@@ -46,7 +49,7 @@ class Drain {
   constructor(server, options) {
     const { code, duration, handOver, onProgress, reason, signal } = checked(options);
     this.server = server;
-    /** Nobody is sent away when another process listens on the same socket. */
+    /** No client is sent away when another process listens on the same socket. */
     this.refuses = !handOver;
     this.code = code;
     this.reason = reason;
@@ -64,7 +67,7 @@ class Drain {
      * @type {Map<WebSocket, number>}
      */
     this.closing = new Map();
-    /** Those of them that were cut off. @type {Set<WebSocket>} */
+    /** Clients of `closing` that were cut off. @type {Set<WebSocket>} */
     this.cut = new Set();
     this.pace = new Pace(this.clients.length, duration, now);
     /** How many are to be closed now. */
@@ -86,27 +89,27 @@ class Drain {
     else this.wait(now);
   }
 
-  /** @returns {boolean} Whether nobody is left, and nobody comes any more */
+  /** @returns {boolean} Whether no client is left, and none can come any more */
   isDone() {
     const { _connections: count, _listenerId: listener } = this.server;
     return this.open.size === 0 && (this.refuses || (listener === -1 && count === 0));
   }
 
   /**
-   * Seconds after which a client that is refused may come back: other processes serve it by then.
+   * Seconds after which a refused client may come back: other processes serve it by then.
    */
   get retryAfter() {
     return Math.max(1, Math.ceil((this.end - performance.now()) / 1000));
   }
 
-  /** @returns {DrainProgress} How far it has come */
+  /** @returns {DrainProgress} How far the drain has come */
   get progress() {
     const { closed, open, timedOut } = this;
     return { closed, timedOut, left: open.size };
   }
 
   /**
-   * A connection is open that had been accepted before: it is closed like the others.
+   * A connection that had been accepted before is open: it is closed like the others.
    *
    * @param {WebSocket} ws The connection
    */
@@ -152,7 +155,7 @@ class Drain {
     const [until = Infinity] = this.closing.values();
     const next = this.pace.left === 0 ? until : Math.min(until, this.pace.next);
     this.timer = undefined;
-    // Everybody is gone, but there may come more.
+    // All clients are gone, but more may come.
     if (next === Infinity && this.due === 0) return;
     const wait = this.due > 0 ? 0 : next - now;
     this.timer = setTimeout(() => this.step(), Math.max(wait, STEP));
@@ -183,7 +186,7 @@ class Drain {
   }
 
   /**
-   * `closeTimeout` is over: it is cut off, and has not long to be gone.
+   * `closeTimeout` is over: the client is cut off, and must be gone soon.
    *
    * @param {WebSocket} ws A client that was closed and is not gone
    * @param {number} now Milliseconds, as `performance.now()`
@@ -208,7 +211,7 @@ class Drain {
     clearTimeout(this.reporter);
     this.signal?.removeEventListener('abort', this.abort);
     const { onProgress, progress } = this;
-    // Not in the middle of what ends the last client: it may throw.
+    // Not while the last client is being ended: the callback may throw.
     process.nextTick(() => {
       this.resolve?.(progress);
       onProgress?.(progress);
@@ -234,10 +237,10 @@ function checked({ code = SERVICE_RESTART, duration = DURATION.initial, handOver
 }
 
 /**
- * @param {Server} server Whose clients are closed
+ * @param {Server} server The server whose clients are closed
  * @param {DrainOptions} [options] See `DrainOptions`
- * @returns {Promise<DrainProgress>} What has become of its clients, when all are gone or `signal`
- *   is aborted
+ * @returns {Promise<DrainProgress>} Resolved with the outcome for its clients when all are gone or
+ *   `signal` is aborted
  */
 async function drain(server, options) {
   if (!(/** @type {any} */ (server).clients)) throw new Error('drain() needs clientTracking');

@@ -7,8 +7,8 @@ const { state } = require('../reactor/table');
 /** @import { Server } from '../connection/state' */
 
 /**
- * @param {Server} server The one that is asked
- * @returns {Metrics} What it and the reactors have done until now
+ * @param {Server} server A WebSocketServer
+ * @returns {Metrics} Its counts, and those of the reactors, until now
  */
 function metricsOf(server) {
   const { _admission: admission, _counts: counts, _rates: rates } = server;
@@ -28,7 +28,7 @@ function metricsOf(server) {
 }
 
 /**
- * @param {Server} server The one that is asked
+ * @param {Server} server A WebSocketServer
  * @returns {{ open: number, waiting: number }} How many clients it has, and the bytes that wait to
  *   be sent to them
  */
@@ -42,7 +42,7 @@ function look(server) {
 }
 
 /**
- * @param {any} native What the native part has counted
+ * @param {any} native Counts of the native part
  * @returns {ReactorMetrics} The same with histograms as they are shown
  */
 function reactorMetrics({ delay, turn, ...totals }) {
@@ -52,7 +52,7 @@ function reactorMetrics({ delay, turn, ...totals }) {
 /**
  * @param {{ buckets: number[], sum: number }} native Counts of each bucket, the first one up to
  *   1 us, each of the others up to twice as much; the sum in seconds
- * @returns {Histogram} With what is up to each bound
+ * @returns {Histogram} With the counts up to each bound
  */
 function histogram({ buckets, sum }) {
   let count = 0;
@@ -60,7 +60,7 @@ function histogram({ buckets, sum }) {
     count += bucket;
     return { seconds: 2 ** index / 1e6, count };
   });
-  // What is longer than the last bound is in the last bucket.
+  // Times longer than the last bound are in the last bucket.
   upTo.pop();
   return { count, sum, upTo };
 }

@@ -1,15 +1,15 @@
 'use strict';
 
-/** How much faster than planned steps may come, to make up for time that a busy thread has lost. */
+/** How much faster than planned the steps may come, to make up for time lost by a busy thread. */
 const HASTE = 1.15;
 
-/** Milliseconds of such time that are made up for at once. */
+/** Milliseconds of lost time that are made up for at once. */
 const GRACE = 50;
 
 /**
  * Spreads steps evenly over a time: each has a slot of its own, in which its moment is chosen at
- * random. What comes late does not come all at once: in no second are there more than 1.21 times as
- * many steps as in the mean, and two.
+ * random. Late steps do not come all at once: no second has more steps than 1.21 times the mean
+ * plus two.
  */
 class Pace {
   /**
@@ -28,7 +28,7 @@ class Pace {
     this.next = now + this.slot * random();
   }
 
-  /** @param {number} now Milliseconds: there is a step more */
+  /** Adds a step. @param {number} now Milliseconds */
   add(now) {
     this.left++;
     this.next = Math.max(this.next, now);

@@ -9,8 +9,8 @@ const contentType = 'text/plain; version=0.0.4; charset=utf-8';
  * The metrics of a server in the text format of Prometheus.
  *
  * @param {{ metrics(): Metrics }} server A WebSocketServer
- * @param {Record<string, string>} [labels] Of every sample, such as `{ server: 'chat' }`
- * @returns {string} Lines, to be answered with `contentType`
+ * @param {Record<string, string>} [labels] Labels of every sample, such as `{ server: 'chat' }`
+ * @returns {string} Lines, to be sent with `contentType`
  */
 function prometheus(server, labels = {}) {
   const { bytesWaiting, connections, handshakes, reactors, tooFast } = server.metrics();
@@ -49,7 +49,7 @@ function reactorsTo(text, reactors) {
 
 /** Samples with their names, line by line. */
 class Text {
-  /** @param {Record<string, string>} labels Of every sample, by name */
+  /** @param {Record<string, string>} labels Labels of every sample, by name */
   constructor(labels) {
     this.labels = Object.entries(labels).map(([name, value]) => label(name, value));
     /** @type {string[]} */
@@ -57,7 +57,7 @@ class Text {
   }
 
   /**
-   * @param {string} name Of the sample, without labels
+   * @param {string} name Name of the sample, without labels
    * @param {string} help What it is, for readers
    * @param {number} value What it is now
    */
@@ -67,9 +67,9 @@ class Text {
   }
 
   /**
-   * @param {string} name Of the sample, without labels
+   * @param {string} name Name of the sample, without labels
    * @param {string} help What it is, for readers
-   * @param {number} value What it has grown to
+   * @param {number} value Its count until now
    */
   counter(name, help, value) {
     this.head(name, help, 'counter');
@@ -77,9 +77,9 @@ class Text {
   }
 
   /**
-   * @param {string} name Of the sample, without labels
+   * @param {string} name Name of the sample, without labels
    * @param {string} help What it is, for readers
-   * @param {string} key The label that distinguishes them
+   * @param {string} key The label that distinguishes the samples
    * @param {Record<string, number>} values By the value of that label
    */
   counters(name, help, key, values) {
@@ -88,7 +88,7 @@ class Text {
   }
 
   /**
-   * @param {string} name Of the sample, without labels
+   * @param {string} name Name of the sample, without labels
    * @param {string} help What it is, for readers
    * @param {Histogram} histogram Counts by seconds
    */
@@ -101,7 +101,7 @@ class Text {
   }
 
   /**
-   * @param {string} name Of the sample, without labels
+   * @param {string} name Name of the sample, without labels
    * @param {string} help What it is, for readers
    * @param {string} type `counter`, `gauge` or `histogram`
    */
@@ -110,8 +110,8 @@ class Text {
   }
 
   /**
-   * @param {string} name Of the sample, without labels
-   * @param {string[]} labels Of this sample beside those of all, as they are written
+   * @param {string} name Name of the sample, without labels
+   * @param {string[]} labels Labels of this sample beside those of all, as they are written
    * @param {number} value Its number
    */
   sample(name, labels, value) {

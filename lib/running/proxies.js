@@ -7,7 +7,7 @@ const { wrongType } = require('../checks');
 
 /** @import { ServerOptions } from '../options' */
 
-/** Bits of an address, by what `isIP` says of it. */
+/** Bits of an address, by the result of `isIP`. */
 const BITS = [0, 0, 0, 0, 32, 0, 128];
 
 /**
@@ -37,7 +37,7 @@ function checkNetwork(network) {
   const [address, bits, ...more] = network.split('/');
   const most = BITS[isIP(address)];
   const isNumber = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
-  // An interface is nothing that peers can be told apart by.
+  // Peers cannot be told apart by an interface.
   if (most === 0 || address.includes('%') || !isNumber || more.length !== 0) {
     throw new RangeError(`${label} must be IP addresses, or networks such as 10.0.0.0/8. Received ${inspect(network)}`);
   }

@@ -1,10 +1,10 @@
 'use strict';
 
-// What the methods of topics are given: checked before anything has changed.
+// Checks of the arguments of topic methods, before anything has changed.
 
 const { inspect } = require('node:util');
 
-/** Where a subscriber begins: a position that it has, or the oldest message that there is. */
+/** Where a subscriber begins: its position, or the oldest message. */
 const OLDEST = 'oldest';
 
 /** Most messages that `history()` may be asked for. */
@@ -47,7 +47,7 @@ function checkCallback(callback) {
  * @param {SubscribeOptions | null | undefined} options The options of a subscription or of
  *   `history()`
  * @returns {Position | 'oldest' | undefined} Where to begin; undefined: not in the past
- * @throws {TypeError | RangeError} For what is no position
+ * @throws {TypeError | RangeError} For a value that is not a position
  */
 function sinceOf(options) {
   const since = options?.since;

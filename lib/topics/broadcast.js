@@ -22,7 +22,7 @@ const { Topic } = require('./topic');
  * @param {Server} server The server whose connections get it
  * @param {Published} data See `messageOf`
  * @param {BroadcastOptions | null | undefined} options `except`, and those of `messageOf`
- * @returns {number} To how many
+ * @returns {number} How many connections it goes to
  * @throws {TypeError} Also without `clientTracking`, unless the server listens by itself
  */
 function broadcast(server, data, options) {
@@ -39,35 +39,35 @@ class Everyone extends Topic {
   constructor(topics) {
     super('', DEFAULTS);
     this.topics = topics;
-    /** Bytes of frames that the reactors were given so far, for each member. */
+    /** Bytes of frames that the reactors have been given so far, for each member. */
     this.bytes = 0;
   }
 
   /**
-   * @param {number} bytes Of the frame that the reactors were given
-   * @param {WebSocket[]} others Members that it is not for
+   * @param {number} bytes Length of the frame that the reactors were given
+   * @param {WebSocket[]} others Members that the frame is not for
    */
   gave(bytes, others) {
     this.bytes += bytes;
     for (const ws of others) subscriptionsOf(ws).heard -= bytes;
   }
 
-  /** @param {AnySubscriptions} member That joins it */
+  /** @param {AnySubscriptions} member The one that joins */
   entered(member) {
     member.heard -= this.bytes;
   }
 
-  /** @param {AnySubscriptions} member That leaves it */
+  /** @param {AnySubscriptions} member The one that leaves */
   left(member) {
     member.heard += this.bytes;
   }
 
-  /** @param {WebSocket} ws A connection that gets what is sent to all from now on */
+  /** @param {WebSocket} ws A connection that gets all broadcasts from now on */
   welcome(ws) {
-    // What a program puts into `clients` may be anything.
+    // A program may put anything into `clients`.
     if (ws?._owner?._topics !== this.topics) return;
     if (ws._readyState === CONNECTING) {
-      // A `setSocket()` of the program's opens it later.
+      // A `setSocket()` of the program opens it later.
       ws.once('open', () => this.topics.everyone?.welcome(ws));
     } else if (ws._readyState === OPEN && (ws._bits & GONE) === 0) {
       subscriptionsOf(ws).enter(this.topics, this, undefined, undefined);
@@ -90,12 +90,12 @@ function everyoneOf(server) {
 }
 
 /**
- * Those of the tables, whatever a program has done to `clients`, and those over streams, which only
- * `clients` has.
+ * Connections from the tables, whatever a program has done to `clients`, and those over streams,
+ * which only `clients` has.
  *
  * @param {Server} server The server
  * @returns {Set<WebSocket>} Its connections
- * @throws {TypeError} Also for `clients` of the program's that are no list
+ * @throws {TypeError} Also for `clients` of the program that cannot be iterated
  */
 function connectionsOf(server) {
   const clients = /** @type {Set<WebSocket> | null | undefined} */ (clientsOf(server));

@@ -9,12 +9,12 @@ const { positionOf, startOf } = require('./subscriptions');
 /** @import { History, HistoryOptions } from '../../types/topics' */
 
 /**
- * What a topic has kept.
+ * The messages that a topic has kept.
  *
  * @param {Server} server The server of the topic
  * @param {string} name Name of the topic, not checked yet
  * @param {HistoryOptions | null | undefined} options `since` and `limit`
- * @returns {Promise<History>} What it has kept, from `since` on
+ * @returns {Promise<History>} These messages, from `since` on
  * @throws {TypeError | RangeError}
  */
 function history(server, name, options) {

@@ -1,6 +1,6 @@
 'use strict';
 
-// What topics add to a WebSocket and to a server.
+// The members that topics add to a WebSocket and to a server.
 
 const { GONE, TERMINATED } = require('../bits');
 const { inContext } = require('../async-context');
@@ -46,11 +46,11 @@ const { reportingTopic } = require('./topic');
  *   Promise<Receipt>} Publish
  */
 
-/** Of a topic that there is not. */
+/** Counts of a topic that does not exist. */
 const NO_COUNTS = { size: 0, published: 0, dropped: 0, missed: 0 };
 
 /**
- * What `install` adds to a WebSocket.
+ * The members that `install` adds to a WebSocket.
  *
  * @typedef {object} Fields
  * @property {Subscribe} subscribe
@@ -71,8 +71,8 @@ const ofConnection = {
    * @this {WebSocket}
    * @param {string} topic Name of the topic
    * @param {SubscribeOptions | OnSubscribed | null} [options] `since`: the position of the last
-   *   message that it has
-   * @param {OnSubscribed} [callback] Called when it is a member, or never will be
+   *   message that the connection has
+   * @param {OnSubscribed} [callback] Called when the connection is a member, or never will be
    * @returns {boolean} Whether it is a member
    */
   subscribe(topic, options, callback) {
@@ -121,7 +121,7 @@ const ofConnection = {
   /**
    * @this {WebSocket}
    * @param {string} topic Name of the topic
-   * @returns {TopicLosses} What it did not get of it
+   * @returns {TopicLosses} How many of its messages the connection did not get
    */
   topicCounts(topic) {
     checkTopic(topic);
@@ -145,7 +145,8 @@ const ofConnection = {
    * @param {string} topic Name of the topic
    * @param {Published} data See `send()`
    * @param {PublishOptions | null} [options] See `publish` of publish.js
-   * @returns {number | Promise<Receipt>} To how many; with `receipt: true`, what became of it
+   * @returns {number | Promise<Receipt>} How many connections it goes to; with `receipt: true`,
+   *   what became of it
    */
   publish(topic, data, options) {
     return publish(ownerOf(this), topic, data, options, this);
@@ -215,7 +216,7 @@ const ofServer = {
 /**
  * @param {WebSocket} ws A connection of a server
  * @returns {Server} Its server
- * @throws {TypeError} For one without
+ * @throws {TypeError} For a connection without a server
  */
 function ownerOf(ws) {
   const owner = ws._owner;
@@ -257,11 +258,11 @@ function onRecord(ws, kind, bytes) {
 
 /**
  * @param {WebSocket} ws A connection of the reactor
- * @returns {number} Bytes of frames that it was given by way of topics
+ * @returns {number} Bytes of frames that it was given through topics
  */
 function bytesPublished(ws) {
   if (ws._extra === null || ws._extra.topics === null) return 0;
-  // A broadcast counts at once, as what was sent does: the reactor may not have seen it yet.
+  // A broadcast counts at once, as a send does: the reactor may not have seen it yet.
   return Math.max(state.native.bytesPublished(ws._slot, ws._generation), ws._extra.topics.broadcast);
 }
 

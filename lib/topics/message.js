@@ -1,6 +1,6 @@
 'use strict';
 
-// What `publish()` and `broadcast()` are given, in the form in which it is sent to all.
+// The data of `publish()` and `broadcast()`, in the form in which it is sent to all.
 
 const { BINARY, TEXT, isBlob, tagOf, toBytes } = require('../connection/arguments');
 const { PreparedMessage } = require('../connection/prepared');
@@ -14,13 +14,13 @@ const { wrong } = require('./arguments');
  * @typedef {object} Message
  * @property {number} tag kind | flags of a send
  * @property {string | Uint8Array} data The payload
- * @property {InstanceType<typeof PreparedMessage> | null} prepared Not null: what it was made of,
- *   which the reactors may have already
- * @property {Message} [owned] The same, with bytes that nothing else refers to
+ * @property {InstanceType<typeof PreparedMessage> | null} prepared Not null: the prepared message
+ *   that it was made of, which the reactors may have already
+ * @property {Message} [owned] The same message, with bytes that nothing else refers to
  */
 
 /**
- * @param {Published} data As `send()` takes it, but no Blob; or what `prepare()` has returned: not
+ * @param {Published} data As `send()` takes it, but not a Blob; or a result of `prepare()`: not
  *   checked yet
  * @param {SendOptions | null | undefined} options `binary` and `compress` as for `send()`
  * @returns {Message} What is sent
@@ -44,7 +44,7 @@ function messageOf(data, options) {
  *   writes the position into it
  * @param {number} offset Offset of the message in the history
  * @returns {Message} The message with its position
- * @throws {TypeError} For what is no text
+ * @throws {TypeError} For data that is not text
  */
 function stamped({ data, tag }, stamp, offset) {
   if ((tag & KIND_MASK) !== OUT_TEXT) throw wrong(TypeError, 'data', 'text in a topic with a stamp', data);

@@ -11,7 +11,7 @@ const { OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT } = require('../re
 /** @import { Entry } from './requests' */
 
 /**
- * Sends a message to one connection, in its place among what else is sent to it.
+ * Sends a message to one connection, in its place among the connection's other sends.
  *
  * @param {WebSocket} ws The connection that gets it
  * @param {Message} message What is sent

@@ -30,9 +30,10 @@ const NO_CONNECTION = new Set();
  * @param {string} name Name of the topic, not checked yet
  * @param {Published} data See `messageOf`
  * @param {PublishOptions | null | undefined} options `except`, `key` and `receipt`, and those of
- * `messageOf`
- * @param {WebSocket | null} publisher It does not get it
- * @returns {number | Promise<Receipt>} To how many; with `receipt: true`, what became of it
+ *   `messageOf`
+ * @param {WebSocket | null} publisher A connection that does not get it
+ * @returns {number | Promise<Receipt>} How many connections it goes to; with `receipt: true`, what
+ *   became of it
  * @throws {TypeError | RangeError}
  */
 function publish(server, name, data, options, publisher) {
@@ -48,8 +49,8 @@ function publish(server, name, data, options, publisher) {
  * @param {AnyTopic} topic The topic
  * @param {Message} given What is sent, without a stamp
  * @param {ReturnType<typeof targetOf>} target The recipients, and how they are named
- * @returns {number | Promise<Receipt>} As of `publish`
- * @throws {TypeError} For what is no text in a topic with a stamp
+ * @returns {number | Promise<Receipt>} As for `publish`
+ * @throws {TypeError} For data that is not text in a topic with a stamp
  */
 function publishTo(topic, given, target) {
   const { ring } = topic;
@@ -73,7 +74,8 @@ function publishTo(topic, given, target) {
 }
 
 /**
- * The subscribers that a message is not for, what it replaces, and whether it has a receipt.
+ * The connections that a message is not for, the key by which it replaces an earlier one, and
+ * whether it has a receipt.
  *
  * @param {PublishOptions | null | undefined} options `except`, `key` and `receipt`
  * @param {WebSocket | null} publisher The connection that publishes; null: the server does
@@ -112,7 +114,7 @@ function exceptOf(except) {
 
 /**
  * @param {unknown} value A value of any type
- * @returns {value is WebSocket} By what it can do
+ * @returns {value is WebSocket} Whether it has a method of our WebSockets
  */
 function isWebSocket(value) {
   return typeof value === 'object' && value !== null && typeof (/** @type {Partial<WebSocket>} */ (value)._ensureExtra) === 'function';
@@ -129,14 +131,15 @@ function membersAmong(topic, connections) {
 }
 
 /**
- * Publishes to members whose sends wait for a Blob: it waits too, and goes to each by itself then.
+ * Publishes to members whose sends wait for a Blob: the message waits too, and then goes to each by
+ * itself.
  *
  * @param {AnyTopic} topic The topic
  * @param {Message} message What is sent
  * @param {number} offset 0 without history
  * @param {WebSocket[]} excepted Members that do not get it
- * @param {string} key What replaces an earlier message of the same key; '' for none
- * @param {Tally | null} receipt What counts what becomes of it; null: nothing does
+ * @param {string} key The message replaces an earlier one of the same key; '' for none
+ * @param {Tally | null} receipt Counts what becomes of it; null: nothing does
  * @returns {WebSocket[]} Members to which the reactors must not send it yet
  */
 function toLate(topic, message, offset, excepted, key, receipt) {
@@ -161,7 +164,7 @@ function toLate(topic, message, offset, excepted, key, receipt) {
 
 /**
  * @param {AnyTopic} topic The topic
- * @param {string} key That the program has given
+ * @param {string} key The one that the program has given
  * @returns {string} '' where it has no effect
  */
 function keyFor({ settings }, key) {
@@ -172,8 +175,8 @@ function keyFor({ settings }, key) {
  * @param {AnyTopic} topic The topic
  * @param {Message} message What is sent
  * @param {WebSocket[]} excepted Members that do not get it
- * @param {string} key What replaces an earlier message of the same key; '' for none
- * @param {Tally | null} receipt What counts what becomes of it; null: nothing does
+ * @param {string} key The message replaces an earlier one of the same key; '' for none
+ * @param {Tally | null} receipt Counts what becomes of it; null: nothing does
  */
 function toReactors(topic, message, excepted, key, receipt) {
   if (topic.number === 0 || (topic.members === 0 && topic.ring === null)) return;
@@ -185,12 +188,12 @@ function toReactors(topic, message, excepted, key, receipt) {
 }
 
 /**
- * @param {AnyTopic} topic One with members whose connections are streams
+ * @param {AnyTopic} topic A topic with members whose connections are streams
  * @param {Message} message What is sent
  * @param {number} offset 0 without history
  * @param {WebSocket[]} excepted Members that do not get it
- * @param {string} key What replaces an earlier message of the same key; '' for none
- * @param {Tally | null} receipt What counts what becomes of it; null: nothing does
+ * @param {string} key The message replaces an earlier one of the same key; '' for none
+ * @param {Tally | null} receipt Counts what becomes of it; null: nothing does
  */
 function toStreams({ streams }, message, offset, excepted, key, receipt) {
   // Writing to a stream may run handlers, which may join or leave.
@@ -226,7 +229,7 @@ function lengthOfData({ data }) {
   return typeof data === 'string' ? Buffer.byteLength(data) : lengthOf.call(data);
 }
 
-/** @returns {Receipt} Of a message without subscribers */
+/** @returns {Receipt} The receipt of a message without subscribers */
 function emptyReceipt() {
   return { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0, position: null };
 }
@@ -245,7 +248,7 @@ class Tally {
     this.reactors = null;
   }
 
-  /** @returns {number} What the reactors call it */
+  /** @returns {number} The number by which the reactors know it */
   ask() {
     let request = 0;
     this.reactors = new Promise((resolve, reject) => {
@@ -254,7 +257,7 @@ class Tally {
     return request;
   }
 
-  /** @returns {SentCallback} For what a stream is given */
+  /** @returns {SentCallback} For a message that a stream is given */
   written() {
     return (error) => {
       if (error) this.failed++;
@@ -277,7 +280,7 @@ class Tally {
   }
 
   /**
-   * @param {number} matched How many it is for
+   * @param {number} matched How many connections the message is for
    * @param {Receipt['position']} position Where the message is in the history; null without one
    * @returns {Promise<Receipt>} What became of the message, when all is known
    */
@@ -289,7 +292,7 @@ class Tally {
     sum.bytes -= this.failed * this.size;
     sum.queued += this.posted - this.done - this.failed;
     const other = reactors === null ? emptyReceipt() : await reactors;
-    // The peers of others have gone, which their connections have not heard of yet.
+    // The peers of other members have gone, and their connections do not know it yet.
     const gone = matched - sum.matched - other.matched;
     return {
       matched,

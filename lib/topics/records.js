@@ -43,14 +43,14 @@ const WORD = 2 ** 32;
 /** Bytes of a word. */
 const WORD_BYTES = Uint32Array.BYTES_PER_ELEMENT;
 
-/** @param {AnyTopic} topic From now on the reactors know it */
+/** @param {AnyTopic} topic A topic that the reactors know from now on */
 function begin(topic) {
   topic.enlist();
   const { history, limit, maxBytes, slow, ttl } = topic.settings;
   outbox.pushWords(TOPIC_SLOT, topic.number, OUT_TOPIC, [slow, limit, history, ttl, maxBytes]);
 }
 
-/** @param {AnyTopic} topic The reactors forget it, its messages and its members */
+/** @param {AnyTopic} topic The reactors forget it, with its messages and its members */
 function end(topic) {
   outbox.pushWords(TOPIC_SLOT, topic.number, OUT_TOPIC_END, []);
   outbox.handOver();
@@ -60,9 +60,9 @@ function end(topic) {
 /**
  * @param {WebSocket} ws A connection of the reactor
  * @param {AnyTopic} topic The topic
- * @param {number} request What the answer is called; 0: none is wanted
+ * @param {number} request Number of the answer; 0: none is wanted
  * @param {number} mode One of FROM
- * @param {number} since Offset behind which it begins
+ * @param {number} since Offset after which it begins
  */
 function subscribe(ws, topic, request, mode, since) {
   const words = [topic.number, request, mode, since % WORD, Math.floor(since / WORD)];
@@ -80,12 +80,12 @@ function unsubscribe(ws, topic) {
 }
 
 /**
- * What differs from a plain message for all, of the publish that follows.
+ * Says how the publish that follows differs from a plain message for all.
  *
  * @param {AnyTopic} topic The topic
- * @param {number} receipt What it is called; 0: none is wanted
+ * @param {number} receipt Its number; 0: none is wanted
  * @param {WebSocket[]} excepted Connections of the reactors
- * @param {string} key What replaces an earlier message of the same key; '' for none
+ * @param {string} key The message replaces an earlier one of the same key; '' for none
  */
 function target(topic, receipt, excepted, key) {
   pushTarget(topic, excepted, key, [receipt, 0, 0, 0]);
@@ -96,7 +96,7 @@ function target(topic, receipt, excepted, key) {
  *
  * @param {AnyTopic} topic The topic
  * @param {WebSocket} ws A connection of the reactors
- * @param {string} key What replaces an earlier message of the same key; '' for none
+ * @param {string} key The message replaces an earlier one of the same key; '' for none
  * @param {number} offset Offset of the message; 0 without history
  */
 function targetLate(topic, ws, key, offset) {
@@ -106,7 +106,7 @@ function targetLate(topic, ws, key, offset) {
 /**
  * @param {AnyTopic} topic The topic
  * @param {WebSocket[]} named Connections of the reactors
- * @param {string} key What replaces an earlier message of the same key; '' for none
+ * @param {string} key The message replaces an earlier one of the same key; '' for none
  * @param {[receipt: number, isLate: number, low: number, high: number]} about The other words, in
  *   their order
  */
@@ -147,9 +147,9 @@ function publish(topic, message) {
  * Asks for messages of the past.
  *
  * @param {AnyTopic} topic The topic
- * @param {number} request What the answer is called
+ * @param {number} request Number of the answer
  * @param {number} mode One of FROM
- * @param {number} since Offset behind which it begins
+ * @param {number} since Offset after which it begins
  * @param {number} limit Most messages
  */
 function history(topic, request, mode, since, limit) {
@@ -158,13 +158,13 @@ function history(topic, request, mode, since, limit) {
   outbox.handOver();
 }
 
-/** @param {number} bytes That the histories of all topics may take, on all reactors together */
+/** @param {number} bytes Budget for the histories of all topics, on all reactors together */
 function historyBudget(bytes) {
   outbox.pushWords(TOPIC_SLOT, 0, OUT_HISTORY_BUDGET, [bytes % WORD, Math.floor(bytes / WORD)]);
 }
 
 /**
- * @param {Buffer} bytes Of a record that came
+ * @param {Buffer} bytes The payload of a record that came
  * @param {number} index Which of its words
  * @returns {number} The word, little-endian
  */
@@ -174,7 +174,7 @@ function wordOf(bytes, index) {
 
 /**
  * @param {Buffer} bytes The payload of a record that came
- * @param {number} index Of the lower one of two words
+ * @param {number} index Which of its words is the lower one of two
  * @returns {number} Both words as one number
  */
 function longOf(bytes, index) {

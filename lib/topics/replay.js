@@ -14,8 +14,8 @@ const { askHistory } = require('./requests');
 /** @import { AnyTopic } from './topic' */
 
 /**
- * Sends a connection what it has missed: what was published until now, in the place of this call
- * among its sends. Those that follow wait for it, as they do for a Blob.
+ * Sends a connection the messages that it has missed, published until now, in the place of this
+ * call among its sends. Later sends wait for them, as they do for a Blob.
  *
  * @param {WebSocket} ws The connection that gets it
  * @param {AnyTopic} topic The topic, which has a history
@@ -54,8 +54,8 @@ function replay(ws, topic, mode, since, done) {
 
 /**
  * @this {WebSocket} The connection
- * @param {Entry} entry What it has missed
- * @returns {Waiting} What sends it, and its bytes
+ * @param {Entry} entry A message that it has missed
+ * @returns {Waiting} A function that sends it, and its bytes
  */
 function sendOf(entry) {
   const { data, tag } = ofEntry(entry);

@@ -34,9 +34,9 @@ const { WORD_BYTES, longOf, wordOf } = records;
 
 /**
  * @typedef {object} Past
- * @property {boolean} recovered Whether nothing is missing behind the position that was asked for
+ * @property {boolean} recovered Whether nothing is missing after the requested position
  * @property {Entry[]} entries The oldest first
- * @property {number} top Offset of the last message that there was when this was answered
+ * @property {number} top Offset of the topic's last message at the time of the answer
  */
 
 /**
@@ -69,7 +69,9 @@ function nextRequest() {
   return last;
 }
 
-/** From the first request on answers have a receiver; the reactors may call until it has them. */
+/**
+ * From the first request on answers have a receiver, which must stay until all of them have come.
+ */
 function expectAnswer() {
   state.topics = answers;
   lifetime.use();
@@ -80,7 +82,7 @@ function expectAnswer() {
  *
  * @param {AnyTopic} topic The topic, which has a history
  * @param {number} mode One of FROM
- * @param {number} since Offset behind which they begin
+ * @param {number} since Offset after which they begin
  * @param {number} limit Most messages
  * @param {(answer: Past | null) => void} done Called later; null: the reactors have died
  */
@@ -94,7 +96,7 @@ function askHistory(topic, mode, since, limit, done) {
 /**
  * @param {(sum: Counts | null) => void} done Gets the sum over all reactors;
  *   null: they have died
- * @returns {number} What the receipt is called, of a message that is published next
+ * @returns {number} Number of the receipt, for the message that is published next
  */
 function askReceipt(done) {
   const request = nextRequest();

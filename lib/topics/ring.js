@@ -1,7 +1,7 @@
 'use strict';
 
-// Positions of a topic with history. The messages are the reactors'; the count is here, for calls
-// of `publish()` are the order of a topic.
+// Positions of a topic with history. The reactors have the messages; the count is here, for the
+// calls of `publish()` make the order of a topic.
 
 const { randomBytes } = require('node:crypto');
 
@@ -11,32 +11,33 @@ const { randomBytes } = require('node:crypto');
 /** Bytes of randomness: 8 characters that need no escape in JSON or in a URL. */
 const EPOCH_BYTES = 6;
 
-/** Where a stamp has what differs between messages. */
+/** The part of a stamp that differs between messages. */
 const OFFSET = '$offset';
 const EPOCH = '$epoch';
 
 class Ring {
   /** @param {Readonly<Settings>} settings Settings of the topic */
   constructor(settings) {
-    /** Another one for every ring: the position of a lost ring recovers nothing. */
+    /** Different for every ring: the position of a lost ring recovers nothing. */
     this.epoch = randomBytes(EPOCH_BYTES).toString('base64url');
-    /** That of the last message; the first has 1. */
+    /** Offset of the last message; the first has 1. */
     this.offset = 0;
-    /** When it was published, by `Date.now()`. */
+    /** When that was published, by `Date.now()`. */
     this.publishedAt = Date.now();
     this.stamp = settings.stamp === null ? null : new Stamp(settings.stamp, this.epoch);
   }
 
-  /** @returns {Position} Of the last message */
+  /** @returns {Position} The position of the last message */
   position() {
     return { epoch: this.epoch, offset: this.offset };
   }
 }
 
-/** What is written around each message. */
+/** The text that is written around each message. */
 class Stamp {
   /**
-   * @param {{ before: string, after: string }} template What stands before and behind the position
+   * @param {{ before: string, after: string }} template The text before and after the message, with
+   *   places for the position
    * @param {string} epoch Epoch of the history
    */
   constructor({ before, after }, epoch) {

@@ -10,14 +10,14 @@ const { Topic } = require('./topic');
 /** @import { Server } from '../connection/state' */
 /** @import { AnyTopic } from './topic' */
 
-/** How often the idle topics are looked through for expired ones, and how many at once. */
+/** How often idle topics are checked for expired ones, and how many at once. */
 const SWEEP_MILLISECONDS = 10_000;
 const SWEEP_TOPICS = 4096;
 
 /** What became of a topic: the events that listeners of the server get. */
 const EVENT = { CREATED: 'created', EMPTY: 'empty' };
 
-/** Whether the reactors have the budget for histories: the first history that there is decides. */
+/** Whether the reactors have the budget for histories: the first history decides. */
 let isBudgetKnown = false;
 
 /** @typedef {ServerTopics} Topics */
@@ -30,27 +30,27 @@ class ServerTopics {
     /** By name. @type {Map<string, AnyTopic>} */
     this.all = new Map();
     /**
-     * The topic of all open connections, which has no name: from the first broadcast on, until all
-     * have gone.
+     * The topic of all open connections, which has no name: it exists from the first broadcast on,
+     * until all have gone.
      *
      * @type {import('./broadcast').Anyone | null}
      */
     this.everyone = null;
-    /** Those that are kept for their history. @type {Set<AnyTopic>} */
+    /** Topics that are kept for their history. @type {Set<AnyTopic>} */
     this.idle = new Set();
     this.sweeping = /** @type {NodeJS.Timeout | null} */ (null);
-    /** Names and events that were not emitted yet. @type {Array<[string, string]>} */
+    /** Names and events that have not been emitted yet. @type {Array<[string, string]>} */
     this.news = [];
     /** The server has closed: nothing is kept any more. */
     this.isOver = false;
   }
 
   /**
-   * The topic of a name; a new one unless there is one.
+   * The topic of a name, made unless it exists.
    *
    * @param {string} name Name of the topic
    * @returns {AnyTopic} The topic
-   * @throws What `topicOptions` throws, or is wrong with what it returns
+   * @throws Any error of `topicOptions`, or an error about its result
    */
   ensure(name) {
     return this.all.get(name) ?? this.create(name, this.settings(name));
@@ -90,7 +90,7 @@ class ServerTopics {
     return topic;
   }
 
-  /** @param {AnyTopic} topic The reactors must know it from now on */
+  /** @param {AnyTopic} topic A topic that the reactors must know from now on */
   register(topic) {
     if (topic.number !== 0) return;
     if (state.native === null) this.options.start();
@@ -102,20 +102,20 @@ class ServerTopics {
     records.begin(topic);
   }
 
-  /** @param {AnyTopic} topic It has its first subscriber */
+  /** @param {AnyTopic} topic A topic that has its first subscriber */
   woke(topic) {
     this.idle.delete(topic);
     this.report(topic, EVENT.CREATED);
   }
 
-  /** @param {AnyTopic} topic It has no subscribers any more */
+  /** @param {AnyTopic} topic A topic that has no subscribers any more */
   emptied(topic) {
     this.report(topic, EVENT.EMPTY);
     if (topic.ring === null || this.isOver) this.forget(topic);
     else this.rest(topic);
   }
 
-  /** @param {AnyTopic} topic It has a history, and no subscribers */
+  /** @param {AnyTopic} topic A topic with a history and without subscribers */
   rest(topic) {
     this.idle.add(topic);
     if (this.sweeping !== null) return;
@@ -131,14 +131,14 @@ class ServerTopics {
     if (topic.number !== 0) records.end(topic);
   }
 
-  /** Forgets topics whose positions are worth nothing any more. */
+  /** Forgets topics whose positions have expired. */
   sweep() {
     const now = Date.now();
     let left = Math.min(SWEEP_TOPICS, this.idle.size);
     for (const topic of this.idle) {
       if (left-- === 0) break;
       const { ring, settings } = topic;
-      // Those that stay are looked at again when all others have been.
+      // Topics that stay are checked again after all others.
       this.idle.delete(topic);
       if (ring !== null && now - ring.publishedAt < settings.positionTtl) this.idle.add(topic);
       else this.forget(topic);
@@ -159,7 +159,8 @@ class ServerTopics {
   }
 
   /**
-   * Events come in a tick of their own: no listener runs inside a call that subscribes or closes.
+   * Events come in a tick of their own, so that no listener runs inside a call that subscribes or
+   * closes.
    *
    * @param {AnyTopic} topic The topic
    * @param {string} event Name of the event
@@ -178,7 +179,7 @@ function emitNews(topics) {
   try {
     while (next < news.length) server.emit('topic', ...news[next++]);
   } finally {
-    // One listener has thrown; the others come before what is new.
+    // A listener has thrown; the remaining events come before new ones.
     if (next < news.length) {
       if (topics.news.length === 0) process.nextTick(emitNews, topics);
       topics.news.unshift(...news.slice(next));

@@ -1,6 +1,6 @@
 'use strict';
 
-// What `topicOptions` says about a topic.
+// The settings that `topicOptions` returns for a topic.
 
 const {
   HIGH_WATER_MARK,
@@ -31,7 +31,7 @@ const LONGEST_DELAY = 2 ** 31 - 1;
 /** Milliseconds. */
 const DAY = 24 * 60 * 60 * 1000;
 
-/** Least and most of the numbers. @type {Record<string, [number, number]>} */
+/** Least and greatest value of each number. @type {Record<string, [number, number]>} */
 const RANGES = {
   history: [0, U32],
   limit: [0, U32],
@@ -121,8 +121,8 @@ function slowOf(value) {
 
 /**
  * @param {TopicOptions['stamp']} value The value of the setting, not checked yet
- * @returns {{ before: string, after: string } | null} What stands before and behind the position;
- *   null: nothing is written
+ * @returns {{ before: string, after: string } | null} The text before and after the message; null:
+ *   nothing is written
  */
 function stampOf(value) {
   if (value === undefined || value === null) return null;

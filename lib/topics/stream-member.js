@@ -1,7 +1,7 @@
 'use strict';
 
-// A subscriber whose connection is a stream of Node: what the reactor does for its own connections
-// is done here, with the same rules.
+// A subscriber whose connection is a stream of Node. It follows the same rules that the reactor has
+// for its own connections.
 
 const { inContext } = require('../async-context');
 const { TERMINATED } = require('../bits');
@@ -20,7 +20,7 @@ const { SLOW } = require('./settings');
 /** RFC 6455, section 7.4.1, and what IANA has added: try again later. */
 const TRY_AGAIN_LATER = 1013;
 
-/** Messages that a member gets, while it catches up, between two looks at what waits for it. */
+/** Messages that a member gets, while it catches up, between two looks at its waiting bytes. */
 const PIECE = 64;
 
 /** What became of a message. */
@@ -43,19 +43,19 @@ class StreamMember {
      */
     this.kept = new Map();
     /**
-     * Offset of the message behind which it has none, while it catches up.
+     * Offset of the message after which the member has got none, while it catches up.
      *
      * @type {number | null}
      */
     this.has = null;
-    /** Offsets of messages behind it that it is excepted from. @type {Set<number> | null} */
+    /** Offsets of later messages that it is excepted from. @type {Set<number> | null} */
     this.skips = null;
     this.isAsking = false;
     /** Dropped messages that have not been reported to it. */
     this.unreported = 0;
   }
 
-  /** @returns {boolean} Whether more waits for it than the topic lets wait */
+  /** @returns {boolean} Whether more bytes wait for it than the topic allows */
   isSlow() {
     // Else no 'drain' follows.
     if (!streamOf(this.ws).socket.writableNeedDrain) return false;
@@ -65,7 +65,7 @@ class StreamMember {
   /**
    * @param {Message} message What is published
    * @param {number} offset 0 without history
-   * @param {string} key What replaces an earlier message of the same key; '' for none
+   * @param {string} key The message replaces an earlier one of the same key; '' for none
    * @param {SentCallback} [written] Called when the stream has written it, or with an error when it
    *   never will
    * @returns {number} One of OUTCOME
@@ -88,7 +88,7 @@ class StreamMember {
     return OUTCOME.DROPPED;
   }
 
-  /** @param {number} offset Of a message that it does not get, not even when it catches up */
+  /** @param {number} offset Offset of a message that it never gets, not even when it catches up */
   skip(offset) {
     if (this.has === null) return;
     this.skips ??= new Set();
@@ -106,7 +106,7 @@ class StreamMember {
 
   /**
    * @param {Message} message What is published
-   * @param {string} key What replaces an earlier message of the same key; '' for none
+   * @param {string} key The message replaces an earlier one of the same key; '' for none
    */
   keep(message, key) {
     if (this.kept.delete(key)) this.drop(1);
@@ -120,14 +120,14 @@ class StreamMember {
     this.unreported += count;
   }
 
-  /** It is no member any more: what it has missed while it was slow it never gets. */
+  /** It is no longer a member, and never gets the messages that it missed while it was slow. */
   quit() {
     const { has, kept, skips, topic } = this;
     const behind = has === null || topic.ring === null ? 0 : topic.ring.offset - has - countAbove(skips, has);
     if (kept.size + behind > 0) this.drop(kept.size + behind);
   }
 
-  /** What waited for it has left. */
+  /** The bytes that waited for it have left. */
   drained() {
     for (const [key, message] of this.kept) {
       if (this.isSlow()) return;
@@ -154,12 +154,12 @@ class StreamMember {
   }
 
   /**
-   * @param {Past} past What the topic has kept
+   * @param {Past} past The messages that the topic has kept
    * @param {number} mode One of FROM
    */
   onPast({ entries, recovered, top }, mode) {
     if (!recovered && mode === FROM.OFFSET) {
-      // The ring has moved on: what it still has is all that there is.
+      // The ring has moved on: it has lost the rest.
       this.catchUp(FROM.OLDEST);
       return;
     }
@@ -168,14 +168,14 @@ class StreamMember {
       this.has = entry.offset;
       if (!this.skips?.has(entry.offset)) postTo(this.ws, ofEntry(entry));
     }
-    // What was published since it asked is not missing.
+    // Messages published since it asked are not missing.
     if (entries.length === 0) this.miss(top);
     const { ring } = this.topic;
     if (ring === null || this.has === ring.offset) this.has = this.skips = null;
     else if (!this.isSlow()) this.catchUp(FROM.OFFSET);
   }
 
-  /** @param {number} to Offset up to which nothing is left of what it lacks */
+  /** @param {number} to Offset of the last message that it lacks and that is lost */
   miss(to) {
     const { has, topic, ws } = this;
     if (has === null || to <= has) return;
@@ -187,7 +187,7 @@ class StreamMember {
 /**
  * @param {Set<number> | null} offsets Offsets, or none
  * @param {number} least An offset
- * @returns {number} How many of them are behind that one
+ * @returns {number} How many of them are greater
  */
 function countAbove(offsets, least) {
   let count = 0;
@@ -214,8 +214,8 @@ function lose(ws, topic, count) {
 /**
  * @param {WebSocket} ws A connection
  * @param {AnyTopic} topic The topic, which has a history
- * @param {{ from: number, to: number }} offsets Offset of the first that it did not get, and of the
- *   one behind the last
+ * @param {{ from: number, to: number }} offsets Offset of the first message that it did not get,
+ *   and of the one after the last
  */
 function reportGap(ws, topic, { from, to }) {
   if ((ws._bits & TERMINATED) === 0) ws._extra?.topics?.passed(topic, from, to);

@@ -19,7 +19,7 @@ const { topicsOf } = require('./server-topics');
 
 /** The topics of a connection. */
 class Subscriptions {
-  /** @param {WebSocket} ws Of a server */
+  /** @param {WebSocket} ws A connection of a server */
   constructor(ws) {
     this.ws = ws;
     /** @type {Set<AnyTopic>} */
@@ -30,16 +30,16 @@ class Subscriptions {
      * @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null}
      */
     this.pending = null;
-    /** By the name of the topic. @type {Map<string, TopicLosses> | null} */
+    /** Losses by the name of the topic. @type {Map<string, TopicLosses> | null} */
     this.losses = null;
     /**
-     * Bytes of broadcasts that the reactors were given for it; while it is a member, less those
-     * that the topic of all connections counts.
+     * Bytes of broadcasts that the reactors were given for the connection; while it is a member,
+     * minus those that the topic of all connections counts.
      */
     this.heard = 0;
   }
 
-  /** @returns {number} Bytes of frames of broadcasts that the reactors were given for it */
+  /** @returns {number} Bytes of broadcast frames that the reactors were given for it */
   get broadcast() {
     const everyone = this.ws._owner?._topics?.everyone;
     return everyone && this.joined.has(everyone) ? everyone.bytes + this.heard : this.heard;
@@ -48,7 +48,8 @@ class Subscriptions {
   /**
    * @param {string} name Name of the topic
    * @param {Position | 'oldest' | undefined} since Where to begin
-   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
+   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
+   *   never will be
    */
   join(name, since, callback) {
     const topics = topicsOf(/** @type {Server} */ (this.ws._owner));
@@ -56,10 +57,11 @@ class Subscriptions {
   }
 
   /**
-   * @param {Topics} topics Those of the server
+   * @param {Topics} topics The topics of the server
    * @param {AnyTopic} topic One of them
    * @param {Position | 'oldest' | undefined} since Where to begin
-   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
+   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
+   *   never will be
    */
   enter(topics, topic, since, callback) {
     const isNew = !this.joined.has(topic);
@@ -78,10 +80,11 @@ class Subscriptions {
 
   /**
    * @param {AnyTopic} topic The topic
-   * @param {boolean} isNew Whether it was no member
+   * @param {boolean} isNew Whether it was not a member before
    * @param {number} mode One of FROM
    * @param {number} offset Where it begins, in the history
-   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
+   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
+   *   never will be
    */
   joinOnReactor(topic, isNew, mode, offset, callback) {
     if (isNew) topic.members++;
@@ -98,13 +101,14 @@ class Subscriptions {
   }
 
   /**
-   * What it has been sent so far waits for a Blob, and so does this. What is published until then
-   * is sent from here.
+   * Earlier sends of the connection wait for a Blob, and so does this call. Messages published
+   * until then are sent from here.
    *
    * @param {AnyTopic} topic The topic
    * @param {number} mode One of FROM
    * @param {number} offset Where it begins, in the history
-   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
+   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
+   *   never will be
    */
   joinLater(topic, mode, offset, callback) {
     const { ws } = this;
@@ -118,7 +122,8 @@ class Subscriptions {
    * @param {AnyTopic} topic The topic
    * @param {number} mode One of FROM
    * @param {number} offset Where it begins, in the history
-   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
+   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
+   *   never will be
    */
   joinAsStream(topic, mode, offset, callback) {
     topic.streams ??= new Map();
@@ -130,7 +135,8 @@ class Subscriptions {
    * @param {AnyTopic} topic The topic
    * @param {number} mode One of FROM
    * @param {number} offset Where it begins, in the history
-   * @param {SubscribedCallback | undefined} callback Called when it is a member, or never will be
+   * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
+   *   never will be
    */
   replay(topic, mode, offset, callback) {
     const position = positionOf(topic);
@@ -156,14 +162,14 @@ class Subscriptions {
     return true;
   }
 
-  /** @param {AnyTopic} topic That it was a member of */
+  /** @param {AnyTopic} topic A topic that it was a member of */
   part(topic) {
     topic.left(this);
     if ((this.ws._bits & STREAM) === 0) topic.members--;
     else topic.streams?.delete(this.ws);
   }
 
-  /** The connection is open no more: the reactor forgets its memberships by itself. */
+  /** The connection is no longer open: the reactor forgets its memberships by itself. */
   leave() {
     const { joined, pending, ws } = this;
     if (pending !== null) {
@@ -182,7 +188,7 @@ class Subscriptions {
     }
   }
 
-  /** What waited for its stream has left. */
+  /** The bytes that waited for its stream have left. */
   drained() {
     for (const topic of this.joined) topic.streams?.get(this.ws)?.drained();
   }
@@ -198,7 +204,7 @@ class Subscriptions {
   }
 
   /**
-   * The history no longer had what it lacked.
+   * The history no longer had the messages that it lacked.
    *
    * @param {AnyTopic} topic The topic
    * @param {number} from Offset of the first message
@@ -215,7 +221,7 @@ class Subscriptions {
 
   /**
    * @param {string} name Name of a topic
-   * @returns {TopicLosses} What it did not get of it, to be counted on
+   * @returns {TopicLosses} Counts of its messages that the connection did not get, to be increased
    */
   lossOf(name) {
     this.losses ??= new Map();
@@ -256,7 +262,7 @@ function startOf({ ring }, since) {
 
 /**
  * @param {AnyTopic} topic The topic
- * @returns {Position | null} Of its last message
+ * @returns {Position | null} The position of its last message
  */
 function positionOf({ ring }) {
   return ring === null ? null : ring.position();
@@ -264,7 +270,7 @@ function positionOf({ ring }) {
 
 /**
  * @param {AnyTopic} topic The topic
- * @returns {Subscribed} For a connection that is no member
+ * @returns {Subscribed} The result for a connection that is not a member
  */
 function nothing(topic) {
   return { recovered: false, position: positionOf(topic), replayed: 0 };

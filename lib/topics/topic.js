@@ -8,12 +8,12 @@ const { SLOW } = require('./settings');
 /** @import { AnyMember } from './stream-member' */
 /** @import { AnySubscriptions } from './subscriptions' */
 
-/** Of the next topic that needs one of its own; 0 is none. */
+/** Number of the next topic that needs one of its own; 0 is none. */
 let last = 0;
-/** Numbers that can be used again: of topics of which the reactors never report anything. */
+/** Numbers that can be used again: those of topics that the reactors never report on. */
 const free = /** @type {number[]} */ ([]);
 
-/** Topics of which the reactors report something, by number. @type {Map<number, Topic>} */
+/** Topics that the reactors report on, by number. @type {Map<number, Topic>} */
 const reporting = new Map();
 
 /** @typedef {Topic} AnyTopic */
@@ -27,14 +27,14 @@ class Topic {
   constructor(name, settings) {
     this.name = name;
     this.settings = settings;
-    /** Its name for the reactors; 0 until they know it. */
+    /** The number by which the reactors know it; 0 until they do. */
     this.number = 0;
-    /** Subscribers whose connections are the reactors'. */
+    /** How many subscribers have connections of the reactors. */
     this.members = 0;
     /** The other subscribers. @type {Map<WebSocket, AnyMember> | null} */
     this.streams = null;
     this.ring = settings.history === 0 ? null : new Ring(settings);
-    /** Messages so far; of their copies, those that were dropped, and those that were in gaps. */
+    /** Messages so far; of their copies, how many were dropped, and how many were in gaps. */
     this.published = 0;
     this.dropped = 0;
     this.missed = 0;
@@ -85,8 +85,8 @@ function next() {
 }
 
 /**
- * @param {number} number In a report
- * @returns {Topic | undefined} undefined: it is forgotten
+ * @param {number} number The number in a report
+ * @returns {Topic | undefined} undefined: the topic is forgotten
  */
 function reportingTopic(number) {
   return reporting.get(number);
