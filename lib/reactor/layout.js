@@ -40,8 +40,8 @@ module.exports = {
   /** Word of the array of records, behind the last record: payload bytes of the drained batch. */
   DRAINED_BYTES: 65536,
   /**
-   * Word behind it: 1 + the number of the lent memory that they are in; 0 when they are in the
-   * reactor's own, and more should be lent.
+   * Word behind it: 1 + the number of the lent memory that these bytes are in; 0 when they are
+   * in the reactor's own, and more should be lent.
    */
   DRAINED_LENT: 65537,
   /**
@@ -57,8 +57,8 @@ module.exports = {
    */
   FLUSHED_NEXT: 65540,
   /**
-   * Word behind it, written by JavaScript: the slot of the connection whose sent bytes are asked
-   * for.
+   * Word behind it, written by JavaScript: the slot of the connection whose sent bytes
+   * JavaScript asks for.
    */
   ASKED_SLOT: 65541,
   /** Word behind it: its generation. */
@@ -72,8 +72,8 @@ module.exports = {
   DELIVERED_RECORDS: 65544,
   /**
    * Word behind it: number of the turn of the event loop in which the batch was drained, of 30
-   * bits. It changes between the time when the loop reads sockets and the time when it calls
-   * what was given to `setImmediate`.
+   * bits. It changes after the loop has read sockets and before it calls the callbacks of
+   * `setImmediate`.
    */
   DRAINED_TURN: 65545,
   /** Length of the array of records in words. */
@@ -87,7 +87,7 @@ module.exports = {
   STREAM_HEADER: 1024,
   /**
    * Word behind it: in, the bytes that a call for a stream may inflate before others are served;
-   * out, those that it has worked on.
+   * out, the bytes that it has worked on.
    */
   STREAM_ROOM: 1028,
   /** Length of that array in words. */
@@ -95,7 +95,7 @@ module.exports = {
   /** Least bytes of memory to be lent. */
   LENT_BYTES: 327680,
   /**
-   * The slots from here on are numbered by JavaScript: adopted sockets. Those below are the
+   * The slots from here on are numbered by JavaScript: adopted sockets. Lower ones are the
    * reactor's.
    */
   ADOPTED_SLOTS: 1073741824,
@@ -145,7 +145,7 @@ module.exports = {
   /**
    * The peer ended its side of the socket without a close frame; JavaScript answers with
    * `OUT_END`. Length: 1 while JavaScript decides about the handshake; if it accepts, the end
-   * is reported again after what came before it. Else 0.
+   * is reported again after everything that came before it. Else 0.
    */
   IN_END: 14,
   /** Streams only. Bytes of a message that is not all in one chunk; more follow. */
@@ -212,8 +212,8 @@ module.exports = {
   /** Destroy the socket. `OUT_FLAG_FIN`: the peer gets a reset, and nothing that waits. */
   OUT_TERMINATE: 6,
   /**
-   * Stop reading. aux 1: a 101 that has not left waits for `OUT_RESUME`; what ends or writes
-   * comes instead.
+   * Stop reading. aux 1: a 101 that has not left waits for `OUT_RESUME`, in whose place a
+   * record that ends or writes may come.
    */
   OUT_PAUSE: 7,
   /** Read again. */
@@ -221,13 +221,13 @@ module.exports = {
   /** Answer the handshake; the connection is open from here. Payload: the whole 101 response. */
   OUT_ACCEPT: 9,
   /**
-   * Write the payload as it is, then end: a refused handshake. If its 101 has left the socket is
-   * destroyed.
+   * Write the payload as it is, then end: a refused handshake. If its 101 has left, the socket
+   * is destroyed.
    */
   OUT_RESPOND: 10,
   /** Write the payload as it is. */
   OUT_WRITE: 11,
-  /** Shut the sending side down after what was written. */
+  /** Shut down the sending side after everything that was written. */
   OUT_END: 12,
   /** Set the socket option TCP_NODELAY: aux 1 on, 0 off. */
   OUT_NO_DELAY: 13,
@@ -239,13 +239,13 @@ module.exports = {
   /** Send a prepared message. Payload: its number, `u32` in the byte order of the machine. */
   OUT_PREPARED: 15,
   /**
-   * What `IN_REQUEST` has brought behind the request. It is read when `OUT_ACCEPT` follows,
-   * before what the socket has.
+   * The bytes that `IN_REQUEST` has brought behind the request. They are read when
+   * `OUT_ACCEPT` follows, before those of the socket.
    */
   OUT_HEAD: 16,
   /**
-   * Report the peer's end, which has been reported, once more behind `IN_SENT` of what the
-   * kernel takes now. The kinds between are about topics.
+   * Report the peer's end, which has been reported, once more, after `IN_SENT` for the bytes
+   * that the kernel takes now. The kinds between are about topics.
    */
   OUT_ASK_END: 26,
   /** Outbound flag: last fragment of its message. */
@@ -253,14 +253,14 @@ module.exports = {
   /** Outbound flag: count this in `IN_SENT` when its bytes are in the kernel. */
   OUT_FLAG_WANT_SENT: 512,
   /**
-   * Outbound flag: no payload follows in the arena, it is the next of the chunk's large
+   * Outbound flag: no payload follows in the arena; it is the next of the chunk's large
    * payloads.
    */
   OUT_FLAG_LARGE: 1024,
   /** Outbound flag: compress, if the extension was negotiated. */
   OUT_FLAG_COMPRESS: 2048,
   /**
-   * Outbound flag: no payload follows, it is that of a record before, and the length word says
+   * Outbound flag: no payload follows; it is that of an earlier record, and the length word says
    * where that payload begins in the chunk. With `OUT_FLAG_LARGE`: it is the last large
    * payload that came with `OUT_FLAG_SHARED`, and this is a message like that one.
    */
@@ -280,7 +280,7 @@ module.exports = {
    * `wsClientError` has a listener.
    */
   ASK_REFUSED: 2,
-  /** Unsent bytes of one connection from which on it has no room: `send()` returns false. */
+  /** With this many unsent bytes or more a connection has no room: `send()` returns false. */
   HIGH_WATER_MARK: 1048576,
   /** Unsent bytes down to which a connection without room must come before its room is reported. */
   LOW_WATER_MARK: 524288,
@@ -298,8 +298,8 @@ module.exports = {
   /** Close code of a connection that ended without a close frame. */
   ABNORMAL: 1006,
   /**
-   * A connection is a member of a topic, and what it asked to have again is queued. Payload:
-   * `SUBSCRIBED_`.
+   * A connection is a member of a topic, and the messages that it asked to have again are
+   * queued. Payload: `SUBSCRIBED_`.
    */
   IN_SUBSCRIBED: 16,
   /** Messages of a topic that a connection is not sent, because it is slow. Payload: `DROPPED_`. */
@@ -322,8 +322,8 @@ module.exports = {
    */
   SUBSCRIBED_REQUEST: 0,
   /**
-   * Word of `IN_SUBSCRIBED`: 1 when nothing is missing behind the position that was asked for,
-   * 0 when nothing was replayed.
+   * Word of `IN_SUBSCRIBED`: 1 when nothing is missing after the requested position, 0 when
+   * nothing was replayed.
    */
   SUBSCRIBED_RECOVERED: 1,
   /** Word of `IN_SUBSCRIBED`: how many messages were replayed. */
@@ -359,11 +359,11 @@ module.exports = {
   RECEIPT_REQUEST: 0,
   /** Word of `IN_RECEIPT`: members that the message was for. */
   RECEIPT_MATCHED: 1,
-  /** Word of `IN_RECEIPT`: those for which the kernel has all of it. */
+  /** Word of `IN_RECEIPT`: members for which the kernel has all of it. */
   RECEIPT_SENT: 2,
-  /** Word of `IN_RECEIPT`: those for which it waits, in a queue or in the history. */
+  /** Word of `IN_RECEIPT`: members for which it waits, in a queue or in the history. */
   RECEIPT_QUEUED: 3,
-  /** Word of `IN_RECEIPT`: those that do not get it. */
+  /** Word of `IN_RECEIPT`: members that do not get it. */
   RECEIPT_DROPPED: 4,
   /**
    * Word of `IN_RECEIPT`, and the one behind it, which is the upper half: bytes of the frames
@@ -374,10 +374,7 @@ module.exports = {
   RECEIPT_WORDS: 7,
   /** Word of `IN_HISTORY`: the number that the request had. */
   HISTORY_REQUEST: 0,
-  /**
-   * Word of `IN_HISTORY`: 1 when nothing is missing behind the position that was asked for,
-   * else 0.
-   */
+  /** Word of `IN_HISTORY`: 1 when nothing is missing after the requested position, else 0. */
   HISTORY_RECOVERED: 1,
   /**
    * Word of `IN_HISTORY`: how many messages follow the words, each with its `ENTRY_` words
@@ -415,11 +412,11 @@ module.exports = {
   /** A topic ends, with its members and its history. Slot: `TOPIC_SLOT`. */
   OUT_TOPIC_END: 18,
   /**
-   * A connection becomes a member, behind what it asks to have again. Payload: words
+   * A connection becomes a member, after the messages that it asks to have again. Payload: words
    * `SUBSCRIBE_`.
    */
   OUT_SUBSCRIBE: 19,
-  /** A connection is no member any more. Payload: one word, the number of the topic. */
+  /** A connection is no longer a member. Payload: one word, the number of the topic. */
   OUT_UNSUBSCRIBE: 20,
   /**
    * More about the next `OUT_PUBLISH`. Slot: `TOPIC_SLOT`. Payload: words `TARGET_`, then
@@ -435,7 +432,7 @@ module.exports = {
   OUT_PUBLISH_PREPARED: 23,
   /**
    * What is in the history of a topic? Slot: `TOPIC_SLOT`. Payload: words `SUBSCRIBE_` without
-   * the topic, then the most messages that are wanted. It is for the first reactor only.
+   * the topic, then the most messages wanted. It is for the first reactor only.
    */
   OUT_HISTORY: 24,
   /**
@@ -449,17 +446,17 @@ module.exports = {
   TOPIC_LIMIT: 1,
   /** Word of `OUT_TOPIC`: most messages in its history, 0 for none. */
   TOPIC_HISTORY: 2,
-  /** Word of `OUT_TOPIC`: milliseconds that a message stays in it, 0 for ever. */
+  /** Word of `OUT_TOPIC`: milliseconds for which a message stays in it, 0 for ever. */
   TOPIC_TTL: 3,
   /** Word of `OUT_TOPIC`: most bytes of payload in it, 0 without bound. */
   TOPIC_MAX_BYTES: 4,
   /** Words of `OUT_TOPIC`. */
   TOPIC_WORDS: 5,
-  /** `TOPIC_SLOW`: it is queued all the same. */
+  /** `TOPIC_SLOW`: the message is queued all the same. */
   SLOW_QUEUE: 0,
   /** `TOPIC_SLOW`: the member does not get it. */
   SLOW_DROP: 1,
-  /** `TOPIC_SLOW`: the last one of each key is sent when the member is not slow any more. */
+  /** `TOPIC_SLOW`: the last one of each key is sent when the member is no longer slow. */
   SLOW_LATEST: 2,
   /** `TOPIC_SLOW`: the member is served from the history then. */
   SLOW_CATCH_UP: 3,
@@ -472,7 +469,7 @@ module.exports = {
    * when none is wanted.
    */
   SUBSCRIBE_REQUEST: 1,
-  /** Word behind it: from where on messages are wanted, one of `SINCE_`. */
+  /** Word behind it: where the wanted messages begin, one of `SINCE_`. */
   SUBSCRIBE_SINCE: 2,
   /** Word behind it, and one more, which is the upper half: the offset for `SINCE_OFFSET`. */
   SUBSCRIBE_OFFSET: 3,
@@ -480,7 +477,7 @@ module.exports = {
   SUBSCRIBE_WORDS: 5,
   /** `SUBSCRIBE_SINCE`: from now on. */
   SINCE_NOW: 0,
-  /** `SUBSCRIBE_SINCE`: behind an offset. */
+  /** `SUBSCRIBE_SINCE`: after an offset. */
   SINCE_OFFSET: 1,
   /** `SUBSCRIBE_SINCE`: all that the history has. */
   SINCE_OLDEST: 2,
@@ -491,8 +488,8 @@ module.exports = {
   /** Word of `OUT_TARGET`: bytes of the key. */
   TARGET_KEY: 2,
   /**
-   * Word of `OUT_TARGET`: 0 when those that it names do not get the message; 1 when nobody
-   * else does, for it was published before, when what they were sent still waited in JavaScript.
+   * Word of `OUT_TARGET`: 0 when the named connections do not get the message; 1 when only
+   * they do, for it was published before, while their sends still waited in JavaScript.
    */
   TARGET_IS_LATE: 3,
   /**
@@ -505,7 +502,7 @@ module.exports = {
   /** Aux of `OUT_PUBLISH`, and flag of a message of `IN_HISTORY`: a text message. */
   PUBLISH_TEXT: 1,
 
-  /** Why a handshake is refused, and how: what ws says. */
+  /** Why a handshake is refused, and how, as in ws. */
   REFUSALS: {
     METHOD: { status: 405, message: 'Invalid HTTP method', headers: {} },
     UPGRADE: { status: 400, message: 'Invalid Upgrade header', headers: {} },
@@ -567,10 +564,10 @@ module.exports = {
     { code: 'WS_ERR_SEND_BUDGET', message: 'Too much waits to be sent to a peer that does not read', closeCode: 1013, range: true },
   ],
 
-  /** What the answer to a key is the digest of, behind the key (RFC 6455, 4.2.2). */
+  /** The answer to a key is the digest of the key and this (RFC 6455, 4.2.2). */
   GUID: '258EAFA5-E914-47DA-95CA-C5AB0DC85B11',
 
-  /** Of the package and of its addon. */
+  /** The version of the package and of its addon. */
   VERSION: '0.1.0',
 
   frameBytes,

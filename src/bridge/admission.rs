@@ -1,7 +1,7 @@
 //! Admission: the limits of a server, counted for all its reactors and for JavaScript.
 //!
-//! What is denied is said by [`Denial`], which has its answer. Nothing here is touched by a server
-//! without limits.
+//! [`Denial`] says why a connection is denied, and has the answer. A server without limits touches
+//! nothing here.
 
 use std::collections::HashMap;
 use std::net::{IpAddr, Ipv6Addr};
@@ -59,14 +59,14 @@ impl Denial {
     }
 }
 
-/// What a server admits. 0 is no limit.
+/// The limits of a server. 0 is no limit.
 #[derive(Debug, Default)]
 pub struct Limits {
     /// Connections of the server.
     pub connections: u32,
     /// Connections of one IPv4 address, or of one /64 of IPv6.
     pub connections_per_address: u32,
-    /// Upgrade requests; as many at once after a second without any.
+    /// Upgrade requests per second; the same number at once after a second without any.
     pub handshakes_per_second: u32,
     /// Pages that may connect.
     pub origins: Origins,
@@ -83,18 +83,18 @@ pub struct Admission {
 #[derive(Debug, Default)]
 struct State {
     connections: u32,
-    /// Those of each network that has any; bounded by the connections there are.
+    /// Connections of each network that has any; bounded by their number.
     networks: HashMap<Network, u32>,
-    /// When the next handshake would be on time, were they evenly spread.
+    /// When the next handshake would be due, were they evenly spread.
     next_handshake: Option<Instant>,
-    /// Denials of origins that were handed on, so that somebody can be told how to allow them.
+    /// Denials of origins that were handed on, so that JavaScript can say how to allow them.
     shown_origins: u8,
 }
 
-/// Origins that JavaScript is told of, at most.
+/// Most origins that are reported to JavaScript.
 const MOST_SHOWN: u8 = 10;
 
-/// What counts as one address: of IPv6 a /64, for a host has that many at least.
+/// What counts as one address: with IPv6 a /64, for a host has at least that many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Network {
     V4([u8; 4]),
@@ -124,8 +124,8 @@ impl Admission {
         Self { limits, state: Mutex::default(), denied: Default::default() }
     }
 
-    /// Counts a connection; a caller to which this says that it may come must call
-    /// [`leave`](Self::leave) when it is gone.
+    /// Counts a connection; if it is admitted, the caller must call [`leave`](Self::leave) when it
+    /// is gone.
     ///
     /// # Errors
     /// Why it may not come.
@@ -151,7 +151,7 @@ impl Admission {
         Ok(())
     }
 
-    /// A connection is gone that was let in.
+    /// A connection that was let in is gone.
     pub fn leave(&self, address: Option<IpAddr>) {
         let mut state = self.lock();
         state.connections = state.connections.saturating_sub(1);
@@ -164,7 +164,7 @@ impl Admission {
         }
     }
 
-    /// As [`enter`](Self::enter), for as long as there is what it gives.
+    /// As [`enter`](Self::enter), for as long as the result lives.
     ///
     /// # Errors
     /// Why it may not come.
@@ -189,12 +189,12 @@ impl Admission {
         Ok(())
     }
 
-    /// Whether a page may connect; without an origin there is none.
+    /// Whether a page may connect; without an origin there is no page.
     pub fn allows(&self, origin: Option<&[u8]>) -> bool {
         origin.is_none_or(|origin| self.limits.origins.allow(origin))
     }
 
-    /// Whether somebody is to be told of an origin that is not allowed: of the first few.
+    /// Whether an origin that is not allowed is to be reported: the first few are.
     pub fn shows_origin(&self) -> bool {
         let mut state = self.lock();
         let shows = state.shown_origins < MOST_SHOWN;
@@ -202,7 +202,7 @@ impl Admission {
         shows
     }
 
-    /// Counts a denial, and gives it back.
+    /// Counts a denial, and returns it.
     pub fn deny(&self, denial: Denial) -> Denial {
         if let Some(count) = self.denied.get(usize::from(denial.number()) - 1) {
             count.fetch_add(1, Ordering::Relaxed);
@@ -210,7 +210,7 @@ impl Admission {
         denial
     }
 
-    /// How often each of [`Denial::ALL`] has been said.
+    /// How often each of [`Denial::ALL`] has occurred.
     pub fn denied(&self) -> impl Iterator<Item = u64> {
         self.denied.iter().map(|count| count.load(Ordering::Relaxed))
     }

@@ -29,7 +29,7 @@ impl Record {
 
     /// The record of a payload that stays where it was read.
     pub fn in_place(slot: u32, kind: u8, aux: u16, range: &Range<usize>) -> Self {
-        // The place of nothing may be given to the next read.
+        // The place of an empty payload may be given to the next read.
         let offset = if range.is_empty() { 0 } else { range.start as u32 };
         Self::new(slot, kind, 0, aux, offset, range.len() as u32)
     }
@@ -47,8 +47,8 @@ impl Record {
     }
 }
 
-/// What a connection was charged for its part of a batch, and gets back when JavaScript has drained
-/// it.
+/// The charge of a connection for its part of a batch, which it gets back when JavaScript has
+/// drained the batch.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Credit {
     /// Slot of the connection.
@@ -64,7 +64,7 @@ pub struct Credit {
 /// Records and their payloads. One side owns it at any time: see the [bridge](super).
 ///
 /// The reactor reads sockets straight into [`spare`](Self::spare), has the engine unmask in place,
-/// and records where the payloads are; what it does not record is wasted room, nothing worse.
+/// and records where the payloads are; bytes that it does not record only waste room.
 pub struct Batch {
     /// Payload bytes, [`BATCH_BYTES`](super::limits::BATCH_BYTES) of them; `..used` are taken.
     pub bytes: Room,
@@ -81,11 +81,11 @@ pub struct Batch {
     large_bytes: usize,
     /// Bytes of records about connections that open or ask to, with their payloads.
     openings: usize,
-    /// What this batch adds to the inbox's weight while it is out.
+    /// Bytes that this batch adds to the inbox's weight while it is out.
     pub(super) charged: usize,
-    /// When it was handed over; with what was appended to it, the first of that.
+    /// When it was handed over; if others were appended to it, when the first one was.
     pub published: Option<Instant>,
-    /// The number of its last record, of all that were published.
+    /// The number of its last record, counted over all published ones.
     pub(super) last: u64,
 }
 
@@ -96,8 +96,7 @@ impl Batch {
         Self { bytes: Room::own(), ..Self::hollow() }
     }
 
-    /// Without even the room for bytes.
-    /// A batch without a buffer: what stands in while the real one is handed over.
+    /// A batch without a buffer, which stands in while the real one is handed over.
     pub fn hollow() -> Self {
         Self {
             bytes: Room::None,
@@ -133,7 +132,7 @@ impl Batch {
     }
 
     /// Whether `more` bytes can be read behind those in `range`, the beginning of a frame, before
-    /// this is full. Payloads that were copied lie behind it then no more.
+    /// this is full. If so, that beginning is moved behind payloads that were copied.
     pub fn keep(&mut self, range: Range<usize>, more: usize) -> bool {
         let (end, moved) = (range.end, range.len());
         let behind = if end == self.used { 0 } else { moved };
@@ -197,13 +196,13 @@ impl Batch {
         self.openings += size_of::<Record>() + payload.len();
     }
 
-    /// Bytes of what [`push_opening`](Self::push_opening) has appended.
+    /// Bytes that [`push_opening`](Self::push_opening) has appended.
     pub fn openings(&self) -> usize {
         self.openings
     }
 
-    /// Notes that a connection was charged for `records` records with `bytes` bytes; adds up what
-    /// follows directly.
+    /// Notes that a connection was charged for `records` records with `bytes` bytes; adds this to
+    /// the last charge if that is the same connection's.
     pub fn charge(&mut self, slot: u32, generation: u32, bytes: u32, records: u32) {
         match self.credits.last_mut() {
             Some(last) if (last.slot, last.generation) == (slot, generation) => {
@@ -220,7 +219,7 @@ impl Batch {
     }
 
     /// Bytes of memory that it keeps busy while it waits: its whole room counts, however little of
-    /// it is taken.
+    /// that is taken.
     pub(super) fn footprint(&self) -> usize {
         self.bytes.len() + self.added_weight()
     }
@@ -239,7 +238,7 @@ impl Batch {
         targets.len().min(self.records.len())
     }
 
-    /// Makes it as good as new, keeping the room.
+    /// Makes it empty, keeping the room.
     pub fn clear(&mut self) {
         self.used = 0;
         self.records.clear();
@@ -249,14 +248,13 @@ impl Batch {
         self.clear_large();
     }
 
-    /// Frees the large payloads: what would be memory for nothing while the batch waits to be
-    /// reused.
+    /// Frees the large payloads, whose memory would be wasted while the batch waits to be reused.
     pub(super) fn clear_large(&mut self) {
         self.large.clear();
         self.large_bytes = 0;
     }
 
-    /// Takes everything out but the credits.
+    /// Takes out everything but the credits.
     pub(super) fn strip(&mut self) -> Self {
         let credits = mem::take(&mut self.credits);
         mem::replace(self, Self { credits, ..Self::hollow() })

@@ -1,4 +1,4 @@
-//! JavaScript to reactor: what one flush moves, and the way it goes.
+//! JavaScript to reactor: the records of one flush, and their way.
 
 use std::mem;
 use std::ops::Range;
@@ -63,7 +63,7 @@ impl Chunk {
     /// Appends a record whose payload is the one that begins at `start` of the bytes; sets
     /// [`OUT_FLAG_SAME`].
     pub fn push_same(&mut self, (slot, generation): (u32, u32), kind: u8, flags: u8, aux: u16, start: usize) {
-        // What cannot be named is in no chunk.
+        // A start that does not fit the word is in no chunk.
         let start = u32::try_from(start).unwrap_or(u32::MAX);
         self.push_header([slot, generation, pack(kind, flags | OUT_FLAG_SAME, aux), start]);
     }
@@ -103,7 +103,7 @@ pub struct OutRecord {
     pub kind: u8,
     /// `OUT_FLAG_` bits.
     pub flags: u8,
-    /// What it means depends on the kind.
+    /// Its meaning depends on the kind.
     pub aux: u16,
     /// Where the payload is in the chunk's bytes; always within them, and behind its own header
     /// unless the record [is the same](Self::is_same). Empty when the payload is large.
@@ -142,7 +142,7 @@ impl<'a> OutRecords<'a> {
         Self::from(bytes, 0)
     }
 
-    /// Those from `position` on, where a record begins.
+    /// The records from `position` on, where one begins.
     pub const fn from(bytes: &'a [u8], position: usize) -> Self {
         Self { bytes, position }
     }
@@ -169,8 +169,8 @@ impl<'a> OutRecords<'a> {
         Some(record)
     }
 
-    /// The next record, and where the one behind it begins. Nothing else knows how a header is laid
-    /// out.
+    /// The next record, and where the one behind it begins. No other function knows how a header is
+    /// laid out.
     #[inline(always)]
     fn decode(&self) -> Option<(OutRecord, usize)> {
         let (header, rest) = self.bytes.get(self.position..)?.split_first_chunk::<OUT_HEADER_BYTES>()?;
@@ -221,7 +221,7 @@ fn words(header: &[u8; OUT_HEADER_BYTES]) -> Option<[u32; RECORD_WORDS]> {
 ///
 /// `C` is the reactor's own type of command; a [`Chunk`] is one of them.
 pub struct Outbox<C: Send> {
-    /// What producers fill and the reactor empties.
+    /// Commands, which producers push and the reactor takes.
     pub commands: Queue<C>,
     /// Whether the reactor must be woken after a push.
     pub sleep: Sleep,
@@ -252,15 +252,14 @@ impl<C: Send> Outbox<C> {
         self.spare.lock().unwrap_or_else(PoisonError::into_inner).pop().unwrap_or_default()
     }
 
-    /// Producer: memory of its own for the next [`Arena`], the one that was used last. `None` when
-    /// the reactor has all.
+    /// Producer: its own memory for the next [`Arena`], the last one that was used. `None` when the
+    /// reactor has all.
     pub fn arena(&self) -> Option<Box<dyn Lent>> {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).pop()
     }
 
-    /// Producer: instead of memory that it has not filled, that which was used last, if any has
-    /// come back since. It is warmer in the cache, and two that take turns need twice as much of
-    /// it.
+    /// Producer: exchanges unfilled memory for the memory that was used last, if any has come back
+    /// since. That is warmer in the cache, and two that take turns need twice as much cache.
     pub fn exchange(&self, memory: Box<dyn Lent>) -> Box<dyn Lent> {
         match self.arenas.lock().unwrap_or_else(PoisonError::into_inner).last_mut() {
             Some(last) => mem::replace(last, memory),
@@ -269,7 +268,7 @@ impl<C: Send> Outbox<C> {
     }
 
     /// Gives the memory of an [`Arena`] to its producer: the reactor when it is done with it, or
-    /// what lends it.
+    /// the lender.
     pub fn give_back(&self, memory: Box<dyn Lent>) {
         self.arenas.lock().unwrap_or_else(PoisonError::into_inner).push(memory);
     }

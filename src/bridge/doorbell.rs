@@ -1,9 +1,9 @@
-//! Wake the other side, but only when it needs it: at most one ring until it answered, none while
+//! Wakes the other side, but only when needed: at most one ring until it has answered, none while
 //! it is awake.
 //!
 //! Both types are one flag that is only ever exchanged: see "Order" in the [bridge](super) for why
-//! that is enough. To look first and exchange only if it seems worth it, or to store where nobody
-//! asks for the old value, is the classic race that loses a wake-up; the models fail on each.
+//! that is enough. Looking first and exchanging only if it seems useful, or storing without reading
+//! the old value, is the classic race that loses a wake-up; the models fail on each.
 
 use super::sync::{AtomicBool, Ordering};
 
@@ -20,7 +20,7 @@ impl Bell {
     }
 
     /// Producer, after it made work visible. True: the caller must ring the real bell now. False: a
-    /// ring is under way whose answer will find that work.
+    /// ring is under way, whose answer will find that work.
     #[must_use = "true is an obligation to ring the real bell"]
     pub fn ring(&self) -> bool {
         !self.rung.swap(true, Ordering::AcqRel)
@@ -60,7 +60,7 @@ impl Sleep {
         self.asleep.swap(true, Ordering::AcqRel);
     }
 
-    /// Reactor: it does not sleep (any more). It must look at its queue after this.
+    /// Reactor: announces that it does not sleep (any more). It must look at its queue after this.
     pub fn awake(&self) {
         self.asleep.swap(false, Ordering::AcqRel);
     }

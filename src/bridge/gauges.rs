@@ -1,8 +1,8 @@
 //! How many bytes of each connection the kernel took and gave: written by the reactor, read by
 //! JavaScript for `bufferedAmount` and the counters of a socket.
 //!
-//! Nothing here is freed or moved before the end, so a reader needs no lock; what it reads may be a
-//! moment old.
+//! Nothing here is freed or moved before the end, so a reader needs no lock; the value that it
+//! reads may be a moment old.
 
 use std::iter;
 // Not through `sync`: one writer and a value that only grows leave nothing for a model to explore
@@ -22,7 +22,7 @@ pub const MAX_SLOTS: u32 = SEGMENT_SLOTS * SEGMENTS;
 /// One gauge per slot, in segments that are allocated when the first of their slots opens: 32 KiB
 /// for 1024 slots.
 pub struct Gauges {
-    /// Those of the reactor's own slots, then those of adopted sockets.
+    /// The gauges of the reactor's own slots, then those of adopted sockets.
     segments: Box<[OnceLock<Box<[Gauge]>>]>,
 }
 
@@ -32,7 +32,7 @@ struct Gauge {
     owner: AtomicU64,
     taken: AtomicU64,
     given: AtomicU64,
-    /// Those that were published to topics, taken or not.
+    /// Bytes that were published to topics, taken or not.
     published: AtomicU64,
 }
 

@@ -16,10 +16,10 @@ pub struct Inbox {
     bell: Arc<Bell>,
     /// Changed with the lock held only; read without it.
     weight: AtomicUsize,
-    /// Records that were published. Only the reactor changes it, and reads it.
+    /// Number of published records. Only the reactor changes it, and reads it.
     published: AtomicU64,
-    /// The last of them that JavaScript has dealt with. Changed with the lock held only; read
-    /// without it.
+    /// How many of them JavaScript has dealt with. Changed with the lock held only; read without
+    /// it.
     delivered: AtomicU64,
 }
 
@@ -76,8 +76,8 @@ impl Inbox {
         let mut state = self.lock();
         let limit = if state.ready.len() < BATCHES_BEHIND { APPEND_BYTES } else { BATCH_BYTES };
         let room = state.ready.back().is_some_and(|youngest| youngest.accepts(&batch, limit));
-        // A batch on its own keeps its whole room busy. Appended, it goes to room that counts
-        // already.
+        // A batch on its own keeps its whole room busy. If it is appended, its bytes go to room
+        // that counts already.
         let weight = if room { batch.added_weight() } else { batch.footprint() };
         self.weight.fetch_add(weight, Ordering::Relaxed);
         state.openings += batch.openings();
@@ -104,8 +104,8 @@ impl Inbox {
         (empty, self.bell.ring())
     }
 
-    /// Reactor: gives the credits of what was drained since the last call to `f`, and keeps the
-    /// batches for reuse.
+    /// Reactor: gives `f` the credits of batches drained since the last call, and keeps the batches
+    /// for reuse.
     pub fn reclaim(&self, mut f: impl FnMut(Credit)) {
         loop {
             let Some(mut batch) = self.lock().returned.pop() else { return };
@@ -171,8 +171,8 @@ impl Inbox {
         wake
     }
 
-    /// JavaScript thread: it has dealt with the first `records` of a batch that it has taken, and
-    /// goes on with the others later. True: as from [`give_back`](Self::give_back).
+    /// JavaScript thread: has dealt with the first `records` of a batch that it has taken, and goes
+    /// on with the others later. True: as from [`give_back`](Self::give_back).
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn deliver(&self, batch: &Batch, records: usize) -> bool {
         let left = batch.records.len().saturating_sub(records) as u64;
@@ -186,7 +186,7 @@ impl Inbox {
         self.lock().lent.push(Room::Lent(memory));
     }
 
-    /// Bytes of memory that batches published and not yet given back keep busy.
+    /// Bytes of memory that published batches keep busy until they are given back.
     pub fn weight(&self) -> usize {
         self.weight.load(Ordering::Relaxed)
     }
@@ -201,8 +201,8 @@ impl Inbox {
     /// [`delivered`](Self::delivered).
     ///
     /// After saying so it must call [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight)
-    /// and `delivered` once more: what was given back before wakes no thread. A wake uses the wish
-    /// up.
+    /// and `delivered` once more: a batch that was given back before wakes no thread. A wake uses
+    /// up the wish.
     pub fn set_starving(&self, starving: bool) {
         self.lock().starving = starving;
     }

@@ -29,7 +29,7 @@ impl Large {
         large
     }
 
-    /// The memory, for what appends to the payload.
+    /// The memory, for appending to the payload.
     pub fn memory_mut(&mut self) -> &mut Vec<u8> {
         &mut self.memory
     }

@@ -29,8 +29,8 @@ pub const SPARE_RECORDS: usize = 64;
 /// copying 64 KiB costs less than another crossing.
 pub const APPEND_BYTES: usize = 64 * 1024;
 
-/// With this many batches waiting JavaScript is behind, and whatever fits is appended: now memory
-/// matters, not copies.
+/// With this many batches waiting JavaScript is behind, and any batch that fits is appended: now
+/// memory matters, not copies.
 pub const BATCHES_BEHIND: usize = 2;
 
 /// Empty batches kept for reuse: one being filled, one being drained and two on the way cover a

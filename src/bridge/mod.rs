@@ -1,7 +1,7 @@
 //! The only memory that the reactor's thread and the JavaScript thread both touch.
 //!
-//! This layer opens no socket, starts no thread, blocks on nothing but short locks, and knows
-//! neither what rings the real bell nor what wakes the reactor: it says when.
+//! This layer opens no socket, starts no thread, blocks on nothing but short locks, and neither
+//! rings the real bell nor wakes the reactor: it says when to.
 //!
 //! ```text
 //!  reactor: Batch --publish--> Inbox --take--> JavaScript      Bell:  ring once until answered
@@ -18,7 +18,7 @@
 //! A [`Batch`](batch::Batch), [`Chunk`](chunk::Chunk) or [`Arena`](chunk::Arena) has one owner at
 //! any time and moves by value: the reactor fills a batch, the [`Inbox`](inbox::Inbox) holds it,
 //! JavaScript's thread copies out of it and gives it back; chunks and arenas go the other way. No
-//! byte of any is ever visible to both threads. What is shared is five small things: the lists of
+//! byte of them is ever visible to both threads. Only five small things are shared: the lists of
 //! the inbox under a lock, the head of the [`Queue`](queue::Queue), the flags of the [`doorbell`],
 //! the [`Gauges`](gauges::Gauges), the [`Pace`](pace::Pace).
 //!
@@ -43,7 +43,7 @@
 //!
 //! The inbox's `starving` flag follows the same rule with the lock as the exchange. A thread that
 //! finds it set wakes the reactor as a producer does, if it sleeps; so the reactor announces its
-//! sleep before it sets the flag, and looks behind both.
+//! sleep before it sets the flag, and looks after both.
 //!
 //! A producer that is to ring or wake and is interrupted before it does delays the others'
 //! work until it goes on; it cannot lose it.

@@ -1,6 +1,6 @@
 //! Which pages may connect: `Origin` (RFC 6454) against patterns.
 
-/// Origins longer than this are not looked at. 512 bytes.
+/// Origins longer than this match no pattern but `*`. 512 bytes.
 const MOST_BYTES: usize = 512;
 
 /// Patterns of origins; none of them: every origin.
@@ -11,7 +11,7 @@ const MOST_BYTES: usize = 512;
 pub struct Origins(Option<Vec<Box<[u8]>>>);
 
 impl Origins {
-    /// Those that one of `patterns` matches.
+    /// The origins that one of `patterns` matches.
     pub fn matching(patterns: impl IntoIterator<Item = String>) -> Self {
         let bytes = |pattern: String| pattern.to_ascii_lowercase().into_bytes().into_boxed_slice();
         Self(Some(patterns.into_iter().map(bytes).collect()))
@@ -30,7 +30,7 @@ impl Origins {
 /// Steps back to the last `*` only, so the work is no more than the product of both lengths.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut seen) = (0, 0);
-    // Where the last `*` is, and how far it reaches.
+    // The position of the last `*`, and how far it reaches.
     let mut star: Option<(usize, usize)> = None;
     while seen < text.len() {
         match (pattern.get(at), text.get(seen)) {

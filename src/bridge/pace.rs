@@ -1,4 +1,4 @@
-//! How far the reactor is with what has come to its sockets, for a thread that must not get ahead
+//! How far the reactor has got with the data of its sockets, for a thread that must not get ahead
 //! of it.
 
 use super::sync::{AtomicU64, Ordering};
@@ -6,7 +6,7 @@ use super::sync::{AtomicU64, Ordering};
 /// Written by the reactor's thread alone.
 ///
 /// Odd from the time when the system has reported something until the resulting records are
-/// published, even otherwise. So what a socket had when [`goal`](Self::goal) was asked for is
+/// published, even otherwise. So data that a socket had when [`goal`](Self::goal) was called is
 /// published when [`has_reached`](Self::has_reached) says so, or, if the system has nothing to
 /// report, when [`is_at_work`](Self::is_at_work) says no.
 pub struct Pace {
@@ -14,7 +14,7 @@ pub struct Pace {
 }
 
 impl Pace {
-    /// That of a reactor that has nothing to do.
+    /// The pace of a reactor that has nothing to do.
     pub fn new() -> Self {
         Self { steps: AtomicU64::new(0) }
     }
@@ -24,8 +24,8 @@ impl Pace {
         self.step(1);
     }
 
-    /// Reactor: what came of it is published. Without a `begin` since the last time nothing has
-    /// changed.
+    /// Reactor: the resulting records are published. Without a `begin` since the last time, nothing
+    /// changes.
     pub fn end(&self) {
         self.step(0);
     }
@@ -38,20 +38,20 @@ impl Pace {
         }
     }
 
-    /// Whether something was reported that is not published. The system is to be asked first: what
-    /// it has reported by then counts here.
+    /// Whether something was reported that is not published. The system is to be asked first: its
+    /// reports until then count here.
     pub fn is_at_work(&self) -> bool {
         self.steps.load(Ordering::Acquire) & 1 == 1
     }
 
-    /// Where it is when all that there is now is published: at the end of the next turn that
+    /// The number that it has once all present data is published: at the end of the next turn that
     /// begins.
     pub fn goal(&self) -> u64 {
         let steps = self.steps.load(Ordering::Acquire);
         steps.wrapping_add(2 + (steps & 1))
     }
 
-    /// Whether it is there.
+    /// Whether it has got there.
     pub fn has_reached(&self, goal: u64) -> bool {
         self.steps.load(Ordering::Acquire).wrapping_sub(goal) < u64::MAX / 2
     }

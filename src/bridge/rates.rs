@@ -1,7 +1,7 @@
 //! How fast the peers of a server may send, and how often they have sent faster: for all reactors,
 //! and for streams, which JavaScript reads.
 
-// Not through `sync`: numbers of which none says anything about another.
+// Not through `sync`: no number depends on another.
 use std::sync::atomic::{AtomicU64, Ordering};
 
 /// The units in which a connection is counted.
@@ -13,15 +13,15 @@ pub enum Counted {
     Bytes = 1,
 }
 
-/// What each connection of a server may send in a second; as much at once after one in which it has
-/// sent nothing. 0 is no limit.
+/// What each connection of a server may send in a second; the same amount at once after a second in
+/// which it has sent nothing. 0 is no limit.
 #[derive(Debug, Default)]
 pub struct Rates {
     /// Messages, pings and pongs.
     pub messages: u32,
     /// Bytes of the socket.
     pub bytes: u64,
-    /// Whether a connection that sends more is closed; else it is not read for a while.
+    /// Whether a connection that sends more is closed; otherwise it is not read for a while.
     pub closes: bool,
     exceeded: [AtomicU64; 2],
 }

@@ -1,5 +1,5 @@
 //! The memory that sockets are read into: our own, or memory that the consumer has lent and gets
-//! back filled. What it sends comes in lent memory too, see [`Arena`](super::chunk::Arena).
+//! back filled. Its sends come in lent memory too, see [`Arena`](super::chunk::Arena).
 //!
 //! A small batch is copied out of its room and the room goes back to the reactor. A large one in
 //! lent memory is not copied: the consumer takes the room itself and lends another. Either way a
@@ -9,7 +9,7 @@ use std::ops::{Deref, DerefMut};
 
 use super::limits::BATCH_BYTES;
 
-/// Memory of the consumer that nobody else may touch until it is given back.
+/// Memory of the consumer that no other code may touch until it is given back.
 pub trait Lent: Send {
     /// The number it was lent under.
     fn id(&self) -> u32;
@@ -22,7 +22,7 @@ pub trait Lent: Send {
 /// Room for the bytes of one batch.
 #[derive(Default)]
 pub enum Room {
-    /// None: the stand-in while the real one is elsewhere.
+    /// No room: the stand-in while the real one is elsewhere.
     #[default]
     None,
     /// The reactor's own.

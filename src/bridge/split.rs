@@ -1,15 +1,15 @@
 //! One flush for several reactors: each gets the records of its own slots and those about topics,
-//! and the payloads that those have.
+//! with their payloads.
 
 use super::chunk::{Chunk, OutRecord, OutRecords};
 use super::large::Large;
 use super::layout::{OUT_FLAG_SHARED, OUT_HEADER_BYTES, OUT_HISTORY, TOPIC_SLOT};
 
-/// What one reactor gets.
+/// The part of one reactor.
 #[derive(Default)]
 struct Part {
     chunk: Chunk,
-    /// Where the last payload was in all bytes, and where it is in those of the chunk.
+    /// Where the last payload was in all bytes, and where it is in the bytes of the chunk.
     payload: Option<(usize, usize)>,
     /// Whether it has the last large payload that is shared.
     has_shared: bool,
@@ -30,7 +30,7 @@ pub fn split(
     // The chunk that has it, and its place among the large payloads of that chunk.
     let mut shared = None;
     for record in OutRecords::new(bytes) {
-        // Taken even when nobody gets it, or the next record would get this one's payload.
+        // Taken even when no reactor gets it, or the next record would get this one's payload.
         let mut owned = if record.is_large() && !record.is_same() { large.next() } else { None };
         let is_first = record.flags & OUT_FLAG_SHARED != 0;
         let targets = match (record.slot, record.kind) {

@@ -1,10 +1,11 @@
-//! What a reactor has done, in numbers that only grow: written by it once a turn, read by anybody.
+//! Counts of a reactor's work, which only grow: it writes them once a turn, and any thread reads
+//! them.
 
-// Not through `sync`: one writer, and numbers of which none says anything about another.
+// Not through `sync`: there is one writer, and no number depends on another.
 use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::Duration;
 
-/// Declares the numbers once: as the reactor counts them, and as others read them.
+/// Declares the numbers once, both as the reactor counts them and as others read them.
 macro_rules! tally {
     ($($(#[doc = $doc:literal])* $name:ident,)*) => {
         /// The numbers of one reactor.
@@ -13,11 +14,11 @@ macro_rules! tally {
             $($(#[doc = $doc])* pub $name: u64,)*
         }
 
-        /// What it has published of them, and how long its turns are.
+        /// The published numbers of a reactor, and how long its turns are.
         #[derive(Debug, Default)]
         pub struct Totals {
             $($name: AtomicU64,)*
-            /// Work between two waits.
+            /// Time that the reactor works between two waits.
             pub turns: Histogram,
         }
 
@@ -61,7 +62,7 @@ tally! {
     messages_sent,
     /// Connections that were ended because too much waited to be sent to all.
     over_budget,
-    /// Refused connections that were not given time to read why.
+    /// Refused connections that were given no time to read why.
     cut_refusals,
 }
 
@@ -87,7 +88,7 @@ impl Histogram {
     /// Counts one more occurrence that took this long.
     pub fn record(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        // Whole microseconds that are needed for it, whose power of two is that of the bucket.
+        // In microseconds, rounded up; the next power of two is that of the bucket.
         let micros = nanos.div_ceil(1000).max(1);
         let bucket = micros.next_power_of_two().trailing_zeros() as usize;
         if let Some(bucket) = self.buckets.get(bucket.min(BUCKETS - 1)) {

@@ -1,7 +1,7 @@
 //! The layout that Rust and JavaScript both read and write: the only place where these numbers
 //! exist.
 //!
-//! JavaScript gets them, and what else of the lower layers it has to agree with, in
+//! JavaScript gets them, and everything else in the lower layers that it has to agree with, in
 //! `lib/reactor/layout.js`, which a test generates. An inbound record (reactor to JavaScript) is
 //! four `u32`,
 //!
@@ -17,8 +17,8 @@
 //! [slot, generation, kind | flags << 8 | aux << 16, length] payload padding
 //! ```
 //!
-//! One that says [`OUT_FLAG_SAME`] has the payload of a record before it in the same chunk: what
-//! goes to many connections is there once.
+//! A record with [`OUT_FLAG_SAME`] has the payload of an earlier record in the same chunk: a
+//! payload for many connections is there once.
 //!
 //! A slot is the number of a connection while it lives; a generation distinguishes the connections
 //! that have it one after the other.
@@ -54,8 +54,8 @@ layout! {
 
     /// Word of the array of records, behind the last record: payload bytes of the drained batch.
     DRAINED_BYTES: usize = MAX_RECORDS * RECORD_WORDS;
-    /// Word behind it: 1 + the number of the lent memory that they are in; 0 when they are in the
-    /// reactor's own, and more should be lent.
+    /// Word behind it: 1 + the number of the lent memory that these bytes are in; 0 when they are
+    /// in the reactor's own, and more should be lent.
     DRAINED_LENT: usize = MAX_RECORDS * RECORD_WORDS + 1;
     /// Word behind it: 1 when that memory is handed over, and other memory should be lent in its
     /// place; 0 when it goes back with the next drain, and payloads that are kept must be copied.
@@ -65,8 +65,8 @@ layout! {
     /// Word behind it, written by the flush and the drain: 1 + the number of the arena to be filled
     /// next; 0 for the same one again, after a flush because the reactor has all others.
     FLUSHED_NEXT: usize = MAX_RECORDS * RECORD_WORDS + 4;
-    /// Word behind it, written by JavaScript: the slot of the connection whose sent bytes are asked
-    /// for.
+    /// Word behind it, written by JavaScript: the slot of the connection whose sent bytes
+    /// JavaScript asks for.
     ASKED_SLOT: usize = MAX_RECORDS * RECORD_WORDS + 5;
     /// Word behind it: its generation.
     ASKED_GENERATION: usize = MAX_RECORDS * RECORD_WORDS + 6;
@@ -76,8 +76,8 @@ layout! {
     /// with.
     DELIVERED_RECORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
     /// Word behind it: number of the turn of the event loop in which the batch was drained, of 30
-    /// bits. It changes between the time when the loop reads sockets and the time when it calls
-    /// what was given to `setImmediate`.
+    /// bits. It changes after the loop has read sockets and before it calls the callbacks of
+    /// `setImmediate`.
     DRAINED_TURN: usize = MAX_RECORDS * RECORD_WORDS + 9;
     /// Length of the array of records in words.
     DRAINED_WORDS: usize = MAX_RECORDS * RECORD_WORDS + 10;
@@ -87,14 +87,14 @@ layout! {
     /// header, in their order.
     STREAM_HEADER: usize = STREAM_RECORDS * RECORD_WORDS;
     /// Word behind it: in, the bytes that a call for a stream may inflate before others are served;
-    /// out, those that it has worked on.
+    /// out, the bytes that it has worked on.
     STREAM_ROOM: usize = STREAM_HEADER + 4;
     /// Length of that array in words.
     STREAM_WORDS: usize = STREAM_ROOM + 1;
     /// Least bytes of memory to be lent.
     LENT_BYTES: usize = super::limits::BATCH_BYTES;
 
-    /// The slots from here on are numbered by JavaScript: adopted sockets. Those below are the
+    /// The slots from here on are numbered by JavaScript: adopted sockets. Lower ones are the
     /// reactor's.
     ADOPTED_SLOTS: u32 = 1 << 30;
 
@@ -143,7 +143,7 @@ layout! {
     IN_FAILURE: u8 = 13;
     /// The peer ended its side of the socket without a close frame; JavaScript answers with
     /// [`OUT_END`]. Length: 1 while JavaScript decides about the handshake; if it accepts, the end
-    /// is reported again after what came before it. Else 0.
+    /// is reported again after everything that came before it. Else 0.
     IN_END: u8 = 14;
     /// Streams only. Bytes of a message that is not all in one chunk; more follow.
     IN_PART: u8 = 15;
@@ -207,19 +207,19 @@ layout! {
     OUT_CLOSE: u8 = 5;
     /// Destroy the socket. [`OUT_FLAG_FIN`]: the peer gets a reset, and nothing that waits.
     OUT_TERMINATE: u8 = 6;
-    /// Stop reading. aux 1: a 101 that has not left waits for [`OUT_RESUME`]; what ends or writes
-    /// comes instead.
+    /// Stop reading. aux 1: a 101 that has not left waits for [`OUT_RESUME`], in whose place a
+    /// record that ends or writes may come.
     OUT_PAUSE: u8 = 7;
     /// Read again.
     OUT_RESUME: u8 = 8;
     /// Answer the handshake; the connection is open from here. Payload: the whole 101 response.
     OUT_ACCEPT: u8 = 9;
-    /// Write the payload as it is, then end: a refused handshake. If its 101 has left the socket is
-    /// destroyed.
+    /// Write the payload as it is, then end: a refused handshake. If its 101 has left, the socket
+    /// is destroyed.
     OUT_RESPOND: u8 = 10;
     /// Write the payload as it is.
     OUT_WRITE: u8 = 11;
-    /// Shut the sending side down after what was written.
+    /// Shut down the sending side after everything that was written.
     OUT_END: u8 = 12;
     /// Set the socket option TCP_NODELAY: aux 1 on, 0 off.
     OUT_NO_DELAY: u8 = 13;
@@ -229,23 +229,23 @@ layout! {
 
     /// Send a prepared message. Payload: its number, `u32` in the byte order of the machine.
     OUT_PREPARED: u8 = 15;
-    /// What [`IN_REQUEST`] has brought behind the request. It is read when [`OUT_ACCEPT`] follows,
-    /// before what the socket has.
+    /// The bytes that [`IN_REQUEST`] has brought behind the request. They are read when
+    /// [`OUT_ACCEPT`] follows, before those of the socket.
     OUT_HEAD: u8 = 16;
-    /// Report the peer's end, which has been reported, once more behind [`IN_SENT`] of what the
-    /// kernel takes now. The kinds between are about topics.
+    /// Report the peer's end, which has been reported, once more, after [`IN_SENT`] for the bytes
+    /// that the kernel takes now. The kinds between are about topics.
     OUT_ASK_END: u8 = 26;
 
     /// Outbound flag: last fragment of its message.
     OUT_FLAG_FIN: u8 = 0x01;
     /// Outbound flag: count this in [`IN_SENT`] when its bytes are in the kernel.
     OUT_FLAG_WANT_SENT: u8 = 0x02;
-    /// Outbound flag: no payload follows in the arena, it is the next of the chunk's large
+    /// Outbound flag: no payload follows in the arena; it is the next of the chunk's large
     /// payloads.
     OUT_FLAG_LARGE: u8 = 0x04;
     /// Outbound flag: compress, if the extension was negotiated.
     OUT_FLAG_COMPRESS: u8 = 0x08;
-    /// Outbound flag: no payload follows, it is that of a record before, and the length word says
+    /// Outbound flag: no payload follows; it is that of an earlier record, and the length word says
     /// where that payload begins in the chunk. With [`OUT_FLAG_LARGE`]: it is the last large
     /// payload that came with [`OUT_FLAG_SHARED`], and this is a message like that one.
     OUT_FLAG_SAME: u8 = 0x10;
@@ -260,7 +260,7 @@ layout! {
     /// `wsClientError` has a listener.
     ASK_REFUSED: u32 = 2;
 
-    /// Unsent bytes of one connection from which on it has no room: `send()` returns false.
+    /// With this many unsent bytes or more a connection has no room: `send()` returns false.
     HIGH_WATER_MARK: usize = 1024 * 1024;
     /// Unsent bytes down to which a connection without room must come before its room is reported.
     LOW_WATER_MARK: usize = low_water_mark(HIGH_WATER_MARK);
@@ -285,7 +285,7 @@ pub(super) fn all_constants() -> Vec<(&'static str, u32, Vec<&'static str>)> {
 }
 
 /// Unsent bytes down to which a connection must come before it has room again, for one that has had
-/// none from `high` on.
+/// no room from `high` on.
 pub const fn low_water_mark(high: usize) -> usize {
     high / 2
 }
@@ -317,7 +317,7 @@ pub struct Opened<'a> {
     /// The chosen subprotocol, empty for none, latin1.
     pub protocol: &'a [u8],
     /// [`IN_OPEN`]: the value of `Sec-WebSocket-Extensions` in the answer, empty for none, latin1.
-    /// [`IN_REQUEST`]: what was read behind the request.
+    /// [`IN_REQUEST`]: the bytes that were read behind the request.
     pub tail: &'a [u8],
 }
 

@@ -5,8 +5,8 @@
 //! offsets.
 
 layout! {
-    /// A connection is a member of a topic, and what it asked to have again is queued. Payload:
-    /// `SUBSCRIBED_`.
+    /// A connection is a member of a topic, and the messages that it asked to have again are
+    /// queued. Payload: `SUBSCRIBED_`.
     IN_SUBSCRIBED: u8 = 16;
     /// Messages of a topic that a connection is not sent, because it is slow. Payload: `DROPPED_`.
     IN_DROPPED: u8 = 17;
@@ -22,8 +22,8 @@ layout! {
     /// Word of [`IN_SUBSCRIBED`], `u32` little-endian as all inbound ones: the number that the
     /// request had.
     SUBSCRIBED_REQUEST: usize = 0;
-    /// Word of [`IN_SUBSCRIBED`]: 1 when nothing is missing behind the position that was asked for,
-    /// 0 when nothing was replayed.
+    /// Word of [`IN_SUBSCRIBED`]: 1 when nothing is missing after the requested position, 0 when
+    /// nothing was replayed.
     SUBSCRIBED_RECOVERED: usize = 1;
     /// Word of [`IN_SUBSCRIBED`]: how many messages were replayed.
     SUBSCRIBED_REPLAYED: usize = 2;
@@ -55,11 +55,11 @@ layout! {
     RECEIPT_REQUEST: usize = 0;
     /// Word of [`IN_RECEIPT`]: members that the message was for.
     RECEIPT_MATCHED: usize = 1;
-    /// Word of [`IN_RECEIPT`]: those for which the kernel has all of it.
+    /// Word of [`IN_RECEIPT`]: members for which the kernel has all of it.
     RECEIPT_SENT: usize = 2;
-    /// Word of [`IN_RECEIPT`]: those for which it waits, in a queue or in the history.
+    /// Word of [`IN_RECEIPT`]: members for which it waits, in a queue or in the history.
     RECEIPT_QUEUED: usize = 3;
-    /// Word of [`IN_RECEIPT`]: those that do not get it.
+    /// Word of [`IN_RECEIPT`]: members that do not get it.
     RECEIPT_DROPPED: usize = 4;
     /// Word of [`IN_RECEIPT`], and the one behind it, which is the upper half: bytes of the frames
     /// sent and queued.
@@ -69,8 +69,7 @@ layout! {
 
     /// Word of [`IN_HISTORY`]: the number that the request had.
     HISTORY_REQUEST: usize = 0;
-    /// Word of [`IN_HISTORY`]: 1 when nothing is missing behind the position that was asked for,
-    /// else 0.
+    /// Word of [`IN_HISTORY`]: 1 when nothing is missing after the requested position, else 0.
     HISTORY_RECOVERED: usize = 1;
     /// Word of [`IN_HISTORY`]: how many messages follow the words, each with its `ENTRY_` words
     /// before it.
@@ -99,10 +98,10 @@ layout! {
     OUT_TOPIC: u8 = 17;
     /// A topic ends, with its members and its history. Slot: [`TOPIC_SLOT`].
     OUT_TOPIC_END: u8 = 18;
-    /// A connection becomes a member, behind what it asks to have again. Payload: words
+    /// A connection becomes a member, after the messages that it asks to have again. Payload: words
     /// `SUBSCRIBE_`.
     OUT_SUBSCRIBE: u8 = 19;
-    /// A connection is no member any more. Payload: one word, the number of the topic.
+    /// A connection is no longer a member. Payload: one word, the number of the topic.
     OUT_UNSUBSCRIBE: u8 = 20;
     /// More about the next [`OUT_PUBLISH`]. Slot: [`TOPIC_SLOT`]. Payload: words `TARGET_`, then
     /// slot and generation of each connection that it names, then the bytes of the key.
@@ -113,7 +112,7 @@ layout! {
     /// The same with a prepared message. Slot: [`TOPIC_SLOT`]. Payload: its number.
     OUT_PUBLISH_PREPARED: u8 = 23;
     /// What is in the history of a topic? Slot: [`TOPIC_SLOT`]. Payload: words `SUBSCRIBE_` without
-    /// the topic, then the most messages that are wanted. It is for the first reactor only.
+    /// the topic, then the most messages wanted. It is for the first reactor only.
     OUT_HISTORY: u8 = 24;
     /// How many bytes the histories of all topics may take on all reactors together. Slot:
     /// [`TOPIC_SLOT`]. Payload: two words, the lower half first.
@@ -125,18 +124,18 @@ layout! {
     TOPIC_LIMIT: usize = 1;
     /// Word of [`OUT_TOPIC`]: most messages in its history, 0 for none.
     TOPIC_HISTORY: usize = 2;
-    /// Word of [`OUT_TOPIC`]: milliseconds that a message stays in it, 0 for ever.
+    /// Word of [`OUT_TOPIC`]: milliseconds for which a message stays in it, 0 for ever.
     TOPIC_TTL: usize = 3;
     /// Word of [`OUT_TOPIC`]: most bytes of payload in it, 0 without bound.
     TOPIC_MAX_BYTES: usize = 4;
     /// Words of [`OUT_TOPIC`].
     TOPIC_WORDS: usize = 5;
 
-    /// [`TOPIC_SLOW`]: it is queued all the same.
+    /// [`TOPIC_SLOW`]: the message is queued all the same.
     SLOW_QUEUE: u32 = 0;
     /// [`TOPIC_SLOW`]: the member does not get it.
     SLOW_DROP: u32 = 1;
-    /// [`TOPIC_SLOW`]: the last one of each key is sent when the member is not slow any more.
+    /// [`TOPIC_SLOW`]: the last one of each key is sent when the member is no longer slow.
     SLOW_LATEST: u32 = 2;
     /// [`TOPIC_SLOW`]: the member is served from the history then.
     SLOW_CATCH_UP: u32 = 3;
@@ -148,7 +147,7 @@ layout! {
     /// Word of [`OUT_SUBSCRIBE`] and, one before, of [`OUT_HISTORY`]: a number for the answer, 0
     /// when none is wanted.
     SUBSCRIBE_REQUEST: usize = 1;
-    /// Word behind it: from where on messages are wanted, one of `SINCE_`.
+    /// Word behind it: where the wanted messages begin, one of `SINCE_`.
     SUBSCRIBE_SINCE: usize = 2;
     /// Word behind it, and one more, which is the upper half: the offset for [`SINCE_OFFSET`].
     SUBSCRIBE_OFFSET: usize = 3;
@@ -157,7 +156,7 @@ layout! {
 
     /// [`SUBSCRIBE_SINCE`]: from now on.
     SINCE_NOW: u32 = 0;
-    /// [`SUBSCRIBE_SINCE`]: behind an offset.
+    /// [`SUBSCRIBE_SINCE`]: after an offset.
     SINCE_OFFSET: u32 = 1;
     /// [`SUBSCRIBE_SINCE`]: all that the history has.
     SINCE_OLDEST: u32 = 2;
@@ -168,8 +167,8 @@ layout! {
     TARGET_NAMED: usize = 1;
     /// Word of [`OUT_TARGET`]: bytes of the key.
     TARGET_KEY: usize = 2;
-    /// Word of [`OUT_TARGET`]: 0 when those that it names do not get the message; 1 when nobody
-    /// else does, for it was published before, when what they were sent still waited in JavaScript.
+    /// Word of [`OUT_TARGET`]: 0 when the named connections do not get the message; 1 when only
+    /// they do, for it was published before, while their sends still waited in JavaScript.
     TARGET_IS_LATE: usize = 3;
     /// Word of [`OUT_TARGET`], and the one behind it, which is the upper half: the offset of a late
     /// message in the history, 0 without one.

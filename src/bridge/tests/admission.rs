@@ -40,7 +40,7 @@ fn an_address_is_one_of_ipv4_or_a_64_of_ipv6() {
         admission.leave(ip(one));
         assert_eq!(admission.enter(ip(one)), Ok(()));
     }
-    // What has no address, such as a Unix socket, has no limit of its own.
+    // A connection without an address, such as one on a Unix socket, has no limit of its own.
     let admission = Admission::new(limits());
     assert_eq!((admission.enter(None), admission.enter(None)), (Ok(()), Ok(())));
 }

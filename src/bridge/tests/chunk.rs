@@ -93,7 +93,7 @@ fn record() -> impl Strategy<Value = (u32, u32, u8, u8, u16, Vec<u8>, bool)> {
     (any::<u32>(), any::<u32>(), any::<u8>(), any::<u8>(), any::<u16>(), payload, any::<bool>())
 }
 
-/// What says where a payload is.
+/// How a record says where its payload is.
 const WAYS: u8 = OUT_FLAG_LARGE | OUT_FLAG_SAME;
 
 proptest! {

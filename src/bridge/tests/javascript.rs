@@ -1,4 +1,4 @@
-//! `lib/reactor/layout.js`: all that JavaScript has to agree with, made of what Rust has.
+//! `lib/reactor/layout.js`: everything that JavaScript has to agree with, made from Rust.
 
 use std::fmt::Write;
 use std::fs;
@@ -52,16 +52,17 @@ fn javascript() -> String {
     protocol_errors(&mut out);
     writeln!(
         out,
-        "\n  /** What the answer to a key is the digest of, behind the key (RFC 6455, 4.2.2). */\n  GUID: '{GUID}',"
+        "\n  /** The answer to a key is the digest of the key and this (RFC 6455, 4.2.2). */\n  GUID: '{GUID}',"
     )
     .unwrap();
     let version = env!("CARGO_PKG_VERSION");
-    writeln!(out, "\n  /** Of the package and of its addon. */\n  VERSION: '{version}',").unwrap();
+    writeln!(out, "\n  /** The version of the package and of its addon. */\n  VERSION: '{version}',")
+        .unwrap();
     out.push_str("\n  frameBytes,\n  isValidStatusCode,\n};\n");
     out
 }
 
-/// A function that says what `wire_len` does, in the steps that its results show.
+/// A function with the results of `wire_len`, in the steps that these show.
 fn frame_bytes(out: &mut String) {
     out.push_str(
         "/**\n * Bytes of a frame of a server: header and payload.\n *\n \
@@ -79,8 +80,8 @@ fn frame_bytes(out: &mut String) {
     writeln!(out, "  return length + {};\n}}\n", header(payload)).unwrap();
 }
 
-/// A function that says whether [`CloseCode::new`] takes a number. Few numbers that it does not
-/// take, between others, are named one by one as in ws, which takes fractions in between.
+/// A function that says whether [`CloseCode::new`] takes a number. A few refused numbers between
+/// others are named one by one as in ws, which takes fractions in between.
 fn valid_status_codes(out: &mut String) {
     let mut ranges: Vec<(u16, u16, String)> = Vec::new();
     for code in (0..=u16::MAX).filter(|&code| CloseCode::new(code).is_some()) {
@@ -103,7 +104,7 @@ fn valid_status_codes(out: &mut String) {
 }
 
 fn refusals(out: &mut String) {
-    out.push_str("\n  /** Why a handshake is refused, and how: what ws says. */\n  REFUSALS: {\n");
+    out.push_str("\n  /** Why a handshake is refused, and how, as in ws. */\n  REFUSALS: {\n");
     for refusal in Refusal::ALL {
         let (name, status, message) =
             (format!("{refusal:?}").to_uppercase(), refusal.status(), refusal.body());

@@ -59,7 +59,7 @@ fn addresses_may_be_ipv6_unknown_or_mixed() {
     assert_eq!(ends(Some("[::1]:1"), Some("1.2.3.4:2")), (6, [1, 2], one, mapped));
 }
 
-/// They are in more than one file.
+/// The constants are in more than one file.
 #[test]
 fn no_two_kinds_of_records_have_one_number() {
     const OTHERS: [&str; 6] =

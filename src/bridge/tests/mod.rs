@@ -1,5 +1,5 @@
-//! What one thread can see of each type, threads against each other, and (`--cfg loom`) every order
-//! of them.
+//! Tests of each type with one thread, with threads against each other, and (`--cfg loom`) in every
+//! order of them.
 //!
 //! ```text
 //! cargo test --no-default-features --features reactor --lib bridge

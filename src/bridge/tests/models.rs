@@ -1,7 +1,7 @@
 //! loom models: each runs in every order that the memory model allows, unless it says how far.
 //!
 //! The real bell and the real waker are plain relaxed counters here, so that they lend no order to
-//! what is tested, and nobody waits: a thread that would block ends, and the check after the joins
+//! the tested code, and no thread waits: one that would block ends, and the check after the joins
 //! asks whether it was called back.
 
 use loom::cell::Cell;
@@ -19,8 +19,8 @@ use crate::bridge::layout::{IN_PING, IN_WORD_OFFSET, IN_WORD_SLOT};
 use crate::bridge::queue::Queue;
 use crate::bridge::room::Lent;
 
-/// For what has too many orders: those with at most `preemptions` forced switches. Errors of order
-/// need one or two.
+/// For models with too many orders: checks those with at most `preemptions` forced switches. Errors
+/// of order need one or two.
 fn bounded(preemptions: usize, f: impl Fn() + Sync + Send + 'static) {
     let mut builder = Builder::new();
     builder.preemption_bound = Some(preemptions);
@@ -115,7 +115,7 @@ fn arena_is_written_and_read_by_its_owner_only() {
 }
 
 /// Two producers against a consumer, which has the bell, a counter for the real one, and one for
-/// the work, relaxed like nothing in the real one. It says how much it has seen.
+/// the work, which is more relaxed than any real work. It says how much it has seen.
 fn bell_model(consume: fn(&Bell, &AtomicUsize, &AtomicUsize) -> usize) {
     model(move || {
         let shared = Arc::new((Bell::new(), AtomicUsize::new(0), AtomicUsize::new(0)));
@@ -165,8 +165,8 @@ fn bell_of_a_consumer_that_lingers_loses_no_ring() {
     });
 }
 
-/// Two producers against `turns` turns of a reactor whose queue is a counter, relaxed like nothing
-/// in the real one.
+/// Two producers against `turns` turns of a reactor whose queue is a counter, more relaxed than the
+/// real one.
 fn sleep_model(turns: usize) {
     bounded(4, move || {
         let shared = Arc::new((Sleep::new(), AtomicUsize::new(0), AtomicUsize::new(0)));
@@ -326,7 +326,7 @@ fn inbox_wakes_a_reactor_that_starves() {
 
 /// A reactor that holds something back until a batch is delivered, and sleeps: the wish, the
 /// announcement and the look on its side, the return and the question whether it sleeps on the
-/// other's.
+/// other side.
 #[test]
 fn a_reactor_that_waits_for_a_delivery_is_woken() {
     model(|| {

@@ -9,10 +9,10 @@ use crate::bridge::split::split;
 
 const REACTORS: usize = 3;
 
-/// Everything that a record says, with its payload.
+/// All fields of a record, with its payload.
 type Reported = (u32, u32, u8, u8, u16, Vec<u8>);
 
-/// What a reactor makes of a chunk.
+/// The records that a reactor reads from a chunk.
 fn reported(chunk: &Chunk) -> Vec<Reported> {
     let (mut large, mut shared) = (chunk.large.iter(), None);
     let reported = chunk.records().map(|record| {
@@ -124,7 +124,8 @@ proptest! {
         let count = if missing { REACTORS - 1 } else { REACTORS };
         let chunks = split(&chunk.bytes, chunk.large, count, own, |_| Vec::new());
         prop_assert_eq!(chunks.len(), count);
-        // What is for a reactor that is not there is for none, but others may have the same.
+        // A record for a reactor that is not there goes to none, but others may have the same
+        // payload.
         for (number, chunk) in chunks.iter().enumerate().filter(|_| !missing) {
             let expected: Vec<_> = whole.iter().filter(|reported| gets(number, reported.0, reported.2)).cloned().collect();
             prop_assert_eq!(reported(chunk), expected);

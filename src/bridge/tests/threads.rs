@@ -76,7 +76,7 @@ fn arenas_go_round_and_each_has_one_owner() {
     });
 }
 
-/// What the reactor lets pile up before it stops reading.
+/// How much the reactor lets pile up before it stops reading.
 const HIGH_WATER: usize = 8 * 1024;
 
 fn reactor(inbox: &Inbox, bell: &mpsc::SyncSender<()>, wakes: &mpsc::Receiver<()>) {

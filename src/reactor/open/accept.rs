@@ -47,8 +47,8 @@ impl<C: Consumer> Reactor<C> {
                 && let Life::Opening(head) = &mut connection.life
             {
                 head.orphan = true;
-                // Nothing of a request has come, or one has been answered: the peer waits for no
-                // 503.
+                // No byte of a request has come, or one has been answered: the peer does not wait
+                // for a 503.
                 if head.bytes.is_empty() {
                     self.destroy(slot);
                 }
@@ -58,7 +58,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     pub(in crate::reactor) fn accept(&mut self, id: u32) {
-        // What they send is held back elsewhere; that they came and went is not.
+        // Their messages are held back elsewhere; their beginnings and ends are not.
         let openings = self.consumer.openings();
         let (budget, pause) = match openings > self.config.total_mark / config::OPENINGS_PART {
             true => (0, config::PRESSED_ACCEPT),
@@ -80,7 +80,8 @@ impl<C: Consumer> Reactor<C> {
                     return self.leave_if_empty(id);
                 }
                 Accepted::Exhausted => {
-                    // A socket that is held for the sake of order is not worth one that comes.
+                    // A new connection is worth more than a socket that is held for the sake of
+                    // order.
                     if self.work.gates.let_ends_go() {
                         continue;
                     }
@@ -106,7 +107,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// A connection that was accepted for this reactor, and counts already. `peer`: its address,
+    /// A connection that was accepted for this reactor and is counted already. `peer`: its address,
     /// where it is known.
     pub(in crate::reactor) fn on_take(
         &mut self,
@@ -114,15 +115,15 @@ impl<C: Consumer> Reactor<C> {
         stream: mio::net::TcpStream,
         peer: Option<SocketAddr>,
     ) {
-        // Without a slot for it, or when the listener has been closed meanwhile, the socket is
-        // closed.
+        // The socket is closed if there is no slot for it, or if the listener has been closed
+        // meanwhile.
         let config = self.listeners.get(&listener).map(|listener| listener.config.clone());
         let admission = config.as_ref().and_then(|config| config.admission.clone());
         let mut proxied = false;
         let taken = config.and_then(|config| {
             let id = self.connections.next_id()?;
             if !config.proxies.is_empty() {
-                // One without an address is in no network.
+                // A peer without an address is in no network.
                 let peer = peer.or_else(|| stream.peer_addr().ok());
                 let is_in =
                     |peer: SocketAddr| config.proxies.iter().any(|network| network.contains(peer.ip()));
@@ -141,7 +142,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Counts a connection that has been taken in. One too many is answered before it has asked.
-    /// Whose address a proxy's counts for is not known yet.
+    /// The address that a proxy's connection counts for is not known yet.
     fn let_in(&mut self, slot: u32, admission: &Arc<Admission>, peer: Option<SocketAddr>, proxied: bool) {
         let Some((mut session, _)) = self.session(slot) else { return };
         let peer = if proxied { None } else { peer.or_else(|| session.remote_address()) };

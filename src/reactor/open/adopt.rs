@@ -21,7 +21,7 @@ impl<C: Consumer> Reactor<C> {
             Some(id) => self.connections.reserve(id),
             None => self.connections.next_id(),
         };
-        // A socket that refuses this is dead and will say so on the first read.
+        // A socket that refuses this is dead, as the first read will report.
         let _dead_anyway = stream.set_nonblocking(true);
         let stream = mio::net::TcpStream::from_std(stream);
         self.seat.came();
@@ -39,7 +39,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// The consumer has said how a connection is to be served that it is about to accept.
+    /// The consumer has said how to serve a connection that it is about to accept.
     pub(in crate::reactor) fn on_serve(
         &mut self,
         id: ConnectionId,

@@ -13,7 +13,7 @@ use super::door::{Door, LocalListener};
 /// Whether an accepted socket has the options of its listener, so that they need not be set.
 pub(in crate::reactor) const INHERITS: bool = cfg!(target_os = "linux");
 
-/// A crowd may come back at once.
+/// A crowd of clients may come back at once.
 const BACKLOG: i32 = 4096;
 
 /// Where to listen, and how.
@@ -30,7 +30,7 @@ pub struct ListenAddress {
     /// Other sockets with this may have the same port, and the system spreads connections over
     /// them. Default: false.
     pub reuse_port: bool,
-    /// What its connections are given.
+    /// Options for its connections.
     pub tcp: TcpOptions,
 }
 
@@ -52,8 +52,8 @@ impl Default for ListenAddress {
 pub struct TcpOptions {
     /// Small writes leave at once (TCP_NODELAY). Default: true.
     pub no_delay: bool,
-    /// The system probes a peer that has been silent for so long (SO_KEEPALIVE); zero: for as long
-    /// as the system says. Default: `None`, it does not.
+    /// The system probes a peer that has been silent for this long (SO_KEEPALIVE); zero: the
+    /// system's time. Default: `None`, no probes.
     pub keep_alive: Option<Duration>,
 }
 
@@ -64,14 +64,14 @@ impl Default for TcpOptions {
 }
 
 impl TcpOptions {
-    /// What each accepted socket has to be given. `taken`: the listener is that of another process,
-    /// and connections wait there that came before these options were known.
+    /// The options to be set on each accepted socket. `taken`: the listener comes from another
+    /// process, and connections may wait there that came before these options were known.
     pub fn after_accept(self, taken: bool) -> Option<Self> {
         (!INHERITS || taken).then_some(self)
     }
 
-    /// Sets them on an accepted socket. One that refuses them is dead and will say so on the first
-    /// read, or is none of TCP.
+    /// Sets them on an accepted socket. One that refuses them is dead, as the first read will
+    /// report, or is not a TCP socket.
     pub(in crate::reactor) fn apply(self, stream: &TcpStream) {
         let _dead_anyway = self.set(&SockRef::from(stream));
     }
@@ -126,7 +126,7 @@ impl BoundListener {
     /// Listens on a socket that another process has bound.
     ///
     /// # Errors
-    /// `InvalidInput`: it is no socket that can listen. Else the system's.
+    /// `InvalidInput`: it is not a socket that can listen. Else the system's.
     #[cfg(unix)]
     pub fn take(descriptor: std::os::fd::OwnedFd, backlog: i32) -> io::Result<Self> {
         let socket = Socket::from(descriptor);

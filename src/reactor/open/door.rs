@@ -1,4 +1,4 @@
-//! What a listener accepts from: a port, or a socket of the file system.
+//! The sockets that a listener accepts from: a port, or a socket of the file system.
 
 use std::io;
 use std::net::SocketAddr;
@@ -9,8 +9,8 @@ use mio::{Interest, Registry, Token};
 
 pub(in crate::reactor) use system::LocalListener;
 
-/// A listening socket. What it accepts is a `TcpStream` either way: reading and writing are the
-/// same, and what is TCP's alone fails on the others, which nothing minds.
+/// A listening socket. Accepted connections are `TcpStream`s either way: reading and writing are
+/// the same, and calls for TCP alone fail harmlessly on the others.
 pub(in crate::reactor) enum Door {
     Tcp(TcpListener),
     Local(LocalListener),
@@ -28,7 +28,7 @@ impl Door {
         }
     }
 
-    /// The one of TCP.
+    /// The listener of TCP.
     #[cfg(test)]
     pub(in crate::reactor) fn tcp(&self) -> &TcpListener {
         match self {
@@ -51,14 +51,14 @@ impl Door {
         None
     }
 
-    /// Another process goes on with the same socket, or with one of the same name: its file stays.
+    /// Another process goes on with the same socket, or with one of the same name: the file stays.
     pub(in crate::reactor) fn leave(mut self) {
         if let Self::Local(listener) = &mut self {
             listener.leave_file();
         }
     }
 
-    /// Another process may listen on the socket, too: its file stays when this process ends.
+    /// Another process may listen on the socket, too: the file stays when this process ends.
     pub(in crate::reactor) fn share(&mut self) {
         if let Self::Local(listener) = self {
             listener.keep_file(true);
@@ -119,7 +119,8 @@ mod system {
 
     impl LocalListener {
         pub(in crate::reactor) fn bind(path: &Path, backlog: i32) -> io::Result<Self> {
-            // socket2 takes an empty path for a socket without a name; systems end it at a zero.
+            // socket2 takes an empty path for a socket without a name; systems end a path at a zero
+            // byte.
             let bytes = path.as_os_str().as_bytes();
             if bytes.is_empty() || bytes.contains(&0) {
                 return Err(ErrorKind::InvalidInput.into());
@@ -133,7 +134,7 @@ mod system {
             Ok(listener)
         }
 
-        /// A socket of another process, whose file is that one's.
+        /// A socket of another process, which the file belongs to.
         pub(in crate::reactor) fn take(socket: Socket, path: Option<PathBuf>) -> Self {
             Self::new(socket, path, None)
         }
@@ -187,7 +188,7 @@ mod system {
     }
 }
 
-/// Elsewhere there is none: Node's own server listens on a pipe.
+/// Elsewhere there is no such socket: Node's own server listens on a pipe.
 #[cfg(not(unix))]
 mod system {
     use std::io::{self, ErrorKind};

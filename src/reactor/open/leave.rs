@@ -1,20 +1,20 @@
-//! Listeners whose place another process takes: no connection that has come is sent away.
+//! Listeners whose place another process takes: no connection that has arrived is sent away.
 
 use crate::reactor::Reactor;
 use crate::reactor::command::handle::Command;
 use crate::reactor::connection::life::Life;
 use crate::reactor::consume::consumer::Consumer;
 
-/// A listener whose socket is closed, but not the handshakes of all its connections.
+/// A listener whose socket is closed while some of its connections are still in their handshake.
 pub(in crate::reactor) struct Leaving {
     id: u32,
-    /// Slot of a connection in its handshake, if one has been looked for.
+    /// Slot of a connection in its handshake, once one has been looked for.
     waits_for: Option<u32>,
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Only the reactor that has the socket is asked to; it asks the others behind the connections
-    /// that it has accepted for them.
+    /// Only the reactor that has the socket is asked to; it queues the request to the others behind
+    /// the connections that it has accepted for them.
     pub(in crate::reactor) fn on_leave(&mut self, id: u32) {
         let Some(listener) = self.listeners.get_mut(&id).filter(|listener| !listener.leaves) else { return };
         listener.leaves = true;
@@ -33,7 +33,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// Nothing waits to be accepted.
     pub(in crate::reactor) fn leave_if_empty(&mut self, id: u32) {
-        // Without a descriptor for it something may wait: it is accepted later.
+        // Without a free descriptor a connection may wait: it is accepted later.
         if self.listeners.get(&id).is_some_and(|listener| listener.leaves && listener.retry_at.is_none()) {
             self.leave(id);
         }
@@ -50,7 +50,7 @@ impl<C: Consumer> Reactor<C> {
         self.seat.ask_others(|| Command::Leave(id));
     }
 
-    /// Closes those of which no connection is in its handshake any more.
+    /// Closes the listeners of which no connection is in its handshake any more.
     pub(in crate::reactor) fn end_leaving(&mut self) {
         if self.leaving.is_empty() {
             return;

@@ -1,4 +1,4 @@
-//! Listeners of a reactor: they accept until there is no more.
+//! Listeners of a reactor: they accept until no connection waits.
 
 use std::io::{self, ErrorKind};
 use std::net::SocketAddr;
@@ -15,7 +15,7 @@ use crate::reactor::config::ListenerConfig;
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
 const LONGEST_BACKOFF: Duration = Duration::from_secs(1);
 
-/// Between two reports of refused connections, at least: a peer makes as many as it likes.
+/// Least time between two reports of refused connections: a peer can cause as many as it likes.
 const REPORTS: Duration = Duration::from_secs(1);
 
 /// A listener of a reactor.
@@ -24,18 +24,18 @@ pub(in crate::reactor) struct Listener {
     pub(in crate::reactor) socket: Option<Door>,
     pub(in crate::reactor) config: Arc<ListenerConfig>,
     pub(in crate::reactor) accepting: bool,
-    /// It accepts what waits, and no more.
+    /// It accepts the connections that wait, and no more.
     pub(in crate::reactor) leaves: bool,
     /// Not before then; the process is out of descriptors.
     pub(in crate::reactor) retry_at: Option<Instant>,
     backoff: Duration,
     reserve: Reserve,
-    /// Connections that were refused and not reported.
+    /// Connections that were refused and are not reported yet.
     refused: u32,
     reported_at: Option<Instant>,
 }
 
-/// What one call of accept gave.
+/// The result of one call of accept.
 pub(in crate::reactor) enum Accepted {
     /// With the peer's address, if it has one.
     Connection(TcpStream, Option<SocketAddr>),
@@ -84,7 +84,7 @@ impl Listener {
                     self.reserve.fill();
                     return Accepted::Empty;
                 }
-                // A connection that died while it waited, or a signal: the next one may be well.
+                // A connection that died while it waited, or a signal: the next one may be fine.
                 Err(error) if is_transient(&error) => {}
                 Err(_) => return Accepted::Exhausted,
             }
@@ -120,7 +120,7 @@ impl Listener {
         self.retry_at = None;
     }
 
-    /// How many connections have been refused since this was not 0; 0 when that is not long ago.
+    /// How many connections have been refused since the last report; 0 if that was not long ago.
     pub(in crate::reactor) fn take_refused(&mut self, now: Instant) -> u32 {
         if self.report_at().is_some_and(|at| now < at) || self.refused == 0 {
             return 0;
@@ -129,7 +129,7 @@ impl Listener {
         std::mem::take(&mut self.refused)
     }
 
-    /// When what has been refused since the last report is reported.
+    /// When the connections refused since the last report are reported.
     fn report_at(&self) -> Option<Instant> {
         self.reported_at.filter(|_| self.refused != 0).map(|at| at + REPORTS)
     }
@@ -148,8 +148,8 @@ fn is_transient(error: &io::Error) -> bool {
 mod tests {
     use super::*;
 
-    /// R07: what concerns one connection goes on with the next, what concerns the process waits;
-    /// nothing ends accepting.
+    /// R07: after an error of one connection the next is accepted, after an error of the process
+    /// accepting waits; no error ends it.
     #[test]
     #[cfg(target_os = "linux")]
     fn r07_errors_of_accept() {

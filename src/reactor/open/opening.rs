@@ -1,10 +1,10 @@
-//! What is known of a connection when it opens, or asks to.
+//! The facts about a connection when it opens, or asks to.
 
 use std::net::SocketAddr;
 
 use crate::engine::handshake::{Refusal, Request};
 
-/// What the native checks say of an upgrade request.
+/// The result of the native checks of an upgrade request.
 pub type Verdict = Result<(), Refusal>;
 
 /// A connection that has asked for an upgrade.
@@ -21,6 +21,6 @@ pub struct Opening<'a> {
     pub protocol: Option<&'a [u8]>,
     /// The value of `Sec-WebSocket-Extensions` in the answer.
     pub extensions: Option<&'a str>,
-    /// What was read behind the request. Only in `on_request`.
+    /// The bytes that were read behind the request. Only in `on_request`.
     pub rest: &'a [u8],
 }

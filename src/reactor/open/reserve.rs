@@ -1,12 +1,13 @@
 //! A descriptor in reserve.
 //!
-//! Without one, a process that has used up its descriptors cannot even refuse a connection: it
-//! waits in the kernel's queue, and its peer for an answer, until some other connection ends.
+//! Without one, a process that has used up its descriptors cannot even refuse a connection: the
+//! connection waits in the kernel's queue, and its peer for an answer, until some other connection
+//! ends.
 
 #[cfg(unix)]
 use std::fs::File;
 
-/// A descriptor of nothing, which can be given up and had again.
+/// A descriptor without a use, which can be given up and taken again.
 #[derive(Default)]
 pub(super) struct Reserve {
     #[cfg(unix)]
@@ -14,7 +15,7 @@ pub(super) struct Reserve {
 }
 
 impl Reserve {
-    /// Takes the descriptor, unless there is one, or none to be had.
+    /// Takes the descriptor, unless there is one already, or none can be had.
     pub(super) fn fill(&mut self) {
         #[cfg(unix)]
         if self.held.is_none() {
@@ -30,7 +31,7 @@ impl Reserve {
             self.fill();
             return Some(done);
         }
-        // Elsewhere sockets are no descriptors.
+        // Elsewhere sockets are not descriptors.
         let _unused = act;
         None
     }

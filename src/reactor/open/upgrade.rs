@@ -55,10 +55,10 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(
     }
 }
 
-/// The consumer accepts: `response` is the whole 101. Returns what it has said comes first, see
-/// [`keep`].
+/// The consumer accepts: `response` is the whole 101. Returns the bytes that it has said come
+/// first, see [`keep`].
 ///
-/// Without permessage-deflate, unless [`serve`] has said what was negotiated about it.
+/// Without permessage-deflate, unless [`serve`] has given the negotiated parameters.
 pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) -> Vec<u8> {
     let Life::Asked(question) = &mut session.connection.life else { return Vec::new() };
     let (deflate, behind) = (question.deflate, std::mem::take(&mut question.behind));
@@ -68,15 +68,15 @@ pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) -> 
     behind
 }
 
-/// The consumer hands back what came behind the request, for a connection that it is about to
-/// accept.
+/// The consumer hands back the bytes that came behind the request, for a connection that it is
+/// about to accept.
 pub(in crate::reactor) fn keep(session: &mut Session<'_>, bytes: &[u8]) {
     if let Life::Asked(question) = &mut session.connection.life {
         question.behind.extend_from_slice(bytes);
     }
 }
 
-/// How a connection is served if the consumer accepts it, in place of what its listener says.
+/// How a connection is served if the consumer accepts it, in place of its listener's settings.
 pub(in crate::reactor) fn serve(
     session: &mut Session<'_>,
     config: Arc<ListenerConfig>,
@@ -135,11 +135,11 @@ fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
     };
     head.bytes.drain(..len);
     head.proxied = false;
-    // Without one the proxy speaks for itself.
+    // Without an address the proxy speaks for itself.
     let Some(client) = client else { return true };
     head.peer = Some(client);
     let Some(admission) = session.connection.config.admission.clone() else { return true };
-    // It counted as a connection of nobody in particular.
+    // It counted as a connection without an address.
     session.work.tickets.remove(&session.id.slot);
     match admission.admit(Some(client.ip())) {
         Ok(ticket) => {
@@ -198,7 +198,7 @@ fn on_upgrade<C: Consumer>(
         opening.protocol = None;
         opening.rest = rest;
         session.connection.life = Life::Asked(Box::default());
-        // The peer has done its part in time; how long the consumer takes is up to it.
+        // The peer has done its part in time; the consumer may take as long as it likes.
         session.connection.deadline.clear();
         consumer.on_request(session, &opening);
         return Step::Wait;
@@ -247,7 +247,7 @@ fn on_plain_request(session: &mut Session<'_>, head: &mut Head, request: &Reques
     }
     let body = if request.has_body() { request.content_length() } else { Some(0) };
     // A body of unknown length would have to be decoded to find the next request; no client has a
-    // good reason to send one here, or to send so many requests without reading the answers, which
+    // good reason to send one here, or to send many requests without reading the answers, which
     // would pile up.
     let keep_alive = request.keep_alive() && body.is_some() && session.queued() < UNREAD_ANSWERS;
     #[expect(clippy::disallowed_methods, reason = "the Date header is wall-clock time")]
@@ -278,7 +278,7 @@ pub(in crate::reactor) fn open(session: &mut Session<'_>, deflate: Option<Params
     session.connection.deadline.clear();
     if let Some(rates) = &session.connection.config.rates {
         session.work.paced.open(session.id.slot, rates, session.work.now);
-        // Its request, all that it has to say and its end may have come at once.
+        // Its request, all its messages and its end may have come at once.
         if session.connection.read.peer != PeerSide::Open {
             rate::bound(session);
         }
@@ -299,7 +299,7 @@ pub(in crate::reactor) fn deny(session: &mut Session<'_>, denial: Denial) {
 
 /// Whether the page that a request comes from may connect.
 fn is_allowed(admission: &Admission, request: &Request<'_>) -> bool {
-    // As `verifyClient` gets it: the last drafts have a field of their own.
+    // As `verifyClient` gets it: the last drafts of the protocol have a field of their own.
     let is_draft = request.values("sec-websocket-version").eq([b"8".as_slice()]);
     let name = if is_draft { "sec-websocket-origin" } else { "origin" };
     let mut origins = request.values(name).peekable();

@@ -1,4 +1,4 @@
-//! What a member has not been sent because it was slow.
+//! Messages that a member has not been sent because it was slow.
 
 use std::collections::{BTreeMap, HashMap};
 use std::sync::Arc;
@@ -8,7 +8,7 @@ use crate::engine::Prepared;
 /// By the number of the topic.
 pub(in crate::reactor) type Behinds = BTreeMap<u32, Behind>;
 
-/// What a member of one topic has not been sent.
+/// Messages that a member of one topic has not been sent.
 pub(in crate::reactor) enum Behind {
     /// The last message of each key.
     Latest(Latest),
@@ -19,9 +19,9 @@ pub(in crate::reactor) enum Behind {
 /// Where a member is in the history of a topic.
 #[derive(Clone, Copy)]
 pub(in crate::reactor) struct Cursor {
-    /// Offset of the message that it is sent next.
+    /// Offset of the next message to be sent.
     pub(in crate::reactor) next: u64,
-    /// Offset of the last message that it has asked to have again: up to here all are for it, also
+    /// Offset of the last message that it has asked to have again: up to here it gets all, even
     /// those that it was excepted from when they were published.
     pub(in crate::reactor) again: u64,
 }
@@ -30,8 +30,8 @@ pub(in crate::reactor) struct Cursor {
 #[derive(Default)]
 pub(in crate::reactor) struct Latest {
     next: u64,
-    /// Keys come from the program, and maybe from its peers: their table is one that they cannot
-    /// make slow.
+    /// Keys come from the program, and maybe from its peers: their table is of a kind that they
+    /// cannot make slow.
     places: HashMap<Arc<[u8]>, u64>,
     kept: BTreeMap<u64, (Arc<[u8]>, Prepared)>,
 }
@@ -47,7 +47,7 @@ impl Latest {
         replaced
     }
 
-    /// The oldest that is kept.
+    /// The oldest kept message.
     pub(in crate::reactor) fn pop(&mut self) -> Option<Prepared> {
         let (_, (key, message)) = self.kept.pop_first()?;
         self.places.remove(&key);

@@ -1,4 +1,4 @@
-//! A slow member has room again: it is sent what it has missed.
+//! A slow member has room again: it is sent the messages that it has missed.
 
 use crate::bridge::layout::IN_GAP;
 
@@ -11,7 +11,7 @@ use crate::reactor::topics::publishing::is_among;
 use crate::reactor::topics::report::{encode, halves};
 
 impl<C: Consumer> Reactor<C> {
-    /// Sends a connection what it has missed of its topics, of each as much as may wait for it.
+    /// Sends a connection missed messages of its topics, of each topic as many as may wait for it.
     pub(in crate::reactor) fn catch_up(&mut self, id: ConnectionId) {
         let mut behind = self.topics.joined_mut(id).and_then(|joined| joined.behind.take());
         if let Some(behinds) = &mut behind {
@@ -44,7 +44,7 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    /// Sends what was kept, as much as may wait. False: that was all.
+    /// Sends kept messages, as many as may wait. False: that was all.
     fn serve_latest(&mut self, id: ConnectionId, latest: &mut Latest, limit: usize) -> bool {
         while self.waiting(id) <= limit {
             let Some(mut message) = latest.pop() else { return false };
@@ -53,7 +53,7 @@ impl<C: Consumer> Reactor<C> {
         latest.len() > 0
     }
 
-    /// Sends what the ring has from the cursor on, as much as may wait. False: that was all.
+    /// Sends messages of the ring from the cursor on, as many as may wait. False: that was all.
     fn serve_ring(&mut self, id: ConnectionId, number: u32, cursor: &mut Cursor, limit: usize) -> bool {
         let Cursor { next, again } = cursor;
         self.topics.expire_one(number, self.work.now);
@@ -91,7 +91,7 @@ impl<C: Consumer> Reactor<C> {
         let mut message = kept.message.clone();
         let before = message.memory();
         self.send_of_topic(id, &mut message, COST_OF_CALL);
-        // Compressed in one more way: the next connection with the same parameters gets the same
+        // Compressed with these parameters, too: the next connection that has them gets the same
         // bytes.
         if message.memory() != before {
             self.topics.replace_kept(number, offset, message);

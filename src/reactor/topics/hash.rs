@@ -3,8 +3,8 @@
 use std::collections::HashMap;
 use std::hash::{BuildHasherDefault, Hasher};
 
-/// By the number of a topic, or by a connection: both are counted up here and in JavaScript, so
-/// that no peer can make them collide.
+/// A table by the number of a topic, or by a connection: both are counted up here and in
+/// JavaScript, so that no peer can make them collide.
 pub(in crate::reactor) type ByNumber<K, V> = HashMap<K, V, BuildHasherDefault<Spread>>;
 
 /// Spreads numbers that follow each other.

@@ -3,7 +3,7 @@
 use crate::reactor::topics::behind::Behinds;
 use crate::reactor::topics::hash::ByNumber;
 
-/// With this many topics and more a connection finds them by a table; shorter lists are searched
+/// With this many topics or more a connection finds them by a table; searching a shorter list is
 /// faster.
 const INDEXED: usize = 32;
 
@@ -55,7 +55,7 @@ impl Joined {
         }
     }
 
-    /// Takes a topic out; the last one has its place then, and is what is returned.
+    /// Removes a topic; the last one takes its place, and is returned.
     pub(in crate::reactor) fn remove(&mut self, place: u32) -> Option<Entry> {
         if place as usize >= self.entries.len() {
             return None;
@@ -71,7 +71,7 @@ impl Joined {
         moved
     }
 
-    /// Takes the last topic out of the list of a connection that is gone.
+    /// Removes the last topic from the list of a connection that is gone.
     pub(in crate::reactor) fn pop(&mut self) -> Option<Entry> {
         self.index = None;
         self.entries.pop()

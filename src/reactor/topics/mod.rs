@@ -15,8 +15,8 @@
 //!  a connection is gone  -> leaving: its memberships are taken back, some of them each turn
 //! ```
 //!
-//! A publish is work of the turn like that of any record: out of budget, it goes on in the next
-//! turn, and the records behind it wait.
+//! A publish is work of the turn like that of any record: when the budget is used up, it goes on in
+//! the next turn, and the records behind it wait.
 
 pub(in crate::reactor) mod behind;
 pub(in crate::reactor) mod catch_up;

@@ -15,15 +15,15 @@ use crate::reactor::topics::publishing::{Publishing, Recipients};
 use crate::reactor::topics::receipt::{Outcome, Receipt};
 use crate::reactor::topics::topic::{Member, Slow};
 
-/// Members that are looked at together.
+/// Members that are handled together.
 const GROUP: usize = 32;
 /// Longer messages are compressed for each connection, a slice at a time: once for all, they would
 /// take a turn too long. 1 MiB.
 const LONGEST: usize = 1 << 20;
 
 impl<C: Consumer> Reactor<C> {
-    /// A message begins its way to the members of a topic. `prepared`: the number of what it is a
-    /// copy of.
+    /// A message begins its way to the members of a topic. `prepared`: the number of the message
+    /// that it is a copy of.
     pub(in crate::reactor) fn begin_publishing(
         &mut self,
         number: u32,
@@ -58,7 +58,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// A message that all other members have had.
+    /// A message that all other members have got.
     fn publish_late(&mut self, mut publishing: Publishing, members: &[ConnectionId]) {
         for &id in members {
             self.guarded(id.slot, |reactor| reactor.publish_to(id, &mut publishing, COST_OF_CALL));
@@ -66,11 +66,11 @@ impl<C: Consumer> Reactor<C> {
         self.topics.receipts.extend(publishing.receipt);
     }
 
-    /// Goes on with the message under way, as far as the budget goes. True: all members have had
+    /// Goes on with the message under way, as far as the budget allows. True: all members have had
     /// it. `more`: records wait behind it.
     ///
-    /// A message alone is written as it is queued, while its connections are in the cache. One with
-    /// others behind it goes further, so that they leave in one write.
+    /// A single message is written as it is queued, while its connections are in the cache. One
+    /// with others behind it is charged less and gets further, so that they leave in one write.
     pub(in crate::reactor) fn go_on_publishing(&mut self, more: bool) -> bool {
         let Some(mut publishing) = self.topics.publishing.take() else { return true };
         let others_wait = more || !self.asked.is_empty() || !self.shared.outbox.commands.is_empty();
@@ -104,7 +104,7 @@ impl<C: Consumer> Reactor<C> {
 
     fn publish_to(&mut self, id: ConnectionId, publishing: &mut Publishing, cost: usize) {
         let Some(connection) = self.connections.get(id) else { return };
-        // One that closes has left all topics.
+        // A connection that closes has left all topics.
         if !connection.takes_frames() || connection.write.will_close() || publishing.excepts(id) {
             return;
         }
@@ -149,7 +149,7 @@ impl<C: Consumer> Reactor<C> {
     /// All members have had the message.
     fn end_publishing(&mut self, publishing: Publishing) {
         let Publishing { topic, message, prepared, offset, except, receipt, postponed, .. } = publishing;
-        // It may have been compressed in more ways.
+        // It may have been compressed with more parameters.
         if let Some(known) = prepared.and_then(|number| self.prepared.get_mut(&number)) {
             **known = message.clone();
         }

@@ -17,7 +17,7 @@ pub(in crate::reactor) struct Target {
     /// The number of the receipt, 0 for none.
     pub(in crate::reactor) request: u32,
     pub(in crate::reactor) recipients: Recipients,
-    /// What it replaces where only the latest of each key is kept.
+    /// Its key, where only the latest message of each key is kept.
     pub(in crate::reactor) key: Arc<[u8]>,
 }
 
@@ -26,7 +26,7 @@ pub(in crate::reactor) enum Recipients {
     /// All members but these, which are sorted.
     AllBut(Box<[ConnectionId]>),
     /// These alone. The others have had it: it was published before, with this offset if there is a
-    /// history, and what these are sent still waited in JavaScript then.
+    /// history, while sends to these still waited in JavaScript.
     Late(Box<[ConnectionId]>, Option<u64>),
 }
 
@@ -37,7 +37,7 @@ impl Default for Recipients {
 }
 
 impl Target {
-    /// What a record says; `None` when it is cut off.
+    /// The contents of a record; `None` when it is cut off.
     pub(in crate::reactor) fn decode(payload: &[u8]) -> Option<Self> {
         let (words, rest) = payload.split_first_chunk::<{ 4 * TARGET_WORDS }>()?;
         let words: Vec<u32> = words.as_chunks().0.iter().map(|&word| u32::from_ne_bytes(word)).collect();
@@ -75,8 +75,8 @@ pub(in crate::reactor) struct Publishing {
     pub(in crate::reactor) except: Box<[ConnectionId]>,
     pub(in crate::reactor) key: Arc<[u8]>,
     pub(in crate::reactor) receipt: Option<Box<Receipt>>,
-    /// Members for which a write has made room meanwhile: what they have missed is known when this
-    /// is done.
+    /// Members for which a write has made room meanwhile: the messages that they have missed are
+    /// known when this is done.
     pub(in crate::reactor) postponed: Vec<ConnectionId>,
 }
 

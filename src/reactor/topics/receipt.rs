@@ -12,18 +12,18 @@ pub(in crate::reactor) struct Receipt {
     pub(in crate::reactor) sent: u32,
     pub(in crate::reactor) queued: u32,
     pub(in crate::reactor) dropped: u32,
-    /// Of its frames, sent and queued.
+    /// Bytes of its frames, sent and queued.
     pub(in crate::reactor) bytes: u64,
-    /// Members to which no write has been tried yet, with the bytes of the frame, and what their
-    /// queues had taken when it was in them.
+    /// Members to which no write has been tried yet, with the bytes of the frame, and the bytes
+    /// that their queues had ever taken, the frame included.
     pub(in crate::reactor) untried: VecDeque<(ConnectionId, u64, u64)>,
 }
 
 /// What has become of a message to one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) enum Outcome {
-    /// So many bytes of it are queued, the last of which is the second number of all that ever
-    /// were.
+    /// This many bytes of it are queued; the second number counts all bytes ever queued up to its
+    /// last one.
     Queued(u64, u64),
     /// It waits elsewhere: to be compressed, or to be sent later.
     Kept(u64),

@@ -1,8 +1,8 @@
 //! All topics of one reactor, and the members of each.
 //!
 //! A topic has a list of its connections, a connection one of its topics, and each entry knows its
-//! place in the other list: joining and leaving take the same time however long they are. The last
-//! entry takes the place of one that is taken out.
+//! place in the other list: joining and leaving take the same time however long the lists are. The
+//! last entry takes the place of a removed one.
 
 use std::collections::VecDeque;
 use std::collections::hash_map::Entry as Place;
@@ -27,13 +27,14 @@ const SPARE: usize = 4;
 /// Topics and memberships of one reactor.
 pub(in crate::reactor) struct Topics {
     pub(in crate::reactor::topics) topics: ByNumber<u32, Topic>,
-    /// Of connections that are gone too, until their memberships are taken back.
+    /// Topics of each connection, including those that are gone until their memberships are taken
+    /// back.
     joined: ByNumber<ConnectionId, Joined>,
-    /// Those connections.
+    /// The connections that are gone.
     leaving: VecDeque<ConnectionId>,
     /// The message that not all members have had yet. Records behind it wait.
     pub(in crate::reactor) publishing: Option<Box<Publishing>>,
-    /// What the last record has said about the next message.
+    /// The last record's words about the next message.
     pub(in crate::reactor) target: Option<Box<Target>>,
     /// Messages of which some members have not been written to yet.
     pub(in crate::reactor) receipts: VecDeque<Box<Receipt>>,
@@ -93,7 +94,8 @@ impl Topics {
         true
     }
 
-    /// Takes a membership back, if there is one. Returns what the connection had not been sent.
+    /// Takes a membership back, if there is one. Returns the messages that the connection had not
+    /// been sent.
     pub(in crate::reactor) fn leave(&mut self, number: u32, id: ConnectionId) -> Option<Behind> {
         let joined = self.joined.get_mut(&id)?;
         let place = joined.position(number)?;
@@ -103,7 +105,7 @@ impl Topics {
         behind
     }
 
-    /// What a connection has missed of its topics, if any.
+    /// The messages that a connection has missed of its topics, if any.
     pub(in crate::reactor) fn joined_mut(&mut self, id: ConnectionId) -> Option<&mut Joined> {
         self.joined.get_mut(&id)
     }
@@ -115,7 +117,7 @@ impl Topics {
         }
     }
 
-    /// Takes memberships of connections that are gone back, as many as a turn allows.
+    /// Takes back memberships of connections that are gone, as many as a turn allows.
     pub(in crate::reactor) fn take_back(&mut self) {
         let mut budget = LEAVE_BUDGET;
         while let Some(&id) = self.leaving.front() {
@@ -137,7 +139,7 @@ impl Topics {
         !self.leaving.is_empty()
     }
 
-    /// Takes a topic out of the list of a connection.
+    /// Removes a topic from the list of a connection.
     fn forget_entry(&mut self, id: ConnectionId, number: u32) -> Option<Behind> {
         let Place::Occupied(mut joined) = self.joined.entry(id) else { return None };
         let place = joined.get().position(number)?;
@@ -155,8 +157,8 @@ impl Topics {
         behind
     }
 
-    /// Takes a member out of the list of a topic. One that has had the message under way does not
-    /// get it twice for that, and no other misses it.
+    /// Removes a member from the list of a topic. No member gets the message under way twice for
+    /// that, or misses it.
     fn remove_member(&mut self, number: u32, member: u32) {
         let Self { topics, joined, publishing, .. } = self;
         let Some(topic) = topics.get_mut(&number) else { return };
@@ -192,8 +194,8 @@ impl Topics {
         }
     }
 
-    /// Counts of what there is: topics, connections that are members, those that leave, receipts
-    /// and reports that are due, bytes of histories, whether a look at one is planned.
+    /// Counts of present topics, connections that are members, those that leave, receipts and
+    /// reports that are due, bytes of histories, whether a check of one is planned.
     #[cfg(test)]
     pub(in crate::reactor) fn footprint(&self) -> [usize; 7] {
         let Self { topics, joined, leaving, receipts, dropped, histories, .. } = self;
@@ -294,7 +296,7 @@ mod tests {
                     let visited: HashSet<_> = all[..publishing.next].iter().copied().collect();
                     let there: HashSet<_> = all.iter().copied().collect();
                     let expected: HashSet<_> = had.intersection(&there).copied().collect();
-                    // One that has left and come again is a new member, which does not get it.
+                    // A member that has left and joined again is a new one, which does not get it.
                     let again = |slot| all[publishing.next..].contains(slot);
                     prop_assert!(visited.is_subset(&expected) && expected.difference(&visited).all(again));
                     had = visited;

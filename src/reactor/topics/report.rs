@@ -7,11 +7,11 @@ use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::topics::hash::ByNumber;
 use crate::reactor::topics::receipt::Receipt;
 
-/// Most reports of dropped messages in one turn; what is dropped meanwhile is added to those that
-/// wait.
+/// Most reports of dropped messages in one turn; messages dropped meanwhile are added to waiting
+/// reports.
 const REPORTS: usize = 256;
-/// From one turn's reports to the next: with each message to a slow member there would be one, and
-/// JavaScript would wake for it.
+/// Time from one turn's reports to the next: otherwise each message to a slow member would cause
+/// one, and JavaScript would wake for it.
 const APART: Duration = Duration::from_millis(10);
 
 /// Words as they cross.
@@ -37,7 +37,7 @@ impl Receipt {
 pub(in crate::reactor) struct Dropped {
     counts: ByNumber<(ConnectionId, u32), u32>,
     order: VecDeque<(ConnectionId, u32)>,
-    /// None are due before then.
+    /// No report is due before then.
     due: Option<Instant>,
 }
 
@@ -73,7 +73,7 @@ impl Dropped {
         !self.is_empty() && self.due.is_none_or(|due| due <= now)
     }
 
-    /// When there are.
+    /// When there will be.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
         self.due.filter(|_| !self.is_empty())
     }

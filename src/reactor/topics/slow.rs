@@ -1,4 +1,4 @@
-//! A message to a member that is slow, or has missed some before it.
+//! A message to a member that is slow, or has missed earlier ones.
 
 use crate::engine::CloseCode;
 use crate::engine::frame::wire_len;
@@ -14,7 +14,7 @@ use crate::reactor::topics::receipt::Outcome;
 use crate::reactor::topics::topic::Slow;
 
 impl<C: Consumer> Reactor<C> {
-    /// What becomes of a message to a member for which much may wait. `None`: it is sent.
+    /// What becomes of a message to a member that may be slow. `None`: it is sent.
     #[cold]
     pub(in crate::reactor) fn on_slow(
         &mut self,
@@ -39,7 +39,7 @@ impl<C: Consumer> Reactor<C> {
             Slow::Drop | Slow::Close => return None,
             Slow::Latest | Slow::CatchUp => {
                 let joined = self.topics.joined_mut(id)?;
-                // One that has left the topic may still get what was published before, late.
+                // A connection that has left the topic may still get an earlier message, late.
                 joined.position(topic)?;
                 &mut joined.behind
             }
@@ -52,7 +52,7 @@ impl<C: Consumer> Reactor<C> {
             Some(offset) if publishing.patience.slow == Slow::CatchUp => {
                 let cursor = Behind::CatchUp(Cursor { next: offset, again: 0 });
                 if let Behind::CatchUp(cursor) = behinds.entry(topic).or_insert(cursor) {
-                    // It may have passed a late one.
+                    // It may have overtaken a late one.
                     cursor.next = cursor.next.min(offset);
                 }
                 if let Some(ring) = self.topics.get_mut(topic).and_then(|topic| topic.ring.as_deref_mut()) {
@@ -77,8 +77,7 @@ impl<C: Consumer> Reactor<C> {
     fn has_much(&mut self, id: ConnectionId, limit: usize) -> bool {
         let Some(connection) = self.connections.get(id) else { return true };
         if connection.write.waiting() > limit && !connection.write.state.waits() {
-            // Whatever is wrong with the socket, the write at the end of the turn will meet it
-            // again.
+            // Any error of the socket will come again in the write at the end of the turn.
             let _wrong = connection.write.write_to(&connection.stream, &mut self.work.pool, WRITE_BUDGET);
             self.work.spend_on_commands(0);
         }

@@ -1,4 +1,4 @@
-//! A connection becomes a member, behind the messages that it asks to have again, or leaves.
+//! A connection becomes a member, after the messages that it asks to have again, or leaves.
 
 use crate::bridge::layout::{IN_SUBSCRIBED, SUBSCRIBE_WORDS};
 
@@ -12,8 +12,9 @@ use crate::reactor::topics::report::{encode, halves};
 use crate::reactor::topics::topic::Slow;
 
 impl<C: Consumer> Reactor<C> {
-    /// A connection becomes a member of a topic. What it asks to have again is queued in this very
-    /// step, so that it misses nothing that is published meanwhile and gets nothing twice.
+    /// A connection becomes a member of a topic. The messages that it asks to have again are queued
+    /// in this very step, so that it neither misses a message published meanwhile nor gets one
+    /// twice.
     pub(in crate::reactor) fn on_subscribe(&mut self, id: ConnectionId, payload: &[u8]) {
         let Some(words) = words::<SUBSCRIBE_WORDS>(payload) else { return };
         let [number, request, since, low, high] = words;
@@ -31,7 +32,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Returns how many messages are sent again, unless some are missing, and the offset of the
-    /// last there is.
+    /// topic's last one.
     fn replay(&mut self, id: ConnectionId, number: u32, since: Since) -> (Option<u32>, u64) {
         self.topics.expire_one(number, self.work.now);
         let Some(topic) = self.topics.get_mut(number) else { return (None, 0) };
@@ -39,7 +40,7 @@ impl<C: Consumer> Reactor<C> {
         let (first, top) = (ring.first_since(since), ring.top());
         let Some(first) = first else { return (None, top) };
         if slow == Slow::CatchUp {
-            // It is behind, as one that was slow.
+            // It is behind, like a member that was slow.
             if let Some(joined) = self.topics.joined_mut(id) {
                 joined
                     .behind
@@ -53,8 +54,8 @@ impl<C: Consumer> Reactor<C> {
         (Some(u32::try_from(top + 1 - first).unwrap_or(u32::MAX)), top)
     }
 
-    /// A connection is no member any more. It never gets the messages that it missed
-    /// while it was slow.
+    /// A connection is no longer a member. It never gets the messages that it missed while it was
+    /// slow.
     pub(in crate::reactor) fn on_unsubscribe(&mut self, id: ConnectionId, payload: &[u8]) {
         let Some([number]) = words(payload) else { return };
         let missed = match self.topics.leave(number, id) {

@@ -11,13 +11,13 @@ use crate::reactor::topics::history::ring::Ring;
 /// What becomes of a message to a member that is slow.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) enum Slow {
-    /// It is queued all the same.
+    /// It is queued like any other.
     Queue,
     /// The member does not get it.
     Drop,
-    /// The last one of each key is kept until the member is not slow any more.
+    /// The last one of each key is kept until the member is no longer slow.
     Latest,
-    /// The member gets it from the history then.
+    /// The member gets it from the history once it is no longer slow.
     CatchUp,
     /// The member is closed.
     Close,
@@ -27,12 +27,12 @@ pub(in crate::reactor) enum Slow {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) struct Patience {
     pub(in crate::reactor) slow: Slow,
-    /// Bytes that may wait for a member that is not slow.
+    /// Bytes that may wait for a member before it is slow.
     pub(in crate::reactor) limit: usize,
 }
 
 impl Patience {
-    /// Bytes down to which a slow member must come until it is sent what it has missed.
+    /// Waiting bytes down to which a slow member must come before it is sent missed messages.
     pub(in crate::reactor) fn low(self) -> usize {
         self.limit / 2
     }
@@ -56,14 +56,14 @@ impl Member {
 /// A topic on one reactor.
 pub(in crate::reactor) struct Topic {
     pub(in crate::reactor) patience: Patience,
-    /// Those whose memberships have not been taken back yet: some may be gone.
+    /// Connections whose memberships have not been taken back yet: some may be gone.
     pub(in crate::reactor) members: Vec<Member>,
     /// Boxed: many topics have none.
     pub(in crate::reactor) ring: Option<Box<Ring>>,
 }
 
 impl Topic {
-    /// One without members, from the words of its record.
+    /// A topic without members, from the words of its record.
     pub(in crate::reactor) fn new(words: &[u32; TOPIC_WORDS]) -> Self {
         let [slow, limit, history, ttl, max_bytes] =
             [TOPIC_SLOW, TOPIC_LIMIT, TOPIC_HISTORY, TOPIC_TTL, TOPIC_MAX_BYTES].map(|word| words[word]);

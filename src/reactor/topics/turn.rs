@@ -1,4 +1,4 @@
-//! What topics have left over for the end of a turn.
+//! Work of topics for the end of a turn.
 
 use std::time::Instant;
 
@@ -22,7 +22,7 @@ impl Topics {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Takes memberships back, drops what has expired, and reports to JavaScript what has become of
+    /// Takes memberships back, drops expired messages, and reports to JavaScript what has become of
     /// messages.
     pub(in crate::reactor) fn end_topics(&mut self) {
         let now = self.work.now;
@@ -39,8 +39,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Reports on messages that connections are not sent; of one that is about to be gone, before
-    /// it is.
+    /// Reports messages that connections are not sent; for a connection that is about to go, before
+    /// it goes.
     pub(in crate::reactor) fn report_dropped(&mut self) {
         if self.topics.dropped.is_empty() {
             return;

@@ -29,7 +29,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.compression.pool.take_work()
     }
 
-    /// Frees compression contexts that were not used for `release_after`.
+    /// Frees compression contexts that have not been used for `release_after`.
     pub(in crate::reactor) fn release_contexts(&mut self) {
         let now = self.work.now;
         if self.work.compression.release_at.is_none_or(|at| at > now) {
@@ -58,8 +58,8 @@ impl<C: Consumer> Reactor<C> {
 }
 
 impl Session<'_> {
-    /// The offers that are accepted at the moment: once kept contexts use the budget up, no new
-    /// connection may keep one for the messages that it receives.
+    /// The offers that are accepted at the moment: once kept contexts have used up the budget, no
+    /// new connection may keep one for the messages that it receives.
     pub(in crate::reactor) fn acceptance(&self, deflate: &DeflateConfig) -> Acceptance {
         let full = self.work.compression.pool.budget().is_full();
         let Acceptance { client_no_context_takeover, .. } = deflate.acceptance;
@@ -163,7 +163,7 @@ impl Session<'_> {
         true
     }
 
-    /// Contexts have been used: the time until they are released begins anew.
+    /// Contexts have been used: the time until their release begins anew.
     pub(in crate::reactor) fn note_contexts(&mut self) {
         let connection = &mut *self.connection;
         let Some(after) = connection.config.deflate.map(|deflate| deflate.release_after) else { return };

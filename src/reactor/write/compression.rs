@@ -18,9 +18,9 @@ pub(in crate::reactor) struct Compression {
     pub(in crate::reactor) budget: usize,
     /// Connections whose sends wait.
     pub(in crate::reactor) deferred: VecDeque<ConnectionId>,
-    /// Connections that hold contexts which are released some time.
+    /// Connections with contexts that are to be released at some time.
     pub(in crate::reactor) holders: Vec<ConnectionId>,
-    /// When to look at them.
+    /// When to check them.
     pub(in crate::reactor) release_at: Option<Instant>,
 }
 

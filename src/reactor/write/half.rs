@@ -21,7 +21,7 @@ pub(in crate::reactor) struct WriteHalf {
     pub(in crate::reactor) unwritten: Mark,
     /// Queued bytes have been above the high-water mark.
     pub(in crate::reactor) high: bool,
-    /// Automatic pongs since all was written.
+    /// Automatic pongs since the queue was last empty.
     pub(in crate::reactor) pending_pongs: u32,
     /// Bytes queued by the consumer's sends since the connection opened.
     pub(in crate::reactor) accepted: u64,
@@ -46,7 +46,7 @@ pub(in crate::reactor) enum WriteState {
     Ended,
 }
 
-/// When the socket takes what is queued.
+/// When the socket takes the queued bytes.
 ///
 /// ```text
 ///              a write is refused               withhold()
@@ -56,13 +56,13 @@ pub(in crate::reactor) enum WriteState {
 /// ```
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) enum Takes {
-    /// As far as anybody knows.
+    /// As far as is known.
     Now,
     /// Not before the edge.
     AfterEdge,
     /// Not before the consumer knows of the connection, see `gates.rs`. The 101 is queued.
     AfterDelivery,
-    /// Nor before it has decided whether the 101 is to leave at all.
+    /// As `AfterDelivery`, and not before it has decided whether the 101 is to leave at all.
     AfterDecision,
 }
 
@@ -84,7 +84,7 @@ pub(in crate::reactor) struct Pending {
     pub(in crate::reactor) kind: u8,
     /// `OUT_FLAG_` bits.
     pub(in crate::reactor) flags: u8,
-    /// What it means depends on the kind.
+    /// Its meaning depends on the kind.
     pub(in crate::reactor) aux: u16,
     /// Others may send it too.
     pub(in crate::reactor) payload: Frame,
@@ -104,7 +104,7 @@ impl WriteState {
         }
     }
 
-    /// Whether what is queued must wait, for an edge or for the consumer.
+    /// Whether queued bytes must wait, for an edge or for the consumer.
     #[inline]
     pub(in crate::reactor) fn waits(self) -> bool {
         !matches!(self, Self::Open(Takes::Now) | Self::Ending(Takes::Now) | Self::Ended)
@@ -133,7 +133,7 @@ impl WriteState {
         }
     }
 
-    /// What `from` waited for has come. False: it was not that.
+    /// The event that `from` waited for has come. False: it did not wait for that one.
     pub(in crate::reactor) fn go_on(&mut self, from: Takes) -> bool {
         let Some(takes) = self.takes().filter(|takes| **takes == from) else { return false };
         *takes = Takes::Now;
@@ -149,7 +149,7 @@ impl WriteState {
 }
 
 impl WriteHalf {
-    /// Bytes of the consumer's sends that wait no more; automatic pongs in between count as its
+    /// Bytes of the consumer's sends that no longer wait; automatic pongs in between count as its
     /// own.
     pub(in crate::reactor) fn settled(&self) -> u64 {
         self.accepted.saturating_sub(self.outgoing.len() as u64)
@@ -160,19 +160,19 @@ impl WriteHalf {
         self.outgoing.len() + self.deferred.as_ref().map_or(0, |deferred| deferred.bytes)
     }
 
-    /// Whether our side ends behind what waits to be compressed.
+    /// Whether our side ends after the sends that wait to be compressed.
     pub(in crate::reactor) fn will_close(&self) -> bool {
         let last = self.deferred.as_ref().and_then(|deferred| deferred.sends.back());
         last.is_some_and(|pending| matches!(pending.kind, OUT_CLOSE | OUT_END))
     }
 
-    /// Whether what is queued waits for the peer or the consumer, not for its turn to be written.
+    /// Whether queued bytes wait for the peer or the consumer, not for their turn to be written.
     pub(in crate::reactor) fn is_tried(&self) -> bool {
         !self.unwritten.is_set() || self.state.waits()
     }
 
     /// The consumer decides about the connection after all. A 101 that has not left waits for that,
-    /// also if it might leave by now: the gate opens in the turn in which the consumer says this.
+    /// even if it could leave by now: the gate opens in the turn in which the consumer says this.
     pub(in crate::reactor) fn await_decision(&mut self) {
         if self.outgoing.written() == 0
             && !self.outgoing.is_empty()
@@ -182,8 +182,8 @@ impl WriteHalf {
         }
     }
 
-    /// Writes what waits, at most `budget` bytes of it. True: there is more, and the kernel would
-    /// take it.
+    /// Writes waiting bytes, at most `budget` of them. True: there are more, and the kernel would
+    /// take them.
     ///
     /// # Errors
     /// The socket's.

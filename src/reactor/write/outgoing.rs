@@ -1,5 +1,5 @@
-//! What a connection has yet to write: small frames gathered into one buffer, large payloads kept
-//! as they came.
+//! The bytes that a connection has yet to write: small frames gathered into one buffer, large
+//! payloads kept as they came.
 
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
@@ -46,21 +46,21 @@ impl Pool {
 
 #[derive(Default)]
 pub(in crate::reactor) struct Outgoing {
-    /// Leaves before `gathered`. Boxed, and gone when empty: an idle connection pays for the
+    /// Leaves before `gathered`. Boxed, and freed when empty: an idle connection pays for the
     /// pointer only.
     #[expect(clippy::box_collection, reason = "24 bytes less for each connection")]
     queue: Option<Box<VecDeque<Segment>>>,
     gathered: Vec<u8>,
     /// Bytes of `gathered` that the kernel has; only ever > 0 while `queue` is empty.
     gathered_start: usize,
-    /// Sum of all that waits.
+    /// Sum of all waiting bytes.
     len: usize,
-    /// Sum of all that was ever queued. Invariant: >= len.
+    /// Sum of all bytes ever queued. Invariant: >= len.
     pushed: u64,
 }
 
 enum Segment {
-    /// From its second field on.
+    /// The bytes from the second field on.
     Owned(Vec<u8>, usize),
     /// Other connections send it too.
     Shared(Frame),
@@ -85,12 +85,12 @@ impl Outgoing {
         self.len == 0
     }
 
-    /// Bytes that were ever queued.
+    /// Bytes ever queued.
     pub(in crate::reactor) fn pushed(&self) -> u64 {
         self.pushed
     }
 
-    /// How many of those the kernel has.
+    /// How many of them the kernel has.
     pub(in crate::reactor) fn written(&self) -> u64 {
         self.pushed.saturating_sub(self.len as u64)
     }
@@ -110,7 +110,7 @@ impl Outgoing {
         self.count(header.len() + payload.len());
     }
 
-    /// Queues frames, copying their payloads. Returns how many bytes that are.
+    /// Queues frames, copying their payloads. Returns their bytes.
     #[inline(always)]
     pub(in crate::reactor) fn push_frames<'a>(
         &mut self,
@@ -146,7 +146,7 @@ impl Outgoing {
         self.queue.get_or_insert_default().push_back(Segment::Owned(bytes, start));
     }
 
-    /// Queues what is left of a frame whose memory all its senders share.
+    /// Queues the rest of a frame whose memory all its senders share.
     pub(in crate::reactor) fn push_shared(&mut self, frame: Frame) {
         if !self.gathered.is_empty() {
             self.seal();
@@ -187,8 +187,8 @@ impl Outgoing {
         Ok(Written::All)
     }
 
-    /// Frees what waits, from the front, until that were `least` bytes. Returns how many bytes it
-    /// freed: 0 only if nothing waits.
+    /// Frees waiting bytes, from the front, until at least `least` are freed. Returns how many it
+    /// freed: 0 only if none wait.
     pub(in crate::reactor) fn discard(&mut self, least: usize) -> usize {
         let before = self.len;
         while self.len > 0 && before - self.len < least.max(1) {
@@ -234,8 +234,7 @@ impl Outgoing {
         socket::send_vectored(stream, &vectors[..used])
     }
 
-    /// Takes `sent` bytes off the front. Returns the length of the buffers that are freed with
-    /// that.
+    /// Takes `sent` bytes off the front. Returns the length of the buffers that this frees.
     fn consume(&mut self, mut sent: usize) -> usize {
         self.len = self.len.saturating_sub(sent);
         let mut freed = 0;
@@ -269,7 +268,7 @@ fn first_of(bytes: &[u8], most: usize) -> &[u8] {
 fn append(gathered: &mut Vec<u8>, header: &EncodedHeader, payload: &[u8]) {
     gathered.reserve(header.len() + payload.len());
     match header.as_bytes() {
-        // Most payloads are as short as that, and copying so few bytes needs no call.
+        // Most payloads are as short as that, and copying a few bytes needs no call.
         &[first, second] => gathered.extend_from_slice(&[first, second]),
         header => gathered.extend_from_slice(header),
     }
@@ -379,7 +378,7 @@ mod tests {
             assert_eq!(out.len(), left);
         }
         assert_eq!(out.write_to(&client, &mut pool, left).unwrap(), Written::All);
-        // What was gathered is kept for the next.
+        // The buffer is kept for the next frames.
         assert_eq!([pool.take_freed(), pool.take_freed()], [10 * usize::from(pieces), 0]);
         drop(client);
         let mut received = Vec::new();

@@ -1,8 +1,8 @@
-//! When connections are written, and what follows from it.
+//! When connections are written, and what follows from that.
 //!
 //! A pong does not wait until a hundred connections with 1 MiB each have had a share: connections
 //! that were queued since the last look are written first, unless their queue is long. While others
-//! wait, half of what is written at once is theirs, however much comes.
+//! wait, these have half of the bytes written at once, however much comes.
 
 use std::net::Shutdown;
 
@@ -23,7 +23,7 @@ fn mark(connections: &mut Connections, id: ConnectionId) -> Option<&mut Mark> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Writes what is queued, one vectored write per connection, as much as may be written at once.
+    /// Writes queued bytes, one vectored write per connection, as many as may be written at once.
     pub(in crate::reactor) fn write_unwritten(&mut self) {
         let mut budget = FLUSH_BUDGET;
         let reserved = if self.work.unwritten.waiting.is_empty() { 0 } else { FLUSH_BUDGET / 2 };
@@ -44,8 +44,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Writes a connection's share, or puts it behind the others if more than `most` bytes wait.
-    /// Returns what is charged for that.
+    /// Writes a connection's share, or puts the connection behind the others if more than `most`
+    /// bytes wait. Returns the bytes to be charged for that.
     fn write_share(&mut self, id: ConnectionId, most: usize) -> usize {
         let Some(connection) = self.connections.get(id) else { return 0 };
         let queued = connection.write.outgoing.len();
@@ -60,7 +60,7 @@ impl<C: Consumer> Reactor<C> {
         queued.saturating_sub(left) + self.work.pool.take_freed() / FREE_DISCOUNT + call
     }
 
-    /// Writes what one connection has queued, and reports to its consumer how far that went.
+    /// Writes the queued bytes of one connection, and reports to its consumer how far that went.
     fn write_connection(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         connection.write.high |= connection.write.outgoing.len() > connection.config.high_water_mark;
@@ -113,7 +113,7 @@ impl<C: Consumer> Reactor<C> {
             return self.work.doomed.push(id, connection);
         }
         if std::mem::replace(&mut connection.write.state, WriteState::Ended) != WriteState::Ended {
-            // Fails on a dead socket only, and then the read that follows says so.
+            // Fails on a dead socket only, as the following read will report.
             let _dead_anyway = connection.stream.shutdown(Shutdown::Write);
         }
     }

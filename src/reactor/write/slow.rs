@@ -1,5 +1,5 @@
-//! Ends connections whose peers do not read, where too much waits for all of them, or too many were
-//! refused.
+//! Ends connections whose peers do not read, when too many bytes wait for all of them, or when too
+//! many were refused.
 
 use crate::engine::ErrorKind;
 use crate::reactor::Reactor;
@@ -29,7 +29,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Closes the connections that were refused first, where there are too many of them.
+    /// Closes the connections that were refused first, when there are too many of them.
     pub(in crate::reactor) fn end_lingering(&mut self) {
         while self.work.lingering.len() > MOST_LINGERING
             && let Some(id) = self.work.lingering.pop_front()

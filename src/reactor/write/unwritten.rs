@@ -4,7 +4,7 @@ use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::queue::Queue;
 use crate::reactor::write::half::WriteHalf;
 
-/// The queues, each in the order in which connections are written. A connection is in one at most.
+/// The queues, each in the order in which connections are written. A connection is in at most one.
 #[derive(Default)]
 pub(in crate::reactor) struct Unwritten {
     /// Connections that were queued since the last look.
@@ -20,7 +20,7 @@ impl Unwritten {
         self.fresh.push(id, &mut write.unwritten);
     }
 
-    /// Queues a connection that has had its share behind those that have not.
+    /// Queues a connection that has had its share, behind those that have not.
     pub(in crate::reactor) fn push_served(&mut self, id: ConnectionId, write: &mut WriteHalf) {
         self.waiting.push(id, &mut write.unwritten);
     }

@@ -1,7 +1,8 @@
 //! The bytes that wait to be sent to all connections together, where there is a limit.
 //!
-//! A peer that does not read costs memory for as long as the program sends to it. Above the budget
-//! the connection to which most waits is ended: those that read have next to nothing waiting.
+//! A peer that does not read costs memory for as long as the program sends to it. Above the budget,
+//! the connection with the most waiting bytes is ended: those that read have next to nothing
+//! waiting.
 
 use std::collections::{BTreeSet, HashMap};
 
@@ -12,7 +13,7 @@ pub(in crate::reactor) struct Waiting {
     budget: usize,
     total: usize,
     bytes: HashMap<u32, (ConnectionId, usize)>,
-    /// The same, most at the end: a thousand may have to be ended at once.
+    /// The same, the largest at the end: a thousand may have to be ended at once.
     ranks: BTreeSet<(usize, u32)>,
 }
 
@@ -41,7 +42,7 @@ impl Waiting {
         }
     }
 
-    /// The connection for which most bytes wait, if all together are above the budget.
+    /// The connection with the most waiting bytes, if all together are above the budget.
     pub(in crate::reactor) fn worst(&self) -> Option<ConnectionId> {
         if self.total <= self.budget {
             return None;
@@ -55,7 +56,7 @@ impl Waiting {
 mod tests {
     use super::*;
 
-    /// To look through all for each that is ended would take minutes.
+    /// Searching all connections for each that is ended would take minutes.
     #[test]
     #[expect(clippy::disallowed_methods, reason = "a test has a clock")]
     fn a_hundred_thousand_that_have_the_same_are_ended_soon() {

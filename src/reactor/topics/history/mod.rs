@@ -9,20 +9,20 @@ pub(in crate::reactor) mod ring;
 use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
-/// Expired messages of a ring are dropped together with those that expire this much later: not each
-/// wakes the reactor. An expired one is not sent in between. 1 s.
+/// Expired messages of a ring are dropped together with those that expire up to this much later, so
+/// that not each wakes the reactor. An expired one is not sent in between. 1 s.
 const SLACK: Duration = Duration::from_secs(1);
 
-/// What rings have in common.
+/// The state that rings have in common.
 pub(in crate::reactor) struct Histories {
     /// Bytes of memory that they may take.
     pub(in crate::reactor) budget: usize,
     /// Bytes that they take.
     pub(in crate::reactor) used: usize,
-    /// Topics by the rank of their rings, that of the oldest last message first.
+    /// Topics by the rank of their rings, the one with the oldest last message first.
     ranks: BTreeMap<u64, u32>,
     next_rank: u64,
-    /// When a ring is to be looked at.
+    /// When each ring is to be checked.
     watched: BTreeSet<(Instant, u32)>,
 }
 
@@ -31,7 +31,7 @@ impl Histories {
         Self { budget, used: 0, ranks: BTreeMap::new(), next_rank: 1, watched: BTreeSet::new() }
     }
 
-    /// The topic has the last message of all: its new rank, for the one that it had.
+    /// The topic has the last message of all: exchanges its rank for a new one.
     pub(in crate::reactor) fn promote(&mut self, topic: u32, rank: u64) -> u64 {
         self.forget(rank);
         let rank = self.next_rank;
@@ -40,12 +40,12 @@ impl Histories {
         rank
     }
 
-    /// The ring of this rank has nothing to give.
+    /// The ring of this rank has no messages to give up.
     pub(in crate::reactor) fn forget(&mut self, rank: u64) {
         self.ranks.remove(&rank);
     }
 
-    /// The topic that is to give, while all take too much.
+    /// The topic that is to give up messages, while all together take too much.
     pub(in crate::reactor) fn to_give(&self) -> Option<u32> {
         if self.used <= self.budget {
             return None;
@@ -58,19 +58,19 @@ impl Histories {
         self.used = self.used.saturating_sub(before).saturating_add(now);
     }
 
-    /// Has the ring of a topic looked at when its oldest message has expired. Returns when.
+    /// Has the ring of a topic checked when its oldest message has expired. Returns when.
     pub(in crate::reactor) fn watch(&mut self, topic: u32, expires_at: Instant) -> Option<Instant> {
         let at = expires_at.checked_add(SLACK)?;
         self.watched.insert((at, topic));
         Some(at)
     }
 
-    /// The ring of a topic is gone that was to be looked at.
+    /// The ring of a topic that was to be checked is gone.
     pub(in crate::reactor) fn unwatch(&mut self, topic: u32, at: Instant) {
         self.watched.remove(&(at, topic));
     }
 
-    /// A topic whose ring is due for a look.
+    /// A topic whose ring is due for a check.
     pub(in crate::reactor) fn pop_due(&mut self, now: Instant) -> Option<u32> {
         let &(at, topic) = self.watched.first()?;
         if at > now {
@@ -80,7 +80,7 @@ impl Histories {
         Some(topic)
     }
 
-    /// When to look.
+    /// When the next check is due.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
         self.watched.first().map(|&(at, _)| at)
     }

@@ -1,4 +1,4 @@
-//! What topics remember, within the memory that all of them may take.
+//! The messages that topics remember, within the memory that all of them may take.
 
 use std::time::Instant;
 
@@ -31,7 +31,7 @@ impl Topics {
         self.histories.changed(before, ring.memory());
     }
 
-    /// Makes rings give up what all of them have too much.
+    /// Makes rings give up messages until all of them are within the budget.
     pub(in crate::reactor) fn make_room(&mut self) {
         while let Some(number) = self.histories.to_give() {
             let Some(ring) = self.topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) else {
@@ -46,7 +46,7 @@ impl Topics {
         }
     }
 
-    /// Drops what has expired.
+    /// Drops expired messages.
     pub(in crate::reactor) fn expire(&mut self, now: Instant) {
         while let Some(number) = self.histories.pop_due(now) {
             self.expire_one(number, now);
@@ -57,7 +57,7 @@ impl Topics {
         }
     }
 
-    /// Drops what has expired of one topic.
+    /// Drops expired messages of one topic.
     pub(in crate::reactor) fn expire_one(&mut self, number: u32, now: Instant) {
         if let Some(ring) = self.topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) {
             let before = ring.memory();

@@ -8,7 +8,8 @@ use crate::engine::Prepared;
 
 use crate::reactor::connection::id::ConnectionId;
 
-/// What a message in a ring takes beside its frames: its place, and the bookkeeping of its memory.
+/// Bytes that a message in a ring takes beside its frames: its place, and the bookkeeping of its
+/// memory.
 const OVERHEAD: usize = size_of::<Kept>() + 64;
 
 /// A message.
@@ -32,7 +33,7 @@ impl Kept {
     }
 }
 
-/// Where the messages that are wanted begin.
+/// Where the wanted messages begin.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) enum Since {
     Now,
@@ -54,7 +55,7 @@ impl Since {
 /// The messages of a topic with their offsets, which have no holes: the oldest ones go first.
 pub(in crate::reactor) struct Ring {
     kept: VecDeque<Kept>,
-    /// The offset of the last message there was, in the ring or not. The first one has 1.
+    /// The offset of the last message, in the ring or not. The first one has 1.
     top: u64,
     most: usize,
     ttl: Option<Duration>,
@@ -65,12 +66,12 @@ pub(in crate::reactor) struct Ring {
     memory: usize,
     /// Where it is in the order of rings by their last message.
     pub(in crate::reactor) rank: u64,
-    /// When a look at it is planned, for its oldest message expires.
+    /// When it is to be checked because its oldest message expires.
     pub(in crate::reactor) watched: Option<Instant>,
 }
 
 impl Ring {
-    /// `ttl` in milliseconds; 0 is no bound for it, nor for `max_bytes` of payload.
+    /// `ttl` in milliseconds; 0 is no bound, as for `max_bytes` of payload.
     pub(in crate::reactor) fn new(most: u32, ttl: u32, max_bytes: u32) -> Self {
         Self {
             kept: VecDeque::new(),
@@ -85,12 +86,12 @@ impl Ring {
         }
     }
 
-    /// The offset of the last message there was.
+    /// The offset of the last message.
     pub(in crate::reactor) fn top(&self) -> u64 {
         self.top
     }
 
-    /// The offset of the oldest message that is there, of the next one when there is none.
+    /// The offset of the oldest message in the ring, or of the next one if it is empty.
     pub(in crate::reactor) fn oldest(&self) -> u64 {
         self.top + 1 - self.kept.len() as u64
     }
@@ -122,7 +123,7 @@ impl Ring {
         true
     }
 
-    /// Drops what has expired by `now`.
+    /// Drops the messages that have expired by `now`.
     pub(in crate::reactor) fn expire(&mut self, now: Instant) {
         while self.expires_at().is_some_and(|at| at <= now) {
             self.pop();
@@ -140,7 +141,7 @@ impl Ring {
         self.kept.get_mut(usize::try_from(place).ok()?)
     }
 
-    /// A connection gets a message that it was excepted from, for it comes late for it.
+    /// Lets a connection have a message that it was excepted from because it gets it late.
     pub(in crate::reactor) fn admit(&mut self, offset: u64, id: ConnectionId) {
         let Some(kept) = self.get_mut(offset) else { return };
         let Some(except) = kept.except.take() else { return };
@@ -157,8 +158,8 @@ impl Ring {
         self.memory = self.memory - before + now;
     }
 
-    /// The offset of the first message that is wanted. `None`: some of them are not there any more,
-    /// or have never been, or none are wanted.
+    /// The offset of the first wanted message. `None`: some of the wanted ones are gone, or have
+    /// never existed, or none are wanted.
     pub(in crate::reactor) fn first_since(&self, since: Since) -> Option<u64> {
         match since {
             Since::Now => None,
