@@ -249,7 +249,7 @@ interface Emitted {
   redirect: [url: string, request: ClientRequest];
 }
 
-// What the class carries: the names of the module. index.d.ts has them again, as types are not
+// The names of the module, which the class carries. index.d.ts has them again, as types are not
 // inherited; `declare module` of an ES module adds members to the types here.
 export namespace WebSocket {
   export import AddressInfo = server.AddressInfo;

@@ -65,7 +65,7 @@ impl Sleep {
         self.asleep.swap(false, Ordering::AcqRel);
     }
 
-    /// Producer, after its push. True: the reactor sleeps or is about to; wake it, nobody else
+    /// Producer, after its push. True: the reactor sleeps or is about to; wake it, no other thread
     /// will. False: it will look at its queue before it blocks, or another producer is waking it.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn should_wake(&self) -> bool {

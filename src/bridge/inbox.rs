@@ -141,8 +141,8 @@ impl Inbox {
     /// JavaScript thread: gives a batch back whose bytes have been copied. True: the reactor asked
     /// to be woken, and this call is the only one that learns it.
     ///
-    /// What the batch holds beyond its reusable room is freed here, for the reactor may sleep for
-    /// long.
+    /// Memory that the batch holds beyond its reusable room is freed here, for the reactor may
+    /// sleep for long.
     #[must_use = "true is an obligation to wake the reactor"]
     pub fn give_back(&self, mut batch: Box<Batch>) -> bool {
         batch.clear_large();

@@ -28,7 +28,7 @@
 //! then look for work.*
 //!
 //! All exchanges of one flag happen in one order, and each reads what the one before it wrote. They
-//! are all acquire-release and nobody ever plainly stores to a flag, so whatever a thread did
+//! are all acquire-release and no thread ever plainly stores to a flag, so whatever a thread did
 //! before its exchange is visible to every thread after a later one. Take a producer that pushed
 //! and then exchanged, and a consumer that exchanges and then looks:
 //!
