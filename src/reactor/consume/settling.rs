@@ -12,8 +12,8 @@ use crate::reactor::consume::link::Link;
 
 /// Waiting may take a sixteenth of the consumer's time.
 const SHARE: u32 = 16;
-/// The most that may be saved up and spent at once. Another process may have the reactor's processor
-/// for some milliseconds: with 2 ms and a thirty-second, 9 of 1,400 requests overtook a message of
+/// The most that may be saved up and spent at once. Another process may have the reactor's CPU for
+/// some milliseconds: with 2 ms and a thirty-second, 9 of 1,400 requests overtook a message of
 /// the same client, with 8 ms and a sixteenth none of 1,600 (benchmark/order.mjs, two processors).
 const MOST: Duration = Duration::from_millis(8);
 
