@@ -14,6 +14,7 @@ const HEADINGS = {
   oneWay: 'CPU ns per message, one way: all threads (main thread), x of ws',
   throughput: '1000 echoes per second on all CPUs (CPU ns per echo), x of ws',
   distribution: 'round trip, us: mean (p50, p90, p99, p99.9, p99.99)',
+  tail: 'round trip with all connections busy, us: mean (p50, p90, p99, p99.9, p99.99)',
   blocked: 'ping while the event loop is blocked, us: median (p99, max; KiB of memory more)',
   topics: 'CPU ns per delivery: all threads (us of the main thread per publish; ms to p50, p99), x of uWebSockets.js',
   jitter: '% delivered (recovery, ms: p50, p99)',
@@ -21,6 +22,9 @@ const HEADINGS = {
   rate: 'CPU ns per handshake: all threads (main thread), x of ws',
   idle: 'bytes of memory per idle connection (CPU us per s of the idle server), x of ws',
 };
+
+/** Shapes whose round trips are shown with their tail; each also unpinned. */
+const TAILS = ['100x20', '100x20x32', '10x1024', '200x16384'].flatMap((name) => [name, `${name}-unpinned`]);
 
 /**
  * @param {BenchmarkRecord} record
@@ -33,9 +37,9 @@ export function tables(record, everything) {
   const lines = [`Measured ${record.date}: ${system}; medians of ${options.rounds} rounds.`];
   const main = { ...defaultShapes(false), ...topicShapes };
   const chosen = Object.keys(record.results).filter((shape) => everything || shape in main);
-  const views = /** @type {View[]} */ (everything ? Object.keys(HEADINGS) : ['cost', 'throughput', 'topics', 'jitter', 'avalanche']);
+  const views = /** @type {(keyof typeof HEADINGS)[]} */ (everything ? Object.keys(HEADINGS) : ['cost', 'throughput', 'topics', 'jitter', 'avalanche']);
   for (const view of views) {
-    const shapes = chosen.filter((shape) => viewOf(shape) === view);
+    const shapes = chosen.filter((shape) => (view === 'tail' ? TAILS.includes(shape) : viewOf(shape) === view));
     if (shapes.length > 0) lines.push('', ...viewTable(record, view, shapes));
   }
   if (!everything) return lines;
@@ -52,7 +56,7 @@ export function tables(record, everything) {
 
 /**
  * @param {BenchmarkRecord} record
- * @param {View} view
+ * @param {keyof typeof HEADINGS} view
  * @param {string[]} shapes
  */
 function viewTable(record, view, shapes) {
@@ -60,7 +64,7 @@ function viewTable(record, view, shapes) {
   const names = [...present];
   const rows = shapes.map((shape) => {
     const byCandidate = record.results[shape];
-    return [shapeText(shape), ...names.map((candidate) => cell(byCandidate, candidate, view))];
+    return [shapeText(shape), ...names.map((candidate) => cell(byCandidate, candidate, view === 'tail' ? 'distribution' : view))];
   });
   return markdown([HEADINGS[view], ...names.map(candidateText)], rows, names.length);
 }

@@ -49,5 +49,7 @@ export function serve(WebSocketServer, { http, own, prepare } = {}) {
   if (!perform) throw new Error(`no task ${asked.task}`);
   const serveOne = perform({ all: () => server.clients ?? [], prepare, numbers: asked.numbers });
   server.on('connection', (ws) => ws.on('message', serveOne(ws)));
+  // For those who fork it.
+  if (process.send) process.on('message', () => process.send?.(server.metrics?.()));
   process.on('SIGTERM', () => process.exit(0));
 }
