@@ -6,11 +6,12 @@ const { CONTEXT } = require('./bits');
 
 /** @import { WebSocket } from './connection/state' */
 
-/** The type of every AsyncResource. */
+/** The type of each AsyncResource. */
 const IDS = new Set(['async_id_symbol', 'trigger_async_id_symbol']);
 
 /**
- * Tools that look for what keeps a process alive ask the resources of async_hooks: these do not.
+ * Tools that look for what keeps a process alive ask the resources of async_hooks: resources of
+ * this type do not.
  */
 class Context extends AsyncResource {
   hasRef() {
@@ -53,10 +54,10 @@ function setContext(ws, context) {
  *
  * @template A, B, C
  * @param {WebSocket} ws The first argument of `call`
- * @param {(ws: WebSocket, a: A, b: B, c: C) => void} call What is called
- * @param {A} [a] What `call` gets beside the WebSocket
- * @param {B} [b] Another argument of `call`
- * @param {C} [c] Another argument of `call`
+ * @param {(ws: WebSocket, a: A, b: B, c: C) => void} call The function to call
+ * @param {A} [a] The second argument of `call`
+ * @param {B} [b] The third argument of `call`
+ * @param {C} [c] The fourth argument of `call`
  */
 function inContext(ws, call, a, b, c) {
   if ((ws._bits & CONTEXT) === 0) call(ws, /** @type {A} */ (a), /** @type {B} */ (b), /** @type {C} */ (c));

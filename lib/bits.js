@@ -26,7 +26,7 @@ const HANDSHAKE = 0x80;
 const BORROWED = 0x8_0000;
 const NOT_PLAIN = 0xff | BORROWED;
 
-// What the peer and this side have done.
+// The progress of both sides.
 
 const CLOSE_RECEIVED = 0x100;
 const CLOSE_SENT = 0x200;
@@ -35,20 +35,20 @@ const ERROR_EMITTED = 0x400;
 const SENDS_WAIT = 0x800;
 /** The peer has ended its side, which is reported later. */
 const END_WAITS = 0x1000;
-/** The reactor reports that end once more, behind the reports of sends. */
+/** The reactor reports the end of the peer once more, behind the reports of sends. */
 const END_ASKED = 0x10_0000;
 /** The peer has sent its last frame: a close frame, or one that breaks the protocol. */
 const PEER_DONE = 0x2000;
 /** The socket is gone; 'close' may still wait for `resume()`. */
 const GONE = 0x4000;
 
-// What kind of connection it is.
+// The kind of connection.
 
 /** This side is the client. */
 const CLIENT = 0x8000;
 /** The connection is a stream of Node, `_extra.stream`, and not the reactor's. */
 const STREAM = 0x1_0000;
-/** As PAUSED, for a stream: its messages are delivered all the same, as in ws. */
+/** A paused stream, whose messages are delivered all the same, as in ws. */
 const STREAM_PAUSED = 0x2_0000;
 /** Pings are answered by the `pong()` of the WebSocket's class, and not by the reactor. */
 const OWN_PONG = 0x4_0000;

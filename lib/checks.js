@@ -9,17 +9,17 @@ const LONGEST_DELAY = 2 ** 31 - 1;
 const MOST = 2 ** 31 - 1;
 
 /**
- * What an option of this package may be; for numbers the least and the most, for a string all
- * values.
+ * The values that an option of this package takes; for numbers the least and the most, for a string
+ * all values.
  *
  * @typedef {{ type: 'number' | 'boolean' | 'string' | 'function', least?: number, most?: number,
  *   values?: string[] }} Range
  */
 
 /**
- * @param {Range} range What the value may be
- * @param {unknown} value What was given
- * @param {string} label What errors call it
+ * @param {Range} range The values allowed
+ * @param {unknown} value The value to check
+ * @param {string} label The name of the value in errors
  * @returns {unknown} The value
  * @throws {TypeError | RangeError}
  */
@@ -46,9 +46,9 @@ function isIntegerFrom(least, most, value) {
 }
 
 /**
- * @param {string} label What errors call it
- * @param {string} wanted What is wanted, with an article
- * @param {unknown} value What was given
+ * @param {string} label The name of the value in errors
+ * @param {string} wanted The type wanted, with an article
+ * @param {unknown} value The value to check
  */
 function wrongType(label, wanted, value) {
   return new TypeError(`${label} must be ${wanted}. Received ${inspect(value)}`);

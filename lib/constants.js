@@ -22,7 +22,7 @@ module.exports = {
   kOpen: Symbol('open'),
   /** Key, on a socket and on the stand-in for `_receiver`: its WebSocket. */
   kWebSocket: Symbol('websocket'),
-  /** Key, on an error: the close code that it is answered with. */
+  /** Key, on an error: the close code of the answer. */
   kStatusCode: Symbol('status-code'),
 
   /** The one empty Buffer: empty messages and close reasons are this very object, as in ws. */

@@ -48,7 +48,7 @@ function closeCodeOf(kind) {
 
 /**
  * @param {number} kind Number of the protocol error
- * @returns {[code: number, reason?: string]} What `close()` is called with: a reason for limits
+ * @returns {[code: number, reason?: string]} The arguments for `close()`: a reason for limits
  *   that ws does not have, the code alone otherwise, as an own `close()` sees it with ws
  */
 function closeArguments(kind) {

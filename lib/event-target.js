@@ -96,7 +96,7 @@ makeEnumerable(ErrorEvent, ['error', 'message']);
 makeEnumerable(MessageEvent, ['data']);
 
 /**
- * For each type, what makes an Event of the emitter and the arguments of its event.
+ * For each type, the function that makes an Event of the emitter and the arguments of its event.
  *
  * @type {Record<string, (target: any, first: any, second: any) => Event>}
  */
@@ -172,7 +172,7 @@ function addEventListener(type, handler, options = {}) {
 /**
  * @this {any}
  * @param {string} type Name of the event
- * @param {unknown} handler What was given to `addEventListener`
+ * @param {unknown} handler The handler that was given to `addEventListener`
  */
 function removeEventListener(type, handler) {
   const listener = find(this, type, handler, false);

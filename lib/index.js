@@ -14,7 +14,7 @@ const WebSocket = require('./websocket');
 const WebSocketServer = require('./websocket-server');
 
 installServer(WebSocketServer.prototype);
-// Once the files above are loaded: tracers replace methods as that happens.
+// Behind the files above: tracers replace methods while those load.
 watchHooks(WebSocketServer.prototype);
 handleWith(Receiver.prototype);
 

@@ -8,8 +8,8 @@ const { inspect } = require('node:util');
 /** @import { ServerOptions } from './options' */
 
 /**
- * Where a reactor listens: at `port`, in the file system at `path`, or on the socket `fd`. It has
- * no prototype: a polluted one must not say where.
+ * Where a reactor listens: at `port`, in the file system at `path`, or on the socket `fd`. The
+ * object has no prototype: a polluted one must not decide where.
  *
  * @typedef {{ __proto__: null, port: number, host?: any, path?: string, fd?: number,
  *   backlog?: any, ipv6Only?: any, reusePort?: any }} Place
@@ -32,7 +32,7 @@ const SHOWN = 28;
 
 /**
  * @param {unknown} port The value of the option
- * @returns {number | undefined} The number that it is or spells; undefined when it is not a port
+ * @returns {number | undefined} The port as a number; undefined when it is not a port
  */
 function portNumber(port) {
   const number = typeof port === 'string' && port.trim() !== '' ? Number(port) : port;
@@ -50,7 +50,7 @@ function isPipeName(port) {
 
 /**
  * @param {{ port?: unknown, host?: unknown, backlog?: unknown }} options `host` and `port` as given
- * @returns {any} The port, or the number that it spells
+ * @returns {any} The port, of text as a number
  * @throws {RangeError | TypeError} ERR_SOCKET_BAD_PORT or ERR_INVALID_ARG_VALUE, as Node
  */
 function checkPort({ host, port }) {
@@ -76,8 +76,8 @@ function badPort(port) {
 
 /**
  * @param {ServerOptions} options The options of a server, with a port
- * @returns {Place | null} Where a reactor listens; null: only Node can listen there, and has its
- *   own errors
+ * @returns {Place | null} The place for a reactor to listen at; null: only Node can listen there,
+ * and has its own errors
  */
 function placeOf({ backlog, host, port }) {
   if (typeof port === 'number') return { __proto__: null, port, host, backlog };
@@ -87,7 +87,7 @@ function placeOf({ backlog, host, port }) {
   const given = /** @type {any} */ (port);
   if (!Object.keys(given).every((name) => FIELDS.has(name) || given[name] === undefined)) return null;
   const { fd, path, ...rest } = { __proto__: null, ...given };
-  // Node's order decides which of them counts.
+  // Of several fields one counts, in Node's order.
   if (typeof fd === 'number' && fd >= 0) return localPlace({ __proto__: null, fd });
   const number = portNumber(given.port);
   if (number !== undefined) return { __proto__: null, ...rest, port: number };
@@ -106,9 +106,10 @@ function localPlace(place) {
 }
 
 /**
- * The reactor has a descriptor of its own: closing that one must end listening.
+ * The reactor has a descriptor of its own: closing the descriptor of the reactor must end
+ * listening.
  *
- * @param {Place} place Where it listens from now on
+ * @param {Place} place The place of the listener from now on
  */
 function closeGiven({ fd = 0 }) {
   if (fd > LAST_STANDARD) closeSync(fd);

@@ -21,12 +21,12 @@ function warn(code, text) {
 }
 
 /**
- * Warns of an option whose name is almost one of `known`. A name that is like none of them is not
+ * Warns of an option whose name is almost one of `known`. A name unlike all of them is not
  * ours to judge: programs keep options of their own beside those of ws.
  *
  * @param {object} options What the program has given
  * @param {string[]} known Names of the options that there are
- * @param {string[]} own Those that an option is compared with
+ * @param {string[]} own The names that an option is compared with
  */
 function warnOfMisspelt(options, known, own) {
   for (const name of Object.keys(options)) {
@@ -39,9 +39,9 @@ function warnOfMisspelt(options, known, own) {
 }
 
 /**
- * @param {string} name Name of an option that is not known
- * @param {string} other Name of one that is
- * @returns {boolean} Whether one is the other with other capitals, or with one letter in six wrong
+ * @param {string} name Name of an unknown option
+ * @param {string} other Name of a known option
+ * @returns {boolean} Whether the two differ only in capitals, or in one letter of six
  */
 function isLike(name, other) {
   if (name.toLowerCase() === other.toLowerCase()) return true;
@@ -52,7 +52,7 @@ function isLike(name, other) {
 /**
  * @param {string} a A word
  * @param {string} b Another word
- * @returns {number} How many letters have to be added, removed or changed
+ * @returns {number} The number of letters that have to be added, removed or changed
  */
 function distance(a, b) {
   let row = Array.from({ length: b.length + 1 }, (_, index) => index);

@@ -14,8 +14,8 @@ const { lendsMessages } = require('./reactor/batch');
 /** @import { Place } from './listening' */
 
 /**
- * The options of a server over the defaults. They are as the program gave them, and are coerced
- * where they are used, as in ws.
+ * The options of a server laid over the defaults. They are as the program gave them, and are
+ * coerced where they are used, as in ws.
  *
  * @typedef {import('../index').ServerOptions & { WebSocket?: any }} ServerOptions
  */
@@ -34,7 +34,7 @@ const LONGEST_PROBE_DELAY = 32_767_000;
 /**
  * Connections that may wait to be accepted, unless the system lets fewer wait (Linux: `somaxconn`,
  * 4096 by default). With Node's 511 a crowd of clients that come back after a restart fills the
- * queue, and connections without room in it are tried again after 1 s or more.
+ * queue, and clients without room in it try again after 1 s or more.
  */
 const BACKLOG = 4096;
 
@@ -61,9 +61,9 @@ const DEFAULTS = {
 };
 
 /**
- * The options that ws does not have: type, default, and for numbers the least and the most that
- * they may be. They are in `server.options` only where they were given, so that it looks like that
- * of ws.
+ * The options that ws does not have: type, default, and for numbers the least and the most
+ * allowed. An option is in `server.options` only if it was given, so that the object looks like
+ * that of ws.
  *
  * @type {Record<string, import('./checks').Range & { initial: number | boolean | string | null }>}
  */
@@ -91,14 +91,14 @@ const OWN = {
   sendBudget: { type: 'number', initial: 0, least: 0, most: Number.MAX_SAFE_INTEGER },
   historyBudget: { type: 'number', initial: null, least: 0, most: Number.MAX_SAFE_INTEGER },
   topicOptions: { type: 'function', initial: null },
-  // Without a value, the environment variable counts: see `reactorsOf`.
+  // Without a value the environment variable counts: see `reactorsOf`.
   reactors: { type: 'number', initial: null, least: 0, most: MOST_REACTORS },
 };
 
 /** The names of all options. */
 const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'proxyProtocol'];
 
-/** Those of the reactors, which all servers of a thread share. */
+/** The options of the reactors, which all servers of a thread share. */
 const SHARED = ['reactors', 'spin', 'unfinishedBudget', 'sendBudget'];
 
 /** The options of admission. */
@@ -114,10 +114,10 @@ const ADMISSION = /** @type {const} */ ([
 const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient']);
 
 /**
- * The options over the defaults. An option that is undefined overrides its default, as in ws.
+ * Lays the options over the defaults. An option that is undefined overrides its default, as in ws.
  *
  * @param {any} given The argument of the constructor, of any type
- * @returns {ServerOptions} The options over the defaults
+ * @returns {ServerOptions} The options laid over the defaults
  * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type
  *   of an own option
  * @throws {RangeError} For a port or an own option out of its range
@@ -174,7 +174,7 @@ function check(name, value, label) {
 
 /**
  * @param {ServerOptions} options The options of the server
- * @returns {number} How many reactor threads are wanted; 0: the reactor runs on the JavaScript
+ * @returns {number} The number of reactor threads; 0: the reactor runs on the JavaScript
  *   thread
  * @throws {TypeError | RangeError}
  */
@@ -212,9 +212,9 @@ function watch(options, changed) {
  * The options with which the reactor listens.
  *
  * @param {ServerOptions} options The options of the server
- * @param {Place} place Where it listens
+ * @param {Place} place The place to listen at
  * @param {string | null} host IP literal; null is every address
- * @param {number} ask Which handshakes JavaScript wants to see
+ * @param {number} ask The handshakes that JavaScript wants to see
  */
 function listenOptions(options, { backlog, fd, ipv6Only, path, port, reusePort }, host, ask) {
   const { keepAlive, keepAliveInitialDelay, noDelay } = tcpOptions(options);
@@ -270,7 +270,7 @@ function tcpOptions(options) {
 }
 
 /**
- * How the reactor serves a connection.
+ * The options with which the reactor serves a connection.
  *
  * @param {ServerOptions} options The options of the server
  */
@@ -321,7 +321,7 @@ function admissionOf(options) {
 
 /**
  * @param {ServerOptions} options The options of the server
- * @throws {TypeError} For a way in that does not read the header of the PROXY protocol
+ * @throws {TypeError} For a kind of listener that does not read the header of the PROXY protocol
  */
 function checkProxies(options) {
   if (proxiesOf(options).length === 0) return;
@@ -333,7 +333,7 @@ function checkProxies(options) {
 
 /**
  * @param {ServerOptions} options The options of the server
- * @throws {TypeError} There is no port that it could share
+ * @throws {TypeError} When there is no port to share
  */
 function checkReusePort(options) {
   if (!own(options, 'reusePort')) return;
@@ -344,7 +344,7 @@ function checkReusePort(options) {
 }
 
 /**
- * How fast clients may send.
+ * The rates at which clients may send.
  *
  * @param {ServerOptions} options The options of the server
  * @returns {InstanceType<typeof Rates> | null} null: as fast as they can
@@ -359,7 +359,8 @@ function ratesOf(options) {
  * The settings with which the reactors of an environment are started.
  *
  * @param {ServerOptions} options The options of its first server
- * @returns {import('./reactor/start').Settings} `given`: the names of those that were given
+ * @returns {import('./reactor/start').Settings} The settings; `given` has the names of those that
+ * the program gave
  */
 function reactorOptions(options) {
   return {

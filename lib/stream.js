@@ -30,7 +30,7 @@ class WebSocketStream extends Duplex {
      * connection closes by itself.
      */
     this._terminates = true;
-    // A program that replaces them may call the old ones without their object, as in ws.
+    // A program that replaces these methods may call the old ones without their object, as in ws.
     this._final = this._final.bind(this);
     this._read = this._read.bind(this);
     ws.on('message', (/** @type {Buffer} */ data, /** @type {boolean} */ isBinary) => {
@@ -54,7 +54,7 @@ class WebSocketStream extends Duplex {
   }
 
   /**
-   * @param {unknown} chunk What was written
+   * @param {unknown} chunk The chunk that was written
    * @param {BufferEncoding} encoding Encoding of a string: not used
    * @param {(error?: Error) => void} callback Called when the kernel has the message, or with an
    *   error when it never will
@@ -92,7 +92,7 @@ class WebSocketStream extends Duplex {
       this.once('finish', () => {
         if (this.readableEnded) this.destroy();
       });
-      // Before its other listeners: 'finish' comes before 'end'.
+      // Ahead of its other listeners: 'finish' comes before 'end'.
       ws.prependOnceListener('close', () => callback());
     }
     ws.close();

@@ -22,7 +22,7 @@ const bufferOf = getter('buffer');
 
 /**
  * @param {Uint8Array} view Bytes
- * @param {ArrayBufferLike} buffer Memory
+ * @param {ArrayBufferLike} buffer The memory that the view may have
  * @param {number} offset Where a view of it begins, in bytes
  * @param {number} length Length of that view, in bytes
  * @returns {boolean} Whether it is a view of these bytes

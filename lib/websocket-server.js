@@ -39,7 +39,7 @@ const RUNNING = 0;
 const CLOSING = 1;
 const CLOSED = 2;
 
-/** The connection that is opening, until its WebSocket has what this has. */
+/** The connection that is opening, until its WebSocket has taken over these fields. */
 const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 };
 
 /**
@@ -110,7 +110,7 @@ class WebSocketServer extends EventEmitter {
     return this._state === RUNNING ? copyOf(this._address) : null;
   }
 
-  /** @returns {number | null} That of the listening socket; null where there is none */
+  /** @returns {number | null} The descriptor of the listening socket; null where there is none */
   descriptor() {
     if (this._listenerId === -1) return null;
     // A child that listens in the file system needs the file, however this process ends.
@@ -139,7 +139,7 @@ class WebSocketServer extends EventEmitter {
     return drain(this, options);
   }
 
-  /** @returns {Metrics} What the server and the reactors have done until now */
+  /** @returns {Metrics} The metrics of the server and its reactors until now */
   metrics() {
     return metricsOf(this);
   }
@@ -149,7 +149,7 @@ class WebSocketServer extends EventEmitter {
    *
    * @param {IncomingMessage} request The upgrade request
    * @param {AnySocket} socket The socket of the request
-   * @param {Buffer} head What was read behind the request
+   * @param {Buffer} head The bytes read behind the request
    * @param {OnOpened} callback Called with the connection when it is open
    * @throws {Error} When the socket is a WebSocket's already
    */
@@ -165,7 +165,7 @@ class WebSocketServer extends EventEmitter {
    * @param {Set<string>} protocols Subprotocols that the client offers
    * @param {IncomingMessage} request The upgrade request
    * @param {AnySocket} socket The socket of the request
-   * @param {Buffer} head What was read behind the request
+   * @param {Buffer} head The bytes read behind the request
    * @param {OnOpened} callback Called with the connection when it is open
    * @throws {Error} When the socket is a WebSocket's already
    */
@@ -190,7 +190,7 @@ class WebSocketServer extends EventEmitter {
     return this._state === RUNNING;
   }
 
-  /** A connection has come to this server. It counts until it is `closed`. */
+  /** A connection has come to this server. The connection counts until it is `closed`. */
   came() {
     this._connections++;
   }
@@ -239,7 +239,7 @@ class WebSocketServer extends EventEmitter {
   /** @type {(slot: number, tag: number, bytes: Buffer, start: number) => void} */
   _show(slot, tag, bytes, start) {
     const isOpen = (tag & KIND_MASK) !== IN_REQUEST;
-    // That JavaScript decides may be noticed late, when a connection is on its way already.
+    // JavaScript may decide on handshakes too late for a connection that is on its way already.
     if (isOpen && this._updateAsk()) this._welcome(slot, bytes, start);
     else new Upgrade(this, slot, bytes, start, isOpen).ask();
   }
@@ -282,7 +282,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @param {Error} error Why the reactor died
+   * @param {Error} error The error of the reactor that died
    */
   _onFailed(error) {
     this._onReleased();
@@ -292,7 +292,7 @@ class WebSocketServer extends EventEmitter {
   /**
    * @param {Peer} peer Slot, generation and addresses
    * @param {string} protocol The subprotocol; '' for none
-   * @param {string} extensions What the answer says of extensions; '' for nothing
+   * @param {string} extensions The extensions of the answer; '' for none
    * @returns {Connection} A WebSocket of the class that the options name
    */
   _makeWebSocket(peer, protocol, extensions) {
@@ -316,7 +316,7 @@ class WebSocketServer extends EventEmitter {
       this._removeListeners();
       this._removeListeners = this._server = null;
     }
-    // A server that is not the program's: its 'close' follows the last of its connections.
+    // A server of this package: its 'close' follows the last of its connections.
     if (server && !this.options.server) return void server.close(() => emitClose(this));
     if (clientsOf(this)?.size) this._shouldEmitClose = true;
     else process.nextTick(emitClose, this);
@@ -346,7 +346,7 @@ knowHooks(WebSocketServer.prototype);
  * @param {WebSocketServer} server The server that decides
  * @param {IncomingMessage} request The upgrade request
  * @param {AnySocket} socket The socket of the request
- * @param {Buffer} head What was read behind the request
+ * @param {Buffer} head The bytes read behind the request
  * @param {OnOpened} callback Called with the connection when it is open
  */
 function handshake(server, request, socket, head, callback) {

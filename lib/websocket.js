@@ -70,8 +70,8 @@ const {
 const { commonOf } = common;
 
 /**
- * What `install` of common.js and of private-fields.js adds to a WebSocket, as far as this package
- * uses it.
+ * The members that `install` of common.js and of private-fields.js adds to a WebSocket, as far as
+ * this package uses it.
  *
  * @typedef {object} Fields
  * @property {any} _options The options of the server over the defaults, or those of the client
@@ -91,8 +91,8 @@ const { commonOf } = common;
 /** @implements {Connection} */
 class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields} */ (/** @type {unknown} */ (Emitter)) {
   /**
-   * @param {string | URL | null} address Where to connect; null for a WebSocket that a server or
-   *   `setSocket` opens
+   * @param {string | URL | null} address The address to connect to; null for a WebSocket that a
+   * server or `setSocket` opens
    * @param {any} [protocols] A subprotocol of a client, several, or its options
    * @param {any} [options] Those of the client or of the server
    */
@@ -185,7 +185,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     if ((this._bits & GONE) !== 0) releaseHeld(this);
   }
 
-  /** Emits 'close' with what is known; the connection must be gone. */
+  /** Emits 'close' with the code and reason known so far; the connection must be gone. */
   emitClose() {
     this._readyState = CLOSED;
     const extra = this._extra;
@@ -227,7 +227,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
    * @param {Data | SentCallback} [data] At most 125 bytes; none by default
    * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server
    *   does not
-   * @param {SentCallback} [callback] Called when the frame is in the kernel, or never will be
+   * @param {SentCallback} [callback] Called when the kernel has the frame, or never will have it
    */
   ping(data, mask, callback) {
     sendControl(this, OUT_PING | OUT_FLAG_FIN, data, mask, callback);
@@ -237,7 +237,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
    * @param {Data | SentCallback} [data] At most 125 bytes; none by default
    * @param {boolean | SentCallback} [mask] Over a stream; by default a client masks and a server
    *   does not
-   * @param {SentCallback} [callback] Called when the frame is in the kernel, or never will be
+   * @param {SentCallback} [callback] Called when the kernel has the frame, or never will have it
    */
   pong(data, mask, callback) {
     sendControl(this, OUT_PONG | OUT_FLAG_FIN, data, mask, callback);
@@ -247,7 +247,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
    * @param {Data | PreparedMessage} data See `Data` and `prepare()`
    * @param {SendOptions | SentCallback | null} [options] Whether it is `binary`, to be compressed
    *   (`compress`), and the last fragment (`fin`); or the callback
-   * @param {SentCallback} [callback] Called when the message is in the kernel, or never will be
+   * @param {SentCallback} [callback] Called when the kernel has the message, or never will have it
    * @returns {boolean} Whether there is room for more; if not, 'drain' follows
    */
   send(data, options, callback) {
@@ -281,7 +281,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
    * Opens this WebSocket over a stream on which the handshake has been done.
    *
    * @param {AnySocket} socket The stream
-   * @param {Buffer} head What was read of the stream after the handshake
+   * @param {Buffer} head The bytes read from the stream after the handshake
    * @param {import('./duplex/connection').SocketOptions} options Of a client or of a server
    */
   setSocket(socket, head, options) {
@@ -315,7 +315,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   }
 
   /**
-   * Makes it the connection of a slot.
+   * Makes the WebSocket the connection of a slot.
    *
    * @param {Server} owner The server of the connection
    * @param {Peer} peer Slot, generation and addresses
@@ -342,7 +342,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /**
    * Takes over the socket that the hooks of the handshake have seen.
    *
-   * @param {AnySocket} socket What stands for the socket
+   * @param {AnySocket} socket The stand-in for the socket
    */
   _adopt(socket) {
     const extra = this._ensureExtra();
@@ -354,7 +354,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
 
   /**
    * @param {number} tag kind | flags | aux of the record
-   * @param {number} offset Where the payload is, relative to the batch
+   * @param {number} offset Offset of the payload in the batch
    * @param {number} length Bytes of the payload, or a count
    */
   _onRecord(tag, offset, length) {
@@ -386,7 +386,7 @@ topics.install(WebSocket.prototype);
 settle(WebSocket.prototype);
 
 /**
- * Delivers what is held without a resume(): the socket is gone.
+ * Delivers the held records without a resume(): the socket is gone.
  *
  * @param {WebSocket} ws A WebSocket whose socket is gone
  */

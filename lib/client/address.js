@@ -13,8 +13,8 @@ const WRONG_PROTOCOL = 'The URL\'s protocol must be one of "ws:", "wss:", "http:
  *
  * @param {string | URL} address As given to the constructor of the WebSocket, or a `Location`
  *   header
- * @param {URL} [base] What it is relative to
- * @returns {URL} It may still be of no use; see `complaint`
+ * @param {URL} [base] The base of a relative address
+ * @returns {URL} An address that may still be of no use; see `complaint`
  * @throws {SyntaxError}
  */
 function parseAddress(address, base) {
@@ -45,7 +45,7 @@ function complaint(url) {
  * The options of `http.request` that the address determines.
  *
  * @param {URL} url Where to connect; `complaint` has none
- * @returns {RequestOptions} What `http.request` and `https.request` connect by
+ * @returns {RequestOptions} The options by which `http.request` and `https.request` connect
  */
 function whereOf(url) {
   const isSecure = url.protocol === 'wss:';
@@ -76,13 +76,13 @@ function credentialsOf(url) {
   return `${querystring.unescape(url.username)}:${querystring.unescape(url.password)}`;
 }
 
-/** @param {any} options Of `http.request`; its path is that of the request until now */
+/** @param {any} options Options of `http.request`, whose path is that of the request until now */
 function connectPlain(options) {
   options.path = options.socketPath;
   return net.connect(options);
 }
 
-/** @param {any} options Of `https.request` */
+/** @param {any} options Options of `https.request` */
 function connectTls(options) {
   options.path = undefined;
   if (!options.servername && options.servername !== '') {

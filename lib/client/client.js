@@ -41,7 +41,7 @@ const NEVER_CONNECTED = 'WebSocket was closed before the connection was establis
 const KEY_BYTES = 16;
 
 /**
- * The options over the defaults.
+ * The options laid over the defaults.
  *
  * @typedef {typeof DEFAULTS & import('../../index').ClientOptions & Record<string, any>} Settings
  */
@@ -70,7 +70,7 @@ class Client {
     /** Whether the request was aborted here, so that its error is not reported. */
     this.isAborted = false;
     /**
-     * Where the first request went.
+     * The address of the first request.
      *
      * @type {{ host: string, isIpc: boolean, isSecure: boolean } | null}
      */
@@ -81,7 +81,7 @@ class Client {
    * Sends a request.
    *
    * @param {URL} url Where to connect
-   * @throws {SyntaxError | RangeError | TypeError} For what was given to the constructor of the
+   * @throws {SyntaxError | RangeError | TypeError} For wrong arguments of the constructor of the
    *   WebSocket
    */
   start(url) {
@@ -122,9 +122,9 @@ class Client {
 
   /**
    * @param {URL} url Where to connect
-   * @param {Settings} settings The options over the defaults
-   * @param {import('./response').Offered} offered What the request offers, and its key
-   * @returns {Requested} What `http.request` is given
+   * @param {Settings} settings The options laid over the defaults
+   * @param {import('./response').Offered} offered The offers of the request, and its key
+   * @returns {Requested} The argument of `http.request`
    */
   requestOptions(url, settings, { deflate, key }) {
     const { createConnection, defaultPort, ...where } = whereOf(url);
@@ -156,7 +156,7 @@ class Client {
    * which has to take care of them.
    *
    * @param {URL} url Where to connect: the address itself, or that of a redirect
-   * @param {Requested} requested What `http.request` is going to be given
+   * @param {Requested} requested The argument of `http.request` to be
    */
   guardSecrets(url, requested) {
     const isSecure = url.protocol === 'wss:';
@@ -188,8 +188,8 @@ class Client {
   /**
    * @param {ClientRequest} request The request under way
    * @param {URL} url Where it goes
-   * @param {Settings} settings The options over the defaults
-   * @param {import('./response').Offered} offered What it offers, and its key
+   * @param {Settings} settings The options laid over the defaults
+   * @param {import('./response').Offered} offered The offers of the request, and its key
    */
   listen(request, url, settings, offered) {
     const { ws } = this;
@@ -206,7 +206,7 @@ class Client {
       // A server of this process has the connection already, as in ws.
       catchUp();
       ws.emit('upgrade', response);
-      // The listener may have closed it.
+      // The listener may have closed the WebSocket.
       if (ws._readyState !== CONNECTING) return;
       this.request = null;
       const { error, extensions, protocol } = checkResponse(response, offered);
@@ -226,7 +226,7 @@ class Client {
    * @param {ClientRequest} request The request under way
    * @param {IncomingMessage} response An answer with a status other than 101
    * @param {URL} url Where the request went
-   * @param {Settings} settings The options over the defaults
+   * @param {Settings} settings The options laid over the defaults
    */
   answered(request, response, url, settings) {
     const { ws } = this;
@@ -326,7 +326,7 @@ function abortHandshake(client, stream, message) {
 
 /**
  * @param {WebSocket} ws A WebSocket that is CONNECTING
- * @param {Error} error What is emitted as 'error'
+ * @param {Error} error The error to emit
  */
 function fail(ws, error) {
   ws._readyState = CLOSING;

@@ -9,7 +9,7 @@ const { GUID } = require('../reactor/layout');
  * The fields of the request that the answer must match.
  *
  * @typedef {object} Offered
- * @property {any} deflate What `offerOf` returned
+ * @property {any} deflate The result of `offerOf`
  * @property {string} key The value of `Sec-WebSocket-Key`
  * @property {Set<string>} protocols The values of `Sec-WebSocket-Protocol`
  */
@@ -18,7 +18,7 @@ const { GUID } = require('../reactor/layout');
  * Checks the answer to an upgrade request (RFC 6455, 4.1).
  *
  * @param {import('node:http').IncomingMessage} response The answer, with status 101
- * @param {Offered} offered What the request said
+ * @param {Offered} offered The fields of the request
  * @returns {{ error?: string, extensions: Record<string, any>, protocol: string }} `error`: why the
  *   connection must fail; else the extensions by name, and the subprotocol
  */

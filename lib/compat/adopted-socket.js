@@ -8,7 +8,10 @@ const control = require('./socket-control');
 
 /** @import { WebSocket } from '../connection/state' */
 
-/** What a stream passes to `_write()`. @typedef {(error?: Error | null) => void} Callback */
+/**
+ * The callback that a stream passes to `_write()`. @typedef {(error?: Error | null) => void}
+ * Callback
+ */
 
 const kState = /** @type {any} */ (Symbol('kState'));
 
@@ -17,7 +20,7 @@ const kState = /** @type {any} */ (Symbol('kState'));
  */
 class State {
   /**
-   * @param {WebSocket} ws The WebSocket that it is the socket of
+   * @param {WebSocket} ws The WebSocket of the socket
    * @param {net.Socket} socket The socket, which still has its handle
    * @param {number} bytesRead Bytes that came before the reactor reads
    * @param {number} bytesWritten Bytes that left before the WebSocket writes
@@ -30,10 +33,10 @@ class State {
     this.local = /** @type {net.AddressInfo} */ (socket.address());
     this.bytesRead = bytesRead;
     this.bytesWritten = bytesWritten;
-    // The reactor's counters of bytes, as they were seen last: they do not outlive the connection.
+    // The reactor's counters of bytes, as last seen: the counters do not outlive the connection.
     this.given = 0;
     this.taken = 0;
-    /** What `destroy()` still has to do when the connection is gone. @type {(() => void) | null} */
+    /** The rest of `destroy()`, for when the connection is gone. @type {(() => void) | null} */
     this.destroyed = null;
   }
 }
@@ -118,15 +121,15 @@ class AdoptedSocket extends withReactor(net.Socket) {
   }
 
   /**
-   * @param {string | Uint8Array} data What was to be written
+   * @param {string | Uint8Array} data The data to write
    * @param {BufferEncoding} encoding Its encoding
-   * @param {Callback | undefined} callback As the stream does once it has ended
+   * @param {Callback | undefined} callback Called with the error of a stream that has ended
    */
   _refuse(data, encoding, callback) {
     return net.Socket.prototype.write.call(this, data, encoding, callback);
   }
 
-  /** What did not leave is lost with the connection. */
+  /** Bytes that did not leave are lost with the connection. */
   _lost() {
     this.destroy();
   }
@@ -157,7 +160,7 @@ class AdoptedSocket extends withReactor(net.Socket) {
     }
   }
 
-  /** @param {Callback} callback Called when the kernel has all that was written before */
+  /** @param {Callback} callback Called when the kernel has all bytes written before */
   _final(callback) {
     if (this.destroyed) callback();
     else control.end(this[kState].ws, this._done(callback));
@@ -190,14 +193,14 @@ class AdoptedSocket extends withReactor(net.Socket) {
     else state.ws._destroy();
   }
 
-  /** The peer sends no more. Called by the owner. */
+  /** The peer sends no more. The owner calls it. */
   _onEnd() {
     if (this.readableEnded || this._readableState?.ended) return;
     net.Socket.prototype.push.call(this, null);
     this.read();
   }
 
-  /** The connection is gone. Called by the owner. */
+  /** The connection is gone. The owner calls it. */
   _onClosed() {
     const { destroyed } = this[kState];
     if (destroyed === null) this.destroy();
@@ -229,7 +232,7 @@ class ClosedHandle {
  * Makes a net.Socket whose connection the reactor has adopted the socket of a WebSocket.
  *
  * @param {any} socket A net.Socket, whose class changes
- * @param {WebSocket} ws The WebSocket that it is the socket of
+ * @param {WebSocket} ws The WebSocket of the socket
  * @param {number} readBefore Bytes that came before the reactor reads
  * @param {number} writtenBefore Bytes that left before the WebSocket writes
  */
@@ -250,8 +253,8 @@ function become(socket, ws, readBefore, writtenBefore) {
 }
 
 /**
- * Removes the methods that the HTTP server has put on the socket. They would take its parser away
- * when a listener is added.
+ * Removes the methods that the HTTP server has put on the socket. These methods would detach its
+ * parser when a listener is added.
  *
  * @param {any} socket A net.Socket
  */

@@ -4,8 +4,8 @@ const EventEmitter = require('node:events');
 
 /**
  * The object in which an emitter keeps its listeners, in place of the dictionary that Node makes
- * for them. It looks the same from outside, but emitters with the same listeners share their
- * layout: each takes 150 bytes less, and listeners are found faster.
+ * for them. The object looks the same from outside, but emitters with the same listeners share
+ * their layout: each emitter takes 150 bytes less, and listeners are found faster.
  */
 function Listeners() {}
 Listeners.prototype = Object.freeze(Object.create(null));
@@ -32,8 +32,9 @@ const plainInit = usingDomains ? null : init;
 
 /**
  * EventEmitter, for a class of which there are many instances. Where Node's constructor would only
- * note that nothing is special about an instance, in 24 bytes of each, it is not called. It leaves
- * listeners alone that it finds, so that the dictionary, 250 bytes, is not even made.
+ * record that an instance has nothing special, in 24 bytes of each, it is not called. The
+ * constructor leaves alone the listeners that it finds, so that the dictionary, 250 bytes, is not
+ * even made.
  *
  * @this {any}
  */
@@ -43,7 +44,7 @@ function Emitter() {
   const { captureRejections, init: initNow } = /** @type {any} */ (EventEmitter);
   if (initNow === plainInit && !captureRejections) return;
   /** @type {Function} */ (EventEmitter).call(this);
-  // This object may be replaced, as Node's may: no event without listeners stays in it.
+  // This object may be replaced, as Node's may: it keeps no event without listeners.
   if (kShapeMode !== undefined) this[kShapeMode] = false;
 }
 Emitter.prototype = EventEmitter.prototype;
@@ -53,7 +54,7 @@ Object.defineProperty(Emitter, 'name', { value: EventEmitter.name });
 /**
  * Keeps instances as they were made, whatever the prototype of all emitters says later.
  *
- * @param {object} prototype Of such a class
+ * @param {object} prototype The prototype of such a class
  */
 function settle(prototype) {
   if (kCapture !== undefined) Object.defineProperty(prototype, kCapture, { value: false, writable: true });

@@ -24,8 +24,8 @@ function formatIpv6(bytes) {
 }
 
 /**
- * @param {number[]} groups Of an address that begins with the longest run of zeros
- * @param {number} zeros How many
+ * @param {number[]} groups The groups of an address that begins with the longest run of zeros
+ * @param {number} zeros The length of that run
  * @returns {boolean} Whether what follows is written as an IPv4 address
  */
 function hasIpv4(groups, zeros) {

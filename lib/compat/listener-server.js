@@ -39,14 +39,15 @@ class ListenerServer extends EventEmitter {
     return this._most;
   }
 
-  /** Upgrades beyond it are dropped: from now on JavaScript sees each. */
+  /** Upgrades beyond that number are dropped: from now on JavaScript sees each. */
   set maxConnections(most) {
     this._most = most;
     this._wss._updateAsk();
   }
 
   /**
-   * @param {(error: Error | null, count: number) => void} callback Called with how many there are
+   * @param {(error: Error | null, count: number) => void} callback Called with the number of
+   * connections
    */
   getConnections(callback) {
     const { _connections: count } = this._wss;
@@ -55,8 +56,8 @@ class ListenerServer extends EventEmitter {
   }
 
   /**
-   * @param {import('node:net').Socket} socket Of an upgrade, which is counted already
-   * @returns {boolean} Whether it was one too many, and is gone
+   * @param {import('node:net').Socket} socket The socket of an upgrade, which is counted already
+   * @returns {boolean} Whether the connection was one too many, and is gone
    */
   drops(socket) {
     if (this._most == null || this._wss._connections <= this._most) return false;
@@ -99,7 +100,7 @@ class ListenerServer extends EventEmitter {
     return this;
   }
 
-  /** @param {boolean} does Whether listening keeps the process alive */
+  /** @param {boolean} does True if listening keeps the process alive */
   _refer(does) {
     if (this._unreferenced !== does) return;
     this._unreferenced = !does;
@@ -108,7 +109,7 @@ class ListenerServer extends EventEmitter {
     else release();
   }
 
-  /** It listens from now on. Called by its owner. */
+  /** The server listens from now on. The owner calls it. */
   _onBound() {
     if (!this._unreferenced) hold();
   }
@@ -123,7 +124,7 @@ class ListenerServer extends EventEmitter {
     this._wss._emit('exhausted', count);
   }
 
-  /** It listens no more. Called by its owner. */
+  /** The server listens no more. The owner calls it. */
   _onReleased() {
     if (!this._unreferenced) release();
     this.emit('close');
@@ -131,7 +132,7 @@ class ListenerServer extends EventEmitter {
 }
 
 /**
- * @param {string | object | null} address What `address()` returns
+ * @param {string | object | null} address The result of `address()`
  * @returns {any} The same, which the program may change
  */
 function copyOf(address) {

@@ -45,7 +45,7 @@ const fields = {
   get _closeTimer() {
     const stream = this._extra?.stream;
     if (stream) return stream.closeTimer ?? null;
-    // The reactor has the timer: this only shows its time.
+    // The reactor has the timer: this object only shows its time.
     return this._readyState === CLOSING && this._owner !== null ? { _idleTimeout: this._closeTimeout } : null;
   },
 
@@ -108,7 +108,7 @@ const fields = {
 };
 
 /**
- * @param {string} header Of the reactor's answer
+ * @param {string} header The extensions of the reactor's answer
  * @returns {Record<string, { params: Record<string, true | number> }>} The extensions by name, as
  *   far as ws shows them
  */

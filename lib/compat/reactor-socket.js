@@ -5,9 +5,9 @@ const EventEmitter = require('node:events');
 const control = require('./socket-control');
 
 /**
- * What both kinds of socket do to a connection that is the reactor's. `write()`
- * hands its bytes on at once: what the WebSocket sends next is behind them. Nothing is read through
- * the socket.
+ * The methods that both kinds of socket share for a connection of the reactor. `write()`
+ * hands its bytes on at once: the next send of the WebSocket is behind them. Nothing is read
+ * through the socket.
  *
  * @param {any} Base An emitter with `_owner`, to which the connection belongs
  * @returns {any} A class with those methods; tsc does not know the members of a mixin
@@ -35,7 +35,7 @@ function withReactor(Base) {
     /**
      * Writes bytes as they are, without a frame.
      *
-     * @param {string | Uint8Array} data What to write; a string in `encoding`
+     * @param {string | Uint8Array} data The data to write; a string in `encoding`
      * @param {BufferEncoding | ((error?: Error | null) => void)} [encoding] Encoding of a string,
      *   'utf8' by default; or the callback
      * @param {unknown} [callback] Called when the kernel has the bytes, or with an error when it
@@ -135,7 +135,7 @@ function withReactor(Base) {
 /**
  * @param {any} socket The socket whose write is done: an instance of `ReactorSocket`
  * @param {boolean} isDrain Whether 'drain' waits for this write
- * @param {unknown} callback What the caller gave for a callback
+ * @param {unknown} callback The callback of the caller
  * @param {Error | null} [error] Why the bytes were lost; null or undefined when the kernel has them
  */
 function written(socket, isDrain, callback, error) {

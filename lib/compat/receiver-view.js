@@ -72,7 +72,10 @@ class ReceiverView extends EventEmitter {
     return !!this._ws._options?.skipUTF8Validation;
   }
 
-  /** @returns {boolean} Never for a connection of the reactor, which reads what it can hand on */
+  /**
+   * @returns {boolean} False for a connection of the reactor, which reads no more than it can hand
+   * on
+   */
   _isBehind() {
     const { stream } = this._ws._ensureExtra();
     return stream !== null && stream.isLagging;

@@ -25,11 +25,11 @@ const { unshared } = require('../views');
  *   ReceiverOptions
  */
 
-/** Bytes that may be inflated before others have their turn. */
+/** Bytes that may be inflated before other receivers have their turn. */
 const INFLATED_AT_ONCE = 128 * 1024;
 
 /**
- * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude'; what breaks
+ * Takes the bytes of a connection and emits 'message', 'ping', 'pong' and 'conclude'; a breach of
  * the protocol is an 'error'. Connections of this package do without it; it is part of the API.
  */
 class Receiver extends Writable {
@@ -55,10 +55,10 @@ class Receiver extends Writable {
   }
 
   /**
-   * @param {Buffer} chunk Unmasked in place
+   * @param {Buffer} chunk Bytes of the connection, which are unmasked in place
    * @param {BufferEncoding} _encoding Not used: strings come as a Buffer
    * @param {(error?: Error) => void} callback Called when all of the chunk was emitted, or with
-   *   what broke the protocol
+   *   the error of the protocol
    */
   _write(chunk, _encoding, callback) {
     chunk = /** @type {Buffer} */ (unshared(chunk));
@@ -68,7 +68,7 @@ class Receiver extends Writable {
   }
 
   /**
-   * @param {Buffer} chunk What was written, or what is left of it
+   * @param {Buffer} chunk The bytes that were written, or the rest of them
    * @param {(error?: Error) => void} callback As for `_write`
    */
   _parse(chunk, callback) {
@@ -106,8 +106,8 @@ class Receiver extends Writable {
   /**
    * @param {Array<[number, Buffer]>} records Tags of records and their payloads
    * @param {number} next Index of the first to emit
-   * @param {(error?: Error) => void} callback Called when all were emitted, or with what broke the
-   *   protocol
+   * @param {(error?: Error) => void} callback Called when all were emitted, or with the error of
+   * the protocol
    */
   _emitAll(records, next, callback) {
     for (; next < records.length; next++) {

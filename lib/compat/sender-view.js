@@ -5,7 +5,7 @@ const { sendFrame } = require('../connection/send');
 
 /** @import { SentCallback, WebSocket } from '../connection/state' */
 
-/** States of ws's Sender: what sends wait for. */
+/** States of ws's Sender: the work that sends wait for. */
 const DEFAULT = 0;
 const DEFLATING = 1;
 const GET_BLOB_DATA = 2;
@@ -31,7 +31,7 @@ class SenderView {
   }
 
   /**
-   * Writes what `Sender.frame` made.
+   * Writes a frame of `Sender.frame`.
    *
    * @param {Array<string | Uint8Array>} list The pieces of a frame
    * @param {SentCallback} [callback] Called when the kernel has the frame, or with an error when it

@@ -22,7 +22,7 @@ const { callAll } = require('../connection/post');
  * @property {(data: string | Uint8Array, callback?: Callback) => unknown} write
  */
 
-/** What a frame is made of. @typedef {string | Uint8Array | Blob} Payload */
+/** The data of a frame. @typedef {string | Uint8Array | Blob} Payload */
 
 const FIN = 0x80;
 const RSV1 = 0x40;
@@ -49,7 +49,7 @@ const DEFLATE = 'permessage-deflate';
  */
 class Sender {
   /**
-   * @param {Writer} socket Where frames are written
+   * @param {Writer} socket The stream to which frames are written
    * @param {import('../connection/state').Extensions} [extensions] The negotiated extensions by
    *   name; none by default
    * @param {(key: Buffer) => void} [generateMask] Fills the masking key
@@ -78,7 +78,7 @@ class Sender {
    * A frame, as one or two pieces.
    *
    * @param {string | Uint8Array} data Masked in place, unless it is `readOnly`
-   * @param {FrameOptions} options What the header says, and how the payload is masked
+   * @param {FrameOptions} options The fields of the header, and how to mask the payload
    * @returns {Array<string | Uint8Array>} Header and payload, or both in one piece
    */
   static frame(data, options) {
@@ -144,7 +144,7 @@ class Sender {
   }
 
   /**
-   * Writes what `frame` returned.
+   * Writes a frame of `frame`.
    *
    * @param {Array<string | Uint8Array>} list Header and payload, or both in one piece
    * @param {Callback} [callback] Called when the socket has written it
@@ -184,9 +184,9 @@ class Sender {
   /**
    * Sends in order: at once, unless something before it is not ready.
    *
-   * @param {Payload} data What follows the header
-   * @param {boolean} compress Whether the payload is compressed before
-   * @param {FrameOptions} frame How the frame is made when its turn comes
+   * @param {Payload} data The payload behind the header
+   * @param {boolean} compress Whether the payload is compressed first
+   * @param {FrameOptions} frame Makes the frame when its turn comes
    * @param {Callback | undefined} callback Called when the socket has written it
    */
   _post(data, compress, frame, callback) {
@@ -211,8 +211,8 @@ class Sender {
 
   /**
    * @param {Blob} blob The payload, which is read first
-   * @param {boolean} compress Whether the payload is compressed before
-   * @param {FrameOptions} frame How the frame is made then
+   * @param {boolean} compress Whether the payload is compressed first
+   * @param {FrameOptions} frame Makes the frame then
    * @param {Callback | undefined} callback Called when the socket has written it
    */
   _read(blob, compress, frame, callback) {
@@ -243,7 +243,7 @@ class Sender {
 
   /**
    * @param {string | Uint8Array} data The payload
-   * @param {FrameOptions} frame How the frame is made then
+   * @param {FrameOptions} frame Makes the frame then
    * @param {Callback | undefined} callback Called when the socket has written it
    */
   _deflate(data, frame, callback) {
@@ -277,8 +277,9 @@ class Sender {
   }
 
   /**
-   * @param {Error} error What `callback` and the callbacks behind it are called with
-   * @param {Callback | undefined} callback Of the send that failed; what waits behind it fails too
+   * @param {Error} error The argument of `callback` and of the callbacks behind it
+   * @param {Callback | undefined} callback The callback of the send that failed; the sends behind
+   * it fail too
    */
   _abandon(error, callback) {
     this._isOver = true;
@@ -289,8 +290,8 @@ class Sender {
 
 /**
  * @param {string | Uint8Array} data The payload
- * @param {FrameOptions & { maskBuffer?: Buffer }} options What the header says, and where the
- *   masking key comes from
+ * @param {FrameOptions & { maskBuffer?: Buffer }} options The fields of the header, and the source
+ * of the masking key
  * @returns {Array<string | Uint8Array>} Text stays text where its bytes need not change
  */
 function makeFrame(data, options) {
@@ -327,7 +328,7 @@ function prepare(data) {
 }
 
 /**
- * @param {Uint8Array} bytes What may be a Uint8Array of another class
+ * @param {Uint8Array} bytes A Uint8Array, perhaps of another class
  * @returns {Buffer} The same memory
  */
 function toBuffer(bytes) {
@@ -353,7 +354,7 @@ function headerBytes(length, isMasked) {
 }
 
 /**
- * @param {Buffer} target Where the header goes, from its first byte on
+ * @param {Buffer} target The memory for the header, from its first byte on
  * @param {number} size Bytes of the header
  * @param {number} length Bytes of the payload
  * @param {FrameOptions} options What the header says
@@ -376,10 +377,10 @@ function writeHeader(target, size, length, options, key) {
 }
 
 /**
- * @param {Uint8Array} source What is masked
+ * @param {Uint8Array} source The bytes to mask
  * @param {number} key Masking key as a little-endian number
- * @param {Uint8Array} target Where the masked bytes go; may be the source
- * @param {number} offset Where in the target
+ * @param {Uint8Array} target The memory for the masked bytes; may be the source
+ * @param {number} offset Offset in the target
  */
 function mask(source, key, target, offset) {
   const { length } = source;

@@ -117,8 +117,8 @@ function bytesWritten(owner) {
 /** `setTimeout()` of a socket: 'timeout' after so long without a byte in either direction. */
 class IdleTimer {
   /**
-   * @param {EventEmitter & { bytesRead: number, bytesWritten: number }} socket What is watched, by
-   *   its counters of bytes
+   * @param {EventEmitter & { bytesRead: number, bytesWritten: number }} socket The socket to watch,
+   * by its counters of bytes
    */
   constructor(socket) {
     this.socket = socket;
@@ -164,8 +164,8 @@ class IdleTimer {
  * @param {any} socket A net.Socket, or what stands for one, whose class is a mixin
  * @param {IdleTimer | null} idle If the socket has one
  * @param {unknown} milliseconds Silence after which 'timeout' is emitted; 0 = never
- * @param {() => void} [callback] A listener for 'timeout'; with 0 milliseconds, one that was
- * @returns {IdleTimer} The socket's from now on
+ * @param {() => void} [callback] A listener for 'timeout'; with 0 milliseconds, one to remove
+ * @returns {IdleTimer} The timer of the socket from now on
  */
 function setTimeout(socket, idle, milliseconds, callback) {
   if (typeof milliseconds !== 'number') {
@@ -187,7 +187,7 @@ function setTimeout(socket, idle, milliseconds, callback) {
 }
 
 /**
- * Whether the connection keeps the process alive.
+ * Lets the connection keep the process alive, or not.
  *
  * @param {any} socket A net.Socket, or what stands for one, whose class is a mixin
  * @param {boolean} does True as for `ref()`, false as for `unref()`

@@ -35,10 +35,10 @@ const ANSWER_LENGTH = 129;
  */
 
 /**
- * @param {Peer} peer Where to keep what is read
+ * @param {Peer} peer The object that keeps the addresses
  * @param {number} slot Slot of the connection in the table
  * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
+ * @param {number} start Offset of the payload of the OPEN or REQUEST record
  */
 function readPeer(peer, slot, bytes, start) {
   const family = bytes.readUInt32LE(start + OPENED_FAMILY);
@@ -54,7 +54,7 @@ function readPeer(peer, slot, bytes, start) {
  * @param {Buffer} bytes Memory with the address
  * @param {number} at Offset of its first byte
  * @param {number} family 4, 6, or 0 where the kernel knows no address
- * @returns {number | string} As `Peer` keeps it; '' where there is none
+ * @returns {number | string} As `Peer` keeps it; '' for none
  */
 function readAddress(bytes, at, family) {
   if (family === 6) return bytes.toString('latin1', at, at + IPV6_BYTES);
@@ -108,12 +108,12 @@ class Socket extends withReactor(LazySocket) {
     this._peerSeen = false;
     /** @type {ReturnType<typeof control.setTimeout> | null} */
     this._idle = null;
-    // The reactor's counters of bytes, as they were seen last: they do not outlive the connection.
+    // The reactor's counters of bytes, as last seen: the counters do not outlive the connection.
     this._given = 0;
     this._taken = 0;
     /**
-     * Bytes of the answer to the handshake; null where the reactor has written it, or where it has
-     * not been written.
+     * Bytes of the answer to the handshake; null where the reactor has written the answer, or where
+     * it has not been written.
      *
      * @type {number | null}
      */
@@ -196,7 +196,7 @@ class Socket extends withReactor(LazySocket) {
   }
 
   /**
-   * @param {unknown} _data What was to be written: nothing is done with it
+   * @param {unknown} _data The data, which is not written
    * @param {unknown} _encoding Its encoding
    * @param {((error: Error) => void) | undefined} callback Of a write that comes too late
    */
@@ -258,16 +258,16 @@ class Socket extends withReactor(LazySocket) {
     return this._peerSeen;
   }
 
-  /** The peer sends no more. Called by the owner. */
+  /** The peer sends no more. The owner calls it. */
   _onEnd() {
     this._peerEnded = true;
     this.emit('end');
   }
 
-  /** The connection is gone. Called by the owner. */
+  /** The connection is gone. The owner calls it. */
   _onClosed() {
     if (this._closed) return;
-    // What they are now stays.
+    // The counters stay as they are now.
     void this.bytesRead;
     void this.bytesWritten;
     this._closed = true;

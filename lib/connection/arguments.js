@@ -65,10 +65,10 @@ function tagOf(options, binary) {
 /**
  * The bytes of what `send()` takes.
  *
- * @param {unknown} data What is to be sent; see `Data`
+ * @param {unknown} data The data to send; see `Data`
  * @returns {Uint8Array} The same memory, where that is possible
- * @throws {TypeError} ERR_INVALID_ARG_TYPE for what is neither bytes nor text; for what has been
- *   detached
+ * @throws {TypeError} ERR_INVALID_ARG_TYPE for data that is neither bytes nor text, and for memory
+ * that has been detached
  */
 function toBytes(data) {
   if (!data) return EMPTY_BUFFER;
@@ -92,7 +92,7 @@ function toBytes(data) {
  * A copy of all bytes: an own property `length`, which `Buffer.from` would read, must not decide
  * how many there are.
  *
- * @param {Uint8Array} bytes Memory of the caller's
+ * @param {Uint8Array} bytes Memory of the caller
  * @returns {Buffer} A copy
  */
 function copyOf(bytes) {
@@ -100,7 +100,7 @@ function copyOf(bytes) {
 }
 
 /**
- * Whether a value is a Blob, be it of another realm or of a package.
+ * Whether a value is a Blob, perhaps of another realm or of a package.
  *
  * @param {any} value A value of any type
  * @returns {value is Blob} By its members, as in ws
@@ -120,7 +120,7 @@ function isBlob(value) {
 /**
  * The length of data as a message.
  *
- * @param {unknown} data What is to be sent; see `Data`
+ * @param {unknown} data The data to send; see `Data`
  * @returns {number} Bytes of the payload; of text, in UTF-8
  */
 function byteLength(data) {
@@ -154,7 +154,7 @@ function closeReason(code, reason) {
 /**
  * Checks the data of `ping()` and `pong()`.
  *
- * @param {unknown} data What is to be sent; see `Data`
+ * @param {unknown} data The data to send; see `Data`
  * @returns {Uint8Array} At most CONTROL_BYTES bytes
  * @throws {RangeError | TypeError}
  */
@@ -164,7 +164,7 @@ function controlPayload(data) {
   return bytes;
 }
 
-/** @returns {RangeError} For the payload of a control frame */
+/** @returns {RangeError} The error for the payload of a control frame */
 function controlTooLong() {
   return new RangeError(`The data size must not be greater than ${CONTROL_BYTES} bytes`);
 }

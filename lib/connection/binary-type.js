@@ -6,12 +6,12 @@
  * @param {string} binaryType One of BINARY_TYPES
  * @param {Buffer} data The payload
  * @param {boolean} [isBorrowed] Whether its memory is taken back; false by default
- * @returns {Buffer | ArrayBufferLike | Buffer[] | Blob} What 'message' has for data
+ * @returns {Buffer | ArrayBufferLike | Buffer[] | Blob} The data of 'message'
  */
 function convert(binaryType, data, isBorrowed) {
   switch (binaryType) {
     case 'arraybuffer':
-      // Memory of its own: the ArrayBuffer of a view shows other messages too.
+      // Memory of its own: the ArrayBuffer of a view contains other messages too.
       return data.length === data.buffer.byteLength && !isBorrowed
         ? data.buffer
         : data.buffer.slice(data.byteOffset, data.byteOffset + data.length);

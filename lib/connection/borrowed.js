@@ -10,7 +10,7 @@ const { payload } = require('../reactor/dispatch');
 /**
  * @param {WebSocket} ws The connection of the record
  * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Where the payload is, in bytes from the start of the batch
+ * @param {number} offset Offset of the payload, in bytes from the start of the batch
  * @param {number} length Bytes of the payload
  * @returns {Buffer} The payload
  */
@@ -21,7 +21,7 @@ function payloadOf(ws, tag, offset, length) {
 /**
  * Delivers a message that was held, and takes it back.
  *
- * @param {(ws: WebSocket, tag: number, data: Buffer) => void} deliver What delivers it
+ * @param {(ws: WebSocket, tag: number, data: Buffer) => void} deliver Delivers the message
  * @param {WebSocket} ws The connection of the record
  * @param {number} tag kind | flags | aux of the record
  * @param {Buffer} data The payload, in memory of its own

@@ -23,7 +23,7 @@ function track(server, ws) {
 }
 
 /**
- * The list of a server. The program may have put a list of its own there, by whatever means.
+ * The list of a server. The program may have put a list of its own there.
  *
  * @param {Server} server A WebSocketServer
  * @returns {Set<WebSocket> | null | undefined} null before the program has looked at it, undefined
@@ -37,8 +37,8 @@ function clientsOf(server) {
 }
 
 /**
- * Has a server keep a list of its clients, because the program asks for it, or because a client is
- * about to leave the table of connections.
+ * Makes a server keep a list of its clients, because the program asks for it, or because a client
+ * is about to leave the table of connections.
  *
  * @param {Server} server A WebSocketServer
  * @returns {Set<WebSocket> | undefined} undefined without `clientTracking`
@@ -66,7 +66,7 @@ const property = {
 
   /**
    * @this {any}
-   * @param {Set<WebSocket>} clients What the program puts in its place
+   * @param {Set<WebSocket>} clients The value that the program assigns
    */
   set(clients) {
     this._clients = clients;

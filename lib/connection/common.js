@@ -9,10 +9,10 @@ const MOST_VARIANTS = 16;
 /** @import { Server } from './state' */
 
 /**
- * What is not the default of a `Common`, or differs from another one.
+ * The fields of a `Common` that are not defaults, or differ from another one.
  *
  * @typedef {object} Changes
- * @property {string} [extensions] What the answer says of extensions; '' by default
+ * @property {string} [extensions] The extensions of the answer; '' by default
  * @property {number | string} [local] Our address, as `Peer` keeps it; 0 by default
  * @property {number} [localPort] Our port; 0 by default
  * @property {any} [options] The options of the WebSocket; undefined by default
@@ -21,9 +21,9 @@ const MOST_VARIANTS = 16;
  */
 
 /**
- * What a WebSocket has in common with others: those of a server have the same options, and most of
+ * The fields that WebSockets share: those of a server have the same options, and most of
  * them the same subprotocol and the same address at our end. It never changes, so that all of them
- * refer to one object. Its fields are private: a WebSocket may be printed or made JSON of, and they
+ * refer to one object. The fields are private: a WebSocket may be printed or made JSON of, and they
  * lead to the server and all that it has.
  */
 class Common {
@@ -33,10 +33,12 @@ class Common {
   #extensions;
   #local;
   #localPort;
-  /** The variants that `opened` has made of it, the latest last. @type {Common[] | null} */
+  /**
+   * The variants that `opened` has made of this object, the latest last. @type {Common[] | null}
+   */
   #variants = null;
 
-  /** @param {Changes} what What is not the default */
+  /** @param {Changes} what The fields that are not defaults */
   constructor({ extensions = '', local = 0, localPort = 0, options, owner = null, protocol = '' }) {
     this.#options = options;
     this.#owner = owner;
@@ -59,7 +61,7 @@ class Common {
     return this.#protocol;
   }
 
-  /** What the answer says of extensions. */
+  /** The extensions of the answer. */
   get extensions() {
     return this.#extensions;
   }
@@ -78,10 +80,10 @@ class Common {
    *
    * @param {Server} owner The server of the connection
    * @param {string} protocol The subprotocol; '' for none
-   * @param {string} extensions What the answer says of extensions; '' for nothing
+   * @param {string} extensions The extensions of the answer; '' for none
    * @param {number | string} local Our address, as `Peer` keeps it
    * @param {number} localPort Our port
-   * @returns {Common} The one variant with all of that
+   * @returns {Common} The one variant with these fields
    */
   opened(owner, protocol, extensions, local, localPort) {
     const variants = (this.#variants ??= []);
@@ -104,8 +106,8 @@ class Common {
   }
 
   /**
-   * @param {Changes} changes What differs
-   * @returns {Common} Another one
+   * @param {Changes} changes The fields that differ
+   * @returns {Common} A new `Common`
    */
   with(changes) {
     const { extensions, local, localPort, options, owner, protocol } = this;
@@ -120,7 +122,7 @@ const NONE = new Common({});
 
 /**
  * @param {unknown} options The options of a WebSocket, of any type
- * @returns {Common} What WebSockets with these options have in common
+ * @returns {Common} The `Common` of WebSockets with these options
  */
 function commonOf(options) {
   if (typeof options !== 'object' || options === null) return options === undefined ? NONE : new Common({ options });

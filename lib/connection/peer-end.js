@@ -9,11 +9,11 @@ const { ends, inNextTurn, isRecent } = require('../reactor/turns');
 /** @import { Connection, WebSocket } from './state' */
 
 /**
- * Calls `act` when the event loop has turned twice: Node has done its work by then, and the work
- * that this has led to.
+ * Calls `act` when the event loop has turned twice: by then Node has done its work, and the work
+ * that followed from it.
  *
  * @template T
- * @param {(connection: T) => void} act What is called
+ * @param {(connection: T) => void} act The function to call
  * @param {T} connection Its argument
  */
 function afterTwoTurns(act, connection) {
@@ -22,12 +22,12 @@ function afterTwoTurns(act, connection) {
 
 /**
  * Reports the peer's end when Node would. Node reads a socket once in a turn of the event loop: the
- * end comes in another turn than what was right before it, behind what handlers have put off with
- * ticks, promises, `setImmediate` and timers that are due. Without that it is reported now: what
- * Node reports next, such as a request, comes behind it.
+ * end comes one turn after the bytes before it, behind the work that handlers have put off with
+ * ticks, promises, `setImmediate` and timers that are due. Without such work the end is reported
+ * now: what Node reports next, such as a request, comes behind it.
  *
  * @template {Connection} T
- * @param {(connection: T) => void} report What reports the end
+ * @param {(connection: T) => void} report Reports the end
  * @param {T} connection Its argument
  */
 function reportEnd(report, connection) {
@@ -45,7 +45,7 @@ function reportEnd(report, connection) {
 
 /**
  * @param {WebSocket} ws A connection whose peer has ended its side
- * @returns {boolean} Whether all that was sent is in the kernel, and all that came is delivered
+ * @returns {boolean} Whether the kernel has all bytes sent, and the program all that came
  */
 function isDone(ws) {
   if ((ws._bits & (GONE | TERMINATED | HOLDING | SENDS_WAIT)) !== 0) return false;

@@ -26,13 +26,14 @@ function post(ws, tag, data, callback) {
   }
   const length = push(ws, tag, data, callback);
   ws._accepted += frameBytes(length);
-  // A long payload may be sent to other connections too. It is copied once if it leaves with them.
+  // A long payload may be sent to other connections too. The payload is copied once if all of them
+  // leave together.
   if (length < SAME_BYTES) outbox.handOver();
 }
 
 /**
- * Puts a record of a connection of the reactor where the next flush finds it, and remembers the
- * callback for when its payload has left.
+ * Puts a record of a connection of the reactor into the outbox for the next flush, and remembers
+ * the callback for when its payload has left.
  *
  * @param {Connection} ws A connection of the reactor
  * @param {number} tag kind | flags << 8 | aux << 16
@@ -50,14 +51,14 @@ function push(ws, tag, data, callback) {
       : typeof data === 'number'
         ? outbox.pushPrepared(ws._slot, ws._generation, tag, data)
         : outbox.pushBytes(ws._slot, ws._generation, tag, data);
-  // Not before: if the data is refused, this callback would be called for another send.
+  // Only now: had the data been refused, the callback would be called for another send.
   if (wantsSent) remember(ws, callback);
   return length;
 }
 
 /**
  * @param {Connection} ws A connection of the reactor
- * @param {SentCallback} callback Called when the kernel has what was pushed last, or with an error
+ * @param {SentCallback} callback Called when the kernel has the last push, or with an error
  */
 function remember(ws, callback) {
   if ((ws._bits & GONE) !== 0) {
@@ -82,7 +83,7 @@ function hasConnection(ws) {
  *
  * @param {WebSocket} ws A WebSocket in any state
  * @param {number} kind Kind of the record: OUT_PAUSE, OUT_END and so on
- * @throws {TypeError} Without a connection, as in ws, where the socket is null then
+ * @throws {TypeError} Without a connection: in ws the socket is null then
  */
 function command(ws, kind) {
   if ((ws._bits & STREAM) !== 0) streamOf(ws).command(kind);
@@ -92,11 +93,11 @@ function command(ws, kind) {
 }
 
 /**
- * Calls callbacks in order, the others too when one throws.
+ * Calls callbacks in order, all of them even if one throws.
  *
- * @param {Function[]} callbacks Callbacks of sends, the oldest first
+ * @param {Function[]} callbacks The callbacks of sends, the oldest first
  * @param {number} next Index of the first one to call
- * @param {Error} [error] What they are called with; null by default
+ * @param {Error} [error] Their argument; null by default
  */
 function callAll(callbacks, next, error) {
   try {
@@ -124,7 +125,7 @@ function sent(ws, count) {
 }
 
 /**
- * The connection is gone: what was not sent never will be.
+ * The connection is gone: sends that wait will never leave.
  *
  * @param {Connection} ws A connection of the reactor
  */

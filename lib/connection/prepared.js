@@ -62,8 +62,8 @@ class PreparedMessage {
 
   /**
    * @param {PreparedMessage} message A prepared message
-   * @returns {{ tag: number, data: string | Uint8Array, prepared: PreparedMessage }} What it was
-   *   made of
+   * @returns {{ tag: number, data: string | Uint8Array, prepared: PreparedMessage }} The message it
+   * was made of
    */
   static contentOf(message) {
     return { tag: message.#tag, data: message.#data, prepared: message };
@@ -71,7 +71,7 @@ class PreparedMessage {
 
   /**
    * @param {PreparedMessage} message A prepared message
-   * @returns {number} Of the reactor's copy, which there is from now on
+   * @returns {number} The number of the reactor's copy, which exists from now on
    */
   static numberOf(message) {
     return message.#give();
@@ -99,8 +99,8 @@ class PreparedMessage {
  *
  * @param {unknown} data As `send()` takes it, but no Blob
  * @param {PrepareOptions | null} [options] `binary` and `compress`, as of `send()`
- * @returns {PreparedMessage} What `send()` takes any number of times
- * @throws {TypeError} For a Blob, `fin: false`, and what `send()` does not take
+ * @returns {PreparedMessage} A message for any number of `send()` calls
+ * @throws {TypeError} For a Blob, `fin: false`, and data that `send()` refuses
  */
 function prepare(data, options) {
   return new PreparedMessage(data, options);

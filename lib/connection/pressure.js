@@ -10,7 +10,7 @@ const { bytesTaken } = require('../reactor/crossing');
 /** @import { ExtraFields, WebSocket } from './state' */
 
 /**
- * Bytes of sends to a subscriber between two questions of how much was published to it: the answer
+ * Bytes of sends to a subscriber between two queries of how much was published to it: a query
  * takes longer than a short send. 16 KiB.
  */
 const ASKED_EVERY = 16 * 1024;
@@ -19,7 +19,7 @@ const ASKED_EVERY = 16 * 1024;
  * Whether a WebSocket has room for more.
  *
  * @param {WebSocket} ws An open WebSocket
- * @returns {boolean} False: 'drain' follows
+ * @returns {boolean} False if there is none: 'drain' follows
  */
 function hasRoom(ws) {
   const extra = ws._ensureExtra();
@@ -27,7 +27,8 @@ function hasRoom(ws) {
   if (ws._accepted + extra.lateBytes < extra.roomUntil) return true;
   if (extra.topics === null) extra.roomUntil = Math.max(bytesTaken(ws), 0) + HIGH_WATER_MARK;
   const waiting = ws.bufferedAmount;
-  // How much is published to a subscriber is not known here, so the reactor is asked again soon.
+  // JavaScript does not count the bytes published to a subscriber, so the reactor is asked again
+  // soon.
   if (extra.topics !== null) extra.roomUntil = ws._accepted + Math.min(HIGH_WATER_MARK - waiting, ASKED_EVERY);
   if (waiting < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
@@ -36,15 +37,15 @@ function hasRoom(ws) {
 }
 
 /**
- * Has the reactor report when all that was sent until now has left. By itself it does so only if it
- * found HIGH_WATER_MARK bytes waiting, and it may have written some before.
+ * Makes the reactor report when all bytes sent until now have left. By itself it does so only if it
+ * found HIGH_WATER_MARK bytes waiting, and it may have written some of them by then.
  *
  * @param {WebSocket} ws A connection of the reactor that has no room
  * @param {ExtraFields} extra Its `_extra`
  */
 function mark(ws, extra) {
   extra.isMarked = true;
-  // An empty write, whose callback says that all before it has left.
+  // An empty write, whose callback reports that all bytes before it have left.
   push(ws, OUT_WRITE, EMPTY_BUFFER, (error) => {
     extra.isMarked = false;
     if (error !== null) return;
@@ -54,8 +55,8 @@ function mark(ws, extra) {
 }
 
 /**
- * The bytes that wait may have fallen to half of the mark. The reactor and the marker both say so,
- * and either may mean what was sent before an earlier 'drain'.
+ * The bytes that wait may have fallen to half of the mark. Both the reactor and the marker report
+ * that, and either report may concern bytes sent before an earlier 'drain'.
  *
  * @param {WebSocket} ws A connection of the reactor
  */

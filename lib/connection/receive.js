@@ -61,7 +61,7 @@ const table = require('../reactor/table');
  * @callback TakeRecord
  * @param {WebSocket} ws The connection of the record
  * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Where the payload is, relative to the batch
+ * @param {number} offset Offset of the payload in the batch
  * @param {number} length Bytes of the payload, or a count
  * @returns {void}
  */
@@ -77,7 +77,7 @@ const table = require('../reactor/table');
 /** Most records that are held before the socket is no longer read. */
 const MOST_HELD = 1024;
 
-/** Acts on a record that is not a plain message. @type {TakeRecord} */
+/** Handles a record that is not a plain message. @type {TakeRecord} */
 function record(ws, tag, offset, length) {
   inContext(ws, onRecord, tag, offset, length);
 }
@@ -99,7 +99,7 @@ function onRecord(ws, tag, offset, length) {
 /** The data of an error that only waits for the next tick: terminate() does not revoke it. */
 const DUE = Buffer.alloc(0);
 
-/** Acts on something of the peer's: a message, a control frame, an error. @type {TakeData} */
+/** Handles a message, a control frame or an error of the peer. @type {TakeData} */
 function arrived(ws, tag, data) {
   inContext(ws, onArrived, tag, data);
 }
@@ -107,7 +107,7 @@ function arrived(ws, tag, data) {
 /** @type {TakeData} */
 function onArrived(ws, tag, data) {
   const kind = tag & KIND_MASK;
-  // With nothing unread before it, the peer's end is reported to a paused WebSocket too.
+  // If nothing unread is before it, the peer's end is reported to a paused WebSocket too.
   const isEnd = kind === IN_END && (ws._bits & HOLDING) === 0;
   // In the next tick, as in ws: a tick that a listener has asked for comes before.
   const isLater = kind === IN_ERROR && (ws._bits & PAUSED) === 0;
@@ -131,7 +131,7 @@ function mustHold(ws) {
 function hold(ws, tag, data) {
   const extra = ws._ensureExtra();
   if (extra.held === null) extra.held = [];
-  // The record is copied, so that the memory of its batch need not wait for it.
+  // The record is copied, so that it does not hold the memory of its batch.
   if ((ws._bits & BORROWED) !== 0 && data.length !== 0) data = copyOf(data);
   extra.held.push({ tag, data });
   if (extra.held.length > MOST_HELD && !extra.throttled && (ws._bits & GONE) === 0) {
@@ -162,7 +162,7 @@ function onHeld(ws) {
   try {
     while (extra.heldNext < held.length && (ws._bits & PAUSED) === 0) {
       const { tag, data } = /** @type {Held} */ (held[extra.heldNext]);
-      // It may be the last reference to the memory of its batch.
+      // The record may be the last reference to the memory of its batch.
       held[extra.heldNext++] = undefined;
       ws._turn = JUST_NOW;
       if ((ws._bits & BORROWED) === 0) deliver(ws, tag, data);
@@ -189,7 +189,7 @@ function allDelivered(ws, extra) {
 }
 
 /**
- * Delivers what is held soon: an event one by one in the next turn of the event loop, else in the
+ * Delivers held records soon: an event one by one in the next turn of the event loop, else in the
  * next tick.
  *
  * @param {WebSocket} ws A connection with records in `held`
@@ -226,7 +226,7 @@ function deliver(ws, tag, data) {
 }
 
 /**
- * The peer's close frame came: it is answered with the same code and reason.
+ * The peer's close frame has come, and is answered with the same code and reason.
  *
  * @param {WebSocket} ws The connection of the close frame
  * @param {number} code Status code; NO_STATUS for an empty frame
@@ -250,7 +250,7 @@ function closeReceived(ws, code, reason) {
 /**
  * Later bytes are read, also while paused: the peer's end is behind them.
  *
- * @param {WebSocket} ws A connection whose peer sends nothing more that counts
+ * @param {WebSocket} ws A connection whose peer sends nothing more of interest
  */
 function peerDone(ws) {
   ws._bits |= PEER_DONE;
@@ -270,14 +270,14 @@ function endSoon(ws) {
   if ((ws._bits & STREAM) === 0) afterTwoTurns(endOurSide, ws);
 }
 
-/** @param {WebSocket} ws The same */
+/** @param {WebSocket} ws As for `endConnection` */
 function endOurSide(ws) {
   if ((ws._bits & (GONE | TERMINATED)) === 0) command(ws, OUT_END);
 }
 
 /**
- * The peer ended its side without a close frame. What handlers have sent, and send in this turn,
- * still leaves; then our side ends too.
+ * The peer ended its side without a close frame. Frames that handlers have sent, or send in this
+ * turn, still leave; then our side ends too.
  *
  * @param {WebSocket} ws The connection of the record
  */
@@ -338,7 +338,7 @@ function failed(ws, kind, detail) {
 }
 
 /**
- * The socket is gone. 'close' follows what is held: on resume(), if the program has paused the
+ * The socket is gone. 'close' follows the held records: on resume(), if the program has paused the
  * WebSocket and not closed it.
  *
  * @param {WebSocket} ws The connection whose socket is gone

@@ -22,8 +22,8 @@ const { abandon, arrived, attempt, expect, giveUp, sendLater, sendWaiting } = re
  * @param {number} tag kind | flags | aux of the record
  * @param {Data | SentCallback} data `Data` of at most 125 bytes, or the callback
  * @param {boolean | SentCallback | undefined} mask Whether the payload is masked, or the callback
- * @param {SentCallback | undefined} callback Called when the frame is in the kernel, or never will
- *   be
+ * @param {SentCallback | undefined} callback Called when the kernel has the frame, or never will
+ *   have it
  */
 function sendControl(ws, tag, data, mask, callback) {
   if (typeof data === 'function') {
@@ -58,14 +58,14 @@ function masking(ws, mask) {
 }
 
 /**
- * Makes a send that is not just posted: of a Blob or behind one, or of data that has to be
+ * Sends data that cannot just be posted: a Blob or what is behind one, or data that has to be
  * converted.
  *
  * @param {WebSocket} ws The WebSocket that sends
  * @param {number} tag kind | flags | aux of the record
  * @param {unknown} data `Data`, or a PreparedMessage
- * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
- *   be
+ * @param {SentCallback | undefined} callback Called when the kernel has all of it, or never will
+ *   have it
  * @param {boolean} [isControl] Whether it is a ping or a pong; false by default
  */
 function sendInTurn(ws, tag, data, callback, isControl) {
@@ -99,8 +99,8 @@ function sendInTurn(ws, tag, data, callback, isControl) {
 /**
  * @param {WebSocket} ws The WebSocket that sends
  * @param {InstanceType<typeof PreparedMessage>} message The message
- * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
- *   be
+ * @param {SentCallback | undefined} callback Called when the kernel has all of it, or never will
+ *   have it
  */
 function sendPrepared(ws, message, callback) {
   if ((ws._bits & SENDS_WAIT) === 0) {
@@ -118,8 +118,8 @@ function sendPrepared(ws, message, callback) {
  *
  * @param {WebSocket} ws The WebSocket that would send
  * @param {unknown} data `Data`, or a PreparedMessage
- * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
- *   be
+ * @param {SentCallback | undefined} callback Called when the kernel has all of it, or never will
+ *   have it
  */
 function sendClosed(ws, data, callback) {
   const state = ws.readyState;
@@ -155,19 +155,19 @@ function closeNow(ws, code, reason) {
   ws._bits |= CLOSE_SENT;
   const isLast = (ws._bits & PEER_DONE) !== 0;
   const tag = OUT_CLOSE | ((code === undefined ? 0 : code) << AUX_SHIFT);
-  // Counted neither here nor by the reactor: ws has handed it to the kernel by now.
+  // Counted neither here nor by the reactor: ws has handed the frame to the kernel by now.
   push(ws, tag, reason, isLast ? (error) => error === null && endSoon(ws) : undefined);
   outbox.handOver();
 }
 
 /**
- * Reads a Blob and sends it. What is sent meanwhile waits for it.
+ * Reads a Blob and sends it. Later sends wait for it.
  *
  * @param {WebSocket} ws The WebSocket that sends
  * @param {number} tag kind | flags | aux of the record
  * @param {Blob} blob The payload
- * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
- *   be
+ * @param {SentCallback | undefined} callback Called when the kernel has all of it, or never will
+ *   have it
  */
 function sendBlob(ws, tag, blob, callback) {
   const { size } = blob;
@@ -188,7 +188,7 @@ function sendBlob(ws, tag, blob, callback) {
 }
 
 /**
- * Writes what `Sender.frame` made.
+ * Writes a frame of `Sender.frame`.
  *
  * @param {WebSocket} ws The WebSocket that sends
  * @param {Array<string | Uint8Array>} list The pieces of a frame, in order

@@ -12,10 +12,10 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  *
  * @typedef {object} Sending
  * @property {number} _generation Which of the connections that its slot has had
- * @property {number} _accepted Bytes of frames, and of what was written raw, that the reactor was
+ * @property {number} _accepted Bytes of frames, and of raw writes, that the reactor was
  *   given
- * @property {{ callbacks: SentCallback[] | null } | null} _extra Callbacks of sends; null before
- *   there are any
+ * @property {{ callbacks: SentCallback[] | null } | null} _extra Callbacks of sends; null if
+ *   there are none
  * @property {() => { callbacks: SentCallback[] | null }} _ensureExtra The same, made if need be
  * @property {number | string} _local Address of this side, as `Peer` of compat/socket.js keeps it
  * @property {number} _localPort Port of this side
@@ -45,14 +45,15 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  */
 
 /**
- * The socket of a request: any Duplex. Members that only a net.Socket has, or keeps private, are
+ * The socket of a request: any Duplex. Members that only a net.Socket has, or that are private, are
  * looked for.
  *
  * @typedef {import('node:stream').Duplex & Record<PropertyKey, any>} AnySocket
  */
 
 /**
- * The negotiated extensions by name: instances of PerMessageDeflate, and what programs add.
+ * The negotiated extensions by name: instances of PerMessageDeflate, and extensions that programs
+ * add.
  *
  * @typedef {Record<string, any>} Extensions
  */
@@ -72,15 +73,15 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  */
 
 /**
- * What a connection has to do with topics.
+ * The part of a connection in topics.
  *
  * @typedef {object} Membership
  * @property {number} broadcast Bytes of broadcasts that the reactors were given for it
- * @property {() => void} leave It leaves all of them, and joins no other
- * @property {() => void} drained What waited for its stream has left
- * @property {(topic: any, count: number) => void} lost It did not get this many messages
- * @property {(topic: any, from: number, to: number) => void} passed It never gets those with these
- *   offsets
+ * @property {() => void} leave Leaves all topics, and joins no other
+ * @property {() => void} drained The bytes that waited for its stream have left
+ * @property {(topic: any, count: number) => void} lost It missed this many messages
+ * @property {(topic: any, from: number, to: number) => void} passed It never gets the messages with
+ * these offsets
  */
 
 /**
@@ -99,7 +100,7 @@ class Extra {
     this.held = null;
     /** Index of the next record to deliver. */
     this.heldNext = 0;
-    /** Whether a call that delivers it is scheduled. */
+    /** Whether the call that delivers it is scheduled. */
     this.scheduled = false;
     /** Whether the socket is not read because too many records wait. */
     this.throttled = false;
@@ -115,11 +116,11 @@ class Extra {
     /** Code and reason of the peer's close frame. */
     this.closeCode = ABNORMAL;
     this.closeMessage = EMPTY_BUFFER;
-    /** What stands for `_socket`. @type {any} */
+    /** The stand-in for `_socket`. @type {any} */
     this.socket = null;
-    /** What stands for `_receiver`. @type {any} */
+    /** The stand-in for `_receiver`. @type {any} */
     this.receiver = null;
-    /** What stands for `_sender`. @type {any} */
+    /** The stand-in for `_sender`. @type {any} */
     this.sender = null;
     /**
      * Sends that wait for a Blob.

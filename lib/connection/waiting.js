@@ -14,7 +14,7 @@ const { startClosing } = require('./state');
 
 /** @import { SentCallback, WebSocket } from './state' */
 
-/** The queue of a connection that sends no more: nothing can be put into it. */
+/** The queue of a connection that sends no more: nothing can be added to it. */
 const ABANDONED = /** @type {Waiting[]} */ (/** @type {unknown} */ (Object.freeze([])));
 
 /**
@@ -26,10 +26,10 @@ const ABANDONED = /** @type {Waiting[]} */ (/** @type {unknown} */ (Object.freez
 const late = new Set();
 
 /**
- * Has sends wait for some bytes from now on.
+ * Makes sends wait for some bytes from now on.
  *
  * @param {WebSocket} ws The WebSocket that sends
- * @param {number} size How many bytes; `bufferedAmount` counts them
+ * @param {number} size The number of bytes; `bufferedAmount` counts them
  */
 function expect(ws, size) {
   ws._ensureExtra().lateBytes += size;
@@ -77,7 +77,7 @@ function sendLater(ws, size, send) {
  * Makes sends, and behind them those that wait.
  *
  * @param {WebSocket} ws A WebSocket without SENDS_WAIT
- * @param {Waiting[]} sends Which have their place before those that wait
+ * @param {Waiting[]} sends Sends whose place is before those that wait
  */
 function sendFirst(ws, sends) {
   const extra = ws._ensureExtra();
@@ -97,7 +97,7 @@ function sendWaiting(ws) {
   const extra = ws._ensureExtra();
   const { waiting } = extra;
   if (waiting === null || waiting === ABANDONED) return;
-  // A send may be the turn of several, which come before those behind it.
+  // One send may stand for several, which come before those behind it.
   extra.waiting = null;
   let next = 0;
   while (next < waiting.length && (ws._bits & SENDS_WAIT) === 0) {
@@ -111,13 +111,13 @@ function sendWaiting(ws) {
 }
 
 /**
- * Makes a send that is not in a call of the program. What it throws ends the connection, as does a
+ * Makes a send outside of a call of the program. An exception ends the connection, as does a
  * Blob that cannot be read.
  *
  * @param {WebSocket} ws The WebSocket that sends
  * @param {number} size Bytes of it that `bufferedAmount` has counted until now
- * @param {SentCallback | undefined} callback Gets what is thrown
- * @param {() => void} send What makes the send
+ * @param {SentCallback | undefined} callback Gets the exception
+ * @param {() => void} send Makes the send
  */
 function attempt(ws, size, callback, send) {
   try {
@@ -129,12 +129,13 @@ function attempt(ws, size, callback, send) {
 }
 
 /**
- * The bytes will never be there. Later sends are refused too: the peer would miss what came before.
+ * The bytes will never be there. Later sends are refused too: the peer would miss bytes that came
+ * before.
  *
  * @param {WebSocket} ws The WebSocket that sends
  * @param {number} size As for `expect`
  * @param {SentCallback | undefined} callback The callback of their send
- * @param {Error} error What it is called with, and the callbacks of the sends that have waited
+ * @param {Error} error The argument of that callback, and of those of the sends that have waited
  */
 function abandon(ws, size, callback, error) {
   const extra = ws._ensureExtra();
@@ -156,9 +157,9 @@ function abandon(ws, size, callback, error) {
  *
  * @param {WebSocket} ws The WebSocket that sends
  * @param {number} size As for `expect`
- * @param {SentCallback | undefined} callback Called when all of it is in the kernel, or never will
- *   be
- * @param {Error} error Why it failed
+ * @param {SentCallback | undefined} callback Called when the kernel has all of it, or never will
+ *   have it
+ * @param {Error} error The cause of the failure
  */
 function giveUp(ws, size, callback, error) {
   try {
@@ -170,7 +171,7 @@ function giveUp(ws, size, callback, error) {
 
 /**
  * @param {WebSocket} ws The WebSocket that sends
- * @param {Error} error What is emitted as 'error'
+ * @param {Error} error The error to emit
  */
 function end(ws, error) {
   if ((ws._bits & GONE) !== 0) return;

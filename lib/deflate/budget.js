@@ -7,10 +7,10 @@ const { addon } = require('../reactor/addon');
 const COMPRESSORS = ['dedicated', 'shared'];
 
 /**
- * The `perMessageDeflate` of a server or a client in the terms of ws: what `compressor` stands for
- * is negotiated. Sets the budget of the process, if there is one.
+ * The `perMessageDeflate` of a server or a client in the terms of ws: the settings that
+ * `compressor` stands for is negotiated. Sets the budget of the process, if there is one.
  *
- * @param {any} options The value of the option, of any type and not checked yet; what is false
+ * @param {any} options The value of the option, of any type and not checked yet; a false one
  *   turns compression off
  * @returns {any} The same; for `compressor: 'shared'` a copy that takes over no context
  * @throws {RangeError | TypeError} For a wrong `compressor` or `budget`

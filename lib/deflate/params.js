@@ -18,7 +18,7 @@ const FLAGS = ['client_no_context_takeover', 'server_no_context_takeover'];
 const WINDOWS = ['client_max_window_bits', 'server_max_window_bits'];
 
 /**
- * What a client offers.
+ * The offer of a client.
  *
  * @param {DeflateOptions} options Those of a client
  * @returns {Params} Parameters for the header of its request
@@ -74,7 +74,7 @@ function single(name, value, isServer) {
 }
 
 /**
- * What a server answers.
+ * The answer of a server.
  *
  * @param {Params[]} offers Normalized
  * @param {DeflateOptions} options Those of the server
@@ -111,7 +111,7 @@ function isAcceptable(params, options) {
 
 /**
  * @param {unknown} wanted An option, which need not be a number
- * @param {number} bits What the offer asks for, 8 to 15
+ * @param {number} bits The window of the offer, 8 to 15
  * @returns {boolean} Whether the option asks for a larger window
  */
 function isAbove(wanted, bits) {
@@ -119,7 +119,7 @@ function isAbove(wanted, bits) {
 }
 
 /**
- * What a client makes of the answer.
+ * Checks and completes the answer, for a client.
  *
  * @param {Params} params Normalized; completed by what the client's options say
  * @param {DeflateOptions} options Those of the client

@@ -41,7 +41,7 @@ class PerMessageDeflate {
     this._isServer = !!options.isServer;
     /** The negotiated parameters; null before that. */
     this.params = /** @type {Params} */ (/** @type {unknown} */ (null));
-    /** The streams of zlib; what comes out of them is at `kFlow`. @type {any} */
+    /** The streams of zlib; their output is at `kFlow`. @type {any} */
     this._deflate = null;
     /** @type {any} */
     this._inflate = null;
@@ -182,7 +182,7 @@ class PerMessageDeflate {
   }
 }
 
-/** What came out of a stream of zlib. */
+/** The output of a stream of zlib. */
 class Flow {
   /**
    * @param {zlib.DeflateRaw | zlib.InflateRaw} stream The stream of zlib
@@ -256,7 +256,7 @@ function runWaiting() {
 /**
  * @param {() => void} done Called before `callback`, so that the next job runs
  * @param {Callback} callback Called with the output, or with why there is none
- * @returns {Callback} What calls both
+ * @returns {Callback} A function that calls both
  */
 function finishing(done, callback) {
   return (error, data) => {

@@ -69,7 +69,7 @@ function onClose() {
   }
 }
 
-/** Writes what waits: nothing runs after 'exit'. */
+/** Writes the frames that wait: nothing runs after 'exit'. */
 function writeAll() {
   finishSome();
   pullAll();
@@ -80,7 +80,7 @@ function writeAll() {
  *
  * @param {WebSocket} ws A WebSocket without a connection
  * @param {AnySocket} socket The stream, a Duplex: what only a net.Socket has is looked for
- * @param {Buffer} head What was read of the stream after the handshake
+ * @param {Buffer} head The bytes read from the stream after the handshake
  * @param {SocketOptions} options As given to `setSocket()`
  */
 function attachStream(ws, socket, head, options) {

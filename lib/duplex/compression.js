@@ -36,13 +36,13 @@ function isData(tag) {
 
 /**
  * Compresses a data frame and writes it when the handlers of this tick are done; a long one in
- * slices, in several turns of the event loop. What is sent behind it waits for it.
+ * slices, in several turns of the event loop. Frames sent behind it wait for it.
  *
  * @param {StreamConnection} connection One with permessage-deflate
  * @param {number} tag kind | flags | aux of the record
  * @param {string | Uint8Array} data The payload
  * @param {SentCallback | undefined} callback Called when the stream has written it
- * @returns {boolean} False: it is not to be compressed
+ * @returns {boolean} False if the frame is not to be compressed
  */
 function postCompressed(connection, tag, data, callback) {
   const { engine } = connection;
@@ -112,7 +112,10 @@ class Job {
     }
   }
 
-  /** The next slice; with the last one, the frame and what waits for it. */
+  /**
+   * Compresses the next slice; behind the last one, writes the frame and the sends that wait for
+   * it.
+   */
   advance() {
     const { bytes, callback, connection, tag } = this;
     const slice = bytes.subarray(this.next, this.next + SLICE_BYTES);
@@ -152,7 +155,7 @@ class Job {
   }
 }
 
-/** @param {Job} job The message; it may have been given up since */
+/** @param {Job} job The message; which may have been given up since */
 function begin(job) {
   if (jobs.has(job)) deflating.enter(job);
 }

@@ -97,9 +97,9 @@ class StreamConnection {
   }
 
   /**
-   * Bytes from the peer.
+   * Takes bytes from the peer.
    *
-   * @param {Buffer} chunk It is unmasked in place
+   * @param {Buffer} chunk Bytes, which are unmasked in place
    */
   input(chunk) {
     if (this.silence !== null) this.silence.heard();
@@ -107,7 +107,7 @@ class StreamConnection {
     else this.gate.input(chunk);
   }
 
-  /** @param {Buffer} chunk What may be parsed */
+  /** @param {Buffer} chunk The bytes that may be parsed */
   parseNext(chunk) {
     this.chunks.push(/** @type {Buffer} */ (unshared(chunk)));
     if (!this.isParsing && !this.isLagging) this.parse();
@@ -180,7 +180,7 @@ class StreamConnection {
     else this.caughtUp();
   }
 
-  /** @param {Buffer} chunk What is left to parse */
+  /** @param {Buffer} chunk The bytes left to parse */
   pause(chunk) {
     this.chunks.unshift(chunk);
     this.isLagging = true;
@@ -301,8 +301,8 @@ class StreamConnection {
    * @param {number} tag kind | flags | aux of the record
    * @param {string | Uint8Array} data The payload
    * @param {number} length Bytes of it
-   * @returns {data is Uint8Array} Whether others may be sent the same memory: the stream shows it
-   *   to no one, and it is not masked
+   * @returns {data is Uint8Array} Whether other connections may be sent the same memory: the stream
+   * shows it to no one, and it is not masked
    */
   isShared(tag, data, length) {
     return this.cork.lendsMemory && length >= LEAST_SHARED && typeof data !== 'string' && !this.isMasked(tag);
@@ -342,7 +342,7 @@ class StreamConnection {
    *
    * @param {number | undefined} code Status code (RFC 6455, 7.4); undefined for a frame without a
    *   body
-   * @param {Uint8Array} reason At most 123 bytes; without effect where there is no code
+   * @param {Uint8Array} reason At most 123 bytes; without effect if there is no code
    */
   close(code, reason) {
     let body = EMPTY_BUFFER;
@@ -380,7 +380,7 @@ class StreamConnection {
 
 /**
  * @param {WebSocket} _ws Not used: as `inContext` calls it
- * @param {InstanceType<typeof Cork>} cork The cork of its stream
+ * @param {InstanceType<typeof Cork>} cork The cork of the stream
  */
 function release(_ws, cork) {
   cork.release();

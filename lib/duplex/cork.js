@@ -57,7 +57,7 @@ class Cork {
   /**
    * @param {string | Uint8Array} data The payload
    * @param {SentCallback} [callback] Called when the stream has written it
-   * @param {Buffer | null} [block] What was borrowed for it
+   * @param {Buffer | null} [block] The memory borrowed for it
    */
   write(data, callback, block) {
     if (this.holdsBack) this.putIn(callback !== undefined);
@@ -89,7 +89,7 @@ class Cork {
     this.socket.uncork();
   }
 
-  /** @param {boolean} hasCallback Whether what is written next has a callback */
+  /** @param {boolean} hasCallback Whether the next write has a callback */
   putIn(hasCallback) {
     if (!this.isIn) {
       this.isIn = true;

@@ -26,14 +26,15 @@ const { Parts } = require('./parts');
 const TAG_OF_FRAME = (1 << AUX_SHIFT) - 1;
 
 /**
- * What the engines write the records of a call to, and the header of a frame. It must outlive them.
+ * The memory to which the engines write the records of a call, and the header of a frame. It must
+ * outlive them.
  */
 const words = new Uint32Array(STREAM_WORDS);
 const headerBytes = new Uint8Array(words.buffer, 4 * STREAM_HEADER);
 
 /** @type {any} */
 let native = null;
-/** What the engines share. @type {any} */
+/** The native object that all engines share. @type {any} */
 let streams = null;
 /**
  * Functions of that: `(number, chunk) => count`, `(number, tag, length) => bytes`, and the one for
@@ -44,16 +45,16 @@ let header = /** @type {any} */ (null);
 let frameInPlace = /** @type {any} */ (null);
 
 /**
- * The chunk whose records are being taken. When a handler has another stream call the engine, these
- * records are moved before.
+ * The chunk whose records are being taken. When a handler makes another stream call the engine,
+ * these records are moved before.
  */
 let active = /** @type {Progress | null} */ (null);
 
 /**
  * @typedef {object} Sink Where records go, in order
  * @property {(tag: number, data: Buffer) => void} take Gets the tag of a record and its payload
- * @property {(tag: number, data: Buffer) => void} takeLater Gets what is left when `take` has
- *   thrown
+ * @property {(tag: number, data: Buffer) => void} takeLater Gets the remaining records when `take`
+ * has thrown
  * @property {(error: Error) => void} broke The engine itself failed; the connection must end
  * @property {(chunk: Buffer) => void} pause Others come first: the rest of the chunk is to be
  *   parsed in another turn
@@ -78,7 +79,7 @@ class StreamEngine {
    * @param {boolean} isServer Which end of the connection this is
    * @param {{ maxPayload?: number, maxFragments?: number, skipUTF8Validation?: boolean }} options
    *   Bytes, frames; 0 is no limit
-   * @param {Deflate | undefined} deflate What `negotiatedDeflate` returned
+   * @param {Deflate | undefined} deflate The result of `negotiatedDeflate`
    */
   constructor(isServer, options, deflate) {
     if (native === null) load();
@@ -116,7 +117,7 @@ class StreamEngine {
    *
    * @param {Buffer} chunk Unmasked in place; payloads are views of it. One that `sink.pause` got is
    *   parsed from where it was left
-   * @param {Sink} sink What takes the records of the chunk
+   * @param {Sink} sink The receiver of the records of the chunk
    */
   parse(chunk, sink) {
     const outer = active;
@@ -143,7 +144,7 @@ class StreamEngine {
    * @param {string | Uint8Array} data The payload
    * @param {number} length Bytes of it
    * @param {number | undefined} key The masking key, if it is to be masked
-   * @param {Buffer | null} block Where to make it, if there is room
+   * @param {Buffer | null} block Memory for the frame, if there is room in it
    * @returns {Buffer} The frame; a view of `block`, if that was given
    */
   frame(tag, data, length, key, block) {
@@ -169,7 +170,7 @@ class StreamEngine {
   }
 
   /**
-   * Makes a frame of what the engine has compressed.
+   * Makes a frame of the bytes that the engine has compressed.
    *
    * @param {number} tag kind | flags | aux of the record
    * @param {number} length Bytes of it
@@ -196,15 +197,15 @@ function load() {
   frameInPlace = streams.frame();
 }
 
-/** Forgets what was compressed in this turn: it will hardly be sent again. */
+/** Forgets the messages compressed in this turn: they will hardly be sent again. */
 function endTurn() {
   streams.endTurn();
 }
 
 /**
  * @param {StreamEngine} engine The engine of the connection
- * @param {Buffer} chunk What the stream has read
- * @param {Sink} sink What takes the records
+ * @param {Buffer} chunk The chunk that the stream has read
+ * @param {Sink} sink The receiver of the records
  * @param {Progress} progress How far the chunk has been taken
  * @param {boolean} isLate Whether records go to `takeLater`, because `take` has thrown
  */
@@ -234,9 +235,9 @@ function parseOn(engine, chunk, sink, progress, isLate) {
 
 /**
  * @param {StreamEngine} engine The engine of the connection
- * @param {Buffer} chunk What the stream has read
- * @param {Sink} sink What learns that the engine failed
- * @param {Progress} progress Where the count of records is noted
+ * @param {Buffer} chunk The chunk that the stream has read
+ * @param {Sink} sink The receiver of a failure of the engine
+ * @param {Progress} progress The place for the count of records
  */
 function callEngine(engine, chunk, sink, progress) {
   progress.records = words;
@@ -261,9 +262,9 @@ function callEngine(engine, chunk, sink, progress) {
 
 /**
  * @param {StreamEngine} engine The engine of the connection
- * @param {Buffer} chunk What the stream has read
+ * @param {Buffer} chunk The chunk that the stream has read
  * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Where the payload begins in the chunk; with IN_FLAG_OWNED its number among
+ * @param {number} offset Offset of the payload in the chunk; with IN_FLAG_OWNED its number among
  *   the owned
  * @param {number} length Bytes of the payload
  * @returns {Buffer} A view of the chunk, or memory of its own

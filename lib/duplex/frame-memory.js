@@ -47,7 +47,8 @@ function isDone(socket) {
  * as much.
  *
  * @param {number} bytes Bytes of the frame, header included
- * @returns {Buffer | null} None for short frames and long ones, and when too many are lent
+ * @returns {Buffer | null} The memory; none for short frames and long ones, and when too many
+ * blocks are lent
  */
 function borrow(bytes) {
   if (bytes < LEAST_BYTES) return null;
@@ -63,9 +64,9 @@ function borrow(bytes) {
 }
 
 /**
- * @param {Buffer} block What `borrow` returned. Given back twice, it would be lent to two frames
- * @param {boolean} isWritten Whether it can be lent again: of a write that failed, the stream may
- *   still have it
+ * @param {Buffer} block The result of `borrow`. Given back twice, it would be lent to two frames
+ * @param {boolean} isWritten Whether it can be lent again: after a write that failed, the stream
+ * may still use it
  */
 function giveBack(block, isWritten) {
   const kind = kinds.find(({ bytes }) => bytes === block.length);

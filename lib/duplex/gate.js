@@ -17,16 +17,16 @@ const SECOND = 1000;
 
 /** This many in a second, and as many at once. */
 class Bucket {
-  /** @param {number} perSecond How many there are in a second */
+  /** @param {number} perSecond The number of tokens per second */
   constructor(perSecond) {
     this.perSecond = perSecond;
-    /** When it is full again, in milliseconds, if nothing is taken. */
+    /** The time at which the bucket is full again, in milliseconds, if nothing is taken. */
     this.fullAt = 0;
   }
 
   /**
    * @param {number} now Milliseconds
-   * @returns {number} How many there are
+   * @returns {number} The number of tokens
    */
   left(now) {
     const free = SECOND - Math.max(this.fullAt - now, 0);
@@ -35,7 +35,7 @@ class Bucket {
   }
 
   /**
-   * @param {number} count How many are taken
+   * @param {number} count The number of tokens taken
    * @param {number} now Milliseconds
    * @returns {boolean} Whether there were fewer
    */
@@ -46,8 +46,8 @@ class Bucket {
   }
 
   /**
-   * @param {number} count How many are wanted
-   * @returns {number} When there are enough, in milliseconds
+   * @param {number} count The number of tokens wanted
+   * @returns {number} The time at which there are enough, in milliseconds
    */
   due(count) {
     return this.fullAt - SECOND + Math.min((count * SECOND) / this.perSecond, SECOND);
@@ -81,13 +81,13 @@ class Gate {
     this.isOwed = false;
   }
 
-  /** @param {Buffer} chunk What the stream has read */
+  /** @param {Buffer} chunk The chunk that the stream has read */
   input(chunk) {
     this.chunks.push(chunk);
     this.serve();
   }
 
-  /** @param {number} tag Of a record of what is being parsed */
+  /** @param {number} tag Tag of a record of the chunk being parsed */
   saw(tag) {
     const kind = tag & KIND_MASK;
     if (kind !== IN_CLOSE && kind !== IN_ERROR) this.count++;
@@ -135,7 +135,7 @@ class Gate {
     return false;
   }
 
-  /** @returns {boolean} False: what is next has to wait */
+  /** @returns {boolean} False if the next bytes have to wait */
   next() {
     const { chunks, connection } = this;
     const room = connection.failed || connection.isOver ? Infinity : this.room();
@@ -148,7 +148,7 @@ class Gate {
     return true;
   }
 
-  /** @returns {number} How many bytes may be parsed; 0: none for now */
+  /** @returns {number} The number of bytes that may be parsed; 0 for none at present */
   room() {
     const { bytes, connection, messages, rates } = this;
     const now = performance.now();
@@ -167,10 +167,10 @@ class Gate {
   }
 
   /**
-   * @param {Bucket} bucket What is used up
-   * @param {number} count How many of it are wanted
+   * @param {Bucket} bucket The bucket that is empty
+   * @param {number} count The number of tokens wanted
    * @param {number} now Milliseconds
-   * @param {boolean} isBytes Whether it is bytes
+   * @param {boolean} isBytes Whether the tokens are bytes
    */
   wait(bucket, count, now, isBytes) {
     this.rates.native.exceed(isBytes);
@@ -185,18 +185,20 @@ class Gate {
     this.isOwed = true;
   }
 
-  /** @returns {boolean} Whether something waits here */
+  /** @returns {boolean} Whether bytes wait here */
   isHolding() {
     return this.timer !== undefined || this.chunks.length !== 0;
   }
 
-  /** @returns {boolean} Whether the stream may be read; if not, it is once nothing waits here */
+  /**
+   * @returns {boolean} Whether the stream may be read; if not, it is read once nothing waits here
+   */
   allowsReading() {
     this.isOwed ||= this.isHolding();
     return !this.isOwed;
   }
 
-  /** @returns {Buffer[]} What has not been parsed: the stream has closed */
+  /** @returns {Buffer[]} The bytes that have not been parsed: the stream has closed */
   release() {
     clearTimeout(this.timer);
     this.timer = undefined;
@@ -206,20 +208,20 @@ class Gate {
 
 /**
  * @param {StreamConnection} connection The connection of a server, or of a client
- * @returns {Gate | null} Holds back what comes too fast; null without a limit
+ * @returns {Gate | null} The gate, which holds back bytes that come too fast; null without a limit
  */
 function gateOf(connection) {
   const rates = connection.ws._owner?._rates ?? null;
   return rates === null ? null : new Gate(connection, rates);
 }
 
-/** @param {Gate} gate What has waited long enough */
+/** @param {Gate} gate The gate that has waited long enough */
 function goOn(gate) {
   gate.timer = undefined;
   gate.serve();
 }
 
-/** @param {Gate} gate What goes on */
+/** @param {Gate} gate The gate that goes on */
 function serve(gate) {
   gate.serve();
 }

@@ -15,7 +15,7 @@ let next = POOL_BYTES;
  *
  * @param {((key: Buffer) => void) | undefined} generate Fills the key in the place of the random
  *   bytes
- * @param {Buffer} [target] Where the caller wants to find it
+ * @param {Buffer} [target] Memory for the key
  * @returns {number} Its four bytes as a little-endian number
  */
 function maskKey(generate, target) {

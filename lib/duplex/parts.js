@@ -10,7 +10,7 @@ const MOST_COPIED = 64 * 1024;
 
 /**
  * The parts of a message that is not all in one chunk: views of the chunks, until they are put
- * together. What is held follows what came: at most twice as much, and `LEAST_KEPT`.
+ * together. Memory held grows with bytes received: at most twice as much, and `LEAST_KEPT`.
  */
 class Parts {
   constructor() {
@@ -19,14 +19,17 @@ class Parts {
     this.length = 0;
     /** The chunk of the first part, if it may be written to. */
     this.first = /** @type {Buffer} */ (EMPTY_BUFFER);
-    /** Where short parts are collected, behind those of the list, and how much of it is used. */
+    /**
+     * The memory in which short parts are collected, behind those of the list, and its bytes in
+     * use.
+     */
     this.room = EMPTY_BUFFER;
     this.used = 0;
   }
 
   /**
-   * @param {Buffer} chunk What the stream has read
-   * @param {number} offset Where the part begins in the chunk
+   * @param {Buffer} chunk The chunk that the stream has read
+   * @param {number} offset Offset of the part in the chunk
    * @param {number} length Bytes of the part
    * @param {boolean} isFree Whether the chunk may be written to: nothing else of it was handed out
    */
@@ -48,16 +51,16 @@ class Parts {
   /**
    * The message.
    *
-   * @param {Buffer} chunk What the stream has read
-   * @param {number} offset Where the last part begins in the chunk
-   * @param {number} length Of its last part, which may be empty
+   * @param {Buffer} chunk The chunk that the stream has read
+   * @param {number} offset Offset of the last part in the chunk
+   * @param {number} length Bytes of the last part, which may be empty
    * @returns {Buffer} All parts in one piece
    */
   end(chunk, offset, length) {
     this.close();
     const total = this.length + length;
     // TLS cuts a message of 16 KiB a few bytes before its end, as many as there are before its
-    // beginning. What is in the cache is moved there for half of what new memory costs.
+    // beginning. Bytes in the cache are moved there at half the cost of new memory.
     const isRoom = total <= this.first.length;
     const message = /** @type {Buffer} */ (isRoom ? this.first.subarray(0, total) : Buffer.allocUnsafe(total));
     let at = 0;

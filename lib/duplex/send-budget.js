@@ -12,14 +12,14 @@ const { FLAGS_SHIFT, IN_ERROR, PROTOCOL_ERRORS } = require('../reactor/layout');
 const ERROR = IN_ERROR | (PROTOCOL_ERRORS.findIndex((row) => row?.code === 'WS_ERR_SEND_BUDGET') << FLAGS_SHIFT);
 
 /**
- * What waits to be sent to all streams of the thread. Above the budget the connection to which most
- * waits is ended, as the reactors do with theirs (`src/reactor/write/waiting.rs`).
+ * The bytes that wait to be sent to all streams of the thread. Above the budget the connection with
+ * most of them is ended, as the reactors do with theirs (`src/reactor/write/waiting.rs`).
  */
 class SendBudget {
   constructor() {
     /** Bytes; 0 is no limit. */
     this.bytes = 0;
-    /** Those to which something was sent that may not have left. @type {Set<StreamConnection>} */
+    /** The connections with sends that may not have left. @type {Set<StreamConnection>} */
     this.slow = new Set();
     this.isComing = false;
   }
@@ -63,7 +63,7 @@ class SendBudget {
   }
 }
 
-/** @param {SendBudget} budget Whose streams have been written to */
+/** @param {SendBudget} budget The budget, whose streams have been written to */
 function look(budget) {
   budget.isComing = false;
   budget.look();

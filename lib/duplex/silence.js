@@ -76,14 +76,14 @@ class Silence {
   }
 }
 
-/** @param {Silence} silence What was armed */
+/** @param {Silence} silence The silence whose timer ended */
 function passed(silence) {
   silence.passed();
 }
 
 /**
  * @param {StreamConnection} connection The connection of a new WebSocket
- * @returns {Silence | null} None where the peer may be as silent as it likes
+ * @returns {Silence | null} The watch; none where the peer may be silent for ever
  */
 function silenceOf(connection) {
   const { ws } = connection;

@@ -8,20 +8,20 @@ const { checkpoint } = require('../reactor/checkpoint');
 
 /** @import { AsyncResource } from 'node:async_hooks' */
 
-/** What a run costs beside its work, in bytes. */
+/** The cost of a run beside its work, in bytes. */
 const LEAST_COST = 64;
 
 /**
- * @typedef {object} Worker What has work that takes long
+ * @typedef {object} Worker A party with work that takes long
  * @property {Stint} stint Where it stands among the others
  * @property {(room: number) => void} work Does some of its work: `room` bytes, and the rest of the
- *   step in hand. It notes in its stint what came of that, also when it throws
+ *   step in hand. It notes the outcome in its stint, also when it throws
  */
 
-/** Where a worker stands among the others. */
+/** The place of a worker among the others. */
 class Stint {
   constructor() {
-    // What came of the last run: bytes worked on, whether there is more to do, and whether that
+    // The outcome of the last run: bytes worked on, whether there is more to do, and whether that
     // begins anew, behind what handlers have got.
     this.done = 0;
     this.isMore = false;
@@ -42,7 +42,7 @@ class Stint {
  */
 class Turns {
   /**
-   * @param {object} settings How much is done at once
+   * @param {object} settings The amounts done at once
    * @param {number} settings.bytes Bytes of one turn
    * @param {number} settings.slice Bytes of one worker before it counts as long
    * @param {boolean} settings.alternates Whether long workers take turns. If not, each is done
@@ -70,7 +70,7 @@ class Turns {
    * A worker has something new to do. That is done at once if there is room in this turn and no
    * other worker comes first.
    *
-   * @param {Worker} worker What has something to do
+   * @param {Worker} worker The worker with something to do
    * @returns {boolean} False: the worker waits
    */
   enter(worker) {
@@ -98,7 +98,7 @@ class Turns {
   }
 
   /**
-   * @param {Worker} worker What has its turn
+   * @param {Worker} worker The worker whose turn it is
    * @param {number} start The point in the work of all at which its share begins
    * @param {number} most Bytes that it may work on
    */
@@ -118,7 +118,7 @@ class Turns {
   }
 
   /**
-   * @param {Worker} worker What has had its turn
+   * @param {Worker} worker The worker whose turn has ended
    * @param {number} start The point at which that began
    */
   account(worker, start) {
@@ -141,7 +141,7 @@ class Turns {
   }
 
   /**
-   * @param {Worker} worker What has to wait
+   * @param {Worker} worker The worker that has to wait
    * @param {number} start The point at which its share begins
    */
   wait(worker, start) {
@@ -193,13 +193,13 @@ class Turns {
 
 /**
  * @param {Turns} turns Where the worker waits
- * @param {Worker} worker What goes on with something new
+ * @param {Worker} worker The worker that begins something new
  */
 function enterAgain(turns, worker) {
   turns.enter(worker);
 }
 
-/** @param {Turns} turns What has a turn */
+/** @param {Turns} turns The queue whose turn it is */
 function beginTurn(turns) {
   turns.serve();
 }
@@ -207,8 +207,8 @@ function beginTurn(turns) {
 /**
  * @typedef {object} Entry
  * @property {number} start The point at which its share begins
- * @property {number} order What comes first of entries with the same start
- * @property {Worker} worker What waits
+ * @property {number} order Order of entries with the same start
+ * @property {Worker} worker The worker that waits
  */
 
 /** Entries by start. */

@@ -1,6 +1,6 @@
 'use strict';
 
-// Which handshakes of a listener the reactor leaves to JavaScript.
+// The handshakes of a listener that the reactor leaves to JavaScript.
 
 const EventEmitter = require('node:events');
 
@@ -35,7 +35,7 @@ const OWN = {
 };
 
 /**
- * Called with the methods of this package, which others may replace later.
+ * To be called while the methods are those of this package: programs may replace them later.
  *
  * @param {any} prototype Prototype of WebSocketServer
  */
@@ -44,8 +44,8 @@ function knowHooks(prototype) {
 }
 
 /**
- * Has servers learn when a program wants to see their handshakes. Where that is not noticed here,
- * it is when a connection opens.
+ * Lets servers notice when a program wants to see their handshakes. What escapes notice here
+ * is noticed when a connection opens.
  *
  * @param {Record<string, any>} prototype Prototype of WebSocketServer
  */
@@ -66,7 +66,7 @@ function updateAll() {
  */
 function wantedAsk(server) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;
-  // Read where the emitter keeps them: this runs for every connection that opens.
+  // Listeners are read where the emitter keeps them: this runs for every connection that opens.
   const { _events: events } = server;
   if (isOverridden(server)) return ASK_ACCEPTED | ASK_REFUSED;
   const decides =

@@ -25,7 +25,7 @@ const { setSocket } = WebSocket.prototype;
  */
 const METHODS = ['destroy', 'emit', 'end', 'push', 'read', 'write'];
 
-/** Most bytes that the reactor may inflate in one piece: each can become a thousand. */
+/** Most bytes that the reactor may inflate in one piece: each byte can become a thousand. */
 const MOST_COMPRESSED = 8 * 1024;
 
 /** Milliseconds before a reactor that could not be started is tried again. */
@@ -43,7 +43,7 @@ const hasDescriptors = process.platform !== 'win32' && !process.versions.bun && 
  *
  * @param {Connection} ws The WebSocket, whose owner is the server
  * @param {AnySocket} socket The socket of the request
- * @param {Buffer} head What was read behind the request
+ * @param {Buffer} head The bytes read behind the request
  * @param {string} response The 101, to be written before anything else
  * @param {ServerOptions} options The options of the server
  */
@@ -61,7 +61,7 @@ function attach(ws, socket, head, response, options) {
 }
 
 /**
- * Whether a socket is nothing but a descriptor: all it has written is in the kernel, nothing but
+ * Whether a socket is nothing but a descriptor: the kernel has all bytes written to it, nothing but
  * the WebSocket reads it, and its bytes are those on the wire.
  *
  * @param {AnySocket} socket The socket of a request
@@ -91,7 +91,7 @@ function isAdoptable(socket) {
  *
  * @param {Connection} ws A WebSocket that is about to open
  * @param {import('node:stream').Duplex} socket Its socket
- * @param {Buffer} head What was read behind the request
+ * @param {Buffer} head The bytes read behind the request
  * @returns {boolean} Whether the socket is better served on this thread
  */
 function isBomb(ws, socket, head) {
@@ -116,14 +116,14 @@ function startReactor(options) {
 /**
  * @param {Connection} ws A WebSocket that is about to open
  * @param {AnySocket} socket Its socket, for which `isAdoptable` is true
- * @param {Buffer} head What was read behind the request
+ * @param {Buffer} head The bytes read behind the request
  * @param {Buffer} response The 101, which the reactor writes first
  * @param {ServerOptions} options The options of the server
  * @returns {boolean} False: nothing has changed
  */
 function adopt(ws, socket, head, response, options) {
   const native = startReactor(options);
-  // No reactor would ever serve it.
+  // No reactor would ever serve such a socket.
   if (native === null || state.failure !== null) return false;
   const prefix = [head];
   while (socket.readableLength !== 0) prefix.push(socket.read());

@@ -27,7 +27,7 @@ class Handshake {
    * @param {Server} server The server that decides
    * @param {IncomingMessage} request The upgrade request
    * @param {AnySocket} socket The socket of the request
-   * @param {Buffer} head What was read behind the request
+   * @param {Buffer} head The bytes read behind the request
    * @param {(ws: WebSocket, request: IncomingMessage) => void} callback Called with the connection
    *   when it is open
    */
@@ -240,13 +240,13 @@ class Handshake {
 
   /**
    * @param {string | undefined} version The value of `Sec-WebSocket-Version`
-   * @returns {boolean} Whether this package speaks that version
+   * @returns {boolean} Whether this package knows that version
    */
   isVersion(version) {
     return Number(version) === 13 || Number(version) === 8;
   }
 
-  /** @returns {boolean} Whether the request has a body that could be taken for frames */
+  /** @returns {boolean} Whether the request has a body that could be mistaken for frames */
   hasBody() {
     return false;
   }
@@ -267,7 +267,7 @@ class Handshake {
    * @param {WebSocket} _ws The WebSocket, which is not open yet
    * @param {string} _response The 101
    * @param {string} _protocol The subprotocol, '' for none
-   * @param {string} _extensions What the answer says of them, '' for nothing
+   * @param {string} _extensions The extensions of the answer, '' for none
    */
   accept(_ws, _response, _protocol, _extensions) {}
 
@@ -286,7 +286,7 @@ function destroyOnError() {
 
 /**
  * @param {string} line A header line, or the start line
- * @returns {TypeError} What the caller throws
+ * @returns {TypeError} The error for the caller to throw
  */
 function invalidLine(line) {
   return new TypeError(`Invalid character in a header line of the handshake: ${JSON.stringify(line)}`);

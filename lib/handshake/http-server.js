@@ -36,13 +36,14 @@ function attachTo(wss, server) {
 }
 
 /**
- * Whether a request is for this one of several WebSocketServers: for those that handle it; the
- * first refuses what none of them does. In ws each refuses the requests of the others.
+ * Whether this one of several WebSocketServers gets a request. Those that handle the request do;
+ * the first refuses a request that none of them handles. In ws each refuses the requests of the
+ * others.
  *
  * @param {Server} wss One of them
  * @param {IncomingMessage} request An upgrade request
  * @param {Set<Server>} siblings All WebSocketServers of the HTTP server
- * @returns {boolean} Whether it handles the request, be it by a refusal
+ * @returns {boolean} Whether it handles the request, perhaps by a refusal
  */
 function isFor(wss, request, siblings) {
   if (siblings.size < 2 || wss.shouldHandle(request)) return true;

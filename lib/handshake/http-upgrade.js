@@ -43,7 +43,7 @@ class HttpUpgrade extends Handshake {
    * @param {WebSocket} ws The WebSocket, which is not open yet
    * @param {string} response The 101
    * @param {string} protocol The subprotocol, '' for none
-   * @param {string} extensions What the answer says of extensions, '' for nothing
+   * @param {string} extensions The extensions of the answer, '' for none
    */
   accept(ws, response, protocol, extensions) {
     const { head, request, server, socket } = this;

@@ -25,7 +25,7 @@ function offerOf(options) {
 }
 
 /**
- * What a server accepts of the offers in a `Sec-WebSocket-Extensions` header.
+ * The extensions that a server accepts of the offers in a `Sec-WebSocket-Extensions` header.
  *
  * @param {string | undefined} header The value of the header; undefined without it
  * @param {ServerOptions} options Those of the server
@@ -51,10 +51,10 @@ function acceptOffers(header, options) {
 }
 
 /**
- * What a client makes of the `Sec-WebSocket-Extensions` header of the answer.
+ * Checks the `Sec-WebSocket-Extensions` header of the answer for a client.
  *
  * @param {string | undefined} header The value of the header; undefined without it
- * @param {Deflate | null} offered What `offerOf` returned
+ * @param {Deflate | null} offered The result of `offerOf`
  * @returns {{ error?: string, extensions: Record<string, Deflate> }} Why the connection
  *   must fail, or the extensions by name
  */
@@ -79,7 +79,7 @@ function acceptAnswer(header, offered) {
 }
 
 /**
- * The value of the header for extensions: of a client's offer, or of a server's answer.
+ * The value of the header for the extensions of a client's offer or of a server's answer.
  *
  * @param {import('../connection/state').Extensions} extensions The extensions by name
  * @returns {string} '' without any

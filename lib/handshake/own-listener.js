@@ -13,7 +13,7 @@ const { wantedAsk } = require('./asking');
 /** @import { Place } from '../listening' */
 
 /**
- * Has a reactor listen.
+ * Makes a reactor listen.
  *
  * @param {Server} server A WebSocketServer
  * @param {Place} place Where it listens
@@ -32,7 +32,7 @@ function startListening(server, place) {
 
 /**
  * @param {Server} server A WebSocketServer
- * @param {Place} place Where it listens
+ * @param {Place} place The place to listen at
  * @param {string | null} address IP literal; null is every address
  */
 function listen(server, place, address) {
@@ -57,7 +57,7 @@ function listen(server, place, address) {
   // Accepting starts when the listeners that this turn attaches are known.
   process.nextTick(() => {
     if (!server.isRunning()) return;
-    // The fields of a subclass did not exist yet, and their definition is not noticed.
+    // The fields of a subclass did not exist yet, and nothing reports their definition.
     server._updateAsk();
     native.accept(server._listenerId);
     server._emit('listening');
@@ -66,7 +66,7 @@ function listen(server, place, address) {
 }
 
 /**
- * @param {number} [fd] The descriptor that a server is given to listen on
+ * @param {number} [fd] The descriptor that a server is to listen on
  * @returns {boolean} Whether a reactor listens on it under that number, which it keeps
  */
 function isOwn(fd) {

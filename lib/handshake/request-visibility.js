@@ -45,8 +45,8 @@ function seesSecond(listener) {
 }
 
 /**
- * @param {string} source Source of a function, as `toString()` gives it
- * @returns {boolean} Whether it is that of a function that sees only its first argument
+ * @param {string} source Source of a function, as `toString()` returns it
+ * @returns {boolean} Whether the function sees only its first argument
  */
 function isOfOne(source) {
   return ONE_PARAMETER.test(source) && !BACK_DOOR.test(source);
@@ -54,7 +54,7 @@ function isOfOne(source) {
 
 /**
  * @param {Server & { _events?: any }} server A WebSocketServer
- * @returns {boolean} Whether nothing but its listeners sees what it emits
+ * @returns {boolean} Whether only its listeners see the events that it emits
  */
 function isPlain(server) {
   return server.emit === nodeEmit && !server._capturesRejections;
@@ -79,7 +79,7 @@ function isRequestSeen(server) {
  * @param {Server & { _events?: any }} server A WebSocketServer, whose emitter's own fields are read
  * @param {WebSocket} ws The connection, which is open
  * @param {Buffer} bytes Memory of the batch that the OPEN record is in
- * @param {number} start Where in it the payload of the OPEN record begins
+ * @param {number} start Offset of the payload of the OPEN record
  */
 function emitConnection(server, ws, bytes, start) {
   const isSeen = isRequestSeen(server) || diagnostics.isRequestSeen();

@@ -12,13 +12,13 @@ const {
 
 /**
  * The upgrade request, as Node's HTTP server would have made it. The reactor's form is
- * `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`; it is cut into header
- * fields when they are asked for.
+ * `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`; the text is cut into
+ * header fields when a program asks for them.
  */
 class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
   /**
    * @param {string} text The request in the reactor's form
-   * @param {{ _socket: unknown }} owner Whose socket `req.socket` is
+   * @param {{ _socket: unknown }} owner The owner of `req.socket`
    */
   constructor(text, owner) {
     super(null);
@@ -37,7 +37,7 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
   }
 
   // IncomingMessage assigns these in its constructor, so they need setters.
-  /** @returns {any} The stand-in for the socket, or what was assigned */
+  /** @returns {any} The stand-in for the socket, or the value assigned */
   get socket() {
     return this._replacedSocket === undefined ? this._owner._socket : this._replacedSocket;
   }
@@ -72,7 +72,7 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
     super.headersDistinct = headers;
   }
 
-  /** @returns {string[]} Names and values in turn, as they came */
+  /** @returns {string[]} Names and values in turn, as received */
   _headerList() {
     if (this._headerText !== '') {
       const list = this._headerText.split('\0');
@@ -89,7 +89,7 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
 
 /**
  * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
+ * @param {number} start Offset of the payload of the OPEN or REQUEST record
  * @returns {string} The request in the reactor's form
  */
 function requestText(bytes, start) {
@@ -99,8 +99,8 @@ function requestText(bytes, start) {
 
 /**
  * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Where in it the payload of the OPEN record begins
- * @returns {string} The subprotocol that was chosen, '' for none
+ * @param {number} start Offset of the payload of the OPEN record
+ * @returns {string} The chosen subprotocol, '' for none
  */
 function protocolText(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_PROTOCOL_LENGTH);
@@ -111,8 +111,8 @@ function protocolText(bytes, start) {
 
 /**
  * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Where in it the payload of the OPEN record begins
- * @returns {string} What the answer says of extensions, '' for nothing
+ * @param {number} start Offset of the payload of the OPEN record
+ * @returns {string} The extensions of the answer, '' for none
  */
 function extensionsText(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
@@ -123,8 +123,8 @@ function extensionsText(bytes, start) {
 
 /**
  * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Where in it the payload of the REQUEST record begins
- * @returns {Buffer} A copy of what was read behind the request
+ * @param {number} start Offset of the payload of the REQUEST record
+ * @returns {Buffer} A copy of the bytes read behind the request
  */
 function headOf(bytes, start) {
   const length = bytes.readUInt32LE(start + OPENED_TAIL_LENGTH);
@@ -135,8 +135,8 @@ function headOf(bytes, start) {
 
 /**
  * @param {Buffer} bytes Memory of the batch that the record is in
- * @param {number} start Where in it the payload of the OPEN or REQUEST record begins
- * @returns {number} Where in it the tail begins
+ * @param {number} start Offset of the payload of the OPEN or REQUEST record
+ * @returns {number} Offset of the tail
  */
 function tailAt(bytes, start) {
   const before =

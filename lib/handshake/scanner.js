@@ -13,7 +13,7 @@ class Scanner {
     this.at = 0;
   }
 
-  /** @returns {boolean} Whether all is read */
+  /** @returns {boolean} Whether everything has been read */
   isAtEnd() {
     return this.at === this.text.length;
   }
@@ -38,7 +38,7 @@ class Scanner {
   }
 
   /**
-   * @param {string} character What may come next
+   * @param {string} character The character that may come next
    * @returns {boolean} Whether it came next, and was skipped
    */
   skip(character) {
@@ -50,8 +50,8 @@ class Scanner {
   /**
    * Skips a separator of two elements, and the space around it.
    *
-   * @param {string} characters What may separate them, one character each
-   * @returns {string} Which of them it was; '' at the end
+   * @param {string} characters The separators allowed, one character each
+   * @returns {string} The separator found; '' at the end
    * @throws {SyntaxError} For anything else, and for space at the end
    */
   separator(characters) {
@@ -68,7 +68,7 @@ class Scanner {
     return found;
   }
 
-  /** @returns {SyntaxError} What the caller throws, with the words of ws */
+  /** @returns {SyntaxError} The error for the caller to throw, with the words of ws */
   unexpected() {
     return new SyntaxError(
       this.isAtEnd() ? 'Unexpected end of input' : `Unexpected character at index ${this.at}`,

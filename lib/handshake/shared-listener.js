@@ -38,8 +38,8 @@ function createListener(options, callback) {
 }
 
 /**
- * @param {http.IncomingMessage} _request Of something else than an upgrade
- * @param {http.ServerResponse} response What answers it with 426
+ * @param {http.IncomingMessage} _request A request other than an upgrade
+ * @param {http.ServerResponse} response Its response, of status 426
  */
 function refuse(_request, response) {
   const body = http.STATUS_CODES[426];

@@ -7,7 +7,7 @@ const { Scanner } = require('./scanner');
  *
  * @param {string} header The value of the header
  * @returns {Set<string>} The names, in their order
- * @throws {SyntaxError} When it is no list of tokens, or names one twice
+ * @throws {SyntaxError} When the header is no list of tokens, or names one token twice
  */
 function parse(header) {
   const scanner = new Scanner(header);

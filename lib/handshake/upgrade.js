@@ -41,8 +41,9 @@ const {
 const kUpgrade = Symbol('kUpgrade');
 
 /**
- * A connection of a listener of the reactor whose handshake JavaScript decides. It holds the slot
- * in the table until it is a WebSocket or gone, and its socket is what `handleUpgrade()` gets.
+ * A connection of a listener of the reactor whose handshake JavaScript decides. The handshake holds
+ * the slot in the table until there is a WebSocket or the connection is gone. `handleUpgrade()`
+ * gets its socket.
  *
  * @implements {Connection}
  */
@@ -51,7 +52,7 @@ class Upgrade {
    * @param {Server} server The WebSocketServer of the listener
    * @param {number} slot Slot of the connection in the table
    * @param {Buffer} bytes Memory of the batch that the record is in
-   * @param {number} start Where in it the payload of the record begins
+   * @param {number} start Offset of the payload of the record
    * @param {boolean} isLate Whether the reactor has answered before it knew that it should ask, so
    *   that the record is an OPEN record
    */
@@ -97,7 +98,7 @@ class Upgrade {
 
   /**
    * @param {number} tag kind | flags | aux of the record
-   * @param {number} offset Where its payload is; see `payload`
+   * @param {number} offset Offset of its payload; see `payload`
    * @param {number} length Bytes of the payload
    */
   _onRecord(tag, offset, length) {
@@ -149,7 +150,7 @@ class Upgrade {
    * @param {string} response The 101
    * @param {Server} server The server that accepts
    * @param {Extensions} extensions The accepted ones by name
-   * @param {Buffer} head What is read first, as a stream would have it put back
+   * @param {Buffer} head The bytes to be read first, as if put back into a stream
    */
   accept(response, server, extensions, head) {
     const { options } = server;
@@ -172,7 +173,7 @@ class Upgrade {
 
   /**
    * @param {number} tag OUT_ACCEPT or OUT_RESPOND
-   * @param {string} text What is to be written
+   * @param {string} text The text to write
    */
   push(tag, text) {
     this.answered = true;
@@ -187,7 +188,7 @@ class Upgrade {
 class Late {
   /**
    * @param {string} protocol The subprotocol that the reactor chose, '' for none
-   * @param {string} extensions What the reactor's answer says of extensions, '' for nothing
+   * @param {string} extensions The extensions of the reactor's answer, '' for none
    */
   constructor(protocol, extensions) {
     this.protocol = protocol;
@@ -236,7 +237,7 @@ class ReactorHandshake extends Handshake {
    * @param {WebSocket} ws The WebSocket, which is not open yet
    * @param {string} response The 101
    * @param {string} protocol The subprotocol, '' for none
-   * @param {string} extensions What the answer says of extensions, '' for nothing
+   * @param {string} extensions The extensions of the answer, '' for none
    */
   accept(ws, response, protocol, extensions) {
     const { accepted, head, server, socket, upgrade } = this;
@@ -283,15 +284,15 @@ class ReactorHandshake extends Handshake {
 }
 
 /**
- * @param {AnySocket} socket What `handleUpgrade()` was given
- * @returns {boolean} Whether its connection is the reactor's
+ * @param {AnySocket} socket The socket that `handleUpgrade()` was given
+ * @returns {boolean} Whether the reactor has its connection
  */
 function isReactors(socket) {
   return socket[kUpgrade] !== undefined;
 }
 
 /**
- * The peer has ended its side. A WebSocket that has the connection by now reports that itself.
+ * The peer has ended its side. A WebSocket that has the connection by now reports the end itself.
  *
  * @param {Upgrade} upgrade The handshake of the connection
  */

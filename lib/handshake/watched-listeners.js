@@ -1,17 +1,17 @@
 'use strict';
 
-/** Methods of an emitter that change its listeners; others that do call these. */
+/** Methods of an emitter that change its listeners; its other methods that do so call these. */
 const METHODS = ['on', 'prependListener', 'removeListener', 'removeAllListeners'];
 
 /** Aliases of two of them. */
 const ALIASES = { addListener: 'on', off: 'removeListener' };
 
 /**
- * Has a function called when the listeners of an emitter of a class change.
+ * Calls a function when the listeners of an emitter of a class change.
  *
  * @param {Record<string, any>} prototype Prototype of the class
- * @param {(this: any, event?: string | symbol) => void} changed Called then; without an event if it
- *   may be any
+ * @param {(this: any, event?: string | symbol) => void} changed Called after a change; without an
+ * event if it may be any
  */
 function watchListeners(prototype, changed) {
   const base = Object.getPrototypeOf(prototype);

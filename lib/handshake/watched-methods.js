@@ -1,13 +1,13 @@
 'use strict';
 
 /**
- * Has a function called when a method of an instance or of the class is assigned to. The assignment
+ * Calls a function when a method of an instance or of the class is assigned to. The assignment
  * itself has its usual effect; `Object.defineProperty` is not noticed.
  *
  * @param {Record<string, any>} prototype Prototype of the class
  * @param {string[]} names Its own methods, or inherited ones
- * @param {(this: any) => void} changed Called after it, with what was assigned to: an instance, or
- *   a prototype
+ * @param {(this: any) => void} changed Called after it, with the object assigned to: an instance,
+ * or a prototype
  */
 function watchMethods(prototype, names, changed) {
   const base = Object.getPrototypeOf(prototype);

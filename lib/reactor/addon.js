@@ -10,13 +10,13 @@ const BUILD = 'in a clone of the repository run: npm ci && npm run build';
 /**
  * The native addon; loaded on first use.
  *
- * @returns {typeof import('../native/binding')} What it exports
- * @throws {Error} ERR_REACTOR_WS_NATIVE, with why there is none, and what to do
+ * @returns {typeof import('../native/binding')} The exports of the addon
+ * @throws {Error} ERR_REACTOR_WS_NATIVE, with the cause, and the remedy
  */
 function addon() {
   try {
-    // Outside of the async context of the first caller: what the addon makes when it is loaded
-    // lives as long as the process.
+    // Outside of the async context of the first caller: the objects that the addon makes when it is
+    // loaded live as long as the process.
     return root.runInAsyncScope(load);
   } catch (error) {
     throw explained(/** @type {AggregateError} */ (error));
@@ -27,7 +27,7 @@ function addon() {
  * The error that is thrown in place of the loader's.
  *
  * @param {AggregateError} error With the reason of each place where an addon could have been
- * @returns {Error & { code: string }} What `addon` throws instead
+ * @returns {Error & { code: string }} The error that `addon` throws instead
  */
 function explained(error) {
   const { NAPI_RS_NATIVE_LIBRARY_PATH: given } = process.env;
@@ -44,16 +44,16 @@ function explained(error) {
     `  what to do: ${advice}`,
   ];
   const short = Object.assign(new Error(lines.join('\n')), { code: 'ERR_REACTOR_WS_NATIVE' });
-  // The causes are there for programs. Printed they are sixty lines; of a getter Node prints none.
+  // The causes are for programs. Printed they take sixty lines; Node does not print a getter.
   Object.defineProperty(short, 'cause', { configurable: true, get: () => error });
   return short;
 }
 
 /**
- * @param {(Error & { code?: string })[]} failures Of addons that are there
- * @param {string | null} name Of the package for this system; null: there is none
- * @param {string} version Of this package
- * @returns {[why: string, advice: string]} For the error
+ * @param {(Error & { code?: string })[]} failures The errors of addons that exist
+ * @param {string | null} name Name of the package for this system; null: there is none
+ * @param {string} version Version of this package
+ * @returns {[why: string, advice: string]} The remedy, for the message of the error
  */
 function diagnosis(failures, name, version) {
   const reasons = [...new Set(failures.map(firstLine))];
@@ -74,14 +74,14 @@ function diagnosis(failures, name, version) {
 }
 
 /**
- * @param {Error} error Of the system, some of whose texts are long
+ * @param {Error} error An error of the system, whose text may be long
  * @returns {string} The first line of its message
  */
 function firstLine(error) {
   return error.message.split('\n', 1)[0];
 }
 
-/** @returns {string} The C library of a Linux system and its version, where Node says it */
+/** @returns {string} The C library of a Linux system and its version, if Node reports it */
 function libc() {
   if (process.platform !== 'linux') return '';
   const version = glibcVersion();

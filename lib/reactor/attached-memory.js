@@ -10,7 +10,7 @@ const DETACHING = ['transfer', 'transferToFixedLength'];
 const ignoresMark = DETACHING.every((name) => name in ArrayBuffer.prototype) && !isKept(Buffer.allocUnsafeSlow(1));
 
 /**
- * The method in place of these. It belongs to the environment's own context, so that memory that a
+ * The method in place of those. It belongs to the environment's own context, so that memory that a
  * program keeps does not keep the context of this package.
  */
 const TRANSFER = `(function transfer() {
@@ -34,10 +34,10 @@ function isKept(memory) {
 
 /**
  * Memory for many messages, which a handler must not be able to detach. Before Node 24 there are
- * still ways to, which `restore` of batch.js deals with.
+ * still ways to detach it, which `restore` of batch.js deals with.
  *
  * @param {number} bytes Length of the memory, in bytes
- * @returns {Buffer} Not zeroed; its ArrayBuffer is its own
+ * @returns {Buffer} The memory, which is not zeroed; its ArrayBuffer is its own
  */
 function allocate(bytes) {
   const memory = Buffer.allocUnsafeSlow(bytes);

@@ -20,10 +20,10 @@ const SLAB_BYTES = 128 * 1024;
  */
 const LENT_BUFFERS = 8;
 
-/** The batch that was drained last: its records, and where their payloads are. */
+/** The batch that was drained last: its records, and the place of their payloads. */
 const batch = {
   /**
-   * The memory that the payloads are in, all of it as a Buffer, and the offset at which they begin.
+   * The memory with the payloads, all of it as a Buffer, and the offset at which they begin.
    *
    * @type {ArrayBufferLike}
    */
@@ -31,7 +31,9 @@ const batch = {
   /** @type {Buffer} */
   bytes: Buffer.alloc(0),
   base: 0,
-  /** Whether a view of them was handed out. If not, the next batch takes their place. */
+  /**
+   * Whether a view of them was handed out. If not, the next batch takes the place of the payloads.
+   */
   viewed: false,
   /** Whether a view was handed out that is taken back when its handler has returned. */
   borrowed: false,
@@ -41,16 +43,16 @@ const batch = {
 
 /** The native reactors. @type {any} */
 let native = null;
-/** How many buffers may be lent. */
+/** The most buffers that may be lent. */
 let mostLent = 0;
 /** @type {Buffer} */
 let slab = Buffer.alloc(0);
-/** Where the last batch in the slab begins and ends. */
+/** Beginning and end of the last batch in the slab. */
 let slabStart = 0;
 let slabEnd = 0;
 /**
- * Memory that the reactors read into, by its number. It comes back with a batch: for good with a
- * large one, which then needs no copy, and until the next drain with a small one. The native part
+ * Memory that the reactors read into, by its number. Memory comes back with a batch: for good with
+ * a large one, which then needs no copy, and until the next drain with a small one. The native part
  * keeps this list for as long as the reactors run.
  *
  * @type {(Buffer | undefined)[]}
@@ -85,7 +87,7 @@ function newSlab(least) {
  * Flushes, and takes the oldest batch that waits: its records into `incoming.records`, its payloads
  * into the slab, or with the memory that was lent for them.
  *
- * @returns {number} How many records; 0 when nothing waits
+ * @returns {number} The number of records; 0 when nothing waits
  */
 function nextBatch() {
   const viewed = isBorrowing ? takeBack() : batch.viewed;
@@ -102,7 +104,7 @@ function nextBatch() {
   if (isHanded) {
     handed = /** @type {Buffer} */ (lent[id]);
     lent[id] = undefined;
-    // The slab has nothing of this batch.
+    // The slab has no bytes of this batch.
     slabEnd = slabStart;
     if (!isWary) show(handed, 0);
   }
@@ -112,7 +114,7 @@ function nextBatch() {
 }
 
 /**
- * Takes back what was lent of the last drained batch: nobody sees it any more.
+ * Takes back the borrowed messages of the last drained batch: no handler sees them any more.
  *
  * @returns {boolean} Whether its memory is kept all the same: a part is not borrowed, or it cannot
  *   be taken back as it has been lent before there was anybody to borrow
@@ -129,13 +131,13 @@ function takeBack() {
 }
 
 /**
- * @param {Buffer} memory Where the last drained batch is
- * @returns {boolean} Whether only we have it now; false: nothing has changed
+ * @param {Buffer} memory The memory of the last drained batch
+ * @returns {boolean} Whether only this file has the memory now; false: nothing has changed
  */
 function renew(memory) {
   const isSlab = memory === slab;
   if (!isSlab && memory !== handed) return false;
-  // What is before it is not borrowed.
+  // The bytes before it are not borrowed.
   if (isSlab && slabStart !== 0) return false;
   const moved = borrowing.move(memory);
   if (moved === null && memory.length !== 0) return false;
@@ -152,7 +154,7 @@ function renew(memory) {
 
 /**
  * @param {object} options The options of a server
- * @returns {boolean} Whether its messages are borrowed. If so, memory is such from now on that it
+ * @returns {boolean} Whether its messages are borrowed. If so, memory from now on is of a kind that
  *   can be taken back
  */
 function lendsMessages(options) {
@@ -167,7 +169,7 @@ function lendsMessages(options) {
 
 /**
  * @param {number} bytes Length of the memory, in bytes
- * @returns {Buffer} Not zeroed; its ArrayBuffer is its own
+ * @returns {Buffer} The memory, which is not zeroed; its ArrayBuffer is its own
  */
 function memoryOf(bytes) {
   return isBorrowing ? Buffer.allocUnsafeSlow(bytes) : allocate(bytes);
@@ -177,7 +179,7 @@ function memoryOf(bytes) {
 function intoSlab() {
   const { bytes, lent: id } = crossing.incoming;
   const from = handed === null ? lent[id] : handed;
-  // What is behind messages that are owned could not be taken back.
+  // Bytes behind messages that handlers own could not be taken back.
   const isShared = isBorrowing && slabStart !== 0 && bytes !== 0;
   if (isShared || bytes > slab.length - slabStart) newSlab(bytes);
   if (from === undefined) native.copyBytes(slab, slabStart);
@@ -189,7 +191,7 @@ function intoSlab() {
 
 /**
  * @param {Buffer} memory Memory with all payloads of the batch
- * @param {number} base Where in it the payloads begin
+ * @param {number} base Offset of the payloads
  */
 function show(memory, base) {
   batch.bytes = memory;
@@ -241,9 +243,9 @@ function takeLarge(index, length) {
  * The payload of a record of the batch being delivered, which is taken back from its handler.
  *
  * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Where the payload is, in bytes from the start of the batch
+ * @param {number} offset Offset of the payload, in bytes from the start of the batch
  * @param {number} length Bytes of the payload
- * @returns {Buffer} Valid until the next `nextBatch`
+ * @returns {Buffer} The payload, which is valid until the next `nextBatch`
  */
 function borrowedPayload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;

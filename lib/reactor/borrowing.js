@@ -12,7 +12,7 @@ const WHY =
 const { transfer } = /** @type {any} */ (ArrayBuffer.prototype);
 
 /**
- * By an ArrayBuffer that was detached, and by the one that has its memory now: the holder of that
+ * For a detached ArrayBuffer, and for the one that has its memory now: the holder of that
  * memory. A write of Node's that is still under way refers to a message, and to bytes that must not
  * be freed.
  */
@@ -37,7 +37,7 @@ function begin() {
  * have no bytes any more.
  *
  * @param {Buffer} memory All of an ArrayBuffer
- * @returns {Buffer | null} The memory; null if it stays where it is, or a handler has detached it
+ * @returns {Buffer | null} The memory; null if it cannot be moved, or a handler has detached it
  */
 function move(memory) {
   const buffer = /** @type {any} */ (memory.buffer);
@@ -64,7 +64,7 @@ function lend(message) {
   if (development.lent !== null) development.lent.push(message);
 }
 
-/** The memory of all that were lent was taken back, or is kept. */
+/** The memory of all lent messages was taken back, or is kept. */
 function returned() {
   const { lent } = development;
   if (lent === null || lent.length === 0) return;

@@ -46,16 +46,16 @@ const outgoing = {
   used: 0,
 };
 
-/** The batch that the last exchange has brought. */
+/** The batch of the last exchange. */
 const incoming = {
-  /** The array that its records are in. */
+  /** The array of its records. */
   records: new Uint32Array(0),
-  /** How many records there are; with 0 nothing waited, and the fields below have no meaning. */
+  /** The number of records; with 0 nothing waited, and the fields below have no meaning. */
   count: 0,
   /** Bytes of their payloads. */
   bytes: 0,
   /**
-   * The number of the lent memory that the payloads are in; -1: they are in the reactor's own, and
+   * The number of the lent memory with the payloads; -1: they are in the reactor's own memory, and
    * more should be lent.
    */
   lent: -1,
@@ -73,8 +73,8 @@ const incoming = {
  */
 let arenas = [];
 /**
- * Their words. Not in the list of arenas: the native part holds that, and with it the global object
- * of this copy of the package, if something of its own were there.
+ * Their words. They are not in the list of arenas: the native part holds that list, and would hold
+ * the global object of this copy of the package, if the list had an object of its realm.
  *
  * @type {Uint32Array[]}
  */
@@ -134,7 +134,7 @@ function lendArena() {
 }
 
 /**
- * One crossing: hands over the records that were collected, and takes what the call brings.
+ * One crossing: hands over the collected records, and takes the results of the call.
  *
  * @template T
  * @param {(payload?: any) => T} call A native function
@@ -157,7 +157,7 @@ function exchange(call, payload) {
   }
 }
 
-/** Hands over the records that were collected. */
+/** Hands over the collected records. */
 function flush() {
   if (outgoing.used !== 0) exchange(flushNative);
 }
@@ -168,17 +168,17 @@ function isInline() {
 }
 
 /**
- * Hands over the records that were collected. The payload of the last one is written from where it
+ * Hands over the collected records. The payload of the last one is written from where it
  * is.
  *
- * @param {Uint8Array} payload What is written from where it is; of 16 KiB and more
+ * @param {Uint8Array} payload The payload of the last record, of 16 KiB and more
  */
 function flushWith(payload) {
   if (flushWithNative !== null) exchange(flushWithNative, payload);
 }
 
 /**
- * Hands over the records that were collected, gives the last batch back, and takes the oldest one
+ * Hands over the collected records, gives the last batch back, and takes the oldest one
  * that waits, into `incoming`.
  *
  * @returns {boolean} False: nothing waits
@@ -197,7 +197,7 @@ function drain() {
  * The first records of the last batch have been delivered, the others come in a later turn of the
  * event loop.
  *
- * @param {number} count How many records
+ * @param {number} count The number of records delivered
  */
 function delivered(count) {
   said[DELIVERED_RECORDS] = count;
@@ -205,9 +205,9 @@ function delivered(count) {
 }
 
 /**
- * Has the reactors hand over what has come to their sockets by now.
+ * Makes the reactors hand over the bytes that their sockets have by now.
  *
- * @returns {boolean} Whether `drain` has something to give
+ * @returns {boolean} Whether `drain` would bring a batch
  */
 function settle() {
   return settleNative();
@@ -222,9 +222,9 @@ function loopTurn() {
 }
 
 /**
- * Has `wake` called in the event loop's next turn, before that reads any socket.
+ * Schedules `wake` for the event loop's next turn, before that reads any socket.
  *
- * @returns {boolean} False: there is no way to do that
+ * @returns {boolean} False if there is no way to do that
  */
 function callNext() {
   return callNextNative();
@@ -242,7 +242,7 @@ function lend(id, memory) {
 }
 
 /**
- * How many bytes of a connection's sends wait no more.
+ * The number of bytes of a connection's sends that the kernel has.
  *
  * @param {{ _slot: number, _generation: number }} connection A WebSocket, or its handshake
  * @returns {number} -1 when the connection is gone

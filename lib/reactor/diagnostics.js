@@ -1,6 +1,6 @@
 'use strict';
 
-// Channels of node:diagnostics_channel, for whoever looks at a process from outside: tracers,
+// Channels of node:diagnostics_channel, for those that look at a process from outside: tracers,
 // loggers, tests. Nothing is made for a channel without subscribers.
 
 const { channel, tracingChannel } = require('node:diagnostics_channel');
@@ -19,7 +19,7 @@ const handling = tracingChannel('reactor-ws:message');
 const { end, error, start } = handling;
 
 /**
- * Requests of connections that have opened while somebody looked.
+ * The requests of connections that opened while a channel had subscribers.
  *
  * @type {WeakMap<WebSocket, object>}
  */
@@ -34,7 +34,7 @@ const requests = new WeakMap();
 let onMessage = null;
 
 /**
- * Looks whether somebody has replaced `on` of Receiver to see its messages, as tracers do with ws.
+ * Looks whether a program has replaced `on` of Receiver to see its messages, as tracers do with ws.
  *
  * @param {any} receiver Prototype of Receiver
  */
@@ -47,8 +47,8 @@ function handleWith(receiver) {
 
 /**
  * @this {any}
- * @param {unknown} data What listeners get
- * @param {boolean} isBinary Whether it is no text
+ * @param {unknown} data The message, as listeners get it
+ * @param {boolean} isBinary Whether it is binary
  */
 function handle(data, isBinary) {
   this[kWebSocket].emit('message', data, isBinary);
@@ -91,7 +91,7 @@ function closed(ws, code, reason) {
 /**
  * @param {WebSocket} ws A connection that has failed, before 'error'
  * @param {Error} reason The error
- * @returns {Error} The same
+ * @returns {Error} The error
  */
 function failed(ws, reason) {
   if (failing.hasSubscribers) failing.publish({ ws, request: requestOf(ws), error: reason });
@@ -108,11 +108,11 @@ function refused(request, server, status) {
 }
 
 /**
- * Emits 'message', and reports that it begins and ends, to those who look.
+ * Emits 'message', and reports its beginning and end to subscribers.
  *
  * @param {WebSocket} ws The connection of the message
- * @param {any} data What listeners get
- * @param {boolean} isBinary Whether it is no text
+ * @param {any} data The message, as listeners get it
+ * @param {boolean} isBinary Whether it is binary
  */
 function emitMessage(ws, data, isBinary) {
   if (!isTraced()) return void ws.emit('message', data, isBinary);
@@ -125,7 +125,7 @@ function emitMessage(ws, data, isBinary) {
 /**
  * @param {WebSocket} ws A connection
  * @returns {object | null} Its request; null for a client, and for a connection that
- *   opened before anybody looked
+ *   opened before there were subscribers
  */
 function requestOf(ws) {
   return requests.get(ws) ?? null;

@@ -33,14 +33,14 @@ const { beginTurn, callDue, endTurn, ends, mayWait } = require('./turns');
 
 const { connectionOf, state } = table;
 
-/** Milliseconds and batches of one turn; then timers and other I/O come first. */
+/** The most milliseconds and batches of one turn; then timers and other I/O come first. */
 const TURN_MILLISECONDS = 8;
 const TURN_BATCHES = 8;
 
 /** Records after which the clock is read within a batch. */
 const CLOCK_INTERVAL = 64;
 
-/** In place of the slot of the previous record, when there is none or it opened the connection. */
+/** The slot of the previous record, when there is none or that record opened the connection. */
 const NO_RECORD = -1;
 const OPENED_JUST_NOW = -2;
 
@@ -81,7 +81,7 @@ function continueLater() {
 
 /**
  * Delivers what waits now, in the middle of another callback: other code of this process is about
- * to see what the reactor has done, and the records of that come first. What a handler throws is
+ * to see the reactor's work, whose records come first. What a handler throws is
  * thrown later.
  */
 function catchUp() {
@@ -94,10 +94,10 @@ function catchUp() {
 }
 
 /**
- * Acts on a connection or a request of a server of Node's. In one event loop, what came to ours
- * before would have been read before.
+ * Acts on a connection or a request of a server of Node's. In one event loop, bytes that came to
+ * ours before would have been read before.
  *
- * @param {any} message What the channel says: of other types in other versions of Node
+ * @param {any} message The message of the channel: of other types in other versions of Node
  */
 function settle(message) {
   // Without a handle the bytes are those of the program, which may be in the middle of anything.
@@ -111,14 +111,14 @@ function settle(message) {
   catching.left -= catching.since - begin;
 }
 
-/** @param {unknown} error What a handler has thrown */
+/** @param {unknown} error The exception of a handler */
 function rethrow(error) {
   throw error;
 }
 
 function turn() {
-  // A handler that runs the event loop, as deasync does, or calls this is in a delivery, which goes
-  // on when it returns.
+  // A handler that runs the event loop, as deasync does, or calls this function is in a delivery,
+  // which goes on when it returns.
   if (delivering) return;
   const deadline = performance.now() + TURN_MILLISECONDS;
   let finished = false;
@@ -128,7 +128,7 @@ function turn() {
       if (cursor === count) {
         if (batches === TURN_BATCHES) break;
         count = cursor = 0;
-        // What the handlers have sent leaves with it.
+        // The sends of handlers leave with it.
         count = nextBatch();
         batchNumber++;
         if (count === 0) {
@@ -146,7 +146,7 @@ function turn() {
     delivering = false;
     outbox.endBatching();
     if (!finished) {
-      // Peers wait for some records, so not for all of a batch.
+      // Peers wait for some records, which must not wait for all of a batch.
       if (cursor !== 0 && cursor !== count) delivered(cursor);
       continueLater();
     }
@@ -154,11 +154,11 @@ function turn() {
 }
 
 /**
- * Delivers the batch from `cursor` on. `turn` does what is to be done when a handler throws: inside
+ * Delivers the batch from `cursor` on. `turn` deals with a handler that throws: inside
  * of a `try` V8 needs three more calls to construct a Buffer, a seventh of JavaScript's share of a
  * small message. This function is too long to be inlined there.
  *
- * @param {number} deadline When to stop
+ * @param {number} deadline The time at which to stop
  * @returns {boolean} Whether all of it was delivered
  */
 function deliver(deadline) {
@@ -184,10 +184,10 @@ function deliver(deadline) {
       if (performance.now() > deadline) return false;
       nextLook = next + CLOCK_INTERVAL;
     }
-    // Before a handler may throw: the next delivery goes on behind it.
+    // Set before a handler may throw: the next delivery goes on behind this record.
     cursor = ++next;
     if (bytes.length === 0) {
-      // A handler has detached the bytes.
+      // A handler has detached the memory.
       if (!restore()) {
         lose(slot, records[word + 1], records[word + 2], records[word + 3]);
         continue;
@@ -222,7 +222,7 @@ function deliver(deadline) {
         return false;
       }
       if (kind === IN_END) {
-        // They may throw.
+        // Their listeners may throw.
         cursor--;
         checkpoint();
         cursor++;
@@ -249,12 +249,12 @@ function isOpening(kind) {
 }
 
 /**
- * Acts on a record whose batch is gone. A connection that misses something ends: no peer may take
- * for received what was not.
+ * Acts on a record whose batch is gone. A connection that misses a record ends: no peer may take
+ * a frame for received that was not.
  *
  * @param {number} slot Slot of the connection in the table
  * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Where the payload is, relative to the batch
+ * @param {number} offset Offset of the payload in the batch
  * @param {number} length Bytes of the payload, or a count
  */
 function lose(slot, tag, offset, length) {
@@ -268,7 +268,7 @@ function lose(slot, tag, offset, length) {
 /**
  * @param {number} slot Slot of the connection, or id of the listener
  * @param {number} tag kind | flags << 8 | aux << 16
- * @param {number} offset Where the payload is, relative to the batch
+ * @param {number} offset Offset of the payload in the batch
  * @param {number} length Its bytes, or a count
  */
 function deliverOther(slot, tag, offset, length) {
@@ -300,7 +300,7 @@ function deliverOther(slot, tag, offset, length) {
  * The payload of a record of the batch being delivered.
  *
  * @param {number} tag kind | flags | aux of the record
- * @param {number} offset Where the payload is, relative to the batch
+ * @param {number} offset Offset of the payload in the batch
  * @param {number} length Bytes of the payload
  * @returns {Buffer} A view of the batch, or memory of its own
  */
@@ -314,7 +314,7 @@ function payload(tag, offset, length) {
 /**
  * Number of the batch being delivered, -1 outside of a delivery.
  *
- * @returns {number} Counted from the first batch on
+ * @returns {number} The number, counted from the first batch on
  */
 function currentBatch() {
   return delivering ? batchNumber : -1;

@@ -1,9 +1,10 @@
 'use strict';
 
-// The payloads that were sent last, as far as they are in the arena being filled or go with it: a
-// send of the same to the next connection refers to them. None is kept beyond a flush. Without this
-// a plain loop over `clients` takes 1.19 times the CPU time with 16 KiB to each of 100 connections
-// (1.6 times that of the JavaScript thread), and 1.26 times with 1 KiB of text to each of 1,000.
+// The last payloads sent, as far as they are in the arena being filled or go with it: a
+// send of the same payload to the next connection refers to them. None is kept beyond a flush.
+// Without this a plain loop over `clients` takes 1.19 times the CPU time with 16 KiB to each of 100
+// connections (1.6 times that of the JavaScript thread), and 1.26 times with 1 KiB of text to each
+// of 1,000.
 
 const { FastBuffer } = require('../constants');
 const { isViewOf, lengthOf } = require('../views');
@@ -12,33 +13,33 @@ const { KIND_MASK, OUT_BINARY, OUT_FLAG_FIN, OUT_FLAG_WANT_SENT } = require('./l
 /** @import { Native } from './table' */
 
 /**
- * From this many bytes on, comparing bytes with what was sent costs less than copying them again.
- * Text is referred to from the length on at which it is no longer copied in a loop.
+ * From this many bytes on, comparing bytes with those sent before costs less than copying them
+ * again. Text is referred to from the length on at which it is no longer copied in a loop.
  */
 const SAME_BYTES = 4096;
 
 /** Looked up once: through Buffer V8 takes longer. */
 const { compare } = Buffer;
 
-/** The last bytes. */
+/** The last bytes sent. */
 const bytes = {
   /** @type {Uint8Array | null} */
   data: null,
-  /** Their payload in the arena; null before the two were compared. @type {Uint8Array | null} */
+  /** Their copy in the arena; null before the two were compared. @type {Uint8Array | null} */
   payload: null,
-  /** Where the payload begins in the arena. */
+  /** Offset of the payload in the arena. */
   start: 0,
   /** Bytes of the payload. */
   length: 0,
 };
 
-/** The last text. */
+/** The last text sent. */
 const text = {
-  /** Empty when there is none. */
+  /** Empty if there is none. */
   data: '',
-  /** Slot of the connection that it was sent to: one connection hardly ever gets the same twice. */
+  /** Slot of its connection: one connection hardly ever gets the same text twice. */
   slot: -1,
-  /** Where its payload begins in the arena. */
+  /** Offset of its payload in the arena. */
   start: 0,
   /** Bytes of the payload. */
   length: 0,
@@ -46,7 +47,7 @@ const text = {
 
 /** The last payload that went to the reactor by itself. */
 const large = {
-  /** What `send()` was given. @type {Uint8Array | string | null} */
+  /** The argument of `send()`. @type {Uint8Array | string | null} */
   data: null,
   /** Bytes of the payload. */
   length: 0,
@@ -65,7 +66,7 @@ function forget() {
 
 /**
  * @param {Uint8Array} data The payload, as it was given
- * @param {number} start Where its payload begins
+ * @param {number} start Offset of its payload in the arena
  * @param {number} length Bytes of the payload
  */
 function keepBytes(data, start, length) {
@@ -89,8 +90,8 @@ function isLastBytes(data, length, arena) {
 
 /**
  * @param {string} data The payload, as it was given
- * @param {number} slot Of the connection in the table
- * @param {number} start Where the payload begins in the arena
+ * @param {number} slot Slot of the connection in the table
+ * @param {number} start Offset of the payload in the arena
  * @param {number} length Bytes of the payload
  */
 function keepText(data, slot, start, length) {
@@ -130,9 +131,9 @@ function isLastLarge(native, tag, data) {
  * and recognized by the same one.
  *
  * @param {ArrayBufferLike} buffer Memory of a payload
- * @param {number} offset Where the payload begins in it
+ * @param {number} offset Offset of the payload in it
  * @param {number} length Bytes of the payload
- * @returns {Uint8Array | null} What was sent last, if that is these bytes
+ * @returns {Uint8Array | null} The last data sent, if it has these bytes
  */
 function lastViewOf(buffer, offset, length) {
   if (length < SAME_BYTES) return null;

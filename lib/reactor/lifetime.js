@@ -21,9 +21,9 @@ const ARRIVALS = ['net.server.socket', 'http.server.request.start'];
 let native = null;
 /** @type {(message: unknown) => void} */
 let onArrival = () => {};
-/** How many listeners and connections there are. */
+/** The number of listeners and connections. */
 let users = 0;
-/** How many of them keep the process alive. */
+/** The number of those that keep the process alive. */
 let holders = 0;
 /** @type {NodeJS.Timeout | null} */
 let keepAlive = null;
@@ -71,9 +71,9 @@ function release() {
 }
 
 /**
- * Other listeners of 'exit' may send something: ours comes after those that were there a tick
- * before. The listeners of other copies of this package send nothing; two copies would move behind
- * each other for ever.
+ * Other listeners of 'exit' may send something: our listener comes after those that were there a
+ * tick before. The listeners of other copies of this package send nothing; two copies would move
+ * behind each other for ever.
  *
  * @param {string | symbol} event Name of the event
  * @param {object & { [kStop]?: boolean }} listener Its new listener
@@ -94,7 +94,7 @@ function stop() {
   native.shutdown();
 }
 
-/** Marks `stop` in every copy of this package. */
+/** The mark of `stop` in every copy of this package. */
 const kStop = Symbol.for('reactor-ws.stop');
 Object.assign(stop, { [kStop]: true });
 

@@ -15,8 +15,8 @@ const here = createRequire(
 );
 
 /**
- * The packages that have the addon, and nothing else. Their names are written out for programs that
- * collect the files which another one needs.
+ * The packages that contain the addon, and nothing else. Their names are written out for programs
+ * that collect the files that another program needs.
  *
  * @type {Record<string, () => any>}
  */
@@ -31,16 +31,16 @@ const PACKAGES = {
   'win32-x64-msvc': () => here('reactor-ws-win32-x64-msvc'),
 };
 
-/** Bytes of an ELF file in which the name of its interpreter is, as linkers write it. */
+/** The first bytes of an ELF file, where linkers write the name of its interpreter. */
 const ELF_START = 4096;
 
 /**
  * Loads the addon from `NAPI_RS_NATIVE_LIBRARY_PATH`; without that from a build in lib/native, from
- * the package for this system, and, in a bundle, from where the package `reactor-ws` would have it.
- * One of another version is none: what it takes and gives is not what this one's callers think.
+ * the package for this system, and, in a bundle, from the place of the package `reactor-ws`.
+ * An addon of another version does not count: its callers expect other arguments and results.
  *
- * @returns {typeof import('../native/binding')} What it exports
- * @throws {AggregateError} Why each of them could not be loaded
+ * @returns {typeof import('../native/binding')} Its exports
+ * @throws {AggregateError} With the error of each place
  */
 function load() {
   const { NAPI_RS_NATIVE_LIBRARY_PATH: given } = process.env;
@@ -55,8 +55,8 @@ function load() {
 
 /**
  * @param {(() => any)[]} ways To get an addon
- * @returns {any} What the first one gives that does not throw and is of the version of this package
- * @throws {AggregateError} What they have thrown, if all did
+ * @returns {any} The first addon that loads and has the version of this package
+ * @throws {AggregateError} With all their errors, if all have thrown
  */
 function firstOf(ways) {
   const errors = [];
@@ -71,7 +71,7 @@ function firstOf(ways) {
 }
 
 /**
- * @param {any} addon What was loaded, of which nothing is known yet
+ * @param {any} addon The exports of a module that was loaded
  * @returns {any} The same
  * @throws {Error} ERR_REACTOR_WS_VERSION, if it is of another version than this package
  */
@@ -82,14 +82,14 @@ function sameVersion(addon) {
   throw Object.assign(new Error(message), { code: 'ERR_REACTOR_WS_VERSION' });
 }
 
-/** @returns {string} What the package for this system is called, behind `reactor-ws-` */
+/** @returns {string} The name of the package for this system, behind `reactor-ws-` */
 function systemName() {
   const { arch, platform } = process;
   if (platform === 'linux') return `linux-${arch}-${isMusl() ? 'musl' : 'gnu'}`;
   return platform === 'win32' ? `win32-${arch}-msvc` : `${platform}-${arch}`;
 }
 
-/** @returns {boolean} Whether the C library of this process is musl, and not glibc */
+/** @returns {boolean} Whether the C library of this process is musl */
 function isMusl() {
   const interpreter = interpreterOf(process.execPath);
   // A report takes milliseconds, so it is made only if the first bytes of the program are no help.

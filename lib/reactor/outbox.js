@@ -11,8 +11,8 @@ const { OUT_ALIGN, OUT_FLAG_LARGE, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_HEADER_BY
 const LARGE_BYTES = 64 * 1024;
 
 /**
- * The same where the reactor is on this thread and writes payloads from where they are. Shorter
- * ones cost less together, in the arena.
+ * The same limit where the reactor is on this thread and writes payloads from where they are.
+ * Shorter ones cost less together, in the arena.
  */
 const DIRECT_BYTES = 16 * 1024;
 
@@ -37,9 +37,9 @@ const setBytes = Uint8Array.prototype.set;
  * @template T
  * @callback Push
  * @param {number} slot Slot of the connection in the table
- * @param {number} generation Which of the connections that the slot has had
+ * @param {number} generation Generation of the connection
  * @param {number} tag kind | flags << 8 | aux << 16
- * @param {T} payload What the record carries
+ * @param {T} payload The payload of the record
  * @returns {number} Bytes of payload
  */
 
@@ -84,10 +84,10 @@ function endBatching() {
  * Makes room for a record and writes its header.
  *
  * @param {number} slot Slot of the connection
- * @param {number} generation Its generation
+ * @param {number} generation Generation of the connection
  * @param {number} tag kind | flags << 8 | aux << 16
  * @param {number} room Most bytes that the payload may take in the arena
- * @returns {number} Where the payload goes
+ * @returns {number} Offset for the payload in the arena
  */
 function begin(slot, generation, tag, room) {
   if (outgoing.used + OUT_HEADER_BYTES + room > ARENA_BYTES) flush();
@@ -105,7 +105,7 @@ function begin(slot, generation, tag, room) {
 }
 
 /**
- * @param {number} start What `begin` returned
+ * @param {number} start The result of `begin`
  * @param {number} length Bytes written there
  */
 function finish(start, length) {
@@ -117,7 +117,7 @@ function finish(start, length) {
  * A record without payload.
  *
  * @param {number} slot Slot of the connection in the table
- * @param {number} generation Which of the connections that the slot has had
+ * @param {number} generation Generation of the connection
  * @param {number} tag kind | flags << 8 | aux << 16
  */
 function pushEmpty(slot, generation, tag) {
@@ -128,9 +128,9 @@ function pushEmpty(slot, generation, tag) {
  * A record whose payload is words.
  *
  * @param {number} slot Slot of the connection in the table
- * @param {number} generation Which of the connections that the slot has had
+ * @param {number} generation Generation of the connection
  * @param {number} tag kind | flags << 8 | aux << 16
- * @param {number[]} payload Few
+ * @param {number[]} payload The words, of which there are few
  */
 function pushWords(slot, generation, tag, payload) {
   const length = payload.length * Uint32Array.BYTES_PER_ELEMENT;
@@ -151,9 +151,9 @@ function canRefer() {
  * A record with a payload that is in the arena.
  *
  * @param {number} slot Slot of the connection in the table
- * @param {number} generation Which of the connections that the slot has had
+ * @param {number} generation Generation of the connection
  * @param {number} tag kind | flags << 8 | aux << 16
- * @param {number} payload Where it begins
+ * @param {number} payload Offset of the payload
  */
 function pushSame(slot, generation, tag, payload) {
   const start = begin(slot, generation, tag | OUT_FLAG_SAME, 0);
@@ -175,7 +175,7 @@ function pushBytes(slot, generation, tag, data) {
 }
 
 /**
- * The same for bytes that others may be sent too.
+ * The same for bytes that other connections may be sent too.
  *
  * @param {number} slot As of `Push`
  * @param {number} generation As of `Push`
@@ -215,7 +215,7 @@ function pushText(slot, generation, tag, text) {
 }
 
 /**
- * The same for a string that others may be sent too.
+ * The same for a string that other connections may be sent too.
  *
  * @param {number} slot As of `Push`
  * @param {number} generation As of `Push`
@@ -258,7 +258,7 @@ function pushLarge(slot, generation, tag, data) {
     flushWith(bytes);
     return length;
   }
-  // The bytes of a string are a copy, which is not sent again: the string may be.
+  // The bytes of a string are a copy, which is not sent again; the string itself may be.
   lastSent.keepLarge(typeof data === 'string' ? data : bytes, length, tag, (start >>> 2) - 2);
   return length;
 }
@@ -285,7 +285,7 @@ function pushPrepared(slot, generation, tag, number) {
 
 /** @param {number} number Number of a message that will not be sent again */
 function forgetPrepared(number) {
-  // Records that name it come first.
+  // Records that name the message come first.
   flush();
   native.forget(number);
 }

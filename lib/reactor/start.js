@@ -11,14 +11,14 @@ const outbox = require('./outbox');
 const table = require('./table');
 const { warn } = require('../log');
 
-/** Bun and Deno have functions of libuv, but no loop behind them. */
+/** Bun and Deno have functions of libuv, but no event loop behind them. */
 const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
 
 /**
  * `reactors`: its threads, 0 = it runs on this one; `spin`: microseconds for which it polls before
  * it sleeps, -1 is automatic; `unfinishedBudget`: bytes for unfinished messages, 0 = no limit;
- * `sendBudget`: bytes that may wait to be sent, 0 = no limit; `given`: which of these are no
- * defaults.
+ * `sendBudget`: bytes that may wait to be sent, 0 = no limit; `given`: the names of those that are
+ * no defaults.
  *
  * @typedef {object} Settings
  * @property {number} reactors See above
@@ -28,13 +28,13 @@ const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
  * @property {string[]} given See above
  */
 
-/** What the reactors were started with. @type {any} */
+/** The settings with which the reactors were started. @type {any} */
 let started = null;
 
 /**
  * The native reactors; started on first use.
  *
- * @param {Settings} settings Only the first call decides
+ * @param {Settings} settings The settings, of which those of the first call count
  * @returns {import('../native/binding').Reactor} The native reactors, which look like one
  */
 function start({ given, ...settings }) {
@@ -58,10 +58,10 @@ function start({ given, ...settings }) {
 }
 
 /**
- * Says that options are without effect, as the reactors have been started with others.
+ * Warns of options without effect: the reactors have been started with others.
  *
  * @param {string[]} given Names of the options
- * @param {Record<string, unknown>} settings What the reactors are to be started with
+ * @param {Record<string, unknown>} settings The settings to start the reactors with
  */
 function warnOfOthers(given, settings) {
   for (const name of given) {

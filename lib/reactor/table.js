@@ -20,25 +20,25 @@ const lifetime = require('./lifetime');
  * @typedef {object} Holder
  * @property {number} _slot Chosen by the reactor; from ADOPTED_SLOTS on, by this side
  * @property {number} _bits See bits.js
- * @property {number} _turn Number of the event loop's turn in which it had something last, but for
+ * @property {number} _turn Number of the event loop's turn in which it last had a record, but for
  *   its end
  * @property {(tag: number, offset: number, length: number) => void} _onRecord Gets a record that is
  *   not a plain message
- * @property {() => void} _onFailed The reactor died
+ * @property {() => void} _onFailed Called when the reactor has died
  * @property {() => void} terminate Ends the connection at once
  */
 
-/** Everything that this environment (the main thread or a worker) has in the reactors. */
+/** All that this environment (the main thread or a worker) has in the reactors. */
 const state = {
   /** The native reactors, which look like one. @type {any} */
   native: null,
-  /** Why one of their threads has died. @type {Error | null} */
+  /** The error of a reactor thread that has died. @type {Error | null} */
   failure: null,
   /** Connections that the reactors accepted, by slot. @type {any[]} */
   connections: [],
   /** Connections that they adopted, by slot minus ADOPTED_SLOTS. @type {any[]} */
   adopted: [],
-  /** How many reactors there are. */
+  /** The number of reactors. */
   reactors: 1,
   /**
    * Gets the records about topics that concern no connection; null before the program uses topics.
@@ -62,7 +62,7 @@ function attach(native) {
 }
 
 /**
- * @param {number} slot Of the connection in the table
+ * @param {number} slot Slot of the connection in the table
  * @returns {any} A WebSocket, its handshake, or what is left of it; undefined for a free slot
  */
 function connectionOf(slot) {
@@ -70,8 +70,8 @@ function connectionOf(slot) {
 }
 
 /**
- * @param {number} slot Of the connection in the table
- * @param {Holder | undefined} holder What has the slot from now on; undefined: it is free
+ * @param {number} slot Slot of the connection in the table
+ * @param {Holder | undefined} holder The new holder of the slot; undefined: the slot is free
  */
 function set(slot, holder) {
   if (slot < ADOPTED_SLOTS) state.connections[slot] = holder;
@@ -82,7 +82,7 @@ function set(slot, holder) {
  * Gives a slot to a connection that is about to be adopted.
  *
  * @param {Holder} connection The WebSocket
- * @returns {{ generation: number, slot: number }} What it has from now on; records name both
+ * @returns {{ generation: number, slot: number }} Its slot and generation, which records name
  */
 function claim(connection) {
   const index = freeAdopted.pop() ?? nextAdopted();
@@ -108,8 +108,8 @@ function nextAdopted() {
 /**
  * The records of a slot are for this connection from now on.
  *
- * @param {number} slot Of the connection in the table
- * @param {Holder} connection What gets the records
+ * @param {number} slot Slot of the connection in the table
+ * @param {Holder} connection The receiver of the records
  */
 function place(slot, connection) {
   if (state.connections[slot] === undefined) lifetime.use();
@@ -120,7 +120,7 @@ function place(slot, connection) {
 /**
  * The connection of a slot is gone.
  *
- * @param {number} slot Of the connection in the table
+ * @param {number} slot Slot of the connection in the table
  */
 function forget(slot) {
   set(slot, undefined);
@@ -151,9 +151,9 @@ class Departed {
 }
 
 /**
- * Leaves a connection nothing but its slot, until the reactor reports that this is free.
+ * Leaves a connection nothing but its slot, until the reactor reports the slot as free.
  *
- * @param {number} slot Of the connection in the table
+ * @param {number} slot Slot of the connection in the table
  */
 function depart(slot) {
   set(slot, new Departed(slot));
@@ -183,7 +183,7 @@ function strike(id) {
 /**
  * Forgets all connections and listeners.
  *
- * @returns {{ connections: any[], servers: Server[] }} What there was
+ * @returns {{ connections: any[], servers: Server[] }} The holders and servers that there were
  */
 function forgetAll() {
   freeAdopted.length = 0;

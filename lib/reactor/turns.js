@@ -3,7 +3,9 @@
 const { checkpoint } = require('./checkpoint');
 const { callNext, incoming, loopTurn } = require('./crossing');
 
-/** Ends of peers that were delivered here and that their connections report later. */
+/**
+ * The number of ends of peers that were delivered and that their connections have yet to report.
+ */
 const ends = { unreported: 0 };
 
 /** In place of the turn in which a connection had a record: it had one just now. */
@@ -22,24 +24,24 @@ let turnsToDo = 0;
  */
 const waiting = [];
 
-/** How many of those have been called. */
+/** The number of those that have been called. */
 let called = 0;
 
 /**
- * A connection that opens waits until those are reported, and what came behind waits with it: an
- * eighth of the time at most, and 16 ms at once. Then it opens before them: to report them early
- * would lose what handlers have put off and still answer.
+ * A connection that opens waits until those ends are reported, and all records behind it wait with
+ * it: an eighth of the time at most, and 16 ms at once. Then it opens before them: to report them
+ * early would lose work that handlers have put off and would still answer.
  */
 const WAITING_SHARE = 8;
 const MOST_WAITING = 16;
 
 /**
- * Milliseconds that it may wait, less than 0 where it has waited for too long, and since when it
- * counts.
+ * The milliseconds that it may wait, less than 0 if it has waited for too long, and the time from
+ * which they count.
  */
 const allowance = { left: MOST_WAITING, since: 0, isWaiting: false };
 
-/** Begins what is delivered by an immediate of ours. */
+/** Begins the delivery of an immediate of ours. */
 function beginTurn() {
   if (allowance.isWaiting) {
     const now = performance.now();
@@ -52,7 +54,7 @@ function beginTurn() {
   turnsToDo = 1;
 }
 
-/** Ends that. */
+/** Ends that delivery. */
 function endTurn() {
   turnsToDo = 0;
 }
@@ -60,8 +62,8 @@ function endTurn() {
 /**
  * Calls `act` in the event loop's next turn, before that reads any socket.
  *
- * @param {() => void} act What is called
- * @returns {boolean} False: there is no way to do that
+ * @param {() => void} act The function to call
+ * @returns {boolean} False if there is no way to do that
  */
 function inNextTurn(act) {
   if (!callNext()) return false;
@@ -92,11 +94,11 @@ function callDue() {
 }
 
 /**
- * In Node a connection is read once in a turn of the event loop: what handlers have put off with
- * ticks, promises, `setImmediate` and timers that are due is done before what comes next.
+ * In Node a connection is read once in a turn of the event loop: work that handlers have put off
+ * with ticks, promises, `setImmediate` and timers that are due is done before the next read.
  *
  * @param {import('./table').Holder} connection The connection of the record being delivered
- * @returns {boolean} Whether it had something else in this turn
+ * @returns {boolean} Whether it had another record in this turn
  */
 function isRecent({ _turn }) {
   return incoming.turn - _turn <= turnsToDo;

@@ -34,7 +34,7 @@ const ORIGIN = numberOf('origin');
  */
 class Admission {
   /**
-   * @param {any} limits The limits of the native part, and those of the head of a request
+   * @param {any} limits The limits that the native part counts, and those for the head of a request
    * @param {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} origins As
    *   `originsOf` returns them
    */
@@ -58,7 +58,7 @@ class Admission {
    *
    * @param {IncomingMessage} request The upgrade request
    * @param {any} socket Its socket: any Duplex
-   * @returns {Denial | null} Why it is refused; null: it is not
+   * @returns {Denial | null} The reason of a refusal; null for none
    */
   enter({ rawHeaders, socket: { remoteAddress }, url }, socket) {
     let bytes = /** @type {string} */ (url).length;
@@ -77,7 +77,7 @@ class Admission {
 
   /**
    * @param {IncomingMessage} request The upgrade request
-   * @returns {Denial | null} Why the page that it comes from may not connect; null: it may
+   * @returns {Denial | null} The reason why its page may not connect; null if it may
    */
   judge(request) {
     if (this.isForAll) return null;
@@ -105,7 +105,7 @@ class Admission {
 
   /**
    * @param {number} number 1 + index of the reason in DENIALS
-   * @returns {Denial} Why it is refused
+   * @returns {Denial} The reason of the refusal
    */
   deny(number) {
     this.native.deny(number);

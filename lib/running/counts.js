@@ -21,7 +21,7 @@ class Counts {
     if (log.enabled) log('connection %d: open', ws._order);
   }
 
-  /** @param {any} connection A WebSocket that has ended, or its handshake that has */
+  /** @param {any} connection A WebSocket that has ended, or a handshake that has */
   ended(connection) {
     const order = connection._order;
     if (!(order > 0)) return;

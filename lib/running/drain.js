@@ -49,7 +49,7 @@ class Drain {
   constructor(server, options) {
     const { code, duration, handOver, onProgress, reason, signal } = checked(options);
     this.server = server;
-    /** No client is sent away when another process listens on the same socket. */
+    /** No client is refused when another process listens on the same socket. */
     this.refuses = !handOver;
     this.code = code;
     this.reason = reason;
@@ -62,7 +62,7 @@ class Drain {
     this.clients = [.../** @type {any} */ (server).clients];
     this.open = new Set(this.clients);
     /**
-     * When each client that was closed must be gone, the first one first.
+     * The deadline of each client that was closed, the first one first.
      *
      * @type {Map<WebSocket, number>}
      */
@@ -70,7 +70,7 @@ class Drain {
     /** Clients of `closing` that were cut off. @type {Set<WebSocket>} */
     this.cut = new Set();
     this.pace = new Pace(this.clients.length, duration, now);
-    /** How many are to be closed now. */
+    /** The number of clients to close now. */
     this.due = 0;
     this.closed = 0;
     this.timedOut = 0;
@@ -102,7 +102,7 @@ class Drain {
     return Math.max(1, Math.ceil((this.end - performance.now()) / 1000));
   }
 
-  /** @returns {DrainProgress} How far the drain has come */
+  /** @returns {DrainProgress} The progress of the drain */
   get progress() {
     const { closed, open, timedOut } = this;
     return { closed, timedOut, left: open.size };
@@ -179,7 +179,7 @@ class Drain {
   close(now) {
     this.due--;
     const ws = /** @type {WebSocket} */ (this.clients.pop());
-    // It may have gone by itself.
+    // The client may have gone by itself.
     if (!this.open.has(ws)) return;
     this.closing.set(ws, now + this.closeTimeout);
     ws.close(this.code, this.reason);
@@ -211,7 +211,7 @@ class Drain {
     clearTimeout(this.reporter);
     this.signal?.removeEventListener('abort', this.abort);
     const { onProgress, progress } = this;
-    // Not while the last client is being ended: the callback may throw.
+    // Not while the last client is being closed: the callback may throw.
     process.nextTick(() => {
       this.resolve?.(progress);
       onProgress?.(progress);

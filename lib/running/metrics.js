@@ -29,8 +29,8 @@ function metricsOf(server) {
 
 /**
  * @param {Server} server A WebSocketServer
- * @returns {{ open: number, waiting: number }} How many clients it has, and the bytes that wait to
- *   be sent to them
+ * @returns {{ open: number, waiting: number }} The number of its clients, and the bytes that wait
+ * to be sent to them
  */
 function look(server) {
   let [open, waiting] = [0, 0];
@@ -43,7 +43,7 @@ function look(server) {
 
 /**
  * @param {any} native Counts of the native part
- * @returns {ReactorMetrics} The same with histograms as they are shown
+ * @returns {ReactorMetrics} The same with histograms in their public form
  */
 function reactorMetrics({ delay, turn, ...totals }) {
   return { ...totals, delay: histogram(delay), turn: histogram(turn) };
@@ -52,7 +52,7 @@ function reactorMetrics({ delay, turn, ...totals }) {
 /**
  * @param {{ buckets: number[], sum: number }} native Counts of each bucket, the first one up to
  *   1 us, each of the others up to twice as much; the sum in seconds
- * @returns {Histogram} With the counts up to each bound
+ * @returns {Histogram} The histogram with the counts up to each bound
  */
 function histogram({ buckets, sum }) {
   let count = 0;

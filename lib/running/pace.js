@@ -1,9 +1,12 @@
 'use strict';
 
-/** How much faster than planned the steps may come, to make up for time lost by a busy thread. */
+/**
+ * The factor by which steps may come faster than planned, to make up for time lost by a busy
+ * thread.
+ */
 const HASTE = 1.15;
 
-/** Milliseconds of lost time that are made up for at once. */
+/** The most milliseconds of lost time that are made up for at once. */
 const GRACE = 50;
 
 /**
@@ -13,7 +16,7 @@ const GRACE = 50;
  */
 class Pace {
   /**
-   * @param {number} steps How many steps there are
+   * @param {number} steps The number of steps
    * @param {number} duration Milliseconds
    * @param {number} now Milliseconds
    * @param {() => number} [random] From 0 to 1
@@ -24,7 +27,7 @@ class Pace {
     this.random = random;
     this.start = now;
     this.taken = 0;
-    /** When the next step is due. */
+    /** The time at which the next step is due. */
     this.next = now + this.slot * random();
   }
 
@@ -36,7 +39,7 @@ class Pace {
 
   /**
    * @param {number} now Milliseconds
-   * @returns {number} How many steps are due
+   * @returns {number} The number of steps that are due
    */
   take(now) {
     let due = 0;

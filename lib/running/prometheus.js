@@ -58,8 +58,8 @@ class Text {
 
   /**
    * @param {string} name Name of the sample, without labels
-   * @param {string} help What it is, for readers
-   * @param {number} value What it is now
+   * @param {string} help Description for readers
+   * @param {number} value Value at present
    */
   gauge(name, help, value) {
     this.head(name, help, 'gauge');
@@ -68,7 +68,7 @@ class Text {
 
   /**
    * @param {string} name Name of the sample, without labels
-   * @param {string} help What it is, for readers
+   * @param {string} help Description for readers
    * @param {number} value Its count until now
    */
   counter(name, help, value) {
@@ -78,7 +78,7 @@ class Text {
 
   /**
    * @param {string} name Name of the sample, without labels
-   * @param {string} help What it is, for readers
+   * @param {string} help Description for readers
    * @param {string} key The label that distinguishes the samples
    * @param {Record<string, number>} values By the value of that label
    */
@@ -89,7 +89,7 @@ class Text {
 
   /**
    * @param {string} name Name of the sample, without labels
-   * @param {string} help What it is, for readers
+   * @param {string} help Description for readers
    * @param {Histogram} histogram Counts by seconds
    */
   histogram(name, help, { count, sum, upTo }) {
@@ -102,7 +102,7 @@ class Text {
 
   /**
    * @param {string} name Name of the sample, without labels
-   * @param {string} help What it is, for readers
+   * @param {string} help Description for readers
    * @param {string} type `counter`, `gauge` or `histogram`
    */
   head(name, help, type) {
@@ -127,7 +127,7 @@ class Text {
 /**
  * @param {string} name Letters and underscores
  * @param {string} value Any text
- * @returns {string} As it is written
+ * @returns {string} The label as written
  */
 function label(name, value) {
   const escaped = String(value).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');

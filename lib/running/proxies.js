@@ -37,7 +37,7 @@ function checkNetwork(network) {
   const [address, bits, ...more] = network.split('/');
   const most = BITS[isIP(address)];
   const isNumber = bits === undefined || (/^\d{1,3}$/.test(bits) && Number(bits) <= most);
-  // Peers cannot be told apart by an interface.
+  // The zone of an address does not distinguish peers.
   if (most === 0 || address.includes('%') || !isNumber || more.length !== 0) {
     throw new RangeError(`${label} must be IP addresses, or networks such as 10.0.0.0/8. Received ${inspect(network)}`);
   }

@@ -2,7 +2,10 @@
 
 const { addon } = require('../reactor/addon');
 
-/** How fast each connection of a server may send. The reactors and streams count in one place. */
+/**
+ * The rates at which each connection of a server may send. The reactors and streams count in one
+ * place.
+ */
 class Rates {
   /**
    * @param {number} messages Messages, pings and pongs in a second; 0 is no limit

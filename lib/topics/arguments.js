@@ -4,7 +4,7 @@
 
 const { inspect } = require('node:util');
 
-/** Where a subscriber begins: its position, or the oldest message. */
+/** The beginning of a subscription: a position, or the oldest message. */
 const OLDEST = 'oldest';
 
 /** Most messages that `history()` may be asked for. */
@@ -14,10 +14,10 @@ const MOST_ENTRIES = 2 ** 32 - 1;
 
 /**
  * @param {typeof TypeError | typeof RangeError} Kind Class of the error
- * @param {string} label What the argument is called
- * @param {string} must What it must be
- * @param {unknown} value What it is
- * @returns {Error} What the caller throws
+ * @param {string} label Name of the argument
+ * @param {string} must The values allowed
+ * @param {unknown} value Its value
+ * @returns {Error} The error for the caller to throw
  */
 function wrong(Kind, label, must, value) {
   return new Kind(`${label} must be ${must}. Received ${inspect(value, { depth: 0 })}`);
@@ -30,7 +30,7 @@ function checkTopic(topic) {
 
 /**
  * @param {unknown} options The argument of that name
- * @param {string} [label] What the argument is called
+ * @param {string} [label] Name of the argument
  */
 function checkOptions(options, label = 'options') {
   if (options === undefined || options === null) return;
@@ -46,7 +46,7 @@ function checkCallback(callback) {
 /**
  * @param {SubscribeOptions | null | undefined} options The options of a subscription or of
  *   `history()`
- * @returns {Position | 'oldest' | undefined} Where to begin; undefined: not in the past
+ * @returns {Position | 'oldest' | undefined} The position to begin at; undefined: not in the past
  * @throws {TypeError | RangeError} For a value that is not a position
  */
 function sinceOf(options) {
@@ -63,7 +63,7 @@ function sinceOf(options) {
 
 /**
  * @param {HistoryOptions | null | undefined} options The options of `history()`
- * @returns {number} Most messages that are wanted
+ * @returns {number} The most messages wanted
  */
 function limitOf(options) {
   const limit = options?.limit;
@@ -74,10 +74,10 @@ function limitOf(options) {
 }
 
 /**
- * @param {string} label What the argument is called
- * @param {number} value What it is
- * @param {number} least The least that it may be
- * @param {number} most The most that it may be
+ * @param {string} label Name of the argument
+ * @param {number} value Its value
+ * @param {number} least The least value allowed
+ * @param {number} most The greatest value allowed
  */
 function checkInteger(label, value, least, most) {
   if (Number.isInteger(value) && value >= least && value <= most) return;

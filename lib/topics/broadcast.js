@@ -22,7 +22,7 @@ const { Topic } = require('./topic');
  * @param {Server} server The server whose connections get it
  * @param {Published} data See `messageOf`
  * @param {BroadcastOptions | null | undefined} options `except`, and those of `messageOf`
- * @returns {number} How many connections it goes to
+ * @returns {number} The number of connections that the message goes to
  * @throws {TypeError} Also without `clientTracking`, unless the server listens by itself
  */
 function broadcast(server, data, options) {
@@ -45,19 +45,19 @@ class Everyone extends Topic {
 
   /**
    * @param {number} bytes Length of the frame that the reactors were given
-   * @param {WebSocket[]} others Members that the frame is not for
+   * @param {WebSocket[]} others Members that do not get the frame
    */
   gave(bytes, others) {
     this.bytes += bytes;
     for (const ws of others) subscriptionsOf(ws).heard -= bytes;
   }
 
-  /** @param {AnySubscriptions} member The one that joins */
+  /** @param {AnySubscriptions} member The member that joins */
   entered(member) {
     member.heard -= this.bytes;
   }
 
-  /** @param {AnySubscriptions} member The one that leaves */
+  /** @param {AnySubscriptions} member The member that leaves */
   left(member) {
     member.heard += this.bytes;
   }
@@ -67,7 +67,7 @@ class Everyone extends Topic {
     // A program may put anything into `clients`.
     if (ws?._owner?._topics !== this.topics) return;
     if (ws._readyState === CONNECTING) {
-      // A `setSocket()` of the program opens it later.
+      // A `setSocket()` of the program opens the connection later.
       ws.once('open', () => this.topics.everyone?.welcome(ws));
     } else if (ws._readyState === OPEN && (ws._bits & GONE) === 0) {
       subscriptionsOf(ws).enter(this.topics, this, undefined, undefined);

@@ -121,7 +121,7 @@ const ofConnection = {
   /**
    * @this {WebSocket}
    * @param {string} topic Name of the topic
-   * @returns {TopicLosses} How many of its messages the connection did not get
+   * @returns {TopicLosses} The counts of its messages that the connection did not get
    */
   topicCounts(topic) {
     checkTopic(topic);
@@ -145,8 +145,8 @@ const ofConnection = {
    * @param {string} topic Name of the topic
    * @param {Published} data See `send()`
    * @param {PublishOptions | null} [options] See `publish` of publish.js
-   * @returns {number | Promise<Receipt>} How many connections it goes to; with `receipt: true`,
-   *   what became of it
+   * @returns {number | Promise<Receipt>} The number of connections that the message goes to; with
+   * `receipt: true`, its receipt
    */
   publish(topic, data, options) {
     return publish(ownerOf(this), topic, data, options, this);
@@ -258,11 +258,11 @@ function onRecord(ws, kind, bytes) {
 
 /**
  * @param {WebSocket} ws A connection of the reactor
- * @returns {number} Bytes of frames that it was given through topics
+ * @returns {number} Bytes of frames that topics gave to it
  */
 function bytesPublished(ws) {
   if (ws._extra === null || ws._extra.topics === null) return 0;
-  // A broadcast counts at once, as a send does: the reactor may not have seen it yet.
+  // A broadcast counts at once, as a send does: the reactor may not have seen the record yet.
   return Math.max(state.native.bytesPublished(ws._slot, ws._generation), ws._extra.topics.broadcast);
 }
 

@@ -14,8 +14,8 @@ const { wrong } = require('./arguments');
  * @typedef {object} Message
  * @property {number} tag kind | flags of a send
  * @property {string | Uint8Array} data The payload
- * @property {InstanceType<typeof PreparedMessage> | null} prepared Not null: the prepared message
- *   that it was made of, which the reactors may have already
+ * @property {InstanceType<typeof PreparedMessage> | null} prepared The prepared message
+ *   of which it was made, which the reactors may have already; or null
  * @property {Message} [owned] The same message, with bytes that nothing else refers to
  */
 
@@ -23,7 +23,7 @@ const { wrong } = require('./arguments');
  * @param {Published} data As `send()` takes it, but not a Blob; or a result of `prepare()`: not
  *   checked yet
  * @param {SendOptions | null | undefined} options `binary` and `compress` as for `send()`
- * @returns {Message} What is sent
+ * @returns {Message} The message to send
  * @throws {TypeError}
  */
 function messageOf(data, options) {
@@ -40,8 +40,8 @@ function messageOf(data, options) {
  * The same message with a stamp.
  *
  * @param {Message} message A text message
- * @param {{ wrap: (text: string | Uint8Array, offset: number) => string | Uint8Array }} stamp What
- *   writes the position into it
+ * @param {{ wrap: (text: string | Uint8Array, offset: number) => string | Uint8Array }} stamp The
+ * stamp that writes the position into it
  * @param {number} offset Offset of the message in the history
  * @returns {Message} The message with its position
  * @throws {TypeError} For data that is not text

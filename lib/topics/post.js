@@ -14,7 +14,7 @@ const { OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_TEXT } = require('../re
  * Sends a message to one connection, in its place among the connection's other sends.
  *
  * @param {WebSocket} ws The connection that gets it
- * @param {Message} message What is sent
+ * @param {Message} message The message
  * @param {SentCallback} [written] Called when the kernel has it, or with an error when it never
  *   will
  */
@@ -31,8 +31,8 @@ function postTo(ws, message, written) {
 }
 
 /**
- * @param {Message} message What is sent
- * @returns {Message} With bytes that the caller cannot change
+ * @param {Message} message The message
+ * @returns {Message} The message with bytes that the caller cannot change
  */
 function owned(message) {
   const { data, tag } = message;
@@ -45,7 +45,7 @@ function owned(message) {
 
 /**
  * @param {Entry} entry A message of a history
- * @returns {Message} The same, to be sent
+ * @returns {Message} The message, to be sent
  */
 function ofEntry({ data, isText }) {
   const tag = (isText ? OUT_TEXT : OUT_BINARY) | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;

@@ -32,8 +32,8 @@ const NO_CONNECTION = new Set();
  * @param {PublishOptions | null | undefined} options `except`, `key` and `receipt`, and those of
  *   `messageOf`
  * @param {WebSocket | null} publisher A connection that does not get it
- * @returns {number | Promise<Receipt>} How many connections it goes to; with `receipt: true`, what
- *   became of it
+ * @returns {number | Promise<Receipt>} The number of connections that the message goes to; with
+ * `receipt: true`, its receipt
  * @throws {TypeError | RangeError}
  */
 function publish(server, name, data, options, publisher) {
@@ -47,7 +47,7 @@ function publish(server, name, data, options, publisher) {
 
 /**
  * @param {AnyTopic} topic The topic
- * @param {Message} given What is sent, without a stamp
+ * @param {Message} given The message, without a stamp
  * @param {ReturnType<typeof targetOf>} target The recipients, and how they are named
  * @returns {number | Promise<Receipt>} As for `publish`
  * @throws {TypeError} For data that is not text in a topic with a stamp
@@ -131,15 +131,15 @@ function membersAmong(topic, connections) {
 }
 
 /**
- * Publishes to members whose sends wait for a Blob: the message waits too, and then goes to each by
- * itself.
+ * Publishes to members whose sends wait for a Blob: the message waits too, and then goes to each
+ * member by itself.
  *
  * @param {AnyTopic} topic The topic
- * @param {Message} message What is sent
+ * @param {Message} message The message
  * @param {number} offset 0 without history
  * @param {WebSocket[]} excepted Members that do not get it
  * @param {string} key The message replaces an earlier one of the same key; '' for none
- * @param {Tally | null} receipt Counts what becomes of it; null: nothing does
+ * @param {Tally | null} receipt Counts the outcomes; null without a receipt
  * @returns {WebSocket[]} Members to which the reactors must not send it yet
  */
 function toLate(topic, message, offset, excepted, key, receipt) {
@@ -173,10 +173,10 @@ function keyFor({ settings }, key) {
 
 /**
  * @param {AnyTopic} topic The topic
- * @param {Message} message What is sent
+ * @param {Message} message The message
  * @param {WebSocket[]} excepted Members that do not get it
  * @param {string} key The message replaces an earlier one of the same key; '' for none
- * @param {Tally | null} receipt Counts what becomes of it; null: nothing does
+ * @param {Tally | null} receipt Counts the outcomes; null without a receipt
  */
 function toReactors(topic, message, excepted, key, receipt) {
   if (topic.number === 0 || (topic.members === 0 && topic.ring === null)) return;
@@ -189,11 +189,11 @@ function toReactors(topic, message, excepted, key, receipt) {
 
 /**
  * @param {AnyTopic} topic A topic with members whose connections are streams
- * @param {Message} message What is sent
+ * @param {Message} message The message
  * @param {number} offset 0 without history
  * @param {WebSocket[]} excepted Members that do not get it
  * @param {string} key The message replaces an earlier one of the same key; '' for none
- * @param {Tally | null} receipt Counts what becomes of it; null: nothing does
+ * @param {Tally | null} receipt Counts the outcomes; null without a receipt
  */
 function toStreams({ streams }, message, offset, excepted, key, receipt) {
   // Writing to a stream may run handlers, which may join or leave.
@@ -214,7 +214,7 @@ function toStreams({ streams }, message, offset, excepted, key, receipt) {
 }
 
 /**
- * @param {Message} message What is sent
+ * @param {Message} message The message
  * @returns {number} Bytes of its frame
  */
 function sizeOf({ data }) {
@@ -222,7 +222,7 @@ function sizeOf({ data }) {
 }
 
 /**
- * @param {Pick<Message, 'data'>} message What is sent
+ * @param {Pick<Message, 'data'>} message The message
  * @returns {number} Bytes of its payload
  */
 function lengthOfData({ data }) {
@@ -234,7 +234,7 @@ function emptyReceipt() {
   return { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0, position: null };
 }
 
-/** What becomes of one message, on the reactors and on streams. */
+/** The outcomes of one message, on the reactors and on streams. */
 class Tally {
   constructor() {
     this.sum = emptyReceipt();
@@ -257,7 +257,7 @@ class Tally {
     return request;
   }
 
-  /** @returns {SentCallback} For a message that a stream is given */
+  /** @returns {SentCallback} A callback for a message that a stream is given */
   written() {
     return (error) => {
       if (error) this.failed++;
@@ -280,9 +280,10 @@ class Tally {
   }
 
   /**
-   * @param {number} matched How many connections the message is for
-   * @param {Receipt['position']} position Where the message is in the history; null without one
-   * @returns {Promise<Receipt>} What became of the message, when all is known
+   * @param {number} matched The number of connections that the message is for
+   * @param {Receipt['position']} position The position of the message in the history; null without
+   * one
+   * @returns {Promise<Receipt>} The receipt, when all outcomes are known
    */
   async settle(matched, position) {
     const { reactors, sum } = this;

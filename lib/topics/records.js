@@ -80,7 +80,7 @@ function unsubscribe(ws, topic) {
 }
 
 /**
- * Says how the publish that follows differs from a plain message for all.
+ * Makes the publish that follows differ from a plain message for all.
  *
  * @param {AnyTopic} topic The topic
  * @param {number} receipt Its number; 0: none is wanted
@@ -123,7 +123,7 @@ function pushTarget(topic, named, key, [receipt, ...late]) {
 
 /**
  * @param {AnyTopic} topic The topic
- * @param {Message} message What is sent
+ * @param {Message} message The message
  * @returns {number} Bytes of its payload
  */
 function publish(topic, message) {
@@ -165,7 +165,7 @@ function historyBudget(bytes) {
 
 /**
  * @param {Buffer} bytes The payload of a record that came
- * @param {number} index Which of its words
+ * @param {number} index Index of the word
  * @returns {number} The word, little-endian
  */
 function wordOf(bytes, index) {
@@ -174,7 +174,7 @@ function wordOf(bytes, index) {
 
 /**
  * @param {Buffer} bytes The payload of a record that came
- * @param {number} index Which of its words is the lower one of two
+ * @param {number} index Index of the lower one of two words
  * @returns {number} Both words as one number
  */
 function longOf(bytes, index) {

@@ -54,7 +54,7 @@ function replay(ws, topic, mode, since, done) {
 
 /**
  * @this {WebSocket} The connection
- * @param {Entry} entry A message that it has missed
+ * @param {Entry} entry A message that the connection has missed
  * @returns {Waiting} A function that sends it, and its bytes
  */
 function sendOf(entry) {

@@ -40,7 +40,7 @@ const { WORD_BYTES, longOf, wordOf } = records;
  */
 
 /**
- * What became of one message.
+ * The outcomes of one message.
  *
  * @typedef {Omit<import('../../types/topics').Receipt, 'position'>} Counts
  */
@@ -161,7 +161,7 @@ function onHistory(bytes) {
 
 /**
  * @param {Buffer} bytes The payload of the record
- * @param {number} count How many messages it has
+ * @param {number} count The number of its messages
  * @returns {Entry[]} The messages, the oldest first
  */
 function entriesOf(bytes, count) {

@@ -22,7 +22,7 @@ class Ring {
     this.epoch = randomBytes(EPOCH_BYTES).toString('base64url');
     /** Offset of the last message; the first has 1. */
     this.offset = 0;
-    /** When that was published, by `Date.now()`. */
+    /** The time at which that was published, by `Date.now()`. */
     this.publishedAt = Date.now();
     this.stamp = settings.stamp === null ? null : new Stamp(settings.stamp, this.epoch);
   }

@@ -10,11 +10,13 @@ const { Topic } = require('./topic');
 /** @import { Server } from '../connection/state' */
 /** @import { AnyTopic } from './topic' */
 
-/** How often idle topics are checked for expired ones, and how many at once. */
+/**
+ * The interval in milliseconds at which idle topics are checked, and the most topics of one check.
+ */
 const SWEEP_MILLISECONDS = 10_000;
 const SWEEP_TOPICS = 4096;
 
-/** What became of a topic: the events that listeners of the server get. */
+/** The events of a topic that listeners of the server get. */
 const EVENT = { CREATED: 'created', EMPTY: 'empty' };
 
 /** Whether the reactors have the budget for histories: the first history decides. */

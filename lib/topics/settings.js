@@ -14,7 +14,7 @@ const { checkInteger, checkOptions, wrong } = require('./arguments');
 
 /** @import { TopicOptions } from '../../types/topics' */
 
-/** What becomes of a message to a connection for which more than `limit` bytes wait. */
+/** The ways to treat a message to a connection for which more than `limit` bytes wait. */
 const SLOW = /** @type {const} */ ({
   queue: SLOW_QUEUE,
   drop: SLOW_DROP,
@@ -66,7 +66,7 @@ const DEFAULTS = Object.freeze({
 /**
  * The settings of a topic.
  *
- * @param {unknown} given What `topicOptions` has returned
+ * @param {unknown} given The result of `topicOptions`
  * @returns {Readonly<Settings>} The settings over the defaults
  * @throws {TypeError | RangeError}
  */

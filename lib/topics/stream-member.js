@@ -17,13 +17,13 @@ const { SLOW } = require('./settings');
 /** @import { Past } from './requests' */
 /** @import { AnyTopic } from './topic' */
 
-/** RFC 6455, section 7.4.1, and what IANA has added: try again later. */
+/** "Try Again Later", which IANA has added to the codes of RFC 6455, section 7.4.1. */
 const TRY_AGAIN_LATER = 1013;
 
 /** Messages that a member gets, while it catches up, between two looks at its waiting bytes. */
 const PIECE = 64;
 
-/** What became of a message. */
+/** The outcomes of a message. */
 const OUTCOME = { POSTED: 0, KEPT: 1, DROPPED: 2 };
 
 /** @typedef {StreamMember} AnyMember */
@@ -57,7 +57,7 @@ class StreamMember {
 
   /** @returns {boolean} Whether more bytes wait for it than the topic allows */
   isSlow() {
-    // Else no 'drain' follows.
+    // Without the call no 'drain' follows.
     if (!streamOf(this.ws).socket.writableNeedDrain) return false;
     return this.ws.bufferedAmount > this.topic.settings.limit;
   }

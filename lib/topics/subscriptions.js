@@ -39,7 +39,7 @@ class Subscriptions {
     this.heard = 0;
   }
 
-  /** @returns {number} Bytes of broadcast frames that the reactors were given for it */
+  /** @returns {number} Bytes of broadcast frames that the reactors were given for the connection */
   get broadcast() {
     const everyone = this.ws._owner?._topics?.everyone;
     return everyone && this.joined.has(everyone) ? everyone.bytes + this.heard : this.heard;
@@ -47,7 +47,7 @@ class Subscriptions {
 
   /**
    * @param {string} name Name of the topic
-   * @param {Position | 'oldest' | undefined} since Where to begin
+   * @param {Position | 'oldest' | undefined} since The position to begin at
    * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
    *   never will be
    */
@@ -59,7 +59,7 @@ class Subscriptions {
   /**
    * @param {Topics} topics The topics of the server
    * @param {AnyTopic} topic One of them
-   * @param {Position | 'oldest' | undefined} since Where to begin
+   * @param {Position | 'oldest' | undefined} since The position to begin at
    * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
    *   never will be
    */
@@ -250,7 +250,8 @@ class Subscriptions {
 
 /**
  * @param {AnyTopic} topic The topic
- * @param {Position | 'oldest' | undefined} since Where to begin; undefined: not in the past
+ * @param {Position | 'oldest' | undefined} since The position to begin at; undefined: not in the
+ * past
  * @returns {{ mode: number, offset: number }} One of FROM, and an offset
  */
 function startOf({ ring }, since) {
@@ -278,7 +279,7 @@ function nothing(topic) {
 
 /**
  * @param {WebSocket} ws A connection
- * @returns {Subscriptions} What it has subscribed to, made on first use
+ * @returns {Subscriptions} Its subscriptions, made on first use
  */
 function subscriptionsOf(ws) {
   const extra = ws._ensureExtra();

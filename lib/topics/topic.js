@@ -27,9 +27,9 @@ class Topic {
   constructor(name, settings) {
     this.name = name;
     this.settings = settings;
-    /** The number by which the reactors know it; 0 until they do. */
+    /** The number by which the reactors know the topic; 0 until they do. */
     this.number = 0;
-    /** How many subscribers have connections of the reactors. */
+    /** The number of subscribers with connections of the reactors. */
     this.members = 0;
     /** The other subscribers. @type {Map<WebSocket, AnyMember> | null} */
     this.streams = null;

@@ -9,7 +9,7 @@ use std::net::TcpStream;
 use crate::reactor::BoundListener;
 
 /// The socket behind a descriptor, under a descriptor of its own that is closed on exec: Node
-/// closes the one it has.
+/// closes its own.
 ///
 /// # Errors
 /// The system's: `fd` is not open, or there are no descriptors left.
@@ -18,10 +18,10 @@ pub(super) fn duplicate(fd: i32) -> io::Result<TcpStream> {
     owned(fd).map(TcpStream::from)
 }
 
-/// The same of a socket that listens, or is bound.
+/// The same for a socket that listens, or is bound.
 ///
 /// # Errors
-/// As `duplicate`; `InvalidInput` for what cannot listen.
+/// As `duplicate`; `InvalidInput` for a socket that cannot listen.
 #[cfg(unix)]
 pub(super) fn listener(fd: i32, backlog: i32) -> io::Result<BoundListener> {
     BoundListener::take(owned(fd)?, backlog)
@@ -47,7 +47,7 @@ pub(super) fn duplicate(_fd: i32) -> io::Result<TcpStream> {
     Err(io::ErrorKind::Unsupported.into())
 }
 
-/// The same.
+/// As on POSIX.
 ///
 /// # Errors
 /// Always.

@@ -9,7 +9,7 @@ use std::ptr;
 use napi::bindgen_prelude::{Function, JsObjectValue, Object};
 use napi::{Env, Error, JsValue, Result, Status, sys};
 
-/// A JavaScript function that the event loop's callbacks may call. Belongs to its environment's
+/// A JavaScript function that the event loop's callbacks may call. It belongs to its environment's
 /// thread.
 pub(super) struct Callback {
     function: Reference,
@@ -17,12 +17,13 @@ pub(super) struct Callback {
 }
 
 impl Callback {
-    /// `name` is what async_hooks sees. The function stays for as long as `hold` says.
+    /// `name` is the type that async_hooks shows. The function stays for as long as `hold` says.
     pub(super) fn new(env: &Env, function: &Function<'_, (), ()>, name: &str) -> Result<Self> {
         let raw = env.raw();
         let function = Reference::new(env, function, false)?;
         let mut context = ptr::null_mut();
-        // Tools that look for what keeps a process alive ask the resources of async_hooks.
+        // Tools that look for causes of a process that stays alive ask the resources of
+        // async_hooks.
         let mut resource = Object::new(env)?;
         resource.set_named_property(
             "hasRef",
@@ -35,7 +36,7 @@ impl Callback {
         Ok(Self { function, context })
     }
 
-    /// Whether the function stays where nothing else refers to it.
+    /// Keeps the function although nothing else refers to it, or not.
     pub(super) fn hold(&self, does: bool) {
         self.function.hold(does);
     }
@@ -74,8 +75,8 @@ impl Drop for Callback {
     }
 }
 
-/// A JavaScript value. Belongs to its environment's thread, and is dropped by its cleanup hook at
-/// the latest.
+/// A JavaScript value. It belongs to its environment's thread, and is dropped by its cleanup hook
+/// at the latest.
 pub(super) struct Reference {
     env: sys::napi_env,
     raw: sys::napi_ref,
@@ -83,7 +84,7 @@ pub(super) struct Reference {
 }
 
 impl Reference {
-    /// `held`: whether the value stays where nothing else refers to it.
+    /// `held`: whether the value stays although nothing else refers to it.
     pub(super) fn new<'env>(env: &Env, value: &impl JsValue<'env>, held: bool) -> Result<Self> {
         let mut raw = ptr::null_mut();
         // SAFETY: the environment and the value belong to the call that is running; the result is a
@@ -92,7 +93,7 @@ impl Reference {
         Ok(Self { env: env.raw(), raw, held: Cell::new(held) })
     }
 
-    /// Whether the value stays from now on.
+    /// Keeps the value from now on, or not.
     fn hold(&self, does: bool) {
         if self.held.replace(does) == does {
             return;
@@ -131,20 +132,20 @@ pub(super) fn on_cleanup(env: &Env, hook: impl FnOnce(Cleanup) + 'static) -> Res
     // SAFETY: `run` takes the box back, unless `remove` does; the result is a live local.
     let added = unsafe { sys::napi_add_async_cleanup_hook(env.raw(), Some(run), hook.cast(), &mut handle) };
     check(added).inspect_err(|_not_added| {
-        // SAFETY: nothing else has it.
+        // SAFETY: nothing else has the box.
         drop(unsafe { Box::from_raw(hook) });
     })?;
     Ok(CleanupHook { handle, hook })
 }
 
-/// A hook that was not called yet: its owner drops it when it is.
+/// A hook that was not called yet; its owner drops it when the hook is called.
 pub(super) struct CleanupHook {
     handle: sys::napi_async_cleanup_hook_handle,
     hook: *mut Hook,
 }
 
 impl CleanupHook {
-    /// It is not called any more.
+    /// Removes the hook, which is not called any more.
     pub(super) fn remove(self) {
         // SAFETY: as it was not called, the handle has not been given back and the box has not been
         // taken.
@@ -162,13 +163,13 @@ pub(super) struct Cleanup(sys::napi_async_cleanup_hook_handle);
 
 impl Drop for Cleanup {
     fn drop(&mut self) {
-        // SAFETY: it is what the hook was called with, and given back once.
+        // SAFETY: the handle is the argument of the hook, and given back once.
         unsafe { sys::napi_remove_async_cleanup_hook(self.0) };
     }
 }
 
 unsafe extern "C" fn run(handle: sys::napi_async_cleanup_hook_handle, hook: *mut c_void) {
-    // SAFETY: `on_cleanup` made it, and Node calls this once.
+    // SAFETY: `on_cleanup` made the box, and Node calls this function once.
     let hook = unsafe { Box::from_raw(hook.cast::<Hook>()) };
     let cleanup = Cleanup(handle);
     let _contained = std::panic::catch_unwind(std::panic::AssertUnwindSafe(|| hook(cleanup)));

@@ -1,8 +1,8 @@
-//! The calls of every turn, and of programs that look at `bufferedAmount` before they send: they
-//! take no arguments and say what there is to say in words that both sides know.
+//! The calls of every turn, and of programs that look at `bufferedAmount` before they send. The
+//! calls take no arguments: both sides exchange `u32` words at places that both know.
 //!
 //! A method of a class costs Node-API and napi-rs 0.6 us before it does anything, and 0.1 us for
-//! each typed array. With a few messages per turn that was more than everything else that
+//! each typed array. With a few messages per turn that was more than all else that
 //! JavaScript's side does.
 
 use std::cell::RefCell;
@@ -35,25 +35,25 @@ const WORTH_EXCHANGE: usize = 64 << 10;
 
 /// JavaScript's end of the exchange, in both directions.
 pub(super) struct Crossing {
-    /// One of each reactor.
+    /// One link of each reactor.
     links: Vec<Arc<Link>>,
     drive: Rc<Drive>,
     /// The array of records and the words behind them.
     words: LentWords,
     /// The arena that JavaScript fills.
     arena: Option<Box<dyn Lent>>,
-    /// Bytes of the arena that was flushed last, until it has been asked for again.
+    /// Bytes of the arena that was flushed last, until JavaScript has asked for it again.
     flushed: usize,
     /// Large payloads of the records in it.
     pub(super) large: Vec<Large>,
     /// The batch that JavaScript has drained last, until it drains the next.
     current: Option<Box<Batch>>,
-    /// The number of the reactor that it came from.
+    /// The number of the reactor of that batch.
     turn: usize,
-    /// Batches that have been taken of each of several reactors, and come next.
+    /// Batches that have been taken from each of several reactors, and come next.
     taken: VecDeque<(usize, Box<Batch>)>,
     delivered: Rc<Delivered>,
-    /// How long batches have waited to be taken.
+    /// The times that batches have waited to be taken.
     pub(super) delays: Histogram,
 }
 
@@ -98,7 +98,7 @@ impl Crossing {
         Ok(())
     }
 
-    /// Lends memory to be filled; the first is filled first.
+    /// Lends an arena; the first one is filled first.
     pub(super) fn lend_arena(&mut self, memory: Box<dyn Lent>) {
         if self.arena.is_none() {
             self.arena = Some(memory);
@@ -107,8 +107,8 @@ impl Crossing {
         }
     }
 
-    /// Hands what the arena holds, and the large payloads, to the reactor. `last` is the payload of
-    /// the arena's last record, only for a reactor without a thread.
+    /// Hands the contents of the arena, and the large payloads, to the reactor. `last` is the
+    /// payload of the arena's last record, only for a reactor without a thread.
     pub(super) fn flush(&mut self, last: Option<&[u8]>) -> Result<()> {
         let used = self.words.replace(FLUSHED_BYTES, 0) as usize;
         self.words.replace(FLUSHED_NEXT, 0);
@@ -125,8 +125,8 @@ impl Crossing {
         outcome
     }
 
-    /// Fills the arena that was flushed last again, if the reactor is done with it: two that take
-    /// turns need twice as much of the cache. A short one needs little.
+    /// Fills the arena that was flushed last again, if the reactor is done with it: two arenas that
+    /// take turns need twice as much of the cache. A short arena needs little.
     fn exchange(&mut self) {
         if std::mem::take(&mut self.flushed) < WORTH_EXCHANGE {
             return;
@@ -138,9 +138,9 @@ impl Crossing {
         }
     }
 
-    /// Flushes, gives the last batch back and takes the next: its records to the words, and what
-    /// became of its bytes to the `DRAINED_` words behind them. Returns how many records; 0 when
-    /// nothing waits.
+    /// Flushes, gives the last batch back and takes the next: its records to the words, and
+    /// the place of its bytes to the `DRAINED_` words behind them. Returns the number of records; 0
+    /// when nothing waits.
     pub(super) fn drain(&mut self) -> Result<u32> {
         self.flush(None)?;
         self.give_back()?;
@@ -165,8 +165,8 @@ impl Crossing {
         Ok(count as u32)
     }
 
-    /// JavaScript has dealt with some records of the batch that it drained last, and goes on with
-    /// it in a later turn of its loop.
+    /// Notes that JavaScript has dealt with some records of the batch that it drained last, and
+    /// goes on with the others in a later turn of its loop.
     pub(super) fn deliver(&mut self) -> Result<()> {
         let records = self.words.replace(DELIVERED_RECORDS, 0) as usize;
         let (Some(batch), Some(link)) = (self.current.as_deref(), self.links.get(self.turn)) else {
@@ -175,8 +175,8 @@ impl Crossing {
         if link.inbox.deliver(batch, records) { self.drive.wake(self.turn) } else { Ok(()) }
     }
 
-    /// Has the reactors hand over what has come to them by now. Whether there is something to
-    /// drain.
+    /// Makes the reactors hand over the bytes that have come to them by now. Returns whether there
+    /// is a batch to drain.
     pub(super) fn settle(&mut self) -> Result<bool> {
         self.drive.settle();
         Ok(self.links.iter().any(|link| link.inbox.is_waiting()))
@@ -187,13 +187,13 @@ impl Crossing {
         Ok(self.drive.loop_turn())
     }
 
-    /// Has `wake` called in the event loop's next turn, before that reads any socket. Whether it
-    /// is.
+    /// Schedules `wake` for the event loop's next turn, before that reads any socket. Returns false
+    /// if that is impossible.
     pub(super) fn call_next(&mut self) -> Result<bool> {
         Ok(self.drive.call_next())
     }
 
-    /// Bytes of the connection's sends that wait no more, or -1 when the connection is gone.
+    /// Bytes of the connection's sends that the kernel has, or -1 when the connection is gone.
     pub(super) fn taken(&mut self) -> Result<f64> {
         let words = self.words.all();
         let word = |index: usize| words.get(index).copied().unwrap_or_default();
@@ -204,7 +204,8 @@ impl Crossing {
 
     fn next_batch(&mut self) -> Option<Box<Batch>> {
         self.take().or_else(|| {
-            // Answered before the last look: what comes after it rings again. They have one bell.
+            // The one bell of all links is answered before the last look: a batch published later
+            // rings again.
             if let Some(link) = self.links.first() {
                 link.inbox.bell().answer();
             }
@@ -217,7 +218,7 @@ impl Crossing {
         if self.taken.is_empty() {
             let (number, batch) = self.take_behind(self.turn, self.links.len())?;
             if self.links.len() > 1 && batch.openings() != 0 {
-                // A connection that opens comes behind what others have had before, such as ends of
+                // A connection that opens comes behind earlier records of others, such as ends of
                 // connections.
                 self.drive.settle();
                 let others = (1..self.links.len()).map(|behind| self.take_behind(number + behind - 1, 1));
@@ -245,7 +246,7 @@ impl Crossing {
     }
 }
 
-/// A function of JavaScript that does `step`, which calls no JavaScript.
+/// A JavaScript function that runs `step`, which calls no JavaScript.
 pub(super) fn function<'env, T: napi::bindgen_prelude::ToNapiValue + 'static>(
     env: &'env Env,
     name: &str,

@@ -11,7 +11,7 @@ use crate::reactor::DeflateConfig;
 /// The `perMessageDeflate` of a listener; numbers out of range count as the nearest in range.
 #[napi(object)]
 pub struct DeflateOptions {
-    /// How it compresses.
+    /// How this end compresses.
     pub settings: DeflateSettings,
     /// true: always, false: an offer that asks for it is declined, undefined: as the client offers.
     pub server_no_context_takeover: Option<bool>,
@@ -66,7 +66,7 @@ impl DeflateOptions {
 }
 
 impl DeflateSettings {
-    /// For a connection: what is acceptable has been decided.
+    /// For a connection, whose parameters are negotiated.
     pub(super) fn config(&self) -> DeflateConfig {
         let release_after = millis(self.release_after);
         DeflateConfig {
@@ -74,7 +74,7 @@ impl DeflateSettings {
                 level: self.level.clamp(-1, 9) as i8,
                 mem_level: self.mem_level.clamp(1, 9) as u8,
                 strategy: Strategy::try_from(self.strategy).unwrap_or_default(),
-                // Not a number and what is negative are 0.
+                // NaN and negative numbers are 0.
                 threshold: self.threshold as u64,
                 releasable: !release_after.is_zero(),
             },
@@ -109,7 +109,7 @@ fn window_bits(bits: i32) -> u8 {
 
 /// An option that is a time in milliseconds.
 pub(super) fn millis(millis: f64) -> Duration {
-    /// What timers of Node can do at most; about 24 days.
+    /// The longest delay of Node's timers; about 24 days.
     const LONGEST: f64 = 2_147_483_647.0;
     Duration::from_secs_f64(millis.clamp(0.0, LONGEST) / 1000.0)
 }

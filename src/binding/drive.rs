@@ -24,7 +24,8 @@ use super::threads::{Flushed, Threads};
 pub struct ReactorOptions {
     /// Microseconds to poll without blocking after traffic; -1 = automatic, 0 = never.
     pub spin: i32,
-    /// How many there are, each in a thread; 0: one, on the JavaScript thread where that can be.
+    /// The number of reactors, each in a thread; 0: one, on the JavaScript thread where that is
+    /// possible.
     pub reactors: u32,
     /// Whether the event loop is libuv's: others may have functions of its names.
     pub libuv: bool,
@@ -64,16 +65,16 @@ fn spin(micros: i32) -> Spin {
 
 /// The way to the reactors.
 pub(super) enum Drive {
-    /// Each runs in a thread.
+    /// Each reactor runs in a thread of its own.
     Threads(Threads),
-    /// There is one, and it runs on the JavaScript thread.
+    /// There is one reactor, on the JavaScript thread.
     Inline(Rc<Inline>),
 }
 
 impl Drive {
-    /// Starts reactors in threads, or one that needs none, if that can be. They call `wake`, never
-    /// re-entrantly, when one of the links, one for each, has something. `memory` stays until they
-    /// have ended.
+    /// Starts reactors in threads, or one that needs none, if that is possible. They call `wake`,
+    /// never re-entrantly, when one of the links, one for each, has something. `memory` stays until
+    /// they have ended.
     pub(super) fn start(
         env: &Env,
         wake: &Function<'_, (), ()>,
@@ -92,7 +93,7 @@ impl Drive {
         Ok((Self::Threads(threads), links))
     }
 
-    /// How many reactors there are.
+    /// The number of reactors.
     pub(super) fn count(&self) -> usize {
         match self {
             Self::Threads(threads) => threads.count(),
@@ -100,12 +101,12 @@ impl Drive {
         }
     }
 
-    /// Which reactor a slot belongs to.
+    /// The number of the reactor that a slot belongs to.
     pub(super) fn number(&self, slot: u32) -> usize {
         slot as usize & (self.count().next_power_of_two() - 1)
     }
 
-    /// Asks something of a reactor.
+    /// Sends a command to a reactor.
     pub(super) fn submit(&self, number: usize, command: Command) -> Result<()> {
         match self {
             Self::Threads(threads) => threads.submit(number, command),
@@ -160,7 +161,7 @@ impl Drive {
         }
     }
 
-    /// Credit has been given back that a reactor waits for.
+    /// Reports that credit was given back for which a reactor waits.
     pub(super) fn wake(&self, number: usize) -> Result<()> {
         match self {
             Self::Threads(threads) => threads.handle(number)?.wake().map_err(|error| system_error(&error)),
@@ -171,7 +172,8 @@ impl Drive {
         }
     }
 
-    /// Has what has come to the reactors by now handed over, if that does not take too long.
+    /// Makes the reactors hand over the bytes that have come by now, if that does not take too
+    /// long.
     pub(super) fn settle(&self) {
         match self {
             Self::Threads(threads) => threads.settle(),
@@ -187,7 +189,7 @@ impl Drive {
         }
     }
 
-    /// Has `wake` called in the event loop's next turn, before that reads any socket. False: there
+    /// Schedules `wake` for the event loop's next turn, before that reads any socket. False: there
     /// is no libuv.
     pub(super) fn call_next(&self) -> bool {
         match self {
@@ -196,7 +198,7 @@ impl Drive {
         }
     }
 
-    /// Ends the reactors after what is queued has been tried to write.
+    /// Ends the reactors after an attempt to write the queued bytes.
     pub(super) fn stop(&self) {
         match self {
             Self::Threads(threads) => threads.stop(),
@@ -212,7 +214,7 @@ impl Drive {
         }
     }
 
-    /// They are not wanted any more: they end, sooner or later, and with them all that they have.
+    /// Lets the reactors end, sooner or later, with all that they have.
     pub(super) fn retire(&self) {
         match self {
             Self::Threads(threads) => threads.retire(),

@@ -1,9 +1,9 @@
 //! The reactor without a thread: the event loop of the environment runs its turns, on the
 //! JavaScript thread.
 //!
-//! The loop watches the reactor's descriptor. A turn that has something to report ends with a call
-//! of `wake`, and whatever JavaScript then wants of the reactor is done at once, inside the call
-//! that wants it.
+//! The loop watches the reactor's descriptor. A turn with something to report ends with a call
+//! of `wake`, and the reactor does what JavaScript asks for at once, inside the call
+//! that asks.
 
 use std::cell::{Cell, RefCell};
 use std::io;
@@ -28,7 +28,7 @@ const MOST_TURNS: u32 = 16;
 
 /// A reactor on the JavaScript thread.
 pub(super) struct Inline {
-    /// None when it has ended. Borrowed for a turn, in which no JavaScript runs.
+    /// `None` when the reactor has ended. Borrowed for a turn, in which no JavaScript runs.
     reactor: RefCell<Option<Reactor<Forward>>>,
     link: Arc<Link>,
     /// Readable when a socket has something.
@@ -37,7 +37,7 @@ pub(super) struct Inline {
     rung: Arc<AtomicBool>,
     /// `wake` is on the stack.
     waking: Cell<bool>,
-    /// What the timer has been started for.
+    /// The time for which the timer has been started.
     armed: Cell<Due>,
     wake: Rc<Wake>,
     watch: RefCell<Option<Watch>>,
@@ -88,7 +88,7 @@ impl Inline {
         self.report_later();
     }
 
-    /// As a chunk of these bytes and large payloads, of which `last` is the last.
+    /// Applies a chunk of these bytes and large payloads, of which `last` is the last.
     pub(super) fn flush(&self, bytes: &[u8], large: Vec<Large>, last: Option<&[u8]>) {
         self.run(|reactor| {
             reactor.serve_records(bytes, large, last);
@@ -106,7 +106,7 @@ impl Inline {
         self.report_later();
     }
 
-    /// A turn, if there is something to be read. The caller takes what there is to report.
+    /// Runs a turn, if there is something to be read. The caller takes the records.
     pub(super) fn settle(&self) {
         if is_readable(self.descriptor) {
             self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
@@ -114,7 +114,7 @@ impl Inline {
         }
     }
 
-    /// Writes what is queued as far as the kernel takes it, and closes all.
+    /// Writes the queued bytes as far as the kernel takes them, and closes all connections.
     pub(super) fn stop(&self) {
         self.run(|reactor| {
             reactor.close();
@@ -128,13 +128,13 @@ impl Inline {
         self.wake.hold(does);
     }
 
-    /// It is not wanted any more: gives back all that it has, as `stop` does, and what ties it to
+    /// Ends the reactor: gives back all that it has, as `stop` does, and what ties it to
     /// the environment.
     pub(super) fn retire(&self) {
         self.close(());
     }
 
-    /// `until_closed` is dropped when the loop has given back what it had to do with it.
+    /// `until_closed` is dropped when the loop has closed its handles.
     fn close<T: 'static>(&self, until_closed: T) {
         let until_closed = Rc::new(until_closed);
         self.stop();
@@ -144,7 +144,7 @@ impl Inline {
         }
     }
 
-    /// Has `wake` called in the event loop's next turn.
+    /// Schedules `wake` for the event loop's next turn.
     pub(super) fn call_next(&self) -> bool {
         self.wake.call_next()
     }
@@ -169,20 +169,21 @@ impl Inline {
         self.report_later();
     }
 
-    /// A turn of the reactor, and of JavaScript if there is something to report. True: there was.
+    /// A turn of the reactor, and of JavaScript if there is something to report. Returns whether
+    /// there was.
     fn turn(&self) -> bool {
         self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
         if !self.rung.swap(false, Ordering::Relaxed) {
             return false;
         }
-        // A handler may run the event loop, and that comes here again.
+        // A handler may run the event loop, which comes here again.
         let outer = self.waking.replace(true);
         self.wake.call();
         self.waking.set(outer);
         true
     }
 
-    /// Whether to look again before the loop does, which has nothing else to do at the moment.
+    /// Whether to look again ahead of the loop, which has nothing else to do at the moment.
     fn is_spinning(&self) -> bool {
         let spinning = self.reactor.borrow_mut().as_mut().is_some_and(Reactor::is_spinning);
         spinning && self.watch.borrow().as_ref().is_some_and(|watch| !watch.event_loop().is_busy())
@@ -219,7 +220,7 @@ impl Inline {
             watch.stop();
         }
         self.armed.set(Due::Never);
-        // After the watch, which needs the descriptor.
+        // After the end of the watch, which needs the descriptor.
         self.reactor.take();
     }
 
@@ -236,7 +237,7 @@ impl Inline {
     }
 }
 
-/// What is reported to an environment whose reactor cannot go on.
+/// The report to an environment whose reactor cannot go on.
 pub(super) fn waiting_failed(error: &io::Error) -> String {
     format!("waiting for events failed: {error}")
 }

@@ -1,7 +1,7 @@
 //! The time of JavaScript's thread between a delivery and its sleep: after a short delivery it
 //! looks for more, for as long as the reactor does.
 //!
-//! A peer that has its answer often asks again at once. To wake a thread on an idle CPU costs more
+//! A peer that has its answer often asks again at once. Waking a thread on an idle CPU costs more
 //! than all the rest of such a message, and a thread that looks need not be woken.
 
 use std::cell::{Cell, RefCell};
@@ -18,22 +18,22 @@ const MOST_DELIVERIES: u32 = 16;
 /// Records of a delivery that is worth it. With more of them, the next come whether a thread looks
 /// or not.
 const LITTLE: usize = 4;
-/// Longest look, in microseconds, whatever the reactor is allowed: what else the loop serves waits
+/// Longest look, in microseconds, whatever the reactor is allowed: the other work of the loop waits
 /// meanwhile.
 const LONGEST_LOOK: u32 = 50;
 
 /// The records that JavaScript has taken since the last look.
 #[derive(Default)]
 pub(super) struct Delivered {
-    /// How many records.
+    /// The number of records.
     pub(super) records: Cell<usize>,
-    /// Whether it has found nothing more.
+    /// Whether the last look has found nothing more.
     pub(super) all: Cell<bool>,
 }
 
 /// Waits for more, awake.
 pub(super) struct Lingering {
-    /// One of each reactor; they have one bell.
+    /// One link of each reactor; they share one bell.
     links: Vec<Arc<Link>>,
     delivered: Rc<Delivered>,
     spinner: RefCell<Spinner>,
@@ -48,7 +48,7 @@ impl Lingering {
         Self { links, delivered, spinner: RefCell::new(Spinner::new(spin)) }
     }
 
-    /// The bell was rung: calls JavaScript, which takes what there is, and again for what comes
+    /// The bell was rung: calls JavaScript, which takes all batches, and again for those that come
     /// soon after, unless the loop has something else to do.
     pub(super) fn deliver(&self, wake: &Wake, event_loop: EventLoop) {
         for deliveries in 1.. {
@@ -61,8 +61,8 @@ impl Lingering {
         }
     }
 
-    /// Looks until something comes or it takes too long. What comes meanwhile does not ring: the
-    /// bell counts as rung.
+    /// Looks until a batch comes or it takes too long. A batch that comes meanwhile does not ring:
+    /// the bell counts as rung.
     fn comes_soon(&self) -> bool {
         let Some(bell) = self.links.first().map(|link| link.inbox.bell()) else { return false };
         let looked = Cell::new(false);
@@ -76,7 +76,7 @@ impl Lingering {
             return false;
         }
         bell.answer();
-        // Behind the answer: what comes from now on rings.
+        // Behind the answer: a batch that comes from now on rings.
         self.is_waiting()
     }
 

@@ -17,14 +17,14 @@ use crate::engine::handshake::HeadLimits;
 use crate::engine::proxy::Network;
 use crate::reactor::{BoundListener, ListenAddress, ListenerConfig, TcpOptions};
 
-/// What `Reactor.listen` takes. Times are in milliseconds, 0 = never.
+/// The options of `Reactor.listen`. Times are in milliseconds, 0 = never.
 #[napi(object, use_nullable = true)]
 pub struct ListenOptions {
     /// An IP literal; null: all addresses.
     pub host: Option<String>,
-    /// 0 = any free one.
+    /// The port; 0 = any free one.
     pub port: u32,
-    /// Where in the file system instead; null: at that address.
+    /// Path in the file system instead; null: listen at that address.
     pub socket_path: Option<String>,
     /// A socket that another process has bound, instead of both; null: a new one.
     pub fd: Option<i32>,
@@ -47,11 +47,11 @@ pub struct ListenOptions {
     pub handshake_timeout: f64,
     /// Bytes of a request head that are read.
     pub max_header_bytes: u32,
-    /// Header fields of a request that are read, at most 256.
+    /// Header fields of a request that are read; at most 256.
     pub max_headers: u32,
     /// Networks of peers that must begin with a header of the PROXY protocol.
     pub proxies: Vec<String>,
-    /// Which handshakes need JavaScript.
+    /// The handshakes that need JavaScript.
     pub ask: u32,
     /// permessage-deflate; null: off.
     pub per_message_deflate: Option<DeflateOptions>,
@@ -87,7 +87,7 @@ pub struct ConnectionOptions {
 pub struct Listening {
     /// Its number.
     pub id: u32,
-    /// The address it is bound to; or its path, empty for a socket without a name.
+    /// The address it is bound to, or its path; empty for a socket without a name.
     pub address: String,
     /// The port it is bound to.
     pub port: u32,
@@ -97,7 +97,7 @@ pub struct Listening {
     pub descriptor: Option<i32>,
 }
 
-/// What JavaScript sees of it.
+/// The form that JavaScript sees.
 pub(super) fn listening(id: u32, listener: &BoundListener) -> Listening {
     let at = listener.address();
     let (address, family) = match (listener.is_tcp(), at.is_ipv4()) {
@@ -204,7 +204,7 @@ const ENOTSUP: i32 = if cfg!(windows) {
     45
 };
 
-/// What was asked for, as errors show it.
+/// The place that was asked for, as errors show it.
 #[derive(Clone, Copy)]
 enum Place<'a> {
     /// As in Node, a port that was left to the system is not shown.
@@ -215,14 +215,14 @@ enum Place<'a> {
 }
 
 impl Place<'_> {
-    /// Code, sentence and number of what Node reports there.
+    /// Code, sentence and number of the error that Node reports there.
     fn cause(self, error: &io::Error) -> (&'static str, String, i32) {
         let number = error.raw_os_error();
         let (code, sentence, number) = match (error.kind(), self) {
             (ErrorKind::AddrInUse, _) => ("EADDRINUSE", "address already in use", number),
             (ErrorKind::AddrNotAvailable, _) => ("EADDRNOTAVAIL", "address not available", number),
             (ErrorKind::PermissionDenied, _) => ("EACCES", "permission denied", number),
-            // libuv reports a folder that is missing in this way.
+            // libuv reports a missing folder in this way.
             (ErrorKind::NotFound, Place::Path(_)) => ("EACCES", "permission denied", Some(EACCES)),
             (ErrorKind::NotADirectory, _) => ("ENOTDIR", "not a directory", number),
             (ErrorKind::ReadOnlyFilesystem, _) => ("EROFS", "read-only file system", number),
@@ -231,7 +231,7 @@ impl Place<'_> {
             }
             _ if number == Some(ENFILE) => ("ENFILE", "file table overflow", number),
             _ if number == Some(EMFILE) => ("EMFILE", "too many open files", number),
-            // It is not open, no socket, or one that is connected.
+            // The descriptor is not open, no socket, or a connected one.
             (_, Place::Given) | (ErrorKind::InvalidInput, _) => ("EINVAL", "invalid argument", Some(EINVAL)),
             _ => return ("UNKNOWN", error.to_string(), -number.unwrap_or(0)),
         };
@@ -239,7 +239,8 @@ impl Place<'_> {
     }
 }
 
-/// Throws what `net.Server` would emit: `listen EADDRINUSE: address already in use 127.0.0.1:80`.
+/// Throws the error that `net.Server` would emit: `listen EADDRINUSE: address already in use
+/// 127.0.0.1:80`.
 fn listen_error(env: &Env, error: &io::Error, place: Place<'_>) -> Error {
     let (code, sentence, errno) = place.cause(error);
     let (shown, address, port) = match place {

@@ -1,4 +1,4 @@
-//! JavaScript's memory, written from Rust: the only unsafe of this layer.
+//! JavaScript's memory, written from Rust.
 #![expect(unsafe_code, reason = "Node-API hands out views of memory that it owns")]
 
 use std::ptr::NonNull;
@@ -14,8 +14,8 @@ pub(super) struct LentMemory {
     len: usize,
 }
 
-// SAFETY: the memory is not bound to a thread, and until it is handed back this is the only way to
-// it: lib keeps the ArrayBuffer, unseen by anybody else, in a list until then.
+// SAFETY: the memory is not bound to a thread, and until it is handed back this value is the
+// only way to it: lib keeps the ArrayBuffer, which no other code can reach, in a list until then.
 unsafe impl Send for LentMemory {}
 
 impl LentMemory {
@@ -53,8 +53,8 @@ pub(super) struct LentWords {
 }
 
 impl LentWords {
-    /// `view` is an ArrayBuffer's whole memory that lib keeps, unseen by anybody else, for as long
-    /// as it has a reactor.
+    /// `view` is an ArrayBuffer's whole memory that lib keeps, out of reach of other code, for as
+    /// long as it has a reactor.
     pub(super) fn new(view: &mut Uint32ArraySlice<'_>) -> Self {
         let words = words_mut(view);
         Self { len: words.len(), start: NonNull::from(words).cast() }
@@ -68,7 +68,7 @@ impl LentWords {
         unsafe { std::slice::from_raw_parts_mut(self.start.as_ptr(), self.len) }
     }
 
-    /// Sets a word and returns what it was; 0 where there is none.
+    /// Sets a word and returns its old value; 0 if there is no such word.
     pub(super) fn replace(&mut self, index: usize, value: u32) -> u32 {
         self.all().get_mut(index).map_or(0, |word| std::mem::replace(word, value))
     }

@@ -1,4 +1,4 @@
-//! The reactors of a Node environment, as JavaScript sees them: like one.
+//! The reactors of a Node environment, which look like one to JavaScript.
 
 use std::cell::RefCell;
 use std::rc::Rc;
@@ -24,38 +24,39 @@ use super::running::admission::JsAdmission;
 use super::running::metrics::{ReactorMetrics, metrics};
 use super::running::rates::{self, JsRates};
 
-/// The reactors of this environment. Make one only for each copy of lib.
+/// The reactors of this environment. Each copy of lib makes one.
 #[napi(js_name = "Reactor")]
 pub struct JsReactor {
     links: Vec<Arc<Link>>,
     drive: Rc<Drive>,
     crossing: Rc<RefCell<Crossing>>,
     next_listener: u32,
-    /// How the last connection is served that JavaScript has answered: the next one is mostly
-    /// served alike.
+    /// The options of the last connection whose handshake JavaScript has answered: the next one is
+    /// mostly served alike.
     served_config: Arc<ListenerConfig>,
 }
 
-/// Which connection a socket becomes.
+/// The connection that a socket becomes.
 #[napi(object)]
 pub struct Place {
     /// Its slot.
     pub slot: u32,
-    /// How many have had the slot before.
+    /// The number of earlier connections in the slot.
     pub generation: u32,
 }
 
-/// What adopted sockets have in the place of a listener's id.
+/// The id of a listener for adopted sockets, which have none.
 const NO_LISTENER: u32 = u32::MAX;
 
 #[napi]
 impl JsReactor {
-    /// Starts them. `wake` is called, never re-entrantly, when `drain` has something to give; by
+    /// Starts them. `wake` is called, never re-entrantly, when `drain` would bring a batch; by
     /// itself it does not keep the event loop alive. `words` is the array of records:
     /// `DRAINED_WORDS` long, all of its ArrayBuffer, and touched by the caller alone, which keeps
-    /// it for as long as there is any of the functions that this gives. `memory` is an array of the
-    /// lists in which the caller has all memory that it lends. It stays until they have ended: when
-    /// the environment goes away, or some time after nothing refers to this any more.
+    /// it for as long as any function of this object exists. `memory` is an array of the
+    /// lists in which the caller keeps all memory that it lends. The lists stay until the reactors
+    /// have ended: when the environment goes away, or some time after nothing refers to this object
+    /// any more.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
@@ -82,15 +83,15 @@ impl JsReactor {
         })
     }
 
-    /// Whether `wake`, and what it refers to, stays although nothing else refers to it; at first it
-    /// does not.
+    /// Whether `wake`, and all that it refers to, stays although nothing else refers to it; at
+    /// first it does not.
     #[napi(catch_unwind)]
     pub fn hold(&self, does: bool) {
         self.drive.hold(does);
     }
 
     /// Binds and listens at once; connections are accepted after `accept`. `admission`: which
-    /// clients may connect; null: all. `limits`: how fast they may send; null: as fast as they can.
+    /// clients may connect; null: all. `limits`: the rates at which they may send; null: none.
     #[napi(catch_unwind)]
     pub fn listen(
         &mut self,
@@ -120,7 +121,7 @@ impl JsReactor {
         self.drive.submit(self.owner(id), Command::Accept(id))
     }
 
-    /// Closes a listener; a record of each reactor says when it is done there.
+    /// Closes a listener; a record of each reactor reports that it is closed there.
     #[napi(catch_unwind)]
     pub fn close_listener(&self, id: u32) -> Result<()> {
         self.submit_all(|| Command::CloseListener(id))
@@ -150,7 +151,7 @@ impl JsReactor {
         let Place { slot, generation } = place;
         let stream = adopt::duplicate(fd).map_err(|error| system_error(&error))?;
         let config = self.served_config(&options, limits);
-        // Before the reactor knows of it: `taken` answers at once.
+        // Before the reactor knows the connection: `taken` answers at once.
         let (number, link) = self.home(slot)?;
         link.gauges.open(slot, generation);
         let adoption = Adoption {
@@ -165,8 +166,8 @@ impl JsReactor {
         self.drive.submit(number, Command::Adopt(Box::new(adoption)))
     }
 
-    /// How a connection is served whose REQUEST record has come, if it is accepted behind this
-    /// call.
+    /// Sets the options of a connection whose REQUEST record has come, if it is accepted behind
+    /// this call.
     #[napi(catch_unwind)]
     pub fn serve(
         &mut self,
@@ -182,8 +183,8 @@ impl JsReactor {
         self.drive.submit(number, Command::Serve { id, config, deflate })
     }
 
-    /// Which handshakes of a listener need JavaScript: bit 0 those that pass the native checks, bit
-    /// 1 refusals.
+    /// Sets the handshakes of a listener that need JavaScript: bit 0 those that pass the native
+    /// checks, bit 1 refusals.
     #[napi(catch_unwind)]
     pub fn set_ask(&self, id: u32, ask: u32) {
         for link in &self.links {
@@ -192,24 +193,24 @@ impl JsReactor {
     }
 
     /// The function that flushes, and moves the oldest batch to JavaScript: its records to the
-    /// array, and what became of its bytes to the `DRAINED_` words behind them. `FLUSHED_NEXT` then
-    /// says which arena is filled next, with nothing to flush too. It returns how many records; 0
-    /// when nothing waits.
+    /// array, and the place of its bytes to the `DRAINED_` words behind them. `FLUSHED_NEXT` then
+    /// says which arena is filled next, with nothing to flush too. It returns the number of
+    /// records; 0 when nothing waits.
     #[napi(catch_unwind)]
     pub fn drain<'env>(&self, env: &'env Env) -> Result<Function<'env, (), u32>> {
         function(env, "drain", &self.crossing, Crossing::drain)
     }
 
     /// The function that notes that JavaScript has dealt with the first `DELIVERED_RECORDS` records
-    /// of what it drained last, and goes on with the others later: peers that wait for the former
-    /// wait no longer.
+    /// of the batch that it drained last, and goes on with the others later: peers that wait for
+    /// the former wait no longer.
     #[napi(catch_unwind)]
     pub fn deliver<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
         function(env, "deliver", &self.crossing, Crossing::deliver)
     }
 
-    /// The function that has what has come to the reactors' sockets by now handed over, if that
-    /// does not take too long. It returns whether `drain` has something to give.
+    /// The function that makes the reactors hand over the bytes that have come to their sockets by
+    /// now, if that does not take too long. It returns whether `drain` would bring a batch.
     #[napi(catch_unwind)]
     pub fn settle<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
         function(env, "settle", &self.crossing, Crossing::settle)
@@ -221,15 +222,15 @@ impl JsReactor {
         function(env, "loopTurn", &self.crossing, Crossing::loop_turn)
     }
 
-    /// The function that has `wake` called in the event loop's next turn, before that reads any
-    /// socket. It returns whether it is.
+    /// The function that schedules `wake` for the event loop's next turn, before that reads any
+    /// socket. It returns false if that is impossible.
     #[napi(catch_unwind)]
     pub fn call_next<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
         function(env, "callNext", &self.crossing, Crossing::call_next)
     }
 
-    /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and what `add_large`
-    /// collected, to the reactor. `FLUSHED_NEXT` then says which arena is filled next.
+    /// The function that hands the first `FLUSHED_BYTES` bytes of the arena, and the payloads that
+    /// `add_large` collected, to the reactor. `FLUSHED_NEXT` then says which arena is filled next.
     #[napi(catch_unwind)]
     pub fn flush<'env>(&self, env: &'env Env) -> Result<Function<'env, (), ()>> {
         function(env, "flush", &self.crossing, |crossing| crossing.flush(None))
@@ -314,8 +315,8 @@ impl JsReactor {
         crossing.large.last().is_some_and(|payload| **payload == *data)
     }
 
-    /// The function that returns how many bytes of the sends of the connection in the `ASKED_`
-    /// words wait no more, or -1 when that connection is gone.
+    /// The function that returns the number of bytes of the sends of the connection in the `ASKED_`
+    /// words that the kernel has, or -1 when that connection is gone.
     #[napi(catch_unwind)]
     pub fn taken<'env>(&self, env: &'env Env) -> Result<Function<'env, (), f64>> {
         function(env, "taken", &self.crossing, Crossing::taken)
@@ -337,20 +338,20 @@ impl JsReactor {
             .map_or(-1.0, |bytes| bytes as f64)
     }
 
-    /// What the reactors have done.
+    /// The metrics of the reactors.
     #[napi(catch_unwind)]
     pub fn metrics(&self) -> ReactorMetrics {
         metrics(&self.links, &self.crossing.borrow().delays)
     }
 
-    /// Writes what is queued as far as the kernel takes it, closes all, and waits for the threads
-    /// to end.
+    /// Writes the queued bytes as far as the kernel takes them, closes all connections, and waits
+    /// for the threads to end.
     #[napi(catch_unwind)]
     pub fn shutdown(&self) {
         self.drive.stop();
     }
 
-    /// How many reactors there are.
+    /// The number of reactors.
     #[napi(getter, catch_unwind)]
     pub fn count(&self) -> u32 {
         self.drive.count() as u32
@@ -360,12 +361,12 @@ impl JsReactor {
         (0..self.drive.count()).try_for_each(|number| self.drive.submit(number, command()))
     }
 
-    /// Which reactor has the listener.
+    /// The number of the reactor that has the listener.
     fn owner(&self, id: u32) -> usize {
         id as usize % self.drive.count()
     }
 
-    /// The options as the reactor has them; mostly those of the last connection.
+    /// The options in the form of the reactor; mostly those of the last connection.
     fn served_config(
         &mut self,
         options: &ConnectionOptions,
@@ -379,7 +380,7 @@ impl JsReactor {
         self.served_config.clone()
     }
 
-    /// Which reactor a slot is for.
+    /// The number of the reactor of a slot.
     fn home(&self, slot: u32) -> Result<(usize, &Link)> {
         let number = self.drive.number(slot);
         match self.links.get(number) {

@@ -10,8 +10,8 @@ pub fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
 }
 
-/// Two empty arrays in an array: of the environment's own context, whichever the caller runs in, so
-/// that a reference to them keeps no other.
+/// Two empty arrays in an array: of the environment's own context, in whichever context the caller
+/// runs, so that a reference to them keeps no other context.
 #[napi(catch_unwind)]
 pub fn lists() -> Vec<Vec<u32>> {
     vec![Vec::new(), Vec::new()]
@@ -24,10 +24,10 @@ pub fn deflate_budget_is_full() -> bool {
     Budget::of_process().is_full()
 }
 
-/// Sets how many bytes the compression contexts of all connections of the process may take, in each
+/// Sets the bytes that the compression contexts of all connections of the process may take, in each
 /// direction.
 #[napi(catch_unwind)]
 pub fn set_deflate_budget(bytes: f64) {
-    // Not a number and what is negative are 0.
+    // NaN and negative numbers are 0.
     Budget::of_process().set_limit(bytes as usize);
 }

@@ -26,7 +26,7 @@ use super::wake::{Ring, Wake};
 pub(super) struct Flushed {
     /// The arena to be filled next, from its beginning on.
     pub(super) next: Box<dyn Lent>,
-    /// There should be more arenas: the records had to be copied.
+    /// More arenas are needed: the records had to be copied.
     pub(super) wanting: bool,
     pub(super) outcome: Result<()>,
 }
@@ -47,11 +47,11 @@ pub(super) struct Threads {
 /// The threads that must be stopped and joined.
 #[derive(Default)]
 struct Running {
-    /// Until that is done.
+    /// Kept until that is done.
     threads: Mutex<Vec<(Handle, JoinHandle<()>)>>,
-    /// How many have not ended.
+    /// The number of threads that have not ended.
     count: AtomicUsize,
-    /// No thread waits for them: the last to end rings.
+    /// No thread waits for the others: the last to end rings.
     retired: AtomicBool,
 }
 
@@ -90,7 +90,7 @@ impl Threads {
         let settling = RefCell::new(Settling::new(links.to_vec()));
         let (handles, descriptors) = (Vec::new(), Vec::new());
         let mut threads = Self { handles, descriptors, settling, running, ring, wake };
-        // What was hung up, and those that run, are not wanted any more.
+        // Ends the threads that run, and those that nothing refers to any more.
         threads.run(links, config).inspect_err(|_| threads.retire())?;
         Ok(threads)
     }
@@ -120,17 +120,17 @@ impl Threads {
         Ok(())
     }
 
-    /// How many there are.
+    /// The number of reactors.
     pub(super) fn count(&self) -> usize {
         self.handles.len()
     }
 
-    /// Asks something of one.
+    /// Sends a command to one reactor.
     pub(super) fn submit(&self, number: usize, command: Command) -> Result<()> {
         self.handle(number)?.submit(command).map_err(|error| system_error(&error))
     }
 
-    /// Hands an arena to the first, which is the only one.
+    /// Hands an arena to the only reactor.
     pub(super) fn flush(&self, arena: Arena) -> Flushed {
         let handle = match self.handle(0) {
             Ok(handle) => handle,
@@ -148,7 +148,7 @@ impl Threads {
         Flushed { next, wanting, outcome: self.submit(0, command) }
     }
 
-    /// Waits a little for what has come to them by now.
+    /// Waits a little for the bytes that have come to the reactors by now.
     pub(super) fn settle(&self) {
         let descriptor = |number: usize| self.descriptors.get(number).copied().flatten();
         self.settling.borrow_mut().settle(|number| descriptor(number).is_some_and(is_readable));
@@ -159,12 +159,12 @@ impl Threads {
         self.wake.as_ref().map_or(0, |wake| wake.loop_turn())
     }
 
-    /// Has `wake` called in the next turn. False: there is no libuv.
+    /// Schedules `wake` for the next turn. False: there is no libuv.
     pub(super) fn call_next(&self) -> bool {
         self.wake.as_ref().is_some_and(|wake| wake.call_next())
     }
 
-    /// Ends them and waits for that.
+    /// Ends the reactors and waits for their threads.
     pub(super) fn stop(&self) {
         self.running.stop();
     }
@@ -176,12 +176,12 @@ impl Threads {
         }
     }
 
-    /// Ends them without waiting for that. The event loop is called when they have ended, and gives
-    /// back what they had of it.
+    /// Ends the reactors without waiting for their threads. The event loop is called when they have
+    /// ended, and closes their handles.
     pub(super) fn retire(&self) {
         self.running.retired.store(true, Ordering::SeqCst);
         for handle in &self.handles {
-            // One that cannot be woken does not run.
+            // A reactor that cannot be woken does not run.
             let _stopped = handle.submit(Command::Stop);
         }
         if self.wake.is_some() && self.running.count.load(Ordering::SeqCst) == 0 {
@@ -189,7 +189,7 @@ impl Threads {
         }
     }
 
-    /// The way to one.
+    /// The way to one reactor.
     pub(super) fn handle(&self, number: usize) -> Result<&Handle> {
         self.handles.get(number).ok_or_else(|| Error::new(Status::InvalidArg, "no reactor of this number"))
     }
@@ -224,7 +224,7 @@ fn bell(
     Ok(Some((ring, wake)))
 }
 
-/// The body of the thread. The environment learns of its end, whatever the reason is.
+/// The body of the thread. Its end is reported to the environment, whatever the cause.
 fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring, running: &Running) {
     let ended = catch_unwind(AssertUnwindSafe(|| reactor.run()));
     // All sockets close with it.
@@ -234,7 +234,7 @@ fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring, running: &Runnin
         Ok(Err(error)) => report_failure(link, &waiting_failed(&error), &|| ring.ring()),
         Err(_) => report_failure(link, "the reactor thread panicked", &|| ring.ring()),
     }
-    // The other way round in `retire`: one of the two sees what the other has done.
+    // `retire` has the opposite order: one of the two observes the other.
     running.count.fetch_sub(1, Ordering::SeqCst);
     if running.have_retired() {
         ring.ring();
@@ -244,8 +244,8 @@ fn run(mut reactor: Reactor<Forward>, link: &Link, ring: &Ring, running: &Runnin
 impl Running {
     fn stop(&self) {
         let threads = std::mem::take(&mut *self.lock());
-        // All get the message before one is waited for. Not woken means not running: then there is
-        // nothing to wait for either.
+        // All get the command before one is waited for. A thread that cannot be woken does not run:
+        // then there is nothing to wait for either.
         let sent: Vec<_> = threads.iter().map(|(handle, _)| handle.submit(Command::Stop).is_ok()).collect();
         for ((_, thread), sent) in threads.into_iter().zip(sent) {
             if sent || thread.is_finished() {

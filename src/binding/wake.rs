@@ -1,6 +1,6 @@
 //! The way from the reactors to JavaScript: the bell that their threads ring, and the function that
-//! the event loop then calls. It goes away with the environment or with the reactors, whichever is
-//! first.
+//! the event loop then calls. The function goes away with the environment or with the reactors,
+//! whichever is first.
 
 use std::cell::{Cell, RefCell};
 use std::rc::Rc;
@@ -17,11 +17,11 @@ use super::uv::turns::Turns;
 
 /// JavaScript's end. Belongs to its environment's thread.
 pub(super) struct Wake {
-    /// Not borrowed while it is called: the call may cut it off, or run the event loop, which calls
-    /// again.
+    /// Not borrowed while the function is called: the call may cut it off, or run the event loop,
+    /// which calls again.
     function: RefCell<Option<Rc<Callback>>>,
-    /// Lists of all memory that the reactors have been lent. They may write there until they have
-    /// ended, whatever else is gone.
+    /// Lists of all memory that the reactors have been lent. The reactors may write there until
+    /// they have ended, whatever else is gone.
     memory: RefCell<Option<Reference>>,
     hook: RefCell<Option<CleanupHook>>,
     /// The bell of the threads; a reactor without a thread needs none.
@@ -32,7 +32,7 @@ pub(super) struct Wake {
 }
 
 impl Wake {
-    /// It calls `function`, which it does not hold.
+    /// A wake calls `function`, which it does not hold.
     pub(super) fn new(env: &Env, function: &Function<'_, (), ()>, memory: &Array<'_>) -> Result<Rc<Self>> {
         Ok(Rc::new(Self {
             function: RefCell::new(Some(Rc::new(Callback::new(env, function, "REACTOR_WS")?))),
@@ -44,9 +44,9 @@ impl Wake {
         }))
     }
 
-    /// Makes a bell whose rings have the event loop call `on_ring`, until it is cut. It takes no
-    /// lock that the loop takes, as a threadsafe function does: on one CPU the loop would run into
-    /// it at once. `None` where there is no libuv.
+    /// Makes a bell whose rings make the event loop call `on_ring`, until it is cut. The bell takes
+    /// no lock that the loop takes, as a threadsafe function does: on one CPU the loop would block
+    /// on that lock at once. `None` where there is no libuv.
     pub(super) fn bell(&self, env: &Env, on_ring: impl Fn(EventLoop) + 'static) -> Option<Ring> {
         let signal = Signal::start(env, Box::new(on_ring))?;
         let ring = Ring::Signal(signal.ringer());
@@ -54,8 +54,9 @@ impl Wake {
         Some(ring)
     }
 
-    /// Has `hook` called before the environment goes away, unless it is cut before that. The hook
-    /// ends the reactors and cuts; the environment waits for its second argument to be dropped.
+    /// Registers `hook` to be called before the environment goes away, unless it is cut before
+    /// that. The hook ends the reactors and cuts; the environment waits for its second argument to
+    /// be dropped.
     pub(super) fn on_cleanup(
         self: &Rc<Self>,
         env: &Env,
@@ -72,8 +73,8 @@ impl Wake {
         Ok(())
     }
 
-    /// Calls JavaScript in the event loop's next turn, before that reads any socket. False: it has
-    /// been cut.
+    /// Calls JavaScript in the event loop's next turn, before that reads any socket. False: the
+    /// wake has been cut.
     pub(super) fn call_next(&self) -> bool {
         self.turns.borrow().as_ref().inspect(|turns| turns.call_next()).is_some()
     }
@@ -98,8 +99,8 @@ impl Wake {
         }
     }
 
-    /// The reactors have ended. `until_closed` is dropped when the loop has given back what it had
-    /// to do with them.
+    /// The reactors have ended. `until_closed` is dropped when the loop has closed
+    /// their handles.
     pub(super) fn cut<T: 'static>(&self, until_closed: T) {
         self.function.take();
         self.memory.take();
@@ -122,7 +123,7 @@ impl Wake {
 pub(super) enum Ring {
     /// A bell of libuv's own.
     Signal(Ringer),
-    /// That of Node-API, which is there everywhere. It holds what it calls for as long as the
+    /// The bell of Node-API, which exists everywhere. It holds its function for as long as the
     /// environment lives.
     Function(Arc<ThreadsafeFunction<(), (), (), Status, false, true>>),
 }
@@ -134,7 +135,7 @@ impl Ring {
         Ok(Self::Function(Arc::new(bell)))
     }
 
-    /// Has the event loop call.
+    /// Makes the event loop call.
     pub(super) fn ring(&self) {
         match self {
             Self::Signal(ringer) => ringer.ring(),

@@ -1,6 +1,6 @@
 //! Admission: the limits of a server, counted for all its reactors and for JavaScript.
 //!
-//! [`Denial`] says why a connection is denied, and has the answer. A server without limits touches
+//! [`Denial`] is the reason of a denial, with its answer. A server without limits touches
 //! nothing here.
 
 use std::collections::HashMap;
@@ -12,7 +12,7 @@ use std::time::{Duration, Instant};
 
 use super::origins::Origins;
 
-/// Why somebody may not connect.
+/// The reasons for which a client may not connect.
 ///
 /// The numbers are stable and start at 1, so that 0 can stand for "admitted".
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -72,7 +72,7 @@ pub struct Limits {
     pub origins: Origins,
 }
 
-/// The limits of a server, and how much of them is used up.
+/// The limits of a server, and the amounts used up.
 #[derive(Debug)]
 pub struct Admission {
     limits: Limits,
@@ -85,7 +85,7 @@ struct State {
     connections: u32,
     /// Connections of each network that has any; bounded by their number.
     networks: HashMap<Network, u32>,
-    /// When the next handshake would be due, were they evenly spread.
+    /// The time at which the next handshake would be due, were they evenly spread.
     next_handshake: Option<Instant>,
     /// Denials of origins that were handed on, so that JavaScript can say how to allow them.
     shown_origins: u8,
@@ -94,7 +94,7 @@ struct State {
 /// Most origins that are reported to JavaScript.
 const MOST_SHOWN: u8 = 10;
 
-/// What counts as one address: with IPv6 a /64, for a host has at least that many.
+/// The network that counts as one address: with IPv6 a /64, for a host has at least that many.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 enum Network {
     V4([u8; 4]),
@@ -119,7 +119,7 @@ impl Network {
 }
 
 impl Admission {
-    /// Nobody has come yet.
+    /// The counts before the first connection.
     pub fn new(limits: Limits) -> Self {
         Self { limits, state: Mutex::default(), denied: Default::default() }
     }
@@ -128,7 +128,7 @@ impl Admission {
     /// is gone.
     ///
     /// # Errors
-    /// Why it may not come.
+    /// The reason of the denial.
     pub fn enter(&self, address: Option<IpAddr>) -> Result<(), Denial> {
         let Limits { connections, connections_per_address: per_address, .. } = self.limits;
         if connections == 0 && per_address == 0 {
@@ -167,7 +167,7 @@ impl Admission {
     /// As [`enter`](Self::enter), for as long as the result lives.
     ///
     /// # Errors
-    /// Why it may not come.
+    /// The reason of the denial.
     pub fn admit(self: &Arc<Self>, address: Option<IpAddr>) -> Result<Ticket, Denial> {
         self.enter(address)?;
         Ok(Ticket { admission: self.clone(), address })
@@ -210,7 +210,7 @@ impl Admission {
         denial
     }
 
-    /// How often each of [`Denial::ALL`] has occurred.
+    /// The number of denials of each kind in [`Denial::ALL`].
     pub fn denied(&self) -> impl Iterator<Item = u64> {
         self.denied.iter().map(|count| count.load(Ordering::Relaxed))
     }

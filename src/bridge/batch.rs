@@ -1,4 +1,4 @@
-//! Reactor to JavaScript: what one crossing carries.
+//! Reactor to JavaScript: the load of one crossing.
 
 use std::mem;
 use std::ops::Range;
@@ -83,7 +83,7 @@ pub struct Batch {
     openings: usize,
     /// Bytes that this batch adds to the inbox's weight while it is out.
     pub(super) charged: usize,
-    /// When it was handed over; if others were appended to it, when the first one was.
+    /// The time at which it was handed over; if others were appended to it, that of the first one.
     pub published: Option<Instant>,
     /// The number of its last record, counted over all published ones.
     pub(super) last: u64,
@@ -117,9 +117,9 @@ impl Batch {
         self.bytes.get_mut(self.used..).unwrap_or_default()
     }
 
-    /// How many bytes of [`spare`](Self::spare) may be read at once so that the records cannot
-    /// exceed [`MAX_RECORDS`], if every frame is at least `shortest_frame` bytes long: 6 from
-    /// clients ([`SHORTEST_MASKED_FRAME`]), 2 from servers (RFC 6455, 5.2).
+    /// The number of bytes of [`spare`](Self::spare) that may be read at once so that the records
+    /// cannot exceed [`MAX_RECORDS`], if every frame is at least `shortest_frame` bytes long: 6
+    /// from clients ([`SHORTEST_MASKED_FRAME`]), 2 from servers (RFC 6455, 5.2).
     pub fn read_room(&self, shortest_frame: usize) -> usize {
         let records = MAX_RECORDS.saturating_sub(self.records.len() + SPARE_RECORDS);
         (records * shortest_frame).min(self.bytes.len().saturating_sub(self.used))
@@ -213,23 +213,23 @@ impl Batch {
         }
     }
 
-    /// Bytes that it holds: taken ones, records, credits, large payloads.
+    /// Bytes that the batch holds: taken ones, records, credits, large payloads.
     pub fn weight(&self) -> usize {
         self.used + self.added_weight()
     }
 
-    /// Bytes of memory that it keeps busy while it waits: its whole room counts, however little of
-    /// that is taken.
+    /// Bytes of memory that the batch keeps busy while it waits: its whole room counts, however
+    /// little of it is taken.
     pub(super) fn footprint(&self) -> usize {
         self.bytes.len() + self.added_weight()
     }
 
-    /// Bytes that it holds beside those in its room.
+    /// Bytes that the batch holds beside those in its room.
     pub(super) fn added_weight(&self) -> usize {
         size_of_val(self.records.as_slice()) + size_of_val(self.credits.as_slice()) + self.large_bytes
     }
 
-    /// Copies the words of the records, as many as fit, and returns how many records that were.
+    /// Copies the words of the records, as many as fit, and returns their number.
     pub fn copy_records(&self, words: &mut [u32]) -> usize {
         let targets = words.as_chunks_mut::<RECORD_WORDS>().0;
         for (target, record) in targets.iter_mut().zip(&self.records) {
@@ -238,7 +238,7 @@ impl Batch {
         targets.len().min(self.records.len())
     }
 
-    /// Makes it empty, keeping the room.
+    /// Empties the batch, which keeps its room.
     pub fn clear(&mut self) {
         self.used = 0;
         self.records.clear();

@@ -63,7 +63,7 @@ impl Chunk {
     /// Appends a record whose payload is the one that begins at `start` of the bytes; sets
     /// [`OUT_FLAG_SAME`].
     pub fn push_same(&mut self, (slot, generation): (u32, u32), kind: u8, flags: u8, aux: u16, start: usize) {
-        // A start that does not fit the word is in no chunk.
+        // No chunk has a start that does not fit the word.
         let start = u32::try_from(start).unwrap_or(u32::MAX);
         self.push_header([slot, generation, pack(kind, flags | OUT_FLAG_SAME, aux), start]);
     }
@@ -80,7 +80,7 @@ pub struct Arena {
     pub memory: Box<dyn Lent>,
     /// Bytes of records.
     pub used: usize,
-    /// As in a [`Chunk`].
+    /// The large payloads, as in a [`Chunk`].
     pub large: Vec<Large>,
 }
 
@@ -158,7 +158,7 @@ impl<'a> OutRecords<'a> {
         Some(self.decode()?.0.slot)
     }
 
-    /// The next record, if it is wanted.
+    /// The next record, if `wanted` accepts it.
     #[inline]
     pub fn next_if(&mut self, is_wanted: impl FnOnce(&OutRecord) -> bool) -> Option<OutRecord> {
         let (record, next) = self.decode()?;
@@ -259,7 +259,8 @@ impl<C: Send> Outbox<C> {
     }
 
     /// Producer: exchanges unfilled memory for the memory that was used last, if any has come back
-    /// since. That is warmer in the cache, and two that take turns need twice as much cache.
+    /// since. The latter is warmer in the cache, and two arenas that take turns need twice as much
+    /// cache.
     pub fn exchange(&self, memory: Box<dyn Lent>) -> Box<dyn Lent> {
         match self.arenas.lock().unwrap_or_else(PoisonError::into_inner).last_mut() {
             Some(last) => mem::replace(last, memory),

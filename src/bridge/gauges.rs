@@ -1,4 +1,4 @@
-//! How many bytes of each connection the kernel took and gave: written by the reactor, read by
+//! Bytes of each connection that the kernel took and gave: written by the reactor, read by
 //! JavaScript for `bufferedAmount` and the counters of a socket.
 //!
 //! Nothing here is freed or moved before the end, so a reader needs no lock; the value that it
@@ -120,7 +120,8 @@ impl Gauges {
             return None;
         }
         let bytes = field(gauge).load(Ordering::Acquire);
-        // Had it been written for a successor, acquiring it would show that the owner changed.
+        // Had the number been written for a successor, acquiring it would show that the owner
+        // changed.
         (gauge.owner.load(Ordering::Relaxed) == owner).then_some(bytes)
     }
 

@@ -14,12 +14,12 @@ use super::sync::{AtomicU64, AtomicUsize, Mutex, MutexGuard, Ordering};
 pub struct Inbox {
     state: Mutex<State>,
     bell: Arc<Bell>,
-    /// Changed with the lock held only; read without it.
+    /// Changed only with the lock held; read without it.
     weight: AtomicUsize,
     /// Number of published records. Only the reactor changes it, and reads it.
     published: AtomicU64,
-    /// How many of them JavaScript has dealt with. Changed with the lock held only; read without
-    /// it.
+    /// The number of those that JavaScript has dealt with. Changed only with the lock held; read
+    /// without it.
     delivered: AtomicU64,
 }
 
@@ -118,12 +118,12 @@ impl Inbox {
         }
     }
 
-    /// Reactor: how many records it has published.
+    /// Reactor: the number of records that it has published.
     pub fn published(&self) -> u64 {
         self.published.load(Ordering::Relaxed)
     }
 
-    /// Reactor: how many of those JavaScript has dealt with, oldest first.
+    /// Reactor: the number of those that JavaScript has dealt with, oldest first.
     pub fn delivered(&self) -> u64 {
         self.delivered.load(Ordering::Acquire)
     }
@@ -139,7 +139,7 @@ impl Inbox {
     }
 
     /// JavaScript thread: gives a batch back whose bytes have been copied. True: the reactor asked
-    /// to be woken, and this call is the only one that learns it.
+    /// to be woken, and this call is the only one to report it.
     ///
     /// Memory that the batch holds beyond its reusable room is freed here, for the reactor may
     /// sleep for long.
@@ -197,12 +197,12 @@ impl Inbox {
     }
 
     /// Reactor: whether the next [`give_back`](Self::give_back) or [`deliver`](Self::deliver) is to
-    /// wake it, because it stopped reading, or holds something back until a record is
+    /// wake it, because it stopped reading, or holds a change back until a record is
     /// [`delivered`](Self::delivered).
     ///
     /// After saying so it must call [`reclaim`](Self::reclaim) and look at [`weight`](Self::weight)
-    /// and `delivered` once more: a batch that was given back before wakes no thread. A wake uses
-    /// up the wish.
+    /// and `delivered` once more: a batch that was given back before wakes no thread. A wake takes
+    /// the request back.
     pub fn set_starving(&self, starving: bool) {
         self.lock().starving = starving;
     }

@@ -1,7 +1,7 @@
 //! The only memory that the reactor's thread and the JavaScript thread both touch.
 //!
 //! This layer opens no socket, starts no thread, blocks on nothing but short locks, and neither
-//! rings the real bell nor wakes the reactor: it says when to.
+//! rings the real bell nor wakes the reactor: it reports when to.
 //!
 //! ```text
 //!  reactor: Batch --publish--> Inbox --take--> JavaScript      Bell:  ring once until answered
@@ -37,9 +37,9 @@
 //!   [`Bell`](doorbell::Bell) that is
 //!   "answered": it rings. Of [`Sleep`](doorbell::Sleep) that is "asleep": it wakes the reactor.
 //!
-//! If another producer's exchange is between the two, that one rings or wakes in its stead; the
-//! consumer's next exchange comes after both. So no work is lost, and between two answers there is
-//! one ring. The argument needs no total order over several variables, hence no `SeqCst`.
+//! If another producer's exchange is between the two, that producer rings or wakes in its stead;
+//! the consumer's next exchange comes after both. So no work is lost, and between two answers there
+//! is one ring. The argument needs no total order over several variables, hence no `SeqCst`.
 //!
 //! The inbox's `starving` flag follows the same rule with the lock as the exchange. A thread that
 //! finds it set wakes the reactor as a producer does, if it sleeps; so the reactor announces its

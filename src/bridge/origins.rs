@@ -1,4 +1,4 @@
-//! Which pages may connect: `Origin` (RFC 6454) against patterns.
+//! The pages that may connect: `Origin` (RFC 6454) against patterns.
 
 /// Origins longer than this match no pattern but `*`. 512 bytes.
 const MOST_BYTES: usize = 512;
@@ -30,7 +30,7 @@ impl Origins {
 /// Steps back to the last `*` only, so the work is no more than the product of both lengths.
 fn matches(pattern: &[u8], text: &[u8]) -> bool {
     let (mut at, mut seen) = (0, 0);
-    // The position of the last `*`, and how far it reaches.
+    // The position of the last `*`, and the end of its match.
     let mut star: Option<(usize, usize)> = None;
     while seen < text.len() {
         match (pattern.get(at), text.get(seen)) {

@@ -1,4 +1,4 @@
-//! How far the reactor has got with the data of its sockets, for a thread that must not get ahead
+//! The progress of the reactor with the data of its sockets, for a thread that must not get ahead
 //! of it.
 
 use super::sync::{AtomicU64, Ordering};
@@ -44,14 +44,14 @@ impl Pace {
         self.steps.load(Ordering::Acquire) & 1 == 1
     }
 
-    /// The number that it has once all present data is published: at the end of the next turn that
+    /// The number reached once all present data is published: at the end of the next turn that
     /// begins.
     pub fn goal(&self) -> u64 {
         let steps = self.steps.load(Ordering::Acquire);
         steps.wrapping_add(2 + (steps & 1))
     }
 
-    /// Whether it has got there.
+    /// Whether the pace has reached a goal.
     pub fn has_reached(&self, goal: u64) -> bool {
         self.steps.load(Ordering::Acquire).wrapping_sub(goal) < u64::MAX / 2
     }

@@ -56,7 +56,7 @@ impl<T: Send> Queue<T> {
         }
     }
 
-    /// Whether nothing is waiting. Another thread may push right after; see
+    /// Whether the queue is empty. Another thread may push right after; see
     /// [`Sleep`](super::doorbell::Sleep).
     pub fn is_empty(&self) -> bool {
         // Relaxed: it follows no pointer, and what must be seen was made visible by the exchange
@@ -87,8 +87,8 @@ impl<T: Send> Drop for Queue<T> {
     }
 }
 
-/// What [`Queue::take_all`] took, in the order of the pushes. Dropping it drops what was not
-/// consumed.
+/// The values that [`Queue::take_all`] took, in the order of the pushes. Dropping it drops those
+/// not consumed.
 ///
 /// Invariant: `next` is null or the first node of a list as [`Queue`] describes it, owned by this
 /// value.

@@ -1,5 +1,5 @@
-//! How fast the peers of a server may send, and how often they have sent faster: for all reactors,
-//! and for streams, which JavaScript reads.
+//! The rates at which the peers of a server may send, and the numbers of breaches: for all
+//! reactors, and for streams, which JavaScript reads.
 
 // Not through `sync`: no number depends on another.
 use std::sync::atomic::{AtomicU64, Ordering};
@@ -13,8 +13,8 @@ pub enum Counted {
     Bytes = 1,
 }
 
-/// What each connection of a server may send in a second; the same amount at once after a second in
-/// which it has sent nothing. 0 is no limit.
+/// The amounts that each connection of a server may send in a second; the same amount at once after
+/// a second in which it has sent nothing. 0 is no limit.
 #[derive(Debug, Default)]
 pub struct Rates {
     /// Messages, pings and pongs.
@@ -27,7 +27,7 @@ pub struct Rates {
 }
 
 impl Rates {
-    /// Nobody has sent anything yet.
+    /// The counts before the first message.
     pub fn new(messages: u32, bytes: u64, closes: bool) -> Self {
         Self { messages, bytes, closes, exceeded: Default::default() }
     }
@@ -37,7 +37,7 @@ impl Rates {
         self.exceeded.get(counted as usize).map(|count| count.fetch_add(1, Ordering::Relaxed));
     }
 
-    /// How often that was because of messages, and how often because of bytes.
+    /// The numbers of breaches: by messages, and by bytes.
     pub fn exceeded(&self) -> [u64; 2] {
         self.exceeded.each_ref().map(|count| count.load(Ordering::Relaxed))
     }

@@ -11,7 +11,7 @@ use super::limits::BATCH_BYTES;
 
 /// Memory of the consumer that no other code may touch until it is given back.
 pub trait Lent: Send {
-    /// The number it was lent under.
+    /// Its number in the list of lent memory.
     fn id(&self) -> u32;
     /// The memory; that of a room is at least [`BATCH_BYTES`] long.
     fn bytes(&self) -> &[u8];
@@ -22,7 +22,7 @@ pub trait Lent: Send {
 /// Room for the bytes of one batch.
 #[derive(Default)]
 pub enum Room {
-    /// No room: the stand-in while the real one is elsewhere.
+    /// The stand-in while the real room is elsewhere.
     #[default]
     None,
     /// The reactor's own.

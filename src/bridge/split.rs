@@ -9,9 +9,9 @@ use super::layout::{OUT_FLAG_SHARED, OUT_HEADER_BYTES, OUT_HISTORY, TOPIC_SLOT};
 #[derive(Default)]
 struct Part {
     chunk: Chunk,
-    /// Where the last payload was in all bytes, and where it is in the bytes of the chunk.
+    /// Offset of the last payload in all bytes, and its offset in the bytes of the chunk.
     payload: Option<(usize, usize)>,
-    /// Whether it has the last large payload that is shared.
+    /// Whether the chunk has the last shared large payload.
     has_shared: bool,
 }
 
@@ -27,7 +27,7 @@ pub fn split(
     let mut parts: Vec<Part> = Vec::new();
     parts.resize_with(count, Part::default);
     let mut large = large.into_iter();
-    // The chunk that has it, and its place among the large payloads of that chunk.
+    // The chunk that has the payload, and its place among the large payloads of that chunk.
     let mut shared = None;
     for record in OutRecords::new(bytes) {
         // Taken even when no reactor gets it, or the next record would get this one's payload.
@@ -65,7 +65,7 @@ pub fn split(
 }
 
 impl Part {
-    /// Appends a record. `owned` is its large payload, unless the chunk has that.
+    /// Appends a record. `owned` is its large payload, unless the chunk has that already.
     fn push(&mut self, record: &OutRecord, bytes: &[u8], owned: Option<Large>) {
         let OutRecord { slot, generation, kind, flags, aux, ref range } = *record;
         let (id, start) = ((slot, generation), self.chunk.bytes.len() + OUT_HEADER_BYTES);

@@ -14,16 +14,16 @@ macro_rules! tally {
             $($(#[doc = $doc])* pub $name: u64,)*
         }
 
-        /// The published numbers of a reactor, and how long its turns are.
+        /// The published numbers of a reactor, and the times of its turns.
         #[derive(Debug, Default)]
         pub struct Totals {
             $($name: AtomicU64,)*
-            /// Time that the reactor works between two waits.
+            /// Times that the reactor works between two waits.
             pub turns: Histogram,
         }
 
         impl Totals {
-            /// Reactor: publishes its counts, and how long the last turn took.
+            /// Reactor: publishes its counts, and the time of the last turn.
             pub fn publish(&self, tally: &Tally, turn: Duration) {
                 self.turns.record(turn);
                 $(self.$name.store(tally.$name, Ordering::Relaxed);)*
@@ -60,7 +60,7 @@ tally! {
     pongs_received,
     /// Messages, or fragments of them, that were given to be sent.
     messages_sent,
-    /// Connections that were ended because too much waited to be sent to all.
+    /// Connections that were ended because too many bytes waited to be sent to all.
     over_budget,
     /// Refused connections that were given no time to read why.
     cut_refusals,
@@ -76,7 +76,7 @@ impl Tally {
 /// Buckets of a [`Histogram`].
 pub const BUCKETS: usize = 25;
 
-/// How often something took how long. One thread writes it.
+/// Numbers of occurrences by their duration. One thread writes it.
 #[derive(Debug, Default)]
 pub struct Histogram {
     /// The first up to 1 us, each of the others up to twice as much, the last without end.

@@ -1,4 +1,4 @@
-//! What an engine accepts: its role, limits and switches.
+//! The settings of an engine: its role, limits and switches.
 
 /// Which end of the connection the engine is (RFC 6455, section 5.1: a client masks, a server does
 /// not).
@@ -10,18 +10,18 @@ pub enum Role {
     Client,
 }
 
-/// No message has more bytes, whatever its receiver allows: the length of each must fit 32 bits. 4
-/// GiB - 1.
+/// The most bytes of a message, whatever its receiver allows: the length of each must fit 32 bits.
+/// 4 GiB - 1.
 pub const LONGEST_MESSAGE: u64 = u32::MAX as u64;
 
 /// Settings of an engine. One `Config` may serve any number of engines; an engine is shown it at
 /// every call and must be shown equal settings for as long as it lives.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Config {
-    /// The end of the connection this engine is. Default: [`Role::Server`].
+    /// The engine's end of the connection. Default: [`Role::Server`].
     pub role: Role,
     /// Largest message in bytes, all fragments together; 0, and what is more than
-    /// [`LONGEST_MESSAGE`], is that. Default: 100 MiB.
+    /// [`LONGEST_MESSAGE`], is that length. Default: 100 MiB.
     ///
     /// It is compared with the declared lengths, so that an oversized message is refused before its
     /// payload comes.

@@ -62,15 +62,15 @@ pub enum ErrorKind {
     DeflateDistanceTooFar = 23,
     /// A compressed message that ends inside a block (RFC 7692, section 7.2.2).
     DeflateUnexpectedEnd = 24,
-    /// No rule was broken: a message is given up whose peer leaves it unfinished, for memory is
+    /// No rule was broken: a message is given up that its peer leaves unfinished, for memory is
     /// needed for others.
     Unfinished = 25,
     /// No rule of the protocol was broken: more messages than a connection may send in a second.
     TooManyMessages = 26,
     /// As `TooManyMessages`: more bytes than a connection may send in a second.
     TooManyBytes = 27,
-    /// No rule of the protocol was broken: the peer reads so little that too much waits to be sent
-    /// to all.
+    /// No rule of the protocol was broken: the peer reads so little that too many bytes wait to be
+    /// sent to all.
     SendBudget = 28,
 }
 
@@ -108,10 +108,10 @@ impl ErrorKind {
 
     /// The kind of an error of zlib, by zlib's sentence.
     pub(in crate::engine) fn of_zlib(sentence: &str) -> Option<Self> {
-        // Where it copies from the window, zlib-rs says one of them in its own words. Where it
-        // decodes without looking at the end of its input, it forgets which of three it was: a
-        // literal, a distance, or one that is too far back. The last is what nearly all broken
-        // streams come to.
+        // Where zlib-rs copies from the window, it has a sentence of its own for one of them. Where
+        // it decodes without looking at the end of its input, it loses which of three errors it
+        // was: a literal, a distance, or one that is too far back. The last one is the error of
+        // nearly all broken streams.
         let sentence = match sentence {
             "invalid distance code too far back" | "repeated call with bad state" => {
                 Self::DeflateDistanceTooFar.row().sentence

@@ -14,17 +14,17 @@ pub enum MessageKind {
     Binary,
 }
 
-/// Where the bytes of an event are.
+/// The place of the bytes of an event.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Payload {
     /// In the input of the call that returned the event, already unmasked.
     Input {
         /// The bytes, as a range of the whole input (not of the part after `pos`).
         range: Range<usize>,
-        /// How many bytes directly before `range` belong to the same frame and are of no more use:
-        /// its header, and for a close frame the status code. A response header may be written
-        /// there, see [`write_before`](super::frame::write_before). 0 when the header came with an
-        /// earlier input.
+        /// The number of bytes directly before `range` that belong to the same frame and are of no
+        /// more use: its header, and for a close frame the status code. A response header may be
+        /// written there, see [`write_before`](super::frame::write_before). 0 when the header came
+        /// with an earlier input.
         headroom: usize,
     },
     /// Assembled from several inputs or fragments.
@@ -56,7 +56,7 @@ impl Payload {
     }
 }
 
-/// Something the peer did.
+/// Something that the peer did.
 #[derive(Debug, PartialEq, Eq)]
 pub enum Event {
     /// A complete message (RFC 6455, section 5.6).

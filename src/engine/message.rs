@@ -16,10 +16,10 @@ use super::utf8::Validator;
 #[derive(Debug, Default)]
 pub(in crate::engine) struct Message(Option<Box<PartialMessage>>);
 
-/// The frames of it that are complete and what is there of the next one.
+/// The frames of it that are complete, and the bytes so far of the next one.
 #[derive(Debug)]
 struct PartialMessage {
-    /// Invariant: capacity <= 2 * len, or what the length of the last frame says if that is less.
+    /// Invariant: capacity <= 2 * len, or the declared end of the last frame if that is less.
     data: Vec<u8>,
     /// Sum of the declared lengths of its frames. Invariant: <= `Config::longest_message`.
     declared: u64,
@@ -37,12 +37,12 @@ impl Message {
         self.0.is_some()
     }
 
-    /// Whether what comes of it has to be inflated.
+    /// Whether its bytes have to be inflated.
     pub(in crate::engine) fn is_compressed(&self) -> bool {
         self.0.as_ref().is_some_and(|unfinished| unfinished.compressed)
     }
 
-    /// How many bytes of data a frame that begins now may bring.
+    /// The bytes of data that a frame that begins now may bring.
     #[inline]
     pub(in crate::engine) fn room(&self, config: &Config) -> u64 {
         config.longest_message().saturating_sub(self.declared())
@@ -77,7 +77,7 @@ impl Message {
         unfinished.append(config, extension, bytes, fin, remaining)
     }
 
-    /// What to report of the bytes at `range` of the input, which were appended; the frame goes on.
+    /// The report on the bytes at `range` of the input, which were appended; the frame goes on.
     pub(in crate::engine) fn part(&self, config: &Config, range: Range<usize>) -> Option<Event> {
         self.0.as_ref().and_then(|unfinished| unfinished.part(config, range, false))
     }
@@ -144,7 +144,7 @@ impl PartialMessage {
         Ok(())
     }
 
-    /// What to report of the bytes at `range` of the input, which were appended.
+    /// The report on the bytes at `range` of the input, which were appended.
     fn part(&self, config: &Config, range: Range<usize>, last: bool) -> Option<Event> {
         let reported = config.parts && !self.compressed && (last || !range.is_empty());
         reported.then_some(Event::Part { kind: self.kind, range, last })
@@ -154,8 +154,8 @@ impl PartialMessage {
         self.kind == MessageKind::Text && !config.skip_utf8_validation
     }
 
-    /// Makes room for `more` bytes. Memory follows what came in, never what was declared: it
-    /// doubles, and stops at the declared end if there is one.
+    /// Makes room for `more` bytes. Memory grows with bytes received, never with lengths declared:
+    /// it doubles, and stops at the declared end if there is one.
     fn grow(&mut self, more: usize, fin: bool, remaining: u64) {
         let needed = self.data.len().saturating_add(more);
         if needed <= self.data.capacity() {

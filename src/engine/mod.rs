@@ -78,7 +78,7 @@ impl Engine {
     /// Parses `input[*pos..]`, unmasking in place, until one event is complete, and moves `pos`
     /// behind it.
     ///
-    /// `None` means that the input is used up (`*pos == input.len()`): what it holds of an
+    /// `None` means that the input is used up (`*pos == input.len()`): its bytes of an
     /// unfinished frame has been copied, or reported in parts. Call again until then before giving
     /// the next input. Which events come, and in which order, does not depend on how the stream is
     /// cut into inputs; only where their payload is does.
@@ -92,8 +92,8 @@ impl Engine {
     /// As `poll`, but a frame of which a part is not yet there may stay where it is.
     ///
     /// # Errors
-    /// How many bytes the frame that begins at `*pos` lacks. Call again with them behind the
-    /// others, or call `poll`.
+    /// The number of bytes that the frame that begins at `*pos` lacks. Call again with them behind
+    /// the others, or call `poll`.
     #[inline(always)]
     pub fn poll_whole(
         &mut self,
@@ -268,8 +268,8 @@ impl Engine {
     }
 
     /// Gives compression contexts back that no message under way needs. Later messages are
-    /// compressed less well; what the peer's may refer to is remembered if
-    /// [`releasable`](deflate::Settings::releasable) says so, else its context stays.
+    /// compressed less well; the history that the peer's may refer to is remembered if
+    /// [`releasable`](deflate::Settings::releasable) is set, else the context stays.
     pub fn release_contexts(&mut self) {
         let sending = self.sending_message;
         if let Some(extension) = &mut self.extension {
@@ -292,15 +292,15 @@ impl Engine {
         matches!(self.stage, Stage::Failed)
     }
 
-    /// Bytes of heap that unfinished messages occupy: at most about twice what came in of them, and
-    /// at most the limit of compressed ones, whose context counts too unless it is kept between
-    /// messages. A frame that is cut in two takes up to 256 more, whatever is in it.
+    /// Bytes of heap that unfinished messages occupy: at most about twice the bytes received of
+    /// them, and at most the limit of compressed ones, whose context counts too unless it is kept
+    /// between messages. A frame that is cut in two takes up to 256 more, whatever is in it.
     pub fn buffered(&self) -> usize {
         self.message.buffered() + self.extension.as_ref().map_or(0, |extension| extension.lent())
     }
 }
 
-/// What the next byte of input is.
+/// The place of the next byte of input.
 #[derive(Clone, Copy, Debug)]
 enum Stage {
     /// Of a header.
@@ -313,7 +313,7 @@ enum Stage {
     Failed,
 }
 
-/// A frame whose payload has not all come in.
+/// A frame whose payload has not come in whole.
 #[derive(Clone, Copy, Debug)]
 struct PartialFrame {
     fin: bool,

@@ -12,7 +12,7 @@ use super::{EncodedHeader, Engine, MessageKind};
 /// oldest gives way.
 const MOST_COMPRESSED: usize = 16;
 
-/// Bytes that many connections send, each from where it has come to.
+/// Bytes that many connections send, each from its own position.
 #[derive(Clone, Debug)]
 pub struct Frame {
     bytes: Arc<Vec<u8>>,
@@ -25,12 +25,12 @@ impl Frame {
         Self { bytes: Arc::new(bytes), start }
     }
 
-    /// Leaves the first ones out.
+    /// Leaves out the first bytes.
     pub fn skip(&mut self, bytes: usize) {
         self.start = self.start.saturating_add(bytes);
     }
 
-    /// Bytes of memory that are freed with it; none while others have it too.
+    /// Bytes of memory that are freed with it; none while others share it.
     pub fn size_if_last(&self) -> usize {
         if Arc::strong_count(&self.bytes) == 1 { self.bytes.len() } else { 0 }
     }
@@ -85,7 +85,7 @@ impl Prepared {
         self.frame.get(self.header_len..).unwrap_or_default()
     }
 
-    /// The message, where it is.
+    /// The message, in place.
     pub fn payload_frame(&self) -> Frame {
         let mut frame = self.frame.clone();
         frame.skip(self.header_len);
@@ -112,12 +112,12 @@ impl Prepared {
     }
 }
 
-/// What [`Engine::prepared_frame`] found.
+/// The result of [`Engine::prepared_frame`].
 #[derive(Debug)]
 pub struct PreparedFrame {
     /// Header and payload.
     pub frame: Frame,
-    /// Bytes that had to be compressed for it; 0 when that had been done before.
+    /// Bytes that had to be compressed for it; 0 if there was a compressed form.
     pub compressed: usize,
 }
 

@@ -1,5 +1,5 @@
-//! The header of the PROXY protocol, versions 1 and 2, by which a proxy in front says whose
-//! connection it forwards (haproxy.org/download/3.0/doc/proxy-protocol.txt).
+//! The header of the PROXY protocol, versions 1 and 2, by which a proxy in front names the client
+//! whose connection it forwards (haproxy.org/download/3.0/doc/proxy-protocol.txt).
 //!
 //! ```text
 //! "PROXY TCP4 192.0.2.1 192.0.2.2 56324 443\r\n"
@@ -29,7 +29,7 @@ const UNIX_LEN: usize = 216;
 /// Bits before the IPv4 address in an IPv6 address that stands for one.
 const MAPPED: u8 = 96;
 
-/// What the first bytes of a connection are.
+/// The kinds of first bytes of a connection.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Parsed {
     /// The beginning of a header.
@@ -68,7 +68,7 @@ fn parse_line(bytes: &[u8]) -> Parsed {
     let Some(line) = line.and_then(|line| std::str::from_utf8(line).ok()) else { return Parsed::Invalid };
     let mut fields = line.split(' ');
     let address = match fields.next() {
-        // What follows is to be ignored.
+        // The rest of the line is to be ignored.
         Some("UNKNOWN") => return Parsed::Header(end + 1, None),
         Some("TCP4") => addresses::<Ipv4Addr>(&mut fields),
         Some("TCP6") => addresses::<Ipv6Addr>(&mut fields),
@@ -106,7 +106,7 @@ fn parse_block(bytes: &[u8]) -> Parsed {
     let [.., command, family, high, low] = *fixed;
     let len = usize::from(u16::from_be_bytes([high, low]));
     let needed = match (command, family) {
-        // Whatever it says of addresses is to be ignored.
+        // Its addresses are to be ignored.
         (LOCAL, _) | (PROXY, UNSPECIFIED) => 0,
         (PROXY, TCP_4) => 12,
         (PROXY, TCP_6) => 36,
@@ -122,7 +122,7 @@ fn parse_block(bytes: &[u8]) -> Parsed {
         (PROXY, TCP_6) => source::<16>(addresses),
         _ => None,
     };
-    // What follows the addresses are TLVs, of which none matters here.
+    // Behind the addresses are TLVs, of which none matters here.
     Parsed::Header(FIXED + len, address)
 }
 
@@ -136,7 +136,7 @@ where
     Some(SocketAddr::new(IpAddr::from(*source), u16::from_be_bytes(*port)))
 }
 
-/// An address, or all with the same first bits.
+/// An address, or all addresses with the same first bits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Network {
     address: IpAddr,
@@ -144,7 +144,7 @@ pub struct Network {
 }
 
 impl Network {
-    /// Of `10.0.0.0/8`, `fd00::/8`, or an address.
+    /// Parses `10.0.0.0/8`, `fd00::/8`, or an address.
     pub fn parse(text: &str) -> Option<Self> {
         let (address, bits) = match text.split_once('/') {
             Some((address, bits)) => (address, Some(bits)),
@@ -162,11 +162,11 @@ impl Network {
         }
     }
 
-    /// Whether the address is one of it. An IPv4 address may be written as an IPv6 one.
+    /// Whether the network has the address. An IPv4 address may be written as an IPv6 one.
     pub fn contains(&self, address: IpAddr) -> bool {
         let shared = |one: u128, other: u128, width: u32| {
             let rest = width - u32::from(self.bits);
-            // A shift by all bits is none.
+            // A shift by all bits would be none.
             (one ^ other).checked_shr(rest).unwrap_or(0) == 0
         };
         match (self.address, address.to_canonical()) {

@@ -9,7 +9,7 @@ use super::{
     Stage, mask, utf8,
 };
 
-/// What a step yields: perhaps an event, unless a rule is broken.
+/// The result of a step: perhaps an event, unless a rule is broken.
 pub(super) type Step = Result<Option<Event>, ProtocolError>;
 
 impl Engine {
@@ -93,7 +93,7 @@ impl Engine {
         self.stage = Stage::Payload(PartialFrame { fin, opcode, key, remaining: payload_len });
     }
 
-    /// Takes what the input has of an unfinished frame.
+    /// Takes the bytes that the input has of an unfinished frame.
     #[inline(never)]
     pub(super) fn continue_frame(
         &mut self,
@@ -159,7 +159,7 @@ impl Engine {
     }
 
     /// Takes in nothing more, for a reason that may lie outside of the input: an unfinished message
-    /// is freed, what comes is swallowed, as after [`Event::Error`].
+    /// is freed, later input is swallowed, as after [`Event::Error`].
     pub fn refuse(&mut self, reason: impl Into<ProtocolError>) -> ProtocolError {
         self.stage = Stage::Failed;
         self.end_incoming();
@@ -167,7 +167,7 @@ impl Engine {
         reason.into()
     }
 
-    /// Frees what only a further frame could need.
+    /// Frees the state that only a further frame could need.
     fn end_incoming(&mut self) {
         self.message = Message::default();
         if let Some(extension) = &mut self.extension {

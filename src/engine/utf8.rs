@@ -3,7 +3,7 @@
 /// Whether `bytes` are UTF-8.
 #[inline]
 pub(in crate::engine) fn is_valid(bytes: &[u8]) -> bool {
-    // Short ASCII is most of the traffic, and simdutf8 leaves what is shorter than a block to a
+    // Short ASCII is most of the traffic, and simdutf8 leaves anything shorter than a block to a
     // scalar loop.
     (bytes.len() < 64 && bytes.is_ascii()) || simdutf8::basic::from_utf8(bytes).is_ok()
 }
@@ -33,7 +33,7 @@ impl Validator {
         self.len == 0
     }
 
-    /// Completes the character that the pieces so far ended in, and returns what is left of
+    /// Completes the character that the pieces so far ended in, and returns the rest of
     /// `piece`; `None` if the character is invalid. Nothing is left when the piece ends before the
     /// character.
     fn complete_tail<'a>(&mut self, piece: &'a [u8]) -> Option<&'a [u8]> {
@@ -59,8 +59,8 @@ impl Validator {
         let Some(to) = self.tail.get_mut(..tail.len()) else { return false };
         to.copy_from_slice(tail);
         self.len = tail.len() as u8;
-        // An error without a length is one of missing bytes: what is there is the beginning of a
-        // character.
+        // An error without a length is one of missing bytes: the bytes at hand are the beginning of
+        // a character.
         std::str::from_utf8(tail).is_err_and(|error| error.error_len().is_none())
     }
 }

@@ -122,16 +122,17 @@ impl Block {
     }
 }
 
-/// How the codes of a block are written before it: their lengths, in a code of its own.
+/// The form in which the codes of a block are written before it: their lengths, in a code of their
+/// own.
 struct Header {
-    /// Symbols of that code, with what follows them: `symbol | extra << 8`.
+    /// Symbols of that code, with their extra bits: `symbol | extra << 8`.
     items: [u16; LITERALS + DISTANCES],
     len: usize,
     literals: usize,
     distances: usize,
     code: Code<PRE>,
     frequencies: [u32; PRE],
-    /// How many of the lengths of that code are written.
+    /// The number of lengths of that code that are written.
     lengths: usize,
 }
 

@@ -147,7 +147,7 @@ fn limit_lengths(counts: &mut [u16; LONGEST + 1], limit: usize) {
     }
 }
 
-/// The canonical code, of which `counts` says how many words there are of each length.
+/// The canonical code; `counts` has the number of words of each length.
 const fn words<const N: usize>(lengths: &[u8; N], counts: [u16; LONGEST + 1]) -> [u32; N] {
     let mut next = [0_u16; LONGEST + 1];
     let mut word = 0;

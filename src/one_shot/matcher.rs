@@ -1,17 +1,17 @@
-//! Finds what occurs again.
+//! Finds bytes that occur again.
 
 /// Bytes that are looked at together: longer ones are taken in pieces that do not refer to each
 /// other. A position fits 16 bits.
 pub(super) const PIECE: usize = 1 << 16;
 
-/// Shortest and longest match (RFC 1951, section 3.2.5). One of three bytes saves too little to be
-/// looked for.
+/// Shortest and longest match (RFC 1951, section 3.2.5). A match of three bytes saves too little to
+/// be looked for.
 pub(super) const SHORTEST: usize = 4;
 pub(super) const LONGEST: usize = 258;
 
 const HASH_BITS: u32 = 15;
 
-/// How hard it looks.
+/// The effort of the search.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(super) struct Effort {
     /// Earlier occurrences that are compared for one position.
@@ -26,8 +26,8 @@ pub(super) struct Effort {
 
 /// Where each four bytes occurred before.
 pub(super) struct Matcher {
-    /// By hash: `epoch << 16 | position`. What another epoch wrote is nothing, so that nothing has
-    /// to be cleared.
+    /// By hash: `epoch << 16 | position`. Entries of another epoch do not count, so that nothing
+    /// has to be cleared.
     head: Box<[u32; 1 << HASH_BITS]>,
     /// By position: the one before it that has the same hash; itself, if there is none.
     before: Box<[u16; PIECE]>,
@@ -59,7 +59,7 @@ impl Matcher {
         self.shift = 32 - bits;
     }
 
-    /// Notes position `at` of `piece`. Returns the newest one before it that has the same hash.
+    /// Notes position `at` of `piece`. Returns the newest position before it with the same hash.
     #[inline(always)]
     pub(super) fn insert(&mut self, piece: &[u8], at: usize) -> Option<usize> {
         let word = four(piece, at)?;
@@ -135,7 +135,7 @@ impl Matcher {
     }
 }
 
-/// How many bytes from `a` and from `b` on are the same, at most `most`.
+/// The number of bytes from `a` and from `b` on that are the same, at most `most`.
 #[inline(always)]
 fn common(piece: &[u8], a: usize, b: usize, most: usize) -> usize {
     let left = piece.get(a..).unwrap_or_default();
@@ -159,8 +159,8 @@ fn four(piece: &[u8], at: usize) -> Option<u32> {
     piece.get(at..)?.first_chunk::<4>().map(|bytes| u32::from_le_bytes(*bytes))
 }
 
-/// A table that was never on the stack, which may be small. Nothing that was received decides how
-/// long it is: the slice has `N` elements because its first line says so.
+/// A table that was never on the stack, which may be small. No input decides its
+/// length: the slice has `N` elements because its first line says so.
 fn boxed<T: Copy + Default, const N: usize>() -> Box<[T; N]> {
     let slice = vec![T::default(); N].into_boxed_slice();
     slice.try_into().unwrap_or_else(|_| unreachable!("it has N elements"))

@@ -1,8 +1,8 @@
 //! A DEFLATE encoder (RFC 1951) for messages that refer to nothing before them.
 //!
-//! A general compressor has to be cleared for each message, keeps what a later one may refer to,
-//! and may be interrupted anywhere. This one clears nothing and compresses in one go. It writes
-//! what zlib writes with Z_SYNC_FLUSH: blocks without BFINAL and an empty stored one, which every
+//! A general compressor has to be cleared for each message, keeps history for later ones,
+//! and may be interrupted anywhere. This one clears nothing and compresses in one go. Its output is
+//! that of zlib with Z_SYNC_FLUSH: blocks without BFINAL and an empty stored one, which every
 //! peer takes.
 //!
 //! Why it is here, beside zlib-rs: a JSON message at level 4, best of 150 rounds
@@ -42,7 +42,7 @@ pub(crate) struct OneShot {
     block: Block,
 }
 
-/// What a message is compressed by.
+/// The settings by which a message is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) struct Manner {
     effort: Effort,
@@ -51,7 +51,7 @@ pub(crate) struct Manner {
 }
 
 impl Manner {
-    /// The one for `level`, 1 to 6 as zlib counts, and a window of 8 to 15 bits.
+    /// The encoder for `level`, 1 to 6 as zlib counts, and a window of 8 to 15 bits.
     pub(crate) fn new(level: u8, window_bits: u8) -> Self {
         let (depth, nice, lazy, inserts) = match level {
             0..=1 => (1, 16, 0, 0),

@@ -15,7 +15,7 @@ use crate::engine::proxy::Network;
 use super::open::bind::{INHERITS, TcpOptions};
 use super::wait::spin::{Spin, processors};
 
-/// What every connection of one listener (or one adopted socket) is served with.
+/// The settings of every connection of one listener, or of one adopted socket.
 #[derive(Debug, Clone, PartialEq)]
 pub struct ListenerConfig {
     /// The limits and switches of the protocol engine.
@@ -24,17 +24,17 @@ pub struct ListenerConfig {
     pub path: Option<Box<[u8]>>,
     /// The clients that may connect; `None`: all. Default: `None`.
     pub admission: Option<Arc<Admission>>,
-    /// How fast a client may send; `None`: as fast as it can. Default: `None`.
+    /// The rates at which a client may send; `None`: no limit. Default: `None`.
     pub rates: Option<Arc<Rates>>,
     /// Peers, such as proxies, that must begin with the address of the client whose connection they
     /// forward. Default: none.
     pub proxies: Box<[Network]>,
-    /// What accepted sockets are given; `None`: they have it from their listener. Default: `None`
+    /// The options of accepted sockets; `None`: those of their listener apply. Default: `None`
     /// where that is so.
     pub tcp: Option<TcpOptions>,
-    /// How much of a request is read.
+    /// The limits of a request.
     pub head: HeadLimits,
-    /// permessage-deflate; `None` does not look at what clients offer. Default: `None`.
+    /// permessage-deflate; `None` ignores the offers of clients. Default: `None`.
     pub deflate: Option<DeflateConfig>,
     /// Answer pings without asking the handler. Default: true.
     pub auto_pong: bool,
@@ -81,12 +81,12 @@ impl Default for ListenerConfig {
     }
 }
 
-/// How permessage-deflate is negotiated and used.
+/// The settings of permessage-deflate.
 #[derive(Debug, Clone, Copy, Default, PartialEq)]
 pub struct DeflateConfig {
-    /// Which offers are accepted, and how they are answered.
+    /// The offers that are accepted, and the answers to them.
     pub acceptance: Acceptance,
-    /// How messages are compressed. `releasable` follows from `release_after`.
+    /// The settings for outgoing messages. `releasable` follows from `release_after`.
     pub settings: Settings,
     /// Time after which an unused compression context is freed, see [`crate::engine::deflate`].
     /// Zero = never. Default: zero.
@@ -96,7 +96,7 @@ pub struct DeflateConfig {
 /// Settings of one reactor thread.
 #[derive(Debug, Clone, Copy)]
 pub struct ReactorConfig {
-    /// How long to poll without blocking after recent traffic, before the thread sleeps.
+    /// The time to poll without blocking after recent traffic, before the thread sleeps.
     pub spin: Spin,
     /// Inbound bytes of one connection that its consumer has not taken yet; above it the socket is
     /// not read. Default: 1 MiB.
@@ -108,8 +108,8 @@ pub struct ReactorConfig {
     /// Default: 64 MiB.
     pub total_mark: usize,
     /// Records that the consumer has not taken, of all connections together. Above it a connection
-    /// is read while it has less than 2 KiB undrained: a message waits for what the consumer does
-    /// with each record before it, however short. Default: 4096.
+    /// is read while it has less than 2 KiB undrained: a message waits for the work of the consumer
+    /// on each record before it, however short. Default: 4096.
     pub records_mark: u64,
     /// Bytes that unfinished messages of all connections may take together. Above it, connections
     /// that keep [`SMALL_ALLOWANCE`] of one take turns, see `unfinished.rs`. Default: 256 MiB.
@@ -121,14 +121,14 @@ pub struct ReactorConfig {
     /// [`crate::engine::deflate::Budget`]. `None`: one budget for all reactors of the process.
     /// Default: `None`.
     pub deflate_budget: Option<usize>,
-    /// Bytes that the histories of all topics may take. Above it, the one whose last message is the
-    /// oldest gives its oldest messages. Default: 64 MiB.
+    /// Bytes that the histories of all topics may take. Above it, the history whose last message is
+    /// the oldest gives its oldest messages. Default: 64 MiB.
     pub history_budget: usize,
     /// Bytes that may wait to be sent to all connections together. Above it, the connections to
     /// which most bytes wait are ended. Default: no limit.
     pub send_budget: usize,
     /// Makes the allocator return free memory to the system. Called when closed connections have
-    /// freed much and nothing has happened for a moment. Default: `None`.
+    /// freed much memory and nothing has happened for a moment. Default: `None`.
     pub give_back: Option<fn()>,
 }
 
@@ -150,9 +150,9 @@ impl Default for ReactorConfig {
 }
 
 impl ReactorConfig {
-    /// The settings of each of `count` reactors that together may take as much memory as one with
-    /// these. `Automatic` spins only where there is a CPU for each reactor and one for the
-    /// consumer.
+    /// The settings of each of `count` reactors, which together may take as much memory as one
+    /// reactor with these settings. `Automatic` spins only where there is a CPU for each reactor
+    /// and one for the consumer.
     #[must_use]
     pub fn shared_by(self, count: usize) -> Self {
         let count = count.max(1);
@@ -173,22 +173,22 @@ impl ReactorConfig {
     }
 }
 
-/// What one connection may leave undrained, its unfinished message included, while all connections
-/// together are above the total mark.
+/// Bytes that one connection may leave undrained, its unfinished message included, while all
+/// connections together are above the total mark.
 pub const SMALL_ALLOWANCE: usize = 16 << 10;
 
-/// What one connection may have undrained while all connections together are above the mark of
-/// records: some 300 of the shortest messages when they are read. 2 KiB.
+/// Bytes that one connection may leave undrained while all connections together are above the mark
+/// of records: some 300 of the shortest messages when they are read. 2 KiB.
 pub(super) const BUSY_ALLOWANCE: usize = 2 << 10;
-/// As `SMALL_ALLOWANCE`, of a connection of which nothing but pings and pongs waits to be taken:
-/// what goes beyond that allowance comes out of a reserve that all of them have in common. 64 KiB.
+/// As `SMALL_ALLOWANCE`, of a connection of which only pings and pongs wait to be taken:
+/// bytes beyond that allowance come out of a reserve that all connections share. 64 KiB.
 pub(super) const CONTROL_ALLOWANCE: usize = 64 << 10;
 /// That reserve is this many times smaller than the total mark.
 pub(super) const CONTROL_RESERVE: usize = 16;
 
 /// Most bytes read from one connection before other connections get their turn. 128 KiB.
 pub(super) const READ_BUDGET: usize = 128 << 10;
-/// A connection that wanted less than this of its last share is modest: it is read before the
+/// A connection that wanted less than this of its last share is modest, and is read before the
 /// greedy ones. 32 KiB.
 pub(super) const MODEST: usize = 32 << 10;
 /// Most bytes read from all connections before commands, timers and the consumer get their turn: as
@@ -205,7 +205,7 @@ pub(super) const SMALLEST_READ: usize = 1 << 10;
 /// Nothing is accepted while the records of new connections, requests included, take more than this
 /// part of the total mark: nothing else limits them. 8 = one eighth.
 pub(super) const OPENINGS_PART: usize = 8;
-/// How long accepting then pauses.
+/// The time for which accepting then pauses.
 pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
 /// Bytes that prolong the turn of an unfinished message by 1 s. 64 KiB.
 pub(super) const TURN_RATE: u64 = 64 << 10;
@@ -236,10 +236,10 @@ pub(super) const FLUSH_BUDGET: usize = 4 << 20;
 /// Most bytes written to one connection before other connections get their turn: a peer that reads
 /// fast would otherwise occupy the turn with a long queue. 1 MiB.
 pub(super) const WRITE_BUDGET: usize = 1 << 20;
-/// What `COMMAND_BUDGET` and `FLUSH_BUDGET` are charged for a connection beside its bytes: a system
+/// The charge to `COMMAND_BUDGET` and `FLUSH_BUDGET` for a connection beside its bytes: a system
 /// call takes as long as copying 16 KiB.
 pub(super) const COST_OF_CALL: usize = 16 << 10;
-/// What `COMMAND_BUDGET` is charged instead for each member that a message of a topic is queued for
+/// The charge to `COMMAND_BUDGET` instead for each member for which a message of a topic is queued
 /// while others wait behind it: with a call charged for each, no two of them would leave in one.
 pub(super) const COST_OF_MEMBER: usize = 512;
 /// Freed memory is charged one written byte for each of this many bytes.
@@ -255,17 +255,17 @@ pub(super) const FREE_BUDGET: usize = 64 << 20;
 pub(super) const ACCEPT_BUDGET: usize = 256;
 /// Most deadlines acted on in one turn. Each may mean a ping or a closed socket, about 5 us.
 pub(super) const TIMER_BUDGET: usize = 1024;
-/// How long a refused connection may take to read the refusal and close.
+/// The time that a refused connection may take to read the refusal and close.
 pub(super) const LINGER_TIMEOUT: Duration = Duration::from_secs(2);
 /// Most refused connections that may take that time; the oldest is closed when there are more.
 pub(super) const MOST_LINGERING: usize = 1024;
-/// How long a paused connection is read once more when its closing handshake has timed out: until
-/// the next turn.
+/// The time for which a paused connection is read once more when its closing handshake has timed
+/// out: until the next turn.
 pub(super) const LAST_READ: Duration = Duration::from_millis(1);
 /// Most bytes of answers to requests without an upgrade that may wait for the peer to read them;
 /// the answer beyond them is the last. 16 KiB.
 pub(super) const UNREAD_ANSWERS: usize = 16 << 10;
-/// How long an HTTP connection may stay open after a 426 (Node's keepAliveTimeout).
+/// The time for which an HTTP connection may stay open after a 426 (Node's keepAliveTimeout).
 pub(super) const KEEP_ALIVE_TIMEOUT: Duration = Duration::from_secs(5);
 /// A message of this size or longer that is sent back as it came leaves from the receive buffer
 /// itself. Below it, gathering many frames into one write is cheaper than a write of its own. 2

@@ -42,7 +42,7 @@ pub fn reactors<C: Consumer>(consumers: Vec<C>, config: ReactorConfig) -> io::Re
 #[derive(Default)]
 struct Member {
     handle: OnceLock<Handle>,
-    /// Connections, those on their way to it included.
+    /// Connections, including those on their way to it.
     connections: AtomicUsize,
 }
 
@@ -58,17 +58,17 @@ impl Seat {
         Self { group: Arc::from([]), number: 0 }
     }
 
-    /// How many reactors there are in the group.
+    /// The number of reactors in the group.
     pub(super) fn count(&self) -> usize {
         self.group.len().max(1)
     }
 
-    /// Hands a connection to the reactor with the fewest. `Some`: that is this one.
+    /// Hands a connection to the reactor with the fewest connections. `Some`: that is this one.
     pub(super) fn place(&self, listener: u32, stream: TcpStream) -> Option<TcpStream> {
         let count = |number: &usize| {
             self.group.get(*number).map_or(0, |member| member.connections.load(Ordering::Relaxed))
         };
-        // Among equals the next one, so that this reactor, which accepts, is chosen last.
+        // Of equals, the next one is chosen, so that this reactor, which accepts, comes last.
         let turn = (1..=self.group.len()).map(|step| (self.number + step) % self.group.len());
         let Some(chosen) = turn.min_by_key(count) else { return Some(stream) };
         let member = self.group.get(chosen)?;
@@ -81,7 +81,7 @@ impl Seat {
         None
     }
 
-    /// Asks something of all other reactors of the group.
+    /// Sends a command to all other reactors of the group.
     pub(super) fn ask_others(&self, command: impl Fn() -> Command) {
         for (number, member) in self.group.iter().enumerate() {
             if number != self.number
@@ -93,7 +93,7 @@ impl Seat {
         }
     }
 
-    /// A connection has come that has not been counted.
+    /// Counts a connection that has not been counted.
     pub(super) fn came(&self) {
         if let Some(own) = self.group.get(self.number) {
             own.connections.fetch_add(1, Ordering::Relaxed);

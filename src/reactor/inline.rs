@@ -13,7 +13,7 @@ use super::command::handle::Command;
 use super::command::records::Rest;
 use super::consume::consumer::Consumer;
 
-/// When a reactor wants its next turn, if no socket gives it one before.
+/// The time at which a reactor wants its next turn, if no socket brings one before.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Due {
     /// As soon as the loop has served others.
@@ -24,7 +24,7 @@ pub enum Due {
     Never,
 }
 
-/// How long it is until then.
+/// The time until then.
 pub fn until(at: Instant) -> Duration {
     at.saturating_duration_since(Instant::now())
 }
@@ -45,7 +45,7 @@ impl<C: Consumer> Reactor<C> {
         None
     }
 
-    /// Applies a command and does what follows from it, without a look at the sockets.
+    /// Applies a command and its consequences, without a look at the sockets.
     pub fn serve(&mut self, command: Command) {
         self.between_turns(|reactor| reactor.on_command(command));
     }
@@ -54,7 +54,7 @@ impl<C: Consumer> Reactor<C> {
     /// the last large record; the part that the kernel does not take at once is copied.
     pub fn serve_records(&mut self, bytes: &[u8], large: Vec<Large>, last: Option<&[u8]>) {
         self.between_turns(|reactor| {
-            // They are all applied: this budget has no end.
+            // All records are applied: this budget has no end.
             reactor.on_records(bytes, Rest::all(large), last);
         });
     }
@@ -67,7 +67,7 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    /// To be called before the loop serves others: when the next turn is due.
+    /// The time at which the next turn is due; to be called before the loop serves others.
     pub fn rest(&mut self) -> Due {
         self.wish_for_news();
         if self.is_behind() {
@@ -81,7 +81,7 @@ impl<C: Consumer> Reactor<C> {
         self.spinner.is_on() && self.spinner.spinning(Instant::now())
     }
 
-    /// Makes one attempt to write what is queued, then closes every socket. The reactor is of no
+    /// Makes one attempt to write the queued bytes, then closes every socket. The reactor is of no
     /// more use.
     pub fn close(&mut self) {
         self.close_all();

@@ -91,7 +91,7 @@ pub struct Reactor<C: Consumer> {
     connections: Connections,
     listeners: HashMap<u32, Listener>,
     leaving: Vec<Leaving>,
-    /// Messages that may be sent to any connection, by the number that commands name them by.
+    /// Messages that may be sent to any connection, by the numbers that commands use.
     prepared: HashMap<u32, Box<Prepared>>,
     topics: Topics,
     seat: Seat,
@@ -182,7 +182,7 @@ impl<C: Consumer> Reactor<C> {
         &mut self.consumer
     }
 
-    /// How many connections there are, those in their handshake included.
+    /// The number of connections, including those in their handshake.
     pub fn connections(&self) -> usize {
         self.connections.len()
     }
@@ -227,7 +227,7 @@ impl<C: Consumer> Reactor<C> {
         Ok(())
     }
 
-    /// Writes what the turn has queued and hands over what it has read.
+    /// Writes the bytes that the turn has queued, and hands over those that it has read.
     fn end_turn(&mut self) {
         self.release_contexts();
         self.on_crowd();
@@ -308,7 +308,7 @@ impl<C: Consumer> Reactor<C> {
             read.state.on_edge();
             read.peer = read.peer.max(seen);
             read.urgent |= event.is_priority();
-            // Connections in a queue are read in their turn; greedy ones go into one.
+            // Connections in a queue are read in their turn; greedy ones go into a queue.
             if read.state.is_queued() {
                 return;
             }
@@ -349,7 +349,7 @@ impl<C: Consumer> Reactor<C> {
         self.report_dropped();
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
         self.seat.left();
-        // Its config may be another server's by now.
+        // The slot of its settings may belong to another server by now.
         if !self.work.tickets.is_empty() {
             self.work.tickets.remove(&slot);
         }
@@ -378,7 +378,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.remains.push(connection.write.outgoing);
     }
 
-    /// Makes one attempt to write what is queued, then closes every socket. Of what is to be
+    /// Makes one attempt to write the queued bytes, then closes every socket. Of messages to be
     /// compressed it takes one turn's share: the end of the process must not wait for more.
     fn close_all(&mut self) {
         self.work.compression.begin_turn();

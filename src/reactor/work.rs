@@ -32,11 +32,11 @@ pub(in crate::reactor) struct Work {
     pub(in crate::reactor) unwritten: Unwritten,
     /// Memory of connections that are gone.
     pub(in crate::reactor) remains: Remains,
-    /// Bytes of commands that may still be applied before others get their turn.
+    /// Bytes of commands that may still be applied in this turn.
     pub(in crate::reactor) command_budget: usize,
     /// Connections that wait to be read.
     pub(in crate::reactor) ready: Ready,
-    /// Connections that are not read because they, or all together, have too much undrained.
+    /// Connections that are not read because they, or all together, have left too much undrained.
     pub(in crate::reactor) starved: Starved,
     /// Connections to be closed at the end of this step.
     pub(in crate::reactor) doomed: Doomed,
@@ -56,7 +56,7 @@ pub(in crate::reactor) struct Work {
     pub(in crate::reactor) waiting: Waiting,
     /// Connections that were refused, the first one first; some are gone.
     pub(in crate::reactor) lingering: VecDeque<ConnectionId>,
-    /// Counts of what has been done.
+    /// Counts of the work done.
     pub(in crate::reactor) tally: Tally,
 }
 

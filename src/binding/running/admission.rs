@@ -21,7 +21,7 @@ pub struct AdmissionLimits {
     pub origins: Option<Vec<String>>,
 }
 
-/// The limits of a server, and how much of them is used up.
+/// The limits of a server, and the amounts used up.
 #[napi(js_name = "Admission")]
 pub struct JsAdmission {
     pub(in crate::binding) shared: Arc<Admission>,
@@ -41,9 +41,9 @@ impl JsAdmission {
         Self { shared: Arc::new(Admission::new(limits)) }
     }
 
-    /// Counts an upgrade request and its connection. 0, and `leave` is to be called when the
-    /// connection is gone; else the number of the denial. `address`: an IP literal, or anything
-    /// else for none.
+    /// Counts an upgrade request and its connection. Returns 0, and `leave` is to be called when
+    /// the connection is gone; else the number of the denial. `address`: an IP literal, or anything
+    /// else for no address.
     #[napi(catch_unwind)]
     pub fn enter(&self, address: String) -> u32 {
         #[expect(clippy::disallowed_methods, reason = "when a request comes that a server of Node has read")]
@@ -74,14 +74,15 @@ impl JsAdmission {
         }
     }
 
-    /// How often each denial was the answer.
+    /// The number of denials of each kind.
     #[napi(catch_unwind)]
     pub fn denied(&self) -> Vec<f64> {
         self.shared.denied().map(|count| count as f64).collect()
     }
 }
 
-/// Of an IP literal, which Node gives the interface of a link-local address: `fe80::1%eth0`.
+/// The address of an IP literal, to which Node adds the interface of a link-local one:
+/// `fe80::1%eth0`.
 fn ip(address: &str) -> Option<IpAddr> {
     address.split('%').next()?.parse().ok()
 }

@@ -1,4 +1,4 @@
-//! What the reactors have done, as JavaScript sees it.
+//! The metrics of the reactors, as JavaScript sees them.
 
 use std::sync::Arc;
 use std::time::Duration;
@@ -13,13 +13,13 @@ use crate::reactor::Link;
 pub struct ReactorMetrics {
     /// Sockets that were accepted.
     pub accepted: f64,
-    /// 400 and 431 to what is no request.
+    /// Answers of 400 and 431 to bytes that are no request.
     pub bad_requests: f64,
-    /// 426.
+    /// Answers of 426.
     pub plain_requests: f64,
     /// Upgrade requests that a native check has refused.
     pub refused: f64,
-    /// 408.
+    /// Answers of 408.
     pub timeouts: f64,
     /// Bytes that sockets have given.
     pub bytes_received: f64,
@@ -37,28 +37,28 @@ pub struct ReactorMetrics {
     pub over_budget: f64,
     /// Refused connections that were not given time to read why.
     pub cut_refusals: f64,
-    /// Batches that were taken.
+    /// Batches that JavaScript has taken.
     pub batches: f64,
-    /// Records that were dealt with.
+    /// Records that JavaScript has dealt with.
     pub records: f64,
-    /// Bytes of batches that were not dealt with.
+    /// Bytes of batches that JavaScript has yet to deal with.
     pub undelivered: f64,
-    /// From a batch that is handed over until it is taken.
+    /// Times that batches wait from when they are handed over until they are taken.
     pub delay: HistogramCounts,
-    /// Work of a reactor between two waits.
+    /// Times that a reactor works between two waits.
     pub turn: HistogramCounts,
 }
 
-/// How often something took how long.
+/// Numbers of occurrences by their duration.
 #[napi(object)]
 pub struct HistogramCounts {
     /// The first up to 1 us, each of the others up to twice as much, the last without end.
     pub buckets: Vec<f64>,
-    /// Seconds.
+    /// Sum of all durations, in seconds.
     pub sum: f64,
 }
 
-/// Those of the reactors behind `links`. `delays`: of batches until they were taken.
+/// The metrics of the reactors behind `links`. `delays`: of batches until they were taken.
 pub(in crate::binding) fn metrics(links: &[Arc<Link>], delays: &Histogram) -> ReactorMetrics {
     let mut tally = Tally::default();
     links.iter().for_each(|link| link.totals.add_to(&mut tally));

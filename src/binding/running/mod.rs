@@ -1,4 +1,4 @@
-//! What operators need: limits, and numbers to look at.
+//! Limits and metrics for operators.
 
 pub(super) mod admission;
 pub(super) mod metrics;

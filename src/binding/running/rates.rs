@@ -1,4 +1,4 @@
-//! How fast peers may send: the limits of a server, and what JavaScript counts of streams.
+//! Limits of the rates at which peers may send, and the counts of streams, which JavaScript reads.
 
 use std::sync::Arc;
 
@@ -6,7 +6,7 @@ use napi_derive::napi;
 
 use crate::bridge::rates::{Counted, Rates};
 
-/// What each connection of a server may send in a second; 0 = no limit.
+/// The amounts that each connection of a server may send in a second; 0 = no limit.
 #[napi(object)]
 pub struct RateLimits {
     /// Messages, pings and pongs.
@@ -17,7 +17,7 @@ pub struct RateLimits {
     pub closes: bool,
 }
 
-/// The limits, and how often a connection has sent more.
+/// The limits, and the numbers of breaches.
 #[napi(js_name = "Rates")]
 pub struct JsRates {
     pub(in crate::binding) shared: Arc<Rates>,
@@ -38,14 +38,14 @@ impl JsRates {
         self.shared.exceed(if bytes { Counted::Bytes } else { Counted::Messages });
     }
 
-    /// How often that was because of messages, and how often because of bytes.
+    /// The numbers of breaches: by messages, and by bytes.
     #[napi(catch_unwind)]
     pub fn exceeded(&self) -> Vec<f64> {
         self.shared.exceeded().map(|count| count as f64).to_vec()
     }
 }
 
-/// What a connection is served with.
+/// The limits for the options of a connection.
 pub(in crate::binding) fn shared(rates: Option<&JsRates>) -> Option<Arc<Rates>> {
     rates.map(|rates| rates.shared.clone())
 }

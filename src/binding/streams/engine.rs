@@ -14,8 +14,8 @@ use super::parser::{Parser, StreamOptions};
 use super::{Parsers, Streams};
 use crate::binding::payload::bytes_mut;
 
-/// The protocol state of a connection whose bytes JavaScript reads and writes. What is called for
-/// every message are the functions of [`Streams`].
+/// The protocol state of a connection whose bytes JavaScript reads and writes. The functions that
+/// are called for every message are those of [`Streams`].
 #[napi]
 pub struct StreamEngine {
     number: u32,
@@ -33,7 +33,7 @@ impl StreamEngine {
         Self { number, parser, parsers: streams.parsers.clone() }
     }
 
-    /// The number that those functions know it by.
+    /// The number of the engine for those functions.
     #[napi(getter, catch_unwind)]
     pub fn number(&self) -> u32 {
         self.number
@@ -60,14 +60,14 @@ impl StreamEngine {
         self.parser.borrow_mut().will_compress(tag, length as usize)
     }
 
-    /// Compresses the next bytes of the payload of a data frame; `last` says that they end it.
-    /// Returns how many bytes the compressed payload has by now.
+    /// Compresses the next bytes of the payload of a data frame; `last`: they are its end.
+    /// Returns the bytes of the compressed payload so far.
     #[napi(catch_unwind)]
     pub fn compress(&self, tag: u32, bytes: &[u8], last: bool) -> f64 {
         self.parser.borrow_mut().compress(tag, bytes, last) as f64
     }
 
-    /// As `frame` of `Streams`, with what `compress` has made for the payload, which is written to
+    /// As `frame` of `Streams`, with the output of `compress` for the payload, which is written to
     /// `buffer` from `start` on.
     #[napi(catch_unwind)]
     pub fn frame_compressed(
@@ -92,7 +92,7 @@ impl StreamEngine {
         self.parser.borrow().missing() as f64
     }
 
-    /// Has the engine take in nothing more, as after an error of the peer's.
+    /// Makes the engine take in nothing more, as after an error of the peer's.
     #[napi(catch_unwind)]
     pub fn refuse(&self, bytes: bool) -> u32 {
         let kind = if bytes { ErrorKind::TooManyBytes } else { ErrorKind::TooManyMessages };
@@ -105,8 +105,8 @@ impl StreamEngine {
         self.parser.borrow_mut().release_contexts();
     }
 
-    /// Frees all that it holds: the connection is gone. Collecting the garbage would do it too,
-    /// some time.
+    /// Frees all that the engine holds: the connection is gone. Garbage collection would do so too,
+    /// but later.
     #[napi(catch_unwind)]
     pub fn dispose(&self) {
         self.parser.borrow_mut().dispose();

@@ -22,7 +22,7 @@ use parser::{Parser, Room};
 
 /// The streams of an environment.
 struct Parsers {
-    /// By number.
+    /// The engines, by number.
     all: Vec<Option<Rc<RefCell<Parser>>>>,
     free: Vec<u32>,
     words: LentWords,
@@ -78,7 +78,7 @@ impl Streams {
         Ok(Self { parsers: Rc::new(RefCell::new(parsers)), pool: Arc::new(Pool::of_process()) })
     }
 
-    /// Forgets what was compressed last: what is sent to several connections is sent in one turn.
+    /// Forgets the message compressed last: a message for several connections is sent in one turn.
     #[napi(catch_unwind)]
     pub fn end_turn(&self) {
         self.pool.forget_message();
@@ -87,8 +87,9 @@ impl Streams {
     /// The function `(number, chunk) => count` that parses a chunk: it is unmasked in place, and
     /// the words get records like those of the reactor, with slot 0 and offsets relative to the
     /// chunk. `STREAM_RECORDS` of them: call again with the same chunk. -n - 1 for n records:
-    /// others are to be served before the call for the rest of the chunk. Where messages may be
-    /// compressed, the word at `STREAM_ROOM` says what may be inflated, and then what was.
+    /// other streams come before the call for the rest of the chunk. Where messages may be
+    /// compressed, the word at `STREAM_ROOM` has the bytes that may be inflated, and then those
+    /// that were.
     #[napi(catch_unwind)]
     pub fn input<'env>(&self, env: &'env Env) -> Result<Function<'env, (), i32>> {
         self.function(env, "input", |parsers, context| {

@@ -33,20 +33,20 @@ pub struct StreamOptions {
     pub deflate: Option<NegotiatedDeflate>,
 }
 
-/// Bytes of compressed input between two looks at what may still be inflated: one of them can
+/// Bytes of compressed input between two looks at what may still be inflated: one byte can
 /// become a thousand.
 const COMPRESSED_PIECE: usize = 512;
 
-/// What parsing came to.
+/// The outcome of parsing.
 enum Next {
     Event(Event),
     /// The chunk is used up.
     End,
-    /// Others first.
+    /// Other streams come first.
     Pause,
 }
 
-/// How much may be inflated in a call.
+/// The bytes that may be inflated in a call.
 pub(super) struct Room {
     left: usize,
     used: usize,
@@ -58,7 +58,7 @@ impl Room {
     }
 
     /// Bytes that went into and came out of inflating: more than there was room for, if the last
-    /// piece became that.
+    /// piece grew to more.
     pub(super) fn used(&self) -> usize {
         self.used
     }
@@ -69,11 +69,11 @@ impl Room {
     }
 }
 
-/// An engine, and what it is on the way with.
+/// An engine, and its work in progress.
 pub(super) struct Parser {
     engine: Engine,
     config: Config,
-    /// How much of the chunk is parsed.
+    /// Bytes of the chunk that are parsed.
     position: usize,
     /// Payloads of the last call's records that are not in the chunk.
     owned: Vec<Vec<u8>>,
@@ -112,9 +112,9 @@ impl Parser {
     }
 
     /// Parses `chunk`, unmasking it in place, and writes records like those of the reactor to
-    /// `words`: slot 0, offsets relative to the chunk. Returns how many, n. If they fill `words`,
-    /// call again with the same chunk. -n - 1 says that others are to be served before the call for
-    /// the rest of the chunk; so it is when there is no more room.
+    /// `words`: slot 0, offsets relative to the chunk. Returns their number, n. If they fill
+    /// `words`, call again with the same chunk. -n - 1: other streams come before the call for the
+    /// rest of the chunk; that is the result when there is no more room.
     pub(super) fn input(&mut self, chunk: &mut [u8], words: &mut [u32], room: &mut Room) -> i32 {
         self.owned.clear();
         let mut count = 0;
@@ -144,14 +144,14 @@ impl Parser {
         self.engine.missing()
     }
 
-    /// Takes in nothing more. Returns the tag of the record that says so.
+    /// Takes in nothing more. Returns the tag of the record that reports the error.
     pub(super) fn refuse(&mut self, kind: ErrorKind) -> u32 {
         let error = self.engine.refuse(kind);
         pack(IN_ERROR, error.kind as u8, error.detail)
     }
 
-    /// A payload of the last call that is not in the chunk. It is there once: an idle connection
-    /// must not keep it.
+    /// A payload of the last call that is not in the chunk. It can be taken once: an idle
+    /// connection must not keep the payload.
     pub(super) fn take_owned(&mut self, index: usize) -> Option<Vec<u8>> {
         self.owned.get_mut(index).map(std::mem::take)
     }
@@ -234,7 +234,7 @@ impl Parser {
         }
         while self.position < chunk.len() {
             let inflates = self.engine.may_inflate(chunk, self.position);
-            // As where inflating takes time: what the handlers before it do comes first, once for
+            // As in ws, where inflating takes time: work of earlier handlers comes first, once for
             // each chunk.
             let again = self.reported && !self.paused && self.engine.begins_compressed(chunk, self.position);
             if again || (inflates && room.left == 0) {

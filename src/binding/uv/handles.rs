@@ -1,4 +1,4 @@
-//! Handles of libuv that are opened and closed together, and what their callbacks find.
+//! Handles of libuv that are opened and closed together, and the state that their callbacks get.
 #![expect(unsafe_code, reason = "a C library, see `uv/mod.rs`")]
 
 use std::cell::{Cell, UnsafeCell};
@@ -10,14 +10,14 @@ use napi::Env;
 
 use super::{Api, EventLoop, Handle, Loop};
 
-/// `N` handles of a loop, none of which keeps it alive, and what their callbacks need.
+/// `N` handles of a loop, none of which keeps it alive, and the state that their callbacks need.
 ///
 /// Must be closed: the loop refers to it until then, so dropping it frees nothing.
 pub(super) struct Handles<T, const N: usize> {
     shared: NonNull<Found<T, N>>,
 }
 
-/// What the loop's callbacks find.
+/// The state for the loop's callbacks.
 pub(super) struct Found<T, const N: usize> {
     pub(super) api: &'static Api,
     pub(super) own: T,
@@ -45,7 +45,7 @@ impl HandleMemory {
 
 impl<T, const N: usize> Handles<T, N> {
     /// Handles of these types on the loop of `env`. `init` initialises all of them, or returns
-    /// false and has initialised none. `None`: it did, or this process has no libuv.
+    /// false and has initialised none. `None`: `init` returned false, or this process has no libuv.
     ///
     /// # Safety
     /// `init` keeps that promise.
@@ -70,7 +70,7 @@ impl<T, const N: usize> Handles<T, N> {
             return None;
         }
         for handle in all {
-            // SAFETY: it is initialised.
+            // SAFETY: the handle is initialised.
             unsafe {
                 (api.handle_set_data)(handle, handles.shared.as_ptr().cast());
                 (api.unref)(handle);
@@ -80,7 +80,8 @@ impl<T, const N: usize> Handles<T, N> {
     }
 
     pub(super) fn get(&self) -> &Found<T, N> {
-        // SAFETY: it is freed when the loop has closed all handles, after `close` has taken this.
+        // SAFETY: the memory is freed when the loop has closed all handles, after `close` has taken
+        // `self`.
         unsafe { self.shared.as_ref() }
     }
 
@@ -90,7 +91,7 @@ impl<T, const N: usize> Handles<T, N> {
         let shared = self.get();
         shared.on_closed.set(Some(on_closed));
         for handle in shared.handles() {
-            // SAFETY: it is initialised, and this is the only call for it, for it takes the
+            // SAFETY: the handle is initialised, and this is the only call for it, which takes the
             // handles.
             unsafe { (shared.api.close)(handle, Some(on_handle_closed::<T, N>)) };
         }
@@ -108,7 +109,7 @@ impl<T, const N: usize> Found<T, N> {
     }
 }
 
-/// Calls `step` with what a callback of the loop finds.
+/// Calls `step` with the state of a callback.
 ///
 /// # Safety
 /// The loop is calling for `handle`, which is one of a `Handles<T, N>`.
@@ -145,7 +146,7 @@ fn contained(step: impl FnOnce()) {
     let _contained = catch_unwind(AssertUnwindSafe(step));
 }
 
-/// What was left with the handle.
+/// The pointer that was left with the handle.
 fn data_of<T>(handle: Handle) -> Option<NonNull<T>> {
     // SAFETY: libuv passes handles that it was given, and does so before their memory is freed.
     NonNull::new(unsafe { (Api::get()?.handle_get_data)(handle) }.cast())

@@ -1,10 +1,10 @@
 //! libuv as Node exports it, on the event loop of an environment: a watch on a descriptor
 //! (`watch.rs`), the signal from other threads (`signal.rs`), the count of its turns (`turns.rs`).
-//! What their handles have in common is in `handles.rs`.
+//! The common part of their handles is in `handles.rs`.
 //!
-//! The functions are looked up when they are first wanted: a program that embeds us without libuv,
-//! as `cargo test`, has none. None of this needs the layout of libuv's structures, only functions
-//! that libuv has had since 1.19.
+//! The functions are looked up when they are first wanted: a program that embeds this crate without
+//! libuv, such as `cargo test`, has none. None of this needs the layout of libuv's structures, only
+//! functions that libuv has had since 1.19.
 #![expect(unsafe_code, reason = "a C library, declared by hand")]
 
 mod handles;
@@ -121,8 +121,8 @@ pub(super) struct EventLoop {
 }
 
 impl EventLoop {
-    /// Whether it has something to do that it need not wait for, as `setImmediate`. What comes in
-    /// on other handles is not known before it looks.
+    /// Whether the loop has work that it need not wait for, such as `setImmediate`. Events
+    /// of other handles are not known before it polls.
     pub(super) fn is_busy(self) -> bool {
         // SAFETY: a function that gets this is called by the loop or has a handle of it.
         unsafe { (self.api.backend_timeout)(self.raw) == 0 }

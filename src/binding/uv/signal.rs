@@ -8,7 +8,7 @@ use napi::Env;
 use super::handles::{Handles, called};
 use super::{ASYNC, EventLoop, Handle};
 
-/// What other threads can have the loop call. It does not keep the loop alive.
+/// A signal by which other threads make the loop call. It does not keep the loop alive.
 ///
 /// Must be closed, as its handle.
 pub(in crate::binding) struct Signal {
@@ -32,7 +32,7 @@ impl Signal {
     /// Calls `on_call`, on the loop's thread, some time after each ring; once for several. `None`:
     /// this process has no libuv.
     pub(in crate::binding) fn start(env: &Env, on_call: OnCall) -> Option<Self> {
-        // SAFETY: one function, which has initialised the handle or not. What it needs is as
+        // SAFETY: one function, which has initialised the handle or not. Its arguments are as
         // `Handles` says.
         let handles = unsafe {
             Handles::start(env, [ASYNC], on_call, |api, event_loop, [handle]| {
@@ -42,13 +42,13 @@ impl Signal {
         Some(Self { ringer: Ringer(Arc::new(Mutex::new(Some(Open(handles))))) })
     }
 
-    /// What rings it.
+    /// The other threads' end.
     pub(in crate::binding) fn ringer(&self) -> Ringer {
         self.ringer.clone()
     }
 
-    /// Calls no more; `on_closed` is called by the loop when the handle is given back. What rings
-    /// from now on finds nothing.
+    /// Calls no more; `on_closed` is called by the loop when the handle is given back. A ring
+    /// from now on has no effect.
     pub(in crate::binding) fn close(self, on_closed: Box<dyn FnOnce()>) {
         let Some(Open(handles)) = self.ringer.lock().take() else { return };
         handles.close(on_closed);
@@ -56,7 +56,7 @@ impl Signal {
 }
 
 impl Ringer {
-    /// Has the loop call, unless the signal is closed.
+    /// Makes the loop call, unless the signal is closed.
     pub(in crate::binding) fn ring(&self) {
         if let Some(Open(handles)) = &*self.lock() {
             let shared = handles.get();
@@ -67,8 +67,8 @@ impl Ringer {
         }
     }
 
-    /// The loop takes it to close the signal, never when it calls: on a single CPU a ring lets the
-    /// loop run at once.
+    /// The loop takes the lock to close the signal, never when it calls: on a single CPU a ring
+    /// lets the loop run at once.
     fn lock(&self) -> MutexGuard<'_, Option<Open>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }

@@ -13,8 +13,8 @@ use super::{CHECK, Handle, IDLE};
 const BITS: u32 = 30;
 
 /// Counts a turn when the loop has read its sockets, before it calls what was given to
-/// `setImmediate`, and then the timers that are due. What a callback has put off so is done when
-/// the next turn begins with another number. It does not keep the loop alive.
+/// `setImmediate`, and then the timers that are due. Work that a callback has put off is then done
+/// when the next turn begins with another number. It does not keep the loop alive.
 ///
 /// Must be closed, as its handles.
 pub(in crate::binding) struct Turns(Handles<Counter, 2>);
@@ -29,7 +29,7 @@ impl Turns {
     /// `None`: this process has no libuv.
     pub(in crate::binding) fn start(env: &Env, count: Rc<Cell<u32>>, on_next: Box<dyn Fn()>) -> Option<Self> {
         let counter = Counter { count, on_next };
-        // SAFETY: neither function fails; what they need is as `Handles` says.
+        // SAFETY: neither function fails; their arguments are as `Handles` says.
         let handles = unsafe {
             Handles::start(env, [CHECK, IDLE], counter, |api, event_loop, [check, idle]| {
                 (api.check_init)(event_loop, check) == 0 && (api.idle_init)(event_loop, idle) == 0
@@ -37,9 +37,8 @@ impl Turns {
         }?;
         let shared = handles.get();
         let [check, _] = shared.handles();
-        // Before Node's own, which calls what was given to `setImmediate`: the last to be started
-        // comes first.
-        // SAFETY: the handle is initialised and not closing.
+        // Ahead of Node's own handle, which calls the callbacks of `setImmediate`: the last to be
+        // started comes first. SAFETY: the handle is initialised and not closing.
         unsafe { (shared.api.check_start)(check, on_check) };
         Some(Self(handles))
     }
@@ -72,7 +71,7 @@ extern "C" fn on_idle(handle: Handle) {
     // SAFETY: started by `Turns`.
     unsafe {
         called::<Counter, 2>(handle, |shared| {
-            // What follows may start it again, for the turn after this.
+            // The call below may start the handle again, for the turn after this.
             (shared.api.idle_stop)(handle);
             (shared.own.on_next)();
         });

@@ -1,4 +1,5 @@
-//! A watch on a descriptor: `uv_poll_t`, with a `uv_timer_t` and a `uv_idle_t` for what is due.
+//! A watch on a descriptor: `uv_poll_t`, with a `uv_timer_t` and a `uv_idle_t` for work that is
+//! due.
 #![expect(unsafe_code, reason = "a C library, see `uv/mod.rs`")]
 
 use std::ffi::c_int;
@@ -9,7 +10,7 @@ use napi::Env;
 use super::handles::{Handles, called};
 use super::{EventLoop, Handle, IDLE, POLL, READABLE, TIMER};
 
-/// Why the loop calls.
+/// The reason for which the loop calls.
 #[derive(Clone, Copy, PartialEq, Eq)]
 pub(in crate::binding) enum Reason {
     /// The descriptor is readable.
@@ -27,12 +28,12 @@ pub(in crate::binding) struct Watch(Handles<OnCall, 3>);
 type OnCall = Box<dyn Fn(Reason)>;
 
 impl Watch {
-    /// Calls `on_call`, on the loop's thread, whenever `descriptor` is readable or what was asked
+    /// Calls `on_call`, on the loop's thread, whenever `descriptor` is readable or the time asked
     /// for has come. The descriptor may be closed after `stop` or `close`. `None`: this process has
     /// no libuv, or it cannot watch this.
     pub(in crate::binding) fn start(env: &Env, descriptor: i32, on_call: OnCall) -> Option<Self> {
-        // SAFETY: the first function may fail, and then the others are not called; those do not.
-        // What they need is as `Handles` says.
+        // SAFETY: the first function may fail, and then the others, which cannot fail, are not
+        // called. Their arguments are as `Handles` says.
         let handles = unsafe {
             Handles::start(env, [POLL, TIMER, IDLE], on_call, |api, event_loop, [poll, timer, idle]| {
                 (api.poll_init)(event_loop, poll, descriptor) == 0
@@ -50,8 +51,9 @@ impl Watch {
         Some(Self(handles))
     }
 
-    /// Calls in the next turn of the loop, once. A timer of 0 ms would not do: one that is started
-    /// again by what it calls runs again before the loop has looked at any descriptor (libuv before
+    /// Calls in the next turn of the loop, once. A timer of 0 ms would not do: a timer that is
+    /// started again by its callback runs again before the loop has looked at any descriptor (libuv
+    /// before
     /// 1.48).
     pub(in crate::binding) fn call_next(&self) {
         let shared = self.0.get();
@@ -60,7 +62,7 @@ impl Watch {
         unsafe { (shared.api.idle_start)(idle, on_idle) };
     }
 
-    /// Calls after this time, instead of what was asked for before. Whole milliseconds, rounded
+    /// Calls after this time, instead of at the time set before. Whole milliseconds, rounded
     /// up.
     pub(in crate::binding) fn start_timer(&self, after: Duration) {
         let millis = u64::try_from(after.as_nanos().div_ceil(1_000_000)).unwrap_or(u64::MAX);
@@ -103,7 +105,7 @@ extern "C" fn on_idle(handle: Handle) {
     // SAFETY: started by a `Watch`.
     unsafe {
         called::<OnCall, 3>(handle, |shared| {
-            // What follows may start it again, for the turn after this.
+            // The call below may start the handle again, for the turn after this.
             (shared.api.idle_stop)(handle);
             (shared.own)(Reason::Time);
         });

@@ -72,8 +72,8 @@ layout! {
     ASKED_GENERATION: usize = MAX_RECORDS * RECORD_WORDS + 6;
     /// Word behind it, written by JavaScript: the number of the memory to be lent.
     LENT_ID: usize = MAX_RECORDS * RECORD_WORDS + 7;
-    /// Word behind it, written by JavaScript: how many records of the drained batch it has dealt
-    /// with.
+    /// Word behind it, written by JavaScript: the number of records of the drained batch that it
+    /// has dealt with.
     DELIVERED_RECORDS: usize = MAX_RECORDS * RECORD_WORDS + 8;
     /// Word behind it: number of the turn of the event loop in which the batch was drained, of 30
     /// bits. It changes after the loop has read sockets and before it calls the callbacks of
@@ -100,16 +100,16 @@ layout! {
 
     /// Mask of the kind within the word that carries kind, flags and aux.
     KIND_MASK: u32 = 0xff;
-    /// Where the flags (8 bits) begin within that word.
+    /// Position of the flags (8 bits) within that word.
     FLAGS_SHIFT: u32 = 8;
-    /// Where the aux (16 bits) begins within that word.
+    /// Position of the aux (16 bits) within that word.
     AUX_SHIFT: u32 = 16;
 
     /// Inbound word: the connection's slot, or the listener's id.
     IN_WORD_SLOT: usize = 0;
     /// Inbound word: kind, flags and aux.
     IN_WORD_KIND: usize = 1;
-    /// Inbound word: where the payload begins in the batch, or its index among the large payloads.
+    /// Inbound word: offset of the payload in the batch, or its index among the large payloads.
     IN_WORD_OFFSET: usize = 2;
     /// Inbound word: payload length in bytes, or a count.
     IN_WORD_LENGTH: usize = 3;
@@ -131,7 +131,7 @@ layout! {
     IN_ERROR: u8 = 7;
     /// The socket is gone. Last record of a connection.
     IN_CLOSED: u8 = 8;
-    /// The bytes of the `length` oldest sends that asked for it are in the kernel.
+    /// The kernel has the bytes of the `length` oldest sends that asked for this record.
     IN_SENT: u8 = 9;
     /// Outgoing bytes fell below the low-water mark after having been above the high one.
     IN_DRAIN: u8 = 10;
@@ -139,7 +139,7 @@ layout! {
     IN_REQUEST: u8 = 11;
     /// A listener is closed. slot: listener id.
     IN_LISTENER_CLOSED: u8 = 12;
-    /// The reactor died. Payload: why, in UTF-8.
+    /// The reactor died. Payload: the reason, in UTF-8.
     IN_FAILURE: u8 = 13;
     /// The peer ended its side of the socket without a close frame; JavaScript answers with
     /// [`OUT_END`]. Length: 1 while JavaScript decides about the handshake; if it accepts, the end
@@ -191,7 +191,7 @@ layout! {
     OUT_WORD_GENERATION: usize = 1;
     /// Outbound word: kind, flags and aux.
     OUT_WORD_KIND: usize = 2;
-    /// Outbound word: payload length in bytes; with [`OUT_FLAG_SAME`] where the payload begins in
+    /// Outbound word: payload length in bytes; with [`OUT_FLAG_SAME`] offset of the payload in
     /// the chunk.
     OUT_WORD_LENGTH: usize = 3;
 
@@ -205,7 +205,8 @@ layout! {
     OUT_PONG: u8 = 4;
     /// Send a close frame. aux: status code, 0 for an empty frame. Payload: the reason.
     OUT_CLOSE: u8 = 5;
-    /// Destroy the socket. [`OUT_FLAG_FIN`]: the peer gets a reset, and nothing that waits.
+    /// Destroy the socket. [`OUT_FLAG_FIN`]: the peer gets a reset, and none of the bytes that
+    /// wait.
     OUT_TERMINATE: u8 = 6;
     /// Stop reading. aux 1: a 101 that has not left waits for [`OUT_RESUME`], in whose place a
     /// record that ends or writes may come.
@@ -245,8 +246,8 @@ layout! {
     OUT_FLAG_LARGE: u8 = 0x04;
     /// Outbound flag: compress, if the extension was negotiated.
     OUT_FLAG_COMPRESS: u8 = 0x08;
-    /// Outbound flag: no payload follows; it is that of an earlier record, and the length word says
-    /// where that payload begins in the chunk. With [`OUT_FLAG_LARGE`]: it is the last large
+    /// Outbound flag: no payload follows; it is that of an earlier record, and the length word has
+    /// the offset of that payload in the chunk. With [`OUT_FLAG_LARGE`]: it is the last large
     /// payload that came with [`OUT_FLAG_SHARED`], and this is a message like that one.
     OUT_FLAG_SAME: u8 = 0x10;
     /// Outbound flag of a whole message with [`OUT_FLAG_LARGE`]: records behind it have the same
@@ -300,7 +301,7 @@ pub const fn unpack(word: u32) -> (u8, u8, u16) {
     ((word & KIND_MASK) as u8, (word >> FLAGS_SHIFT) as u8, (word >> AUX_SHIFT) as u16)
 }
 
-/// What JavaScript learns about a new connection: the payload of [`IN_OPEN`] and [`IN_REQUEST`].
+/// A new connection, as JavaScript gets it: the payload of [`IN_OPEN`] and [`IN_REQUEST`].
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Opened<'a> {
     /// Generation of the connection's slot; every outbound record names it.

@@ -13,7 +13,7 @@ layout! {
     /// Messages of a topic that a connection cannot be sent any more: its history no longer has
     /// them. Payload: `GAP_`.
     IN_GAP: u8 = 18;
-    /// What became of a message for which [`OUT_TARGET`] named a receipt, on one reactor; slot:
+    /// The outcome of a message for which [`OUT_TARGET`] named a receipt, on one reactor; slot:
     /// [`TOPIC_SLOT`]. Payload: `RECEIPT_`.
     IN_RECEIPT: u8 = 19;
     /// The answer to [`OUT_HISTORY`]; slot: [`TOPIC_SLOT`]. Payload: `HISTORY_`.
@@ -25,7 +25,7 @@ layout! {
     /// Word of [`IN_SUBSCRIBED`]: 1 when nothing is missing after the requested position, 0 when
     /// nothing was replayed.
     SUBSCRIBED_RECOVERED: usize = 1;
-    /// Word of [`IN_SUBSCRIBED`]: how many messages were replayed.
+    /// Word of [`IN_SUBSCRIBED`]: the number of messages replayed.
     SUBSCRIBED_REPLAYED: usize = 2;
     /// Word of [`IN_SUBSCRIBED`], and the one behind it, which is the upper half: the offset of the
     /// last message that the connection has or has been queued.
@@ -35,7 +35,7 @@ layout! {
 
     /// Word of [`IN_DROPPED`]: the number of the topic.
     DROPPED_TOPIC: usize = 0;
-    /// Word of [`IN_DROPPED`]: how many messages since the last such record.
+    /// Word of [`IN_DROPPED`]: the number of messages since the last such record.
     DROPPED_COUNT: usize = 1;
     /// Words of [`IN_DROPPED`].
     DROPPED_WORDS: usize = 2;
@@ -71,8 +71,8 @@ layout! {
     HISTORY_REQUEST: usize = 0;
     /// Word of [`IN_HISTORY`]: 1 when nothing is missing after the requested position, else 0.
     HISTORY_RECOVERED: usize = 1;
-    /// Word of [`IN_HISTORY`]: how many messages follow the words, each with its `ENTRY_` words
-    /// before it.
+    /// Word of [`IN_HISTORY`]: the number of messages behind the words, each with its `ENTRY_`
+    /// words before it.
     HISTORY_COUNT: usize = 2;
     /// Word of [`IN_HISTORY`], and the one behind it, which is the upper half: the offset of the
     /// topic's last message.
@@ -111,14 +111,14 @@ layout! {
     OUT_PUBLISH: u8 = 22;
     /// The same with a prepared message. Slot: [`TOPIC_SLOT`]. Payload: its number.
     OUT_PUBLISH_PREPARED: u8 = 23;
-    /// What is in the history of a topic? Slot: [`TOPIC_SLOT`]. Payload: words `SUBSCRIBE_` without
-    /// the topic, then the most messages wanted. It is for the first reactor only.
+    /// Request for the history of a topic. Slot: [`TOPIC_SLOT`]. Payload: words `SUBSCRIBE_`
+    /// without the topic, then the most messages wanted. It is for the first reactor only.
     OUT_HISTORY: u8 = 24;
-    /// How many bytes the histories of all topics may take on all reactors together. Slot:
+    /// The bytes that the histories of all topics may take on all reactors together. Slot:
     /// [`TOPIC_SLOT`]. Payload: two words, the lower half first.
     OUT_HISTORY_BUDGET: u8 = 25;
 
-    /// Word of [`OUT_TOPIC`]: what becomes of messages to a slow member, one of `SLOW_`.
+    /// Word of [`OUT_TOPIC`]: the treatment of a slow member, one of `SLOW_`.
     TOPIC_SLOW: usize = 0;
     /// Word of [`OUT_TOPIC`]: unsent bytes of a connection above which it is slow.
     TOPIC_LIMIT: usize = 1;
@@ -133,11 +133,11 @@ layout! {
 
     /// [`TOPIC_SLOW`]: the message is queued all the same.
     SLOW_QUEUE: u32 = 0;
-    /// [`TOPIC_SLOW`]: the member does not get it.
+    /// [`TOPIC_SLOW`]: the member does not get the message.
     SLOW_DROP: u32 = 1;
     /// [`TOPIC_SLOW`]: the last one of each key is sent when the member is no longer slow.
     SLOW_LATEST: u32 = 2;
-    /// [`TOPIC_SLOW`]: the member is served from the history then.
+    /// [`TOPIC_SLOW`]: the member is served from the history when it is no longer slow.
     SLOW_CATCH_UP: u32 = 3;
     /// [`TOPIC_SLOW`]: the member is closed with 1013.
     SLOW_CLOSE: u32 = 4;
@@ -147,7 +147,7 @@ layout! {
     /// Word of [`OUT_SUBSCRIBE`] and, one before, of [`OUT_HISTORY`]: a number for the answer, 0
     /// when none is wanted.
     SUBSCRIBE_REQUEST: usize = 1;
-    /// Word behind it: where the wanted messages begin, one of `SINCE_`.
+    /// Word behind it: the beginning of the wanted messages, one of `SINCE_`.
     SUBSCRIBE_SINCE: usize = 2;
     /// Word behind it, and one more, which is the upper half: the offset for [`SINCE_OFFSET`].
     SUBSCRIBE_OFFSET: usize = 3;
@@ -163,7 +163,7 @@ layout! {
 
     /// Word of [`OUT_TARGET`]: a number for the receipt, 0 when none is wanted.
     TARGET_REQUEST: usize = 0;
-    /// Word of [`OUT_TARGET`]: how many connections it names.
+    /// Word of [`OUT_TARGET`]: the number of connections that it names.
     TARGET_NAMED: usize = 1;
     /// Word of [`OUT_TARGET`]: bytes of the key.
     TARGET_KEY: usize = 2;

@@ -1,4 +1,4 @@
-//! How much memory contexts may take that connections keep between messages.
+//! The memory for contexts that connections keep between messages.
 
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, LazyLock};
@@ -6,16 +6,16 @@ use std::sync::{Arc, LazyLock};
 /// Bytes that contexts may take in each direction, by default: 64 MiB.
 pub const DEFAULT_BUDGET: usize = 64 << 20;
 
-/// How many bytes kept contexts may take and do take, in each direction by itself. All pools of a
+/// The bytes that kept contexts may take and do take, in each direction by itself. All pools of a
 /// process share one budget.
 ///
-/// A context for outgoing messages counts while it is there; one that does not fit is not kept, and
-/// its connection's messages are compressed each by itself. One for incoming messages counts from
-/// the handshake on, whether it is there or not, for nothing could be done once the peer may refer
-/// to earlier messages; when they have used the budget up, it is [full](Self::is_full), and
-/// handshakes should ask for `client_no_context_takeover`. Messages of peers that have agreed to
-/// that get one as long as it fits; where it does not, they are kept as they come until they are
-/// complete, or long.
+/// A context for outgoing messages counts while it is there; a context that does not fit is not
+/// kept, and its connection's messages are compressed each by itself. A context for incoming
+/// messages counts from the handshake on, whether it is there or not, for nothing could be done
+/// once the peer may refer to earlier messages; when they have used the budget up, it is
+/// [full](Self::is_full), and handshakes should ask for `client_no_context_takeover`. Messages of
+/// peers that have agreed to that get a context as long as one fits; where none does, they are kept
+/// compressed until they are complete, or long.
 #[derive(Debug)]
 pub struct Budget {
     limit: AtomicUsize,
@@ -66,7 +66,7 @@ impl Budget {
         self.outgoing.fetch_update(Ordering::Relaxed, Ordering::Relaxed, more).is_ok()
     }
 
-    /// What [`keep`](Self::keep) allowed is kept no more.
+    /// The memory that [`keep`](Self::keep) allowed is kept no more.
     pub(super) fn unkeep(&self, bytes: usize) {
         self.outgoing.fetch_sub(bytes, Ordering::Relaxed);
     }

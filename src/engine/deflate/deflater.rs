@@ -6,11 +6,11 @@ use crate::one_shot::TRAILER;
 
 use super::settings::{Settings, deflate_window_bits};
 
-/// What two compressors must have in common to be exchangeable, and to make the same of a message.
+/// The settings that make two compressors exchangeable, with the same output for a message.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::engine) struct Recipe {
     config: DeflateConfig,
-    /// As negotiated: `config` has what zlib can do.
+    /// As negotiated; `config` has the window that zlib can use.
     window_bits: u8,
 }
 
@@ -64,7 +64,7 @@ impl Deflater {
             let made = (self.zlib.total_out() - made) as usize;
             out.extend_from_slice(scratch.get(..made).unwrap_or_default());
             rest = rest.get(taken..).unwrap_or_default();
-            // What does not fill the room is the end of the flush.
+            // Output that does not fill the room is the end of the flush.
             if status != Ok(Status::Ok) || (rest.is_empty() && made < scratch.len()) {
                 break;
             }

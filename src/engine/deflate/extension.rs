@@ -12,7 +12,7 @@ use super::incoming::{Incoming, Incomplete};
 use super::pool::Pool;
 use super::settings::{Params, Settings};
 
-/// What one connection needs for compression. Contexts are there only while they are needed.
+/// The compression state of one connection. Contexts exist only while they are needed.
 pub(in crate::engine) struct Extension {
     pool: Arc<Pool>,
     incoming: Incoming,
@@ -22,7 +22,7 @@ pub(in crate::engine) struct Extension {
 struct Outgoing {
     takeover: bool,
     recipe: Recipe,
-    /// How messages without context are compressed in one go, if the settings allow it.
+    /// The settings for messages without context that are compressed in one go, if allowed.
     manner: Option<Manner>,
     threshold: u64,
     /// Bytes that a kept context takes.
@@ -32,7 +32,7 @@ struct Outgoing {
     kept: bool,
     /// The message that is under way is compressed.
     compressed: bool,
-    /// Each frame of it by itself.
+    /// Each frame of the message by itself.
     whole: bool,
 }
 
@@ -60,7 +60,7 @@ impl Extension {
         Self { pool, incoming, outgoing }
     }
 
-    /// Whether a context is there that could be released.
+    /// Whether there is a context that could be released.
     pub(in crate::engine) fn holds_context(&self) -> bool {
         self.outgoing.deflater.is_some() || self.incoming.holds_context()
     }
@@ -77,8 +77,8 @@ impl Extension {
         self.incoming.inflate(&self.pool, bytes, (frame_end, fin), to)
     }
 
-    /// Decides about the next data frame of ours, of `len` bytes before compression, `first` of its
-    /// message.
+    /// Decides whether to compress our next data frame, of `len` bytes before compression, `first`
+    /// of its message.
     pub(in crate::engine) fn wants(&mut self, compress: bool, first: bool, len: usize) -> bool {
         let outgoing = &mut self.outgoing;
         if first {
@@ -92,12 +92,12 @@ impl Extension {
         self.outgoing.compressed
     }
 
-    /// Our message that was under way is complete.
+    /// Our message under way is complete.
     pub(in crate::engine) fn end_message(&mut self) {
         self.outgoing.compressed = false;
     }
 
-    /// How messages are compressed at the moment, if each is compressed by itself.
+    /// The settings for messages at the moment, if each is compressed by itself.
     pub(in crate::engine) fn recipe_without_context(&mut self) -> Option<Recipe> {
         self.keep_context();
         (!self.outgoing.kept).then_some(self.outgoing.recipe)
@@ -133,7 +133,7 @@ impl Extension {
         } else {
             let mut deflater = outgoing.deflater.take().unwrap_or_else(|| shared.deflater(recipe));
             deflater.compress(payload, fin, &mut shared.scratch, out);
-            // Not kept is never wrong: a message need not refer to earlier ones.
+            // Not keeping it is never wrong: a message need not refer to earlier ones.
             if fin && !kept {
                 shared.give_deflater(deflater);
             } else {

@@ -7,8 +7,8 @@ pub(super) const MOST_HELD: usize = 4 << 10;
 #[derive(Default)]
 pub(super) struct Held {
     bytes: Vec<u8>,
-    /// Where frames of them end: one that ends its stream with BFINAL makes the next begin anew.
-    /// Ascending.
+    /// The ends of frames in `bytes`: one that ends its stream with BFINAL makes the next begin
+    /// anew. Ascending.
     ends: Vec<u16>,
 }
 

@@ -9,29 +9,30 @@ use super::held::{Held, MOST_HELD};
 use super::inflater::{Inflater, Sink};
 use super::pool::Pool;
 
-/// The context for what comes in, or what came while there is none.
+/// The context for incoming bytes, or the bytes that came while there is none.
 pub(super) struct Incoming {
     /// The context is kept between messages, and has its place in the budget as long as the
     /// connection.
     takeover: bool,
-    /// Invariant: without takeover it is there only inside of a message, and charged to the budget.
+    /// Invariant: without takeover there is a context only inside of a message, and charged to the
+    /// budget.
     inflater: Option<Inflater>,
     /// The bytes of the message that is under way; there is no context then.
     held: Option<Box<Held>>,
-    /// Something of the message that is under way has come.
+    /// Some bytes of the message under way have come.
     begun: bool,
-    /// The end of what came in, for when the context is released.
+    /// The end of the input so far, for when the context is released.
     history: Option<Vec<u8>>,
     window: usize,
 }
 
-/// What the frames of an incoming message have in common with those of the connection's limits.
+/// The state that the frames of an incoming message share.
 pub(in crate::engine) struct Incomplete<'a> {
-    /// What has been inflated of the message.
+    /// The inflated bytes of the message so far.
     pub(in crate::engine) message: &'a mut Vec<u8>,
-    /// Most bytes of it.
+    /// The most bytes of the message.
     pub(in crate::engine) limit: usize,
-    /// Its validator, if it is text.
+    /// The validator, if the message is text.
     pub(in crate::engine) utf8: Option<&'a mut Validator>,
 }
 
@@ -102,7 +103,7 @@ impl Incoming {
         Ok(())
     }
 
-    /// Whether the message under way has a context, or may have one now that `more` bytes have
+    /// Whether the message under way has a context, or may get one now that `more` bytes have
     /// come.
     fn may_have_context(&self, more: usize, budget: &Budget) -> bool {
         if self.takeover || self.inflater.is_some() || budget.lend() {
@@ -125,7 +126,7 @@ impl Incoming {
         }
     }
 
-    /// Keeps the end of what came in so far, if it may be needed.
+    /// Keeps the end of the input so far, if it may be needed.
     fn remember(&mut self, message: &[u8], ended: bool) {
         let Some(history) = &mut self.history else { return };
         if ended {
@@ -139,8 +140,8 @@ impl Incoming {
         history.extend_from_slice(newest);
     }
 
-    /// Gives the context back, if no message under way needs it and what may be referred to is
-    /// remembered without it.
+    /// Gives the context back, if no message under way needs it and the history that messages may
+    /// refer to is remembered without it.
     pub(super) fn release(&mut self, pool: &Pool) {
         if !self.begun && self.history.is_some() {
             self.give_context(pool);
@@ -182,7 +183,7 @@ impl Incoming {
 }
 
 impl Inflater {
-    /// Inflates what came before there was a context.
+    /// Inflates the bytes that came before there was a context.
     fn catch_up(&mut self, held: Option<&Held>, sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
         let Some(held) = held else { return Ok(()) };
         for (bytes, frame_end) in held.frames() {

@@ -23,9 +23,9 @@ pub(super) struct Inflater {
 pub(super) struct Sink<'a> {
     /// The message.
     pub(super) out: &'a mut Vec<u8>,
-    /// Most bytes that the message may have.
+    /// The most bytes that the message may have.
     pub(super) limit: usize,
-    /// Validates what comes, for text.
+    /// Validates the bytes of a text.
     pub(super) utf8: Option<&'a mut Validator>,
     /// Room for the next bytes. Never empty.
     pub(super) scratch: &'a mut [u8],
@@ -42,14 +42,14 @@ impl Inflater {
         self.ended = false;
     }
 
-    /// Lets the bytes that follow refer to `history`, as if that had just come in.
+    /// Lets the bytes that follow refer to `history`, as if it had just come in.
     pub(super) fn remember(&mut self, history: &[u8]) {
         // Without a header there is no checksum that the history could fail.
         let _always_taken = self.zlib.set_dictionary(history);
     }
 
-    /// A frame is complete. True: a block with BFINAL has ended the stream, and what follows begins
-    /// anew.
+    /// The frame is complete. True: a block with BFINAL has ended the stream, and what follows
+    /// begins anew.
     pub(super) fn end_frame(&mut self) -> bool {
         let ended = self.ended;
         if ended {
@@ -66,13 +66,13 @@ impl Inflater {
         Ok(())
     }
 
-    /// The message is complete: inflates what its sender cut off.
+    /// The message is complete: inflates the trailer that its sender cut off.
     pub(super) fn finish(&mut self, sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
         if self.ended {
             return Ok(());
         }
         // An inflater that stops at the end of the trailer is between two blocks. A stream that was
-        // cut off somewhere else takes the trailer, and the byte behind it, for what is missing.
+        // cut off somewhere else takes the trailer, and the byte behind it, for the missing bytes.
         let mut rest: &[u8] = &[TRAILER[0], TRAILER[1], TRAILER[2], TRAILER[3], 0];
         while rest.len() > 1 && !self.ended {
             let used = self.run(rest, InflateFlush::Block, sink)?;
@@ -85,7 +85,7 @@ impl Inflater {
     }
 
     /// Inflates `bytes`, with [`InflateFlush::Block`] no further than to the end of a block.
-    /// Returns how many were used.
+    /// Returns the number of bytes used.
     fn run(&mut self, bytes: &[u8], flush: InflateFlush, sink: &mut Sink<'_>) -> Result<usize, ErrorKind> {
         let mut rest = bytes;
         loop {
@@ -94,8 +94,8 @@ impl Inflater {
             let status = self.zlib.decompress(rest, room, flush);
             let taken = (self.zlib.total_in() - taken) as usize;
             let made = (self.zlib.total_out() - made) as usize;
-            // The bytes before an error come first: which error it is does not depend on how they
-            // were split.
+            // The bytes before an error come first: the kind of error does not depend on how the
+            // bytes were split.
             sink.take(made)?;
             rest = rest.get(taken..).unwrap_or_default();
             match status {
@@ -120,7 +120,7 @@ impl Inflater {
 }
 
 impl Sink<'_> {
-    /// Room for what may still come and one byte that shows that it is too much.
+    /// Room for the bytes that may still come, and for one byte that shows an excess.
     fn room(&mut self) -> &mut [u8] {
         let rest = self.limit.saturating_sub(self.out.len()).saturating_add(1);
         let len = rest.min(self.scratch.len());

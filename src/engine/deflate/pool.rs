@@ -1,4 +1,5 @@
-//! What the connections of a thread share: contexts, scratch memory, the last compressed message.
+//! The state that the connections of a thread share: contexts, scratch memory, the last compressed
+//! message.
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
@@ -23,7 +24,7 @@ pub struct Pool {
     shared: Mutex<Contexts>,
 }
 
-/// The contexts that no message uses at the moment, and what compressing leaves behind.
+/// The contexts that no message uses at the moment, and the remains of the last compression.
 pub(super) struct Contexts {
     pub(super) scratch: Box<[u8]>,
     inflaters: Vec<Inflater>,
@@ -32,7 +33,7 @@ pub(super) struct Contexts {
     /// Bytes inflated since [`Pool::take_work`], and those they were inflated from.
     pub(super) work: usize,
     last: Option<Remembered>,
-    /// How often the last compressed message was sent again without compressing it.
+    /// The number of times that a compressed message was sent again without compressing it.
     reused: u64,
 }
 
@@ -77,7 +78,7 @@ impl Pool {
         self.lock().reused
     }
 
-    /// Bytes that went into and came out of inflating since the last call: the measure of time
+    /// Bytes that went into and came out of inflating since the last call: as a measure of the time
     /// spent.
     pub fn take_work(&self) -> usize {
         std::mem::take(&mut self.lock().work)
@@ -130,7 +131,7 @@ impl Contexts {
         self.one_shot.get_or_insert_with(|| Box::new(OneShot::new()))
     }
 
-    /// What `plain` was compressed to, if it is the message that was compressed last, in the same
+    /// The compressed form of `plain`, if it is the message that was compressed last, in the same
     /// way.
     pub(super) fn compressed(&mut self, recipe: Recipe, plain: &[u8]) -> Option<&[u8]> {
         let last = self.last.as_ref().filter(|last| last.recipe == recipe && last.plain == plain)?;

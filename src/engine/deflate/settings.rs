@@ -1,4 +1,4 @@
-//! What was negotiated, and how this end compresses.
+//! The negotiated parameters, and the settings with which this end compresses.
 
 pub use zlib_rs::Strategy;
 
@@ -28,7 +28,7 @@ impl Default for Params {
     }
 }
 
-/// How outgoing messages are compressed. Values out of range count as the nearest one in range.
+/// The settings for outgoing messages. Values out of range count as the nearest one in range.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub struct Settings {
     /// 0 (stored) to 9 (smallest); -1 is zlib's default, 6. Default: 4, whose output is some
@@ -42,7 +42,7 @@ pub struct Settings {
     /// takeover: with it, short messages compress well. Default: 1024.
     pub threshold: u64,
     /// Whether contexts of incoming messages may be
-    /// [released](crate::engine::Engine::release_contexts), for which the end of what came in is
+    /// [released](crate::engine::Engine::release_contexts), for which the end of the input is
     /// remembered. Default: false.
     pub releasable: bool,
 }
@@ -71,7 +71,7 @@ impl Default for Settings {
     }
 }
 
-/// The window that is compressed with when `window_bits` were negotiated.
+/// The window to compress with when `window_bits` were negotiated.
 ///
 /// zlib cannot compress with a window of 256 bytes. With one of 512 it refers to the last 250 bytes
 /// only, which a receiver with a window of 256 has.

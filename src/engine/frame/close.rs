@@ -3,7 +3,7 @@
 use crate::engine::close_code::CloseCode;
 use crate::engine::error::{ErrorKind, ProtocolError};
 
-/// How many bytes of a close frame's body are the status code.
+/// The bytes of the status code in the body of a close frame.
 pub(in crate::engine) const CODE_LEN: usize = 2;
 
 /// Reads the status code of an unmasked close body; `None` if the body is empty.

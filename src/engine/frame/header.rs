@@ -18,7 +18,7 @@ pub const MAX_HEADER_LEN: usize = 14;
 /// Longest payload of a control frame (RFC 6455, section 5.5).
 pub const MAX_CONTROL_LEN: usize = 125;
 
-/// What the state of the connection and its settings demand of the next header.
+/// The demands of a connection's state and settings on the next header.
 pub(in crate::engine) struct Expected {
     /// Whether the peer has to mask.
     pub(in crate::engine) masked: bool,
@@ -39,12 +39,12 @@ pub(in crate::engine) struct Header {
     pub(in crate::engine) compressed: bool,
     /// Zero when the frame is not masked, which leaves the payload as it is.
     pub(in crate::engine) key: [u8; 4],
-    /// How many bytes the header took.
+    /// The length of the header in bytes.
     pub(in crate::engine) size: usize,
     pub(in crate::engine) payload_len: u64,
 }
 
-/// Whether the first byte of a header says that the message is compressed.
+/// Whether the first byte of a header marks the message as compressed.
 pub(in crate::engine) fn is_compressed(first: u8) -> bool {
     first & RSV1 != 0
 }
@@ -52,7 +52,7 @@ pub(in crate::engine) fn is_compressed(first: u8) -> bool {
 impl Header {
     /// Decodes the header that `bytes` begin with; `None` if they end before it does.
     ///
-    /// A rule is checked as soon as the bytes that it is about are there, in the order of ws: the
+    /// A rule is checked as soon as its bytes are there, in the order of ws: the
     /// first two bytes, the length, and only then is the key waited for.
     #[inline(always)]
     pub(in crate::engine) fn decode(
@@ -91,8 +91,8 @@ impl Header {
         Ok(Some(Self { fin, opcode, compressed, key, size, payload_len }))
     }
 
-    /// Of a masked frame that begins with `bytes`, less than its header and the first byte of its
-    /// payload: how many more it has at least.
+    /// The least number of bytes that a masked frame lacks which begins with `bytes`: less than its
+    /// header and the first byte of its payload.
     pub(in crate::engine) fn missing(bytes: &[u8]) -> u64 {
         const KEY: u64 = 4;
         let [_, second, rest @ ..] = bytes else { return 2 + KEY - bytes.len() as u64 };
@@ -182,7 +182,7 @@ pub fn wire_len(payload: usize, masked: bool) -> usize {
     payload.saturating_add(EncodedHeader::encode(OpCode::Binary, (true, false), payload, key).len())
 }
 
-/// Writes `header` directly before `range`, over what is left of the header that the payload came
+/// Writes `header` directly before `range`, over the remains of the header that the payload came
 /// with, and returns the range of both together: a server can answer a frame from the buffer that
 /// it was received in.
 ///

@@ -7,7 +7,7 @@ use crate::engine::deflate::Params;
 /// The name of the one extension there is.
 pub const PERMESSAGE_DEFLATE: &str = "permessage-deflate";
 
-/// Which offers of permessage-deflate a server accepts, and what it makes of them.
+/// The offers of permessage-deflate that a server accepts, and its answers to them.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub struct Acceptance {
     /// `Some(true)`: the answer always has `server_no_context_takeover`. `Some(false)`: an offer
@@ -21,14 +21,14 @@ pub struct Acceptance {
     pub client_max_window_bits: WindowBits,
 }
 
-/// What a server wants of a window.
+/// The window that a server wants.
 #[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
 pub enum WindowBits {
     /// As the client offers.
     #[default]
     Any,
-    /// Nothing is to be said about it. For the window of the server: an offer that asks for one is
-    /// declined.
+    /// The answer does not have the parameter. For the window of the server: an offer that asks for
+    /// one is declined.
     Refused,
     /// This one, 8 to 15. An offer that allows less, or for the window of the client says nothing,
     /// is declined.
@@ -38,7 +38,7 @@ pub enum WindowBits {
 /// An offer that was accepted.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub struct Accepted {
-    /// What holds for the connection.
+    /// The parameters of the connection.
     pub params: Params,
     /// The value of the header of the response.
     pub answer: String,
@@ -80,7 +80,7 @@ enum Param {
     ServerNoContextTakeover,
     ClientNoContextTakeover,
     ServerMaxWindowBits(u8),
-    /// Without a value it says that the client understands one.
+    /// Without a value it means that the client understands one.
     ClientMaxWindowBits(Option<u8>),
 }
 
@@ -251,7 +251,8 @@ impl<'a> Scanner<'a> {
         Ok(offer)
     }
 
-    /// A token, quoted or not; what a quoted one is without its backslashes goes to `unescaped`.
+    /// A token, quoted or not; the content of a quoted one, without its backslashes, goes to
+    /// `unescaped`.
     fn value<'b>(&mut self, unescaped: &'b mut Vec<u8>) -> Result<&'b [u8], Unacceptable>
     where
         'a: 'b,

@@ -39,13 +39,13 @@ pub use response::{
 pub use scanner::{HeadLimits, HeadScanner, MAX_HEAD};
 pub use status::reason_phrase;
 
-/// What a server demands of an upgrade request beyond the RFC.
+/// The demands of a server on an upgrade request beyond the RFC.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct Options<'a> {
     /// The only path served, compared with the target up to its `?`, byte for byte. Default: every
     /// path. An empty path is every path too.
     pub path: Option<&'a [u8]>,
-    /// Which offers of permessage-deflate are accepted. Default: the extension is off, and its
+    /// The offers of permessage-deflate that are accepted. Default: the extension is off, and its
     /// header not looked at.
     pub deflate: Option<&'a Acceptance>,
 }
@@ -55,7 +55,7 @@ pub struct Options<'a> {
 pub struct Upgrade<'a> {
     /// The value of `Sec-WebSocket-Accept`.
     pub accept: [u8; 28],
-    /// The first subprotocol that the client offers, which is the one chosen unless JavaScript
+    /// The first subprotocol that the client offers, which is chosen unless JavaScript
     /// chooses another.
     pub protocol: Option<&'a [u8]>,
     /// permessage-deflate, if the client offers it acceptably.

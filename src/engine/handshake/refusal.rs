@@ -1,4 +1,4 @@
-//! Why an upgrade request is not accepted.
+//! The reasons for which an upgrade request is not accepted.
 
 /// The check that an upgrade request failed, in the order of the checks.
 ///
@@ -14,10 +14,10 @@ pub enum Refusal {
     Key = 3,
     /// `Sec-WebSocket-Version` is not 13 or 8.
     Version = 4,
-    /// The request has a body, which could be taken for frames. `ws` lets it pass.
+    /// The request has a body, which could be mistaken for frames. `ws` lets it pass.
     Body = 5,
     /// The path is not the one that the server serves; the same answer as for a `shouldHandle` that
-    /// says no.
+    /// returns false.
     Path = 6,
     /// `Sec-WebSocket-Protocol` is not a list of different tokens.
     Protocol = 7,

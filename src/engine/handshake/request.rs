@@ -7,7 +7,7 @@ use httparse::Header;
 /// The most header fields a request may have; one more is [`HttpError::HeaderTooLarge`].
 pub const MAX_HEADERS: usize = 256;
 
-/// What [`HeadScanner::parse`](super::HeadScanner::parse) found.
+/// The result of [`HeadScanner::parse`](super::HeadScanner::parse).
 #[derive(Debug)]
 pub enum Parsed<'a> {
     /// The head has not ended yet; more bytes are needed.
@@ -18,7 +18,7 @@ pub enum Parsed<'a> {
     Invalid(HttpError),
 }
 
-/// Why a head is refused before it is looked at as a handshake.
+/// The reasons for which a head is refused before it is checked as a handshake.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum HttpError {
     /// 400: the grammar of RFC 9112 is broken.
@@ -68,7 +68,7 @@ impl<'a> Request<'a> {
         self.head_len
     }
 
-    /// How many header fields it has.
+    /// The number of header fields.
     pub fn fields(&self) -> usize {
         self.headers.len()
     }
@@ -89,7 +89,7 @@ impl<'a> Request<'a> {
     }
 
     /// Whether Node would emit 'upgrade': `Connection` has the token `upgrade` and an `Upgrade`
-    /// header says something.
+    /// header has a value.
     pub fn is_upgrade(&self) -> bool {
         self.framing.connection_upgrade && self.values("upgrade").any(|value| !value.is_empty())
     }
@@ -153,7 +153,7 @@ impl<'a> Request<'a> {
     }
 }
 
-/// The fields that say where this request ends and what becomes of its connection.
+/// The fields that determine the end of this request and the fate of its connection.
 #[derive(Debug, Default)]
 struct Framing {
     content_length: Option<u64>,

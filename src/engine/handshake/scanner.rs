@@ -6,7 +6,7 @@ use super::request::{HttpError, MAX_HEADERS, Parsed, Request};
 /// limit.
 pub const MAX_HEAD: usize = 16 * 1024;
 
-/// How much of a head is read.
+/// The limits of a head.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct HeadLimits {
     /// Bytes, the empty line included. Default: [`MAX_HEAD`].
@@ -43,7 +43,7 @@ impl HeadScanner {
         Self::default()
     }
 
-    /// Looks at what is new in `buf`, which must hold all bytes received since the scanner was
+    /// Scans the new bytes of `buf`, which must hold all bytes received since the scanner was
     /// made.
     ///
     /// Bytes behind the head are never looked at, and the answer does not depend on how the bytes

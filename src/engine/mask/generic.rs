@@ -16,7 +16,7 @@ use super::{rotate, words};
 
 /// A vector register.
 pub(super) trait Vector: Copy {
-    /// How many bytes it holds: a power of two, at least 4.
+    /// The bytes that it holds: a power of two, at least 4.
     const BYTES: usize;
 
     /// A vector with `word` in each of its four-byte lanes.

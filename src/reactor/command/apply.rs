@@ -1,4 +1,4 @@
-//! Applies what other threads ask for.
+//! Applies the records of other threads.
 
 use std::time::Duration;
 
@@ -24,7 +24,7 @@ use crate::reactor::write::half::Pending;
 
 impl<C: Consumer> Reactor<C> {
     /// Applies records in order, as far as the turn's budget goes; `last` is the payload of a large
-    /// one behind those that `rest` has. Returns what is left.
+    /// one behind those that `rest` has. Returns the rest.
     pub(in crate::reactor) fn on_records(
         &mut self,
         bytes: &[u8],
@@ -80,8 +80,8 @@ impl<C: Consumer> Reactor<C> {
         {
             return Some(first);
         }
-        // A long one that is alone may be written from where it is, and one that others get too is
-        // kept once.
+        // A long message that is alone may be written from where it is, and one that others get too
+        // is kept once.
         let is_short = payload.len() < IN_PLACE || (more && !record.is_same());
         if !is_short || !is_plain(record) {
             return Some(first);
@@ -127,7 +127,7 @@ impl<C: Consumer> Reactor<C> {
                 }
             }
             (_, Some(prepared)) => {
-                // A large one is written when the turn ends, within the budget for that.
+                // A large message is written when the turn ends, within the budget for that.
                 let now = !more && !record.is_large();
                 send_prepared(&mut session, prepared, record.flags, now, longest);
             }
@@ -201,8 +201,8 @@ pub(in crate::reactor) fn apply_pending(session: &mut Session<'_>, pending: &Pen
     apply(session, head, Outbound::Lent(&pending.payload), true);
 }
 
-/// Notes a record that has been applied and whose sender wants a report of its end. One that came
-/// when the connection took nothing of its kind any more has not left: its end is that of the
+/// Notes a record that has been applied and whose sender wants a report of its end. A send that
+/// came when the connection took nothing of its kind any more has not left: its end is that of the
 /// connection.
 pub(in crate::reactor) fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
     if flags & OUT_FLAG_WANT_SENT == 0 {
@@ -225,7 +225,7 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         OUT_PING => send(session, FrameKind::Ping, true, payload, more),
         OUT_PONG => send(session, FrameKind::Pong, true, payload, more),
         OUT_CLOSE => {
-            // Its sender does not count it: no send follows it.
+            // Its sender does not count a close frame: no send follows it.
             session.close(CloseCode::new(head.aux), &payload);
         }
         OUT_TERMINATE if fin => session.reset(),

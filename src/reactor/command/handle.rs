@@ -16,26 +16,26 @@ use crate::reactor::config::ListenerConfig;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::open::bind::BoundListener;
 
-/// What other threads ask of the reactor, in order.
+/// The requests of other threads to the reactor, in order.
 pub enum Command {
-    /// Records: frames, and whatever else is done with connections.
+    /// Records: frames, and everything else for single connections.
     Chunk(Chunk),
-    /// The same in memory that goes back to where it came from.
+    /// Records in memory that goes back to its producer.
     Arena(Arena),
     /// Takes a bound listener under the number `id`; it accepts after `Accept`.
     Listen {
         /// A number that no other listener of this reactor has had.
         id: u32,
-        /// The socket.
+        /// The listening socket.
         listener: BoundListener,
-        /// How its connections are served.
+        /// The settings of its connections.
         config: Arc<ListenerConfig>,
     },
     /// Takes connections of the listener `id`, which another reactor of the group has.
     Join {
-        /// The number it has there.
+        /// The number of the listener there.
         id: u32,
-        /// How its connections are served.
+        /// The settings of its connections.
         config: Arc<ListenerConfig>,
     },
     /// A connection that another reactor of the group has accepted for this one.
@@ -49,28 +49,29 @@ pub enum Command {
     Accept(u32),
     /// Closes a listener; connections that have not finished their handshake get 503.
     CloseListener(u32),
-    /// Another process takes the listener's place: what waits is accepted, then its socket is
-    /// closed. The listener is, when none of its connections is in its handshake any more.
+    /// Another process takes the listener's place: waiting connections are accepted, then its
+    /// socket is closed. The listener closes when none of its connections is in its handshake any
+    /// more.
     Leave(u32),
     /// Another process may listen on the socket, too: its file goes when the listener is closed,
     /// and not when this process ends.
     Share(u32),
     /// Serves a socket whose upgrade was answered elsewhere.
     Adopt(Box<Adoption>),
-    /// How a connection is served whose upgrade the consumer accepts behind this.
+    /// The settings of a connection whose upgrade the consumer accepts behind this command.
     Serve {
         /// The connection.
         id: ConnectionId,
-        /// In place of what its listener says.
+        /// The settings in place of those of its listener.
         config: Arc<ListenerConfig>,
-        /// What was negotiated about permessage-deflate; how it is used is in `config`.
+        /// The negotiated parameters of permessage-deflate; `config` has the other settings.
         deflate: Option<Params>,
     },
     /// Takes a message that records of the kind `OUT_PREPARED` refer to by this number.
     Prepare(u32, Box<Prepared>),
     /// The message of this number will not be sent again.
     Forget(u32),
-    /// Ends `run` after what is queued has been tried to write.
+    /// Ends `run` after an attempt to write the queued bytes.
     Stop,
 }
 
@@ -90,13 +91,13 @@ pub struct Adoption {
     pub prefix: Vec<u8>,
     /// The number that `Opening::listener` gets.
     pub listener: u32,
-    /// How it is served.
+    /// The settings of the connection.
     pub config: Arc<ListenerConfig>,
-    /// What was negotiated about permessage-deflate; how it is used is in `config`.
+    /// The negotiated parameters of permessage-deflate; `config` has the other settings.
     pub deflate: Option<Params>,
 }
 
-/// What other threads share with a reactor: its commands, and what wakes it.
+/// The parts of a reactor that other threads share: its commands, and its waker.
 pub(in crate::reactor) struct Mailbox {
     pub(in crate::reactor) outbox: Outbox<Command>,
     pub(in crate::reactor) waker: Waker,
@@ -131,7 +132,7 @@ impl Handle {
         self.shared.outbox.buffer()
     }
 
-    /// Memory for the next arena, unless the reactor has all that was lent.
+    /// Memory for the next arena, unless the reactor has all lent memory.
     pub fn arena(&self) -> Option<Box<dyn Lent>> {
         self.shared.outbox.arena()
     }

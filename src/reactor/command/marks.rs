@@ -4,7 +4,7 @@ use crate::reactor::connection::marks::LOST;
 use crate::reactor::connection::session::Session;
 
 impl Session<'_> {
-    /// Reports, through `on_sent`, when all that was queued so far is in the kernel.
+    /// Reports, through `on_sent`, when the kernel has all bytes queued so far.
     pub fn mark(&mut self) {
         let pushed = self.connection.write.outgoing.pushed();
         let marks = &mut self.connection.marks.get_or_insert_default().0;
@@ -13,7 +13,8 @@ impl Session<'_> {
         self.touch();
     }
 
-    /// Notes a send that was dropped: the consumer learns of it when the connection is gone.
+    /// Notes a send that was dropped, which is reported to the consumer when the connection is
+    /// gone.
     pub(in crate::reactor) fn mark_lost(&mut self) {
         self.connection.marks.get_or_insert_default().0.push(LOST);
     }

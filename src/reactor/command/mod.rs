@@ -1,4 +1,4 @@
-//! From other threads: what they ask for, record by record, and how much of it a turn applies.
+//! Requests of other threads, record by record, and the number that a turn applies.
 
 pub(in crate::reactor) mod apply;
 pub(in crate::reactor) mod handle;

@@ -20,12 +20,12 @@ use crate::reactor::connection::id::ConnectionId;
 pub(in crate::reactor) struct Records<'a> {
     pub(in crate::reactor) records: OutRecords<'a>,
     bytes: &'a [u8],
-    /// Without its position.
+    /// The rest of the chunk, without its position.
     rest: Rest,
     last: Option<&'a [u8]>,
 }
 
-/// What is left of a chunk, apart from its bytes.
+/// The rest of a chunk, apart from its bytes.
 pub(in crate::reactor) struct Rest {
     /// Where the next record begins.
     position: usize,
@@ -46,11 +46,11 @@ impl Rest {
 
 /// A message that more than one record sends.
 struct Same {
-    /// Where its payload begins.
+    /// Offset of its payload.
     start: usize,
     kind: MessageKind,
     compress: bool,
-    /// Not before the third send: two are served as well from where it is.
+    /// Not before the third send: two are served as well from the payload in place.
     prepared: Option<Prepared>,
 }
 
@@ -114,7 +114,7 @@ impl<'a> Records<'a> {
         shared.as_ref().map_or(Outbound::Lent(&[]), |shared| Outbound::Shared(shared.payload_frame()))
     }
 
-    /// The message that a record sends, if others send it too and it is worth to be framed once.
+    /// The message that a record sends, if others send it too and framing it once is worthwhile.
     #[inline]
     pub(in crate::reactor) fn prepared(
         &mut self,
@@ -154,7 +154,7 @@ fn is_shared(record: &OutRecord) -> bool {
     record.flags & (OUT_FLAG_SAME | OUT_FLAG_SHARED) != 0
 }
 
-/// Of a record that sends a whole message: of which kind, and whether it is to be compressed.
+/// For a record that sends a whole message: its kind, and whether it is to be compressed.
 fn message(record: &OutRecord) -> Option<(MessageKind, bool)> {
     let kind = match record.kind {
         OUT_TEXT => MessageKind::Text,
@@ -190,7 +190,7 @@ impl Outbound<'_> {
         }
     }
 
-    /// The payload in memory of its own, and where in that it begins.
+    /// The payload in memory of its own, and its offset there.
     pub(in crate::reactor) fn into_memory(self) -> (Vec<u8>, usize) {
         match self {
             Self::Own(large) => large.into_memory(),

@@ -1,7 +1,7 @@
 //! Applies the commands of other threads, as many as a turn allows.
 //!
 //! A few commands may send 100 MiB or close 10,000 connections. A peer that sends a ping meanwhile
-//! must not wait for all of that. What is left over comes first in the next turn, so no command
+//! must not wait for all of that. The rest comes first in the next turn, so no command
 //! overtakes another.
 
 use std::collections::VecDeque;
@@ -47,7 +47,7 @@ impl From<Arena> for UnderWay {
     }
 }
 
-/// What the records are in, and where it goes behind the last of them.
+/// The memory of the records, and its owner behind the last of them.
 enum Memory {
     Own(Vec<u8>),
     Lent { memory: Box<dyn Lent>, used: usize },
@@ -100,7 +100,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Goes on with what earlier turns have left.
+    /// Goes on with the records that earlier turns have left.
     fn on_asked(&mut self) {
         if let Some(under_way) = self.asked.under_way.take() {
             self.apply_records(under_way);

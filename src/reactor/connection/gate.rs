@@ -1,4 +1,4 @@
-//! Things that peers wait for until the consumer knows of them, see `gates.rs`.
+//! Bytes and ends that peers wait for until the consumer knows of them, see `gates.rs`.
 
 use std::collections::VecDeque;
 
@@ -10,14 +10,14 @@ use crate::reactor::connection::id::ConnectionId;
 pub(in crate::reactor) enum Gate {
     /// The bytes queued for a connection, the 101 first.
     Opening(ConnectionId),
-    /// The end of a socket, which is that of this one's lifetime.
+    /// The end of a socket, which is held until then.
     End(TcpStream),
 }
 
-/// All of one reactor.
+/// All gates of one reactor.
 #[derive(Default)]
 pub(in crate::reactor) struct Gates {
-    /// With the number of the record, oldest first.
+    /// The gates, each with the number of its record, oldest first.
     pub(in crate::reactor) closed: VecDeque<(u64, Gate)>,
 }
 

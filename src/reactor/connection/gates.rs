@@ -24,15 +24,15 @@ use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::write::half::Takes;
 
 impl Session<'_> {
-    /// The record of that number reports the connection to the consumer; the peer has to wait for
-    /// that.
+    /// Makes the peer wait for the record of that number, which reports the connection to the
+    /// consumer.
     pub(in crate::reactor) fn withhold(&mut self, record: u64) {
         self.connection.write.state.withhold();
         self.work.gates.closed.push_back((record, Gate::Opening(self.id)));
     }
 
-    /// Whether a decision was awaited. Unless the decision is that the connection stays, the bytes
-    /// queued for its peer never leave.
+    /// `awaited`: whether a decision was awaited. Unless the decision is that the connection stays,
+    /// the bytes queued for its peer never leave.
     pub(in crate::reactor) fn decide(&mut self, stays: bool) -> bool {
         let waited = self.connection.write.state.go_on(Takes::AfterDecision);
         if waited && !stays {
@@ -51,8 +51,8 @@ impl Session<'_> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The last record reports a connection's end to the consumer; the peer has to wait for that,
-    /// and the next connection in the slot.
+    /// The last record reports a connection's end to the consumer; the peer has to wait for that
+    /// record, and the next connection in the slot.
     pub(in crate::reactor) fn hold_end(&mut self, slot: u32, stream: TcpStream) {
         if let Some(progress) = self.consumer.progress() {
             self.connections.retain(slot, progress.recorded);

@@ -7,6 +7,6 @@ pub struct ConnectionId {
     /// Index into the slab; from [`ADOPTED_SLOTS`](crate::bridge::layout::ADOPTED_SLOTS) on, an
     /// index into that of the sockets that others have numbered.
     pub slot: u32,
-    /// Which use of the slot it is. 0 is none: such an id names no connection.
+    /// The number of the use of the slot. 0 is none: such an id names no connection.
     pub generation: u32,
 }

@@ -1,4 +1,4 @@
-//! How far a connection has come, from the first byte of its request to its last.
+//! The progress of a connection, from the first byte of its request to its last.
 
 use std::net::SocketAddr;
 
@@ -44,7 +44,7 @@ pub(in crate::reactor) struct Doom {
     reported: bool,
 }
 
-/// The head of the request as far as it has come.
+/// The head of the request, as far as it has come.
 #[derive(Default)]
 pub(in crate::reactor) struct Head {
     /// The peer's address, where accepting has shown it.
@@ -62,7 +62,7 @@ pub(in crate::reactor) struct Head {
 /// The state while the consumer decides.
 #[derive(Default)]
 pub(in crate::reactor) struct Question {
-    /// What was negotiated about permessage-deflate.
+    /// The negotiated parameters of permessage-deflate.
     pub(in crate::reactor) deflate: Option<Params>,
     /// The bytes behind the request, from the time when the consumer has handed them back.
     pub(in crate::reactor) behind: Vec<u8>,

@@ -1,4 +1,4 @@
-//! One socket, its engine, and what it has yet to write.
+//! One socket, its engine, and the bytes it has yet to write.
 
 pub(in crate::reactor) mod deadline;
 pub(in crate::reactor) mod gate;
@@ -36,22 +36,22 @@ pub(in crate::reactor) struct Connection {
     pub(in crate::reactor) life: Life,
     pub(in crate::reactor) read: ReadHalf,
     pub(in crate::reactor) write: WriteHalf,
-    /// What it is for depends on `life`.
+    /// Its purpose depends on `life`.
     pub(in crate::reactor) deadline: Deadline,
     /// A ping of ours has not been followed by any byte of the peer.
     pub(in crate::reactor) pinged: bool,
     /// Its last long read was mostly short messages: the next one brings no more than some hundred.
     /// Here and not in `read`, where it would take 8 bytes.
     pub(in crate::reactor) dense: bool,
-    /// Some topic has messages for it that it has not been sent because it was slow. Here for the
+    /// Some topic has messages for it that were not sent because it was slow. Here for the
     /// same reason.
     pub(in crate::reactor) behind: bool,
-    /// The consumer wants the end, which it knows of, reported once more.
+    /// The consumer wants the peer's end, which it knows of, reported once more.
     pub(in crate::reactor) end_asked: bool,
     /// Sends whose end the consumer wants reported. Boxed: few connections have any at a time.
     pub(in crate::reactor) marks: Option<Box<Marks>>,
-    /// When compression contexts were used last; `None` when there are none to release. Boxed: few
-    /// connections have any.
+    /// The time at which compression contexts were used last; `None` when there are none to
+    /// release. Boxed: few connections have any.
     pub(in crate::reactor) contexts_used: Option<Box<Instant>>,
 }
 
@@ -84,17 +84,17 @@ impl Connection {
         self.life.is_open()
     }
 
-    /// Whether what is read now may be compressed: messages that come behind the request too.
+    /// Whether the next bytes may be compressed: messages that come behind the request too.
     pub(in crate::reactor) fn may_inflate(&self) -> bool {
         self.engine.has_deflate() || (self.config.deflate.is_some() && !self.is_open())
     }
 
-    /// What is freed with it, as far as it is known.
+    /// The bytes freed with the connection, as far as they are known.
     pub(in crate::reactor) fn heap_bytes(&self) -> usize {
         size_of::<Self>() + self.engine.buffered() + self.engine.context_bytes() + self.write.outgoing.len()
     }
 
-    /// The most that is read of it at once.
+    /// The most bytes of the connection to read at once.
     pub(in crate::reactor) fn largest_read(&self) -> usize {
         match self.life {
             Life::Opening(_) | Life::Asked(_) => HEAD_READ,
@@ -140,7 +140,7 @@ impl Connection {
     ) {
         let Self { engine, write: WriteHalf { outgoing, accepted, .. }, .. } = self;
         let frames = messages.map(|(is_text, payload)| {
-            // Twice, so that neither has to ask what else it might be.
+            // Two calls, so that neither has to test for the other role.
             let header = match is_text {
                 true => engine.encode(FrameKind::Text, true, payload.len(), None),
                 false => engine.encode(FrameKind::Binary, true, payload.len(), None),
@@ -160,7 +160,7 @@ impl Connection {
         self.write.outgoing.push_owned(bytes, start);
     }
 
-    /// The silence after which something is to be done; `None` when silence is no matter.
+    /// The silence after which something is to be done; `None` when silence does not matter.
     pub(in crate::reactor) fn silence(&self) -> Option<Duration> {
         let (ping, idle) = (self.config.ping_interval, self.config.idle_timeout);
         match (ping.is_zero(), idle.is_zero()) {

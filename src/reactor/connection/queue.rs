@@ -15,9 +15,9 @@ impl Mark {
     }
 }
 
-/// Connections in the order in which they came. Each is there once at most, which its mark says;
-/// several queues may have the mark in common, and then it is in one of them at most. Those that
-/// are gone are skipped.
+/// Connections in the order in which they came. Each is there once at most, as its mark tells;
+/// several queues may share the mark, and then the connection is in one of them at most.
+/// Connections that are gone are skipped.
 #[derive(Default)]
 pub(in crate::reactor) struct Queue(VecDeque<ConnectionId>);
 
@@ -46,17 +46,17 @@ impl Queue {
         }
     }
 
-    /// Puts all of `other`, which has the mark in common, behind those that are here.
+    /// Puts all of `other`, which shares the mark, behind the connections in this queue.
     pub(in crate::reactor) fn append(&mut self, other: &mut Self) {
         self.0.append(&mut other.0);
     }
 
-    /// Drops those that are gone, for which `mark` finds none.
+    /// Drops connections that are gone, for which `mark` finds none.
     pub(in crate::reactor) fn tidy(&mut self, mut is_there: impl FnMut(ConnectionId) -> bool) {
         self.0.retain(|&id| is_there(id));
     }
 
-    /// How many there are, some that are gone included.
+    /// The number of connections, some that are gone included.
     pub(in crate::reactor) fn len(&self) -> usize {
         self.0.len()
     }

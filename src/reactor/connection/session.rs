@@ -29,7 +29,7 @@ pub struct Session<'a> {
 }
 
 impl Session<'_> {
-    /// Which connection this is.
+    /// The id of the connection.
     pub fn id(&self) -> ConnectionId {
         self.id
     }
@@ -39,7 +39,7 @@ impl Session<'_> {
         self.connection.is_open()
     }
 
-    /// Our end of the socket; `None` when the kernel does not say (a dead socket).
+    /// Our end of the socket; `None` when the kernel does not know it (a dead socket).
     pub fn local_address(&self) -> Option<SocketAddr> {
         self.connection.stream.local_addr().ok()
     }
@@ -137,8 +137,7 @@ impl Session<'_> {
         self.touch();
     }
 
-    /// Closes the socket after one attempt to write what waits.
-    ///
+    /// Closes the socket after one attempt to write the waiting bytes.
     /// Bytes that were read already are not reported any more.
     pub fn terminate(&mut self) {
         if self.connection.life.is_gone() {
@@ -206,7 +205,7 @@ impl Session<'_> {
         self.connection.read.holds_data = true;
     }
 
-    /// The same, of a ping or pong.
+    /// The same for a ping or pong.
     pub fn hold_control(&mut self, bytes: usize) {
         if !self.connection.read.holds_data && self.connection.read.held > SMALL_ALLOWANCE {
             self.work.starved.reserve_used += bytes;
@@ -262,7 +261,7 @@ impl Session<'_> {
         self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
     }
 
-    /// Refuses the handshake with `response`; all that is left is to wait for the peer's end.
+    /// Refuses the handshake with `response`; the connection then waits for the peer's end.
     pub(in crate::reactor) fn respond(&mut self, response: &[u8]) {
         self.write(response);
         self.connection.life = Life::Draining { reported: self.connection.life.is_reported() };
@@ -273,8 +272,8 @@ impl Session<'_> {
         self.want_read();
     }
 
-    /// After a panic: 1011 behind what is queued, which is whole frames, then what the peer still
-    /// sends is thrown away. False if no frame may be sent any more.
+    /// After a panic: sends 1011 behind the queued bytes, which are whole frames; bytes that the
+    /// peer still sends are thrown away. False if no frame may be sent any more.
     pub(in crate::reactor) fn give_up(&mut self) -> bool {
         let connection = &mut *self.connection;
         if !connection.takes_frames() {
@@ -289,8 +288,8 @@ impl Session<'_> {
         true
     }
 
-    /// Has the queued bytes written at the end of the turn, and the consumer informed how far that
-    /// went.
+    /// Schedules the queued bytes to be written at the end of the turn, and the consumer to be
+    /// informed how far that went.
     #[inline]
     pub(in crate::reactor) fn touch(&mut self) {
         self.work.unwritten.push(self.id, &mut self.connection.write);
@@ -315,8 +314,8 @@ impl Session<'_> {
         now
     }
 
-    /// Sends a whole frame that other connections send too; `now`: what the kernel takes of a long
-    /// one leaves at once, if nothing waits before it.
+    /// Sends a whole frame that other connections send too; `now`: the part that the kernel takes
+    /// of a long one leaves at once, if nothing waits before it.
     pub(in crate::reactor) fn shared(
         &mut self,
         PreparedFrame { mut frame, compressed }: PreparedFrame,
@@ -329,7 +328,7 @@ impl Session<'_> {
             if now && self.may_write_now(frame.len()) {
                 // As in `write_now`.
                 let sent = socket::send(&self.connection.stream, &frame).unwrap_or_default();
-                // Otherwise only the record is charged, which does not have the payload.
+                // Otherwise only the record, which does not have the payload, is charged.
                 self.work.command_budget = self.work.command_budget.saturating_sub(sent);
                 self.work.tally.bytes_sent += sent as u64;
                 frame.skip(sent);
@@ -346,7 +345,7 @@ impl Session<'_> {
         len >= IN_PLACE && connection.write.outgoing.is_empty() && connection.takes_frames()
     }
 
-    /// Writes the parts of a frame and queues what the kernel does not take.
+    /// Writes the parts of a frame and queues the bytes that the kernel does not take.
     fn write_now(&mut self, parts: &[IoSlice<'_>]) {
         // The write at the end of the turn will meet any error of the socket again.
         let mut sent = socket::send_vectored(&self.connection.stream, parts).unwrap_or_default();

@@ -18,7 +18,7 @@ pub(in crate::reactor) fn interest() -> Interest {
     both
 }
 
-/// What came of a read.
+/// The outcome of a read.
 pub(in crate::reactor) enum Received {
     /// The number of bytes that came.
     Bytes(usize),
@@ -43,7 +43,7 @@ pub(in crate::reactor) fn receive(socket: &TcpStream, room: &mut [u8]) -> Receiv
     }
 }
 
-/// `send` and `send_vectored` write as much as the kernel takes.
+/// `send` and `send_vectored` write as many bytes as the kernel takes.
 ///
 /// # Errors
 /// The socket's; `WouldBlock` when it takes nothing. A peer that is gone is an error, never a

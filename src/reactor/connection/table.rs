@@ -34,7 +34,7 @@ impl Share {
         Self { number, bits: count.next_power_of_two().trailing_zeros() }
     }
 
-    /// Where in its table the reactor has the slot, if it is its own.
+    /// The index of the slot in the table of its reactor, if that is this one.
     fn index(self, slot: u32) -> Option<usize> {
         (slot & ((1 << self.bits) - 1) == self.number).then_some((slot >> self.bits) as usize)
     }
@@ -64,7 +64,7 @@ pub(in crate::reactor) struct Connections {
 }
 
 struct Entry {
-    /// That of its connection, or of the next one; never [`NO_GENERATION`].
+    /// The generation of its connection, or of the next one; never [`NO_GENERATION`].
     generation: u32,
     /// Boxed: an empty slot then costs 16 bytes, and the slab grows without moving connections.
     connection: Option<Box<Connection>>,
@@ -169,15 +169,15 @@ impl Connections {
         Some((id, connection))
     }
 
-    /// The record of that number reports the end of the connection that was removed last, from
-    /// `slot`.
+    /// Notes the number of the record that reports the end of the connection that was removed last,
+    /// from `slot`.
     pub(in crate::reactor) fn retain(&mut self, slot: u32, record: u64) {
         if self.quarantine.pop_if(|last| *last == slot).is_some() {
             self.reported.push_back((record, slot));
         }
     }
 
-    /// The consumer has dealt with all records up to that number.
+    /// Frees slots: the consumer has dealt with all records up to that number.
     pub(in crate::reactor) fn end_turn(&mut self, delivered: u64) {
         self.free.append(&mut self.quarantine);
         while let Some(&(record, slot)) = self.reported.front() {
@@ -193,7 +193,7 @@ impl Connections {
         self.live
     }
 
-    /// Slots that hold a connection now.
+    /// The number of slots that hold a connection now.
     pub(in crate::reactor) fn slots(&self) -> Vec<u32> {
         let share = self.share;
         let numbered = |first: u32| (0..).map(move |index| first + share.slot(index));

@@ -12,7 +12,7 @@ use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::open::opening::{Opening, Verdict};
 
-/// How many records a consumer has got, and how many it has dealt with, numbered from 1 on.
+/// The numbers of records that a consumer has got and has dealt with, counted from 1 on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Progress {
     /// The last record there is, handed over or not.
@@ -21,25 +21,26 @@ pub struct Progress {
     pub delivered: u64,
 }
 
-/// Whether all connections together have too much that the consumer has not taken, and of what.
+/// The excess of all connections together over the bytes or records that may wait for the consumer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Pressure {
-    /// Nothing.
+    /// No excess.
     None,
-    /// Records: it has much to do.
+    /// Too many records: the consumer has much to do.
     Records,
-    /// Bytes: it has much to take. There may be too many records as well.
+    /// Too many bytes: the consumer has much to take. There may be too many records as well.
     Bytes,
 }
 
-/// The owner of the buffer that sockets are read into, and receiver of all that comes out of it.
+/// The owner of the buffer that sockets are read into, and receiver of all events from it.
 ///
 /// Ranges in payloads refer to that buffer. Order is exact per connection: `on_request`, `on_open`,
 /// frames as they came, `on_closed`, once.
 pub trait Consumer {
-    /// Where the next read goes: at most `most` bytes, never empty.
+    /// The memory for the next read: at most `most` bytes, never empty.
     fn spare(&mut self, most: usize) -> &mut [u8];
-    /// `len` bytes were read into what `spare` gave; where they are in the buffer.
+    /// Takes `len` bytes that were read into the memory of `spare`; returns their range in the
+    /// buffer.
     fn claim(&mut self, len: usize) -> Range<usize>;
     /// A part of the buffer.
     fn buffer(&mut self, range: Range<usize>) -> &mut [u8];
@@ -58,16 +59,16 @@ pub trait Consumer {
         let connection = &mut *session.connection;
         connection.engine.poll_whole(&connection.config.engine, self.buffer(0..end), pos)
     }
-    /// Whether the bytes in `range`, the last of what was claimed last, stay directly before what
-    /// `spare` and `claim` give next, and `more` bytes can be read there. Until then nothing is
-    /// handed over.
+    /// Whether the bytes in `range`, the last of those claimed last, stay directly before the
+    /// memory that `spare` and `claim` return next, and `more` bytes can be read there. Until then
+    /// nothing is handed over.
     fn keep(&mut self, range: Range<usize>, more: usize) -> bool;
-    /// All events of what was claimed last have been handed over.
+    /// All events of the bytes claimed last have been handed over.
     fn release(&mut self, range: Range<usize>);
 
     /// Whether the handshake needs a decision that comes later, as a command.
     fn asks(&mut self, listener: u32, verdict: Verdict) -> bool;
-    /// A handshake for which `asks` said true.
+    /// A handshake for which `asks` returned true.
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
     /// The connection is open.
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
@@ -97,8 +98,8 @@ pub trait Consumer {
     fn on_received(&mut self, id: ConnectionId, bytes: u64);
     /// `bytes` more wait for the connection that were published and are none of its sends.
     fn on_published(&mut self, id: ConnectionId, bytes: u64);
-    /// Something about a topic: a record of one of the `IN_` kinds of
-    /// [`layout`](crate::bridge::layout) that are, with its slot.
+    /// A report about a topic: a record of one of the `IN_` kinds of
+    /// [`layout`](crate::bridge::layout) for topics, with its slot.
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>);
     /// Descriptors have run out: this many connections of the listener were closed as they came. At
     /// most once a second.
@@ -112,14 +113,14 @@ pub trait Consumer {
     fn on_turn_end(&mut self);
     /// The counts of the reactor until now, and when the turn has begun.
     fn on_tally(&mut self, tally: &Tally, began: Instant);
-    /// How far a consumer on another thread has come; `None` where it has dealt with a report
-    /// when the call returns.
+    /// The progress of a consumer on another thread; `None` where the consumer has dealt with a
+    /// report when the call returns.
     fn progress(&self) -> Option<Progress>;
     /// Credit for the records that have been taken since the last call (flow control).
     fn reclaim(&mut self, release: &mut dyn FnMut(Credit));
-    /// What all connections together have left too much of undrained.
+    /// The excess that all connections together have left undrained.
     fn pressure(&self) -> Pressure;
-    /// Bytes of what waits to be drained about connections that open or ask to.
+    /// Undrained bytes about connections that open or ask to.
     fn openings(&self) -> usize;
     /// Whether some sockets are not read until `reclaim` gives credit.
     fn set_starving(&mut self, starving: bool);

@@ -31,7 +31,7 @@ const LARGE: usize = 64 << 10;
 pub struct Forward {
     link: Arc<Link>,
     batch: Box<Batch>,
-    /// Called when there is something for the other thread.
+    /// Called when a batch waits for the other thread.
     ring: Box<dyn FnMut() + Send>,
     total_mark: usize,
     records_mark: u64,
@@ -77,7 +77,7 @@ impl Forward {
         }
     }
 
-    /// A record about what is not being read: the batch may be handed over before it.
+    /// Appends a record that belongs to no read under way: the batch may be handed over before it.
     fn report(&mut self, slot: u32, kind: u8, count: u32) {
         self.make_room();
         self.batch.push(Record::new(slot, kind, 0, 0, 0, count));
@@ -89,7 +89,7 @@ impl Forward {
         }
     }
 
-    /// A record with a payload.
+    /// Appends a record with a payload.
     fn carry(&mut self, session: &mut Session<'_>, kind: u8, aux: u16, payload: Payload) {
         let ConnectionId { slot, generation } = session.id();
         let len = match payload {
@@ -131,7 +131,7 @@ impl Forward {
         opened.encode(&mut payload);
         self.link.gauges.open(slot, generation);
         self.link.gauges.set_given(slot, session.connection.read.received);
-        // Adopted sockets open without a read, which would have seen to it.
+        // Adopted sockets open without a read, which would have reserved the room.
         self.make_room();
         self.batch.push_opening(slot, kind, 0, 0, &payload);
     }
@@ -157,8 +157,8 @@ impl Consumer for Forward {
         self.batch.bytes.get_mut(range).unwrap_or_default()
     }
 
-    /// Notes the messages that are whole where they were read. Their connection, and what it is
-    /// charged for them, is noted once for all.
+    /// Notes the messages that are whole where they were read. Their connection, and the sum that
+    /// it is charged for them, is noted once for all.
     fn next_event(
         &mut self,
         session: &mut Session<'_>,
@@ -207,7 +207,7 @@ impl Consumer for Forward {
         let ask = self.link.ask(listener);
         match verdict {
             Err(refusal) if refusal.before_should_handle() => ask & ASK_REFUSED != 0,
-            // `shouldHandle` may be the program's own, so it may overrule the path.
+            // `shouldHandle` may be a method of the program, which may overrule the path.
             Err(_) => ask != 0,
             Ok(()) => ask & ASK_ACCEPTED != 0,
         }

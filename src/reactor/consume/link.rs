@@ -1,4 +1,4 @@
-//! What the reactor's thread and the consumer's thread share.
+//! The state that the reactor's thread and the consumer's thread share.
 
 use std::collections::HashMap;
 use std::sync::{Arc, Mutex, PoisonError};
@@ -9,13 +9,13 @@ use crate::bridge::inbox::Inbox;
 use crate::bridge::pace::Pace;
 use crate::bridge::tally::Totals;
 
-/// What the reactor's thread and the consumer's thread share.
+/// The state that the reactor's thread and the consumer's thread share.
 pub struct Link {
     /// Batches.
     pub inbox: Inbox,
     /// Progress of sends, per connection.
     pub gauges: Arc<Gauges>,
-    /// How far the reactor is with what has come to its sockets.
+    /// The progress of the reactor with the bytes of its sockets.
     pub pace: Pace,
     /// The counts of the reactor.
     pub totals: Totals,
@@ -28,7 +28,7 @@ impl Link {
         Self::with(Arc::new(Bell::new()), Arc::new(Gauges::new()))
     }
 
-    /// Those of a group of reactors, whose slots differ: they share the bell and the gauges.
+    /// The links of a group of reactors, whose slots differ: they share the bell and the gauges.
     pub fn group(count: usize) -> Vec<Arc<Self>> {
         let (bell, gauges) = (Arc::new(Bell::new()), Arc::new(Gauges::new()));
         (0..count).map(|_| Arc::new(Self::with(bell.clone(), gauges.clone()))).collect()
@@ -44,7 +44,7 @@ impl Link {
         }
     }
 
-    /// Sets which handshakes of a listener need the consumer's decision: `ASK_ACCEPTED |
+    /// Sets the handshakes of a listener that need the consumer's decision: `ASK_ACCEPTED |
     /// ASK_REFUSED`.
     pub fn set_ask(&self, listener: u32, ask: u32) {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).insert(listener, ask);
@@ -55,7 +55,7 @@ impl Link {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).remove(&listener);
     }
 
-    /// Which handshakes of a listener need that decision.
+    /// The handshakes of a listener that need that decision.
     pub(super) fn ask(&self, listener: u32) -> u32 {
         self.asks.lock().unwrap_or_else(PoisonError::into_inner).get(&listener).copied().unwrap_or(0)
     }

@@ -46,8 +46,8 @@ pub trait Handler {
     fn on_sent(&mut self, id: ConnectionId, count: u32) {}
     /// Queued bytes have fallen to half the high-water mark after having been above it.
     fn on_drain(&mut self, id: ConnectionId) {}
-    /// Something about a topic: a record of one of the `IN_` kinds of
-    /// [`layout`](crate::bridge::layout) that are, with its slot.
+    /// A report about a topic: a record of one of the `IN_` kinds of
+    /// [`layout`](crate::bridge::layout) for topics, with its slot.
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {}
     /// Descriptors have run out: this many connections of the listener were closed as they came. At
     /// most once a second.

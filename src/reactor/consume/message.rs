@@ -12,15 +12,15 @@ pub struct Message<'a> {
     pub payload: Bytes<'a>,
 }
 
-/// Bytes of an event and where they are.
+/// The bytes of an event, in their place.
 pub enum Bytes<'a> {
     /// In the buffer that the socket was read into.
     Input {
         /// The whole buffer.
         buffer: &'a mut [u8],
-        /// Where the bytes are in it.
+        /// Range of the bytes in it.
         range: Range<usize>,
-        /// How many bytes before `range` may be overwritten (the frame's own header).
+        /// The number of bytes before `range` that may be overwritten (the frame's own header).
         headroom: usize,
     },
     /// Assembled from several reads or fragments.

@@ -1,4 +1,4 @@
-//! Where events go: to a handler on the same thread, or across the bridge to another one.
+//! The receivers of events: a handler on the same thread, or the bridge to another one.
 
 pub(in crate::reactor) mod consumer;
 pub(in crate::reactor) mod forward;

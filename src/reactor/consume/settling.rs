@@ -1,5 +1,5 @@
 //! A consumer on another thread that lets the reactors catch up: bytes that had come to them before
-//! it learned of something else are handed over before it goes on with that.
+//! another event was reported to it are handed over before it goes on with that event.
 //!
 //! Mostly there is nothing to wait for. Otherwise the wait is the time that a thread takes to wake
 //! up. It is never longer than the allowance, so that a consumer loses little of its time if the
@@ -17,11 +17,11 @@ const SHARE: u32 = 16;
 /// the same client, with 8 ms and a sixteenth none of 1,600 (benchmark/order.mjs, two processors).
 const MOST: Duration = Duration::from_millis(8);
 
-/// What one consumer may wait.
+/// The time that one consumer may wait.
 pub struct Settling {
     links: Vec<Arc<Link>>,
     allowance: Duration,
-    /// When it was that.
+    /// The time at which the allowance was computed.
     since: Instant,
 }
 
@@ -31,8 +31,8 @@ impl Settling {
         Self { links, allowance: MOST, since: Instant::now() }
     }
 
-    /// Returns when what has come so far is handed over, or it takes too long. `has_come`: whether
-    /// the reactor of that number has been left something by the system.
+    /// Returns when the bytes that have come so far are handed over, or when that takes too long.
+    /// `has_come`: whether the system has events for the reactor of that number.
     pub fn settle(&mut self, has_come: impl Fn(usize) -> bool) {
         let mut wait = None;
         for (number, link) in self.links.iter().enumerate() {

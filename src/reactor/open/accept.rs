@@ -58,7 +58,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     pub(in crate::reactor) fn accept(&mut self, id: u32) {
-        // Their messages are held back elsewhere; their beginnings and ends are not.
+        // Messages of connections are held back elsewhere; their beginnings and ends are not.
         let openings = self.consumer.openings();
         let (budget, pause) = match openings > self.config.total_mark / config::OPENINGS_PART {
             true => (0, config::PRESSED_ACCEPT),
@@ -107,8 +107,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// A connection that was accepted for this reactor and is counted already. `peer`: its address,
-    /// where it is known.
+    /// Takes a connection that was accepted for this reactor and is counted already. `peer`: its
+    /// address, where it is known.
     pub(in crate::reactor) fn on_take(
         &mut self,
         listener: u32,
@@ -141,8 +141,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Counts a connection that has been taken in. One too many is answered before it has asked.
-    /// The address that a proxy's connection counts for is not known yet.
+    /// Counts a connection that has been taken in. A connection too many is answered before it has
+    /// asked. The address that a proxy's connection counts for is not known yet.
     fn let_in(&mut self, slot: u32, admission: &Arc<Admission>, peer: Option<SocketAddr>, proxied: bool) {
         let Some((mut session, _)) = self.session(slot) else { return };
         let peer = if proxied { None } else { peer.or_else(|| session.remote_address()) };

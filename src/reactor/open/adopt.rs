@@ -39,7 +39,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// The consumer has said how to serve a connection that it is about to accept.
+    /// The consumer has sent the settings of a connection that it is about to accept.
     pub(in crate::reactor) fn on_serve(
         &mut self,
         id: ConnectionId,

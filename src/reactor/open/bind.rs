@@ -16,7 +16,7 @@ pub(in crate::reactor) const INHERITS: bool = cfg!(target_os = "linux");
 /// A crowd of clients may come back at once.
 const BACKLOG: i32 = 4096;
 
-/// Where to listen, and how.
+/// The address to listen at, and the options.
 #[derive(Debug, Clone, Copy)]
 pub struct ListenAddress {
     /// `None`: all addresses, IPv6 and IPv4 in one socket where the system has IPv6, as Node does.
@@ -70,7 +70,7 @@ impl TcpOptions {
         (!INHERITS || taken).then_some(self)
     }
 
-    /// Sets them on an accepted socket. One that refuses them is dead, as the first read will
+    /// Sets them on an accepted socket. A socket that refuses them is dead, as the first read will
     /// report, or is not a TCP socket.
     pub(in crate::reactor) fn apply(self, stream: &TcpStream) {
         let _dead_anyway = self.set(&SockRef::from(stream));
@@ -155,7 +155,7 @@ impl BoundListener {
         self.address.unwrap_or_else(|| SocketAddr::new(Ipv4Addr::UNSPECIFIED.into(), 0))
     }
 
-    /// Where in the file system it is; `None` for an address, and for a socket without a name.
+    /// Its path in the file system; `None` for an address, and for a socket without a name.
     pub fn path(&self) -> Option<&Path> {
         match &self.socket {
             Door::Tcp(_) => None,

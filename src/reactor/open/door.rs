@@ -134,7 +134,7 @@ mod system {
             Ok(listener)
         }
 
-        /// A socket of another process, which the file belongs to.
+        /// A socket of another process, to which the file belongs.
         pub(in crate::reactor) fn take(socket: Socket, path: Option<PathBuf>) -> Self {
             Self::new(socket, path, None)
         }

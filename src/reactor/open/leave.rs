@@ -8,7 +8,7 @@ use crate::reactor::consume::consumer::Consumer;
 /// A listener whose socket is closed while some of its connections are still in their handshake.
 pub(in crate::reactor) struct Leaving {
     id: u32,
-    /// Slot of a connection in its handshake, once one has been looked for.
+    /// Slot of a connection in its handshake, once a search has found one.
     waits_for: Option<u32>,
 }
 
@@ -31,7 +31,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Nothing waits to be accepted.
+    /// No connection waits to be accepted.
     pub(in crate::reactor) fn leave_if_empty(&mut self, id: u32) {
         // Without a free descriptor a connection may wait: it is accepted later.
         if self.listeners.get(&id).is_some_and(|listener| listener.leaves && listener.retry_at.is_none()) {
@@ -43,7 +43,7 @@ impl<C: Consumer> Reactor<C> {
         let Some(mut door) = self.listeners.get_mut(&id).and_then(|listener| listener.socket.take()) else {
             return;
         };
-        // A duplicate in another process would keep it in the poll.
+        // A duplicate in another process would keep the socket in the poll.
         let _closed_next = self.poll.registry().deregister(&mut door);
         door.leave();
         self.leaving.push(Leaving { id, waits_for: None });

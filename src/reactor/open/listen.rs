@@ -26,7 +26,7 @@ pub(in crate::reactor) struct Listener {
     pub(in crate::reactor) accepting: bool,
     /// It accepts the connections that wait, and no more.
     pub(in crate::reactor) leaves: bool,
-    /// Not before then; the process is out of descriptors.
+    /// The time before which it does not accept; the process is out of descriptors.
     pub(in crate::reactor) retry_at: Option<Instant>,
     backoff: Duration,
     reserve: Reserve,
@@ -120,7 +120,7 @@ impl Listener {
         self.retry_at = None;
     }
 
-    /// How many connections have been refused since the last report; 0 if that was not long ago.
+    /// The number of connections refused since the last report; 0 if that was not long ago.
     pub(in crate::reactor) fn take_refused(&mut self, now: Instant) -> u32 {
         if self.report_at().is_some_and(|at| now < at) || self.refused == 0 {
             return 0;
@@ -129,12 +129,12 @@ impl Listener {
         std::mem::take(&mut self.refused)
     }
 
-    /// When the connections refused since the last report are reported.
+    /// The time at which the connections refused since the last report are reported.
     fn report_at(&self) -> Option<Instant> {
         self.reported_at.filter(|_| self.refused != 0).map(|at| at + REPORTS)
     }
 
-    /// When accept is called again, event or not.
+    /// The time at which accept is called again, event or not.
     pub(in crate::reactor) fn due(&self) -> Option<Instant> {
         [self.retry_at, self.report_at()].into_iter().flatten().min()
     }

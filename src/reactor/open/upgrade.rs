@@ -21,7 +21,7 @@ use crate::reactor::open::opening::Opening;
 use crate::reactor::read::half::PeerSide;
 use crate::reactor::read::rate;
 
-/// What becomes of the connection after some bytes of its head.
+/// The fate of the connection after some bytes of its head.
 enum Step {
     /// More bytes are needed, or the consumer's decision.
     Wait,
@@ -55,7 +55,7 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(
     }
 }
 
-/// The consumer accepts: `response` is the whole 101. Returns the bytes that it has said come
+/// The consumer accepts: `response` is the whole 101. Returns the bytes that come
 /// first, see [`keep`].
 ///
 /// Without permessage-deflate, unless [`serve`] has given the negotiated parameters.
@@ -76,7 +76,7 @@ pub(in crate::reactor) fn keep(session: &mut Session<'_>, bytes: &[u8]) {
     }
 }
 
-/// How a connection is served if the consumer accepts it, in place of its listener's settings.
+/// Sets the settings of a connection if the consumer accepts it, in place of its listener's.
 pub(in crate::reactor) fn serve(
     session: &mut Session<'_>,
     config: Arc<ListenerConfig>,
@@ -121,7 +121,7 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
     }
 }
 
-/// Takes the header by which a proxy says whose connection this is. False: it has not come, or was
+/// Takes the header by which a proxy names its client. False: the header has not come, or was
 /// refused.
 fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
     let (len, client) = match proxy::parse(&head.bytes) {
@@ -139,7 +139,7 @@ fn read_proxied(session: &mut Session<'_>, head: &mut Head) -> bool {
     let Some(client) = client else { return true };
     head.peer = Some(client);
     let Some(admission) = session.connection.config.admission.clone() else { return true };
-    // It counted as a connection without an address.
+    // The connection counted as one without an address.
     session.work.tickets.remove(&session.id.slot);
     match admission.admit(Some(client.ip())) {
         Ok(ticket) => {
@@ -192,8 +192,8 @@ fn on_upgrade<C: Consumer>(
         deny(session, admission.deny(Denial::Origin));
         return Step::Wait;
     }
-    // The consumer answers a few requests from pages that may not connect: it can say how to allow
-    // such a page.
+    // The consumer answers a few requests from pages that may not connect: it can print how to
+    // allow such a page.
     if asks || refused.is_some() {
         opening.protocol = None;
         opening.rest = rest;
@@ -215,8 +215,8 @@ fn on_upgrade<C: Consumer>(
     }
 }
 
-/// Answers with 101. Unless the server says otherwise, that waits until the consumer has dealt with
-/// the connection.
+/// Answers with 101. Unless the server has `early_handshake`, the answer waits until the consumer
+/// has dealt with the connection.
 fn switch_protocols<'r, C: Consumer>(
     consumer: &mut C,
     session: &mut Session<'_>,

@@ -13,12 +13,12 @@ use crate::reactor::read::frames::finish_if_complete;
 use crate::reactor::read::half::Lack;
 use crate::reactor::read::unfinished::{Heavy, LOOKS, TURNS, Turn, Unfinished};
 
-/// Connections with heavy messages that have to be acted on.
+/// Connections with heavy messages that require action.
 #[derive(Default)]
 struct Findings {
-    /// Their peers have been silent for longer than our patience.
+    /// Connections whose peers have been silent for longer than our patience.
     silent: Vec<ConnectionId>,
-    /// Their turn has lasted long enough.
+    /// Connections whose turn has lasted long enough.
     over: Vec<ConnectionId>,
 }
 
@@ -30,8 +30,8 @@ impl<C: Consumer> Reactor<C> {
             return self.disperse();
         }
         let now = self.work.now;
-        // No connection waits for another's message; or for all of them, because the consumer has
-        // too much that it has not taken.
+        // No connection waits for another's message; or all of them wait, because the consumer has
+        // too many bytes that it has not taken.
         if !self.is_waited_for() || self.consumer.pressure() == Pressure::Bytes {
             return self.work.unfinished.stop_clock(now);
         }
@@ -54,7 +54,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// The connection may be read, if that is what it has waited for.
+    /// The connection may be read, if it has waited for its turn.
     fn on_turn_given(&mut self, id: ConnectionId) {
         if self.connections.get(id).is_some_and(|connection| connection.read.starved == Some(Lack::Turn)) {
             self.feed_again(id.slot);
@@ -70,7 +70,7 @@ impl<C: Consumer> Reactor<C> {
         !waiting.is_empty() || turns.iter().any(waits)
     }
 
-    /// Fills the turns with connections that wait, and has those read whose turn it is.
+    /// Fills the turns with connections that wait, and schedules those whose turn it is to be read.
     fn give_turns(&mut self, now: Instant) {
         while self.work.unfinished.turns.len() < TURNS
             && let Some(id) = self.work.unfinished.next()
@@ -85,7 +85,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Looks at all of them, now and then.
+    /// Looks at all unfinished messages, now and then.
     fn look_around(&mut self, now: Instant) {
         let found = self.find(now);
         for id in found.silent.into_iter().chain(found.over) {
@@ -110,7 +110,7 @@ impl<C: Consumer> Reactor<C> {
                 || connection.read.held >= self.config.connection_mark
                 || !connection.is_open()
             {
-                // Its peer cannot do anything about that.
+                // The peer cannot do anything about that.
                 turn.map(|at| turns.remove(at));
                 continue;
             }
@@ -131,7 +131,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// Closes a connection whose message the others can wait for no longer.
     fn close_unfinished(&mut self, id: ConnectionId) {
-        // The reports about it belong to no read that is under way.
+        // The reports about the connection belong to no read under way.
         self.consumer.on_turn_end();
         self.guarded(id.slot, |reactor| {
             let Some((mut session, consumer)) = reactor.session(id.slot) else { return };

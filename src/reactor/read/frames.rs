@@ -11,9 +11,9 @@ use crate::reactor::consume::consumer::Consumer;
 /// The beginning of a frame that stays where it was read to, for its rest to be read behind it.
 #[derive(Clone, Copy, Default)]
 pub(in crate::reactor) struct Begun {
-    /// Bytes that are there.
+    /// Bytes that have come.
     pub(in crate::reactor) len: usize,
-    /// Bytes that are not; 0 without such a frame.
+    /// Bytes that have not; 0 without such a frame.
     pub(in crate::reactor) missing: usize,
 }
 
@@ -48,7 +48,7 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
                 session.work.tally.messages_received += 1;
                 consumer.on_message(session, kind, payload);
             }
-            // Its settings ask for none.
+            // The settings ask for no parts.
             Event::Part { .. } => {}
             Event::Ping(payload) => {
                 session.work.tally.pings_received += 1;
@@ -89,8 +89,8 @@ fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: 
         return;
     }
     let most = config.max_pending_auto_pongs;
-    // If only the consumer is awaited, the peer is not to blame: its pings are read, and no more
-    // than it has sent.
+    // If the pongs wait for the consumer only, the peer is not to blame: its pings are read, and no
+    // more pongs wait than the peer has sent pings.
     let state = session.connection.write.state;
     let waits = state.waits() && !state.is_withheld();
     if most > 0 && waits && session.connection.write.pending_pongs >= most {

@@ -1,4 +1,4 @@
-//! The peer's side of a socket: whether it may be read, and what has been read.
+//! The peer's side of a socket: whether it may be read, and the counts of bytes read.
 
 use crate::reactor::connection::queue::Mark;
 use crate::reactor::read::ready::ReadState;
@@ -8,13 +8,13 @@ use crate::reactor::read::ready::ReadState;
 pub(in crate::reactor) struct ReadHalf {
     pub(in crate::reactor) state: ReadState,
     pub(in crate::reactor) peer: PeerSide,
-    /// It wanted much of its last share of a turn.
+    /// The connection wanted much of its last share of a turn.
     pub(in crate::reactor) greedy: bool,
-    /// The consumer does not want any more.
+    /// The consumer has paused the connection.
     pub(in crate::reactor) paused: bool,
     /// The peer has sent urgent bytes: a short read may have stopped before one, from then on.
     pub(in crate::reactor) urgent: bool,
-    /// What the connection lacks, if it is not read for that reason.
+    /// The shortage because of which the connection is not read.
     pub(in crate::reactor) starved: Option<Lack>,
     /// In the queue of connections that wait until all together have less undrained.
     pub(in crate::reactor) listed: Mark,
@@ -38,22 +38,23 @@ pub(in crate::reactor) enum PeerSide {
     /// More may come.
     #[default]
     Open,
-    /// An event said that the peer has ended its side; what was received before may not have been
+    /// An event reported the end of the peer's side; bytes received before may not have been
     /// read.
     HungUp,
-    /// An event said that the socket is dead; the same holds.
+    /// An event reported the socket as dead; the same holds.
     Dead,
-    /// All was read, and then the end.
+    /// All bytes were read, and then the end.
     Ended,
 }
 
-/// What a connection that is not read is short of.
+/// The shortages of a connection that is not read.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(in crate::reactor) enum Lack {
-    /// It has too much undrained itself.
+    /// The connection itself has left too much undrained.
     Credit,
-    /// All together have, and it has more than its share.
+    /// All connections together have, and this one more than its share.
     Room,
-    /// All together have sent too much of messages that are not complete, and it is not its turn.
+    /// All together have sent too many bytes of incomplete messages, and it is not this
+    /// connection's turn.
     Turn,
 }

@@ -68,7 +68,7 @@ impl<C: Consumer> Reactor<C> {
                     begun = self.on_bytes(slot, begun.len, len, more);
                     self.notice_density(slot, had, len);
                     let work = if compressed { len.max(self.inflated(slot)) } else { len };
-                    // A system call costs as much as that, however little it brings.
+                    // A system call costs as much as that many bytes, however few it brings.
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
@@ -93,9 +93,9 @@ impl<C: Consumer> Reactor<C> {
         self.assemble(slot, begun);
     }
 
-    /// Behind a read of `len` bytes, before which the connection `had` this many, messages that are
-    /// not complete included. Messages below some 30 bytes are held for a quarter more than they
-    /// took on the wire.
+    /// Charges for a read of `len` bytes, before which the connection `had` this many, messages
+    /// that are not complete included. Messages below some 30 bytes are held for a quarter more
+    /// than they took on the wire.
     fn notice_density(&mut self, slot: u32, had: usize, len: usize) {
         if len >= DENSE_READ_SIZE
             && let Some(connection) = self.connections.get_mut(slot)
@@ -111,8 +111,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// As `read`. While the consumer decides about the handshake, or has paused, nothing is read:
-    /// then this reports the peer's end to it.
+    /// As `read`. While the consumer decides on the handshake, or has paused, nothing is read:
+    /// then the peer's end is reported to it.
     pub(in crate::reactor) fn on_readable(&mut self, slot: u32, to_end: bool) {
         self.read(slot, to_end);
         let Some((mut session, consumer)) = self.session(slot) else { return };
@@ -124,21 +124,21 @@ impl<C: Consumer> Reactor<C> {
         if peer == PeerSide::Dead {
             session.doom();
         } else if peer == PeerSide::HungUp && !std::mem::replace(&mut question.ended, true) {
-            // As for an open connection: the consumer has until then to act, whatever it does.
+            // As for an open connection: the consumer has to act by this deadline.
             session.arm_close();
             consumer.on_end(&mut session);
         }
     }
 
     /// A paused connection whose peer has ended or is gone has nothing to wait for, unless
-    /// something unread is before that.
+    /// unread bytes are before that end.
     fn look_for_end(&mut self, slot: u32) {
         let Some(connection) = self.connections.get_mut(slot) else { return };
         let has_news = matches!(connection.read.peer, PeerSide::HungUp | PeerSide::Dead);
         if !has_news || connection.life.is_gone() {
             return;
         }
-        // The peer's close frame was read, but the consumer has paused, and hears of it when it
+        // The peer's close frame was read, but the consumer has paused, and gets it when it
         // resumes.
         if connection.engine.close_received() || connection.engine.failed() {
             return;
@@ -155,8 +155,8 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Bytes that were read behind a request: they go the way of bytes from the socket, where they
-    /// were counted. Those of a connection that has limits wait as if they were still in it.
+    /// Takes bytes that were read behind a request: they go the way of bytes from the socket, where
+    /// they were counted. Those of a connection that has limits wait as if they were still in it.
     pub(in crate::reactor) fn feed(&mut self, slot: u32, mut bytes: &[u8]) {
         if self.work.paced.keep(slot, bytes) {
             let Some((session, _)) = self.session(slot) else { return };
@@ -193,7 +193,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// There is more than the connection's share of this turn, of which it has `spent` this much.
+    /// The socket has more than the connection's share of this turn, of which `spent` is used.
     fn read_on(&mut self, slot: u32, spent: usize) {
         if spent == 0 {
             return self.read_later(slot);
@@ -204,7 +204,7 @@ impl<C: Consumer> Reactor<C> {
         session.work.ready.push_served(session.id, &mut read.state, read.greedy);
     }
 
-    /// There is nothing more for now, with `spent` of the share used.
+    /// The socket has nothing more for now, with `spent` of the share used.
     fn drained(&mut self, slot: u32, spent: usize) {
         if let Some(connection) = self.connections.get_mut(slot) {
             connection.read.state.on_drained();
@@ -212,7 +212,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// `len` bytes have come from the peer.
+    /// Counts `len` bytes from the peer.
     fn count(&mut self, slot: u32, len: usize) {
         let Some((session, consumer)) = self.session(slot) else { return };
         session.connection.read.received += len as u64;
@@ -269,7 +269,7 @@ impl<C: Consumer> Reactor<C> {
             connection.write.state.end_when_written();
             return session.touch();
         }
-        // The consumer has until then to act, whatever it does.
+        // The consumer has to act by this deadline.
         if matches!(session.connection.life, Life::Open) {
             session.arm_close();
         }

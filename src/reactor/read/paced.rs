@@ -1,11 +1,12 @@
-//! How much of a connection may be read, where its server limits what a peer sends in a second.
+//! The bytes of a connection that may be read, where its server limits the amount that a peer sends
+//! in a second.
 //!
 //! A frame takes six bytes at least. So a read of at most six bytes for each message that a
 //! connection may still send brings no more than those, and a message too many stays in the socket.
 //!
 //! ```text
-//! limit -> Rate::room: this many bytes, or a moment until when it waits
-//! on_bytes -> charge: what they were
+//! limit -> Rate::room: this many bytes, or a moment until which it waits
+//! on_bytes -> charge: counts the bytes and messages
 //! the moment -> resume_paced: it is read again
 //! ```
 
@@ -25,12 +26,13 @@ const NANOS: u128 = 1_000_000_000;
 /// second.
 const PART: u64 = 10;
 
-/// The connections that have limits, by their slots, and when those that wait are read again.
+/// The connections that have limits, by their slots, and the times at which those that wait are
+/// read again.
 #[derive(Default)]
 pub(in crate::reactor) struct Paced {
     rates: HashMap<u32, Rate>,
     waiting: BinaryHeap<Reverse<(Instant, u32, u32)>>,
-    /// Those whose peers have gone, and until when they are read.
+    /// The connections whose peers have gone, and the times until which they are read.
     gone: BinaryHeap<Reverse<(Instant, u32, u32)>>,
     /// The bytes that came behind their requests, and are read before their sockets: never empty.
     early: HashMap<u32, Vec<u8>>,
@@ -44,7 +46,7 @@ impl Paced {
         self.rates.insert(slot, rate);
     }
 
-    /// A connection is gone, or not limited any more. Whether it was.
+    /// A connection is gone, or not limited any more. Returns whether it was.
     pub(in crate::reactor) fn forget(&mut self, slot: u32) -> bool {
         !self.rates.is_empty() && self.rates.remove(&slot).is_some()
     }
@@ -88,8 +90,8 @@ impl Paced {
         Some(len)
     }
 
-    /// How many bytes may be read of a connection, whose frame lacks `missing` bytes. `None`: none
-    /// before it is called again.
+    /// The number of bytes that may be read of a connection, whose frame lacks `missing` bytes.
+    /// `None`: none before `resume_paced`.
     pub(in crate::reactor) fn room(
         &mut self,
         id: ConnectionId,
@@ -99,7 +101,7 @@ impl Paced {
     ) -> Option<usize> {
         let Some(rate) = self.rates.get_mut(&id.slot) else { return Some(usize::MAX) };
         match rate.room(missing, rates.closes, now) {
-            // As much as is read at once, and what is kept before it.
+            // As many bytes as are read at once, behind those kept before them.
             Ok(room) if room >= 2 * READ_SIZE => Some(usize::MAX),
             Ok(room) => Some(room),
             Err((counted, until)) => {
@@ -112,7 +114,7 @@ impl Paced {
         }
     }
 
-    /// When a connection is to be read again, or no more.
+    /// The time at which a connection is to be read again, or no more.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
         let first = [self.waiting.peek(), self.gone.peek()];
         first.into_iter().flatten().map(|Reverse((at, ..))| *at).min()
@@ -130,14 +132,14 @@ impl Paced {
         self.rates.get(&slot).is_some_and(|rate| rate.waits)
     }
 
-    /// The next one that is read no more.
+    /// The next connection that is read no more.
     pub(in crate::reactor) fn pop_gone(&mut self, now: Instant) -> Option<ConnectionId> {
         let Reverse((_, slot, generation)) = *self.gone.peek().filter(|Reverse((at, ..))| *at <= now)?;
         self.gone.pop();
         Some(ConnectionId { slot, generation })
     }
 
-    /// Counts what has come of a connection. Returns what there was too much of.
+    /// Counts the input of a connection. Returns the unit of which there was too much.
     pub(in crate::reactor) fn take(
         &mut self,
         slot: u32,
@@ -148,7 +150,7 @@ impl Paced {
         self.rates.get_mut(&slot)?.take(messages, bytes, now)
     }
 
-    /// The next one whose moment has come.
+    /// The next connection whose moment has come.
     pub(in crate::reactor) fn pop(&mut self, now: Instant) -> Option<ConnectionId> {
         let Reverse((_, slot, generation)) = *self.waiting.peek().filter(|Reverse((at, ..))| *at <= now)?;
         self.waiting.pop();
@@ -159,11 +161,11 @@ impl Paced {
     }
 }
 
-/// What a connection may still send.
+/// The amounts that a connection may still send.
 struct Rate {
     messages: Option<Bucket>,
     bytes: Option<Bucket>,
-    /// It is not read, and is in the queue of those that are read later.
+    /// The connection is not read, and is in the queue of those that are read later.
     waits: bool,
 }
 
@@ -190,7 +192,7 @@ impl Rate {
         Ok(usize::try_from(room).unwrap_or(usize::MAX))
     }
 
-    /// Counts what has come. Returns what there was too much of.
+    /// Counts input. Returns the unit of which there was too much.
     fn take(&mut self, messages: u64, bytes: u64, now: Instant) -> Option<Counted> {
         let over = |bucket: &mut Option<Bucket>, count| {
             bucket.as_mut().is_some_and(|bucket| bucket.take(count, now))
@@ -204,11 +206,11 @@ impl Rate {
     }
 }
 
-/// This many in a second, and as many at once.
+/// The tokens of a second, and the most at once.
 struct Bucket {
     /// Invariant: > 0.
     per_second: u64,
-    /// When it is full again, if nothing is taken.
+    /// The time at which the bucket is full again, if nothing is taken.
     full_at: Instant,
 }
 
@@ -218,7 +220,7 @@ impl Bucket {
         (free.as_nanos() * u128::from(self.per_second) / NANOS) as u64
     }
 
-    /// True: there were not that many.
+    /// True: there were fewer.
     fn take(&mut self, count: u64, now: Instant) -> bool {
         let over = count > self.left(now);
         let nanos = u128::from(count) * NANOS / u128::from(self.per_second);
@@ -229,7 +231,7 @@ impl Bucket {
         over
     }
 
-    /// When there are `count` of them, at most as many as in a second.
+    /// The time at which there are `count` tokens, at most those of a second.
     fn due(&self, count: u64) -> Instant {
         let nanos = (u128::from(count) * NANOS).div_ceil(u128::from(self.per_second));
         let time = Duration::from_nanos(nanos as u64).min(SECOND);

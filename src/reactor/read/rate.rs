@@ -10,7 +10,7 @@ use crate::reactor::read::frames::finish_if_complete;
 use crate::reactor::read::half::PeerSide;
 use crate::reactor::read::paced::SECOND;
 
-/// Counts what has come of an open connection: `len` bytes, and `messages` in them.
+/// Counts the input of an open connection: `len` bytes, and `messages` in them.
 pub(in crate::reactor) fn charge<C: Consumer>(
     consumer: &mut C,
     session: &mut Session<'_>,
@@ -32,20 +32,21 @@ pub(in crate::reactor) fn charge<C: Consumer>(
         Counted::Bytes => ErrorKind::TooManyBytes,
     };
     let error = session.connection.engine.refuse(kind);
-    // Not when the consumer has time for it: it may be busy with what this peer has sent.
+    // Reported at once and not when the consumer has time: it may be busy with the messages of this
+    // peer.
     session.close(Some(CloseCode::POLICY_VIOLATION), kind.row().sentence.as_bytes());
     consumer.on_error(session, error);
     finish_if_complete(session);
 }
 
-/// The peer may have gone. What it has sent before is read at its rate, but not for ever.
+/// The peer may have gone. Bytes sent before are read at its rate, but not for ever.
 pub(in crate::reactor) fn bound(session: &mut Session<'_>) {
     let until = session.work.now.checked_add(session.connection.config.close_timeout);
     session.work.paced.hung_up(session.id, until);
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// An event says that the peer may have gone.
+    /// An event reports that the peer may have gone.
     pub(in crate::reactor) fn on_hang_up(&mut self, slot: u32) {
         if let Some((mut session, _)) = self.session(slot)
             && session.connection.read.peer == PeerSide::Open
@@ -59,7 +60,7 @@ impl<C: Consumer> Reactor<C> {
         while let Some(id) = self.work.paced.pop_gone(self.work.now) {
             let Some(connection) = self.connections.get(id) else { continue };
             if connection.read.paused || !self.work.paced.waits(id.slot) {
-                // It is not the limit that holds it back.
+                // The connection is not held back by its limit.
                 self.work.paced.hung_up(id, self.work.now.checked_add(SECOND));
                 continue;
             }
@@ -71,7 +72,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// Has the connections read that have waited for as long as their limits ask for.
+    /// Schedules the connections that have waited for as long as their limits demand.
     pub(in crate::reactor) fn resume_paced(&mut self) {
         self.end_gone();
         while let Some(id) = self.work.paced.pop(self.work.now) {

@@ -32,7 +32,7 @@ enum State {
     Empty,
     /// The edge has been seen and not been read to its end.
     Unread,
-    /// In one of the queues of [`Ready`], which alone put it here and take it from here.
+    /// In one of the queues of [`Ready`], which alone set and leave this state.
     Queued,
 }
 
@@ -99,7 +99,7 @@ impl Ready {
         pop(&mut self.modest, all, state)
     }
 
-    /// The same for the first greedy connection.
+    /// As `pop_modest`, for the first greedy connection.
     pub(in crate::reactor) fn pop_greedy<T>(
         &mut self,
         all: &mut T,

@@ -1,4 +1,4 @@
-//! Connections that are not read because they lack something, see `starved.rs`.
+//! Connections that are not read for a shortage, see `starved.rs`.
 
 use crate::reactor::config::SERVED_AT_ONCE;
 use crate::reactor::connection::Connection;
@@ -12,21 +12,21 @@ use crate::reactor::read::half::Lack;
 pub(in crate::reactor) struct Starved {
     /// Connections that lack credit or room.
     pub(in crate::reactor) count: usize,
-    /// Those that lack room, in the order in which they go on; and some that do not any more. Their
-    /// mark is `listed`.
+    /// Connections that lack room, in the order in which they go on, and some that no longer do.
+    /// Their mark is `listed`.
     pub(in crate::reactor) queue: Queue,
-    /// Those that got credit. Empty between turns.
+    /// Connections that got credit. Empty between turns.
     pub(in crate::reactor) credited: Vec<u32>,
-    /// The consumer has been asked to report when it takes something.
+    /// The consumer has been asked to wake the reactor when it takes a batch.
     pub(in crate::reactor) wishes: bool,
-    /// Connections that have something undrained.
+    /// The number of connections with undrained bytes.
     pub(in crate::reactor) holders: usize,
-    /// What pings and pongs have taken of their reserve since there was no pressure.
+    /// Bytes that pings and pongs have taken of their reserve since there was no pressure.
     pub(in crate::reactor) reserve_used: usize,
 }
 
 impl Starved {
-    /// The connection lacks something.
+    /// Notes that the connection lacks something.
     pub(in crate::reactor) fn add(&mut self, id: ConnectionId, connection: &mut Connection, lack: Lack) {
         connection.read.starved = Some(lack);
         self.count += usize::from(lack != Lack::Turn);
@@ -40,7 +40,7 @@ impl Starved {
         self.queue.len() > 2 * connections.len() + SERVED_AT_ONCE
     }
 
-    /// The connection may be read again, as far as is known.
+    /// Notes that the connection may be read again, as far as is known.
     pub(in crate::reactor) fn take(&mut self, connection: &mut Connection) -> Option<Lack> {
         let lack = connection.read.starved.take();
         self.count -= usize::from(lack.is_some_and(|lack| lack != Lack::Turn));
@@ -53,13 +53,13 @@ impl Starved {
         self.count == 0 && self.holders == 0 && self.reserve_used == 0
     }
 
-    /// It is gone.
+    /// The connection is gone.
     pub(in crate::reactor) fn forget(&mut self, connection: &mut Connection) {
         self.take(connection);
         self.holders -= usize::from(connection.read.held > 0);
     }
 
-    /// What goes on next.
+    /// The connection that goes on next.
     pub(in crate::reactor) fn next(&mut self, connections: &mut Connections) -> Option<u32> {
         loop {
             let id = self.queue.pop(connections, |all, id| Some(&mut all.get(id)?.read.listed))?;

@@ -1,11 +1,12 @@
-//! How much of a connection may be read, and which connections wait until it may be more.
+//! The bytes of a connection that may be read, and the connections that wait for more.
 //!
-//! This file counts what the consumer has not taken, in bytes and in records; `unfinished.rs`
-//! counts messages that have not come to their end. Each has a mark of its own, and neither presses
-//! the other. A connection that waits is found without a look at the others that wait:
+//! This file counts the input that the consumer has not taken, in bytes and in records;
+//! `unfinished.rs` counts messages that have not come to their end. Each has a mark of its own, and
+//! neither presses the other. A connection that waits is found without a look at the others that
+//! wait:
 //!
 //! ```text
-//! Lack::Credit   what was taken is credited, which names the connection
+//! Lack::Credit   the consumer takes a batch: its credits name the connection
 //! Lack::Room     credit, or a queue, served from its front while all together are below both marks
 //! Lack::Turn     see `unfinished.rs`
 //! ```
@@ -22,7 +23,7 @@ use crate::reactor::consume::consumer::{Consumer, Pressure};
 use crate::reactor::read::half::{Lack, PeerSide};
 
 impl<C: Consumer> Reactor<C> {
-    /// How many bytes may be read from the connection now, at most; if none, it waits.
+    /// The most bytes that may be read from the connection now; with 0 it waits.
     pub(in crate::reactor) fn allowance(&mut self, slot: u32) -> Option<usize> {
         let limit = self.limit(slot)?;
         let id = self.connections.id(slot)?;
@@ -43,7 +44,7 @@ impl<C: Consumer> Reactor<C> {
         limit.ok()
     }
 
-    /// How many bytes may be read from the connection, or what it lacks. `None`: it is not
+    /// The number of bytes that may be read from the connection, or its shortage. `None`: it is not
     /// to be read.
     fn limit(&mut self, slot: u32) -> Option<Result<usize, Lack>> {
         let (pressure, crowded) = (self.consumer.pressure(), self.work.unfinished.restricts(slot));
@@ -69,14 +70,14 @@ impl<C: Consumer> Reactor<C> {
         if pressure == Pressure::None && !crowded {
             return Some(Ok(paced));
         }
-        // How much a read brings is not known before, so it may not be longer than what is left.
+        // The length of a read is not known before, so it may not be longer than the rest.
         let buffered = connection.engine.buffered();
         let mut left = if crowded { SMALL_ALLOWANCE.saturating_sub(buffered) } else { usize::MAX };
         if left < SMALLEST_READ {
             return Some(Err(Lack::Turn));
         }
         if pressure != Pressure::None {
-            // A message that is completed is undrained, so it counts already. While it is not, it
+            // A completed message is undrained, so it counts already. An incomplete one
             // is no record.
             let kept = if pressure == Pressure::Bytes { buffered } else { 0 };
             left = left.min(share.saturating_sub(connection.read.held + kept));
@@ -94,9 +95,9 @@ impl<C: Consumer> Reactor<C> {
         Some(Ok(wire(connection, left).min(paced)))
     }
 
-    /// What a connection may have undrained while all together have too much. Of bytes: if each has
-    /// as much, it is too much no more. Of records: so few that the messages of
-    /// other connections wait behind little.
+    /// The amount that a connection may leave undrained while all together have left too much. Of
+    /// bytes: if each has as much, the sum is no longer too much. Of records: so few that the
+    /// messages of other connections wait behind little.
     fn share(&self, pressure: Pressure) -> usize {
         match pressure {
             Pressure::None => usize::MAX,
@@ -126,7 +127,7 @@ impl<C: Consumer> Reactor<C> {
         });
         let mut credited = std::mem::take(&mut self.work.starved.credited);
         for slot in credited.drain(..) {
-            // The connection may lack something else now; then it is found by that.
+            // The connection may have another shortage now, by which it is found.
             if self.allowance(slot).is_some() {
                 self.read_later(slot);
             }
@@ -155,7 +156,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// What the connection lacked is there.
+    /// The connection no longer has this shortage.
     pub(in crate::reactor) fn feed_again(&mut self, slot: u32) {
         if let Some(connection) = self.connections.get_mut(slot) {
             self.work.starved.take(connection);
@@ -164,8 +165,8 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Asks to be woken for the sake of starved connections, and of peers that wait until the
-    /// consumer knows of something, before the reactor sleeps. The wish first, then the look: what
-    /// came before the wish wakes no thread.
+    /// consumer knows of something, before the reactor sleeps. The request first, then the look: a
+    /// batch that came back before the request wakes no thread.
     pub(in crate::reactor) fn wish_for_news(&mut self) {
         if self.work.starved.count > 0 || self.work.gates.is_waiting() {
             self.work.starved.wishes = true;
@@ -176,8 +177,8 @@ impl<C: Consumer> Reactor<C> {
     }
 }
 
-/// How many bytes may be read for which no more than `bytes` are kept, whatever they are inflated
-/// to.
+/// The number of bytes that may be read so that no more than `bytes` are kept, whatever they are
+/// inflated to.
 fn wire(connection: &Connection, bytes: usize) -> usize {
     if connection.may_inflate() { (bytes / MOST_INFLATED).max(1) } else { bytes }
 }

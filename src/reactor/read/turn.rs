@@ -1,4 +1,4 @@
-//! Which connections are read in a turn, and how much of them all.
+//! The connections that are read in a turn, and the bytes of all of them.
 
 use crate::reactor::Reactor;
 use crate::reactor::config::TURN_BUDGET;
@@ -19,7 +19,8 @@ impl<C: Consumer> Reactor<C> {
         self.reserved = self.work.ready.begin_turn();
     }
 
-    /// Whether no modest connection may be read any more; from `on_greedy` on, whether none may.
+    /// Whether no modest connection may be read any more; from `on_greedy` on, whether no
+    /// connection may.
     pub(in crate::reactor) fn is_turn_over(&self) -> bool {
         self.turn_budget <= self.reserved
     }

@@ -1,9 +1,9 @@
 //! Messages that have not come to their end: the memory that they take together, and the
-//! connections that may go on when it is too much.
+//! connections that may go on when that is too much.
 //!
 //! Below the mark every connection is read. Above it, connections are read that keep little of a
-//! message (`is_heavy`), and some of the others, the oldest message first, until theirs is
-//! complete; a quarter further up only the first of these. So memory stays where it is but for one
+//! message (`is_heavy`), and some of the others, the oldest message first, until its message is
+//! complete; a quarter further up only the first of these. So memory stays as it is but for one
 //! message, and all of them are completed in turn. While others wait, a peer that leaves its
 //! message lying, or that brings little when it is its turn, loses it: its connection is closed
 //! with 1013.
@@ -15,9 +15,9 @@ use crate::reactor::config::{SMALL_ALLOWANCE, SMALLEST_READ, TURN_LIMIT, TURN_RA
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 
-/// Turns at a time: they end one by one, so one that comes to nothing must not hold all others up.
+/// Turns at a time: they end one by one, so one without progress must not hold all others up.
 pub(in crate::reactor) const TURNS: usize = 64;
-/// How often to look for connections that keep others waiting while our patience lasts.
+/// The number of looks for connections that keep others waiting, within our patience.
 pub(in crate::reactor) const LOOKS: u32 = 16;
 
 /// Whether `buffered` bytes of an unfinished message are more than every connection may keep.
@@ -27,30 +27,30 @@ fn is_heavy(buffered: usize) -> bool {
 
 /// The unfinished messages of all connections of a reactor.
 pub(in crate::reactor) struct Unfinished {
-    /// What they take.
+    /// Bytes of all unfinished messages.
     bytes: usize,
     mark: usize,
     pub(in crate::reactor) patience: Duration,
-    /// Connections with a heavy one, by its age.
+    /// Connections with a heavy message, by its age.
     pub(in crate::reactor) heavy: BTreeMap<Age, Heavy>,
-    /// The ages of those, by slot.
+    /// The ages of heavy messages, by slot.
     ages: HashMap<u32, Age>,
-    /// How many there have been.
+    /// The number of heavy messages so far.
     count: u64,
-    /// Those of `heavy` that wait for their turn.
+    /// Connections of `heavy` that wait for their turn.
     pub(in crate::reactor) waiting: BTreeSet<Age>,
     /// Connections that may go on above the mark, in the order in which they came. At most `TURNS`.
     pub(in crate::reactor) turns: Vec<Turn>,
-    /// When to look again for messages that are left lying, while others wait.
+    /// The time of the next look for messages that are left lying, while others wait.
     pub(in crate::reactor) look_at: Option<Instant>,
 }
 
-/// Of two messages the older one has the lower.
+/// The age: of two messages the older one has the lower.
 pub(in crate::reactor) type Age = u64;
 
 pub(in crate::reactor) struct Heavy {
     pub(in crate::reactor) id: ConnectionId,
-    /// When `received` was this for the first time, as of the last look.
+    /// The time at which `received` had this value first, as of the last look.
     pub(in crate::reactor) since: Instant,
     pub(in crate::reactor) received: u64,
 }
@@ -58,7 +58,7 @@ pub(in crate::reactor) struct Heavy {
 pub(in crate::reactor) struct Turn {
     pub(in crate::reactor) id: ConnectionId,
     pub(in crate::reactor) began: Instant,
-    /// What the connection had received when its turn began.
+    /// The bytes that the connection had received when its turn began.
     pub(in crate::reactor) received: u64,
 }
 
@@ -77,7 +77,7 @@ impl Unfinished {
         }
     }
 
-    /// What they take together.
+    /// Bytes of all unfinished messages together.
     #[cfg(test)]
     pub(in crate::reactor) fn bytes(&self) -> usize {
         self.bytes
@@ -95,14 +95,14 @@ impl Unfinished {
         self.turns_now().iter().any(|turn| turn.id.slot == slot)
     }
 
-    /// Those whose turn it is.
+    /// The connections whose turn it is.
     pub(in crate::reactor) fn turns_now(&self) -> &[Turn] {
         let top = self.mark.saturating_add(self.mark / 4);
         let count = if self.bytes > top { 1 } else { TURNS };
         self.turns.get(..count.min(self.turns.len())).unwrap_or_default()
     }
 
-    /// When the reactor is to turn next for their sake.
+    /// The time at which the reactor is to run a turn for their sake.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
         self.look_at
     }
@@ -161,7 +161,7 @@ impl Unfinished {
         }
     }
 
-    /// It is read again, or waits for something else.
+    /// The connection is read again, or has another shortage.
     #[cold]
     pub(in crate::reactor) fn stop_waiting(&mut self, slot: u32) {
         if let Some(age) = self.ages.get(&slot) {
@@ -175,7 +175,7 @@ impl Unfinished {
         self.heavy.get(&age).map(|heavy| heavy.id)
     }
 
-    /// Nothing is kept, and no connection waits.
+    /// Whether nothing is kept and no connection waits.
     #[cfg(test)]
     pub(in crate::reactor) fn is_nothing(&self) -> bool {
         let Self { bytes, heavy, ages, waiting, turns, .. } = self;
@@ -193,7 +193,7 @@ impl Unfinished {
 }
 
 impl Turn {
-    /// Until when its message is to be complete if others wait.
+    /// The time until which its message is to be complete if others wait.
     pub(in crate::reactor) fn end(&self, connection: &Connection, patience: Duration) -> Instant {
         let brought = connection.read.received.saturating_sub(self.received);
         self.began + (patience + Duration::from_secs(brought / TURN_RATE)).min(TURN_LIMIT)

@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::Prepared;
 
-/// By the number of the topic.
+/// The messages of each topic, by its number.
 pub(in crate::reactor) type Behinds = BTreeMap<u32, Behind>;
 
 /// Messages that a member of one topic has not been sent.
@@ -16,12 +16,12 @@ pub(in crate::reactor) enum Behind {
     CatchUp(Cursor),
 }
 
-/// Where a member is in the history of a topic.
+/// The place of a member in the history of a topic.
 #[derive(Clone, Copy)]
 pub(in crate::reactor) struct Cursor {
     /// Offset of the next message to be sent.
     pub(in crate::reactor) next: u64,
-    /// Offset of the last message that it has asked to have again: up to here it gets all, even
+    /// Offset of the last message that it has asked to have again: up to there it gets all, even
     /// those that it was excepted from when they were published.
     pub(in crate::reactor) again: u64,
 }
@@ -30,8 +30,8 @@ pub(in crate::reactor) struct Cursor {
 #[derive(Default)]
 pub(in crate::reactor) struct Latest {
     next: u64,
-    /// Keys come from the program, and maybe from its peers: their table is of a kind that they
-    /// cannot make slow.
+    /// Keys come from the program, and maybe from its peers: their table is of a kind that chosen
+    /// keys cannot make slow.
     places: HashMap<Arc<[u8]>, u64>,
     kept: BTreeMap<u64, (Arc<[u8]>, Prepared)>,
 }

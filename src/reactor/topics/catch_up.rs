@@ -44,7 +44,7 @@ impl<C: Consumer> Reactor<C> {
         });
     }
 
-    /// Sends kept messages, as many as may wait. False: that was all.
+    /// Sends kept messages, as many as may wait. False: those were all.
     fn serve_latest(&mut self, id: ConnectionId, latest: &mut Latest, limit: usize) -> bool {
         while self.waiting(id) <= limit {
             let Some(mut message) = latest.pop() else { return false };
@@ -53,7 +53,7 @@ impl<C: Consumer> Reactor<C> {
         latest.len() > 0
     }
 
-    /// Sends messages of the ring from the cursor on, as many as may wait. False: that was all.
+    /// Sends messages of the ring from the cursor on, as many as may wait. False: those were all.
     fn serve_ring(&mut self, id: ConnectionId, number: u32, cursor: &mut Cursor, limit: usize) -> bool {
         let Cursor { next, again } = cursor;
         self.topics.expire_one(number, self.work.now);

@@ -11,7 +11,7 @@ const INDEXED: usize = 32;
 #[derive(Debug, Clone, Copy)]
 pub(in crate::reactor) struct Entry {
     pub(in crate::reactor) topic: u32,
-    /// Where the topic has the connection among its members.
+    /// Index of the connection among the members of the topic.
     pub(in crate::reactor) member: u32,
 }
 
@@ -19,14 +19,14 @@ pub(in crate::reactor) struct Entry {
 #[derive(Default)]
 pub(in crate::reactor) struct Joined {
     entries: Vec<Entry>,
-    /// Where in `entries` each topic is, of a connection that has or had many.
+    /// Index of each topic in `entries`, for a connection that has or had many.
     index: Option<Box<ByNumber<u32, u32>>>,
     /// Topics whose last messages the connection has not been sent. Boxed: few have any.
     pub(in crate::reactor) behind: Option<Box<Behinds>>,
 }
 
 impl Joined {
-    /// Where the topic is.
+    /// Index of the topic.
     pub(in crate::reactor) fn position(&self, topic: u32) -> Option<u32> {
         match &self.index {
             Some(index) => index.get(&topic).copied(),
@@ -34,7 +34,7 @@ impl Joined {
         }
     }
 
-    /// Where the next topic will be.
+    /// Index of the next topic.
     pub(in crate::reactor) fn next(&self) -> u32 {
         self.entries.len() as u32
     }

@@ -1,5 +1,5 @@
-//! Topics: one record for a message to many connections, their history, and what becomes of
-//! messages to slow ones.
+//! Topics: one record for a message to many connections, their history, and the treatment of
+//! slow members.
 //!
 //! JavaScript owns names, numbers and positions; each reactor has all topics, with those of its
 //! connections that are members, and the same history as the others.
@@ -11,7 +11,7 @@
 //!                     '--> slow members: queued, dropped, kept (latest), or left to the ring
 //!                          (catch-up)
 //!
-//!  a write has made room -> catch_up: what was kept, or what the ring has from an offset on
+//!  a write has made room -> catch_up: kept messages, or those of the ring from an offset on
 //!  a connection is gone  -> leaving: its memberships are taken back, some of them each turn
 //! ```
 //!

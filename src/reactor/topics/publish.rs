@@ -69,8 +69,9 @@ impl<C: Consumer> Reactor<C> {
     /// Goes on with the message under way, as far as the budget allows. True: all members have had
     /// it. `more`: records wait behind it.
     ///
-    /// A single message is written as it is queued, while its connections are in the cache. One
-    /// with others behind it is charged less and gets further, so that they leave in one write.
+    /// A single message is written as it is queued, while its connections are in the cache. A
+    /// message with others behind it is charged less and gets further, so that they leave in one
+    /// write.
     pub(in crate::reactor) fn go_on_publishing(&mut self, more: bool) -> bool {
         let Some(mut publishing) = self.topics.publishing.take() else { return true };
         let others_wait = more || !self.asked.is_empty() || !self.shared.outbox.commands.is_empty();
@@ -93,7 +94,7 @@ impl<C: Consumer> Reactor<C> {
         false
     }
 
-    /// The next members, and how many there are.
+    /// The next members, and their number.
     fn group(&mut self, publishing: &Publishing) -> ([Member; GROUP], usize) {
         let mut group = [Member { slot: 0, generation: 0, entry: 0 }; GROUP];
         let topic = self.topics.get_mut(publishing.topic);

@@ -21,12 +21,12 @@ pub(in crate::reactor) struct Target {
     pub(in crate::reactor) key: Arc<[u8]>,
 }
 
-/// Which connections a message is for.
+/// The connections that a message is for.
 pub(in crate::reactor) enum Recipients {
-    /// All members but these, which are sorted.
+    /// All members but these connections, which are sorted.
     AllBut(Box<[ConnectionId]>),
-    /// These alone. The others have had it: it was published before, with this offset if there is a
-    /// history, while sends to these still waited in JavaScript.
+    /// These connections alone. The others have had it: it was published before, with this offset
+    /// if there is a history, while sends to these still waited in JavaScript.
     Late(Box<[ConnectionId]>, Option<u64>),
 }
 

@@ -1,4 +1,4 @@
-//! What becomes of one message, counted by member.
+//! The outcomes of one message, counted by member.
 
 use std::collections::VecDeque;
 
@@ -19,13 +19,13 @@ pub(in crate::reactor) struct Receipt {
     pub(in crate::reactor) untried: VecDeque<(ConnectionId, u64, u64)>,
 }
 
-/// What has become of a message to one member.
+/// The outcome of a message to one member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) enum Outcome {
     /// This many bytes of it are queued; the second number counts all bytes ever queued up to its
     /// last one.
     Queued(u64, u64),
-    /// It waits elsewhere: to be compressed, or to be sent later.
+    /// The message waits elsewhere: to be compressed, or to be sent later.
     Kept(u64),
     Dropped,
 }

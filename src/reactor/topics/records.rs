@@ -78,7 +78,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    /// What is in the history of a topic?
+    /// Answers with the history of a topic.
     fn on_history(&mut self, topic: u32, words: [u32; SUBSCRIBE_WORDS]) {
         let [request, since, low, high, most] = words;
         let since = Since::new(since, u64::from(high) << 32 | u64::from(low));

@@ -157,8 +157,8 @@ impl Topics {
         behind
     }
 
-    /// Removes a member from the list of a topic. No member gets the message under way twice for
-    /// that, or misses it.
+    /// Removes a member from the list of a topic. No member gets the message under way twice
+    /// because of that, or misses it.
     fn remove_member(&mut self, number: u32, member: u32) {
         let Self { topics, joined, publishing, .. } = self;
         let Some(topic) = topics.get_mut(&number) else { return };

@@ -73,7 +73,7 @@ impl Dropped {
         !self.is_empty() && self.due.is_none_or(|due| due <= now)
     }
 
-    /// When there will be.
+    /// The time at which there will be reports.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
         self.due.filter(|_| !self.is_empty())
     }

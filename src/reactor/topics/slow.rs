@@ -14,7 +14,7 @@ use crate::reactor::topics::receipt::Outcome;
 use crate::reactor::topics::topic::Slow;
 
 impl<C: Consumer> Reactor<C> {
-    /// What becomes of a message to a member that may be slow. `None`: it is sent.
+    /// The treatment of a message to a member that may be slow. `None`: it is sent.
     #[cold]
     pub(in crate::reactor) fn on_slow(
         &mut self,
@@ -52,7 +52,7 @@ impl<C: Consumer> Reactor<C> {
             Some(offset) if publishing.patience.slow == Slow::CatchUp => {
                 let cursor = Behind::CatchUp(Cursor { next: offset, again: 0 });
                 if let Behind::CatchUp(cursor) = behinds.entry(topic).or_insert(cursor) {
-                    // It may have overtaken a late one.
+                    // The message may have overtaken a late one.
                     cursor.next = cursor.next.min(offset);
                 }
                 if let Some(ring) = self.topics.get_mut(topic).and_then(|topic| topic.ring.as_deref_mut()) {

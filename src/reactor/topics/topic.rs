@@ -8,22 +8,22 @@ use crate::bridge::layout::{
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::topics::history::ring::Ring;
 
-/// What becomes of a message to a member that is slow.
+/// The ways to treat a message to a slow member.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) enum Slow {
-    /// It is queued like any other.
+    /// The message is queued like any other.
     Queue,
-    /// The member does not get it.
+    /// The member does not get the message.
     Drop,
-    /// The last one of each key is kept until the member is no longer slow.
+    /// The last message of each key is kept until the member is no longer slow.
     Latest,
-    /// The member gets it from the history once it is no longer slow.
+    /// The member gets the message from the history once the member is no longer slow.
     CatchUp,
     /// The member is closed.
     Close,
 }
 
-/// Which members are slow, and what becomes of them.
+/// The bounds of slow members, and their treatment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) struct Patience {
     pub(in crate::reactor) slow: Slow,
@@ -43,7 +43,7 @@ impl Patience {
 pub(in crate::reactor) struct Member {
     pub(in crate::reactor) slot: u32,
     pub(in crate::reactor) generation: u32,
-    /// Where the connection has the topic in its own list.
+    /// Index of the topic in the connection's own list.
     pub(in crate::reactor) entry: u32,
 }
 

@@ -15,15 +15,15 @@ impl Topics {
         self.is_leaving() || !self.receipts.is_empty() || self.dropped.is_due(now)
     }
 
-    /// When something is to be done.
+    /// The time at which the next work is due.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
         [self.histories.deadline(), self.dropped.deadline()].into_iter().flatten().min()
     }
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// Takes memberships back, drops expired messages, and reports to JavaScript what has become of
-    /// messages.
+    /// Takes memberships back, drops expired messages, and reports the outcomes of
+    /// messages to JavaScript.
     pub(in crate::reactor) fn end_topics(&mut self) {
         let now = self.work.now;
         if self.topics.histories.deadline().is_some_and(|at| at <= now) {

@@ -7,21 +7,21 @@
 
 use crate::reactor::wait::spin::processors;
 
-/// It does after this many bytes, while they are in the cache. Left to itself the scheduler lets it
-/// go on for milliseconds.
+/// The thread gives way after this many bytes, while they are in the cache. Left to itself the
+/// scheduler lets it go on for milliseconds.
 const WORTH_GIVING_WAY: usize = 16 << 10;
-/// It gives way this many times in a row at most while the consumer takes nothing: a blocked
-/// consumer would waste milliseconds each time, also those of everything that waits for the
+/// The thread gives way this many times in a row at most while the consumer takes nothing: a
+/// blocked consumer would waste milliseconds each time, also for everything that waits for the
 /// reactor.
 const PATIENCE: u32 = 8;
 
 /// Never, or as long as the consumer makes use of it.
 pub(in crate::reactor) struct GivingWay {
     is_on: bool,
-    /// How often it has since the consumer took something.
+    /// The number of times since the consumer took a batch.
     in_vain: u32,
-    /// The inbox's weight when something was handed over last: it is less when the consumer has
-    /// taken something since.
+    /// The inbox's weight when a batch was handed over last: it is less when the consumer has
+    /// taken a batch since.
     left: usize,
 }
 
@@ -37,7 +37,7 @@ impl GivingWay {
     }
 
     /// A batch of `bytes` is about to be handed over; `weight` is that of those before it.
-    /// True: gives way behind it.
+    /// True: the thread is to give way behind it.
     pub(in crate::reactor) fn is_due(&mut self, bytes: usize, weight: usize) -> bool {
         if weight < self.left {
             self.in_vain = 0;
@@ -47,7 +47,7 @@ impl GivingWay {
         is_due
     }
 
-    /// It was handed over, and `weight` is that of all that wait.
+    /// The batch was handed over, and `weight` is that of all that wait.
     pub(in crate::reactor) fn handed_over(&mut self, weight: usize) {
         self.left = weight;
     }

@@ -1,22 +1,22 @@
 //! Returns the memory of closed connections to the system while there is nothing else to do.
 //!
-//! An allocator keeps what is freed. glibc's has a heap per thread and returns only its top, so the
-//! memory that compression took for a hundred connections stays for good. A look through all of it
-//! takes milliseconds, while other threads that allocate wait. So the allocator is asked only when
-//! much was freed and nothing has happened for a moment.
+//! An allocator keeps freed memory. That of glibc has a heap per thread and returns only its top,
+//! so the memory that compression took for a hundred connections stays for good. A look through all
+//! of it takes milliseconds, while other threads that allocate wait. So the allocator is asked only
+//! when much memory was freed and nothing has happened for a moment.
 
 use std::time::{Duration, Instant};
 
-/// Bytes that have to be freed before it is worth it. 8 MiB.
+/// Bytes that have to be freed before asking is worthwhile. 8 MiB.
 const WORTH: usize = 8 << 20;
-/// How long nothing must have happened.
+/// The time for which nothing must have happened.
 const MOMENT: Duration = Duration::from_millis(250);
 
 /// Bytes that have been freed and may be given back.
 pub(in crate::reactor) struct Idling {
     give_back: Option<fn()>,
     freed: usize,
-    /// When something happened last.
+    /// The time at which something happened last.
     busy: Instant,
 }
 
@@ -36,12 +36,12 @@ impl Idling {
         self.busy = now;
     }
 
-    /// When to look again.
+    /// The time of the next look.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
         (self.freed >= WORTH && self.give_back.is_some()).then(|| self.busy + MOMENT)
     }
 
-    /// Returns memory to the system if that is worth it and nothing has happened for long enough.
+    /// Returns memory to the system if that is worthwhile and nothing has happened for long enough.
     pub(in crate::reactor) fn rest(&mut self, now: Instant) {
         if let (Some(give_back), Some(at)) = (self.give_back, self.deadline())
             && at <= now

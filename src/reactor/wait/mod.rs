@@ -1,4 +1,4 @@
-//! The beginning of a turn: how long to sleep, and the looks before that.
+//! The beginning of a turn: the time to sleep, and the looks before that.
 
 pub(in crate::reactor) mod giving_way;
 pub(in crate::reactor) mod idling;
@@ -15,8 +15,8 @@ impl<C: Consumer> Reactor<C> {
     /// Waits for something to do, at most `timeout` (`None` = as long as it takes).
     pub(in crate::reactor) fn wait(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         let timeout = self.patience(timeout);
-        // Announced before anything is looked at: a thread that does something after the look sees
-        // the announcement.
+        // Announced before anything is looked at: a thread that queues a command after the look
+        // sees the announcement.
         let sleeping = timeout != Some(Duration::ZERO);
         if sleeping {
             self.shared.outbox.sleep.prepare();
@@ -51,12 +51,12 @@ impl<C: Consumer> Reactor<C> {
         Ok(())
     }
 
-    /// How long to sleep at most.
+    /// The longest time to sleep.
     fn patience(&mut self, timeout: Option<Duration>) -> Option<Duration> {
         if self.is_behind() {
             return Some(Duration::ZERO);
         }
-        // Not the time of the last turn: that turn, and whatever the caller did since, have taken
+        // Not the time of the last turn: that turn, and the caller's work since, have taken
         // some.
         let now = Instant::now();
         if self.spinner.is_on() && self.spinner.spinning(now) {
@@ -78,7 +78,7 @@ impl<C: Consumer> Reactor<C> {
             || self.topics.is_waiting(work.now)
     }
 
-    /// When something is to be done, sockets or not.
+    /// The time at which work is due, sockets or not.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
         let timers = self.work.timers.next();
         let listeners = self.listeners.values().filter_map(Listener::due).min();

@@ -8,12 +8,12 @@
 use std::num::NonZero;
 use std::time::{Duration, Instant};
 
-/// How long a reply that is worth waiting for takes: a handler's turn, a loopback round trip.
+/// The time of a reply that is worth waiting for: a handler's turn, a loopback round trip.
 const WINDOW: Duration = Duration::from_micros(50);
 /// After this many spins in vain, the thread spins only on every `SKIP`th occasion.
 const PATIENCE: u32 = 8;
 const SKIP: u32 = 64;
-/// Up to this many events at a time are little to do: their answers are waited for. With more,
+/// Up to this many events at a time are little work, whose answers are waited for. With more,
 /// yielding would cost more than it brings.
 const LITTLE: usize = 4;
 
@@ -22,10 +22,10 @@ pub(in crate::reactor) fn processors() -> usize {
     std::thread::available_parallelism().map_or(1, NonZero::get)
 }
 
-/// How long the reactor polls without blocking before it sleeps.
+/// The time for which the reactor polls without blocking before it sleeps.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Spin {
-    /// Only when the process may use two CPUs or more, after recent traffic, and only while it
+    /// Only when the process may use two CPUs or more, after recent traffic, and only while polling
     /// pays.
     Automatic,
     /// Never.

@@ -19,7 +19,7 @@ use crate::reactor::write::half::{Deferred, Pending};
 const REUSED: usize = 64 << 10;
 
 impl<C: Consumer> Reactor<C> {
-    /// Bytes inflated since the last call, all of them for this connection.
+    /// Counts the bytes inflated since the last call, all of them for this connection.
     pub(in crate::reactor) fn inflated(&mut self, slot: u32) -> usize {
         if let Some(id) = self.connections.id(slot)
             && let Some(connection) = self.connections.get(id)

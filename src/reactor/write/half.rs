@@ -1,4 +1,4 @@
-//! Our side of a socket: the bytes queued for it, and when they may be written.
+//! Our side of a socket: the bytes queued for it, and the time at which they may be written.
 
 use std::collections::VecDeque;
 use std::io;
@@ -29,7 +29,7 @@ pub(in crate::reactor) struct WriteHalf {
     pub(in crate::reactor) deferred: Option<Box<Deferred>>,
 }
 
-/// How far our side has come.
+/// The progress of our side.
 ///
 /// ```text
 ///                 end(), a refusal                 all is written
@@ -46,7 +46,7 @@ pub(in crate::reactor) enum WriteState {
     Ended,
 }
 
-/// When the socket takes the queued bytes.
+/// The event after which the socket takes the queued bytes.
 ///
 /// ```text
 ///              a write is refused               withhold()
@@ -62,7 +62,8 @@ pub(in crate::reactor) enum Takes {
     AfterEdge,
     /// Not before the consumer knows of the connection, see `gates.rs`. The 101 is queued.
     AfterDelivery,
-    /// As `AfterDelivery`, and not before it has decided whether the 101 is to leave at all.
+    /// As `AfterDelivery`, and not before the consumer has decided whether the 101 is to leave at
+    /// all.
     AfterDecision,
 }
 
@@ -70,7 +71,7 @@ pub(in crate::reactor) enum Takes {
 #[derive(Default)]
 pub(in crate::reactor) struct Deferred {
     pub(in crate::reactor) sends: VecDeque<Pending>,
-    /// The message at the front as far as it has been compressed.
+    /// The compressed form so far of the message at the front.
     pub(in crate::reactor) compressed: Large,
     /// Bytes of the message at the front that have been compressed.
     pub(in crate::reactor) done: usize,
@@ -86,7 +87,7 @@ pub(in crate::reactor) struct Pending {
     pub(in crate::reactor) flags: u8,
     /// Its meaning depends on the kind.
     pub(in crate::reactor) aux: u16,
-    /// Others may send it too.
+    /// Other connections may send the payload too.
     pub(in crate::reactor) payload: Frame,
 }
 
@@ -133,7 +134,7 @@ impl WriteState {
         }
     }
 
-    /// The event that `from` waited for has come. False: it did not wait for that one.
+    /// The event of `from` has come. False: the half did not wait for that event.
     pub(in crate::reactor) fn go_on(&mut self, from: Takes) -> bool {
         let Some(takes) = self.takes().filter(|takes| **takes == from) else { return false };
         *takes = Takes::Now;
@@ -149,8 +150,8 @@ impl WriteState {
 }
 
 impl WriteHalf {
-    /// Bytes of the consumer's sends that no longer wait; automatic pongs in between count as its
-    /// own.
+    /// Bytes of the consumer's sends that no longer wait; automatic pongs in between count as the
+    /// consumer's own.
     pub(in crate::reactor) fn settled(&self) -> u64 {
         self.accepted.saturating_sub(self.outgoing.len() as u64)
     }

@@ -1,4 +1,4 @@
-//! From frames to the kernel: compression, queues, and whose turn it is to be written.
+//! From frames to the kernel: compression, queues, and the order in which connections are written.
 
 pub(in crate::reactor) mod compress;
 pub(in crate::reactor) mod compression;

@@ -15,7 +15,7 @@ const GATHER: usize = 64 << 10;
 /// Buffers in one vectored write; more only help when many large payloads wait, and then the socket
 /// is full anyway.
 const VECTORS: usize = 32;
-/// Gathering buffers kept for the next turn; one per connection that is written to in a turn.
+/// Gathering buffers kept for the next turn; one for each connection that is written to in a turn.
 const POOLED: usize = 256;
 
 /// Gathering buffers that no connection needs at the moment: idle connections own none.
@@ -90,7 +90,7 @@ impl Outgoing {
         self.pushed
     }
 
-    /// How many of them the kernel has.
+    /// The number of those that the kernel has.
     pub(in crate::reactor) fn written(&self) -> u64 {
         self.pushed.saturating_sub(self.len as u64)
     }
@@ -187,8 +187,8 @@ impl Outgoing {
         Ok(Written::All)
     }
 
-    /// Frees waiting bytes, from the front, until at least `least` are freed. Returns how many it
-    /// freed: 0 only if none wait.
+    /// Frees waiting bytes, from the front, until at least `least` are freed. Returns the number
+    /// of freed bytes: 0 only if none wait.
     pub(in crate::reactor) fn discard(&mut self, least: usize) -> usize {
         let before = self.len;
         while self.len > 0 && before - self.len < least.max(1) {
@@ -268,7 +268,7 @@ fn first_of(bytes: &[u8], most: usize) -> &[u8] {
 fn append(gathered: &mut Vec<u8>, header: &EncodedHeader, payload: &[u8]) {
     gathered.reserve(header.len() + payload.len());
     match header.as_bytes() {
-        // Most payloads are as short as that, and copying a few bytes needs no call.
+        // Most payloads are that short, and copying a few bytes needs no call.
         &[first, second] => gathered.extend_from_slice(&[first, second]),
         header => gathered.extend_from_slice(header),
     }
@@ -291,7 +291,7 @@ impl Segment {
         }
     }
 
-    /// Takes bytes that were written off the front.
+    /// Takes written bytes off the front.
     fn skip(&mut self, bytes: usize) {
         match self {
             Self::Owned(_, start) => *start += bytes,

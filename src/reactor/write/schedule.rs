@@ -1,8 +1,8 @@
-//! When connections are written, and what follows from that.
+//! The order in which connections are written, and the consequences.
 //!
 //! A pong does not wait until a hundred connections with 1 MiB each have had a share: connections
 //! that were queued since the last look are written first, unless their queue is long. While others
-//! wait, these have half of the bytes written at once, however much comes.
+//! wait, those connections have half of the bytes written at once, however many come.
 
 use std::net::Shutdown;
 
@@ -45,7 +45,7 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Writes a connection's share, or puts the connection behind the others if more than `most`
-    /// bytes wait. Returns the bytes to be charged for that.
+    /// bytes wait. Returns the charge in bytes.
     fn write_share(&mut self, id: ConnectionId, most: usize) -> usize {
         let Some(connection) = self.connections.get(id) else { return 0 };
         let queued = connection.write.outgoing.len();
@@ -113,7 +113,7 @@ impl<C: Consumer> Reactor<C> {
             return self.work.doomed.push(id, connection);
         }
         if std::mem::replace(&mut connection.write.state, WriteState::Ended) != WriteState::Ended {
-            // Fails on a dead socket only, as the following read will report.
+            // Fails only on a dead socket, as the following read will report.
             let _dead_anyway = connection.stream.shutdown(Shutdown::Write);
         }
     }

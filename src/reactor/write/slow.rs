@@ -12,7 +12,7 @@ impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn end_slow(&mut self) {
         while let Some(id) = self.work.waiting.worst() {
             self.work.waiting.set(id, 0);
-            // The reports about it belong to no read that is under way.
+            // The reports about the connection belong to no read under way.
             self.consumer.on_turn_end();
             self.guarded(id.slot, |reactor| {
                 let Some((mut session, consumer)) = reactor.session(id.slot) else { return };

@@ -13,7 +13,8 @@ pub(in crate::reactor) struct Waiting {
     budget: usize,
     total: usize,
     bytes: HashMap<u32, (ConnectionId, usize)>,
-    /// The same, the largest at the end: a thousand may have to be ended at once.
+    /// The same numbers, the largest at the end: a thousand connections may have to be ended at
+    /// once.
     ranks: BTreeSet<(usize, u32)>,
 }
 
@@ -23,7 +24,7 @@ impl Waiting {
         Self { budget, total: 0, bytes: HashMap::new(), ranks: BTreeSet::new() }
     }
 
-    /// This many bytes wait for a connection by now.
+    /// Notes the bytes that wait for a connection by now.
     pub(in crate::reactor) fn set(&mut self, id: ConnectionId, bytes: usize) {
         if self.budget == usize::MAX || (bytes == 0 && self.bytes.is_empty()) {
             return;

@@ -1,5 +1,5 @@
-//! All rings of a reactor: the memory that they may take together, and when messages in them
-//! expire.
+//! All rings of a reactor: the memory that they may take together, and the times at which messages
+//! in them expire.
 //!
 //! Above the budget, the ring with the oldest last message gives way, its oldest messages first.
 
@@ -10,7 +10,7 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::time::{Duration, Instant};
 
 /// Expired messages of a ring are dropped together with those that expire up to this much later, so
-/// that not each wakes the reactor. An expired one is not sent in between. 1 s.
+/// that the reactor does not wake for each. An expired one is not sent in between. 1 s.
 const SLACK: Duration = Duration::from_secs(1);
 
 /// The state that rings have in common.
@@ -19,10 +19,10 @@ pub(in crate::reactor) struct Histories {
     pub(in crate::reactor) budget: usize,
     /// Bytes that they take.
     pub(in crate::reactor) used: usize,
-    /// Topics by the rank of their rings, the one with the oldest last message first.
+    /// Topics by the rank of their rings, the ring with the oldest last message first.
     ranks: BTreeMap<u64, u32>,
     next_rank: u64,
-    /// When each ring is to be checked.
+    /// The time at which each ring is to be checked.
     watched: BTreeSet<(Instant, u32)>,
 }
 
@@ -58,7 +58,8 @@ impl Histories {
         self.used = self.used.saturating_sub(before).saturating_add(now);
     }
 
-    /// Has the ring of a topic checked when its oldest message has expired. Returns when.
+    /// Schedules a check of a topic's ring for when its oldest message has expired. Returns that
+    /// time.
     pub(in crate::reactor) fn watch(&mut self, topic: u32, expires_at: Instant) -> Option<Instant> {
         let at = expires_at.checked_add(SLACK)?;
         self.watched.insert((at, topic));
@@ -80,7 +81,7 @@ impl Histories {
         Some(topic)
     }
 
-    /// When the next check is due.
+    /// The time at which the next check is due.
     pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
         self.watched.first().map(|&(at, _)| at)
     }

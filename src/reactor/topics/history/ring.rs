@@ -33,7 +33,7 @@ impl Kept {
     }
 }
 
-/// Where the wanted messages begin.
+/// The beginning of the wanted messages.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(in crate::reactor) enum Since {
     Now,
@@ -64,9 +64,9 @@ pub(in crate::reactor) struct Ring {
     bytes: usize,
     /// Bytes of memory.
     memory: usize,
-    /// Where it is in the order of rings by their last message.
+    /// Its rank in the order of rings by their last message.
     pub(in crate::reactor) rank: u64,
-    /// When it is to be checked because its oldest message expires.
+    /// The time at which it is to be checked because its oldest message expires.
     pub(in crate::reactor) watched: Option<Instant>,
 }
 
@@ -130,7 +130,7 @@ impl Ring {
         }
     }
 
-    /// When the oldest message expires.
+    /// The time at which the oldest message expires.
     pub(in crate::reactor) fn expires_at(&self) -> Option<Instant> {
         self.kept.front()?.at.checked_add(self.ttl?)
     }
