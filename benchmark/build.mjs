@@ -1,4 +1,4 @@
-// Builds what the benchmark consists of in Rust.
+// Builds the Rust parts of the benchmark.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
 import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
@@ -6,7 +6,7 @@ import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
 /**
  * The load generator, without which there is nothing to do, and the servers in Rust, which are candidates.
  *
- * @param {boolean} [isAlone] Whether the load generator is all that is needed
+ * @param {boolean} [isAlone] Whether only the load generator is needed
  */
 export function buildServers(isAlone = false) {
   const manifest = join(benchmarkDir, 'load', 'Cargo.toml');

@@ -8,14 +8,14 @@ import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
 
 /**
  * @typedef {object} Candidate
- * @property {string} text What it is, in words
+ * @property {string} text Description
  * @property {string[]} command Program and arguments; {port} in them is replaced by a free port
  * @property {Record<string, unknown>} [options] Options of its WebSocketServer that differ
- * @property {string} [missing] Why it cannot run, and what to do about it
+ * @property {string} [missing] The reason why it cannot run, and the remedy
  * @property {boolean} [optional] Whether it is left out even if it was chosen, where it cannot run
  * @property {boolean} [full] Whether it is only measured with --full
  * @property {boolean} [rough] Whether it is ad hoc: not asked for the closing handshake
- * @property {string[]} [tasks] What it can do; all there is without it
+ * @property {string[]} [tasks] The tasks that it can do; all without this
  * @property {string[]} [words] Behind the shape's task on its command line
  * @property {Record<string, string | number | boolean>} [load] Options of the load generator that differ
  * @property {boolean} [withoutJs] Whether it has no JavaScript thread
@@ -92,7 +92,7 @@ export function candidates() {
       tasks: ECHO,
       withoutJs: true,
       full: true,
-      // Asked for once it is built.
+      // Read once the package is built.
       get missing() {
         return missingUring();
       },
@@ -101,7 +101,7 @@ export function candidates() {
 }
 
 /**
- * The candidates that have rooms. A candidate whose name says what it has less to do is compared with itself within one run.
+ * The candidates that have rooms. A candidate named after what it leaves out is compared with itself within one run.
  *
  * @returns {Record<string, Candidate>}
  */
@@ -120,7 +120,7 @@ export function topicCandidates() {
     socketio,
     socketio_recovery: { ...socketio, text: 'Socket.IO, connection state recovery', words: ['recovery'] },
     reactor: ours,
-    // As often as one with 10,000 can: a thread that runs once in 30 ms begins cold, whatever it has to do.
+    // At the rate that 10,000 connections allow: a thread that runs once in 30 ms begins cold, whatever its work.
     reactor_100: { ...ours, text: 'reactor-ws, 100 subscribers, 30 a second', load: { connections: 100, rate: 30 } },
     reactor_inline: { ...ours, text: 'reactor-ws, no thread', options: { reactors: 0 } },
     reactor_history: { ...ours, text: 'reactor-ws, history', words: ['history'], load: { protocol: 'stamped' } },

@@ -1,4 +1,4 @@
-// Which part of the server a sample of a profile belongs to, by where the processor was: callers are not asked.
+// The part of the server that a sample of a profile belongs to, by the place of the processor, not by its callers.
 
 /** In the order of the tables. */
 export const LAYERS = /** @type {const} */ ({
@@ -19,7 +19,7 @@ export const LAYERS = /** @type {const} */ ({
 
 /** @typedef {keyof typeof LAYERS} Layer */
 
-/** The first that matches is it. @type {[Layer, RegExp][]} */
+/** The first layer that matches counts. @type {[Layer, RegExp][]} */
 const KERNEL = [
   ['copies', /copy_(to|from)_iter|copy_user|rep_movs|copy_page|clear_page|check_object_size/],
   ['waiting', /switch|schedule|wake|wait|epoll|^ep_|eventfd|futex|hrtimer|enqueue|dequeue|pick_|update_curr|_entity|select_|yield/],
@@ -32,7 +32,7 @@ const NODE = [
   ['api', /^v8::|^non-virtual thunk to v8::|^v8impl|^napi_/],
 ];
 
-/** What it calls is mostly inlined, and so are its own layers. @type {[Layer, RegExp][]} */
+/** Its callees are mostly inlined, and so are its own layers. @type {[Layer, RegExp][]} */
 const ADDON = [['rust', /reactor_ws::|simdutf8|zlib_rs|flate2|httparse|napi|mio::/]];
 
 /** @type {[Layer, RegExp][]} */

@@ -1,4 +1,4 @@
-// Runs benchmark/engine.rs and reads what Criterion measured.
+// Runs benchmark/engine.rs and reads the results of Criterion.
 import { spawnSync } from 'node:child_process';
 import { readFileSync, readdirSync, rmSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -6,7 +6,7 @@ import { dirname, join } from 'node:path';
 import { rootDir, targetDir } from './paths.mjs';
 
 /**
- * @typedef {object} Micro Of one benchmark; the metric is what its throughput counts
+ * @typedef {object} Micro Figures of one benchmark; the metric is the unit of its throughput
  * @property {number} ns Nanoseconds of a turn, median
  * @property {[number, number]} interval Of `ns`, at 95 % confidence
  * @property {number} [gib_per_s]

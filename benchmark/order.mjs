@@ -1,5 +1,5 @@
-// How often the order between connections is not kept: what a client in another process observes of
-// a server. The table of docs/order.md.
+// Counts breaches of the order between connections, as a client in another process observes
+// them. The table of docs/order.md.
 //
 //   node benchmark/order.mjs [--rounds 400] [--only ws,1] [--way port] [--package DIRECTORY]
 import { fork } from 'node:child_process';
@@ -25,7 +25,7 @@ const { values } = parseArgs({
   },
 });
 
-/** Rows: each resolves with whether the order was not kept. */
+/** Rows: each resolves with true if the order was not kept. */
 const ROWS = {
   'open, then a request: no such connection yet': async ({ open, ask }) => {
     const client = await open();

@@ -1,4 +1,4 @@
-// The one picture of README.md: what an echo costs the JavaScript thread, and how many echoes there are, beside ws and uWebSockets.js.
+// The one picture of README.md: the cost of an echo on the JavaScript thread, and the echoes per second, beside ws and uWebSockets.js.
 import { escape } from './chart.mjs';
 import { summarize } from './stats.mjs';
 
@@ -16,7 +16,7 @@ const CANDIDATES = [
   ['reactor', 'reactor-ws'],
   ['uws', 'uWebSockets.js'],
 ];
-/** What is measured with the server on one CPU for its cost, and on all of them for its throughput. */
+/** The shapes: with the server on one CPU for its cost, and on all CPUs for its throughput. */
 const GROUPS = [
   ['100x20', '20 bytes, one message at a time on each of 100 connections'],
   ['100x20x32', '20 bytes, 32 messages on the way on each of 100 connections'],
@@ -106,7 +106,7 @@ function rateBars(record, shape) {
  * @param {string} shape
  * @param {string} metric
  * @param {(value: number) => string} label
- * @param {(ours: number, theirs: number) => string} factor What is said of ours beside ws
+ * @param {(ours: number, theirs: number) => string} factor The sentence that compares ours with ws
  * @returns {Bar[]}
  */
 function bars(record, shape, metric, label, factor) {

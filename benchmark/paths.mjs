@@ -1,4 +1,4 @@
-// Where things are.
+// The paths of the benchmark.
 import { join } from 'node:path';
 import { fileURLToPath } from 'node:url';
 

@@ -1,7 +1,7 @@
-// Draws benchmark/plots/*.svg from a record, and rewrites what README.md, docs/performance.md and benchmark/README.md say of it.
+// Draws benchmark/plots/*.svg from a record, and rewrites its tables in README.md, docs/performance.md and benchmark/README.md.
 //
 // usage: node benchmark/plot.mjs [record.json]     default: the newest complete record
-//        node benchmark/plot.mjs --check           writes nothing, and names what is not of that record
+//        node benchmark/plot.mjs --check           writes nothing, and names the parts that differ from that record
 import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { basename, dirname, join, relative } from 'node:path';
 import { candidateText, candidates } from './candidates.mjs';
@@ -16,7 +16,7 @@ import { tables } from './tables.mjs';
 
 /** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
 
-/** What stands between these marks is of the newest record; the same with `topics` is of the newest record of topics. */
+/** The text between these marks comes from the newest record; with `topics`, from the newest record of topics. */
 const marks = (/** @type {string} */ name) => [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];
 
 /** The candidates that are drawn: the others are in the tables. */
@@ -29,9 +29,9 @@ const MAIN = defaultShapes(false);
  * @property {string} metric
  * @property {string} title
  * @property {string} unit
- * @property {(shape: string) => boolean} takes Which shapes are groups of it
- * @property {number} [scale] What a figure is multiplied by
- * @property {boolean} [js] Whether it is about the JavaScript thread
+ * @property {(shape: string) => boolean} takes The shapes that are its groups
+ * @property {number} [scale] Factor of a figure
+ * @property {boolean} [js] Whether it concerns the JavaScript thread
  */
 
 /** @type {Chart[]} */
@@ -133,7 +133,7 @@ if (fileOfTopics) {
 /**
  * @param {Chart[]} charts
  * @param {BenchmarkRecord} from
- * @returns {Chart[]} Those that the record has figures for
+ * @returns {Chart[]} The charts that the record has figures for
  */
 function draw(charts, from) {
   return charts.filter((chart) => {
@@ -148,7 +148,7 @@ function draw(charts, from) {
 }
 
 /**
- * Writes a file, or says that it is not what would be written.
+ * Writes a file, or reports that it differs.
  *
  * @param {string} path
  * @param {string} content
@@ -165,7 +165,7 @@ function put(path, content) {
 }
 
 /**
- * @param {string} kind What its name begins with
+ * @param {string} kind Beginning of its name
  */
 function newestRecord(kind = '') {
   const directory = join(benchmarkDir, 'record');
@@ -220,8 +220,8 @@ function images(charts, where) {
 
 /**
  * @param {string} document
- * @param {string} name That of the marks
- * @param {(where: string) => string[]} lines What stands between the marks
+ * @param {string} name Name of the marks
+ * @param {(where: string) => string[]} lines The text between the marks
  */
 function rewrite(document, name, lines) {
   const text = readFileSync(document, 'utf8');

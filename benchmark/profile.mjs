@@ -1,4 +1,4 @@
-// Where the time of a message goes, by thread and layer: what a figure of the benchmark is made of. Needs perf. See README.md.
+// The time of a message by thread and layer: the parts of a figure of the benchmark. Needs perf. See README.md.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -21,7 +21,7 @@ import { median } from './stats.mjs';
  * @typedef {object} Profile
  * @property {number[]} ns CPU ns per message of each round
  * @property {number} samples
- * @property {Record<'main' | 'others', Partial<Record<Layer, number>>>} parts How many samples are each layer's
+ * @property {Record<'main' | 'others', Partial<Record<Layer, number>>>} parts Samples of each layer
  */
 
 const USAGE = `usage: npm run bench:profile -- [options]
@@ -108,7 +108,7 @@ function watched(name) {
 }
 
 /**
- * The figure comes from a window that nobody watches, the shares from the one behind it.
+ * The figure comes from a window without perf, the shares from the window behind it.
  *
  * @param {Server} server
  * @param {ReturnType<typeof loadOf>} load

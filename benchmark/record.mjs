@@ -1,4 +1,4 @@
-// Records of runs: what machine, what versions, every run's figures.
+// Records of runs: the machine, the versions, the figures of every run.
 import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
@@ -17,10 +17,10 @@ import { benchmarkDir } from './paths.mjs';
  * @property {Results} results
  */
 
-/** What the name of a record of topics begins with. */
+/** The beginning of the name of a record of topics. */
 export const TOPICS = 'topics-';
 
-/** What the runs repeat from the shape. */
+/** The options of the shape that the runs repeat. */
 const REPEATED = new Set(['mode', 'payload', 'in_flight', 'kind', 'deflate', 'tls', 'batch', 'pace_ms', 'touch']);
 
 /**
@@ -51,8 +51,8 @@ export function describeMachine() {
 }
 
 /**
- * Writes a record, a partial one where version control does not see it; so is one that is not full when that day has a full one.
- * One run is one line, so that records can be compared.
+ * Writes a record, a partial one where version control does not see it; a record that is not full is partial, too, when that day has a full
+ * one. One run is one line, so that records can be compared.
  *
  * @param {BenchmarkRecord} record
  * @param {boolean} partial

@@ -1,4 +1,4 @@
-// The readable form of a record: a table per shape, and what became of the targets.
+// The readable form of a record: a table for each shape, and the results of the targets.
 import { candidateText } from './candidates.mjs';
 import { shapes as messageShapes } from './shapes.mjs';
 import { ratios, summarize } from './stats.mjs';
@@ -23,7 +23,7 @@ const P50 = /** @type {const} */ (['p50_us', 'p50 us', 1]);
 const P999 = /** @type {const} */ (['p999_us', 'p99.9 us', 1]);
 
 /**
- * Columns by view: metric, heading, factor. Ratios are of the first one.
+ * Columns by view: metric, heading, factor. Ratios are those of the first metric.
  *
  * @type {Record<import('./shapes.mjs').View, readonly (readonly [metric: string, heading: string, factor: number])[]>}
  */
@@ -96,7 +96,7 @@ export function printReport(record) {
 }
 
 /**
- * Rows of the targets that this record has figures for.
+ * Rows of the targets for which this record has figures.
  *
  * @param {BenchmarkRecord} record
  * @returns {string[][]}
@@ -130,14 +130,14 @@ export function targetRows(record) {
 }
 
 /**
- * What a bare loop reaches, of which no server is ahead that makes the same system calls.
+ * The figures of a bare loop: no server that makes the same system calls is ahead of it.
  *
  * @param {BenchmarkRecord} record
  * @param {import('./targets.mjs').Target} target
  * @returns {string}
  */
 function floorOf(record, { shape, metric, against = '' }) {
-  // A loop without JavaScript has no thread of it.
+  // A loop without JavaScript has no JavaScript thread.
   if (metric.startsWith('js_')) return '';
   const byCandidate = record.results[shape];
   const ratio = ratios(byCandidate?.[FLOOR], byCandidate?.[against], metric);
@@ -203,7 +203,7 @@ function cell(runs, metric, factor) {
 }
 
 /**
- * @param {string} shape One of a record, which may be older than the list of shapes
+ * @param {string} shape Name of a shape in a record, which may be older than the list of shapes
  * @returns {import('./shapes.mjs').View}
  */
 export function viewOf(shape) {
@@ -238,7 +238,7 @@ export function digits(value) {
 
 /**
  * @param {{ limit: number, least?: boolean }} target
- * @param {...number} figures All must reach it
+ * @param {...number} figures The figures, all of which must reach the target
  */
 function verdict({ limit, least }, ...figures) {
   const met = figures.every((figure) => (least ? figure >= limit : figure <= limit));

@@ -23,8 +23,8 @@ import { runAvalanche, runLoad, startServer } from './server-process.mjs';
  */
 
 /**
- * A server runs through all rounds and idles while it is not its turn, so that what V8 has compiled, what the allocator has learnt
- * and the collections of the first second are behind it. Where a new process is what is asked about, each round has its own.
+ * A server runs through all rounds and idles while it is not its turn, so that the compilations of V8, the first work of the allocator
+ * and the collections of the first second are behind it. Where the question is about a new process, each round has its own.
  * A candidate that fails once has no figures at all.
  *
  * @param {Plan} plan
@@ -54,7 +54,7 @@ export async function measureShape(plan) {
 }
 
 /**
- * One server, one load, one line.
+ * Runs one load against one server, for one line of figures.
  *
  * @param {Plan} plan
  * @param {string} name

@@ -120,7 +120,7 @@ function showProgress(text) {
 }
 
 /**
- * Everybody that can, if candidates were chosen; else those that the shape compares.
+ * All candidates that can run, if some were chosen; else those that the shape compares.
  *
  * @param {string} name
  * @param {import('./candidates.mjs').Candidate} candidate
@@ -171,7 +171,7 @@ function pick(from, names, what) {
 }
 
 /**
- * Both ends of a connection need a file each, in processes of their own.
+ * Each end of a connection needs a file, in a process of its own.
  *
  * @param {Record<string, import('./shapes.mjs').Shape>} chosen
  */

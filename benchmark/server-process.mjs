@@ -43,7 +43,7 @@ function fileLimit() {
  * @param {string[]} command Program and arguments. With {port} in an argument the server listens there; without, it prints
  *   `{"port":N,"pid":P}` as its first line
  * @param {number | undefined} cpu CPU to run on
- * @param {Record<string, unknown>} [options] What the servers with the API of ws add to their options
+ * @param {Record<string, unknown>} [options] Options that the servers with the API of ws add to theirs
  * @returns {Promise<Server>}
  */
 export async function startServer(command, cpu, options) {
@@ -51,7 +51,7 @@ export async function startServer(command, cpu, options) {
   const words = command.map((word) => word.replace('{port}', `${port}`));
   // taskset replaces itself by the program: the process id stays the child's.
   if (cpu !== undefined) words.unshift('taskset', '-c', `${cpu}`);
-  // As servers run: without what only helps those who write them.
+  // As servers run: without the checks that only help developers.
   const env = { ...process.env, NODE_ENV: 'production', ...(options && { BENCH_OPTIONS: JSON.stringify(options) }) };
   const child = spawn(words[0], words.slice(1), { stdio: ['ignore', 'pipe', 'inherit'], env });
   const exited = once(child, 'exit');
@@ -134,7 +134,7 @@ export async function runLoad(server, options) {
 }
 
 /**
- * Ends the server under all its clients, which come back to another one.
+ * Ends the server under all its clients, which come back to another server.
  *
  * @param {() => Promise<Server>} start Starts a server
  * @param {Record<string, string | number | boolean>} options As for `runLoad`

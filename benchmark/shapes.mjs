@@ -1,13 +1,13 @@
-// What is measured.
+// The shapes: loads that are measured.
 
 /**
  * @typedef {object} Shape
- * @property {string} text What it is, in words
+ * @property {string} text Description
  * @property {Record<string, string | number | boolean>} load Options of the load generator, without the dashes
- * @property {View} view Which figures mean something
- * @property {string} [task] What the server does with messages, with numbers behind it; an echo without it
+ * @property {View} view The figures that mean something
+ * @property {string} [task] Task of the server, with its numbers; an echo without it
  * @property {boolean} [unpinned] Whether server and load generator may use all CPUs
- * @property {number} [rounds] Most rounds it is worth
+ * @property {number} [rounds] The most rounds that are worthwhile
  * @property {boolean} [fresh] Whether each round needs a new server; one runs through all rounds without it
  * @property {boolean} [full] Whether it is only measured with --full
  * @property {string[]} [candidates] The servers that take part unless others are chosen on the command line; all without it
@@ -18,7 +18,7 @@
 const NODE = ['ws', 'reactor', 'uws'];
 const NODE_AND_INLINE = [...NODE, 'reactor_inline', 'reactors_2'];
 const NODE_AND_FLOOR = [...NODE, 'reactor_echo'];
-/** All but those that need a second CPU to be of use. */
+/** All shapes but those that need a second CPU to be of use. */
 const ON_ONE_CPU = [
   ...NODE_AND_FLOOR,
   'reactor_adopted',
@@ -222,7 +222,7 @@ function oneWay(text, mode, payload) {
     load: { mode, ...load },
     view: 'oneWay',
     task: mode === 'push' ? `push ${payload} 5` : mode,
-    // Once asked to, a server pushes for good.
+    // Once asked, a server pushes for good.
     fresh: mode === 'push',
     full: true,
     candidates: NODE,
@@ -249,7 +249,7 @@ function hello(what, load, task) {
 }
 
 /**
- * At least a millisecond between two requests of a connection: the server is not saturated, unless it is too slow for that.
+ * At least a millisecond between two requests of a connection: the server is not saturated, unless it is very slow.
  *
  * @param {number} connections
  * @param {'timeouts'} [task]
@@ -258,7 +258,7 @@ function hello(what, load, task) {
 function latency(connections, task) {
   return {
     text: `${count(connections)}, 20 B every ms${task ? ', time limits on each' : ''}`,
-    // It polls: its own wake-up is not to be part of the round trip.
+    // The generator polls: its own wake-up is not to be part of the round trip.
     load: { connections, payload: 20, 'pace-ms': 1, spin: true, seconds: connections === 1 ? 3 : 1.2 },
     view: 'distribution',
     task,
@@ -325,7 +325,7 @@ function deflate(text, load) {
 }
 
 /**
- * What a message costs that crosses to JavaScript together with others: as many arrive in one write, and the thread rests
+ * The cost of a message that crosses to JavaScript together with others: many arrive in one write, and the thread rests
  * until the next ones.
  */
 function crossings() {

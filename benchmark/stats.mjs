@@ -25,7 +25,7 @@ export function summarize(runs, metric) {
 }
 
 /**
- * Two ratios of the same runs. That of the medians uses all of them; that of the rounds cancels what drifts from round to round.
+ * Two ratios of the same runs. That of the medians uses all of them; that of the rounds cancels drift from round to round.
  * When they disagree, the machine was not quiet enough.
  *
  * @param {Run[] | undefined} runs

@@ -8,7 +8,7 @@ import { topicShapes } from './topic-shapes.mjs';
 /** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
 /** @typedef {import('./shapes.mjs').View} View */
 
-/** What the first two columns of a view are, and how often a figure is divided. */
+/** The first two columns of a view, and the divisor of its figures. */
 const HEADINGS = {
   cost: 'CPU ns per message: all threads (main thread), x of ws',
   oneWay: 'CPU ns per message, one way: all threads (main thread), x of ws',

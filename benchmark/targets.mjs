@@ -1,4 +1,4 @@
-// What the figures are to reach.
+// The targets of the figures.
 import { shapes } from './shapes.mjs';
 import { topicShapes } from './topic-shapes.mjs';
 
@@ -7,9 +7,9 @@ import { topicShapes } from './topic-shapes.mjs';
  * @property {string} shape
  * @property {string} metric
  * @property {string} text The metric in words
- * @property {number} limit Most that the ratio, or without `against` the figure, may be
+ * @property {number} limit The greatest value of the ratio, or without `against` of the figure
  * @property {boolean} [least] Whether `limit` is the least instead
- * @property {string} [against] Candidate that the ratio is to
+ * @property {string} [against] Candidate that the ratio refers to
  * @property {string} [candidate] Whose figure it is, reactor without it
  */
 
@@ -73,7 +73,7 @@ export const targets = [
     .map((shape) => ({ shape, ...CPU, against: 'ws', limit: 1 })),
   { shape: 'blocked-unpinned', metric: 'max_us', text: 'ping while blocked, slowest, us', limit: 50_000 },
   { shape: 'blocked', metric: 'max_us', text: 'ping while blocked, slowest, us', limit: 50_000 },
-  // 64 MiB, 16 KiB of each connection, and 32 MiB for sockets, what the allocator keeps, and 4 MiB of pings.
+  // 64 MiB, 16 KiB of each connection, and 32 MiB for sockets, the reserves of the allocator, and 4 MiB of pings.
   { shape: 'blocked', metric: 'rss_growth_kib', text: 'memory while blocked, KiB more', limit: (64 + 32) * 1024 + 100 * 16 },
   ...Object.keys(topicShapes)
     .filter((shape) => shape.startsWith('publish-'))

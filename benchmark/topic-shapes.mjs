@@ -1,4 +1,4 @@
-// What is measured of topics. Every server has rooms; what a member says goes to all members of its room.
+// The shapes of topics. Every server has rooms; messages of a member go to all members of its room.
 
 /** @typedef {import('./shapes.mjs').Shape} Shape */
 
@@ -41,7 +41,7 @@ function made() {
 }
 
 /**
- * A message goes to all, and the next one when all have it.
+ * A message goes to all members, and the next one when all have it.
  *
  * @param {number} subscribers
  * @param {number} payload

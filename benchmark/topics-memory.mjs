@@ -27,7 +27,7 @@ for (const name of values.candidates.split(',')) {
 
 /**
  * @param {string} name
- * @param {(number: number) => string} prefix What a connection's topics begin with
+ * @param {(number: number) => string} prefix The beginning of the names of a connection's topics
  * @returns {Promise<number>} Bytes that the subscriptions take
  */
 async function measure(name, prefix) {
@@ -54,7 +54,7 @@ async function measure(name, prefix) {
 
 /**
  * @param {WebSocket} client
- * @param {string} what A prefix and how many topics
+ * @param {string} what A prefix and the number of topics
  */
 async function ask(client, what) {
   client.send(what);

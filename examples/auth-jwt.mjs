@@ -20,7 +20,7 @@ server.on('connection', (socket, request) => {
   const { user } = request;
   socket.on('error', console.error);
   socket.send(`hello ${user.sub}`);
-  // A token that ends while the connection is open ends it. Timers take no more than 24 days.
+  // A token that expires while the connection is open ends the connection. Timers take no more than 24 days.
   const rest = Math.min(user.exp * 1000 - Date.now(), 2 ** 31 - 1);
   const timer = setTimeout(() => socket.close(4001, 'token expired'), rest);
   socket.on('close', () => clearTimeout(timer));

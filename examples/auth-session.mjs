@@ -27,7 +27,7 @@ server.on('connection', (socket, request, name) => {
   socket.on('message', (data) => socket.send(`${name}: ${data}`));
 });
 
-/** Until handleUpgrade has it, the socket needs an 'error' listener of yours. */
+/** Until handleUpgrade has the socket, it needs an 'error' listener of yours. */
 function refuse(socket) {
   socket.on('error', () => {});
   socket.end('HTTP/1.1 401 Unauthorized\r\nConnection: close\r\nContent-Length: 0\r\n\r\n');

@@ -1,4 +1,4 @@
-// Ends without a herd: SIGTERM closes the clients over ten seconds, and new ones are sent elsewhere.
+// A shutdown without a stampede: SIGTERM closes the clients over ten seconds, and refuses new ones.
 
 import { WebSocketServer } from 'reactor-ws';
 

@@ -6,7 +6,7 @@ import { once } from 'node:events';
 import { WebSocketServer } from 'reactor-ws';
 
 const { DURATION = 10_000, LISTEN_FDS, PORT = 8080 } = process.env;
-// 3 is the first socket that systemd gives, and the one of the process before.
+// Descriptor 3 is the first socket of systemd, and here the one of the process before.
 const wss = new WebSocketServer({ port: LISTEN_FDS ? { fd: 3 } : PORT, closeTimeout: 5000 }, () => {
   console.log(`${process.pid} listens on ${JSON.stringify(wss.address())}`);
   process.send?.('listening');

@@ -1,4 +1,4 @@
-// The same state to everybody, ten times a second: made ready once, sent to all.
+// The same state for everybody, ten times a second: prepared once, sent to all.
 
 import { WebSocketServer, prepare } from 'reactor-ws';
 

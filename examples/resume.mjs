@@ -1,4 +1,4 @@
-// A chat in a page that misses nothing: it comes back with the position of the last message that it has.
+// A chat whose page misses no message: it comes back with the position of the last one that it has.
 
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:http';
@@ -26,7 +26,7 @@ server.on('connection', (socket, request) => {
   socket.on('error', console.error);
   socket.on('gap', () => socket.send('{"missed":true}'));
   socket.subscribe('chat', { since }, ({ recovered, position: { epoch, offset } }) => {
-    // A new page begins here; `missed` says that it was away for too long.
+    // A new page begins here; `missed` means that the page was away for too long.
     if (!recovered) socket.send(JSON.stringify({ id: `${epoch}:${offset}`, missed: since !== null }));
   });
   socket.on('message', (data) => server.publish('chat', JSON.stringify(data.toString())));
@@ -34,7 +34,7 @@ server.on('connection', (socket, request) => {
 
 http.listen(process.env.PORT ?? 8080, () => console.log(`listening on port ${http.address().port}`));
 
-/** What a peer sends may be anything: what is no position is one that cannot be found. */
+/** A peer may send anything: text that is no position becomes one that does not exist. */
 function positionIn(url) {
   const text = new URL(url, 'http://localhost').searchParams.get('since');
   if (text === null) return null;

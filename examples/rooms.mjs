@@ -6,7 +6,7 @@ const server = new WebSocketServer({
   port: process.env.PORT ?? 8080,
   maxPayload: 16 * 1024,
   pingInterval: 30_000,
-  // Whoever does not read is left out, or memory would grow.
+  // A client that does not read misses messages: in a queue they would fill memory.
   topicOptions: () => ({ slow: 'drop', limit: 1024 * 1024 }),
 });
 

@@ -1,4 +1,4 @@
-// A shutdown that ends. close() of a server takes no new connections, but open ones keep the process: close them as well.
+// A shutdown that comes to its end. close() of a server refuses new connections, but open ones keep the process alive: close them as well.
 
 import { createServer } from 'node:http';
 
@@ -22,9 +22,9 @@ function shutdown() {
   http.close(() => console.log('no more connections'));
   server.close();
   http.closeIdleConnections();
-  // What was sent before leaves first. 1001: going away; clients may connect again.
+  // Messages sent before leave first. 1001 means "going away": clients may connect again.
   for (const socket of server.clients) socket.close(1001, 'restart');
-  // A peer that does not answer has until then.
+  // A peer that does not answer is cut off after this time.
   setTimeout(() => {
     for (const socket of server.clients) socket.terminate();
     http.closeAllConnections();

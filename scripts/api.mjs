@@ -16,8 +16,8 @@ const BEGIN = '<!-- api:begin -->';
 const END = '<!-- api:end -->';
 
 /**
- * What has a section of its own, in this order: name, the file that declares it, heading, and what stands for an instance. What is
- * not here is among the types.
+ * The items with sections of their own, in this order: name, the file that declares it, heading, and the name of an instance. All
+ * others are among the types.
  */
 const SECTIONS = [
   ['WebSocketServer', 'types/server.d.ts', 'Class: WebSocketServer', 'server'],
@@ -40,13 +40,13 @@ const SECTIONS = [
   ['subprotocol', 'types/tools.d.ts', 'subprotocol', 'subprotocol'],
 ];
 
-/** Whose overloads are the same events again. */
+/** Methods whose overloads repeat the same events. */
 const SAME_AS_ON = /^(once|off|addListener|removeListener|prependListener|prependOnceListener|emit)$/;
 
 /** @typedef {{ name: string, kind: number, file: string, doc: Doc, code: string, members: Declaration[] }} Declaration */
 /** @typedef {{ text: string, params: [string, string][], returns: string, throws: string[] }} Doc */
 
-/** @returns {string[]} one line per document that is not what the types say, and per member of which they say nothing */
+/** @returns {string[]} one line per document that is not what the types say, and per member without a comment */
 export function apiViolations() {
   const text = readFileSync(join(root, DOCUMENT), 'utf8');
   const silent = silentMembers(text).map((name) => `${DOCUMENT}: nothing is said of ${name}; add a comment to its type`);
@@ -131,7 +131,7 @@ function isCallable({ kind }) {
   return [SyntaxKind.MethodDeclaration, SyntaxKind.MethodSignature, SyntaxKind.Constructor, SyntaxKind.FunctionDeclaration].includes(kind);
 }
 
-/** Those of the same name together, in the order of the first one. */
+/** Groups declarations of the same name, in the order of the first of each. */
 function grouped(methods) {
   const groups = new Map();
   for (const method of methods) groups.set(method.name, [...(groups.get(method.name) ?? []), method]);
@@ -156,7 +156,7 @@ function eventLines({ doc, code }) {
   return [`### Event: ${title}`, '', ...(parameters === '' ? [] : [`Listener: \`(${parameters})\``, '']), ...docLines(doc)];
 }
 
-/** Fields of a class, or options. */
+/** The fields of a class, or options. */
 function valueTable(values, isClass) {
   if (values.length === 0) return [];
   const rows = values.map(({ name, doc, code }) => {
@@ -200,7 +200,7 @@ function cell(text) {
   return text.replaceAll('|', '\\|');
 }
 
-/** @returns {Declaration[]} All of the public files, in their order */
+/** @returns {Declaration[]} All declarations of the public files, in their order */
 function readDeclarations() {
   const api = new API({ cwd: root });
   try {
@@ -266,7 +266,7 @@ function parseDoc(comment) {
   return doc;
 }
 
-/** The code without the indentation of its last line, which is that of where it stands. */
+/** The code without the indentation of its last line. */
 function dedent(code) {
   const indent = /\n( *)[^\n]*$/.exec(code.trimEnd())?.[1] ?? '';
   return code.replaceAll(`\n${indent}`, '\n').trim();

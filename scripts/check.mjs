@@ -36,7 +36,7 @@ const CHECKS = [
   ['documents', () => report(documentViolations())],
   ['docs/faults.md', () => report(faultViolations())],
   ['cargo deny', denied],
-  // It needs a package that is there since `setup`.
+  // The check needs a package that `setup` installs.
   ['docs/api.md', async () => report((await import('./api.mjs')).apiViolations())],
   ['figures', () => run(process.execPath, ['benchmark/plot.mjs', '--check'])],
   ['cycles between modules', () => report(moduleCycles())],
@@ -59,7 +59,7 @@ function clippy(features) {
   return run('cargo', ['clippy', '--all-targets', ...features, '--', '-D', 'warnings']);
 }
 
-/** Licences, duplicates and sources of dependencies. Advisories need their database, and are no matter of a change. */
+/** Licences, duplicates and sources of dependencies. Advisories need their database, and do not depend on a change. */
 async function denied() {
   const { code: missing } = await run('cargo', ['deny', '--version'], { capture: true });
   if (missing === 0) return run('cargo', ['deny', '--offline', 'check', 'bans', 'licenses', 'sources']);

@@ -1,4 +1,4 @@
-// Where Chromium is, or a browser made of it, if there is one: CHROMIUM_PATH, then PATH, then the places of its installers.
+// The path of Chromium, or of a browser based on it: CHROMIUM_PATH, then PATH, then the places of its installers.
 
 import { delimiter, join } from 'node:path';
 

@@ -1,4 +1,4 @@
-// Rules for comments: what a tool can check of them.
+// The rules for comments that a tool can check.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -12,10 +12,10 @@ const WIDTH_OF = ['lib', 'src'];
 /** A line that is nothing but comment. */
 const LINE = { js: /^\s*(\/\/|\/\*|\*(\s|$))/, rs: /^\s*\/\// };
 
-/** A tag and what follows it, up to the next tag at the beginning of a line or behind a space. */
+/** A tag and its text, up to the next tag at the beginning of a line or behind a space. */
 const TAG = /(?<![^\s])@(param|returns)\b([\s\S]*?)(?=(?<![^\s])@[a-z]|$)/g;
 
-/** @returns {string[]} one line per `@param` or `@returns` of lib that says nothing but type and name */
+/** @returns {string[]} one line per `@param` or `@returns` of lib that has nothing but type and name */
 export function textViolations() {
   return sources('lib').flatMap((file) => {
     const text = read(file);
@@ -40,7 +40,7 @@ export function widthViolations() {
   });
 }
 
-/** `void` says it all. */
+/** `void` needs no text. */
 function saysSomething(tag, text) {
   const { type, rest } = withoutType(text.trim());
   if (tag === 'returns') return type === 'void' || rest !== '';

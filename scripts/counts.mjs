@@ -1,10 +1,10 @@
-// Reads what a test runner printed: adds it up, and finds the names of what failed.
+// Reads the output of test runners: adds up the counts, and finds the names of failed tests.
 
 import { stripVTControlCharacters } from 'node:util';
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
 /**
- * `failures`: what the runner said of each failed or unfinished test, its title first. One fault can have several of them,
+ * `failures`: the runner's words about each failed or unfinished test, its title first. One fault can have several of them,
  * such as a test and its file.
  * @typedef {Counts & { failures: string[] }} Result
  */
@@ -57,7 +57,7 @@ export function parseCargo(output) {
  * test that hangs.
  */
 export function parseAva(output) {
-  // A cross without brackets is about a whole file: it crashed, or has no tests.
+  // A cross without brackets stands for a whole file: it crashed, or has no tests.
   const failures = [
     ...titles(output, /^\s*[✘×] (?:\[fail\]: )?(.+)/gm),
     ...titles(output, /^\s*((?:Uncaught exception|Unhandled rejection) in .+)/gm),

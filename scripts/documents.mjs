@@ -9,7 +9,7 @@ import { pathToFileURL } from 'node:url';
 import { root } from './run.mjs';
 
 const README_WORDS = 1500;
-/** So that a newcomer has read it in ten minutes. */
+/** So that a newcomer has read README.md in ten minutes. */
 const ARCHITECTURE_WORDS = 2600;
 const FOLDERS = ['.', 'docs', 'examples', 'benchmark'];
 /** `<!-- file: path -->`, and the block behind it. */
@@ -67,7 +67,7 @@ function isBroken(document, link) {
   return anchor !== undefined && target.endsWith('.md') && !anchors(read(target)).has(anchor);
 }
 
-/** What GitHub makes of the headings. */
+/** The anchors that GitHub makes of headings. */
 function anchors(text) {
   const headings = [...prose(text).matchAll(/^#+ (.*)$/gm)].map(([, heading]) => heading);
   const slugs = headings.map((heading) =>
@@ -81,7 +81,7 @@ function prose(text) {
   return text.replace(/^ *```[^]*?^ *```$/gm, '');
 }
 
-/** Files of the code that a document names; those of changes that are past may be gone. */
+/** The files of the code that a document names; those of past changes may be gone. */
 function pathViolations() {
   const NAMED = /`((?:src|lib|scripts|types|examples|benchmark|__test__)\/[\w./-]+\.\w+)`/g;
   return documents()

@@ -1,7 +1,7 @@
-// npm run test:faults: the tests of all faults that the code has to bear, and docs/faults.md with what came of them. A test is one of a
+// npm run test:faults: the tests of all faults that the code has to bear, and docs/faults.md with their results. A test is one of a
 // fault that its title, its function or a comment in its file names, such as `F07 port: ...`, `fn f07_...` or `// F07.`
 //
-// `faultViolations` compares the table with what there is, without running it.
+// `faultViolations` compares the table with the tests, without running them.
 
 import { readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -22,7 +22,7 @@ const KINDS = {
   O: 'The operating system and the network',
 };
 
-/** What each row is; behind a bar what stands in for all or a part of it. */
+/** The title of each row; behind a bar the substitute for all or a part of it. */
 const ROWS = `
 H01 connections that say nothing
 H02 a header that never ends
@@ -180,7 +180,7 @@ function filesUnder(folder) {
   });
 }
 
-/** Only what is in comments and names of functions: elsewhere it is a word of a frame. */
+/** Only names in comments and of functions count: elsewhere such a word belongs to a frame. */
 function inRust(text) {
   const places = [...text.matchAll(/^\s*\/\/.*$/gm), ...text.matchAll(/\bfn \w+/g)];
   return named(places.map(([place]) => place.replaceAll('_', ' ')).join('\n'));
@@ -209,10 +209,10 @@ function table(resultOf) {
 }
 
 const short = (path) => path.replace(/^__test__\/|^src\//, '').replace(/\.spec\.mjs$|\.rs$/, '');
-/** Without the results, which only a run has. */
+/** Cuts off the results, which only a run has. */
 const bare = (text) => text.replace(/^(\| [A-Z]\d\d \|[^|]*\|[^|]*\|)[^|]*\|/gm, '$1 |');
 
-/** @returns {string[]} What is wrong with docs/faults.md */
+/** @returns {string[]} The faults of docs/faults.md */
 export function faultViolations() {
   const wrong = ROWS.filter(({ row, instead }) => instead === '' && filesOf().get(row).length === 0).map(({ row }) => `${row}: no test names it`);
   const found = readFileSync(join(root, DOCUMENT), 'utf8');
@@ -221,7 +221,7 @@ export function faultViolations() {
   return wrong;
 }
 
-/** Runs the tests; what became of each, with its file. */
+/** Runs the tests, and returns the result of each, with its file. */
 async function results() {
   const specs = [...new Set([...filesOf().values()].flat())].filter((path) => path.endsWith('.mjs'));
   const ava = await tool('ava/entrypoints/cli.mjs', ['--tap', ...specs], { capture: true, limit: 60 * 60 * 1000 });

@@ -1,5 +1,5 @@
-// npm run test:fuzz: every fuzz target for a minute, or `-- --seconds 300 frames records` for some of them and as long. Needs a nightly
-// toolchain and cargo-fuzz; without them it says so and counts as skipped. What it finds is in fuzz/artifacts, the corpora are in fuzz/corpus.
+// npm run test:fuzz: every fuzz target for a minute, or `-- --seconds 300 frames records` for some of them and that long. Needs a nightly
+// toolchain and cargo-fuzz; without them it is skipped, with a line about it. Findings are in fuzz/artifacts, the corpora in fuzz/corpus.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ import { root, run } from './run.mjs';
 const { values, positionals } = parseArgs({ options: { seconds: { type: 'string', default: '60' } }, allowPositionals: true });
 const seconds = Number(values.seconds);
 const all = readdirSync(join(root, 'fuzz/fuzz_targets')).map((name) => name.replace('.rs', ''));
-/** One input may take that long, and memory; building may take half an hour. */
+/** The time and memory that one input may take; building may take half an hour. */
 const LIMITS = ['-timeout=20', '-rss_limit_mb=2500'];
 const BUILD_MS = 30 * 60 * 1000;
 

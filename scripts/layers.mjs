@@ -1,4 +1,4 @@
-// The rules of ARCHITECTURE.md that neither the compiler nor clippy checks: which words a layer may not contain.
+// The rules of ARCHITECTURE.md that neither the compiler nor clippy checks: the words that a layer may not contain.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -6,12 +6,12 @@ import { dirname, join } from 'node:path';
 import { root } from './run.mjs';
 
 const MAX_LINES = 400;
-/** Generated: what it is made of has overviews of its own. */
+/** Generated: its sources have overviews of their own. */
 const LISTS = 'lib/reactor/layout.js';
 /** Files of a folder of the code or of its tests, of which a reader must have an overview. */
 const MAX_FILES = 17;
 
-/** For every layer: words that would mean it knows something it must not know. Comments and test folders may say them. */
+/** For every layer: words that would show knowledge that it must not have. Comments and test folders may contain them. */
 const RULES = [
   { layer: 'src/engine', words: /\b(std::net|std::thread|mio|napi|crate::(bridge|reactor|binding))\b/ },
   { layer: 'src/engine', except: 'src/engine/mask/', words: /\bunsafe\s*(\{|fn|impl)/ },

@@ -1,4 +1,4 @@
-// The modules of src and what each names of others: none may need itself by way of others.
+// The modules of src and the modules that each names: none may need itself by way of others.
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const SOURCE = 'src';
 /**
  * @returns {string[]} one line per cycle, each with the files in it
  *
- * A module may name what encloses it, as the compiler lets it: `reactor/read/turn.rs` the `Reactor` of `reactor/mod.rs`.
+ * A module may name the one that encloses it, as the compiler lets it: `reactor/read/turn.rs` the `Reactor` of `reactor/mod.rs`.
  */
 export function moduleCycles() {
   const graph = moduleGraph();
@@ -20,7 +20,7 @@ export function moduleCycles() {
     .map((component) => `these modules need each other: ${shortestCycle(graph, component).join(' -> ')}`);
 }
 
-/** @returns {Map<string, Set<string>>} by the path of a module, those that it names; `crate::reactor::read::turn` */
+/** @returns {Map<string, Set<string>>} by the path of a module, the modules that it names; `crate::reactor::read::turn` */
 export function moduleGraph() {
   const files = new Map();
   for (const name of readdirSync(join(root, SOURCE), { recursive: true })) {
@@ -51,7 +51,7 @@ function* pathsIn(code, module) {
   }
 }
 
-/** The module that a path leads into: what is behind it in the path is an item of that. */
+/** The module that a path leads into: the rest of the path is an item of that module. */
 function enclosingModule(path, files) {
   let module = path;
   while (!files.has(module)) module = module.replace(/::\w+$/, '');

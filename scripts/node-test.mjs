@@ -1,4 +1,4 @@
-// The tests of a package of its own below __test__, which node:test runs: installs what they need, and counts.
+// The tests of a package of its own below __test__, which node:test runs: installs their packages, and counts.
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';

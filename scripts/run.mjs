@@ -1,4 +1,4 @@
-// Running a command so that its output is seen at once and can still be read afterwards.
+// Runs a command so that its output is seen at once and can still be read afterwards.
 
 import { spawn } from 'node:child_process';
 import { accessSync, constants } from 'node:fs';
@@ -43,7 +43,7 @@ export function tool(bin, args, options) {
   return run(process.execPath, [`node_modules/${bin}`, ...args], options);
 }
 
-/** Whether there is a program at that path that we may run. */
+/** Whether there is an executable program at that path. */
 export function isExecutable(file) {
   try {
     accessSync(file, constants.X_OK);
@@ -90,6 +90,6 @@ function killGroup(child) {
     if (windows) child.kill('SIGKILL');
     else process.kill(-child.pid, 'SIGKILL');
   } catch {
-    // It ended by itself in the meantime.
+    // The process ended by itself in the meantime.
   }
 }

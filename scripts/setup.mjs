@@ -1,5 +1,5 @@
-// What every command needs first: the npm dependencies, and an addon that is not older than its sources.
-// Runs before node_modules exists, so it imports nothing but Node itself.
+// The needs of every command: the npm dependencies, and an addon that is not older than its sources.
+// It runs before node_modules exists, so it imports nothing but Node itself.
 
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -8,7 +8,7 @@ import { npm, root, run } from './run.mjs';
 
 const NATIVE = join(root, 'lib/native');
 const DECLARATIONS = join(NATIVE, 'binding.d.ts');
-/** What `npm run build:debug` writes above the declarations. */
+/** The mark that `npm run build:debug` writes above the declarations. */
 const DEBUG = '// A debug build.';
 const SOURCES = ['src', 'build.rs', 'Cargo.toml', 'Cargo.lock'];
 

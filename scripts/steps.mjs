@@ -1,8 +1,8 @@
-// The steps of `npm test`: what a contributor waits for, and what `npm test -- --all` and CI run beside or instead of it.
+// The steps of `npm test`, for which a contributor waits, and those that `npm test -- --all` and CI run beside or instead.
 
 /**
- * Spec files whose result depends on where the reactor runs and how many there are: what connections do, in which order their events
- * come, who is woken, what ends with what. The others ask questions that have the same answer in each mode.
+ * Spec files whose result depends on the thread of the reactor and the number of reactors: work of connections, the order of their events,
+ * wake-ups, ends. The others have the same answer in each mode.
  */
 export const MODE_SPECS = [
   'abuse',
@@ -33,7 +33,7 @@ export const MODE_SPECS = [
 ].map((name) => `__test__/${name}.spec.mjs`);
 
 const ALL_SPECS = ['__test__/**/*.spec.mjs'];
-/** Without those that say themselves which mode they are about. */
+/** Without the files that choose their mode themselves. */
 const ALL_MODE_SPECS = [...ALL_SPECS, '!__test__/inline.spec.mjs', '!__test__/reactors.spec.mjs'];
 /** Without the attacks. */
 const OWN_SPECS = ['__test__/*.spec.mjs'];
@@ -67,11 +67,11 @@ const STEPS = [
   { name: 'autobahn', runs: 'all', kind: 'program', args: ['__test__/autobahn/run.mjs', '--quiet'] },
 ];
 
-/** What `npm test` says that it has not run. */
+/** The words of `npm test` for steps that it has not run. */
 export const LEFT_OUT = 'left out: loom, attacks, soak, ecosystem, packages, browser, autobahn, most spec files of inline and reactors; `npm test -- --all` runs them';
 
 /**
- * @param {string[]} words Of the command line: names of steps, `--all`
+ * @param {string[]} words Words of the command line: names of steps, `--all`
  * @returns {{ steps: typeof STEPS, isShort: boolean }}
  * @throws {Error} For a name that no step has
  */

@@ -1,7 +1,7 @@
-// npm test: every layer from the bottom up, then what stands on all of them. The last lines name what failed and what was left out;
+// npm test: every layer from the bottom up, then the tests that need all of them. The last lines name what failed and what was left out;
 // the very last has the counts.
 //
-//   npm test                      what a contributor waits for
+//   npm test                      the steps for which a contributor waits
 //   npm test -- --all             everything, as CI does
 //   npm test -- engine ava        only these steps, all of them
 
@@ -14,7 +14,7 @@ import { setup } from './setup.mjs';
 import { LEFT_OUT, choose } from './steps.mjs';
 import { LOOM_ENV, loomArguments } from './loom.mjs';
 
-/** How a kind of step is started, and who reads what it prints. */
+/** The way to start each kind of step, and to read its output. */
 const KINDS = {
   cargo: { parse: parseCargo, start: ({ args = [], below = [] }) => cargoTest(args, below) },
   loom: { parse: parseCargo, start: () => run('cargo', loomArguments(), { env: LOOM_ENV, capture: true }) },
@@ -49,7 +49,7 @@ function cargoTest(features, below) {
   return run('cargo', ['test', '--no-fail-fast', ...features, '--', ...skips], { capture: true });
 }
 
-/** Runs a test program of this repository, or nothing when the tree does not have it. */
+/** Runs a test program of this repository; nothing when the tree does not have it. */
 async function program([path, ...args]) {
   if (!existsSync(join(root, path))) return null;
   return run(process.execPath, [path, ...args], { capture: true });

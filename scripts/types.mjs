@@ -1,9 +1,9 @@
 // Programs of `__test__/types`, compiled as a user compiles them: with this package installed as
 // `ws`, and with @types/ws.
 //
-//   programs/   what compiles with @types/ws and must compile with ours
+//   programs/   programs that compile with @types/ws and must compile with ours
 //   augmented/  the same, with members that `declare module` adds to every file of a compilation
-//   own/        what only ours has
+//   own/        programs that use what only ours has
 //
 // Each file is compiled as a CommonJS module and as an ES module; .cts and .mts as one of them.
 
@@ -29,7 +29,7 @@ const OPTIONS = {
  * Compiles a folder of programs. CommonJS modules and ES modules are two compilations: the compiler
  * makes two classes of one to which modules of both kinds add members.
  *
- * @param {'ours' | 'theirs'} types Of which package
+ * @param {'ours' | 'theirs'} types The package of the types
  * @param {string} folder
  * @param {{ compiler?: string, settings?: object }} [options] `compiler`: a path inside node_modules
  */

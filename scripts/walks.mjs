@@ -26,12 +26,12 @@ export function walkViolations() {
   });
 }
 
-/** What stands between backticks. */
+/** The words between backticks. */
 function named(cell) {
   return [...cell.matchAll(/`([^`]+)`/g)].map((match) => match[1]);
 }
 
-/** A path after the first may leave out what it has in common with the one before it. */
+/** A path after the first may leave out the folders that it shares with the one before it. */
 function filesOf(paths) {
   const files = [];
   const missing = [];

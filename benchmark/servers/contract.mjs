@@ -1,6 +1,6 @@
-// What every benchmark server does: listen on 127.0.0.1, say where, do its task, and end on SIGTERM.
+// The contract of every benchmark server: listen on 127.0.0.1, report where, do the task, and end on SIGTERM.
 //
-// The task is on the command line, `echo` without one; what each one is for is in tasks.mjs and shapes.mjs.
+// The task is on the command line, `echo` without one; tasks.mjs and shapes.mjs have the purpose of each.
 import { createServer } from 'node:https';
 
 import { cert, key } from '../../__test__/helpers/certificate.mjs';
@@ -17,7 +17,7 @@ export const asked = { task, numbers: words.map(Number) };
 /** Whether messages are compressed, each by itself. */
 export const deflate = process.argv.includes('deflate');
 
-/** Milliseconds of silence that every connection is watched for; 0 = it is not. */
+/** Milliseconds of silence that every connection is watched for; 0 = no watch. */
 export const silence = task === 'timeouts' ? 30_000 : 0;
 
 /**
@@ -30,11 +30,11 @@ export function listening(port) {
 }
 
 /**
- * The program of the servers with the API of ws; only the import and the way in differ.
+ * The program of the servers with the API of ws; only the import and the source of connections differ.
  *
  * @param {new (options: any) => import('node:events').EventEmitter & { address(): any, clients?: Set<any> }} WebSocketServer
  * @param {{ http?: import('node:http').Server, own?: Record<string, unknown>, prepare?: import('./tasks.mjs').Prepare }} [differences]
- *   `http`: where upgrades come in, its own port without it; `own`: options that ws does not have; `prepare`: makes a
+ *   `http`: the server whose upgrades it takes, its own port without it; `own`: options that ws does not have; `prepare`: makes a
  *   message ready for many connections
  */
 export function serve(WebSocketServer, { http, own, prepare } = {}) {

@@ -1,4 +1,4 @@
-// reactor-ws, which makes messages ready that many connections get: the same program as ws.mjs.
+// reactor-ws, which prepares messages for many connections: the same program as ws.mjs.
 import { WebSocketServer, prepare } from '../../lib/index.mjs';
 import { serve } from './contract.mjs';
 

@@ -1,10 +1,10 @@
-// What a benchmark server does with its messages, whichever server it is.
+// The tasks of a benchmark server, whichever it is.
 
 /**
  * @typedef {{ send(data: any, options?: any): void }} Peer A connection
  * @typedef {(data: Buffer, options: { binary: boolean }) => unknown} Prepare
  * @typedef {{ all(): Iterable<Peer>, numbers: number[], prepare?: Prepare }} Place All connections of the server, the numbers after
- *   the task's name, and what makes a message ready for many connections
+ *   the task's name, and the function that prepares a message for many connections
  * @typedef {(data: Buffer, isBinary: boolean) => void} Take Takes a message of one connection
  */
 
@@ -58,9 +58,9 @@ export const tasks = {
       for (const ws of all()) ws.send(message, { binary: isBinary });
     };
   },
-  /** Parses every message and sends what it makes of the result. */
+  /** Parses every message, and sends the result as JSON. */
   json: () => (ws) => (data) => ws.send(JSON.stringify(JSON.parse(data.toString()))),
-  /** An echo that blocks for so many milliseconds where a message asks for it, and then sends that back too. */
+  /** An echo that blocks for as many milliseconds as a message asks for, and then sends that message back too. */
   blocked: () => (ws) => (data, isBinary) => {
     // The first byte alone rules out nearly all messages.
     if (data[0] === BLOCK[0] && data.subarray(0, BLOCK.length).equals(BLOCK)) {

@@ -12,13 +12,13 @@ const uWS = createRequire(import.meta.url)(process.env.UWS_PATH);
 const open = new Set();
 const { task, numbers } = asked;
 
-/** The echo as a program for uWebSockets.js would have it, without what the other tasks need around it. */
+/** The echo as a program for uWebSockets.js would have it, without the frame of the other tasks. */
 const echo = {
   /** @type {(ws: Socket, message: ArrayBuffer, isBinary: boolean) => void} */
   message: (ws, message, isBinary) => ws.send(message, isBinary, deflate),
 };
 
-/** The other tasks, with connections that look as they expect them. */
+/** The other tasks, with connections of the shape that they expect. */
 function others() {
   const serveOne = tasks[task]({ all: () => open, numbers });
   return {

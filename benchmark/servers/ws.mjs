@@ -3,7 +3,7 @@ import 'bufferutil';
 import { WebSocketServer } from 'ws';
 import { serve, silence } from './contract.mjs';
 
-/** ws has no time limit of its own: programs set that of the socket, which reads and writes restart. */
+/** ws has no time limit of its own: programs set that of the socket, whose timer reads and writes restart. */
 class Watched extends WebSocketServer {
   /** @param {import('ws').ServerOptions} options */
   constructor(options) {

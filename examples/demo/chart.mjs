@@ -1,8 +1,8 @@
-// A chart with two lines that are compared: the last figures in large, and what came before them.
+// A chart that compares two lines: the last figures in large type, and those before them.
 
 const WIDTH = 300;
 const HEIGHT = 100;
-/** What is compared, and in which style it is drawn. */
+/** The lines compared, and their styles. */
 const SERVERS = { 'reactor-ws': { style: 'ours', title: 'reactor-ws' }, ws: { style: 'theirs', title: 'ws' } };
 
 export class Chart {
@@ -45,7 +45,7 @@ export class Chart {
     const { floor, key, lines, title, top: least = 1, unit } = this.#settings;
     const values = (name) => samples.map(({ servers }) => servers[name][key] ?? 0);
     const top = Math.max(least, ...Object.keys(lines).flatMap(values));
-    // What there is fills the chart, from the first two samples on.
+    // The samples fill the chart, from the first two on.
     const x = (index) => ((index / Math.max(1, samples.length - 1)) * WIDTH).toFixed(1);
     const share = (value) => (floor === undefined ? value / top : Math.log(Math.max(value, floor) / floor) / Math.log(top / floor));
     const y = (value) => (HEIGHT - share(value) * (HEIGHT - 4) - 2).toFixed(1);

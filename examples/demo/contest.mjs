@@ -1,5 +1,5 @@
-// reactor-ws and ws beside each other: two servers, the same load to both, and what it costs them. All of them are processes of
-// their own, so this one sees them also while their JavaScript is blocked.
+// reactor-ws and ws beside each other: two servers, the same load on both, and its cost. All of them are processes of
+// their own, so this process watches them also while their JavaScript is blocked.
 
 import { fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
@@ -15,7 +15,7 @@ const HISTORY = 120;
 export const BLOCK_MS = 3000;
 export const MOST = { connections: 500, rate: 100_000 };
 
-/** Emits 'sample' four times a second, 'verdict' when a block is over, and 'load' when that has changed. */
+/** Emits 'sample' four times a second, 'verdict' when a block is over, and 'load' when the load has changed. */
 export class Contest extends EventEmitter {
   history = [];
   load = { isOn: true, connections: 100, rate: 20_000 };
@@ -45,7 +45,7 @@ export class Contest extends EventEmitter {
     this.emit('load', this.load);
   }
 
-  /** Without anybody who looks there is no load. */
+  /** There is load only while somebody looks. */
   setWatched(isWatched) {
     if (isWatched === this.#isWatched) return;
     this.#isWatched = isWatched;
@@ -66,14 +66,14 @@ export class Contest extends EventEmitter {
   stop() {
     clearInterval(this.#timer);
     for (const child of [this.#generator, ...this.#servers.map(({ child: server }) => server)]) {
-      // From here on nothing is sent to it.
+      // From here on nothing is sent to the process.
       if (child.connected) child.disconnect();
       child.kill();
     }
   }
 
   #generate() {
-    // Visitors leave behind the end as well.
+    // Visitors leave after the end as well.
     if (!this.#generator.connected) return;
     const ports = this.#servers.map(({ port }) => port);
     const { connections, isOn, rate } = this.load;
@@ -101,10 +101,10 @@ async function startServer(name) {
   const [{ port }] = await Promise.race([once(child, 'message'), ended]);
   ended.catch(() => {});
   const since = performance.now();
-  const server = { name, child, port, probe: new Probe(`ws://127.0.0.1:${port}`), echoes: 0, told: {}, since, times: null };
+  const server = { name, child, port, probe: new Probe(`ws://127.0.0.1:${port}`), echoes: 0, reported: {}, since, times: null };
   server.times = threadTimes(child.pid);
   child.on('message', ({ figures, isBlocked }) => {
-    if (figures !== undefined) server.told = figures;
+    if (figures !== undefined) server.reported = figures;
     if (isBlocked === false) child.emit('unblocked');
   });
   return server;
@@ -117,22 +117,22 @@ async function blocked({ child, probe }) {
   while (!probe.isAnswered) await new Promise((resolve) => setTimeout(resolve, 10));
 }
 
-/** What has happened since the last call, per second. */
+/** The figures since the last call, per second. */
 function figuresOf(server) {
-  const { child, echoes, probe, since, times, told } = server;
+  const { child, echoes, probe, since, times, reported } = server;
   const now = performance.now();
   const seconds = (now - since) / 1000;
   const current = threadTimes(child.pid);
   const share = (thread) => (times === null || current === null ? null : (current[thread] - times[thread]) / seconds / 1e7);
   Object.assign(server, { echoes: 0, since: now, times: current });
   return {
-    javascriptCpu: rounded(share('javascript') ?? told.busy),
+    javascriptCpu: rounded(share('javascript') ?? reported.busy),
     reactorCpu: rounded(share('reactor')),
     allCpu: rounded(share('all')),
     ping: rounded(probe.milliseconds, 2),
     echoes: Math.round(echoes / seconds),
-    perTurn: rounded(told.perTurn),
-    delayMax: rounded(told.delayMax),
+    perTurn: rounded(reported.perTurn),
+    delayMax: rounded(reported.delayMax),
     memory: memoryOf(child.pid),
   };
 }

@@ -1,6 +1,6 @@
 // One of the two servers that the demo compares, in a process of its own: node contestant.mjs reactor-ws|ws
 //
-// It echoes. The demo asks it to block its JavaScript, and hears once a second how that thread is.
+// The server echoes. The demo asks it to block its JavaScript, and gets a report on that thread once a second.
 
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 
@@ -34,7 +34,7 @@ process.on('message', ({ block }) => {
   if (process.connected) process.send({ isBlocked: false });
 });
 
-/** Messages that come before the event loop turns were delivered together. */
+/** Counts a message. Messages that come before the event loop turns were delivered together. */
 function count() {
   received += 1;
   if (turnIsOpen) return;
@@ -49,7 +49,7 @@ function report() {
   process.send({
     figures: {
       perTurn: turns === 0 ? 0 : received / turns,
-      // The histogram has the time between two timers; the time they were set to is no delay.
+      // The histogram has the time between two timers, of which the time that they were set to is no delay.
       delayMax: Math.max(0, delay.max / 1e6 - RESOLUTION_MS),
       busy: performance.eventLoopUtilization(now, utilization).utilization * 100,
     },

@@ -1,4 +1,4 @@
-// A topic with ten readers, of which one may stall: the others go on as before, and it gets what it lacks from the history.
+// A topic with ten readers, of which one may stall: the others go on as before, and the one gets the messages that it lacks from the history.
 
 import { fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
@@ -11,12 +11,12 @@ const INTERVAL_MS = 10;
 export const STALL_MS = 5000;
 /** Samples that a new page gets: 30 s. */
 const SAMPLES = 120;
-/** What may wait for a reader. More than that and it is behind: it is served from the history when it reads on. */
+/** Bytes that may wait for a reader. A reader with more is behind: the history serves it when it reads on. */
 const WAITING_BYTES = 64 * 1024;
-/** 10 s and more. */
+/** Messages of 10 s and more. */
 const HISTORY = 1500;
 
-/** Emits 'sample' four times a second, and 'stalled' when a stall begins and when all of it has been made good. */
+/** Emits 'sample' four times a second, and 'stalled' when a stall begins and when its reader has caught up. */
 export class Feed extends EventEmitter {
   history = [];
   isStalled = false;
@@ -44,13 +44,13 @@ export class Feed extends EventEmitter {
     });
   }
 
-  /** Without anybody who looks nothing is published. */
+  /** The topic is published to only while somebody looks. */
   setWatched(isWatched) {
     clearInterval(this.#timer);
     if (isWatched) this.#timer = setInterval(() => this.#publish(), INTERVAL_MS);
   }
 
-  /** One reader reads nothing for five seconds. */
+  /** Makes one reader read nothing for five seconds. */
   stall() {
     if (this.isStalled || !this.#readers.connected) return;
     this.isStalled = true;
@@ -67,7 +67,7 @@ export class Feed extends EventEmitter {
     for (const socket of this.#server.clients) socket.terminate();
   }
 
-  /** Each message has its number and its time, of a clock that all processes of a machine share. */
+  /** Publishes a message with its number and its time, by a clock that all processes of a machine share. */
   #publish() {
     const message = Buffer.alloc(BYTES);
     message.writeDoubleLE((this.#published += 1), 0);

@@ -1,19 +1,19 @@
-// The load of the demo, in a process of its own: the same messages at the same rate to each server, over plain sockets, since what
-// is compared are servers. The parent says where and how much: { ports: [1, 2], connections: 100, rate: 20000 }.
+// The load of the demo, in a process of its own: the same messages at the same rate to each server, over plain sockets, since the
+// servers are compared. The parent sends the ports and the load: { ports: [1, 2], connections: 100, rate: 20000 }.
 
 import { connect } from 'node:net';
 
 const TICK_MS = 10;
 const REPORT_MS = 250;
 const PAYLOAD = 20;
-/** A binary frame of a client, masked with zeros (RFC 6455, 5.2), and as long as its echo is. */
+/** A binary frame of a client, masked with zeros (RFC 6455, 5.2), so that its payload is that of its echo. */
 const FRAME = Buffer.concat([Buffer.from([0x82, 0x80 | PAYLOAD, 0, 0, 0, 0]), Buffer.alloc(PAYLOAD, 'reactor-ws')]);
 const ECHO_BYTES = 2 + PAYLOAD;
 const MOST_AT_ONCE = 64;
 const FRAMES = Buffer.concat(Array(MOST_AT_ONCE).fill(FRAME));
 /** A connection whose echoes do not come gets no more messages. */
 const MOST_UNANSWERED = 2048;
-/** What was not sent in time is not sent later, beyond this. */
+/** Messages that are later than this are not sent any more. */
 const MOST_LATE_MS = 100;
 const REQUEST = [
   'GET / HTTP/1.1',
@@ -69,7 +69,7 @@ class Target {
     this.#counted = 0;
   }
 
-  /** Sends about so many messages, to one connection after the other. */
+  /** Sends about `due` messages, to one connection after the other. */
   send(due) {
     const each = Math.min(Math.ceil(due / this.connections.length), MOST_AT_ONCE);
     for (let left = due; left >= each && each > 0; left -= each) {

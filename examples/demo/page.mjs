@@ -117,7 +117,7 @@ function draw() {
   }
 }
 
-/** The texts of the buttons that start something, and while it lasts. */
+/** The texts of buttons that start something: before, and while it lasts. */
 const TEXTS = {
   block: ['Block JavaScript for 3 s', 'JavaScript is blocked'],
   stall: ['Stall one reader for 5 s', 'One reader is stalled'],

@@ -1,4 +1,4 @@
-// Where the demo listens: PORT if it is set and nothing else; otherwise the first free port from 8080 on.
+// The port of the demo: PORT alone if that is set; otherwise the first free port from 8080 on.
 
 import { once } from 'node:events';
 

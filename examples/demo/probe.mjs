@@ -1,4 +1,4 @@
-// How long a server takes to answer a ping, ten times a second, on a connection on which nothing else goes on.
+// Measures how long a server takes to answer a ping, ten times a second, on a connection of its own.
 
 import { performance } from 'node:perf_hooks';
 
@@ -25,12 +25,12 @@ export class Probe {
     return Math.max(this.#last, this.#pending());
   }
 
-  /** Whether no ping is without its answer. */
+  /** Whether each ping has its answer. */
   get isAnswered() {
     return this.#sentAt === null;
   }
 
-  /** How many pings were answered since the last call, and the longest time that one took. */
+  /** The number of pings answered since the last call, and the milliseconds of the slowest. */
   take() {
     const taken = { answered: this.#answered, slowest: Math.max(this.#slowest, this.#pending()) };
     this.#answered = this.#slowest = 0;

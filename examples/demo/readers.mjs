@@ -1,6 +1,6 @@
 // The readers of the feed, in a process of their own: node readers.mjs <port> <count>
 //
-// The first one stalls when the demo asks for it. Four times a second the demo hears what it got, and what the slowest of the others did.
+// The first one stalls when the demo asks for it. Four times a second the demo gets its figures, and those of the slowest of the others.
 
 import { WebSocket } from 'reactor-ws';
 
@@ -13,7 +13,7 @@ class Reader {
   received = 0;
   /** Messages whose number never came. */
   missed = 0;
-  /** Of a sample, and of a stall. */
+  /** Milliseconds of the slowest message: of a sample, and of a stall. */
   slowest = { sample: 0, stall: 0 };
   #counted = 0;
 
@@ -63,7 +63,7 @@ async function stallOne(milliseconds) {
   one.socket.resume();
   stalledAt = null;
   while (one.last < newest && one.socket.readyState === WebSocket.OPEN) await new Promise((resolve) => setTimeout(resolve, 10));
-  tell({ made: { during, slowest, lacked, missed: one.missed } });
+  send({ made: { during, slowest, lacked, missed: one.missed } });
 }
 
 function report() {
@@ -74,15 +74,15 @@ function report() {
   const messages = Math.min(...taken.map((other) => other.messages));
   const delay = Math.max(...taken.map((other) => other.delay));
   const its = one.take(seconds);
-  // The message under way, while it reads none.
+  // The message under way, while the reader reads none.
   if (stalledAt !== null) its.delay = Math.max(its.delay, now - stalledAt);
-  tell({ figures: { others: rounded({ messages, delay }), one: rounded(its) } });
+  send({ figures: { others: rounded({ messages, delay }), one: rounded(its) } });
 }
 
 function rounded({ delay, messages }) {
   return { messages, delay: Number(delay.toFixed(2)) };
 }
 
-function tell(message) {
+function send(message) {
   if (process.connected) process.send(message);
 }

@@ -15,7 +15,7 @@ import { listen } from './port.mjs';
 const HOST = process.env.HOST || '127.0.0.1';
 const LONGEST_NAME = 24;
 const LONGEST_LINE = 500;
-/** Rooms are topics: what was said last in each is kept for those who come. */
+/** Rooms are topics: the last lines of each are kept for those who come later. */
 const ROOMS = ['lobby', 'kitchen', 'garden'];
 const LINES = 50;
 /** The topic of the figures. A page that does not read gets no more of them until it does. */
@@ -41,10 +41,10 @@ const http = createServer((request, response) => {
 });
 const contest = new Contest();
 const feed = new Feed();
-/** Those who said hello, with name and room: the pages. Other connections are only echoed to. */
+/** The pages, which have sent their name and room. Other connections only get echoes. */
 const visitors = new Map();
 
-// Before the server of the WebSockets, which emits the errors of this one too.
+// Ahead of the server of the WebSockets, which emits the errors of this one too.
 const port = await orExit(listen(http, HOST, process.env.PORT));
 await orExit(Promise.all([contest.start(), feed.start()]));
 const sockets = new WebSocketServer({
@@ -71,7 +71,7 @@ feed.on('stalled', (stalled) => publish(FIGURES, { type: 'stalled', stalled }));
 for (const signal of ['SIGINT', 'SIGTERM']) process.once(signal, stop);
 console.log(`reactor-ws demo: http://localhost:${port}`);
 
-/** What goes wrong before there is a demo is a sentence. */
+/** Prints an error of the start as one sentence. */
 async function orExit(promise) {
   try {
     return await promise;
@@ -120,7 +120,7 @@ function greet(socket, name, room) {
   enter(socket, room);
 }
 
-/** Into a room, out of the one before. */
+/** Moves a visitor from one room into another. */
 function enter(socket, wanted) {
   const visitor = visitors.get(socket);
   const room = ROOMS.includes(wanted) ? wanted : ROOMS[0];
@@ -130,7 +130,7 @@ function enter(socket, wanted) {
     announce(visitor, 'left');
   }
   visitor.room = room;
-  // What comes behind this is of that room.
+  // Messages behind this one are of that room.
   send(socket, { type: 'room', room });
   socket.subscribe(room, { since: 'oldest' });
   announce(visitor, 'joined');
@@ -143,7 +143,7 @@ function leave(socket) {
   announce(visitor, 'left');
 }
 
-/** There is load, and a feed, while somebody looks. */
+/** Runs load and feed while somebody looks. */
 function watch() {
   for (const part of [contest, feed]) part.setWatched(visitors.size > 0);
 }

@@ -1,4 +1,4 @@
-// CPU time of the threads of a process, from /proc: on Linux only.
+// CPU time of the threads of a process, from /proc: only on Linux.
 
 import { readdirSync, readFileSync } from 'node:fs';
 

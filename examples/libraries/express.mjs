@@ -16,5 +16,5 @@ server.on('connection', (socket) => {
   socket.on('message', (data, isBinary) => socket.send(data, { binary: isBinary }));
 });
 
-// Not app.listen(), which makes a server of its own.
+// Not app.listen(), which would make a server of its own.
 http.listen(process.env.PORT ?? 8080, () => console.log(`listening on port ${http.address().port}`));

@@ -1,7 +1,7 @@
-//! A chat broker: the path of the address is the room, and what one of a room says goes to all of it.
+//! A chat broker: the path of the address is the room, and each message goes to all members of the sender's room.
 //!
-//! Two threads. The reactor has the sockets, and must not wait: its handler hands everything on. The broker has the rooms, and
-//! answers through a [`Handle`], which any thread may use.
+//! It has two threads. The reactor owns the sockets, and must not wait: its handler hands everything on. The broker owns the
+//! rooms, and answers through a [`Handle`], which any thread may use.
 //!
 //! `cargo run --example chat --no-default-features --features reactor`; PORT chooses the port.
 
@@ -19,39 +19,39 @@ use reactor_ws::reactor::{
     Reactor, ReactorConfig, Session,
 };
 
-/// What the broker hears.
-enum Heard {
+/// The events that the broker gets.
+enum Event {
     Joined(ConnectionId, Vec<u8>),
     Said(ConnectionId, MessageKind, Vec<u8>),
     Left(ConnectionId),
 }
 
-/// On the reactor's thread.
-struct Ears(Sender<Heard>);
+/// The handler, on the reactor's thread.
+struct Reporter(Sender<Event>);
 
-impl Ears {
-    fn report(&self, heard: Heard) {
-        // It fails when the broker has ended: then nothing is to be reported.
-        let _ended = self.0.send(heard);
+impl Reporter {
+    fn report(&self, event: Event) {
+        // This fails when the broker has ended: then nothing is to be reported.
+        let _ended = self.0.send(event);
     }
 }
 
-impl Handler for Ears {
+impl Handler for Reporter {
     fn on_open(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {
         let room = opening.request.map_or_else(Vec::new, |request| request.target().to_vec());
-        self.report(Heard::Joined(session.id(), room));
+        self.report(Event::Joined(session.id(), room));
     }
 
     fn on_message(&mut self, session: &mut Session<'_>, message: Message<'_>) {
-        self.report(Heard::Said(session.id(), message.kind, message.payload.as_slice().to_vec()));
+        self.report(Event::Said(session.id(), message.kind, message.payload.as_slice().to_vec()));
     }
 
     fn on_closed(&mut self, id: ConnectionId) {
-        self.report(Heard::Left(id));
+        self.report(Event::Left(id));
     }
 }
 
-/// On a thread of its own.
+/// The rooms, on a thread of their own.
 #[derive(Default)]
 struct Broker {
     rooms: HashMap<Vec<u8>, HashSet<ConnectionId>>,
@@ -59,20 +59,20 @@ struct Broker {
 }
 
 impl Broker {
-    fn run(mut self, heard: &Receiver<Heard>, handle: &Handle) -> io::Result<()> {
-        for each in heard {
-            match each {
-                Heard::Joined(id, room) => {
+    fn run(mut self, events: &Receiver<Event>, handle: &Handle) -> io::Result<()> {
+        for event in events {
+            match event {
+                Event::Joined(id, room) => {
                     self.rooms.entry(room.clone()).or_default().insert(id);
                     self.whereabouts.insert(id, room);
                 }
-                Heard::Said(id, kind, text) => {
+                Event::Said(id, kind, text) => {
                     let room = self.whereabouts.get(&id).and_then(|room| self.rooms.get(room));
                     for member in room.into_iter().flatten() {
                         handle.send(*member, kind, &text)?;
                     }
                 }
-                Heard::Left(id) => self.leave(id),
+                Event::Left(id) => self.leave(id),
             }
         }
         Ok(())
@@ -96,12 +96,12 @@ fn main() -> io::Result<()> {
 
     let mut config = ListenerConfig { ping_interval: Duration::from_secs(30), ..ListenerConfig::default() };
     config.engine.max_payload = 16 << 10;
-    let (ears, heard) = channel();
-    let mut reactor = Reactor::with_handler(Ears(ears), ReactorConfig::default())?;
+    let (reports, events) = channel();
+    let mut reactor = Reactor::with_handler(Reporter(reports), ReactorConfig::default())?;
     let handle = reactor.handle();
     handle.submit(Command::Listen { id: 0, listener, config: Arc::new(config) })?;
     handle.submit(Command::Accept(0))?;
     let broker = thread::Builder::new().name("broker".to_owned());
-    broker.spawn(move || Broker::default().run(&heard, &handle))?;
+    broker.spawn(move || Broker::default().run(&events, &handle))?;
     reactor.run()
 }

@@ -2,8 +2,8 @@
 //
 //   node scripts/release/addon.mjs linux-x64-gnu linux-arm64-musl
 //
-// For Linux it takes cargo-zigbuild, which links for any C library: `pip install -r npm/requirements.txt`. The symbols go to
-// target/symbols. An addon for development is another one: `npm run build`, with plain cargo, for this system, with symbols.
+// For Linux this needs cargo-zigbuild, which links for any C library: `pip install -r npm/requirements.txt`. The symbols go to
+// target/symbols. An addon for development is built by `npm run build`, with plain cargo, for this system, with symbols.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, statSync } from 'node:fs';
@@ -13,11 +13,11 @@ import { basename, join } from 'node:path';
 import { root, run } from '../run.mjs';
 import { systems } from './systems.mjs';
 
-/** RHEL 7, Amazon Linux 2 and what came later; Node 20 itself needs 2.28. */
+/** RHEL 7, Amazon Linux 2 and later systems; Node 20 itself needs 2.28. */
 const GLIBC = '2.17';
 const MOST_BYTES = 2 * 1024 * 1024;
 const LIBRARIES = { darwin: 'libreactor_ws.dylib', linux: 'libreactor_ws.so', windows: 'reactor_ws.dll' };
-/** What an addon may need of a system: C libraries in their parts, and nothing of a compiler. */
+/** The libraries that an addon may need of a system: the parts of the C library, and nothing of a compiler. */
 const NEEDED = /^(libc|ld-linux-[\w-]+|libpthread|libdl|libm|librt)\.so(\.\d)?$/;
 
 if (process.argv[1] === import.meta.filename) {
@@ -35,7 +35,7 @@ async function build(system) {
   const linux = platform === 'linux';
   const wanted = name.endsWith('-gnu') ? `${target}.${GLIBC}` : target;
   const args = [...(linux ? ['zigbuild'] : ['build']), '--release', '--lib', '--target', wanted];
-  // Elsewhere the linker strips: a signature of macOS is of the whole file.
+  // Elsewhere the linker strips: a signature of macOS covers the whole file.
   const env = { CARGO_ENCODED_RUSTFLAGS: flags(name), ...(linux ? {} : { CARGO_PROFILE_RELEASE_STRIP: 'symbols' }) };
   const { code } = await run('cargo', args, { env });
   if (code !== 0) giveUp(`building for ${name} failed`);
@@ -48,18 +48,18 @@ async function build(system) {
   if (faults.length > 0) giveUp(faults.join('\n'));
 }
 
-/** No path of this machine is in what is published; for musl the addon is linked with the C library of the process. */
+/** Published files have no path of this machine; for musl the addon is linked with the C library of the process. */
 function flags(name) {
   const home = process.env.CARGO_HOME ?? join(homedir(), '.cargo');
   const moved = [`--remap-path-prefix=${home}=/cargo`, `--remap-path-prefix=${root}=/reactor-ws/`];
   return [...moved, ...(name.endsWith('-musl') ? ['-Ctarget-feature=-crt-static'] : [])].join('\x1f');
 }
 
-/** The symbols into a file of their own, which a debugger and perf find by its name. */
+/** Moves the symbols into a file of their own, which a debugger and perf find by its name. */
 function splitSymbols(built, file) {
   const sysroot = execFileSync('rustc', ['--print', 'sysroot'], { encoding: 'utf8' }).trim();
   const host = /host: (\S+)/.exec(execFileSync('rustc', ['-vV'], { encoding: 'utf8' }))[1];
-  // Of Rust, for that of this system may not know the others.
+  // The tool of Rust: that of this system may not know other systems.
   const objcopy = (...args) =>
     execFileSync(join(sysroot, 'lib/rustlib', host, 'bin/rust-objcopy'), args, {
       env: { ...process.env, LD_LIBRARY_PATH: join(sysroot, 'lib') },

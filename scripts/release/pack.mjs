@@ -1,7 +1,7 @@
-// Packs what is published into target/packages: the packages with the addons, and the main package, which names all of them.
+// Packs the published files into target/packages: the packages with the addons, and the main package, which names all of them.
 //
 //   node scripts/release/pack.mjs              all systems; one without an addon is an error
-//   node scripts/release/pack.mjs --trial      for tests: one without an addon gets a file that is none
+//   node scripts/release/pack.mjs --trial      for tests: a system without an addon gets a file that is none
 //   node scripts/release/pack.mjs --host       for tests: the same, with the addon of lib/native as the one for this system
 
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
@@ -13,9 +13,9 @@ import { faultsOf } from './addon.mjs';
 import { manifest, systems } from './systems.mjs';
 
 export const OUT = join(root, 'target/packages');
-/** What `repository`, `homepage` and `bugs` are made of; one place for all packages. */
+/** The source of `repository`, `homepage` and `bugs`; one place for all packages. */
 const SHARED = ['version', 'license', 'author', 'repository', 'homepage', 'bugs', 'engines'];
-/** Of the main package, what is for those who work on it. */
+/** The fields of the main package for those who work on it. */
 const OWN = ['scripts', 'devDependencies', 'ava', 'overrides', 'allowScripts', 'napi'];
 
 if (process.argv[1] === import.meta.filename) await pack(process.argv[2] ?? '');
@@ -42,7 +42,7 @@ function withHostAddon(system) {
   return { ...system, file: isHost ? join(root, 'lib/native', basename(system.file)) : '' };
 }
 
-/** A folder with a package of an addon. */
+/** Makes a folder with a package of an addon. */
 function stageAddon({ file, folder, name }) {
   const staged = join(OUT, name);
   mkdirSync(staged);
@@ -56,7 +56,7 @@ function stageAddon({ file, folder, name }) {
   return staged;
 }
 
-/** A folder with the main package: what `files` says, and a manifest for users. */
+/** Makes a folder with the main package: the files of `files`, and a manifest for users. */
 function stageMain() {
   const staged = join(OUT, 'main');
   for (const pattern of [...manifest.files, 'README.md', 'LICENSE']) {

@@ -1,11 +1,11 @@
-// Publishes target/packages: the packages with the addons first, so that the main package never names one that is not there.
+// Publishes target/packages: the packages with the addons first, so that the main package never names a missing one.
 //
 //   node scripts/release/publish.mjs --dry-run
 //   node scripts/release/publish.mjs                          by hand, after npm login: the first version, which creates the packages
 //   node scripts/release/publish.mjs --provenance             in release.yml, which has no token: npm trusts the workflow
 //   node scripts/release/publish.mjs --registry http://127.0.0.1:4873/     a trial
 //
-// What is there in this version is left as it is, so that it may be called again after a failure.
+// Packages that exist in this version are left as they are, so that the command may be repeated after a failure.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -42,7 +42,7 @@ function missing() {
   return names.filter((name) => !existsSync(tarball(name))).map((name) => `${tarball(name)}: missing; run scripts/release/pack.mjs`);
 }
 
-/** What a release needs, and a trial does not. */
+/** The conditions of a release, which a trial does not need. */
 function unready() {
   const found = [];
   const url = manifest.repository?.url ?? '';

@@ -1,4 +1,4 @@
-// The systems that there are packages for, from `napi.targets` of package.json.
+// The systems for which there are packages, from `napi.targets` of package.json.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -11,7 +11,7 @@ const PLATFORMS = { darwin: 'darwin', linux: 'linux', windows: 'win32' };
 /** package.json of the main package. */
 export const manifest = JSON.parse(readFileSync(join(root, 'package.json'), 'utf8'));
 
-/** `name`: of the folder in npm/, `linux-x64-musl`; `file`: of the addon in it. */
+/** `name`: name of the folder in npm/, `linux-x64-musl`; `file`: name of the addon in it. */
 export const systems = manifest.napi.targets.map((target) => {
   const [arch, , platform, libc] = target.split('-');
   const name = [PLATFORMS[platform], ARCHS[arch], libc].filter(Boolean).join('-');

@@ -1,12 +1,12 @@
-// What the servers with rooms have in common: a connection names a room, and what a member sends goes to all of it.
+// The common part of servers with rooms: a connection names a room, and messages of a member go to all members.
 import { URLSearchParams } from 'node:url';
 
 import { asked } from '../contract.mjs';
 
-/** What the server is to do beyond that: `history`, `drop`, `recovery`, `memory`. */
+/** Further duties of the server: `history`, `drop`, `recovery`, `memory`. */
 export const words = new Set([asked.task, ...process.argv.slice(3)]);
 
-/** Bytes that may wait for a slow member, where it may not have more. */
+/** The most bytes that may wait for a slow member, where there is a limit. */
 export const LIMIT = 65_536;
 
 /**
@@ -20,7 +20,7 @@ export function wanted(url) {
 }
 
 /**
- * Instead of a room: subscribes to as many topics as a message asks for, collects garbage, and answers.
+ * In place of a room: subscribes to as many topics as a message asks for, collects garbage, and answers.
  *
  * @param {string} message A prefix and a count
  * @param {(topic: string) => void} subscribe
