@@ -66,8 +66,8 @@ module.exports = {
   /** Word behind it, written by JavaScript: the number of the memory to be lent. */
   LENT_ID: 65543,
   /**
-   * Word behind it, written by JavaScript: how many records of the drained batch it has dealt
-   * with.
+   * Word behind it, written by JavaScript: the number of records of the drained batch that it
+   * has dealt with.
    */
   DELIVERED_RECORDS: 65544,
   /**
@@ -101,15 +101,15 @@ module.exports = {
   ADOPTED_SLOTS: 1073741824,
   /** Mask of the kind within the word that carries kind, flags and aux. */
   KIND_MASK: 255,
-  /** Where the flags (8 bits) begin within that word. */
+  /** Position of the flags (8 bits) within that word. */
   FLAGS_SHIFT: 8,
-  /** Where the aux (16 bits) begins within that word. */
+  /** Position of the aux (16 bits) within that word. */
   AUX_SHIFT: 16,
   /** Inbound word: the connection's slot, or the listener's id. */
   IN_WORD_SLOT: 0,
   /** Inbound word: kind, flags and aux. */
   IN_WORD_KIND: 1,
-  /** Inbound word: where the payload begins in the batch, or its index among the large payloads. */
+  /** Inbound word: offset of the payload in the batch, or its index among the large payloads. */
   IN_WORD_OFFSET: 2,
   /** Inbound word: payload length in bytes, or a count. */
   IN_WORD_LENGTH: 3,
@@ -132,7 +132,7 @@ module.exports = {
   IN_ERROR: 7,
   /** The socket is gone. Last record of a connection. */
   IN_CLOSED: 8,
-  /** The bytes of the `length` oldest sends that asked for it are in the kernel. */
+  /** The kernel has the bytes of the `length` oldest sends that asked for this record. */
   IN_SENT: 9,
   /** Outgoing bytes fell below the low-water mark after having been above the high one. */
   IN_DRAIN: 10,
@@ -140,7 +140,7 @@ module.exports = {
   IN_REQUEST: 11,
   /** A listener is closed. slot: listener id. */
   IN_LISTENER_CLOSED: 12,
-  /** The reactor died. Payload: why, in UTF-8. */
+  /** The reactor died. Payload: the reason, in UTF-8. */
   IN_FAILURE: 13,
   /**
    * The peer ended its side of the socket without a close frame; JavaScript answers with
@@ -195,7 +195,7 @@ module.exports = {
   /** Outbound word: kind, flags and aux. */
   OUT_WORD_KIND: 2,
   /**
-   * Outbound word: payload length in bytes; with `OUT_FLAG_SAME` where the payload begins in
+   * Outbound word: payload length in bytes; with `OUT_FLAG_SAME` offset of the payload in
    * the chunk.
    */
   OUT_WORD_LENGTH: 3,
@@ -209,7 +209,10 @@ module.exports = {
   OUT_PONG: 4,
   /** Send a close frame. aux: status code, 0 for an empty frame. Payload: the reason. */
   OUT_CLOSE: 5,
-  /** Destroy the socket. `OUT_FLAG_FIN`: the peer gets a reset, and nothing that waits. */
+  /**
+   * Destroy the socket. `OUT_FLAG_FIN`: the peer gets a reset, and none of the bytes that
+   * wait.
+   */
   OUT_TERMINATE: 6,
   /**
    * Stop reading. aux 1: a 101 that has not left waits for `OUT_RESUME`, in whose place a
@@ -260,8 +263,8 @@ module.exports = {
   /** Outbound flag: compress, if the extension was negotiated. */
   OUT_FLAG_COMPRESS: 2048,
   /**
-   * Outbound flag: no payload follows; it is that of an earlier record, and the length word says
-   * where that payload begins in the chunk. With `OUT_FLAG_LARGE`: it is the last large
+   * Outbound flag: no payload follows; it is that of an earlier record, and the length word has
+   * the offset of that payload in the chunk. With `OUT_FLAG_LARGE`: it is the last large
    * payload that came with `OUT_FLAG_SHARED`, and this is a message like that one.
    */
   OUT_FLAG_SAME: 4096,
@@ -310,7 +313,7 @@ module.exports = {
    */
   IN_GAP: 18,
   /**
-   * What became of a message for which `OUT_TARGET` named a receipt, on one reactor; slot:
+   * The outcome of a message for which `OUT_TARGET` named a receipt, on one reactor; slot:
    * `TOPIC_SLOT`. Payload: `RECEIPT_`.
    */
   IN_RECEIPT: 19,
@@ -326,7 +329,7 @@ module.exports = {
    * nothing was replayed.
    */
   SUBSCRIBED_RECOVERED: 1,
-  /** Word of `IN_SUBSCRIBED`: how many messages were replayed. */
+  /** Word of `IN_SUBSCRIBED`: the number of messages replayed. */
   SUBSCRIBED_REPLAYED: 2,
   /**
    * Word of `IN_SUBSCRIBED`, and the one behind it, which is the upper half: the offset of the
@@ -337,7 +340,7 @@ module.exports = {
   SUBSCRIBED_WORDS: 5,
   /** Word of `IN_DROPPED`: the number of the topic. */
   DROPPED_TOPIC: 0,
-  /** Word of `IN_DROPPED`: how many messages since the last such record. */
+  /** Word of `IN_DROPPED`: the number of messages since the last such record. */
   DROPPED_COUNT: 1,
   /** Words of `IN_DROPPED`. */
   DROPPED_WORDS: 2,
@@ -377,8 +380,8 @@ module.exports = {
   /** Word of `IN_HISTORY`: 1 when nothing is missing after the requested position, else 0. */
   HISTORY_RECOVERED: 1,
   /**
-   * Word of `IN_HISTORY`: how many messages follow the words, each with its `ENTRY_` words
-   * before it.
+   * Word of `IN_HISTORY`: the number of messages behind the words, each with its `ENTRY_`
+   * words before it.
    */
   HISTORY_COUNT: 2,
   /**
@@ -431,16 +434,16 @@ module.exports = {
   /** The same with a prepared message. Slot: `TOPIC_SLOT`. Payload: its number. */
   OUT_PUBLISH_PREPARED: 23,
   /**
-   * What is in the history of a topic? Slot: `TOPIC_SLOT`. Payload: words `SUBSCRIBE_` without
-   * the topic, then the most messages wanted. It is for the first reactor only.
+   * Request for the history of a topic. Slot: `TOPIC_SLOT`. Payload: words `SUBSCRIBE_`
+   * without the topic, then the most messages wanted. It is for the first reactor only.
    */
   OUT_HISTORY: 24,
   /**
-   * How many bytes the histories of all topics may take on all reactors together. Slot:
+   * The bytes that the histories of all topics may take on all reactors together. Slot:
    * `TOPIC_SLOT`. Payload: two words, the lower half first.
    */
   OUT_HISTORY_BUDGET: 25,
-  /** Word of `OUT_TOPIC`: what becomes of messages to a slow member, one of `SLOW_`. */
+  /** Word of `OUT_TOPIC`: the treatment of a slow member, one of `SLOW_`. */
   TOPIC_SLOW: 0,
   /** Word of `OUT_TOPIC`: unsent bytes of a connection above which it is slow. */
   TOPIC_LIMIT: 1,
@@ -454,11 +457,11 @@ module.exports = {
   TOPIC_WORDS: 5,
   /** `TOPIC_SLOW`: the message is queued all the same. */
   SLOW_QUEUE: 0,
-  /** `TOPIC_SLOW`: the member does not get it. */
+  /** `TOPIC_SLOW`: the member does not get the message. */
   SLOW_DROP: 1,
   /** `TOPIC_SLOW`: the last one of each key is sent when the member is no longer slow. */
   SLOW_LATEST: 2,
-  /** `TOPIC_SLOW`: the member is served from the history then. */
+  /** `TOPIC_SLOW`: the member is served from the history when it is no longer slow. */
   SLOW_CATCH_UP: 3,
   /** `TOPIC_SLOW`: the member is closed with 1013. */
   SLOW_CLOSE: 4,
@@ -469,7 +472,7 @@ module.exports = {
    * when none is wanted.
    */
   SUBSCRIBE_REQUEST: 1,
-  /** Word behind it: where the wanted messages begin, one of `SINCE_`. */
+  /** Word behind it: the beginning of the wanted messages, one of `SINCE_`. */
   SUBSCRIBE_SINCE: 2,
   /** Word behind it, and one more, which is the upper half: the offset for `SINCE_OFFSET`. */
   SUBSCRIBE_OFFSET: 3,
@@ -483,7 +486,7 @@ module.exports = {
   SINCE_OLDEST: 2,
   /** Word of `OUT_TARGET`: a number for the receipt, 0 when none is wanted. */
   TARGET_REQUEST: 0,
-  /** Word of `OUT_TARGET`: how many connections it names. */
+  /** Word of `OUT_TARGET`: the number of connections that it names. */
   TARGET_NAMED: 1,
   /** Word of `OUT_TARGET`: bytes of the key. */
   TARGET_KEY: 2,

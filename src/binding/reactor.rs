@@ -55,8 +55,7 @@ impl JsReactor {
     /// `DRAINED_WORDS` long, all of its ArrayBuffer, and touched by the caller alone, which keeps
     /// it for as long as any function of this object exists. `memory` is an array of the
     /// lists in which the caller keeps all memory that it lends. The lists stay until the reactors
-    /// have ended: when the environment goes away, or some time after nothing refers to this object
-    /// any more.
+    /// have ended: with the environment, or some time after nothing refers to this object any more.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
