@@ -124,6 +124,36 @@ fn drop_drops_what_comes_above_the_limit_and_counts_it() {
     slow.end();
 }
 
+/// Memory, not bytes of frames: short ones are gathered in buffers that grow by doubling, and one
+/// that others are sent too is in memory whole.
+#[test]
+fn a_member_that_does_not_read_takes_twice_the_limit_and_a_message_at_most() {
+    for slow in [SLOW_DROP, SLOW_LATEST, SLOW_CATCH_UP] {
+        for (limit, len) in
+            [(10_000, 20), (10_000, 2000), (100_000, 100), (65_536, 16_384), (65_536, 200_000)]
+        {
+            let mut stage =
+                Stage::with(1, ReactorConfig::default(), ListenerConfig::default(), Some(4 << 10));
+            let (client, id) = stage.open_narrow();
+            stage.topic(1, [slow, limit as u32, 4, 0, 0]);
+            stage.join(id, 1);
+            // More than the limit, and what the kernel takes.
+            for _ in 0..(8 * limit + 1_000_000) / len {
+                stage.publish(1, &vec![b'x'; len]);
+                if stage.chunk.bytes.len() > limit {
+                    stage.settle();
+                }
+            }
+            stage.settle();
+            let outgoing = &stage.reactors[0].connections.get(id).unwrap().write.outgoing;
+            let (bytes, memory) = (outgoing.len(), outgoing.memory());
+            assert!((limit..=limit + len + 10).contains(&bytes), "{bytes} bytes, {limit} and {len}");
+            assert!(memory <= 2 * limit + len + 10, "{memory} bytes of memory, {limit} and {len}");
+            drop(client);
+        }
+    }
+}
+
 /// Reports are coalesced: one for all that was dropped in a turn.
 #[test]
 fn drops_of_one_turn_are_reported_together_and_the_receipt_has_them() {
