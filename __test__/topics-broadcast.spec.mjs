@@ -8,6 +8,14 @@ import test from 'ava';
 import { prepare } from '../lib/index.mjs';
 import { TOPIC_WAYS, heardBy, join, openRoom } from './helpers/topics.mjs';
 
+const require = createRequire(import.meta.url);
+const { streams } = require('../lib/connection/clients.js');
+const { bytesTaken, outgoing } = require('../lib/reactor/crossing.js');
+const { bytesPublished } = require('../lib/topics/install.js');
+
+/** Bytes of the reactor's connection that wait no more; a stream has none. */
+const taken = (ws) => (ws._extra?.stream ? ws._accepted + bytesPublished(ws) : bytesTaken(ws));
+
 for (const way of Object.keys(TOPIC_WAYS)) {
   test(`${way}: broadcast goes to all that are open`, async (t) => {
     const { server, all } = await openRoom(t, way, 4);
@@ -48,30 +56,60 @@ for (const way of Object.keys(TOPIC_WAYS)) {
   });
 }
 
-for (const way of Object.keys(TOPIC_WAYS)) {
-  test(`${way}: a broadcast counts in bufferedAmount before the reactor has seen it`, async (t) => {
-    const { server, all } = await openRoom(t, way, 3);
-    const [a, b, c] = all;
-    server.broadcast('first');
-    for (const { client } of all) client.pause();
-    // The last is handed over at the end of the tick only.
-    for (const size of [1000, 60_000, 70_000]) {
-      let count = 0;
-      while (a.ws.bufferedAmount < 2 ** 20 && count < 100_000_000 / size) {
-        if (count++ % 2) server.broadcast(Buffer.alloc(size), { except: c.ws });
-        else server.broadcast(prepare(Buffer.alloc(size)));
-      }
-      t.true(a.ws.bufferedAmount >= 2 ** 20, `${count} of ${size} bytes`);
-      for (const { client } of all) client.resume();
-      b.ws.send(new Blob(['late']));
-      server.broadcast('last');
-      for (const heard of await heardBy(a, b, c)) t.is(heard.at(-1), 'last');
-      // The callback of a send that follows: the kernel has all before it.
-      for (const { ws } of all) await new Promise((resolve) => ws.send('', resolve));
-      t.deepEqual(all.map(({ ws }) => ws.bufferedAmount), [0, 0, 0]);
+const SAID = {
+  broadcast: (server, data, options) => server.broadcast(data, options),
+  publish: (server, data, options) => server.publish('room', data, options),
+};
+
+for (const [how, say] of Object.entries(SAID)) {
+  for (const way of Object.keys(TOPIC_WAYS)) {
+    test(`${way}: ${how}() counts in bufferedAmount and in the result of send() before the reactor has seen it`, async (t) => {
+      const { server, all } = await openRoom(t, way, 3);
+      const [a, b, c] = all;
+      for (const { ws } of all) for (const topic of ['other', 'room']) ws.subscribe(topic);
+      say(server, 'first');
       for (const { client } of all) client.pause();
-    }
-    for (const { client } of all) client.resume();
+      // Those of 65,536 bytes and more are handed over at the end of the tick only.
+      for (const size of [1000, 60_000, 65_535, 65_536, 2_100_000]) {
+        let count = 0;
+        t.true(a.ws.send('there is room'));
+        while (a.ws.bufferedAmount < 2 ** 20 && count < 100_000_000 / size) {
+          if (count++ % 2) say(server, Buffer.alloc(size), { except: c.ws });
+          else say(server, prepare(Buffer.alloc(size)));
+        }
+        t.true(a.ws.bufferedAmount >= 2 ** 20, `${count} of ${size} bytes`);
+        t.false(a.ws.send('no room'), `${count} of ${size} bytes`);
+        for (const { client } of all) client.resume();
+        b.ws.send(new Blob(['late']));
+        say(server, 'last');
+        // What was published before it leaves is on its way.
+        a.ws.unsubscribe('room');
+        for (const heard of await heardBy(a, b, c)) t.is(heard.at(-1), 'last');
+        a.ws.subscribe('room');
+        // The callback of a send that follows: the kernel has all before it.
+        for (const { ws } of all) await new Promise((resolve) => ws.send('', resolve));
+        t.deepEqual(all.map(({ ws }) => ws.bufferedAmount), [0, 0, 0]);
+        t.deepEqual(all.map(({ ws }) => ws._accepted + bytesPublished(ws)), all.map(({ ws }) => taken(ws)));
+        for (const { client } of all) client.pause();
+      }
+      for (const { client } of all) client.resume();
+    });
+  }
+}
+
+for (const way of Object.keys(TOPIC_WAYS)) {
+  test(`${way}: without clientTracking the first broadcast reaches all, too`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2, { clientTracking: false });
+    t.is(server.clients, undefined);
+    t.is(server.broadcast('first'), 2);
+    all.push(await join(t, server));
+    t.is(server.broadcast('second'), 3);
+    t.deepEqual(await heardBy(...all), [['first', 'second'], ['first', 'second'], ['second']]);
+    const closed = all.map(({ ws }) => once(ws, 'close'));
+    for (const { ws } of all) ws.terminate();
+    await Promise.all(closed);
+    t.is(server.broadcast('to nobody'), 0);
+    t.false([...streams].some((ws) => all.some((one) => one.ws === ws)));
   });
 }
 
@@ -97,7 +135,6 @@ test('what a program takes out of clients gets a broadcast all the same, the fir
 });
 
 test('a broadcast is one record, however many connections there are', async (t) => {
-  const { outgoing } = createRequire(import.meta.url)('../lib/reactor/crossing');
   const bytes = [];
   for (const count of [2, 20]) {
     const { server, all } = await openRoom(t, 'port', count);

@@ -228,7 +228,7 @@ export class WebSocketServer<
    * Sends a message to all open connections, and returns how many. Taking connections out of `clients` makes no difference: use `except` or
    * topics for that. Not in ws.
    *
-   * @throws {TypeError} As `publish()`; without `clientTracking`, unless the server has a `port`
+   * @throws {TypeError} As `publish()`
    */
   broadcast(data: Published, options?: BroadcastOptions | null): number;
   /** How many connections have subscribed to a topic. Not in ws. */

@@ -18,7 +18,7 @@ export async function startServer(t, options = {}) {
   const server = new WebSocketServer({ port: 0, host: '127.0.0.1', ...options });
   server.on('connection', (socket) => socket.on('error', () => {}));
   t.teardown(() => {
-    for (const client of server.clients) client.terminate();
+    for (const client of server.clients ?? []) client.terminate();
     server.close();
   });
   await once(server, 'listening');

@@ -16,7 +16,7 @@ async function startSecure(t, options) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');
   t.teardown(() => {
-    for (const client of wss.clients) client.terminate();
+    for (const client of wss.clients ?? []) client.terminate();
     wss.close();
     server.close();
   });

@@ -18,7 +18,7 @@ export async function startServerBehind(t, options) {
   const { server, wss } = await startBehind(options);
   wss.on('connection', (socket) => socket.on('error', () => {}));
   t.teardown(() => {
-    for (const client of wss.clients) client.terminate();
+    for (const client of wss.clients ?? []) client.terminate();
     wss.close();
     server.close();
   });

@@ -7,6 +7,9 @@ const { state } = require('../reactor/table');
 /** How many connections of listeners have opened so far. */
 let opened = 0;
 
+/** All connections over streams. @type {Set<WebSocket>} */
+const streams = new Set();
+
 /** The server whose `clients` this package reads, not the program. @type {Server | null} */
 let looked = null;
 
@@ -89,4 +92,4 @@ function trackClients(server, clients) {
   Object.defineProperty(server, 'clients', property);
 }
 
-module.exports = { clientsOf, list, track, trackClients };
+module.exports = { clientsOf, list, streams, track, trackClients };

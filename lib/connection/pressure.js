@@ -10,10 +10,13 @@ const { bytesTaken } = require('../reactor/crossing');
 /** @import { ExtraFields, WebSocket } from './state' */
 
 /**
- * Bytes of sends to a subscriber between two queries of how much was published to it: a query
- * takes longer than a short send. 16 KiB.
+ * Bytes given to a subscriber between two queries of how many wait for it: a query takes longer
+ * than a short send, and messages from a history are in no other count. 16 KiB.
  */
 const ASKED_EVERY = 16 * 1024;
+
+/** Bytes of frames that the reactors were given so far for members of topics. */
+const published = { bytes: 0 };
 
 /**
  * Whether a WebSocket has room for more.
@@ -24,12 +27,17 @@ const ASKED_EVERY = 16 * 1024;
 function hasRoom(ws) {
   const extra = ws._ensureExtra();
   if ((ws._bits & STREAM) !== 0) return !streamOf(ws).socket.writableNeedDrain;
-  if (ws._accepted + extra.lateBytes < extra.roomUntil) return true;
-  if (extra.topics === null) extra.roomUntil = Math.max(bytesTaken(ws), 0) + HIGH_WATER_MARK;
+  const given = ws._accepted + extra.lateBytes;
+  const { topics } = extra;
+  if (topics === null) {
+    if (given < extra.roomUntil) return true;
+    extra.roomUntil = Math.max(bytesTaken(ws), 0) + HIGH_WATER_MARK;
+  } else if (given + published.bytes < topics.askAt) {
+    return true;
+  }
   const waiting = ws.bufferedAmount;
-  // JavaScript does not count the bytes published to a subscriber, so the reactor is asked again
-  // soon.
-  if (extra.topics !== null) extra.roomUntil = ws._accepted + Math.min(HIGH_WATER_MARK - waiting, ASKED_EVERY);
+  // All that is published from now on may be for this subscriber.
+  if (topics !== null) topics.askAt = given + published.bytes + Math.min(HIGH_WATER_MARK - waiting, ASKED_EVERY);
   if (waiting < HIGH_WATER_MARK) return true;
   extra.isDrainDue = true;
   if (!extra.isMarked) mark(ws, extra);
@@ -66,4 +74,4 @@ function drained(ws) {
   ws.emit('drain');
 }
 
-module.exports = { drained, hasRoom };
+module.exports = { drained, hasRoom, published };

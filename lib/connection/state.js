@@ -76,7 +76,9 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * The part of a connection in topics.
  *
  * @typedef {object} Membership
- * @property {number} broadcast Bytes of broadcasts that the reactors were given for it
+ * @property {number} published Bytes of frames that the reactors were given for the connection
+ * @property {number} heard The same, minus the bytes that its present topics count
+ * @property {number} askAt See `hasRoom` of pressure.js
  * @property {() => void} leave Leaves all topics, and joins no other
  * @property {() => void} drained The bytes that waited for its stream have left
  * @property {(topic: any, count: number) => void} lost It missed this many messages

@@ -3,6 +3,7 @@
 const { CLIENT, GONE, ONE_BY_ONE, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
 const { opened } = require('../reactor/diagnostics');
+const { streams } = require('../connection/clients');
 const { startClosing } = require('../connection/state');
 const { StreamConnection } = require('./connection');
 const { pullAll } = require('./cork');
@@ -13,9 +14,6 @@ const { sendBudget } = require('./send-budget');
 /** @import { SocketOptions } from './connection' */
 
 const kConnection = Symbol('connection');
-
-/** How many connections over streams there are. */
-let attached = 0;
 
 /**
  * @this {any}
@@ -57,7 +55,8 @@ function onClose() {
   this.removeListener('drain', onDrain);
   this.removeListener('end', onEnd);
   this[kConnection] = undefined;
-  if (--attached === 0) process.removeListener('exit', writeAll);
+  streams.delete(ws);
+  if (streams.size === 0) process.removeListener('exit', writeAll);
   clearTimeout(connection.closeTimer);
   connection.silence?.stop();
   startClosing(ws);
@@ -84,7 +83,8 @@ function writeAll() {
  * @param {SocketOptions} options As given to `setSocket()`
  */
 function attachStream(ws, socket, head, options) {
-  if (attached++ === 0) process.on('exit', writeAll);
+  if (streams.size === 0) process.on('exit', writeAll);
+  streams.add(ws);
   sendBudget.use(ws._owner?.options.sendBudget ?? 0);
   const connection = new StreamConnection(ws, socket, options);
   const { allowSynchronousEvents = true } = options;

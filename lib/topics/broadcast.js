@@ -1,7 +1,7 @@
 'use strict';
 
 const { GONE } = require('../bits');
-const { clientsOf } = require('../connection/clients');
+const { clientsOf, streams } = require('../connection/clients');
 const { CONNECTING, OPEN } = require('../constants');
 const { state } = require('../reactor/table');
 const { messageOf } = require('./message');
@@ -14,7 +14,6 @@ const { Topic } = require('./topic');
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { BroadcastOptions, Published } from '../../types/topics' */
 /** @import { Topics } from './server-topics' */
-/** @import { AnySubscriptions } from './subscriptions' */
 
 /**
  * Sends a message to all open connections of a server, in the order of `send()`.
@@ -23,7 +22,7 @@ const { Topic } = require('./topic');
  * @param {Published} data See `messageOf`
  * @param {BroadcastOptions | null | undefined} options `except`, and those of `messageOf`
  * @returns {number} The number of connections that the message goes to
- * @throws {TypeError} Also without `clientTracking`, unless the server listens by itself
+ * @throws {TypeError} Also for `clients` of the program that cannot be iterated
  */
 function broadcast(server, data, options) {
   const { except } = targetOf(options, null);
@@ -39,27 +38,6 @@ class Everyone extends Topic {
   constructor(topics) {
     super('', DEFAULTS);
     this.topics = topics;
-    /** Bytes of frames that the reactors have been given so far, for each member. */
-    this.bytes = 0;
-  }
-
-  /**
-   * @param {number} bytes Length of the frame that the reactors were given
-   * @param {WebSocket[]} others Members that do not get the frame
-   */
-  gave(bytes, others) {
-    this.bytes += bytes;
-    for (const ws of others) subscriptionsOf(ws).heard -= bytes;
-  }
-
-  /** @param {AnySubscriptions} member The member that joins */
-  entered(member) {
-    member.heard -= this.bytes;
-  }
-
-  /** @param {AnySubscriptions} member The member that leaves */
-  left(member) {
-    member.heard += this.bytes;
   }
 
   /** @param {WebSocket} ws A connection that gets all broadcasts from now on */
@@ -90,20 +68,15 @@ function everyoneOf(server) {
 }
 
 /**
- * Connections from the tables, whatever a program has done to `clients`, and those over streams,
- * which only `clients` has.
+ * All connections, whatever a program has done to `clients`, and those that it has put there.
  *
  * @param {Server} server The server
  * @returns {Set<WebSocket>} Its connections
  * @throws {TypeError} Also for `clients` of the program that cannot be iterated
  */
 function connectionsOf(server) {
-  const clients = /** @type {Set<WebSocket> | null | undefined} */ (clientsOf(server));
-  if (clients === undefined && !server._listens) {
-    throw new TypeError('broadcast() needs clientTracking, unless the server listens on a port of its own');
-  }
-  const own = [...state.connections, ...state.adopted].filter((one) => one?._owner === server);
-  return new Set([...own, ...(clients ?? [])]);
+  const own = [...state.connections, ...state.adopted, ...streams].filter((one) => one?._owner === server);
+  return new Set([...own, ...(clientsOf(server) ?? [])]);
 }
 
 module.exports = { broadcast };

@@ -258,12 +258,12 @@ function onRecord(ws, kind, bytes) {
 
 /**
  * @param {WebSocket} ws A connection of the reactor
- * @returns {number} Bytes of frames that topics gave to it
+ * @returns {number} Bytes of frames that topics gave to it and that it is to send
  */
 function bytesPublished(ws) {
   if (ws._extra === null || ws._extra.topics === null) return 0;
-  // A broadcast counts at once, as a send does: the reactor may not have seen the record yet.
-  return Math.max(state.native.bytesPublished(ws._slot, ws._generation), ws._extra.topics.broadcast);
+  // A publish counts at once, as a send does: the reactor may not have seen the record yet.
+  return ws._extra.topics.published - state.native.bytesWithheld(ws._slot, ws._generation);
 }
 
 /**

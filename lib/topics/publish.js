@@ -155,7 +155,7 @@ function toLate(topic, message, offset, excepted, key, receipt) {
         post(ws, kept.tag, kept.data);
       } else {
         records.targetLate(topic, ws, used, offset);
-        records.publish(topic, kept);
+        subscriptionsOf(ws).gave(frameBytes(records.publish(topic, kept)));
       }
     });
   }

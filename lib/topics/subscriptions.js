@@ -1,6 +1,7 @@
 'use strict';
 
 const { SENDS_WAIT, STREAM } = require('../bits');
+const { published } = require('../connection/pressure');
 const { sendLater } = require('../connection/waiting');
 const { FROM, subscribe, unsubscribe } = require('./records');
 const { replay } = require('./replay');
@@ -33,16 +34,25 @@ class Subscriptions {
     /** Losses by the name of the topic. @type {Map<string, TopicLosses> | null} */
     this.losses = null;
     /**
-     * Bytes of broadcasts that the reactors were given for the connection; while it is a member,
-     * minus those that the topic of all connections counts.
+     * Bytes of frames that the reactors were given for the connection, minus those that its present
+     * topics count.
      */
     this.heard = 0;
+    /** See `hasRoom` of pressure.js. */
+    this.askAt = 0;
   }
 
-  /** @returns {number} Bytes of broadcast frames that the reactors were given for the connection */
-  get broadcast() {
-    const everyone = this.ws._owner?._topics?.everyone;
-    return everyone && this.joined.has(everyone) ? everyone.bytes + this.heard : this.heard;
+  /** @returns {number} Bytes of frames that the reactors were given for it */
+  get published() {
+    let bytes = this.heard;
+    for (const topic of this.joined) bytes += topic.bytes;
+    return bytes;
+  }
+
+  /** @param {number} bytes Length of a frame that the reactors were given for it alone */
+  gave(bytes) {
+    this.heard += bytes;
+    published.bytes += bytes;
   }
 
   /**
@@ -74,7 +84,7 @@ class Subscriptions {
     }
     if (!isNew) return;
     this.joined.add(topic);
-    topic.entered(this);
+    this.heard -= topic.bytes;
     if (topic.size === 1) topics.woke(topic);
   }
 
@@ -97,6 +107,8 @@ class Subscriptions {
       this.pending ??= new Map();
       this.pending.set(request, { topic, callback });
     }
+    // How much is sent again is known to the reactor.
+    if (mode !== FROM.NOW) this.askAt = 0;
     subscribe(this.ws, topic, request, mode, offset);
   }
 
@@ -164,7 +176,7 @@ class Subscriptions {
 
   /** @param {AnyTopic} topic A topic that it was a member of */
   part(topic) {
-    topic.left(this);
+    this.heard += topic.bytes;
     if ((this.ws._bits & STREAM) === 0) topic.members--;
     else topic.streams?.delete(this.ws);
   }

@@ -1,12 +1,12 @@
 'use strict';
 
+const { published } = require('../connection/pressure');
 const { Ring } = require('./ring');
 const { SLOW } = require('./settings');
 
 /** @import { WebSocket } from '../connection/state' */
 /** @import { Settings } from './settings' */
 /** @import { AnyMember } from './stream-member' */
-/** @import { AnySubscriptions } from './subscriptions' */
 
 /** Number of the next topic that needs one of its own; 0 is none. */
 let last = 0;
@@ -34,6 +34,8 @@ class Topic {
     /** The other subscribers. @type {Map<WebSocket, AnyMember> | null} */
     this.streams = null;
     this.ring = settings.history === 0 ? null : new Ring(settings);
+    /** Bytes of frames that the reactors have been given so far, for each member. */
+    this.bytes = 0;
     /** Messages so far; of their copies, how many were dropped, and how many were in gaps. */
     this.published = 0;
     this.dropped = 0;
@@ -53,17 +55,14 @@ class Topic {
   }
 
   /**
-   * The reactors were given a message: see `Everyone`.
-   *
-   * @type {(bytes: number, others: WebSocket[]) => void}
+   * @param {number} bytes Length of the frame that the reactors were given
+   * @param {WebSocket[]} others Members that the frame is not for
    */
-  gave() {}
-
-  /** A connection has joined it. @type {(member: AnySubscriptions) => void} */
-  entered() {}
-
-  /** A connection has left it. @type {(member: AnySubscriptions) => void} */
-  left() {}
+  gave(bytes, others) {
+    this.bytes += bytes;
+    published.bytes += bytes;
+    for (const ws of others) if (ws._extra?.topics) ws._extra.topics.heard -= bytes;
+  }
 
   /** Gives it a number. */
   enlist() {

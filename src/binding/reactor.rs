@@ -329,12 +329,13 @@ impl JsReactor {
             .map_or(-1.0, |bytes| bytes as f64)
     }
 
-    /// Bytes of frames that topics have sent to the connection, written or not; -1 when it is gone.
+    /// Bytes of frames that were published to topics of the connection and that it is not sent, such
+    /// as dropped ones, minus those that it is sent again; 0 when it is gone.
     #[napi(catch_unwind)]
-    pub fn bytes_published(&self, slot: u32, generation: u32) -> f64 {
+    pub fn bytes_withheld(&self, slot: u32, generation: u32) -> f64 {
         self.gauges()
-            .and_then(|gauges| gauges.read_published(slot, generation))
-            .map_or(-1.0, |bytes| bytes as f64)
+            .and_then(|gauges| gauges.read_withheld(slot, generation))
+            .map_or(0.0, |bytes| bytes as f64)
     }
 
     /// The metrics of the reactors.

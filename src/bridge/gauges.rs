@@ -32,8 +32,9 @@ struct Gauge {
     owner: AtomicU64,
     taken: AtomicU64,
     given: AtomicU64,
-    /// Bytes that were published to topics, taken or not.
-    published: AtomicU64,
+    /// Bytes that were published to topics of the connection and are none of its sends, such as
+    /// dropped ones, minus those that it is sent again. In two's complement.
+    withheld: AtomicU64,
 }
 
 impl Gauges {
@@ -58,7 +59,7 @@ impl Gauges {
         // gone.
         gauge.given.store(0, Ordering::Release);
         gauge.taken.store(0, Ordering::Release);
-        gauge.published.store(0, Ordering::Release);
+        gauge.withheld.store(0, Ordering::Release);
         // Release: a thread that reads this owner does not find the old number.
         gauge.owner.store(u64::from(generation) + 1, Ordering::Release);
     }
@@ -86,19 +87,20 @@ impl Gauges {
         }
     }
 
-    /// Reactor: `n` more bytes of the connection in this slot were published to a topic.
-    pub fn add_published(&self, slot: u32, n: u64) {
+    /// Reactor: `n` more bytes that were published to topics of the connection in this slot are not
+    /// sent to it; less than 0: they are sent after all, or again.
+    pub fn add_withheld(&self, slot: u32, n: i64) {
         if let Some(gauge) = self.gauge(slot) {
             // As in `add`.
-            let published = gauge.published.load(Ordering::Relaxed).wrapping_add(n);
-            gauge.published.store(published, Ordering::Release);
+            let withheld = gauge.withheld.load(Ordering::Relaxed).wrapping_add_signed(n);
+            gauge.withheld.store(withheld, Ordering::Release);
         }
     }
 
-    /// Any thread: bytes that were published to topics of this connection, or `None` as for
-    /// [`read`](Self::read).
-    pub fn read_published(&self, slot: u32, generation: u32) -> Option<u64> {
-        self.read_one(slot, generation, |gauge| &gauge.published)
+    /// Any thread: bytes that were published to topics of this connection and not sent to it, or
+    /// `None` as for [`read`](Self::read).
+    pub fn read_withheld(&self, slot: u32, generation: u32) -> Option<i64> {
+        self.read_one(slot, generation, |gauge| &gauge.withheld).map(u64::cast_signed)
     }
 
     /// Any thread: bytes that the kernel took of this connection, or `None` if the slot is not (or

@@ -268,8 +268,8 @@ impl Consumer for Forward {
         self.link.gauges.set_given(id.slot, bytes);
     }
 
-    fn on_published(&mut self, id: ConnectionId, bytes: u64) {
-        self.link.gauges.add_published(id.slot, bytes);
+    fn on_withheld(&mut self, id: ConnectionId, bytes: i64) {
+        self.link.gauges.add_withheld(id.slot, bytes);
     }
 
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {

@@ -156,7 +156,7 @@ impl<H: Handler> Consumer for Local<H> {
 
     fn on_received(&mut self, _id: ConnectionId, _bytes: u64) {}
 
-    fn on_published(&mut self, _id: ConnectionId, _bytes: u64) {}
+    fn on_withheld(&mut self, _id: ConnectionId, _bytes: i64) {}
 
     fn on_topic(&mut self, slot: u32, kind: u8, payload: Vec<u8>) {
         self.handler.on_topic(slot, kind, payload);

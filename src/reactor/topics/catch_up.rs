@@ -1,6 +1,8 @@
 //! A slow member has room again: it is sent the messages that it has missed.
 
 use crate::bridge::layout::IN_GAP;
+use crate::engine::Prepared;
+use crate::engine::frame::wire_len;
 
 use crate::reactor::Reactor;
 use crate::reactor::config::COST_OF_CALL;
@@ -48,7 +50,7 @@ impl<C: Consumer> Reactor<C> {
     fn serve_latest(&mut self, id: ConnectionId, latest: &mut Latest, limit: usize) -> bool {
         while self.waiting(id) <= limit {
             let Some(mut message) = latest.pop() else { return false };
-            self.send_of_topic(id, &mut message, COST_OF_CALL);
+            self.send_after_all(id, &mut message);
         }
         latest.len() > 0
     }
@@ -90,12 +92,18 @@ impl<C: Consumer> Reactor<C> {
         let Some(kept) = ring.and_then(|ring| ring.get_mut(offset)) else { return };
         let mut message = kept.message.clone();
         let before = message.memory();
-        self.send_of_topic(id, &mut message, COST_OF_CALL);
+        self.send_after_all(id, &mut message);
         // Compressed with these parameters, too: the next connection that has them gets the same
         // bytes.
         if message.memory() != before {
             self.topics.replace_kept(number, offset, message);
         }
+    }
+
+    /// Sends a message that was withheld, or that was published before the connection was a member.
+    fn send_after_all(&mut self, id: ConnectionId, message: &mut Prepared) {
+        self.consumer.on_withheld(id, -(wire_len(message.payload().len(), false) as i64));
+        self.send_of_topic(id, message, COST_OF_CALL);
     }
 
     fn waiting(&mut self, id: ConnectionId) -> usize {

@@ -105,15 +105,22 @@ impl<C: Consumer> Reactor<C> {
 
     fn publish_to(&mut self, id: ConnectionId, publishing: &mut Publishing, cost: usize) {
         let Some(connection) = self.connections.get(id) else { return };
+        if publishing.excepts(id) {
+            return;
+        }
         // A connection that closes has left all topics.
-        if !connection.takes_frames() || connection.write.will_close() || publishing.excepts(id) {
+        if !connection.takes_frames() || connection.write.will_close() {
+            self.consumer.on_withheld(id, publishing.bytes());
             return;
         }
         let is_patient = publishing.patience.slow == Slow::Queue;
         let is_slow =
             !is_patient && (connection.behind || connection.write.waiting() > publishing.patience.limit);
         let outcome = match is_slow.then(|| self.on_slow(id, publishing)).flatten() {
-            Some(outcome) => outcome,
+            Some(outcome) => {
+                self.consumer.on_withheld(id, publishing.bytes());
+                outcome
+            }
             None => self.send_of_topic(id, &mut publishing.message, cost),
         };
         if let Some(receipt) = &mut publishing.receipt {
@@ -134,7 +141,6 @@ impl<C: Consumer> Reactor<C> {
         let mut session = Session { id, connection, work: &mut self.work };
         send_prepared(&mut session, message, 0, false, LONGEST);
         self.work.tally.messages_sent += 1;
-        self.consumer.on_published(id, bytes as u64);
         self.work.command_budget = self.work.command_budget.saturating_sub(bytes + cost);
         let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
         let pushed = connection.write.outgoing.pushed();

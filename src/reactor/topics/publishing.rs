@@ -6,6 +6,7 @@ use crate::bridge::layout::{
     TARGET_IS_LATE, TARGET_KEY, TARGET_NAMED, TARGET_OFFSET, TARGET_REQUEST, TARGET_WORDS,
 };
 use crate::engine::Prepared;
+use crate::engine::frame::wire_len;
 
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::topics::receipt::Receipt;
@@ -81,6 +82,11 @@ pub(in crate::reactor) struct Publishing {
 }
 
 impl Publishing {
+    /// Bytes of its frame without compression.
+    pub(in crate::reactor) fn bytes(&self) -> i64 {
+        wire_len(self.message.payload().len(), false) as i64
+    }
+
     /// Whether the connection does not get it.
     pub(in crate::reactor) fn excepts(&self, id: ConnectionId) -> bool {
         !self.except.is_empty() && is_among(&self.except, id)

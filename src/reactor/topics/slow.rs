@@ -1,7 +1,6 @@
 //! A message to a member that is slow, or has missed earlier ones.
 
 use crate::engine::CloseCode;
-use crate::engine::frame::wire_len;
 
 use crate::reactor::Reactor;
 use crate::reactor::config::WRITE_BUDGET;
@@ -22,7 +21,7 @@ impl<C: Consumer> Reactor<C> {
         publishing: &mut Publishing,
     ) -> Option<Outcome> {
         let is_slow = self.has_much(id, publishing.patience.limit);
-        let bytes = wire_len(publishing.message.payload().len(), false) as u64;
+        let bytes = publishing.bytes().cast_unsigned();
         let topic = publishing.topic;
         let behind = match publishing.patience.slow {
             Slow::Queue => return None,
