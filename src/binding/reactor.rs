@@ -329,8 +329,7 @@ impl JsReactor {
             .map_or(-1.0, |bytes| bytes as f64)
     }
 
-    /// Bytes of frames that were published to topics of the connection and that it is not sent, such
-    /// as dropped ones, minus those that it is sent again; 0 when it is gone.
+    /// Bytes that topics withhold from the connection, see `on_withheld`; 0 when it is gone.
     #[napi(catch_unwind)]
     pub fn bytes_withheld(&self, slot: u32, generation: u32) -> f64 {
         self.gauges()

@@ -96,8 +96,8 @@ pub trait Consumer {
     fn on_settled(&mut self, id: ConnectionId, bytes: u64);
     /// `bytes` have been read from the connection, all in all.
     fn on_received(&mut self, id: ConnectionId, bytes: u64);
-    /// The connection is not sent `bytes` more that were published to its topics; less than 0: it is
-    /// sent them after all, or again.
+    /// The connection is not sent `bytes` more that were published to its topics; less than 0: it
+    /// is sent them after all, or again.
     fn on_withheld(&mut self, id: ConnectionId, bytes: i64);
     /// A report about a topic: a record of one of the `IN_` kinds of
     /// [`layout`](crate::bridge::layout) for topics, with its slot.
