@@ -1,5 +1,6 @@
 // wss.drain(): whom it closes and when, what new clients are answered, how it ends.
 import { spawn } from 'node:child_process';
+import dns from 'node:dns';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import net from 'node:net';
@@ -256,6 +257,32 @@ test('handOver: without clients it is over when the listener is closed, and an a
   t.deepEqual(await drained, { closed: 0, timedOut: 0, left: 0 });
   const behind = new WebSocketServer({ noServer: true });
   await t.throwsAsync(behind.drain({ handOver: true }), { instanceOf: TypeError, message: /without a port of its own/ });
+});
+
+test.serial('handOver: a server whose host is still being looked up never listens', async (t) => {
+  const { lookup } = dns;
+  t.teardown(() => (dns.lookup = lookup));
+  let answer;
+  dns.lookup = (host, callback) => (answer = callback);
+  const server = new WebSocketServer({ port: 0, host: 'a.example' });
+  server.on('listening', () => t.fail('it listens'));
+  t.deepEqual(await server.drain({ handOver: true }), { closed: 0, timedOut: 0, left: 0 });
+  answer(null, '127.0.0.1');
+  await new Promise(setImmediate);
+  t.deepEqual([server.address(), server.descriptor()], [null, null]);
+  await new Promise((resolve) => server.close(resolve));
+});
+
+test('handOver: a drain that is under way hands over from then on', async (t) => {
+  const server = await startServer(t);
+  const { client } = await connect(t, server);
+  const first = server.drain({ duration: 60_000 });
+  await t.throwsAsync(server.drain({ duration: -1 }), { instanceOf: RangeError });
+  const second = server.drain({ handOver: true });
+  while (server.address() !== null) await new Promise(setImmediate);
+  client.close();
+  t.deepEqual(await first, { closed: 1, timedOut: 0, left: 0 });
+  t.is(await second, await first);
 });
 
 const onPosix = process.platform === 'win32' ? test.skip : test;

@@ -1,13 +1,14 @@
 // Where a server listens: sockets of the file system and of other processes, options of TCP, and what becomes of them at the end.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, openSync, readFileSync, renameSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdtempSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
 import { createInterface } from 'node:readline';
 import { fileURLToPath } from 'node:url';
+import { Worker } from 'node:worker_threads';
 
 import test from 'ava';
 
@@ -154,9 +155,24 @@ for (const [what, make] of Object.entries({
   });
 }
 
-ownOnPosix('a path that is too long, and one of nothing', async (t) => {
-  const path = join(folder(t), 'x'.repeat(200));
-  t.like(await failure(WebSocketServer, path, path), { code: 'EINVAL', message: 'listen EINVAL: invalid argument <path>' });
+// A socket has room for 108 bytes on Linux, elsewhere for 104. Some versions of Node cut off what is more.
+for (const bytes of [103, 104, 107, 108, 109, 200]) {
+  onPosix(`a path of ${bytes} bytes: as in ws`, async (t) => {
+    const seen = {};
+    for (const [name, Server] of Object.entries({ ours: WebSocketServer, theirs: Reference })) {
+      const path = mkdtempSync(join(tmpdir(), 'x'));
+      t.teardown(() => rmSync(path, { recursive: true, force: true }));
+      const port = join(path, 'x'.repeat(bytes - path.length - 1));
+      const server = new Server({ port });
+      const error = await once(server, 'listening').then(() => null, ({ code }) => code);
+      seen[name] = { error, address: server.address()?.length, files: readdirSync(path) };
+      await new Promise((resolve) => server.close(resolve));
+    }
+    t.deepEqual(seen.ours, seen.theirs);
+  });
+}
+
+ownOnPosix('a path of nothing', (t) => {
   t.throws(() => new WebSocketServer({ port: '' }), { code: 'ERR_SOCKET_BAD_PORT' });
 });
 
@@ -324,6 +340,26 @@ ownOnPosix('the descriptor of a server may be given to another one of the same t
   const client = new wsClient(`ws://${OWN_HOST}:${port}`);
   t.teardown(() => client.terminate());
   await Promise.all([once(client, 'open'), once(second, 'connection')]);
+});
+
+ownOnPosix('... or to one of another thread: it stays open for as long as its server listens', async (t) => {
+  const first = await listen(t, { port: 0, host: OWN_HOST });
+  const { port } = first.address();
+  const worker = new Worker(`
+    const { parentPort, workerData: { fd, lib } } = require('node:worker_threads');
+    const { WebSocketServer } = require(lib);
+    const server = new WebSocketServer({ port: { fd } }, () => parentPort.postMessage('listening'));
+    parentPort.once('message', () => server.close(() => parentPort.postMessage('closed')));`, {
+    eval: true,
+    workerData: { fd: first.descriptor(), lib: fileURLToPath(new URL('../lib/index.js', import.meta.url)) },
+  });
+  t.deepEqual(await once(worker, 'message'), ['listening']);
+  worker.postMessage('close');
+  t.deepEqual(await once(worker, 'message'), ['closed']);
+  const client = new wsClient(`ws://${OWN_HOST}:${port}`);
+  t.teardown(() => client.terminate());
+  await Promise.all([once(client, 'open'), once(first, 'connection')]);
+  await worker.terminate();
 });
 
 ownOnPosix('a process that ends without close() leaves the file to those that have its descriptor', async (t) => {

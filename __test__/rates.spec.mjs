@@ -165,6 +165,37 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.pass();
   });
 
+  // What is read when it may no longer be held back would come all at once, as a flood that the limit is against.
+  for (const end of ['the client ends its side', 'the client resets', 'close()', 'terminate()']) {
+    test(`by way of ${way}: ${end}: what is held back comes at its rate, and for closeTimeout at most`, async (t) => {
+      const server = await start(t, { messagesPerSecond: 10, closeTimeout: 400 });
+      const { raw, ws } = await open(t, server);
+      const [first, closed] = [once(ws, 'message'), once(ws, 'close')];
+      const begun = performance.now();
+      const times = [];
+      ws.on('message', () => times.push((performance.now() - begun) / 1000));
+      await raw.send(Buffer.concat(Array.from({ length: 3000 }, () => frame(2, 'x'))));
+      await first;
+      if (end === 'the client ends its side') raw.end();
+      else if (end === 'the client resets') raw.reset();
+      else ws[end.slice(0, -2)]();
+      t.is((await closed)[0], 1006);
+      for (const [index, time] of times.entries()) t.true(index + 1 <= 11 + 10 * time, `${index} after ${time} s`);
+    });
+  }
+
+  test(`by way of ${way}: a close frame behind messages that are held back is reached before closeTimeout`, async (t) => {
+    const server = await start(t, { messagesPerSecond: 20 });
+    const { raw, ws } = await open(t, server);
+    let count = 0;
+    ws.on('message', () => count++);
+    const closed = once(ws, 'close');
+    raw.send(Buffer.concat([...Array.from({ length: 40 }, () => frame(2, 'x')), frame(8, Buffer.from([3, 232]))]));
+    raw.end();
+    t.is((await closed)[0], 1000);
+    t.is(count, 40);
+  });
+
   test(`by way of ${way}: what is not limited costs nothing`, async (t) => {
     const server = await start(t);
     t.is(server._rates, null);

@@ -62,7 +62,7 @@ linuxOnly("its connections close with 1006, its server has an 'error', and the p
   t.deepEqual(stdout.trim().split('\n').slice(1).sort(), [
     'send: WebSocket is not open: readyState 3 (CLOSED)',
     'server close',
-    'server error: The reactor failed: waiting for events failed: Bad file descriptor (os error 9)',
+    'server error: The reactor failed: waiting for events failed: Invalid argument (os error 22)',
     'ws close 1006',
   ]);
 });

@@ -21,6 +21,9 @@ const FIELDS = new Set(['port', 'host', 'path', 'fd', 'backlog', 'ipv6Only', 're
 /** Abstract names of Linux begin with this; only Node knows how long they are. */
 const ABSTRACT = '\0';
 
+/** Most bytes of a path that every Node takes as it is; what becomes of a longer one differs. */
+const LONGEST_PATH = process.platform === 'linux' ? 107 : 103;
+
 /** On Windows paths are those of pipes, and descriptors are not sockets. */
 const HAS_LOCAL_SOCKETS = process.platform !== 'win32';
 
@@ -101,7 +104,8 @@ function placeOf({ backlog, host, port }) {
  */
 function localPlace(place) {
   const { fd = 0, path = '' } = place;
-  const isKnown = HAS_LOCAL_SOCKETS && (fd | 0) === fd && !path.startsWith(ABSTRACT);
+  const isPlain = !path.startsWith(ABSTRACT) && Buffer.byteLength(path) <= LONGEST_PATH;
+  const isKnown = HAS_LOCAL_SOCKETS && (fd | 0) === fd && isPlain;
   return isKnown ? { ...place, __proto__: null, port: 0 } : null;
 }
 

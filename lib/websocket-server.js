@@ -68,6 +68,7 @@ class WebSocketServer extends EventEmitter {
     this._ask = -1;
     this._shouldEmitClose = false;
     this._drain = /** @type {InstanceType<typeof import('./running/drain').Drain> | null} */ (null);
+    this._leaves = false; // its place to another process, also if it does not listen yet
     this._topics = /** @type {import('./topics/server-topics').Topics | null} */ (null);
     this._counts = new Counts();
     this._admission = admissionOf(this.options); // null: everybody may connect

@@ -392,6 +392,7 @@ settle(WebSocket.prototype);
  */
 function releaseHeld(ws) {
   ws._bits &= ~PAUSED;
+  ws._extra?.stream?.gate?.shut();
   receive.scheduleNext(ws);
 }
 

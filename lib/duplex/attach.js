@@ -7,6 +7,7 @@ const { streams } = require('../connection/clients');
 const { startClosing } = require('../connection/state');
 const { StreamConnection } = require('./connection');
 const { pullAll } = require('./cork');
+const { streamClosed } = require('./ending');
 const { finishSome } = require('./compression');
 const { sendBudget } = require('./send-budget');
 
@@ -57,14 +58,13 @@ function onClose() {
   this[kConnection] = undefined;
   streams.delete(ws);
   if (streams.size === 0) process.removeListener('exit', writeAll);
-  clearTimeout(connection.closeTimer);
   connection.silence?.stop();
   startClosing(ws);
   ws._bits |= GONE;
   try {
     connection.job?.abandon();
   } finally {
-    connection.onClosed();
+    streamClosed(connection);
   }
 }
 

@@ -1,6 +1,6 @@
 'use strict';
 
-const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, NOT_PLAIN, TERMINATED } = require('../bits');
+const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, NOT_PLAIN } = require('../bits');
 const { inContext } = require('../async-context');
 const { EMPTY_BUFFER } = require('../constants');
 const { emitMessage } = require('../reactor/diagnostics');
@@ -10,7 +10,6 @@ const { maskKey } = require('./mask-key');
 const { MASK_FLIPPED, toBytes } = require('../connection/arguments');
 const {
   IN_BINARY,
-  IN_CLOSED,
   IN_TEXT,
   KIND_MASK,
   OUT_CLOSE,
@@ -22,6 +21,7 @@ const {
 } = require('../reactor/layout');
 const { Cork } = require('./cork');
 const { Releaser, isData, postCompressed } = require('./compression');
+const ending = require('./ending');
 const { StreamEngine } = require('./engine');
 const { LEAST_SHARED, sharedCopy } = require('./copies');
 const { gateOf } = require('./gate');
@@ -94,6 +94,8 @@ class StreamConnection {
     /** Whether the stream has closed, and whether it had ended before. */
     this.isOver = false;
     this.hasEnded = false;
+    /** Whether its end has been reported, or is about to be. */
+    this.isFinished = false;
   }
 
   /**
@@ -197,36 +199,15 @@ class StreamConnection {
   /** All that was read has been parsed. */
   caughtUp() {
     if (this.isOver) {
-      this.engine.dispose();
-      this.releaser?.stop();
-      // Where ws must wait for the end of its receiver, other listeners of the stream's 'close'
-      // come first.
-      const isKnown = this.hasEnded || this.failed || (this.ws._bits & CLOSE_RECEIVED) !== 0;
-      if (isKnown) receive.closed(this.ws, IN_CLOSED);
-      else process.nextTick(receive.closed, this.ws, IN_CLOSED);
-    } else if (this.isThrottled) {
+      ending.finish(this);
+      return;
+    }
+    if (this.isThrottled) {
       this.isThrottled = false;
       this.command(OUT_RESUME);
       this.ws._extra?.receiver?.emit('drain');
     }
     this.gate?.serve();
-  }
-
-  /** The stream has closed. Bytes read are delivered, but none behind the last frame. */
-  onClosed() {
-    this.isOver = true;
-    const { ws } = this;
-    if (this.gate !== null) this.chunks.push(...this.gate.release());
-    // A paused stream may have been destroyed with bytes that were not read.
-    const { endEmitted, length } = this.socket._readableState;
-    this.hasEnded = endEmitted;
-    if (this.failed || (ws._bits & (CLOSE_RECEIVED | TERMINATED)) !== 0) {
-      this.chunks = [];
-      this.isLagging = false;
-    } else if (length !== 0 && !endEmitted) {
-      this.chunks.push(this.socket.read(length));
-    }
-    if (!this.isParsing && !this.isLagging) this.parse();
   }
 
   /**
@@ -365,9 +346,8 @@ class StreamConnection {
     if ((bits & CLOSE_SENT) !== 0 && ((bits & CLOSE_RECEIVED) !== 0 || this.failed)) this.socket.end();
   }
 
-  /** Destroys the stream when closing takes too long. */
   startCloseTimer() {
-    this.closeTimer = setTimeout(() => this.socket.destroy(), this.ws._closeTimeout);
+    ending.startCloseTimer(this);
   }
 
   /** The peer has sent its last frame: later bytes are dropped, so that its end is seen. */

@@ -79,6 +79,8 @@ class Gate {
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     /** Whether the stream is to be read again when all has been parsed. */
     this.isOwed = false;
+    /** Whether nothing is parsed any more: what is held back is dropped. */
+    this.isShut = false;
   }
 
   /** @param {Buffer} chunk The chunk that the stream has read */
@@ -95,7 +97,7 @@ class Gate {
 
   /** Has all bytes parsed that may be. */
   serve() {
-    if (this.isServing || this.timer !== undefined) return;
+    if (this.isServing || this.isShut || this.timer !== undefined) return;
     this.isServing = true;
     let isDone = false;
     try {
@@ -109,9 +111,10 @@ class Gate {
         process.nextTick(serve, this);
       }
     }
+    if (this.connection.isOver) return end(this.connection);
     if (!this.isOwed || this.isHolding()) return;
     this.isOwed = false;
-    if (!this.connection.isOver) this.connection.command(OUT_RESUME);
+    this.connection.command(OUT_RESUME);
   }
 
   /** @returns {boolean} Whether all that was given to be parsed has been */
@@ -138,7 +141,7 @@ class Gate {
   /** @returns {boolean} False if the next bytes have to wait */
   next() {
     const { chunks, connection } = this;
-    const room = connection.failed || connection.isOver ? Infinity : this.room();
+    const room = connection.failed ? Infinity : this.room();
     if (room === 0) return false;
     const chunk = chunks[0];
     this.given = Math.min(room, chunk.length);
@@ -198,11 +201,25 @@ class Gate {
     return !this.isOwed;
   }
 
-  /** @returns {Buffer[]} The bytes that have not been parsed: the stream has closed */
-  release() {
+  /**
+   * The stream has closed, and what was given to be parsed has been.
+   *
+   * @returns {boolean} Whether something is left, which is parsed at its rate
+   */
+  goesOn() {
+    if (this.isServing) return true;
+    if (!this.isHolding()) return false;
+    this.serve();
+    return true;
+  }
+
+  /** Drops what is held back. */
+  shut() {
+    this.isShut = true;
     clearTimeout(this.timer);
     this.timer = undefined;
-    return this.chunks.splice(0);
+    this.chunks = [];
+    if (this.connection.isOver) process.nextTick(end, this.connection);
   }
 }
 
@@ -224,6 +241,12 @@ function goOn(gate) {
 /** @param {Gate} gate The gate that goes on */
 function serve(gate) {
   gate.serve();
+}
+
+/** @param {StreamConnection} connection A connection whose stream has closed */
+function end(connection) {
+  const { chunks, isLagging, isParsing } = connection;
+  if (chunks.length === 0 && !isLagging && !isParsing) connection.caughtUp();
 }
 
 module.exports = { gateOf };

@@ -24,7 +24,7 @@ function startListening(server, place) {
   if (!host) return listen(server, place, null);
   if (isIP(host) !== 0) return listen(server, place, host);
   dns.lookup(host, (error, address) => {
-    if (!server.isRunning()) return;
+    if (!server.isRunning() || server._leaves) return;
     if (error) server._emit('error', error);
     else listen(server, place, address);
   });
@@ -42,12 +42,12 @@ function listen(server, place, address) {
     native = start(reactorOptions(server.options));
     if (state.failure !== null) throw state.failure;
     const options = listenOptions(server.options, place, address, server._ask);
-    const { descriptor, id, ...bound } = native.listen(options, server._admission?.native, server._rates?.native);
+    const { descriptor, id, isBorrowed, ...bound } = native.listen(options, server._admission?.native, server._rates?.native);
     server._listenerId = id;
     server._reactors = state.reactors;
     server._address = addressOf(bound);
     server._descriptor = descriptor ?? null;
-    if (!isOwn(place.fd)) closeGiven(place);
+    if (!isBorrowed) closeGiven(place);
   } catch (error) {
     process.nextTick(() => server._emit('error', error));
     return;
@@ -63,14 +63,6 @@ function listen(server, place, address) {
     server._emit('listening');
     server._listener?.emit('listening');
   });
-}
-
-/**
- * @param {number} [fd] The descriptor that a server is to listen on
- * @returns {boolean} Whether a reactor listens on it under that number, which it keeps
- */
-function isOwn(fd) {
-  return Array.from(state.listeners.values()).some((server) => server._listenerId !== -1 && server._descriptor === fd);
 }
 
 /**

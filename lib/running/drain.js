@@ -244,11 +244,24 @@ function checked({ code = SERVICE_RESTART, duration = DURATION.initial, handOver
  */
 async function drain(server, options) {
   if (!(/** @type {any} */ (server).clients)) throw new Error('drain() needs clientTracking');
-  if (options?.handOver && !server._listens) throw wrongType('options.handOver', 'false without a port of its own', true);
+  const { handOver } = checked(options);
+  if (handOver && !server._listens) throw wrongType('options.handOver', 'false without a port of its own', true);
   if (server._drain === null || server._drain.isOver) server._drain = new Drain(server, options);
-  if (!server._drain.refuses && server._listenerId !== -1) state.native.shareListener(server._listenerId, true);
+  if (handOver) leave(server, server._drain);
   server._updateAsk();
   return server._drain.result;
+}
+
+/**
+ * Another process listens on the same socket.
+ *
+ * @param {Server} server The server that stops accepting; one that does not listen yet never does
+ * @param {Drain} current What drains it: from now on it sends no client away
+ */
+function leave(server, current) {
+  server._leaves = true;
+  current.refuses = false;
+  if (server._listenerId !== -1) state.native.shareListener(server._listenerId, true);
 }
 
 module.exports = { Drain, drain };

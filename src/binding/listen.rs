@@ -15,7 +15,7 @@ use crate::bridge::rates::Rates;
 use crate::engine;
 use crate::engine::handshake::HeadLimits;
 use crate::engine::proxy::Network;
-use crate::reactor::{BoundListener, ListenAddress, ListenerConfig, TcpOptions};
+use crate::reactor::{BoundListener, ListenAddress, ListenerConfig, TcpOptions, is_listening};
 
 /// The options of `Reactor.listen`. Times are in milliseconds, 0 = never.
 #[napi(object, use_nullable = true)]
@@ -95,10 +95,12 @@ pub struct Listening {
     pub family: String,
     /// Its descriptor; null where sockets have none.
     pub descriptor: Option<i32>,
+    /// The descriptor that it was given is that of another listener, and must stay open.
+    pub is_borrowed: bool,
 }
 
 /// The form that JavaScript sees.
-pub(super) fn listening(id: u32, listener: &BoundListener) -> Listening {
+pub(super) fn listening(id: u32, listener: &BoundListener, given: Option<i32>) -> Listening {
     let at = listener.address();
     let (address, family) = match (listener.is_tcp(), at.is_ipv4()) {
         (true, true) => (at.ip().to_string(), "IPv4"),
@@ -111,6 +113,7 @@ pub(super) fn listening(id: u32, listener: &BoundListener) -> Listening {
         port: at.port().into(),
         family: family.to_owned(),
         descriptor: listener.descriptor(),
+        is_borrowed: given.is_some_and(is_listening),
     }
 }
 

@@ -101,7 +101,7 @@ impl JsReactor {
     ) -> Result<Listening> {
         let listener = listen::bind(&env, &options)?;
         let id = self.next_listener;
-        let listening = listen::listening(id, &listener);
+        let listening = listen::listening(id, &listener, options.fd);
         self.next_listener += 1;
         self.set_ask(id, options.ask);
         let admission = admission.map(|admission| admission.shared.clone());

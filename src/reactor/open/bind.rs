@@ -120,7 +120,7 @@ impl BoundListener {
     /// Unix.
     pub fn bind_path(path: &Path, backlog: i32) -> io::Result<Self> {
         let socket = LocalListener::bind(path, backlog)?;
-        Ok(Self { socket: Door::Local(socket), address: None })
+        Ok(Self { socket: Door::local(socket), address: None })
     }
 
     /// Listens on a socket that another process has bound.
@@ -141,11 +141,11 @@ impl BoundListener {
         socket.listen(backlog)?;
         Ok(match at.as_socket() {
             Some(address) => {
-                Self { socket: Door::Tcp(TcpListener::from_std(socket.into())), address: Some(address) }
+                Self { socket: Door::tcp(TcpListener::from_std(socket.into())), address: Some(address) }
             }
             None => {
                 let path = at.as_pathname().map(Path::to_owned);
-                Self { socket: Door::Local(LocalListener::take(socket, path)), address: None }
+                Self { socket: Door::local(LocalListener::take(socket, path)), address: None }
             }
         })
     }
@@ -157,10 +157,7 @@ impl BoundListener {
 
     /// Its path in the file system; `None` for an address, and for a socket without a name.
     pub fn path(&self) -> Option<&Path> {
-        match &self.socket {
-            Door::Tcp(_) => None,
-            Door::Local(listener) => listener.path(),
-        }
+        self.socket.path()
     }
 
     /// Its descriptor, for as long as it listens; `None` where sockets have none.
@@ -192,7 +189,7 @@ impl BoundListener {
         socket.listen(address.backlog)?;
         let socket = TcpListener::from_std(socket.into());
         let address = socket.local_addr()?;
-        Ok(Self { socket: Door::Tcp(socket), address: Some(address) })
+        Ok(Self { socket: Door::tcp(socket), address: Some(address) })
     }
 }
 

@@ -1,7 +1,10 @@
 //! The sockets that a listener accepts from: a port, or a socket of the file system.
 
+use std::collections::BTreeSet;
 use std::io;
 use std::net::SocketAddr;
+use std::path::Path;
+use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use mio::event::Source;
 use mio::net::{TcpListener, TcpStream};
@@ -11,33 +14,93 @@ pub(in crate::reactor) use system::LocalListener;
 
 /// A listening socket. Accepted connections are `TcpStream`s either way: reading and writing are
 /// the same, and calls for TCP alone fail harmlessly on the others.
-pub(in crate::reactor) enum Door {
+pub(in crate::reactor) struct Door {
+    /// Dropped before the socket is closed: then its number may be another one's.
+    _known: Option<Known>,
+    socket: ListeningSocket,
+}
+
+enum ListeningSocket {
     Tcp(TcpListener),
     Local(LocalListener),
 }
 
 impl Door {
+    pub(in crate::reactor) fn tcp(listener: TcpListener) -> Self {
+        Self::new(ListeningSocket::Tcp(listener))
+    }
+
+    pub(in crate::reactor) fn local(listener: LocalListener) -> Self {
+        Self::new(ListeningSocket::Local(listener))
+    }
+
+    fn new(socket: ListeningSocket) -> Self {
+        Self { _known: socket.descriptor().map(Known::new), socket }
+    }
+
     /// The next connection, with its peer's address, if that has one.
     ///
     /// # Errors
     /// The system's; `WouldBlock` when there is none.
     pub(in crate::reactor) fn accept(&self) -> io::Result<(TcpStream, Option<SocketAddr>)> {
-        match self {
-            Self::Tcp(listener) => listener.accept().map(|(stream, peer)| (stream, Some(peer))),
-            Self::Local(listener) => listener.accept().map(|stream| (stream, None)),
+        match &self.socket {
+            ListeningSocket::Tcp(listener) => listener.accept().map(|(stream, peer)| (stream, Some(peer))),
+            ListeningSocket::Local(listener) => listener.accept().map(|stream| (stream, None)),
         }
     }
 
     /// The listener of TCP.
     #[cfg(test)]
-    pub(in crate::reactor) fn tcp(&self) -> &TcpListener {
-        match self {
-            Self::Tcp(listener) => listener,
-            Self::Local(_) => unreachable!("a socket of the file system"),
+    pub(in crate::reactor) fn as_tcp(&self) -> &TcpListener {
+        match &self.socket {
+            ListeningSocket::Tcp(listener) => listener,
+            ListeningSocket::Local(_) => unreachable!("a socket of the file system"),
+        }
+    }
+
+    /// Where in the file system it is.
+    pub(in crate::reactor) fn path(&self) -> Option<&Path> {
+        match &self.socket {
+            ListeningSocket::Tcp(_) => None,
+            ListeningSocket::Local(listener) => listener.path(),
         }
     }
 
     pub(in crate::reactor) fn descriptor(&self) -> Option<i32> {
+        self.socket.descriptor()
+    }
+
+    /// Another process goes on with the same socket, or with one of the same name: the file stays.
+    pub(in crate::reactor) fn leave(mut self) {
+        if let ListeningSocket::Local(listener) = &mut self.socket {
+            listener.leave_file();
+        }
+    }
+
+    /// Another process may listen on the socket, too: the file stays when this process ends.
+    pub(in crate::reactor) fn share(&mut self) {
+        if let ListeningSocket::Local(listener) = &mut self.socket {
+            listener.keep_file(true);
+        }
+    }
+
+    /// The listener is closed, and its file goes.
+    pub(in crate::reactor) fn close(mut self) {
+        if let ListeningSocket::Local(listener) = &mut self.socket {
+            listener.keep_file(false);
+        }
+    }
+
+    fn source(&mut self) -> &mut dyn Source {
+        match &mut self.socket {
+            ListeningSocket::Tcp(listener) => listener,
+            ListeningSocket::Local(listener) => listener.source(),
+        }
+    }
+}
+
+impl ListeningSocket {
+    fn descriptor(&self) -> Option<i32> {
         #[cfg(unix)]
         {
             use std::os::fd::AsRawFd as _;
@@ -50,34 +113,34 @@ impl Door {
         #[cfg(not(unix))]
         None
     }
+}
 
-    /// Another process goes on with the same socket, or with one of the same name: the file stays.
-    pub(in crate::reactor) fn leave(mut self) {
-        if let Self::Local(listener) = &mut self {
-            listener.leave_file();
-        }
-    }
+/// Descriptors on which the reactors of all threads listen: whoever is given one must not close it.
+static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
-    /// Another process may listen on the socket, too: the file stays when this process ends.
-    pub(in crate::reactor) fn share(&mut self) {
-        if let Self::Local(listener) = self {
-            listener.keep_file(true);
-        }
-    }
+/// Whether a reactor of this process listens under that number.
+pub fn is_listening(descriptor: i32) -> bool {
+    known().contains(&descriptor)
+}
 
-    /// The listener is closed, and its file goes.
-    pub(in crate::reactor) fn close(mut self) {
-        if let Self::Local(listener) = &mut self {
-            listener.keep_file(false);
-        }
-    }
+/// A descriptor in that list.
+struct Known(i32);
 
-    fn source(&mut self) -> &mut dyn Source {
-        match self {
-            Self::Tcp(listener) => listener,
-            Self::Local(listener) => listener.source(),
-        }
+impl Known {
+    fn new(descriptor: i32) -> Self {
+        known().insert(descriptor);
+        Self(descriptor)
     }
+}
+
+impl Drop for Known {
+    fn drop(&mut self) {
+        known().remove(&self.0);
+    }
+}
+
+fn known() -> MutexGuard<'static, BTreeSet<i32>> {
+    KNOWN.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 impl Source for Door {

@@ -8,8 +8,9 @@ use crate::reactor::consume::consumer::Consumer;
 /// A listener whose socket is closed while some of its connections are still in their handshake.
 pub(in crate::reactor) struct Leaving {
     id: u32,
-    /// Slot of a connection in its handshake, once a search has found one.
-    waits_for: Option<u32>,
+    /// Slots of the connections that were in their handshake when it left: no other one comes. Some
+    /// are not any more.
+    pub(in crate::reactor) waits_for: Vec<u32>,
 }
 
 impl<C: Consumer> Reactor<C> {
@@ -21,7 +22,7 @@ impl<C: Consumer> Reactor<C> {
         match (&listener.socket, listener.accepting) {
             (Some(_), true) => self.accept(id),
             (Some(_), false) => self.leave(id),
-            (None, _) => self.leaving.push(Leaving { id, waits_for: None }),
+            (None, _) => self.await_openings(id),
         }
     }
 
@@ -46,8 +47,15 @@ impl<C: Consumer> Reactor<C> {
         // A duplicate in another process would keep the socket in the poll.
         let _closed_next = self.poll.registry().deregister(&mut door);
         door.leave();
-        self.leaving.push(Leaving { id, waits_for: None });
+        self.await_openings(id);
         self.seat.ask_others(|| Command::Leave(id));
+    }
+
+    /// Looks through all connections once, and not in each turn.
+    fn await_openings(&mut self, id: u32) {
+        let mut waits_for = self.connections.slots();
+        waits_for.retain(|&slot| self.is_opening(slot, id));
+        self.leaving.push(Leaving { id, waits_for });
     }
 
     /// Closes the listeners of which no connection is in its handshake any more.
@@ -56,11 +64,8 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         for mut one in std::mem::take(&mut self.leaving) {
-            if !one.waits_for.is_some_and(|slot| self.is_opening(slot, one.id)) {
-                one.waits_for =
-                    self.connections.slots().into_iter().find(|&slot| self.is_opening(slot, one.id));
-            }
-            if one.waits_for.is_some() {
+            while one.waits_for.pop_if(|slot| !self.is_opening(*slot, one.id)).is_some() {}
+            if !one.waits_for.is_empty() {
                 self.leaving.push(one);
             } else if self.listeners.remove(&one.id).is_some() {
                 self.consumer.on_listener_closed(one.id);

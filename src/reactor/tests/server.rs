@@ -182,7 +182,7 @@ pub(super) fn reactor(
     let reactor = Reactor::with_handler(reporter, setup.reactor).expect("descriptors");
     let listener = bind();
     if let Some(size) = setup.send_buffer {
-        SockRef::from(listener.socket.tcp()).set_send_buffer_size(size).expect("a size");
+        SockRef::from(listener.socket.as_tcp()).set_send_buffer_size(size).expect("a size");
     }
     let address = listener.address();
     listen(&reactor.handle(), 0, listener, setup.listener);

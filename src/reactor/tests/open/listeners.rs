@@ -106,7 +106,7 @@ fn a_listener_that_leaves_finishes_its_handshakes() {
     let server = Server::echo();
     let listener = bind();
     let address = listener.address();
-    let duplicate = SockRef::from(listener.socket.tcp()).try_clone().unwrap();
+    let duplicate = SockRef::from(listener.socket.as_tcp()).try_clone().unwrap();
     listen(&server.handle, 7, listener, ListenerConfig::default());
     let mut early = Client::connect(address);
     let (beginning, rest) = UPGRADE.split_at(20);
@@ -128,6 +128,30 @@ fn a_listener_that_leaves_finishes_its_handshakes() {
     server.submit(Command::Leave(7));
     server.submit(Command::CloseListener(7));
     assert_eq!(server.stop(), [Seen::Closed, Seen::Closed, Seen::ListenerClosed(0)]);
+}
+
+/// A turn looks at none but those that it waits for, and at each that is done once.
+#[test]
+fn a_listener_that_leaves_waits_for_its_handshakes_alone() {
+    let (mut reactor, address, seen) = reactor(Setup::default());
+    let mut open: Vec<_> = (0..8).map(|_| Client::connect(address)).collect();
+    open.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
+    let mut opened = 0;
+    until(&mut reactor, |_| {
+        opened += seen.try_iter().count();
+        opened == 8
+    });
+    let mut clients: Vec<_> = (0..5).map(|_| Client::connect(address)).collect();
+    until(&mut reactor, |reactor| reactor.connections() == 13);
+    reactor.handle().submit(Command::Leave(0)).unwrap();
+    until(&mut reactor, |reactor| reactor.leaving.first().is_some_and(|one| one.waits_for.len() == 5));
+    while let Some(client) = clients.pop() {
+        client.reset();
+        until(&mut reactor, |reactor| reactor.connections() == 8 + clients.len());
+    }
+    until(&mut reactor, |reactor| reactor.leaving.is_empty());
+    assert_eq!(seen.try_iter().map(|(_, seen)| seen).collect::<Vec<_>>(), [Seen::ListenerClosed(0)]);
+    assert_eq!(reactor.connections(), 8);
 }
 
 /// No event may come for a long time, and whoever drains waits for the report.
@@ -170,7 +194,7 @@ fn accepted_sockets_have_the_options_of_tcp() {
         let _client = Client::connect(listener.address());
         let listener = match is_taken {
             true => {
-                let duplicate = SockRef::from(listener.socket.tcp()).try_clone().unwrap();
+                let duplicate = SockRef::from(listener.socket.as_tcp()).try_clone().unwrap();
                 BoundListener::take(duplicate.into(), 5).unwrap()
             }
             false => listener,

@@ -72,6 +72,29 @@ fn a_connection_whose_peer_is_gone_ends_after_the_close_timeout() {
     }
 }
 
+/// What it has sent would come all at once.
+#[test]
+fn what_is_held_back_of_a_connection_that_closes_for_too_long_is_dropped() {
+    let listener = ListenerConfig {
+        rates: Some(Arc::new(Rates::new(10, 0, false))),
+        close_timeout: Duration::from_millis(300),
+        ..ListenerConfig::default()
+    };
+    let server = Server::with(Setup { listener, script: Script::on_message(|_, _| {}), ..Setup::default() });
+    let mut client = Client::open(server.address);
+    let id = server.opened();
+    let begun = Instant::now();
+    client.write(&masked(b"x").repeat(600));
+    assert_eq!(server.next(), Seen::Binary(b"x".to_vec()));
+    server.records(id, &[(crate::bridge::layout::OUT_CLOSE, 0, 1000, b"")]);
+    let mut count = 1;
+    while server.next() == Seen::Binary(b"x".to_vec()) {
+        count += 1;
+    }
+    let allowed = 11.0 + 10.0 * begun.elapsed().as_secs_f64();
+    assert!(f64::from(count) <= allowed, "{count} after {:?}", begun.elapsed());
+}
+
 /// Its request, what it has to say and its end are there when the reactor looks for the first time.
 #[test]
 fn a_connection_whose_peer_is_gone_before_it_opens_ends_after_the_close_timeout() {
