@@ -19,6 +19,15 @@ function startCloseTimer(connection) {
 }
 
 /**
+ * The peer has gone: what is held back is delivered until `closeTimeout` is over.
+ *
+ * @param {StreamConnection} connection A connection that may be closing already
+ */
+function bound(connection) {
+  if (connection.closeTimer === undefined) startCloseTimer(connection);
+}
+
+/**
  * What is held back is dropped: it would come all at once.
  *
  * @param {StreamConnection} connection A connection that has been closing for too long
@@ -46,7 +55,7 @@ function streamClosed(connection) {
   } else if (length !== 0 && !endEmitted) {
     (gate ?? connection).chunks.push(socket.read(length));
   }
-  if (gate?.isHolding() && connection.closeTimer === undefined) startCloseTimer(connection);
+  if (gate?.isHolding()) bound(connection);
   if (!connection.isParsing && !connection.isLagging) connection.parse();
 }
 
@@ -69,4 +78,4 @@ function finish(connection) {
   else process.nextTick(receive.closed, ws, IN_CLOSED);
 }
 
-module.exports = { finish, startCloseTimer, streamClosed };
+module.exports = { bound, finish, startCloseTimer, streamClosed };

@@ -15,7 +15,7 @@ use crate::bridge::rates::Rates;
 use crate::engine;
 use crate::engine::handshake::HeadLimits;
 use crate::engine::proxy::Network;
-use crate::reactor::{BoundListener, ListenAddress, ListenerConfig, TcpOptions, is_listening};
+use crate::reactor::{BoundListener, ListenAddress, ListenerConfig, TcpOptions};
 
 /// The options of `Reactor.listen`. Times are in milliseconds, 0 = never.
 #[napi(object, use_nullable = true)]
@@ -113,7 +113,7 @@ pub(super) fn listening(id: u32, listener: &BoundListener, given: Option<i32>) -
         port: at.port().into(),
         family: family.to_owned(),
         descriptor: listener.descriptor(),
-        is_borrowed: given.is_some_and(is_listening),
+        is_borrowed: given.is_some_and(BoundListener::is_known),
     }
 }
 

@@ -54,7 +54,6 @@ pub use consume::settling::Settling;
 pub use group::reactors;
 pub use inline::{Due, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
-pub use open::door::is_listening;
 pub use open::opening::{Opening, Verdict};
 
 use command::handle::Mailbox;

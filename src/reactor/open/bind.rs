@@ -8,7 +8,7 @@ use std::time::Duration;
 use mio::net::{TcpListener, TcpStream};
 use socket2::{Domain, Protocol, SockRef, Socket, TcpKeepalive, Type};
 
-use super::door::{Door, LocalListener};
+use super::door::{self, Door, LocalListener};
 
 /// Whether an accepted socket has the options of its listener, so that they need not be set.
 pub(in crate::reactor) const INHERITS: bool = cfg!(target_os = "linux");
@@ -163,6 +163,11 @@ impl BoundListener {
     /// Its descriptor, for as long as it listens; `None` where sockets have none.
     pub fn descriptor(&self) -> Option<i32> {
         self.socket.descriptor()
+    }
+
+    /// Whether a reactor of this process, in any thread, listens under that number.
+    pub fn is_known(descriptor: i32) -> bool {
+        door::is_listening(descriptor)
     }
 
     /// Whether it has an IP address.

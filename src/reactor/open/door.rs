@@ -119,7 +119,7 @@ impl ListeningSocket {
 static KNOWN: Mutex<BTreeSet<i32>> = Mutex::new(BTreeSet::new());
 
 /// Whether a reactor of this process listens under that number.
-pub fn is_listening(descriptor: i32) -> bool {
+pub(super) fn is_listening(descriptor: i32) -> bool {
     known().contains(&descriptor)
 }
 

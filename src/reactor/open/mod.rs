@@ -4,7 +4,7 @@
 pub(in crate::reactor) mod accept;
 pub(in crate::reactor) mod adopt;
 pub(in crate::reactor) mod bind;
-pub(in crate::reactor) mod door;
+mod door;
 pub(in crate::reactor) mod leave;
 pub(in crate::reactor) mod listen;
 pub(in crate::reactor) mod opening;
