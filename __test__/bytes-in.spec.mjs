@@ -7,8 +7,9 @@ import { deflateRawSync, constants as zlib } from 'node:zlib';
 
 import test from 'ava';
 
-import { COMPRESSION, WAYS_IN, World, named, payloadOf } from './helpers/bytes-world.mjs';
+import { COMPRESSION, Messages, WAYS_IN, World, named, payloadOf } from './helpers/bytes-world.mjs';
 import { implementation } from './helpers/impl.mjs';
+import { upgradeRequest } from './helpers/raw-client.mjs';
 import { AT_ONCE, COMPRESSED, SIZES } from './helpers/thresholds.mjs';
 
 const { Sender } = createRequire(import.meta.url)('ws');
@@ -106,15 +107,20 @@ async function expect(t, pair, { opcode, payload }, title) {
   t.fail(`${title}: ${got.payload.length} bytes of opcode ${got.opcode} instead of ${payload.length} of ${opcode}`);
 }
 
+/** Makes a connection echo; returns what it gets. */
+function echo(ws) {
+  const kept = [];
+  ws.on('message', (data, isBinary) => {
+    kept.push(data);
+    ws.send(data, { binary: isBinary, compress: false });
+  });
+  return kept;
+}
+
 /** A connection that echoes, and keeps what it got. */
 async function openEcho(world, compression) {
   const pair = await world.open();
-  const kept = [];
-  pair.ws.on('message', (data, isBinary) => {
-    kept.push(data);
-    pair.ws.send(data, { binary: isBinary, compress: false });
-  });
-  return { ...pair, kept, frames: new Frames(compression) };
+  return { ...pair, kept: echo(pair.ws), frames: new Frames(compression) };
 }
 
 async function testForms(t, world, compression, sizes) {
@@ -132,6 +138,25 @@ async function testForms(t, world, compression, sizes) {
       t.true(first.equals(message.payload) && second.equals(behind.payload));
       if (size > 70_000) pair.kept.length = 0;
     }
+  }
+}
+
+/** In one write with the request. */
+async function testEarly(t, world, compression, sizes) {
+  for (const [index, size] of sizes.entries()) {
+    const peer = await world.peer();
+    const [frames, messages] = [new Frames(compression), new Messages(peer)];
+    const message = messageOf(size, index);
+    const behind = { opcode: TEXT, payload: Buffer.from(`behind ${size}`) };
+    const opened = new Promise((resolve) => world.server.once('connection', (ws) => resolve(echo(ws))));
+    const request = Buffer.from(upgradeRequest(world.request()), 'latin1');
+    peer.socket.write(Buffer.concat([request, frames.message(message), frames.message(behind)]));
+    await peer.readHead();
+    await expect(t, { messages }, message, `with the request, ${size}`);
+    await expect(t, { messages }, behind, `with the request, behind ${size}`);
+    const kept = await opened;
+    t.true(kept.length === 2 && kept[0].equals(message.payload) && kept[1].equals(behind.payload));
+    peer.socket.destroy();
   }
 }
 
@@ -219,6 +244,7 @@ for (const way of WAYS_IN) {
       const sizes = perMessageDeflate ? COMPRESSED : SIZES;
       await testForms(t, world, compression, sizes);
       await testAtOnce(t, world, compression);
+      await testEarly(t, world, compression, sizes);
       await testTypes(t, world, compression, sizes);
       await testStream(t, world, compression, AT_ONCE);
       if (!perMessageDeflate) await testControls(t, world);

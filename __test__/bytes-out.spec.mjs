@@ -18,16 +18,16 @@ const CONTROL_BYTES = 125;
 const REASON_BYTES = 123;
 /** Peers of each server: what many are sent comes to them in other ways. */
 const PEERS = 3;
-const HEADS = SIZES.filter((size) => size <= 1 << 20);
 
 const require = createRequire(import.meta.url);
 const { bytesTaken } = isReference ? {} : require('../lib/reactor/crossing.js');
+const { bytesPublished } = isReference ? {} : require('../lib/topics/install.js');
 
 /** Nothing waits, and both threads have counted the same: else what is sent from now on would be counted wrong. */
 async function testCounts(t, sockets) {
   await untilSent(...sockets);
   for (const ws of isReference ? [] : sockets) {
-    if ((ws._extra?.stream ?? null) === null) t.is(bytesTaken(ws), ws._accepted);
+    if ((ws._extra?.stream ?? null) === null) t.is(bytesTaken(ws), ws._accepted + bytesPublished(ws));
   }
 }
 
@@ -44,6 +44,8 @@ const WRITES = {
   'the same string to all': [TEXT, (ws, payload, done, shared) => ws.send(shared.text, done), true],
   'the same Buffer to all': [BINARY, (ws, payload, done) => ws.send(payload, done), true],
   'a prepared message to all': [BINARY, (ws, payload, done, shared) => ws.send(shared.prepared, done), true],
+  'broadcast()': [BINARY, broadcast, true],
+  'publish()': [BINARY, publish, true],
   'Sender.frame() and sendFrame()': [BINARY, (ws, payload, done) => ws._sender.sendFrame(frameOf(payload), done)],
   'the same frame to all': [BINARY, (ws, payload, done, shared) => ws._sender.sendFrame(shared.frame, done), true],
   '_socket.write()': [BINARY, (ws, payload, done) => ws._socket.write(Buffer.concat(frameOf(payload)), done)],
@@ -51,7 +53,21 @@ const WRITES = {
   'ping()': [PING, (ws, payload, done) => ws.ping(payload, undefined, done), false, CONTROL_BYTES],
   'pong()': [PONG, (ws, payload, done) => ws.pong(payload, undefined, done), false, CONTROL_BYTES],
 };
-if (isReference) delete WRITES['a prepared message to all'];
+if (isReference) for (const name of ['a prepared message to all', 'broadcast()', 'publish()']) delete WRITES[name];
+
+/** The first of those that are sent it has it sent to all; it has no callback. */
+function broadcast(ws, payload, done, shared) {
+  shared.once(() => ws._owner.broadcast(payload));
+  done();
+}
+
+function publish(ws, payload, done, shared) {
+  shared.once(() => {
+    for (const one of ws._owner.clients) one.subscribe('all');
+    ws._owner.publish('all', payload);
+  });
+  done();
+}
 
 function sendFragments(ws, payload, done) {
   const third = Math.ceil(payload.length / 3);
@@ -73,6 +89,11 @@ class Shared {
 
   constructor(payload) {
     this.payload = payload;
+  }
+
+  once(act) {
+    if (!this.#made.isDone) act();
+    this.#made.isDone = true;
   }
 
   get text() {
@@ -152,6 +173,8 @@ const IN_PLACE = [
   'send() of three fragments',
   'a prepared message to all',
   'the same string to all',
+  'broadcast()',
+  'publish()',
   'ping()',
 ].filter((name) => name in WRITES);
 const MIXED = [1, 126, 2048, 16_384, 65_535, 65_536, 300_000, 1];
@@ -200,7 +223,7 @@ async function testClose(t, world) {
 
 /** A head with a line of the given length in bytes, and what is sent behind it. */
 async function testHeads(t, world) {
-  for (const size of HEADS) {
+  for (const size of SIZES) {
     const { ws, head, messages, peer } = await world.open(`/?${size}`);
     t.true(head.includes(`\r\nX-Long: ${payloadOf(size).toString('base64')}\r\n`), `${size}`);
     await expect(t, { messages }, TEXT, Buffer.from('first'), `behind a head, ${size}`);
@@ -211,7 +234,7 @@ async function testHeads(t, world) {
 
 async function testRefusals(t, world) {
   // Without a body the answer has the text of the status.
-  for (const size of HEADS.filter((length) => length > 0)) {
+  for (const size of SIZES.filter((length) => length > 0)) {
     const peer = await world.peer();
     const head = await peer.upgrade(world.request(`/refuse?${size}`));
     t.true(head.startsWith('HTTP/1.1 401 '));
@@ -224,11 +247,11 @@ async function testRefusals(t, world) {
 /** The length that the query of a request names. */
 const lengthOf = (request) => Number(request.url.split('?')[1]);
 
-async function startAsked(t, way) {
+async function startAsked(t, way, perMessageDeflate) {
   const verifyClient = ({ req }, answer) => {
     answer(!req.url.startsWith('/refuse'), 401, payloadOf(lengthOf(req)).toString('latin1'));
   };
-  const world = await World.start(t, way, { verifyClient });
+  const world = await World.start(t, way, { perMessageDeflate, verifyClient });
   world.server.on('headers', (lines, request) => {
     lines.push(`X-Long: ${payloadOf(lengthOf(request)).toString('base64')}`);
   });
@@ -256,9 +279,11 @@ for (const way of WAYS) {
       await testClose(t, world);
     });
   }
-  test.serial(`${way}: answers to an upgrade, every length`, async (t) => {
-    const world = await startAsked(t, way);
-    await testHeads(t, world);
-    await testRefusals(t, world);
-  });
+  for (const [compression, perMessageDeflate] of Object.entries({ plain: COMPRESSION.plain, context: COMPRESSION.context })) {
+    test.serial(`${way}, ${compression}: answers to an upgrade, every length`, async (t) => {
+      const world = await startAsked(t, way, perMessageDeflate);
+      await testHeads(t, world);
+      await testRefusals(t, world);
+    });
+  }
 }

@@ -50,6 +50,8 @@ const CLIENT = 0x8000;
 const STREAM = 0x1_0000;
 /** A paused stream, whose messages are delivered all the same, as in ws. */
 const STREAM_PAUSED = 0x2_0000;
+/** `pause()` was called last, whatever the `isPaused` of a subclass says. */
+const HALTED = PAUSED | STREAM_PAUSED;
 /** Pings are answered by the `pong()` of the WebSocket's class, and not by the reactor. */
 const OWN_PONG = 0x4_0000;
 
@@ -64,6 +66,7 @@ module.exports = {
   END_WAITS,
   ERROR_EMITTED,
   GONE,
+  HALTED,
   HANDSHAKE,
   HOLDING,
   NOT_PLAIN,

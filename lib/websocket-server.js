@@ -5,6 +5,7 @@ const EventEmitter = require('node:events');
 const { addon } = require('./reactor/addon');
 const { knowHooks, wantedAsk } = require('./handshake/asking');
 const { capture, setContext } = require('./async-context');
+const { HALTED } = require('./bits');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { attachTo } = require('./handshake/http-server');
 const { HttpUpgrade } = require('./handshake/http-upgrade');
@@ -187,12 +188,12 @@ class WebSocketServer extends EventEmitter {
   }
 
   /** @returns {boolean} Whether new connections are taken */
-  isRunning() {
+  _isRunning() {
     return this._state === RUNNING;
   }
 
-  /** A connection has come to this server. The connection counts until it is `closed`. */
-  came() {
+  /** A connection has come to this server. The connection counts until it is `_closed`. */
+  _came() {
     this._connections++;
   }
 
@@ -201,7 +202,7 @@ class WebSocketServer extends EventEmitter {
    *
    * @param {Connection} ws The WebSocket, which is open
    */
-  opened(ws) {
+  _opened(ws) {
     track(this, ws);
     this._counts.began(ws);
     this._drain?.joined(ws);
@@ -212,7 +213,7 @@ class WebSocketServer extends EventEmitter {
    *
    * @param {any} connection A WebSocket, or its handshake, which is in no list
    */
-  closed(connection) {
+  _closed(connection) {
     this._connections--;
     this._counts.ended(connection);
     const clients = clientsOf(this);
@@ -231,7 +232,7 @@ class WebSocketServer extends EventEmitter {
    * @param {number} start Where in it the payload begins
    */
   _onOpened(slot, tag, bytes, start) {
-    this.came();
+    this._came();
     hold();
     if (this._context === null) this._show(slot, tag, bytes, start);
     else this._context.runInAsyncScope(this._show, this, slot, tag, bytes, start);
@@ -255,13 +256,13 @@ class WebSocketServer extends EventEmitter {
     const ws = this._makeWebSocket(opening, protocolText(bytes, start), extensionsText(bytes, start));
     setContext(ws, this._context);
     // The reactor has opened it before it knew that the server closes.
-    if (!this.isRunning()) return ws.terminate();
+    if (!this._isRunning()) return ws.terminate();
     // Mostly there is no listener, and `emit` makes an array of its arguments.
     if (ws.emit !== nodeEmit || ws.listenerCount('open') !== 0) ws.emit('open');
-    this.opened(ws);
+    this._opened(ws);
     emitConnection(this, ws, bytes, start);
     // No handler is running, so no record came with its message: everything waits for resume().
-    if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
+    if ((ws._bits & HALTED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 
   /** The listener is closed. */
@@ -335,7 +336,7 @@ class WebSocketServer extends EventEmitter {
     const ask = wantedAsk(this);
     if (ask !== this._ask) {
       this._ask = ask;
-      if (this._listenerId !== -1 && this.isRunning()) state.native.setAsk(this._listenerId, ask);
+      if (this._listenerId !== -1 && this._isRunning()) state.native.setAsk(this._listenerId, ask);
     }
     return (ask & ASK_ACCEPTED) === 0;
   }

@@ -7,6 +7,7 @@ const {
   CLIENT,
   CONVERT,
   GONE,
+  HALTED,
   ONE_BY_ONE,
   PAUSED,
   PEER_DONE,
@@ -39,6 +40,7 @@ const { Emitter, settle } = require('./compat/emitter');
 const eventTarget = require('./event-target');
 const receive = require('./connection/receive');
 const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
+const { heedBinaryType } = require('./connection/binary-type');
 const { command, hasConnection, post } = require('./connection/post');
 const { hasRoom } = require('./connection/pressure');
 const { Extra, startClosing } = require('./connection/state');
@@ -151,7 +153,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   }
 
   get isPaused() {
-    return (this._bits & (PAUSED | STREAM_PAUSED)) !== 0;
+    return (this._bits & HALTED) !== 0;
   }
 
   get protocol() {
@@ -198,7 +200,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
     // A program may have resumed or paused the stream itself: this call has the last word, as in
     // ws.
-    if (this.isPaused && (this._bits & STREAM) === 0 && hasConnection(this)) return;
+    if ((this._bits & HALTED) !== 0 && (this._bits & STREAM) === 0 && hasConnection(this)) return;
     if (log.enabled) log('connection %d: paused', this._order);
     if ((this._bits & STREAM) !== 0) {
       this._bits |= STREAM_PAUSED;
@@ -214,8 +216,8 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /** @throws {TypeError} As `pause()` */
   resume() {
     if (this.readyState === CONNECTING || this.readyState === CLOSED) return;
-    if (!this.isPaused && (this._bits & STREAM) === 0 && hasConnection(this)) return;
-    this._bits &= ~(PAUSED | STREAM_PAUSED);
+    if ((this._bits & (HALTED | STREAM)) === 0 && hasConnection(this)) return;
+    this._bits &= ~HALTED;
     if (log.enabled) log('connection %d: resumed', this._order);
     receive.scheduleNext(this);
     // Too many records are held; reading goes on once they have been delivered.
@@ -329,12 +331,14 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     this._remote = peer._remote;
     this._common = this._common.opened(owner, protocol, extensions, peer._local, peer._localPort);
     if (lendsMessages(owner.options)) this._bits |= BORROWED;
+    heedBinaryType(this);
     this._readyState = OPEN;
     table.place(peer._slot, this);
   }
 
   /** The socket of this WebSocket can be used from now on. */
   _open() {
+    heedBinaryType(this);
     this._readyState = OPEN;
     this.emit('open');
   }

@@ -1,5 +1,6 @@
-// Lengths on both sides of every number in the code that may be a threshold: all numeric constants of lib and src, so that
-// a new one is tested by being there. That most of them are no thresholds costs a few milliseconds each.
+// Lengths on both sides of every number in the code that may be a threshold: all numeric constants of lib and src, and all
+// numbers of some size wherever they stand, so that a new one is tested by being there. That most of them are no thresholds
+// costs a few milliseconds each.
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -7,32 +8,54 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Larger ones are budgets of a turn: one message that is longer than all of them is enough. */
 const MOST = 2 << 20;
 const LONGEST = 5 << 20;
+/** Shorter ones are thresholds only where they have a name: there are flags, sizes of headers and statuses of HTTP. */
+const LEAST_NAMELESS = 512;
 
-/** A constant whose value is a number, or an expression of numbers. */
-const CONSTANT = /^\s*(?:pub(?:\([^)]*\))? )?const [A-Z][A-Z0-9_]*(?:: \w+)? = ([\d_ <*+()x]+);/gm;
+const NUMBER = String.raw`(?:0x[\da-f_]+|\d[\d_]*)`;
+/** A constant whose value is a number, or an expression of numbers and other constants. */
+const CONSTANT = /^\s*(?:pub(?:\([^)]*\))? )?(?:const|static) ([A-Z][A-Z0-9_]*)(?:: \w+)? = ([\w <*+()-]+);/gm;
+const NAMELESS = new RegExp(String.raw`(?<![\w.])${NUMBER}(?:\s*(?:<<|\*\*?|\+)\s*${NUMBER})*(?![\w.])`, 'g');
+/** Comments, and what follows the beginning of the tests of a file. */
+const NO_CODE = /\/\*[^]*?\*\/|\/\/.*$|^#\[cfg\(test\)\]\nmod [^]*/gm;
 
-function* sources() {
-  for (const folder of ['lib', 'src']) {
-    for (const name of readdirSync(ROOT + folder, { recursive: true })) {
-      if (/\.(?:js|rs)$/.test(name) && !/tests?\b|native/.test(name)) yield readFileSync(`${ROOT}${folder}/${name}`, 'utf8');
-    }
+/** The code of every file that is neither generated nor a test. */
+function sources() {
+  const folders = ['lib', 'src'].flatMap((folder) => readdirSync(ROOT + folder, { recursive: true }).map((name) => `${folder}/${name}`));
+  const names = folders.filter((name) => /\.(?:js|rs)$/.test(name) && !/tests?\b|native|reactor\/layout\.js/.test(name));
+  return names.map((name) => readFileSync(ROOT + name, 'utf8').replaceAll(NO_CODE, ''));
+}
+
+/** The value of an expression, or NaN; a shift is no 32-bit one. */
+function valueOf(expression, known) {
+  const numbers = expression.replaceAll(/\b[A-Z]\w*\b/g, (name) => known.get(name) ?? 'NaN').replaceAll('_', '');
+  try {
+    return Number(new Function(`return ${numbers.replaceAll('<<', '* 2 **')}`)());
+  } catch {
+    return NaN;
   }
 }
 
 /** The numbers in the code that are worth a message on both sides. */
 export function constants() {
-  const numbers = new Set();
-  for (const source of sources()) {
-    for (const [, expression] of source.matchAll(CONSTANT)) {
-      const value = Number(new Function(`return ${expression}`)());
-      if (value > 1 && value <= MOST) numbers.add(value);
-    }
+  const [numbers, known] = [new Set(), new Map()];
+  const files = sources();
+  const named = files.flatMap((source) => [...source.matchAll(CONSTANT)]);
+  // Twice: what one is made of may stand behind it.
+  for (const [, name, expression] of [...named, ...named]) {
+    const value = valueOf(expression, known);
+    if (Number.isNaN(value)) continue;
+    known.set(name, value);
+    numbers.add(value);
   }
-  return [...numbers].sort((a, b) => a - b);
+  for (const [expression] of files.flatMap((source) => [...source.matchAll(NAMELESS)])) {
+    const value = valueOf(expression, known);
+    if (value >= LEAST_NAMELESS) numbers.add(value);
+  }
+  return [...numbers].filter((value) => value > 1 && value <= MOST).sort((a, b) => a - b);
 }
 
 /** What must be among them, or the code is not read as it should be. */
-export const KNOWN = [125, 2 << 10, 4 << 10, 16 << 10, 64 << 10, 320 << 10, 1 << 20];
+export const KNOWN = [125, 2 << 10, 4 << 10, (4 << 10) + 16, 16 << 10, 64 << 10, (64 << 10) + 16, 320 << 10, 1 << 20];
 
 /** Every length to be tested. */
 export const SIZES = [

@@ -1,5 +1,20 @@
 'use strict';
 
+const { CONVERT } = require('../bits');
+const { BINARY_TYPES } = require('../constants');
+
+/** @import { WebSocket } from './state' */
+
+/**
+ * A subclass may have a `binaryType` of its own: as in ws, what that says when the connection opens
+ * counts.
+ *
+ * @param {WebSocket} ws A WebSocket that opens
+ */
+function heedBinaryType(ws) {
+  if (ws.binaryType !== BINARY_TYPES[0]) ws._bits |= CONVERT;
+}
+
 /**
  * A binary message in the form that `binaryType` names.
  *
@@ -24,4 +39,4 @@ function convert(binaryType, data, isBorrowed) {
   }
 }
 
-module.exports = { convert };
+module.exports = { convert, heedBinaryType };

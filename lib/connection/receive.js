@@ -377,7 +377,7 @@ function finish(ws) {
     if (!ws._extra?.socket?._unreferenced) release();
     abandonSends(ws);
   }
-  ws._owner?.closed(ws);
+  ws._owner?._closed(ws);
   try {
     reportClosed(ws, ws._extra?.closeCode ?? ABNORMAL, ws._extra?.closeMessage ?? EMPTY_BUFFER);
     ws.emitClose();

@@ -3,6 +3,7 @@
 const { CLIENT, GONE, ONE_BY_ONE, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
 const { opened } = require('../reactor/diagnostics');
+const { heedBinaryType } = require('../connection/binary-type');
 const { streams } = require('../connection/clients');
 const { startClosing } = require('../connection/state');
 const { StreamConnection } = require('./connection');
@@ -103,6 +104,7 @@ function attachStream(ws, socket, head, options) {
   socket.on('end', onEnd);
   socket.on('error', onError);
 
+  heedBinaryType(ws);
   ws._readyState = OPEN;
   // Connections of servers have a request, and are reported with it.
   if ((ws._bits & CLIENT) !== 0) opened(ws, null);

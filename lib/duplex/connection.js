@@ -1,6 +1,6 @@
 'use strict';
 
-const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HOLDING, NOT_PLAIN } = require('../bits');
+const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HALTED, HOLDING, NOT_PLAIN } = require('../bits');
 const { inContext } = require('../async-context');
 const { EMPTY_BUFFER } = require('../constants');
 const { emitMessage } = require('../reactor/diagnostics');
@@ -61,7 +61,7 @@ class StreamConnection {
     this.socket = socket;
     /** The listener of its 'data'. @type {((chunk: Buffer) => void) | null} */
     this.reader = null;
-    const deflate = ws.extensions === '' ? undefined : negotiatedDeflate(ws);
+    const deflate = negotiatedDeflate(ws);
     this.engine = new StreamEngine((ws._bits & CLIENT) === 0, options, deflate);
     this.isDeflating = deflate !== undefined;
     /** Its place among the streams that inflate, and among those that compress. */
@@ -249,7 +249,7 @@ class StreamConnection {
     if (kind === OUT_PAUSE) {
       this.socket.pause();
     } else if (kind === OUT_RESUME) {
-      if (!this.ws.isPaused && !this.ws._extra?.throttled && !this.isThrottled && this.gate?.allowsReading() !== false) this.socket.resume();
+      if ((this.ws._bits & HALTED) === 0 && !this.ws._extra?.throttled && !this.isThrottled && this.gate?.allowsReading() !== false) this.socket.resume();
     } else if (kind === OUT_END) {
       this.socket.end();
     } else if (kind === OUT_TERMINATE) {

@@ -141,7 +141,7 @@ class Handshake {
       );
     }
     if (this.isTurnedAway()) return;
-    if (!server.isRunning()) return this.respond(503);
+    if (!server._isRunning()) return this.respond(503);
     const digest = createHash('sha1').update(key + GUID).digest('base64');
     const lines = [
       'HTTP/1.1 101 Switching Protocols',

@@ -52,10 +52,10 @@ class HttpUpgrade extends Handshake {
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     attach(ws, socket, head, response, server.options);
-    server.came();
+    server._came();
     // The table of the connections that a listening server has accepted does not know this one.
     list(server);
-    server.opened(ws);
+    server._opened(ws);
     diagnostics.opened(ws, request);
     this.callback(ws, request);
   }

@@ -24,7 +24,7 @@ function startListening(server, place) {
   if (!host) return listen(server, place, null);
   if (isIP(host) !== 0) return listen(server, place, host);
   dns.lookup(host, (error, address) => {
-    if (!server.isRunning() || server._leaves) return;
+    if (!server._isRunning() || server._leaves) return;
     if (error) server._emit('error', error);
     else listen(server, place, address);
   });
@@ -56,7 +56,7 @@ function listen(server, place, address) {
   server._listener?._onBound();
   // Accepting starts when the listeners that this turn attaches are known.
   process.nextTick(() => {
-    if (!server.isRunning()) return;
+    if (!server._isRunning()) return;
     // The fields of a subclass did not exist yet, and nothing reports their definition.
     server._updateAsk();
     native.accept(server._listenerId);

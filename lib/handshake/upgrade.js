@@ -2,7 +2,7 @@
 
 const { STATUS_CODES } = require('node:http');
 
-const { HANDSHAKE, OWN_PONG } = require('../bits');
+const { HALTED, HANDSHAKE, OWN_PONG } = require('../bits');
 const { capture, setContext } = require('../async-context');
 const { list } = require('../connection/clients');
 const { EMPTY_BUFFER, kOpen } = require('../constants');
@@ -120,7 +120,7 @@ class Upgrade {
     ended(this);
     this.gone = true;
     if (!this.socket._unreferenced) release();
-    this.server.closed(this);
+    this.server._closed(this);
     abandonSends(this);
     this.socket._onClosed();
   }
@@ -261,20 +261,20 @@ class ReactorHandshake extends Handshake {
       opened.emit('open');
     };
     if (!isServedAlike) {
-      upgrade.server.closed(upgrade);
+      upgrade.server._closed(upgrade);
       upgrade.server = server;
-      server.came();
+      server._came();
     }
     setContext(ws, capture());
     socket.removeListener('error', destroyOnError);
     ws.setSocket(socket, head, socketOptions(server.options));
     // Where `setSocket()` has kept the socket, the table of connections does not know this client.
     if (ws._owner !== server) list(server);
-    server.opened(ws);
+    server._opened(ws);
     diagnostics.opened(ws, this.request);
     this.callback(ws, this.request);
     // No handler is running, so no record came with its message: everything waits for resume().
-    if (ws.isPaused) ws._ensureExtra().pausedIn = -1;
+    if ((ws._bits & HALTED) !== 0) ws._ensureExtra().pausedIn = -1;
   }
 
   /** @param {string} response All bytes of the refusal */

@@ -54,9 +54,9 @@ async function listen(c, style, hooks, options) {
 }
 
 /** A request to it; if it is accepted a message that is echoed and the close, else all that comes. */
-async function visit(c, { port }, fields, early, lane = 'peer') {
+async function visit(c, { port }, { method = 'GET', path = '/', ...fields } = {}, early, lane = 'peer') {
   const peer = await c.peer(port, lane);
-  await peer.upgrade(fields, early);
+  await peer.upgrade({ line: `${method} ${path} HTTP/1.1`, ...fields }, early);
   await peer.upgraded();
   if (peer.head.includes(' 101 ')) {
     c.log(lane, peer.head);
