@@ -38,6 +38,8 @@ const ALL_MODE_SPECS = [...ALL_SPECS, '!__test__/inline.spec.mjs', '!__test__/re
 /** Without the attacks. */
 const OWN_SPECS = ['__test__/*.spec.mjs'];
 
+/** Whatever takes long, too: __test__/helpers/thresholds.mjs. */
+const LONG = { BYTES: 'all' };
 const INLINE = { REACTOR_WS_REACTORS: '0' };
 const SEVERAL = { REACTOR_WS_REACTORS: '3' };
 
@@ -54,12 +56,12 @@ const STEPS = [
   { name: 'loom', runs: 'all', kind: 'loom' },
   { name: 'binding', runs: 'all', kind: 'cargo', below: ['engine::', 'bridge::', 'reactor::'] },
   { name: 'ava', runs: 'short', kind: 'ava', args: OWN_SPECS },
-  { name: 'ava', runs: 'all', kind: 'ava', args: ALL_SPECS },
+  { name: 'ava', runs: 'all', kind: 'ava', args: ALL_SPECS, env: LONG },
   // The same with the reactor on the JavaScript thread, and with several.
   { name: 'inline', runs: 'short', kind: 'ava', args: MODE_SPECS, env: INLINE },
-  { name: 'inline', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: INLINE },
+  { name: 'inline', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: { ...INLINE, ...LONG } },
   { name: 'reactors', runs: 'short', kind: 'ava', args: MODE_SPECS, env: SEVERAL },
-  { name: 'reactors', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: SEVERAL },
+  { name: 'reactors', runs: 'all', kind: 'ava', args: ALL_MODE_SPECS, env: { ...SEVERAL, ...LONG } },
   { name: 'soak', runs: 'all', kind: 'program', args: ['__test__/soak/run.mjs', '--seconds', '30'] },
   { name: 'ecosystem', runs: 'all', kind: 'program', args: ['__test__/ecosystem/run.mjs'] },
   { name: 'packages', runs: 'all', kind: 'program', args: ['__test__/packages/run.mjs', 'tarballs'] },

@@ -58,14 +58,18 @@ export class BytePeer {
 
   /** Up to the end of the head of an answer. */
   async readHead() {
-    let end = -1;
+    const END = '\r\n\r\n';
+    let seen = 0;
+    // Only what is new is looked at: a head may be long.
     await this.#until(() => {
-      const all = Buffer.concat(this.#chunks);
-      this.#put(all);
-      end = all.indexOf('\r\n\r\n');
-      return end >= 0;
+      while (seen < this.#chunks.length) {
+        if (Buffer.concat(this.#chunks.slice(Math.max(seen++ - END.length, 0), seen)).includes(END)) return true;
+      }
+      return false;
     });
-    return (await this.read(end + 4)).toString('latin1');
+    const all = Buffer.concat(this.#chunks);
+    this.#put(all);
+    return (await this.read(all.indexOf(END) + END.length)).toString('latin1');
   }
 
   /** All that comes until the other side ends. */

@@ -7,7 +7,7 @@ import { inflateRawSync, constants as zlib } from 'node:zlib';
 import { BytePeer } from './byte-peer.mjs';
 import { cert, key } from './certificate.mjs';
 import { WebSocketServer, isInline, isSpread } from './impl.mjs';
-import { SIZES } from './thresholds.mjs';
+import { SIZES, isAll } from './thresholds.mjs';
 import { wrapUpgrades } from './wrapped.mjs';
 
 const ALONE = { serverNoContextTakeover: true, clientNoContextTakeover: true };
@@ -15,7 +15,7 @@ const TAIL = Buffer.from([0, 0, 0xff, 0xff]);
 
 export const COMPRESSION = { plain: false, alone: ALONE, context: true };
 /** Over TLS there is no reactor: where it runs makes no difference. */
-export const WAYS_IN = isInline || isSpread ? ['port', 'server'] : ['port', 'server', 'https'];
+export const WAYS_IN = (isInline || isSpread) && !isAll ? ['port', 'server'] : ['port', 'server', 'https'];
 
 const LONGEST = SIZES.at(-1);
 /** Text that says where in it a byte is: one that is missing or in another place shows. */

@@ -8,8 +8,8 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Larger ones are budgets of a turn: one message that is longer than all of them is enough. */
 const MOST = 2 << 20;
 const LONGEST = 5 << 20;
-/** Shorter ones are thresholds only where they have a name: there are flags, sizes of headers and statuses of HTTP. */
-const LEAST_NAMELESS = 512;
+/** Shorter ones are thresholds only where they have a name: there are flags, sizes of headers, statuses and close codes. */
+const LEAST_NAMELESS = 1024;
 
 const NUMBER = String.raw`(?:0x[\da-f_]+|\d[\d_]*)`;
 /** A constant whose value is a number, or an expression of numbers and other constants. */
@@ -65,5 +65,13 @@ export const SIZES = [
 /** Those of which all may be sent in one go; they end in many arenas, batches and turns. */
 export const AT_ONCE = SIZES.filter((size) => size <= 400_000);
 
+/** `npm test -- --all` sets it, for what takes longer than a contributor should wait. */
+export const isAll = process.env.BYTES === 'all';
+
 /** Those to be compressed, of which the longest take long. */
-export const COMPRESSED = [...AT_ONCE, 1 << 20];
+export const COMPRESSED = [...AT_ONCE, 1 << 20, ...(isAll ? [LONGEST] : [])];
+
+/** For what takes a connection each and is tested elsewhere, too: those around the thresholds that everybody knows of. */
+export const FEW_SIZES = isAll
+  ? SIZES
+  : SIZES.filter((size) => size < 2 || size === LONGEST || KNOWN.some((known) => Math.abs(size - known) <= 1));
