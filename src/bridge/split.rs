@@ -24,15 +24,13 @@ pub fn split(
     number: impl Fn(u32) -> usize,
     buffer: impl Fn(usize) -> Vec<u8>,
 ) -> Vec<Chunk> {
-    let mut parts: Vec<Part> = Vec::new();
-    parts.resize_with(count, Part::default);
+    let mut parts: Vec<Part> = (0..count).map(|_| Part::default()).collect();
     let mut large = large.into_iter();
     // The chunk that has the payload, and its place among the large payloads of that chunk.
     let mut shared = None;
     for record in OutRecords::new(bytes) {
         // Taken even when no reactor gets it, or the next record would get this one's payload.
         let mut owned = if record.is_large() && !record.is_same() { large.next() } else { None };
-        let is_first = record.flags & OUT_FLAG_SHARED != 0;
         let targets = match (record.slot, record.kind) {
             (TOPIC_SLOT, OUT_HISTORY) => 0..1,
             (TOPIC_SLOT, _) => 0..count,
@@ -41,10 +39,7 @@ pub fn split(
         let last = targets.end.saturating_sub(1);
         for number in targets.clone() {
             let payload = match (record.is_large(), record.is_same()) {
-                (true, true) if parts.get(number).is_some_and(|part| part.has_shared) => None,
-                (true, true) => shared
-                    .and_then(|(part, index)| parts.get::<usize>(part)?.chunk.large.get::<usize>(index))
-                    .cloned(),
+                (true, true) => missing_payload(&parts, number, shared),
                 _ if number == last => owned.take(),
                 _ => owned.clone(),
             };
@@ -54,7 +49,9 @@ pub fn split(
             }
             part.push(&record, bytes, payload);
         }
-        if is_first && let Some(part) = parts.get(last) {
+        if record.flags & OUT_FLAG_SHARED != 0
+            && let Some(part) = parts.get(last)
+        {
             shared = Some((last, part.chunk.large.len().saturating_sub(1)));
             for (other, part) in parts.iter_mut().enumerate() {
                 part.has_shared = targets.contains(&other);
@@ -62,6 +59,12 @@ pub fn split(
         }
     }
     parts.into_iter().map(|part| part.chunk).collect()
+}
+
+/// A copy of the shared payload, unless the chunk of that number has it.
+fn missing_payload(parts: &[Part], number: usize, shared: Option<(usize, usize)>) -> Option<Large> {
+    let (part, index) = shared.filter(|_| parts.get(number).is_none_or(|part| !part.has_shared))?;
+    parts.get(part)?.chunk.large.get(index).cloned()
 }
 
 impl Part {

@@ -131,13 +131,15 @@ impl Engine {
             }
             OpCode::Ping => Ok(Some(Event::Ping(Payload::Owned(body)))),
             OpCode::Pong => Ok(Some(Event::Pong(Payload::Owned(body)))),
-            OpCode::Close => {
-                let code = self.close(config, &body)?;
-                let mut reason = body;
-                reason.drain(..frame::CODE_LEN.min(reason.len()));
-                Ok(Some(Event::Close { code, reason: Payload::Owned(reason) }))
-            }
+            OpCode::Close => self.owned_close(config, body),
         }
+    }
+
+    /// A close frame that came in several inputs is complete.
+    fn owned_close(&mut self, config: &Config, mut body: Vec<u8>) -> Step {
+        let code = self.close(config, &body)?;
+        body.drain(..frame::CODE_LEN.min(body.len()));
+        Ok(Some(Event::Close { code, reason: Payload::Owned(body) }))
     }
 
     /// The body of a close frame is complete.

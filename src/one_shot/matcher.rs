@@ -88,14 +88,14 @@ impl Matcher {
         }
     }
 
-    /// The longest match at `at` that is longer than `than`, from `newest` on; a length of 0 if
+    /// The longest match at `at` that is longer than `than`, from `candidate` on; a length of 0 if
     /// there is none.
     #[inline(always)]
     pub(super) fn longest(
         &self,
         piece: &[u8],
         at: usize,
-        newest: usize,
+        mut candidate: usize,
         window: usize,
         effort: Effort,
         than: usize,
@@ -106,7 +106,6 @@ impl Matcher {
         if most <= longer_than {
             return best;
         }
-        let mut candidate = newest;
         let mut end = four(piece, at + longer_than - 3);
         for _ in 0..effort.depth {
             let distance = at - candidate;

@@ -27,7 +27,7 @@ mod wait;
 mod work;
 mod write;
 
-use std::collections::{HashMap, VecDeque};
+use std::collections::HashMap;
 use std::io;
 use std::panic::{AssertUnwindSafe, catch_unwind};
 use std::sync::Arc;
@@ -38,7 +38,6 @@ use mio::{Events, Poll, Token, Waker};
 
 use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
-use crate::bridge::tally::Tally;
 use crate::engine::Prepared;
 
 pub use command::handle::{Adoption, Command, Handle};
@@ -58,28 +57,15 @@ pub use open::opening::{Opening, Verdict};
 
 use command::handle::Mailbox;
 use command::serve::Asked;
-use connection::gate::Gates;
-use connection::life::Doomed;
 use connection::table::{Connections, Share};
-use connection::timers::Timers;
 use group::Seat;
 use open::leave::Leaving;
 use open::listen::Listener;
 use read::half::PeerSide;
-use read::paced::Paced;
-use read::ready::Ready;
-use read::shortage::Starved;
-use read::unfinished::Unfinished;
 use topics::registry::Topics;
-use wait::idling::Idling;
 pub use wait::spin::{Spin, Spinner};
 use work::Work;
-use write::compression::Compression;
 use write::half::Takes;
-use write::outgoing::Pool;
-use write::remains::Remains;
-use write::unwritten::Unwritten;
-use write::waiting::Waiting;
 
 /// All sockets of one thread. Make it, keep a [`Handle`], and let a thread `run` it.
 pub struct Reactor<C: Consumer> {
@@ -129,28 +115,7 @@ impl<C: Consumer> Reactor<C> {
     pub fn new(consumer: C, config: ReactorConfig) -> io::Result<Self> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKER)?;
-        let now = Instant::now();
-        let work = Work {
-            now,
-            timers: Timers::new(now),
-            expired: VecDeque::new(),
-            pool: Pool::default(),
-            unwritten: Unwritten::default(),
-            remains: Remains::default(),
-            command_budget: 0,
-            ready: Ready::default(),
-            starved: Starved::default(),
-            doomed: Doomed::default(),
-            unfinished: Unfinished::new(config.unfinished_mark, config.unfinished_patience),
-            gates: Gates::default(),
-            compression: Compression::new(config.deflate_budget),
-            idling: Idling::new(config.give_back, now),
-            tickets: HashMap::new(),
-            paced: Paced::default(),
-            waiting: Waiting::new(config.send_budget),
-            lingering: VecDeque::new(),
-            tally: Tally::default(),
-        };
+        let work = Work::new(&config, Instant::now());
         Ok(Self {
             poll,
             events: Events::with_capacity(EVENTS),

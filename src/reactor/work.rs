@@ -5,7 +5,7 @@ use std::time::Instant;
 
 use crate::bridge::admission::Ticket;
 use crate::bridge::tally::Tally;
-use crate::reactor::config::COST_OF_CALL;
+use crate::reactor::config::{COST_OF_CALL, ReactorConfig};
 use crate::reactor::connection::gate::Gates;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Doomed;
@@ -61,6 +61,31 @@ pub(in crate::reactor) struct Work {
 }
 
 impl Work {
+    /// Nothing to do yet.
+    pub(in crate::reactor) fn new(config: &ReactorConfig, now: Instant) -> Self {
+        Self {
+            now,
+            timers: Timers::new(now),
+            expired: VecDeque::new(),
+            pool: Pool::default(),
+            unwritten: Unwritten::default(),
+            remains: Remains::default(),
+            command_budget: 0,
+            ready: Ready::default(),
+            starved: Starved::default(),
+            doomed: Doomed::default(),
+            unfinished: Unfinished::new(config.unfinished_mark, config.unfinished_patience),
+            gates: Gates::default(),
+            compression: Compression::new(config.deflate_budget),
+            idling: Idling::new(config.give_back, now),
+            tickets: HashMap::new(),
+            paced: Paced::default(),
+            waiting: Waiting::new(config.send_budget),
+            lingering: VecDeque::new(),
+            tally: Tally::default(),
+        }
+    }
+
     /// A command was applied that moved `bytes`.
     pub(in crate::reactor) fn spend_on_commands(&mut self, bytes: usize) {
         self.command_budget = self.command_budget.saturating_sub(bytes + COST_OF_CALL);

@@ -72,13 +72,7 @@ impl Incoming {
         let mut shared = pool.lock();
         let mut passing = None;
         let place = if passes { &mut passing } else { &mut self.inflater };
-        let inflater = place.get_or_insert_with(|| {
-            let mut inflater = shared.inflater();
-            if let Some(history) = &self.history {
-                inflater.remember(history);
-            }
-            inflater
-        });
+        let inflater = place.get_or_insert_with(|| shared.inflater(self.history.as_deref()));
         let (before, held) = (to.message.len(), self.held.take());
         let work = bytes.len() + held.as_ref().map_or(0, |held| held.len());
         let Incomplete { message, limit, utf8 } = to;
@@ -92,15 +86,20 @@ impl Incoming {
             shared.give_inflater(inflater);
         }
         inflated?;
+        drop(shared);
         if message_end {
-            drop(shared);
-            self.begun = false;
-            self.remember(message, ended);
-            if !self.takeover {
-                self.give_context(pool);
-            }
+            self.end_message(pool, message, ended);
         }
         Ok(())
+    }
+
+    /// The message is complete. `ended`: and so is the DEFLATE stream.
+    fn end_message(&mut self, pool: &Pool, message: &[u8], ended: bool) {
+        self.begun = false;
+        self.remember(message, ended);
+        if !self.takeover {
+            self.give_context(pool);
+        }
     }
 
     /// Whether the message under way has a context, or may get one now that `more` bytes have

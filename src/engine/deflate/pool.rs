@@ -100,9 +100,13 @@ impl Pool {
 }
 
 impl Contexts {
-    /// A context without history.
-    pub(super) fn inflater(&mut self) -> Inflater {
-        self.inflaters.pop().unwrap_or_else(Inflater::new)
+    /// A context with this history.
+    pub(super) fn inflater(&mut self, history: Option<&[u8]>) -> Inflater {
+        let mut inflater = self.inflaters.pop().unwrap_or_else(Inflater::new);
+        if let Some(history) = history {
+            inflater.remember(history);
+        }
+        inflater
     }
 
     pub(super) fn give_inflater(&mut self, mut inflater: Inflater) {

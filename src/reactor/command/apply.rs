@@ -224,21 +224,18 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
         OUT_BINARY => send(session, FrameKind::Binary, fin, payload, more),
         OUT_PING => send(session, FrameKind::Ping, true, payload, more),
         OUT_PONG => send(session, FrameKind::Pong, true, payload, more),
-        OUT_CLOSE => {
-            // Its sender does not count a close frame: no send follows it.
-            session.close(CloseCode::new(head.aux), &payload);
-        }
+        // Its sender does not count a close frame: no send follows it.
+        OUT_CLOSE => session.close(CloseCode::new(head.aux), &payload),
         OUT_TERMINATE if fin => session.reset(),
         OUT_TERMINATE => {
             session.decide(false);
             session.is_known();
             session.terminate();
         }
+        OUT_PAUSE if head.aux == 0 => session.pause(),
         OUT_PAUSE => {
             session.pause();
-            if head.aux != 0 {
-                session.connection.write.await_decision();
-            }
+            session.connection.write.await_decision();
         }
         OUT_RESUME => {
             session.decide(true);

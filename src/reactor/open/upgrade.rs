@@ -160,18 +160,11 @@ fn on_upgrade<C: Consumer>(
     request: &Request<'_>,
     bytes: &[u8],
 ) -> Step {
-    if head.orphan {
-        let mut response = Vec::new();
-        write_service_unavailable(&mut response);
-        session.respond(&response);
+    if turns_away(session, head) {
         return Step::Wait;
     }
     let config = session.connection.config.clone();
     let admission = config.admission.as_deref();
-    if let Some(Err(denial)) = admission.map(|admission| admission.handshake(session.work.now)) {
-        deny(session, denial);
-        return Step::Wait;
-    }
     let acceptance = config.deflate.as_ref().map(|deflate| session.acceptance(deflate));
     let options = Options { path: config.path.as_deref(), deflate: acceptance.as_ref() };
     let checked = check(request, &options);
@@ -195,8 +188,7 @@ fn on_upgrade<C: Consumer>(
     // The consumer answers a few requests from pages that may not connect: it can print how to
     // allow such a page.
     if asks || refused.is_some() {
-        opening.protocol = None;
-        opening.rest = rest;
+        (opening.protocol, opening.rest) = (None, rest);
         session.connection.life = Life::Asked(Box::default());
         // The peer has done its part in time; the consumer may take as long as it likes.
         session.connection.deadline.clear();
@@ -206,12 +198,29 @@ fn on_upgrade<C: Consumer>(
     match checked {
         Ok(ref upgrade) => {
             switch_protocols(consumer, session, &mut opening, upgrade);
-            Step::Opened(rest.to_vec())
+            return Step::Opened(rest.to_vec());
         }
-        Err(refusal) => {
-            refuse(session, refusal);
-            Step::Wait
+        Err(refusal) => refuse(session, refusal),
+    }
+    Step::Wait
+}
+
+/// Answers an upgrade request without a look at it, if its listener is closed or there have been
+/// too many.
+fn turns_away(session: &mut Session<'_>, head: &Head) -> bool {
+    if head.orphan {
+        let mut response = Vec::new();
+        write_service_unavailable(&mut response);
+        session.respond(&response);
+        return true;
+    }
+    let admission = session.connection.config.admission.as_deref();
+    match admission.map(|admission| admission.handshake(session.work.now)) {
+        Some(Err(denial)) => {
+            deny(session, denial);
+            true
         }
+        _ => false,
     }
 }
 

@@ -51,10 +51,7 @@ impl<C: Consumer> Reactor<C> {
         let share = self.share(pressure);
         let id = self.connections.id(slot)?;
         let connection = self.connections.get_mut(slot)?;
-        if connection.read.paused
-            || connection.read.peer == PeerSide::Ended
-            || matches!(connection.life, Life::Gone(_) | Life::Asked(_))
-        {
+        if !is_read(connection) {
             return None;
         }
         if connection.read.held >= self.config.connection_mark {
@@ -82,14 +79,12 @@ impl<C: Consumer> Reactor<C> {
             let kept = if pressure == Pressure::Bytes { buffered } else { 0 };
             left = left.min(share.saturating_sub(connection.read.held + kept));
             if left < SMALLEST_READ {
-                let only_pings = !connection.read.holds_data && buffered == 0;
                 // A connection that only pings is not the reason why memory runs out, as long as it
                 // sends little at a time.
                 let reserve = self.config.total_mark / CONTROL_RESERVE;
-                let may_ping =
-                    connection.read.held < CONTROL_ALLOWANCE && self.work.starved.reserve_used < reserve;
-                let ping = wire(connection, SMALLEST_READ);
-                return Some(if only_pings && may_ping { Ok(ping.min(paced)) } else { Err(Lack::Room) });
+                let may_ping = self.work.starved.reserve_used < reserve && only_pings(connection);
+                let ping = wire(connection, SMALLEST_READ).min(paced);
+                return Some(if may_ping { Ok(ping) } else { Err(Lack::Room) });
             }
         }
         Some(Ok(wire(connection, left).min(paced)))
@@ -175,6 +170,17 @@ impl<C: Consumer> Reactor<C> {
             self.on_delivered();
         }
     }
+}
+
+/// Whether the connection is to be read, as far as others do not matter.
+fn is_read(Connection { read, life, .. }: &Connection) -> bool {
+    !read.paused && read.peer != PeerSide::Ended && !matches!(life, Life::Gone(_) | Life::Asked(_))
+}
+
+/// Whether only pings and pongs of the connection are undrained, and not too many.
+fn only_pings(connection: &Connection) -> bool {
+    let Connection { read, engine, .. } = connection;
+    !read.holds_data && engine.buffered() == 0 && read.held < CONTROL_ALLOWANCE
 }
 
 /// The number of bytes that may be read so that no more than `bytes` are kept, whatever they are
