@@ -58,10 +58,10 @@ function wrongType(label, wanted, value) {
  * A limit as ws takes it: an integer of 32 bits, where 0 and less is no limit. More than MOST is no
  * limit either: ws would take 1e10, which programs use for "as much as there is", for 1410065408.
  *
- * @param {any} value The value of an option, of any type: converted as in ws
+ * @param {number | undefined} value The value of an option, of any type in fact: converted as in ws
  * @returns {number} 0 is no limit
  */
-function limit(value) {
+function limit(value = 0) {
   return value > MOST ? 0 : Math.max(value | 0, 0);
 }
 

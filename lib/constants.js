@@ -28,7 +28,9 @@ module.exports = {
   /** The one empty Buffer: empty messages and close reasons are this very object, as in ws. */
   EMPTY_BUFFER: Buffer.alloc(0),
   /** `Buffer` without its argument checks: `new FastBuffer(arrayBuffer, byteOffset, length)`. */
-  FastBuffer: /** @type {any} */ (Buffer)[Symbol.species],
+  FastBuffer: /** @type {{ [Symbol.species]: new (memory: ArrayBufferLike, start?: number, length?: number) => Buffer }} */ (
+    /** @type {unknown} */ (Buffer)
+  )[Symbol.species],
   BINARY_TYPES: hasBlob
     ? ['nodebuffer', 'arraybuffer', 'fragments', 'blob']
     : ['nodebuffer', 'arraybuffer', 'fragments'],

@@ -6,7 +6,7 @@ const kFields = Symbol('kFields');
 
 /** The argument of the handlers of `on*` and `addEventListener`. */
 class Event {
-  /** @type {any} */
+  /** @type {Record<string, unknown>} */
   [kFields];
 
   /** @param {string} type Name of the event */
@@ -95,13 +95,20 @@ makeEnumerable(CloseEvent, ['code', 'reason', 'wasClean']);
 makeEnumerable(ErrorEvent, ['error', 'message']);
 makeEnumerable(MessageEvent, ['data']);
 
+/** @typedef {{ _closeFrameReceived: boolean, _closeFrameSent: boolean }} Closing */
+
+/**
+ * @typedef {Function & { [kListener]?: unknown, [kAttribute]?: boolean }} Marked The listener that
+ * stands for a handler
+ */
+
 /**
  * For each type, the function that makes an Event of the emitter and the arguments of its event.
  *
- * @type {Record<string, (target: any, first: any, second: any) => Event>}
+ * @type {Record<string, (target: Closing, first: any, second: any) => Event>}
  */
 const makers = {
-  __proto__: /** @type {any} */ (null),
+  __proto__: /** @type {never} */ (/** @type {unknown} */ (null)),
   open: () => new Event('open'),
   message: (_target, data, isBinary) =>
     new MessageEvent('message', { data: isBinary ? data : data.toString() }),
@@ -125,7 +132,7 @@ function find(emitter, type, handler, attribute) {
   return emitter
     .listeners(type)
     .find(
-      (/** @type {any} */ listener) =>
+      (/** @type {Marked} */ listener) =>
         listener[kListener] !== undefined &&
         listener[kAttribute] === attribute &&
         (attribute || listener[kListener] === handler),
@@ -142,8 +149,8 @@ function find(emitter, type, handler, attribute) {
 function add(emitter, type, handler, once, attribute) {
   const make = makers[type];
   if (make === undefined) return;
-  const listener = /** @type {any} */ (
-    /** @this {any} */
+  const listener = /** @type {Marked & ((...list: unknown[]) => void)} */ (
+    /** @this {Closing} */
     function (/** @type {unknown} */ first, /** @type {unknown} */ second) {
       const event = make(this, first, second);
       event[kFields].target = this;

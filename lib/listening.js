@@ -11,8 +11,8 @@ const { inspect } = require('node:util');
  * Where a reactor listens: at `port`, in the file system at `path`, or on the socket `fd`. The
  * object has no prototype: a polluted one must not decide where.
  *
- * @typedef {{ __proto__: null, port: number, host?: any, path?: string, fd?: number,
- *   backlog?: any, ipv6Only?: any, reusePort?: any }} Place
+ * @typedef {{ __proto__: null, port: number, host?: string, path?: string, fd?: number,
+ *   backlog?: unknown, ipv6Only?: unknown, reusePort?: unknown }} Place
  */
 
 /** Fields of an object that a reactor can listen by; others, such as `readableAll`, need Node. */
@@ -53,7 +53,7 @@ function isPipeName(port) {
 
 /**
  * @param {{ port?: unknown, host?: unknown, backlog?: unknown }} options `host` and `port` as given
- * @returns {any} The port, of text as a number
+ * @returns {unknown} The port, of text as a number
  * @throws {RangeError | TypeError} ERR_SOCKET_BAD_PORT or ERR_INVALID_ARG_VALUE, as Node
  */
 function checkPort({ host, port }) {
@@ -87,9 +87,9 @@ function placeOf({ backlog, host, port }) {
   if (isPipeName(port)) return localPlace({ __proto__: null, path: port, backlog });
   if (typeof port !== 'object') return null;
   // ws hands Node only this object: the options beside it do not count.
-  const given = /** @type {any} */ (port);
+  const given = /** @type {Record<string, unknown> & { fd?: number, path?: string, port?: number }} */ (port);
   if (!Object.keys(given).every((name) => FIELDS.has(name) || given[name] === undefined)) return null;
-  const { fd, path, ...rest } = { __proto__: null, ...given };
+  const { fd, path, ...rest } = /** @type {typeof given} */ ({ __proto__: null, .../** @type {object} */ (given) });
   // Of several fields one counts, in Node's order.
   if (typeof fd === 'number' && fd >= 0) return localPlace({ __proto__: null, fd });
   const number = portNumber(given.port);
@@ -98,7 +98,7 @@ function placeOf({ backlog, host, port }) {
 }
 
 /**
- * @param {{ __proto__: null, path?: any, fd?: any, backlog?: any }} place A socket of the file
+ * @param {{ __proto__: null, path?: string, fd?: number, backlog?: unknown }} place A socket of the file
  *   system or of another process
  * @returns {Place | null} The place; null: only Node can listen there
  */
@@ -132,10 +132,10 @@ function addressOf({ address, family, port }) {
 /**
  * @param {ServerOptions} options The options of a server, with a port
  * @param {{ ipv6Only?: true, reusePort?: true }} flags Those options that are set
- * @returns {any} Arguments with which an HTTP server of Node listens
+ * @returns {unknown} Arguments with which an HTTP server of Node listens
  */
 function nodePlace({ backlog, host, port }, flags) {
-  if (typeof port === 'object') return Object.keys(flags).length === 0 ? port : { ...flags, .../** @type {any} */ (port) };
+  if (typeof port === 'object') return Object.keys(flags).length === 0 ? port : { ...flags, ...Object(port) };
   const where = isPipeName(port) ? { path: port } : { port, host: host ?? undefined, ...flags };
   return { ...where, backlog: backlog ?? undefined };
 }

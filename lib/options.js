@@ -20,6 +20,14 @@ const { lendsMessages } = require('./reactor/batch');
  * @typedef {import('../index').ServerOptions & { WebSocket?: any }} ServerOptions
  */
 
+/**
+ * The hooks of a handshake, whose signature depends on the program.
+ *
+ * @typedef {object} Hooks
+ * @property {Function} verifyClient Accepts or refuses a client
+ * @property {Function} [handleProtocols] Chooses the subprotocol
+ */
+
 const { pong } = WebSocket.prototype;
 
 /** Most reactors of one environment. */
@@ -199,12 +207,12 @@ function watch(options, changed) {
       configurable: true,
       enumerable: true,
       get: () => value,
-      set(/** @type {any} */ assigned) {
+      set(/** @type {ServerOptions[typeof name]} */ assigned) {
         value = assigned;
         changed();
       },
     };
-    Object.defineProperty(options, name, /** @type {any} */ (descriptor));
+    Object.defineProperty(options, name, /** @type {PropertyDescriptor} */ (/** @type {unknown} */ (descriptor)));
   }
 }
 

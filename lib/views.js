@@ -10,10 +10,10 @@ const prototype = Object.getPrototypeOf(Uint8Array.prototype);
  * A getter of all typed arrays: an own property of a view must not decide what is sent.
  *
  * @param {string} name Name of the getter, of every typed array
- * @returns {(this: Uint8Array) => any} The getter
+ * @returns {(this: ArrayBufferView) => any} The getter
  */
 function getter(name) {
-  return /** @type {{ get: () => any }} */ (Object.getOwnPropertyDescriptor(prototype, name)).get;
+  return /** @type {{ get: () => unknown }} */ (Object.getOwnPropertyDescriptor(prototype, name)).get;
 }
 
 const lengthOf = getter('length');

@@ -81,13 +81,13 @@ class WebSocketServer extends EventEmitter {
     this._context = this._listens ? capture() : null;
     this._removeListeners = /** @type {(() => void) | null} */ (null);
     // Bound now, as in ws: an `emit` that a program assigns later does not see these events.
-    /** @type {(...args: any[]) => boolean} */
+    /** @type {EventEmitter['emit']} */
     this._emit = this.emit.bind(this);
     /** null: nobody has looked; undefined: untracked. @type {Set<Connection> | null | undefined} */
     this._clients = undefined;
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
-    /** The stand-in for the HTTP server that ws has on a port of its own. @type {any} */
-    this._listener = null;
+    /** The stand-in for the HTTP server that ws has on a port of its own. */
+    this._listener = /** @type {InstanceType<typeof ListenerServer>} */ (/** @type {unknown} */ (null));
     this._server = /** @type {any} */ (undefined);
     // Both refer back to the server, which can be printed as JSON, as in ws.
     for (const name of ['_drain', '_topics']) Object.defineProperty(this, name, { value: null, enumerable: false });
@@ -103,7 +103,7 @@ class WebSocketServer extends EventEmitter {
   }
 
   /**
-   * @returns {any} null unless the server listens; a string for the path of a pipe or a socket
+   * @returns {unknown} null unless the server listens; a string for the path of a pipe or a socket
    * @throws {Error} In noServer mode
    */
   address() {

@@ -72,18 +72,22 @@ const {
 const { commonOf } = common;
 
 /**
+ * @typedef {import('../index').ServerOptions & import('../index').ClientOptions} Settings
+ */
+
+/**
  * The members that `install` of common.js and of private-fields.js adds to a WebSocket, as far as
  * this package uses it.
  *
  * @typedef {object} Fields
- * @property {any} _options The options of the server over the defaults, or those of the client
+ * @property {Settings} _options The options of the server over the defaults, or those of the client
  * @property {Server | null} _owner The server, or null
  * @property {string} _protocol
  * @property {Extensions} _extensions The negotiated ones by name
  * @property {boolean} _autoPong
  * @property {number} _closeTimeout Milliseconds
  * @property {boolean} _isServer
- * @property {any} _socket
+ * @property {unknown} _socket
  * @property {number | string} _local Address of this side, as `Peer` of compat/socket.js keeps it
  * @property {number} _localPort
  */
@@ -95,7 +99,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /**
    * @param {string | URL | null} address The address to connect to; null for a WebSocket that a
    * server or `setSocket` opens
-   * @param {any} [protocols] A subprotocol of a client, several, or its options
+   * @param {unknown} [protocols] A subprotocol of a client, several, or its options
    * @param {any} [options] Those of the client or of the server
    */
   constructor(address, protocols, options) {

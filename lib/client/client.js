@@ -16,7 +16,7 @@ const { DEFLATE, headerOf, offerOf } = require('../handshake/negotiation');
 const { isToken } = require('../handshake/token');
 
 /** @import { ClientRequest, IncomingMessage } from 'node:http' */
-/** @import { WebSocket } from '../connection/state' */
+/** @import { AnySocket, WebSocket } from '../connection/state' */
 
 const DEFAULTS = {
   allowSynchronousEvents: true,
@@ -43,11 +43,11 @@ const KEY_BYTES = 16;
 /**
  * The options laid over the defaults.
  *
- * @typedef {typeof DEFAULTS & import('../../index').ClientOptions & Record<string, any>} Settings
+ * @typedef {typeof DEFAULTS & import('../../index').ClientOptions & Record<string, unknown>} Settings
  */
 
 /**
- * @typedef {https.RequestOptions & { headers: Record<string, any>, socketPath?: string }} Requested
+ * @typedef {https.RequestOptions & { headers: Record<string, unknown>, socketPath?: string }} Requested
  */
 
 /** @typedef {Client} ClientHandshake */
@@ -129,7 +129,7 @@ class Client {
   requestOptions(url, settings, { deflate, key }) {
     const { createConnection, defaultPort, ...where } = whereOf(url);
     const { origin, protocolVersion } = settings;
-    /** @type {Record<string, any>} */
+    /** @type {Record<string, unknown>} */
     const headers = {
       ...settings.headers,
       'Sec-WebSocket-Version': protocolVersion,
@@ -298,12 +298,12 @@ function connect(ws, address, protocols, options) {
 function abort(ws) {
   const client = ws._extra?.client;
   if (!client) throw new Error(NEVER_CONNECTED);
-  abortHandshake(client, client.request, NEVER_CONNECTED);
+  abortHandshake(client, /** @type {ClientRequest} */ (client.request), NEVER_CONNECTED);
 }
 
 /**
  * @param {Client} client The handshake that has failed
- * @param {any} stream The ClientRequest, or the socket of one that was answered
+ * @param {ClientRequest | AnySocket} stream The ClientRequest, or the socket of one that was answered
  * @param {string} message Message of the 'error'
  */
 function abortHandshake(client, stream, message) {

@@ -19,7 +19,7 @@ const { GUID } = require('../reactor/layout');
  *
  * @param {import('node:http').IncomingMessage} response The answer, with status 101
  * @param {Offered} offered The fields of the request
- * @returns {{ error?: string, extensions: Record<string, any>, protocol: string }} `error`: why the
+ * @returns {{ error?: string, extensions: Record<string, unknown>, protocol: string }} `error`: why the
  *   connection must fail; else the extensions by name, and the subprotocol
  */
 function checkResponse(response, offered) {

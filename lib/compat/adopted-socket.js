@@ -6,7 +6,7 @@ const { GONE, TERMINATED } = require('../bits');
 const { withReactor } = require('./reactor-socket');
 const control = require('./socket-control');
 
-/** @import { WebSocket } from '../connection/state' */
+/** @import { AnySocket, WebSocket } from '../connection/state' */
 
 /**
  * The callback that a stream passes to `_write()`. @typedef {(error?: Error | null) => void}
@@ -256,12 +256,12 @@ function become(socket, ws, readBefore, writtenBefore) {
  * Removes the methods that the HTTP server has put on the socket. These methods would detach its
  * parser when a listener is added.
  *
- * @param {any} socket A net.Socket
+ * @param {AnySocket} socket A net.Socket
  */
 function forgetParser(socket) {
   for (const name of ['on', 'addListener', 'prependListener']) {
     const own = Object.hasOwn(socket, name) ? socket[name] : null;
-    if (own?.name === 'socketListenerWrap' || own === /** @type {any} */ (net.Socket.prototype)[name]) delete socket[name];
+    if (own?.name === 'socketListenerWrap' || own === /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (net.Socket.prototype))[name]) delete socket[name];
   }
 }
 

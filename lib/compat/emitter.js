@@ -26,8 +26,15 @@ const kShapeMode = symbolOf('shapeMode');
 /** Key: whether the emitter catches rejections of its listeners. */
 const kCapture = symbolOf('kCapture');
 
+/**
+ * @typedef {object} Emitting The private parts of Node's constructor
+ * @property {Function} init Sets the fields of an emitter
+ * @property {boolean} [usingDomains] Whether `node:domain` is loaded
+ * @property {boolean} captureRejections The default of the option
+ */
+
 /** The `init` of Node's constructor, as long as `node:domain` has not put another in its place. */
-const { init, usingDomains } = /** @type {any} */ (EventEmitter);
+const { init, usingDomains } = /** @type {Emitting} */ (/** @type {unknown} */ (EventEmitter));
 const plainInit = usingDomains ? null : init;
 
 /**
@@ -41,7 +48,7 @@ const plainInit = usingDomains ? null : init;
 function Emitter() {
   this._events = new /** @type {new () => object} */ (/** @type {unknown} */ (Listeners))();
   this._eventsCount = 0;
-  const { captureRejections, init: initNow } = /** @type {any} */ (EventEmitter);
+  const { captureRejections, init: initNow } = /** @type {Emitting} */ (/** @type {unknown} */ (EventEmitter));
   if (initNow === plainInit && !captureRejections) return;
   /** @type {Function} */ (EventEmitter).call(this);
   // This object may be replaced, as Node's may: it keeps no event without listeners.

@@ -11,7 +11,7 @@ const OWN = { allowHalfOpen: true, parser: null, server: null, timeout: 0, _host
  * A net.Socket by its prototype, and an emitter by what it holds: its state as a stream, which
  * takes more memory than a WebSocket, is made when something looks at it, as `pipe()` does.
  *
- * @this {any}
+ * @this {unknown}
  */
 function LazySocket() {
   EventEmitter.call(this);
@@ -28,7 +28,7 @@ for (const name of ['_readableState', '_writableState']) {
       return this[name];
     },
     /**
-     * @this {any}
+     * @this {unknown}
      * @param {unknown} value The state as a stream, set by the constructor of Duplex
      */
     set(value) {
@@ -39,12 +39,12 @@ for (const name of ['_readableState', '_writableState']) {
 
 // The methods of a stream would look at its state.
 for (const name of ['on', 'removeListener', 'removeAllListeners', 'emit']) {
-  const value = /** @type {any} */ (EventEmitter.prototype)[name];
+  const value = /** @type {Record<string, unknown>} */ (/** @type {unknown} */ (EventEmitter.prototype))[name];
   Object.defineProperty(LazySocket.prototype, name, { configurable: true, value, writable: true });
 }
 
 /**
- * @param {any} socket A LazySocket, whose class has no type: the class is a function with a
+ * @param {Record<string, unknown>} socket A LazySocket, whose class has no type: the class is a function with a
  * prototype, without its state as a stream
  */
 function makeStream(socket) {

@@ -69,7 +69,7 @@ class ListenerServer extends EventEmitter {
 
   /** Whether upgrades have another listener than ours, or none. */
   get isHandedOn() {
-    return /** @type {any} */ (this)._events.upgrade !== this._upgrade || this.emit !== emit;
+    return /** @type {{ _events: Record<string, unknown> }} */ (/** @type {unknown} */ (this))._events.upgrade !== this._upgrade || this.emit !== emit;
   }
 
   get listening() {
@@ -133,7 +133,7 @@ class ListenerServer extends EventEmitter {
 
 /**
  * @param {string | object | null} address The result of `address()`
- * @returns {any} The same, which the program may change
+ * @returns {unknown} The same, which the program may change
  */
 function copyOf(address) {
   return typeof address === 'object' && address !== null ? { ...address } : address;

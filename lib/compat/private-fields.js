@@ -8,10 +8,12 @@ const { ReceiverView } = require('./receiver-view');
 const { SenderView } = require('./sender-view');
 const { Socket } = require('./socket');
 
+/** @import { AnySocket, WebSocket } from '../connection/state' */
+
 /**
  * Fields of ws that are not documented and that programs read all the same.
  *
- * @type {any}
+ * @type {Record<string, unknown> & ThisType<WebSocket>}
  */
 const fields = {
   get _autoPong() {
@@ -102,7 +104,7 @@ const fields = {
     if (this._readyState === CONNECTING || !hasConnection(this)) return null;
     const extra = this._ensureExtra();
     if (extra.stream !== null) return extra.stream.socket;
-    if (extra.socket === null) extra.socket = new Socket(this);
+    if (extra.socket === null) extra.socket = /** @type {AnySocket} */ (/** @type {unknown} */ (new Socket(this)));
     return extra.socket;
   },
 };

@@ -36,7 +36,7 @@ class ReceiverView extends EventEmitter {
 
   get _extensions() {
     const extensions = this._ws._extensions;
-    for (const extension of Object.values(extensions)) /** @type {any} */ (extension)._maxPayload = this._maxPayload;
+    for (const extension of Object.values(extensions)) /** @type {{ _maxPayload: number }} */ (extension)._maxPayload = this._maxPayload;
     return extensions;
   }
 
@@ -45,7 +45,7 @@ class ReceiverView extends EventEmitter {
   }
 
   get _maxBufferedChunks() {
-    return this._ws._options?.maxBufferedChunks | 0;
+    return Number(this._ws._options?.maxBufferedChunks) | 0;
   }
 
   get _maxFragments() {

@@ -212,7 +212,7 @@ class Socket extends withReactor(LazySocket) {
    *
    * @param {unknown} [data] Written before; or the callback
    * @param {unknown} [encoding] Encoding of a string; or the callback
-   * @param {any} [callback] A listener for 'finish'
+   * @param {unknown} [callback] A listener for 'finish'
    * @returns {this} The socket
    */
   end(data, encoding, callback) {

@@ -34,7 +34,7 @@ const BINARY = OUT_BINARY | OUT_FLAG_FIN | OUT_FLAG_COMPRESS;
  */
 const MASK_FLIPPED = 1 << AUX_SHIFT;
 
-const PLAIN = /** @type {any} */ (Object.prototype);
+const PLAIN = /** @type {SendOptions} */ (Object.prototype);
 
 /**
  * The tag of a message that was sent with options. An own property that is undefined counts as

@@ -33,7 +33,7 @@ function convert(binaryType, data, isBorrowed) {
     case 'fragments':
       return data.length === 0 ? [] : [data];
     case 'blob':
-      return new Blob([/** @type {any} */ (data)]);
+      return new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (data)]);
     default:
       return data;
   }

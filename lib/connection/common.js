@@ -6,7 +6,7 @@
  */
 const MOST_VARIANTS = 16;
 
-/** @import { Server } from './state' */
+/** @import { Server, WebSocket } from './state' */
 
 /**
  * The fields of a `Common` that are not defaults, or differ from another one.
@@ -15,7 +15,7 @@ const MOST_VARIANTS = 16;
  * @property {string} [extensions] The extensions of the answer; '' by default
  * @property {number | string} [local] Our address, as `Peer` keeps it; 0 by default
  * @property {number} [localPort] Our port; 0 by default
- * @property {any} [options] The options of the WebSocket; undefined by default
+ * @property {unknown} [options] The options of the WebSocket; undefined by default
  * @property {Server | null} [owner] The server of the connection; null by default
  * @property {string} [protocol] The subprotocol; '' by default
  */
@@ -134,7 +134,7 @@ function commonOf(options) {
 /**
  * The fields that a WebSocket would have without its `Common`.
  *
- * @type {any}
+ * @type {Record<string, unknown> & ThisType<WebSocket & { _common: Common }>}
  */
 const fields = {
   get _local() {

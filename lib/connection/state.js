@@ -4,7 +4,9 @@ const { BINARY_TYPES, CLOSING, EMPTY_BUFFER } = require('../constants');
 const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
 
 /** @import { AsyncResource } from 'node:async_hooks' */
+/** @import EventEmitter from 'node:events' */
 /** @import { Holder } from '../reactor/table' */
+/** @import { AnyTopic } from '../topics/topic' */
 
 /**
  * A connection that can be sent to: a WebSocket, or the handshake before there is one. The stand-in
@@ -37,6 +39,12 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  */
 
 /** @typedef {InstanceType<typeof import('../websocket')>} WebSocket */
+
+/**
+ * A server, whose emitter's own fields are read.
+ *
+ * @typedef {Server & { _events: Record<string, Function | Function[] | undefined> }} Emitting
+ */
 
 /** @typedef {InstanceType<typeof import('../websocket-server')>} Server */
 
@@ -81,8 +89,8 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * @property {number} askAt See `hasRoom` of pressure.js
  * @property {() => void} leave Leaves all topics, and joins no other
  * @property {() => void} drained The bytes that waited for its stream have left
- * @property {(topic: any, count: number) => void} lost It missed this many messages
- * @property {(topic: any, from: number, to: number) => void} passed It never gets the messages with
+ * @property {(topic: AnyTopic, count: number) => void} lost It missed this many messages
+ * @property {(topic: AnyTopic, from: number, to: number) => void} passed It never gets the messages with
  * these offsets
  */
 
@@ -118,11 +126,11 @@ class Extra {
     /** Code and reason of the peer's close frame. */
     this.closeCode = ABNORMAL;
     this.closeMessage = EMPTY_BUFFER;
-    /** The stand-in for `_socket`. @type {any} */
+    /** The stand-in for `_socket`. @type {AnySocket | null} */
     this.socket = null;
-    /** The stand-in for `_receiver`. @type {any} */
+    /** The stand-in for `_receiver`. @type {EventEmitter | null} */
     this.receiver = null;
-    /** The stand-in for `_sender`. @type {any} */
+    /** The stand-in for `_sender`. @type {unknown} */
     this.sender = null;
     /**
      * Sends that wait for a Blob.

@@ -8,11 +8,11 @@ const COMPRESSORS = ['dedicated', 'shared'];
 
 /**
  * The `perMessageDeflate` of a server or a client in the terms of ws: the settings that
- * `compressor` stands for is negotiated. Sets the budget of the process, if there is one.
+ * `compressor` stands for are negotiated. Sets the budget of the process, if there is one.
  *
  * @param {any} options The value of the option, of any type and not checked yet; a false one
  *   turns compression off
- * @returns {any} The same; for `compressor: 'shared'` a copy that takes over no context
+ * @returns {unknown} The same; for `compressor: 'shared'` a copy that takes over no context
  * @throws {RangeError | TypeError} For a wrong `compressor` or `budget`
  */
 function applyMemoryOptions(options) {

@@ -38,14 +38,14 @@ function offer(options) {
 /**
  * Turns the parsed parameters of every offer into single values.
  *
- * @param {Record<string, any>[]} configurations Parameters as lists of values; single values from
+ * @param {Record<string, Array<string | true> | number | true>[]} configurations Parameters as lists of values; single values from
  *   then on
  * @param {boolean} isServer Whether they are offers; else they are an answer
  * @throws {Error | TypeError} For a parameter that is unknown, given twice or of a wrong value
  */
 function normalize(configurations, isServer) {
   for (const params of configurations) {
-    for (const [name, values] of Object.entries(params)) {
+    for (const [name, values] of /** @type {[string, Array<string | true>][]} */ (Object.entries(params))) {
       if (values.length > 1) throw new Error(`Parameter "${name}" must have only a single value`);
       params[name] = single(name, values[0], isServer);
     }

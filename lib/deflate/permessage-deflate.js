@@ -16,6 +16,8 @@ const { limit } = require('../checks');
  * @typedef {(error: Error | null, data?: Buffer) => void} Callback
  */
 
+/** @typedef {(zlib.DeflateRaw | zlib.InflateRaw) & { [kFlow]: Flow }} Stream */
+
 const kFlow = Symbol('kFlow');
 
 /** What a sender leaves out at the end of a message, in bytes (RFC 7692, 7.2.1). */
@@ -41,9 +43,9 @@ class PerMessageDeflate {
     this._isServer = !!options.isServer;
     /** The negotiated parameters; null before that. */
     this.params = /** @type {Params} */ (/** @type {unknown} */ (null));
-    /** The streams of zlib; their output is at `kFlow`. @type {any} */
+    /** The streams of zlib; their output is at `kFlow`. @type {Stream | null} */
     this._deflate = null;
-    /** @type {any} */
+    /** @type {Stream | null} */
     this._inflate = null;
     if (jobs.most === 0) {
       jobs.most = (options.concurrencyLimit !== undefined ? options.concurrencyLimit : CONCURRENCY) || Infinity;
@@ -60,7 +62,7 @@ class PerMessageDeflate {
   }
 
   /**
-   * @param {Record<string, any>[]} configurations The offers, or the answer, as `extension.parse`
+   * @param {Record<string, Array<string | true>>[]} configurations The offers, or the answer, as `extension.parse`
    *   gives them
    * @returns {Params} The parameters of the connection
    * @throws {Error | TypeError} When they cannot be accepted

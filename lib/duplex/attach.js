@@ -18,27 +18,27 @@ const { sendBudget } = require('./send-budget');
 const kConnection = Symbol('connection');
 
 /**
- * @this {any}
+ * @this {AnySocket}
  * @param {Buffer} chunk Bytes that the stream has read
  */
 function onData(chunk) {
   this[kConnection].input(chunk);
 }
 
-/** @this {any} */
+/** @this {AnySocket} */
 function onDrain() {
   const { ws } = this[kConnection];
   ws._extra.topics?.drained();
   ws.emit('drain');
 }
 
-/** @this {any} */
+/** @this {AnySocket} */
 function onEnd() {
   startClosing(this[kConnection].ws);
   this.end();
 }
 
-/** @this {any} */
+/** @this {AnySocket} */
 function onError() {
   this.removeListener('error', onError);
   this.on('error', () => {});
@@ -48,7 +48,7 @@ function onError() {
   this.destroy();
 }
 
-/** @this {any} */
+/** @this {AnySocket} */
 function onClose() {
   const connection = this[kConnection];
   const { ws } = connection;

@@ -21,6 +21,22 @@ const {
 const { Parts } = require('./parts');
 
 /** @import { Deflate } from '../deflate/options' */
+/** @import { Arena } from '../reactor/crossing' */
+
+/** @typedef {typeof import('../native/binding')} Binding */
+
+/**
+ * Makes a frame in a buffer, as `frame()` of the native `Streams` says.
+ *
+ * @callback FrameInPlace
+ * @param {number} number Number of the engine
+ * @param {number} tag That of the outbound record
+ * @param {Uint8Array} buffer Memory with the payload
+ * @param {number} start Offset of the payload
+ * @param {number} length Bytes of the payload
+ * @param {number} key The masking key
+ * @returns {number} Offset of the frame
+ */
 
 /** The bits of a tag that the engine knows. */
 const TAG_OF_FRAME = (1 << AUX_SHIFT) - 1;
@@ -32,17 +48,16 @@ const TAG_OF_FRAME = (1 << AUX_SHIFT) - 1;
 const words = new Uint32Array(STREAM_WORDS);
 const headerBytes = new Uint8Array(words.buffer, 4 * STREAM_HEADER);
 
-/** @type {any} */
-let native = null;
-/** The native object that all engines share. @type {any} */
-let streams = null;
+let native = /** @type {Binding} */ (/** @type {unknown} */ (null));
+/** The native object that all engines share. */
+let streams = /** @type {import('../native/binding').Streams} */ (/** @type {unknown} */ (null));
 /**
  * Functions of that: `(number, chunk) => count`, `(number, tag, length) => bytes`, and the one for
  * frames that are masked.
  */
-let input = /** @type {any} */ (null);
-let header = /** @type {any} */ (null);
-let frameInPlace = /** @type {any} */ (null);
+let input = /** @type {(number: number, chunk: Uint8Array) => number} */ (/** @type {unknown} */ (null));
+let header = /** @type {(number: number, tag: number, length: number) => number} */ (/** @type {unknown} */ (null));
+let frameInPlace = /** @type {FrameInPlace} */ (/** @type {unknown} */ (null));
 
 /**
  * The chunk whose records are being taken. When a handler makes another stream call the engine,
@@ -83,13 +98,13 @@ class StreamEngine {
    */
   constructor(isServer, options, deflate) {
     if (native === null) load();
-    const settings = {
+    const settings = /** @type {import('../native/binding').StreamOptions} */ ({
       deflate,
       isServer,
       maxPayload: limit(options.maxPayload),
       maxFragments: limit(options.maxFragments),
       skipUtf8Validation: !!options.skipUTF8Validation,
-    };
+    });
     /** The native engine. */
     this.native = new native.StreamEngine(settings, streams);
     this.number = this.native.number;
@@ -151,7 +166,7 @@ class StreamEngine {
     const start = key === undefined ? header(this.number, tag & TAG_OF_FRAME, length) : HEADROOM;
     const bytes = start + length;
     const buffer = block === null ? Buffer.allocUnsafe(bytes) : new FastBuffer(block.buffer, 0, bytes);
-    if (typeof data === 'string') buffer.utf8Write(data, start);
+    if (typeof data === 'string') /** @type {Arena} */ (buffer).utf8Write(data, start);
     else if (length !== 0) buffer.set(data, start);
     if (key !== undefined) {
       return buffer.subarray(frameInPlace(this.number, tag & TAG_OF_FRAME, buffer, start, length, key));

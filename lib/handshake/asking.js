@@ -13,7 +13,7 @@ const { watchListeners } = require('./watched-listeners');
 const { watchMethods } = require('./watched-methods');
 const WebSocket = require('../websocket');
 
-/** @import { Server } from '../connection/state' */
+/** @import { Emitting, Server } from '../connection/state' */
 
 const { setSocket } = WebSocket.prototype;
 
@@ -61,13 +61,13 @@ function updateAll() {
 }
 
 /**
- * @param {Server & { _events?: any }} server A WebSocketServer, whose emitter's own fields are read
+ * @param {Server} server A WebSocketServer
  * @returns {number} ASK_ bits
  */
 function wantedAsk(server) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;
   // Listeners are read where the emitter keeps them: this runs for every connection that opens.
-  const { _events: events } = server;
+  const { _events: events } = /** @type {Emitting} */ (server);
   if (isOverridden(server)) return ASK_ACCEPTED | ASK_REFUSED;
   const decides =
     verifyClient ||

@@ -96,7 +96,7 @@ class Handshake {
     const version = Number(request.headers['sec-websocket-version']);
     const socket = /** @type {AnySocket} */ (request.socket);
     // Called as a method, as in ws.
-    const options = /** @type {any} */ (server.options);
+    const options = /** @type {import('../options').Hooks} */ (server.options);
     const info = {
       origin: request.headers[version === 8 ? 'sec-websocket-origin' : 'origin'],
       secure: !!(socket.authorized || socket.encrypted),
@@ -107,7 +107,7 @@ class Handshake {
       else this.respond(401);
       return;
     }
-    /** @type {(verified: any, code?: any, message?: any, headers?: any) => void} */
+    /** @type {(verified: unknown, code?: number, message?: string, headers?: Record<string, string>) => void} */
     const decide = (verified, code, message, headers) => {
       if (verified) this.complete(protocols, key);
       else this.respond(code || 401, message, headers);
@@ -153,7 +153,7 @@ class Handshake {
     const ws = new WebSocket(null, undefined, server.options);
     let protocol = '';
     if (protocols.size !== 0) {
-      const options = /** @type {any} */ (server.options);
+      const options = /** @type {import('../options').Hooks} */ (server.options);
       protocol = options.handleProtocols ? options.handleProtocols(protocols, request) : protocols.values().next().value;
       if (protocol) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
     }
@@ -183,7 +183,7 @@ class Handshake {
   /** @returns {boolean} Whether the server is drained, or full: answered, or dropped */
   isTurnedAway() {
     const { _drain: drain, _listener: listener } = this.server;
-    if (listener?.drops(this.socket)) return true;
+    if (listener?.drops(/** @type {import('node:net').Socket} */ (/** @type {unknown} */ (this.socket)))) return true;
     if (!drain?.refuses) return false;
     this.respond(503, undefined, { 'Retry-After': drain.retryAfter });
     return true;
@@ -279,7 +279,7 @@ class Handshake {
   end(_response) {}
 }
 
-/** The listener for errors of a socket while the handshake is under way. @this {any} */
+/** The listener for errors of a socket while the handshake is under way. @this {AnySocket} */
 function destroyOnError() {
   this.destroy();
 }

@@ -72,7 +72,7 @@ function listen(server, place, address) {
  * @throws {Error} ERR_ACCESS_DENIED, as from `net.Server`
  */
 function checkMayListen() {
-  const { permission } = /** @type {any} */ (process);
+  const { permission } = /** @type {{ permission?: { has(scope: string, address?: string): boolean } }} */ (process);
   if (!permission || permission.has('net')) return;
   // Before Node 25, permissions do not cover the network.
   if (!process.allowedNodeEnvironmentFlags.has('--allow-net')) return;

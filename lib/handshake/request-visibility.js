@@ -12,7 +12,7 @@ const diagnostics = require('../reactor/diagnostics');
 const { nodeEmit } = require('../node-emit');
 const { UpgradeRequest, requestText } = require('./request');
 
-/** @import { Server, WebSocket } from '../connection/state' */
+/** @import { Emitting, Server, WebSocket } from '../connection/state' */
 
 const { toString } = Function.prototype;
 
@@ -53,7 +53,7 @@ function isOfOne(source) {
 }
 
 /**
- * @param {Server & { _events?: any }} server A WebSocketServer
+ * @param {Server} server A WebSocketServer
  * @returns {boolean} Whether only its listeners see the events that it emits
  */
 function isPlain(server) {
@@ -61,13 +61,13 @@ function isPlain(server) {
 }
 
 /**
- * @param {Server & { _events?: any }} server A WebSocketServer, whose emitter's own fields are read
+ * @param {Server} server A WebSocketServer
  * @returns {boolean} Whether a listener could see the request of its 'connection'
  */
 function isRequestSeen(server) {
   if (!isPlain(server)) return true;
   // Not `rawListeners()`: its array would be garbage of every connection that opens.
-  const { connection: listeners } = server._events;
+  const { connection: listeners } = /** @type {Emitting} */ (server)._events;
   if (listeners === undefined) return false;
   return typeof listeners === 'function' ? seesSecond(listeners) : listeners.some(seesSecond);
 }
@@ -76,7 +76,7 @@ function isRequestSeen(server) {
  * Emits 'connection'. A single listener is called without `emit`, whose array of arguments is 64
  * bytes of garbage.
  *
- * @param {Server & { _events?: any }} server A WebSocketServer, whose emitter's own fields are read
+ * @param {Server} server A WebSocketServer
  * @param {WebSocket} ws The connection, which is open
  * @param {Buffer} bytes Memory of the batch that the OPEN record is in
  * @param {number} start Offset of the payload of the OPEN record
@@ -85,7 +85,7 @@ function emitConnection(server, ws, bytes, start) {
   const isSeen = isRequestSeen(server) || diagnostics.isRequestSeen();
   const request = isSeen ? new UpgradeRequest(requestText(bytes, start), ws) : null;
   diagnostics.opened(ws, request);
-  const { connection: listener } = server._events;
+  const { connection: listener } = /** @type {Emitting} */ (server)._events;
   if (typeof listener === 'function' && isPlain(server)) Reflect.apply(listener, server, [ws, request]);
   else server.emit('connection', ws, request);
 }

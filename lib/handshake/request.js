@@ -37,7 +37,7 @@ class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
   }
 
   // IncomingMessage assigns these in its constructor, so they need setters.
-  /** @returns {any} The stand-in for the socket, or the value assigned */
+  /** @returns {unknown} The stand-in for the socket, or the value assigned */
   get socket() {
     return this._replacedSocket === undefined ? this._owner._socket : this._replacedSocket;
   }

@@ -67,7 +67,7 @@ class Upgrade {
     this._local = this._remote = /** @type {number | string} */ (0);
     this._localPort = this._remotePort = 0;
     readPeer(this, slot, bytes, start);
-    this.socket = /** @type {any} */ (new Socket(this));
+    this.socket = /** @type {AnySocket} */ (/** @type {unknown} */ (new Socket(this)));
     this.socket[kUpgrade] = this;
     this.request = new UpgradeRequest(requestText(bytes, start), this);
     this.head = isLate ? EMPTY_BUFFER : headOf(bytes, start);

@@ -4,9 +4,9 @@
  * Calls a function when a method of an instance or of the class is assigned to. The assignment
  * itself has its usual effect; `Object.defineProperty` is not noticed.
  *
- * @param {Record<string, any>} prototype Prototype of the class
+ * @param {Record<string, unknown>} prototype Prototype of the class
  * @param {string[]} names Its own methods, or inherited ones
- * @param {(this: any) => void} changed Called after it, with the object assigned to: an instance,
+ * @param {(this: unknown) => void} changed Called after it, with the object assigned to: an instance,
  * or a prototype
  */
 function watchMethods(prototype, names, changed) {
@@ -18,7 +18,7 @@ function watchMethods(prototype, names, changed) {
       enumerable: false,
       get: () => own ?? base[name],
       /**
-       * @this {any}
+       * @this {unknown}
        * @param {unknown} value The new method
        */
       set(value) {

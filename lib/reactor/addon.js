@@ -33,7 +33,7 @@ function explained(error) {
   const { NAPI_RS_NATIVE_LIBRARY_PATH: given } = process.env;
   const failures = error.errors.filter((reason) => given || reason.code !== 'MODULE_NOT_FOUND');
   const name = `reactor-ws-${systemName()}`;
-  const { optionalDependencies = {}, version } = /** @type {any} */ (require('../../package.json'));
+  const { optionalDependencies = {}, version } = /** @type {{ optionalDependencies?: Record<string, string>, version: string }} */ (require('../../package.json'));
   const published = Object.hasOwn(optionalDependencies, name);
   const lookedFor = published ? `the package ${name}, and a build in lib/native` : 'a build in lib/native';
   const [why, advice] = diagnosis(failures, published ? name : null, version);

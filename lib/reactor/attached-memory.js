@@ -25,7 +25,7 @@ const transfer = ignoresMark ? runInThisContext(TRANSFER) : null;
 function isKept(memory) {
   markAsUntransferable(memory.buffer);
   try {
-    /** @type {any} */ (memory.buffer).transfer();
+    /** @type {{ transfer(): ArrayBuffer }} */ (/** @type {unknown} */ (memory.buffer)).transfer();
     return false;
   } catch {
     return true;

@@ -41,8 +41,8 @@ const batch = {
   taken: [],
 };
 
-/** The native reactors. @type {any} */
-let native = null;
+/** The native reactors. */
+let native = /** @type {Native} */ (/** @type {unknown} */ (null));
 /** The most buffers that may be lent. */
 let mostLent = 0;
 /** @type {Buffer} */

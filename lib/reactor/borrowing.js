@@ -8,8 +8,10 @@ const WHY =
   "A message was used after its handler had returned. Its server has the option messages: 'borrowed', " +
   'so its memory was given back, and it is empty. Copy what you keep: Buffer.from(data).';
 
-/** Node 22 and later. @type {{ transfer?: (this: ArrayBufferLike) => ArrayBuffer }} */
-const { transfer } = /** @type {any} */ (ArrayBuffer.prototype);
+/** @typedef {ArrayBuffer & { [kHolder]?: { memory: Movable }, transfer?: () => Movable }} Movable */
+
+/** Node 22 and later. */
+const { transfer } = /** @type {Movable} */ (ArrayBuffer.prototype);
 
 /**
  * For a detached ArrayBuffer, and for the one that has its memory now: the holder of that
@@ -40,7 +42,7 @@ function begin() {
  * @returns {Buffer | null} The memory; null if it cannot be moved, or a handler has detached it
  */
 function move(memory) {
-  const buffer = /** @type {any} */ (memory.buffer);
+  const buffer = /** @type {Movable} */ (memory.buffer);
   const bytes = buffer.byteLength;
   if (bytes === 0) return null;
   try {

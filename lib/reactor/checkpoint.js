@@ -7,7 +7,7 @@
  *
  * @type {() => void}
  */
-const checkpoint = unwrapped(/** @type {any} */ (process)._tickCallback) ?? (() => {});
+const checkpoint = unwrapped(/** @type {{ _tickCallback?: () => void }} */ (/** @type {unknown} */ (process))._tickCallback) ?? (() => {});
 
 /**
  * Node's function itself. With --pending-deprecation Node has a function in its place that warns,

@@ -32,14 +32,16 @@ const ARENA_BYTES = 320 * 1024;
  */
 const ARENAS = 4;
 
+/** @typedef {Buffer & { utf8Write(text: string, start: number, length?: number): number }} Arena */
+
 /** Outbound records, which go with the next exchange. */
 const outgoing = {
   /**
    * The arena that they are in. A Buffer, whose `utf8Write` Node's types do not know.
    *
-   * @type {any}
+   * @type {Arena}
    */
-  arena: Buffer.alloc(0),
+  arena: /** @type {Arena} */ (Buffer.alloc(0)),
   /** Its words. @type {Uint32Array} */
   words: new Uint32Array(0),
   /** Bytes of the arena that they take. */
@@ -120,7 +122,7 @@ function attach(reactors, records, list) {
 
 /** @param {number} id Number of the arena to be filled from now on */
 function fill(id) {
-  outgoing.arena = arenas[id];
+  outgoing.arena = /** @type {Arena} */ (arenas[id]);
   outgoing.words = arenaWords[id];
 }
 
@@ -137,7 +139,7 @@ function lendArena() {
  * One crossing: hands over the collected records, and takes the results of the call.
  *
  * @template T
- * @param {(payload?: any) => T} call A native function
+ * @param {(payload: Uint8Array) => T} call A native function
  * @param {Uint8Array} [payload] Its argument
  * @returns {T} What it returned
  */
@@ -147,7 +149,7 @@ function exchange(call, payload) {
   lastSent.forget();
   said[FLUSHED_BYTES] = collected;
   try {
-    return call(payload);
+    return call(/** @type {Uint8Array} */ (payload));
   } finally {
     // Also when the call threw: the reactor may have the arena by now. Without records to flush,
     // another arena may have come back.

@@ -36,7 +36,7 @@ let onMessage = null;
 /**
  * Looks whether a program has replaced `on` of Receiver to see its messages, as tracers do with ws.
  *
- * @param {any} receiver Prototype of Receiver
+ * @param {Writable} receiver Prototype of Receiver
  */
 function handleWith(receiver) {
   if (receiver.on === Writable.prototype.on) return;
@@ -100,7 +100,7 @@ function failed(ws, reason) {
 
 /**
  * @param {object} request The upgrade request, before it is answered
- * @param {any} server The WebSocketServer
+ * @param {unknown} server The WebSocketServer
  * @param {number} status HTTP status of the answer
  */
 function refused(request, server, status) {
@@ -111,15 +111,15 @@ function refused(request, server, status) {
  * Emits 'message', and reports its beginning and end to subscribers.
  *
  * @param {WebSocket} ws The connection of the message
- * @param {any} data The message, as listeners get it
+ * @param {unknown} data The message, as listeners get it
  * @param {boolean} isBinary Whether it is binary
  */
 function emitMessage(ws, data, isBinary) {
   if (!isTraced()) return void ws.emit('message', data, isBinary);
-  const receiver = onMessage === null ? null : /** @type {any} */ (ws)._receiver;
+  const receiver = onMessage === null ? null : /** @type {{ _receiver?: object }} */ (ws)._receiver;
   const message = { ws, request: requestOf(ws), data, isBinary };
   if (receiver === null) handling.traceSync(ws.emit, message, ws, 'message', data, isBinary);
-  else handling.traceSync(/** @type {any} */ (onMessage), message, receiver, data, isBinary);
+  else handling.traceSync(/** @type {typeof handle} */ (onMessage), message, receiver, data, isBinary);
 }
 
 /**

@@ -97,11 +97,13 @@ function catchUp() {
  * Acts on a connection or a request of a server of Node's. In one event loop, bytes that came to
  * ours before would have been read before.
  *
- * @param {any} message The message of the channel: of other types in other versions of Node
+ * @param {unknown} message The message of the channel: `{ socket }`, or of another type in another
+ *   version of Node
  */
 function settle(message) {
   // Without a handle the bytes are those of the program, which may be in the middle of anything.
-  if (message.socket?._handle == null || immediate || delivering) return;
+  const { socket } = /** @type {{ socket?: { _handle?: unknown } }} */ (message);
+  if (socket?._handle == null || immediate || delivering) return;
   const begin = performance.now();
   catching.left = Math.min(TURN_MILLISECONDS, catching.left + begin - catching.since);
   catching.since = begin;

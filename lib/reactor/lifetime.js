@@ -17,8 +17,8 @@ const LONGEST_DELAY = 2 ** 31 - 1;
  */
 const ARRIVALS = ['net.server.socket', 'http.server.request.start'];
 
-/** The native reactors. @type {any} */
-let native = null;
+/** The native reactors. */
+let native = /** @type {Native} */ (/** @type {unknown} */ (null));
 /** @type {(message: unknown) => void} */
 let onArrival = () => {};
 /** The number of listeners and connections. */

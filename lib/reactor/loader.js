@@ -18,7 +18,7 @@ const here = createRequire(
  * The packages that contain the addon, and nothing else. Their names are written out for programs
  * that collect the files that another program needs.
  *
- * @type {Record<string, () => any>}
+ * @type {Record<string, () => unknown>}
  */
 const PACKAGES = {
   'darwin-arm64': () => here('reactor-ws-darwin-arm64'),
@@ -54,7 +54,7 @@ function load() {
 }
 
 /**
- * @param {(() => any)[]} ways To get an addon
+ * @param {(() => unknown)[]} ways To get an addon
  * @returns {any} The first addon that loads and has the version of this package
  * @throws {AggregateError} With all their errors, if all have thrown
  */
@@ -62,7 +62,7 @@ function firstOf(ways) {
   const errors = [];
   for (const way of ways) {
     try {
-      return sameVersion(way());
+      return sameVersion(/** @type {{ version?: () => string }} */ (way()));
     } catch (error) {
       errors.push(error);
     }
@@ -71,8 +71,8 @@ function firstOf(ways) {
 }
 
 /**
- * @param {any} addon The exports of a module that was loaded
- * @returns {any} The same
+ * @param {{ version?: () => string }} addon The exports of a module that was loaded
+ * @returns {unknown} The same
  * @throws {Error} ERR_REACTOR_WS_VERSION, if it is of another version than this package
  */
 function sameVersion(addon) {
@@ -107,15 +107,21 @@ function interpreterOf(program) {
     const file = openSync(program, 'r');
     readSync(file, start, 0, start.length, 0);
     closeSync(file);
-    return /** @type {any} */ (/\/ld-(linux|musl)-/.exec(start.toString('latin1'))?.[1] ?? null);
+    return /** @type {'linux' | 'musl' | null} */ (/\/ld-(linux|musl)-/.exec(start.toString('latin1'))?.[1] ?? null);
   } catch {
     return null;
   }
 }
 
+/**
+ * @typedef {object} Report
+ * @property {boolean} [excludeNetwork] Leaves the sockets out
+ * @property {() => { header: { glibcVersionRuntime?: string } }} getReport Makes a report
+ */
+
 /** @returns {string | null} The version of glibc that this process uses; null: it uses none */
 function glibcVersion() {
-  const report = /** @type {any} */ (process.report);
+  const report = /** @type {Report} */ (/** @type {unknown} */ (process.report));
   // A report with sockets looks host names up, which can take long.
   const { excludeNetwork } = report;
   report.excludeNetwork = true;

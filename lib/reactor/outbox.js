@@ -43,8 +43,7 @@ const setBytes = Uint8Array.prototype.set;
  * @returns {number} Bytes of payload
  */
 
-/** @type {any} */
-let native = null;
+let native = /** @type {Native} */ (/** @type {unknown} */ (null));
 let largeBytes = LARGE_BYTES;
 /** Whether a dispatch that is running, or a microtask, is going to flush. */
 let flushComing = false;

@@ -28,8 +28,8 @@ const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
  * @property {string[]} given See above
  */
 
-/** The settings with which the reactors were started. @type {any} */
-let started = null;
+/** The settings with which the reactors were started. @type {Record<string, unknown>} */
+let started = {};
 
 /**
  * The native reactors; started on first use.
@@ -45,7 +45,7 @@ function start({ given, ...settings }) {
   const binding = addon();
   const records = new Uint32Array(DRAINED_WORDS);
   const options = { ...settings, libuv: !HAS_OWN_LOOP };
-  const memory = /** @type {any[][]} */ (binding.lists());
+  const memory = /** @type {Buffer[][]} */ (/** @type {unknown} */ (binding.lists()));
   // Outside of the async context of the first caller.
   const native = root.runInAsyncScope(() => new binding.Reactor(wake, options, records, memory));
   crossing.attach(native, records, memory[1]);

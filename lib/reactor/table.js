@@ -36,7 +36,7 @@ const state = {
   failure: null,
   /** Connections that the reactors accepted, by slot. @type {any[]} */
   connections: [],
-  /** Connections that they adopted, by slot minus ADOPTED_SLOTS. @type {any[]} */
+  /** Connections that they adopted, by slot minus ADOPTED_SLOTS. @type {unknown[]} */
   adopted: [],
   /** The number of reactors. */
   reactors: 1,

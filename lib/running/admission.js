@@ -128,7 +128,7 @@ function warn(shown, origin) {
 }
 
 /**
- * @param {any} allowed The option `allowedOrigins`
+ * @param {unknown} allowed The option `allowedOrigins`
  * @returns {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} `patterns` is
  *   undefined where every origin is allowed
  * @throws {TypeError}
