@@ -98,8 +98,8 @@ function placeOf({ backlog, host, port }) {
 }
 
 /**
- * @param {{ __proto__: null, path?: string, fd?: number, backlog?: unknown }} place A socket of the file
- *   system or of another process
+ * @param {{ __proto__: null, path?: string, fd?: number, backlog?: unknown }} place A socket of the
+ *   file system or of another process
  * @returns {Place | null} The place; null: only Node can listen there
  */
 function localPlace(place) {

@@ -20,14 +20,6 @@ const { lendsMessages } = require('./reactor/batch');
  * @typedef {import('../index').ServerOptions & { WebSocket?: any }} ServerOptions
  */
 
-/**
- * The hooks of a handshake, whose signature depends on the program.
- *
- * @typedef {object} Hooks
- * @property {Function} verifyClient Accepts or refuses a client
- * @property {Function} [handleProtocols] Chooses the subprotocol
- */
-
 const { pong } = WebSocket.prototype;
 
 /** Most reactors of one environment. */

@@ -71,10 +71,7 @@ const {
 
 const { commonOf } = common;
 
-/**
- * @typedef {import('../index').ServerOptions & import('../index').ClientOptions} Settings
- */
-
+/** @typedef {import('../index').ServerOptions & import('../index').ClientOptions} Settings */
 /**
  * The members that `install` of common.js and of private-fields.js adds to a WebSocket, as far as
  * this package uses it.

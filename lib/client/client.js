@@ -43,11 +43,13 @@ const KEY_BYTES = 16;
 /**
  * The options laid over the defaults.
  *
- * @typedef {typeof DEFAULTS & import('../../index').ClientOptions & Record<string, unknown>} Settings
+ * @typedef {typeof DEFAULTS & import('../../index').ClientOptions & Record<string, unknown>}
+ *   Settings
  */
 
 /**
- * @typedef {https.RequestOptions & { headers: Record<string, unknown>, socketPath?: string }} Requested
+ * @typedef {https.RequestOptions & { headers: Record<string, unknown>, socketPath?: string }}
+ *   Requested
  */
 
 /** @typedef {Client} ClientHandshake */
@@ -303,7 +305,8 @@ function abort(ws) {
 
 /**
  * @param {Client} client The handshake that has failed
- * @param {ClientRequest | AnySocket} stream The ClientRequest, or the socket of one that was answered
+ * @param {ClientRequest | AnySocket} stream The ClientRequest, or the socket of one that was
+ *   answered
  * @param {string} message Message of the 'error'
  */
 function abortHandshake(client, stream, message) {

@@ -19,8 +19,8 @@ const { GUID } = require('../reactor/layout');
  *
  * @param {import('node:http').IncomingMessage} response The answer, with status 101
  * @param {Offered} offered The fields of the request
- * @returns {{ error?: string, extensions: Record<string, unknown>, protocol: string }} `error`: why the
- *   connection must fail; else the extensions by name, and the subprotocol
+ * @returns {{ error?: string, extensions: Record<string, unknown>, protocol: string }} `error`: why
+ *   the connection must fail; else the extensions by name, and the subprotocol
  */
 function checkResponse(response, offered) {
   const { headers } = response;

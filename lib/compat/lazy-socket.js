@@ -44,8 +44,8 @@ for (const name of ['on', 'removeListener', 'removeAllListeners', 'emit']) {
 }
 
 /**
- * @param {Record<string, unknown>} socket A LazySocket, whose class has no type: the class is a function with a
- * prototype, without its state as a stream
+ * @param {Record<string, unknown>} socket A LazySocket, whose class has no type: the class is a
+ *   function with a prototype, without its state as a stream
  */
 function makeStream(socket) {
   const { _readableState: readable, _writableState: writable } = /** @type {any} */ (

@@ -90,8 +90,8 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * @property {() => void} leave Leaves all topics, and joins no other
  * @property {() => void} drained The bytes that waited for its stream have left
  * @property {(topic: AnyTopic, count: number) => void} lost It missed this many messages
- * @property {(topic: AnyTopic, from: number, to: number) => void} passed It never gets the messages with
- * these offsets
+ * @property {(topic: AnyTopic, from: number, to: number) => void} passed It never gets the messages
+ *   with these offsets
  */
 
 /**

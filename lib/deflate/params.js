@@ -38,8 +38,8 @@ function offer(options) {
 /**
  * Turns the parsed parameters of every offer into single values.
  *
- * @param {Record<string, Array<string | true> | number | true>[]} configurations Parameters as lists of values; single values from
- *   then on
+ * @param {Record<string, Array<string | true> | number | true>[]} configurations Parameters as
+ *   lists of values; single values from then on
  * @param {boolean} isServer Whether they are offers; else they are an answer
  * @throws {Error | TypeError} For a parameter that is unknown, given twice or of a wrong value
  */

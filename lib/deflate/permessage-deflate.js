@@ -62,8 +62,8 @@ class PerMessageDeflate {
   }
 
   /**
-   * @param {Record<string, Array<string | true>>[]} configurations The offers, or the answer, as `extension.parse`
-   *   gives them
+   * @param {Record<string, Array<string | true>>[]} configurations The offers, or the answer, as
+   *   `extension.parse` gives them
    * @returns {Params} The parameters of the connection
    * @throws {Error | TypeError} When they cannot be accepted
    */

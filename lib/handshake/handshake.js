@@ -11,6 +11,14 @@ const subprotocol = require('./subprotocol');
 /** @import { IncomingMessage } from 'node:http' */
 /** @import { AnySocket, Extensions, Server, WebSocket } from '../connection/state' */
 
+/**
+ * The hooks of a handshake, whose signature depends on the program.
+ *
+ * @typedef {object} Hooks
+ * @property {Function} verifyClient Accepts or refuses a client
+ * @property {Function} [handleProtocols] Chooses the subprotocol
+ */
+
 /** 16 bytes in base64 (RFC 6455, 4.1). */
 const KEY = /^[+/0-9A-Za-z]{22}==$/;
 
@@ -96,7 +104,7 @@ class Handshake {
     const version = Number(request.headers['sec-websocket-version']);
     const socket = /** @type {AnySocket} */ (request.socket);
     // Called as a method, as in ws.
-    const options = /** @type {import('../options').Hooks} */ (server.options);
+    const options = /** @type {Hooks} */ (server.options);
     const info = {
       origin: request.headers[version === 8 ? 'sec-websocket-origin' : 'origin'],
       secure: !!(socket.authorized || socket.encrypted),
@@ -107,7 +115,10 @@ class Handshake {
       else this.respond(401);
       return;
     }
-    /** @type {(verified: unknown, code?: number, message?: string, headers?: Record<string, string>) => void} */
+    /**
+     * @type {(verified: unknown, code?: number, message?: string, headers?: Record<string, string>)
+     *   => void}
+     */
     const decide = (verified, code, message, headers) => {
       if (verified) this.complete(protocols, key);
       else this.respond(code || 401, message, headers);
@@ -153,7 +164,7 @@ class Handshake {
     const ws = new WebSocket(null, undefined, server.options);
     let protocol = '';
     if (protocols.size !== 0) {
-      const options = /** @type {import('../options').Hooks} */ (server.options);
+      const options = /** @type {Hooks} */ (server.options);
       protocol = options.handleProtocols ? options.handleProtocols(protocols, request) : protocols.values().next().value;
       if (protocol) lines.push(`Sec-WebSocket-Protocol: ${protocol}`);
     }

@@ -6,8 +6,8 @@
  *
  * @param {Record<string, unknown>} prototype Prototype of the class
  * @param {string[]} names Its own methods, or inherited ones
- * @param {(this: unknown) => void} changed Called after it, with the object assigned to: an instance,
- * or a prototype
+ * @param {(this: unknown) => void} changed Called after it, with the object assigned to: an
+ *   instance, or a prototype
  */
 function watchMethods(prototype, names, changed) {
   const base = Object.getPrototypeOf(prototype);

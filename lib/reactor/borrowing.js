@@ -8,7 +8,9 @@ const WHY =
   "A message was used after its handler had returned. Its server has the option messages: 'borrowed', " +
   'so its memory was given back, and it is empty. Copy what you keep: Buffer.from(data).';
 
-/** @typedef {ArrayBuffer & { [kHolder]?: { memory: Movable }, transfer?: () => Movable }} Movable */
+/**
+ * @typedef {ArrayBuffer & { [kHolder]?: { memory: Movable }, transfer?: () => Movable }} Movable
+ */
 
 /** Node 22 and later. */
 const { transfer } = /** @type {Movable} */ (ArrayBuffer.prototype);

@@ -25,10 +25,10 @@ use crate::bridge::room::Lent;
 use crate::bridge::tally::Histogram;
 use crate::reactor::Link;
 
-use super::drive::Drive;
+use super::drive::{Drive, Flushed};
 use super::lingering::Delivered;
 use super::payload::{LentMemory, LentWords};
-use super::threads::Flushed;
+use super::wake::Wake;
 
 /// Bytes of an arena for which the cache matters: 64 KiB.
 const WORTH_EXCHANGE: usize = 64 << 10;
@@ -37,7 +37,7 @@ const WORTH_EXCHANGE: usize = 64 << 10;
 pub(super) struct Crossing {
     /// One link of each reactor.
     links: Vec<Arc<Link>>,
-    drive: Rc<Drive>,
+    drive: Rc<dyn Drive>,
     /// The array of records and the words behind them.
     words: LentWords,
     /// The arena that JavaScript fills.
@@ -60,7 +60,7 @@ pub(super) struct Crossing {
 impl Crossing {
     pub(super) fn new(
         links: Vec<Arc<Link>>,
-        drive: Rc<Drive>,
+        drive: Rc<dyn Drive>,
         words: LentWords,
         delivered: Rc<Delivered>,
     ) -> Self {
@@ -156,7 +156,8 @@ impl Crossing {
             drop(std::mem::take(&mut batch.bytes));
         }
         let count = batch.copy_records(self.words.all());
-        self.words.replace(DRAINED_TURN, self.drive.loop_turn());
+        let turn = self.loop_turn()?;
+        self.words.replace(DRAINED_TURN, turn);
         self.words.replace(DRAINED_BYTES, batch.used as u32);
         self.words.replace(DRAINED_LENT, lent.map_or(0, |id| id + 1));
         self.words.replace(DRAINED_HANDED, u32::from(handed));
@@ -172,7 +173,7 @@ impl Crossing {
         let (Some(batch), Some(link)) = (self.current.as_deref(), self.links.get(self.turn)) else {
             return Ok(());
         };
-        if link.inbox.deliver(batch, records) { self.drive.wake(self.turn) } else { Ok(()) }
+        if link.inbox.deliver(batch, records) { self.drive.give_credit(self.turn) } else { Ok(()) }
     }
 
     /// Makes the reactors hand over the bytes that have come to them by now. Returns whether there
@@ -184,13 +185,13 @@ impl Crossing {
 
     /// Number of the event loop's turn, as in `DRAINED_TURN`.
     pub(super) fn loop_turn(&mut self) -> Result<u32> {
-        Ok(self.drive.loop_turn())
+        Ok(self.drive.wake().map_or(0, Wake::loop_turn))
     }
 
     /// Schedules `wake` for the event loop's next turn, before that reads any socket. Returns false
     /// if that is impossible.
     pub(super) fn call_next(&mut self) -> Result<bool> {
-        Ok(self.drive.call_next())
+        Ok(self.drive.wake().is_some_and(Wake::call_next))
     }
 
     /// Bytes of the connection's sends that the kernel has, or -1 when the connection is gone.
@@ -242,7 +243,7 @@ impl Crossing {
         let (Some(batch), Some(link)) = (self.current.take(), self.links.get(self.turn)) else {
             return Ok(());
         };
-        if link.inbox.give_back(batch) { self.drive.wake(self.turn) } else { Ok(()) }
+        if link.inbox.give_back(batch) { self.drive.give_credit(self.turn) } else { Ok(()) }
     }
 }
 

@@ -16,10 +16,11 @@ use std::time::Duration;
 use napi::bindgen_prelude::{Array, Function};
 use napi::{Env, Result};
 
-use crate::bridge::large::Large;
+use crate::bridge::chunk::Arena;
 use crate::reactor::{Command, Due, Forward, Link, Reactor, ReactorConfig, report_failure, until};
 
 use super::descriptor::is_readable;
+use super::drive::{Drive, Flushed};
 use super::uv::watch::{Reason, Watch};
 use super::wake::Wake;
 
@@ -79,61 +80,6 @@ impl Inline {
         Ok(Some(inline))
     }
 
-    /// Does what the command says before it returns.
-    pub(super) fn serve(&self, command: Command) {
-        self.run(|reactor| {
-            reactor.serve(command);
-            Ok(())
-        });
-        self.report_later();
-    }
-
-    /// Applies a chunk of these bytes and large payloads, of which `last` is the last.
-    pub(super) fn flush(&self, bytes: &[u8], large: Vec<Large>, last: Option<&[u8]>) {
-        self.run(|reactor| {
-            reactor.serve_records(bytes, large, last);
-            Ok(())
-        });
-        self.report_later();
-    }
-
-    /// Goes on with the sockets that waited for credit.
-    pub(super) fn reclaim(&self) {
-        self.run(|reactor| {
-            reactor.serve_credit();
-            Ok(())
-        });
-        self.report_later();
-    }
-
-    /// Runs a turn, if there is something to be read. The caller takes the records.
-    pub(super) fn settle(&self) {
-        if is_readable(self.descriptor) {
-            self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
-            self.rung.store(false, Ordering::Relaxed);
-        }
-    }
-
-    /// Writes the queued bytes as far as the kernel takes them, and closes all connections.
-    pub(super) fn stop(&self) {
-        self.run(|reactor| {
-            reactor.close();
-            Ok(())
-        });
-        self.end();
-    }
-
-    /// Whether JavaScript has to be called although nothing there refers to the reactor.
-    pub(super) fn hold(&self, does: bool) {
-        self.wake.hold(does);
-    }
-
-    /// Ends the reactor: gives back all that it has, as `stop` does, and what ties it to
-    /// the environment.
-    pub(super) fn retire(&self) {
-        self.close(());
-    }
-
     /// `until_closed` is dropped when the loop has closed its handles.
     fn close<T: 'static>(&self, until_closed: T) {
         let until_closed = Rc::new(until_closed);
@@ -144,14 +90,13 @@ impl Inline {
         }
     }
 
-    /// Schedules `wake` for the event loop's next turn.
-    pub(super) fn call_next(&self) -> bool {
-        self.wake.call_next()
-    }
-
-    /// Number of the event loop's turn.
-    pub(super) fn loop_turn(&self) -> u32 {
-        self.wake.loop_turn()
+    /// Does what JavaScript asks for, inside its call.
+    fn act(&self, step: impl FnOnce(&mut Reactor<Forward>)) {
+        self.run(|reactor| {
+            step(reactor);
+            Ok(())
+        });
+        self.report_later();
     }
 
     fn on_loop(&self, why: Reason) {
@@ -234,6 +179,59 @@ impl Inline {
             (Due::Now, _) => watch.call_next(),
         }
         self.armed.set(due);
+    }
+}
+
+impl Drive for Inline {
+    fn count(&self) -> usize {
+        1
+    }
+
+    /// Does what the command says before it returns.
+    fn submit(&self, _number: usize, command: Command) -> Result<()> {
+        self.act(|reactor| reactor.serve(command));
+        Ok(())
+    }
+
+    fn is_inline(&self) -> bool {
+        true
+    }
+
+    /// The records have been applied when this returns, so the arena can be filled again.
+    fn flush(&self, mut arena: Arena, last: Option<&[u8]>) -> Flushed {
+        let large = std::mem::take(&mut arena.large);
+        self.act(|reactor| reactor.serve_records(arena.bytes(), large, last));
+        Flushed { next: arena.memory, wanting: false, outcome: Ok(()) }
+    }
+
+    fn give_credit(&self, _number: usize) -> Result<()> {
+        self.act(Reactor::serve_credit);
+        Ok(())
+    }
+
+    /// Runs a turn, if there is something to be read. The caller takes the records.
+    fn settle(&self) {
+        if is_readable(self.descriptor) {
+            self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
+            self.rung.store(false, Ordering::Relaxed);
+        }
+    }
+
+    fn wake(&self) -> Option<&Wake> {
+        Some(&self.wake)
+    }
+
+    fn stop(&self) {
+        self.run(|reactor| {
+            reactor.close();
+            Ok(())
+        });
+        self.end();
+    }
+
+    /// Gives back all that the reactor has, as `stop` does, and what ties it to the environment.
+    fn retire(&self) {
+        self.close(());
     }
 }
 

@@ -17,22 +17,22 @@ use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig};
 use super::adopt;
 use super::crossing::{Crossing, flush_with, function, lend};
 use super::deflate::NegotiatedDeflate;
-use super::drive::{Drive, ReactorOptions};
+use super::drive::Drive;
 use super::listen::{self, ConnectionOptions, ListenOptions, Listening, system_error};
 use super::payload::{LentMemory, LentWords, bytes_mut};
 use super::running::admission::JsAdmission;
 use super::running::metrics::{ReactorMetrics, metrics};
 use super::running::rates::{self, JsRates};
+use super::start::{ReactorOptions, start};
 
 /// The reactors of this environment. Each copy of lib makes one.
 #[napi(js_name = "Reactor")]
 pub struct JsReactor {
     links: Vec<Arc<Link>>,
-    drive: Rc<Drive>,
+    drive: Rc<dyn Drive>,
     crossing: Rc<RefCell<Crossing>>,
     next_listener: u32,
-    /// The options of the last connection whose handshake JavaScript has answered: the next one is
-    /// mostly served alike.
+    /// The options of the last connection that JavaScript has answered: mostly those of the next.
     served_config: Arc<ListenerConfig>,
 }
 
@@ -55,7 +55,7 @@ impl JsReactor {
     /// `DRAINED_WORDS` long, all of its ArrayBuffer, and touched by the caller alone, which keeps
     /// it for as long as any function of this object exists. `memory` is an array of the
     /// lists in which the caller keeps all memory that it lends. The lists stay until the reactors
-    /// have ended: with the environment, or some time after nothing refers to this object any more.
+    /// have ended: with the environment, or some time after nothing refers to this object.
     #[napi(constructor, catch_unwind)]
     pub fn new(
         env: Env,
@@ -70,8 +70,7 @@ impl JsReactor {
         let words = LentWords::new(&mut words);
         let config = options.config();
         let delivered = Rc::default();
-        let (drive, links) = Drive::start(&env, &wake, &memory, config, &delivered, &options)?;
-        let drive = Rc::new(drive);
+        let (drive, links) = start(&env, &wake, &memory, config, &delivered, &options)?;
         let crossing = Crossing::new(links.clone(), drive.clone(), words, delivered);
         Ok(Self {
             links,
@@ -86,7 +85,9 @@ impl JsReactor {
     /// first it does not.
     #[napi(catch_unwind)]
     pub fn hold(&self, does: bool) {
-        self.drive.hold(does);
+        if let Some(wake) = self.drive.wake() {
+            wake.hold(does);
+        }
     }
 
     /// Binds and listens at once; connections are accepted after `accept`. `admission`: which
@@ -165,8 +166,7 @@ impl JsReactor {
         self.drive.submit(number, Command::Adopt(Box::new(adoption)))
     }
 
-    /// Sets the options of a connection whose REQUEST record has come, if it is accepted behind
-    /// this call.
+    /// Sets the options of a connection whose REQUEST record has come, if it is accepted later.
     #[napi(catch_unwind)]
     pub fn serve(
         &mut self,

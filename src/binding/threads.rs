@@ -11,25 +11,19 @@ use napi::bindgen_prelude::{Array, Function};
 use napi::{Env, Error, Result, Status};
 
 use crate::bridge::chunk::{Arena, Chunk};
+use crate::bridge::large::Large;
 use crate::bridge::room::Lent;
+use crate::bridge::split::split;
 use crate::reactor::{
     Command, Forward, Handle, Link, Reactor, ReactorConfig, Settling, reactors, report_failure,
 };
 
 use super::descriptor::is_readable;
+use super::drive::{Drive, Flushed};
 use super::inline::waiting_failed;
 use super::lingering::{Delivered, Lingering};
 use super::listen::system_error;
 use super::wake::{Ring, Wake};
-
-/// The result of a flush, whether it succeeds or not.
-pub(super) struct Flushed {
-    /// The arena to be filled next, from its beginning on.
-    pub(super) next: Box<dyn Lent>,
-    /// More arenas are needed: the records had to be copied.
-    pub(super) wanting: bool,
-    pub(super) outcome: Result<()>,
-}
 
 /// The threads of one environment and the ways to their reactors.
 pub(super) struct Threads {
@@ -120,21 +114,42 @@ impl Threads {
         Ok(())
     }
 
-    /// The number of reactors.
-    pub(super) fn count(&self) -> usize {
+    /// Gives each reactor the records of its own slots.
+    fn split(&self, bytes: &[u8], large: Vec<Large>) -> Result<()> {
+        let buffer = |number: usize| self.handles.get(number).map(Handle::buffer).unwrap_or_default();
+        let chunks = split(bytes, large, self.count(), |slot| self.number(slot), buffer);
+        for (number, chunk) in chunks.into_iter().enumerate() {
+            if !chunk.bytes.is_empty() {
+                self.submit(number, Command::Chunk(chunk))?;
+            }
+        }
+        Ok(())
+    }
+
+    /// The way to one reactor.
+    fn handle(&self, number: usize) -> Result<&Handle> {
+        self.handles.get(number).ok_or_else(|| Error::new(Status::InvalidArg, "no reactor of this number"))
+    }
+}
+
+impl Drive for Threads {
+    fn count(&self) -> usize {
         self.handles.len()
     }
 
-    /// Sends a command to one reactor.
-    pub(super) fn submit(&self, number: usize, command: Command) -> Result<()> {
+    fn submit(&self, number: usize, command: Command) -> Result<()> {
         self.handle(number)?.submit(command).map_err(|error| system_error(&error))
     }
 
-    /// Hands an arena to the only reactor.
-    pub(super) fn flush(&self, arena: Arena) -> Flushed {
-        let handle = match self.handle(0) {
-            Ok(handle) => handle,
-            Err(error) => return Flushed { next: arena.memory, wanting: false, outcome: Err(error) },
+    fn is_inline(&self) -> bool {
+        false
+    }
+
+    fn flush(&self, mut arena: Arena, _last: Option<&[u8]>) -> Flushed {
+        let [handle] = self.handles.as_slice() else {
+            let large = std::mem::take(&mut arena.large);
+            let outcome = self.split(arena.bytes(), large);
+            return Flushed { next: arena.memory, wanting: false, outcome };
         };
         let (next, wanting, command) = match handle.arena() {
             Some(next) => (next, false, Command::Arena(arena)),
@@ -145,40 +160,42 @@ impl Threads {
                 (arena.memory, true, Command::Chunk(Chunk { bytes, large: arena.large }))
             }
         };
-        Flushed { next, wanting, outcome: self.submit(0, command) }
+        let outcome = handle.submit(command).map_err(|error| system_error(&error));
+        Flushed { next, wanting, outcome }
     }
 
-    /// Waits a little for the bytes that have come to the reactors by now.
-    pub(super) fn settle(&self) {
+    fn exchange(&self, arena: Box<dyn Lent>) -> Box<dyn Lent> {
+        match self.handles.first() {
+            Some(handle) => handle.exchange(arena),
+            None => arena,
+        }
+    }
+
+    fn lend_arena(&self, memory: Box<dyn Lent>) {
+        if let Some(handle) = self.handles.first() {
+            handle.lend_arena(memory);
+        }
+    }
+
+    fn give_credit(&self, number: usize) -> Result<()> {
+        self.handle(number)?.wake().map_err(|error| system_error(&error))
+    }
+
+    fn settle(&self) {
         let descriptor = |number: usize| self.descriptors.get(number).copied().flatten();
         self.settling.borrow_mut().settle(|number| descriptor(number).is_some_and(is_readable));
     }
 
-    /// Number of the event loop's turn; 0 where there is no libuv.
-    pub(super) fn loop_turn(&self) -> u32 {
-        self.wake.as_ref().map_or(0, |wake| wake.loop_turn())
+    fn wake(&self) -> Option<&Wake> {
+        self.wake.as_deref()
     }
 
-    /// Schedules `wake` for the next turn. False: there is no libuv.
-    pub(super) fn call_next(&self) -> bool {
-        self.wake.as_ref().is_some_and(|wake| wake.call_next())
-    }
-
-    /// Ends the reactors and waits for their threads.
-    pub(super) fn stop(&self) {
+    fn stop(&self) {
         self.running.stop();
     }
 
-    /// Whether JavaScript has to be called although nothing there refers to the reactors.
-    pub(super) fn hold(&self, does: bool) {
-        if let Some(wake) = &self.wake {
-            wake.hold(does);
-        }
-    }
-
-    /// Ends the reactors without waiting for their threads. The event loop is called when they have
-    /// ended, and closes their handles.
-    pub(super) fn retire(&self) {
+    /// The event loop is called when the threads have ended, and closes their handles.
+    fn retire(&self) {
         self.running.retired.store(true, Ordering::SeqCst);
         for handle in &self.handles {
             // A reactor that cannot be woken does not run.
@@ -187,11 +204,6 @@ impl Threads {
         if self.wake.is_some() && self.running.count.load(Ordering::SeqCst) == 0 {
             self.ring.ring();
         }
-    }
-
-    /// The way to one reactor.
-    pub(super) fn handle(&self, number: usize) -> Result<&Handle> {
-        self.handles.get(number).ok_or_else(|| Error::new(Status::InvalidArg, "no reactor of this number"))
     }
 }
 
