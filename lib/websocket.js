@@ -66,28 +66,10 @@ const {
 
 /** @import { Peer } from './compat/socket' */
 /** @import { AnySocket, Connection, Data, Extensions } from './connection/state' */
-/** @import { ExtraFields, SentCallback, Server } from './connection/state' */
+/** @import { ExtraFields, Fields, SentCallback, Server } from './connection/state' */
 /** @import { PreparedMessage, SendOptions } from '../types/sending' */
 
 const { commonOf } = common;
-
-/** @typedef {import('../index').ServerOptions & import('../index').ClientOptions} Settings */
-/**
- * The members that `install` of common.js and of private-fields.js adds to a WebSocket, as far as
- * this package uses it.
- *
- * @typedef {object} Fields
- * @property {Settings} _options The options of the server over the defaults, or those of the client
- * @property {Server | null} _owner The server, or null
- * @property {string} _protocol
- * @property {Extensions} _extensions The negotiated ones by name
- * @property {boolean} _autoPong
- * @property {number} _closeTimeout Milliseconds
- * @property {boolean} _isServer
- * @property {unknown} _socket
- * @property {number | string} _local Address of this side, as `Peer` of compat/socket.js keeps it
- * @property {number} _localPort
- */
 
 /** @typedef {import('./topics/install').Fields} TopicFields */
 

@@ -59,6 +59,25 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * @typedef {import('node:stream').Duplex & Record<PropertyKey, any>} AnySocket
  */
 
+/** @typedef {import('../../index').ServerOptions & import('../../index').ClientOptions} Settings */
+
+/**
+ * The members that `install` of common.js and of private-fields.js adds to a WebSocket, as far as
+ * this package uses it.
+ *
+ * @typedef {object} Fields
+ * @property {Settings} _options The options of the server over the defaults, or those of the client
+ * @property {Server | null} _owner The server, or null
+ * @property {string} _protocol
+ * @property {Extensions} _extensions The negotiated ones by name
+ * @property {boolean} _autoPong
+ * @property {number} _closeTimeout Milliseconds
+ * @property {boolean} _isServer
+ * @property {unknown} _socket
+ * @property {number | string} _local Address of this side, as `Peer` keeps it
+ * @property {number} _localPort
+ */
+
 /**
  * The negotiated extensions by name: instances of PerMessageDeflate, and extensions that programs
  * add.
