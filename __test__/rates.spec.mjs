@@ -1,4 +1,5 @@
 // What a client may send in a second, and what may wait to be sent to all, on every way in.
+import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -194,6 +195,25 @@ for (const [way, start] of Object.entries(WAYS)) {
     raw.end();
     t.is((await closed)[0], 1000);
     t.is(count, 40);
+  });
+
+  // A timer that is left would keep the process alive for as long.
+  test.serial(`by way of ${way}: the peer ends its side, and the server closes: no timer is left`, async (t) => {
+    const server = await start(t, { messagesPerSecond: 20, closeTimeout: 12_345 });
+    const { raw, ws } = await open(t, server);
+    const timers = [];
+    const hook = createHook({
+      init: (id, type, trigger, resource) => type === 'Timeout' && resource._idleTimeout === 12_345 && timers.push(resource),
+    }).enable();
+    t.teardown(() => hook.disable());
+    let count = 0;
+    ws.on('message', () => ++count === 25 && ws.close());
+    const closed = once(ws, 'close');
+    raw.send(Buffer.concat([...Array.from({ length: 30 }, () => frame(2, 'x')), frame(8, Buffer.from([3, 232]))]));
+    raw.end();
+    t.is((await closed)[0], 1000);
+    t.is(count, 30);
+    t.true(timers.every((timer) => timer._destroyed));
   });
 
   test(`by way of ${way}: what is not limited costs nothing`, async (t) => {

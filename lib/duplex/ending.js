@@ -10,21 +10,13 @@ const { IN_CLOSED } = require('../reactor/layout');
 /** @import { StreamConnection } from '../connection/state' */
 
 /**
- * Destroys the stream when closing takes too long.
+ * Destroys the stream when closing takes too long. What is held back is delivered until then.
  *
- * @param {StreamConnection} connection A connection that closes
+ * @param {StreamConnection} connection A connection that closes, or whose peer has gone. If both,
+ *   the time that has begun counts
  */
 function startCloseTimer(connection) {
-  connection.closeTimer = setTimeout(cut, connection.ws._closeTimeout, connection);
-}
-
-/**
- * The peer has gone: what is held back is delivered until `closeTimeout` is over.
- *
- * @param {StreamConnection} connection A connection that may be closing already
- */
-function bound(connection) {
-  if (connection.closeTimer === undefined) startCloseTimer(connection);
+  connection.closeTimer ??= setTimeout(cut, connection.ws._closeTimeout, connection);
 }
 
 /**
@@ -55,7 +47,7 @@ function streamClosed(connection) {
   } else if (length !== 0 && !endEmitted) {
     (gate ?? connection).chunks.push(socket.read(length));
   }
-  if (gate?.isHolding()) bound(connection);
+  if (gate?.isHolding()) startCloseTimer(connection);
   if (!connection.isParsing && !connection.isLagging) connection.parse();
 }
 
@@ -78,4 +70,4 @@ function finish(connection) {
   else process.nextTick(receive.closed, ws, IN_CLOSED);
 }
 
-module.exports = { bound, finish, startCloseTimer, streamClosed };
+module.exports = { finish, startCloseTimer, streamClosed };

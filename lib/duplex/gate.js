@@ -4,7 +4,7 @@
 const { clearTimeout, setTimeout } = require('node:timers');
 
 const { EMPTY_BUFFER } = require('../constants');
-const { bound } = require('./ending');
+const { startCloseTimer } = require('./ending');
 const { IN_CLOSE, IN_ERROR, KIND_MASK, OUT_RESUME } = require('../reactor/layout');
 
 /** @import { StreamConnection } from '../connection/state' */
@@ -179,7 +179,7 @@ class Gate {
   wait(bucket, count, now, isBytes) {
     this.rates.native.exceed(isBytes);
     // A stream that is not read does not say that its peer has gone.
-    if (this.connection.socket._readableState.ended) bound(this.connection);
+    if (this.connection.socket._readableState.ended) startCloseTimer(this.connection);
     this.pause();
     this.timer = setTimeout(goOn, Math.max(bucket.due(count) - now, 1), this);
     return 0;
