@@ -283,6 +283,33 @@ test('timers run while messages keep coming', async (t) => {
   t.pass();
 });
 
+ownOnly('a turn in which connections end is over behind one of them, however long their listeners take', async (t) => {
+  const server = await startServer(t);
+  const count = 40;
+  const all = [];
+  for (let n = 0; n < count; n++) all.push(await connect(t, server));
+  const ofTurn = new Map();
+  let turnNumber = 0;
+  let isOver = false;
+  const nextTurn = () => {
+    turnNumber++;
+    if (!isOver) setImmediate(nextTurn);
+  };
+  nextTurn();
+  const closed = all.map(async ({ ws }) => {
+    await once(ws, 'close');
+    ofTurn.set(turnNumber, (ofTurn.get(turnNumber) ?? 0) + 1);
+    // Leaving many topics takes as long.
+    for (const until = performance.now() + 5; performance.now() < until; );
+  });
+  for (const { client } of all) client._socket.destroy();
+  // They come together.
+  for (const until = performance.now() + 100; performance.now() < until; );
+  await Promise.all(closed);
+  isOver = true;
+  t.true(Math.max(...ofTurn.values()) <= 4, `${[...ofTurn.values()]}`);
+});
+
 // R12.
 test('a handler that is slow all the time: another connection is served in between', async (t) => {
   const server = await startServer(t);

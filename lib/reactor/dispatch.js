@@ -14,6 +14,7 @@ const {
   ADOPTED_SLOTS,
   IN_BINARY,
   IN_CLOSE,
+  IN_CLOSED,
   IN_END,
   IN_FAILURE,
   IN_FLAG_OWNED,
@@ -36,6 +37,12 @@ const { connectionOf, state } = table;
 /** The most milliseconds and batches of one turn; then timers and other I/O come first. */
 const TURN_MILLISECONDS = 8;
 const TURN_BATCHES = 8;
+
+/**
+ * The most milliseconds of a turn in which connections end. A connection may leave many topics, so
+ * the clock is read behind each end.
+ */
+const ENDING_MILLISECONDS = 4;
 
 /** Records after which the clock is read within a batch. */
 const CLOCK_INTERVAL = 64;
@@ -171,6 +178,7 @@ function deliver(deadline) {
   let next = cursor;
   let previous = NO_RECORD;
   let nextLook = next + CLOCK_INTERVAL;
+  let latest = deadline;
   while (next < count) {
     const word = next << 2;
     const slot = records[word];
@@ -183,7 +191,7 @@ function deliver(deadline) {
       previous = slot;
     }
     if (next >= nextLook) {
-      if (performance.now() > deadline) return false;
+      if (performance.now() > latest) return false;
       nextLook = next + CLOCK_INTERVAL;
     }
     // Set before a handler may throw: the next delivery goes on behind this record.
@@ -234,7 +242,12 @@ function deliver(deadline) {
       deliverOther(slot, tag, records[word + 2], length);
       // Jobs of a 'connection' handler run before its first message, as they do when Node reads the
       // socket.
-      if (kind === IN_OPEN) previous = OPENED_JUST_NOW;
+      if (kind === IN_OPEN) {
+        previous = OPENED_JUST_NOW;
+      } else if (isEnding(kind)) {
+        nextLook = next;
+        latest = deadline - TURN_MILLISECONDS + ENDING_MILLISECONDS;
+      }
     }
   }
   // The last connection's jobs run before the flush too, so that what they send goes with it.
@@ -248,6 +261,14 @@ function deliver(deadline) {
  */
 function isOpening(kind) {
   return kind === IN_OPEN || kind === IN_REQUEST;
+}
+
+/**
+ * @param {number} kind Kind of the record
+ * @returns {boolean} Whether the connection may leave its topics
+ */
+function isEnding(kind) {
+  return kind === IN_CLOSE || kind === IN_CLOSED || kind === IN_END;
 }
 
 /**
