@@ -19,8 +19,9 @@ use crate::reactor::topics::receipt::Receipt;
 use crate::reactor::topics::report::Dropped;
 use crate::reactor::topics::topic::{Member, Topic};
 
-/// Memberships of dead connections that are taken back in a turn: about 1 ms.
-const LEAVE_BUDGET: usize = 4096;
+/// Memberships of dead connections that are taken back in a turn: about 0.3 ms, beside up to 4.4 ms
+/// in which 512 sockets close.
+const LEAVE_BUDGET: usize = 1024;
 /// A list keeps room for this many times its length.
 const SPARE: usize = 4;
 
