@@ -1,16 +1,19 @@
 // wss.metrics() and the text that is made of it: everything that is counted is counted once.
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 
 import test from 'ava';
 
 import { Child } from './helpers/child.mjs';
-import { connect, openPair } from './helpers/clients.mjs';
+import { WebSocket, connect, openPair } from './helpers/clients.mjs';
 import { startServer } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
-const { contentType, prometheus } = createRequire(import.meta.url)('reactor-ws/prometheus');
+const load = createRequire(import.meta.url);
+const { contentType, prometheus, register } = load('reactor-ws/prometheus');
+const { observe } = load('reactor-ws/opentelemetry');
 
 /** What the numbers of the reactors have grown by; they are published once a turn. */
 async function grown(server, before, isEnough) {
@@ -103,17 +106,108 @@ test.serial('bytesWaiting: what a client does not read', async (t) => {
   t.pass();
 });
 
+/** The counts of histograms, and of the ways in which connections pause. */
+function counts({ reactors: { batch, delay, handshake, pause, ratio, roundTrip, turn } }) {
+  const all = { batch, delay, handshake, ratio, roundTrip, turn, ...pause };
+  return Object.fromEntries(Object.entries(all).map(([name, { count }]) => [name, count]));
+}
+
+/** Resolves when the counts have grown by what is wanted; they never grow by more. */
+async function untilGrown(t, server, before, wanted) {
+  for (;;) {
+    const now = counts(server.metrics());
+    const names = Object.keys(wanted);
+    for (const name of names) t.true(now[name] - before[name] <= wanted[name], name);
+    if (names.every((name) => now[name] - before[name] === wanted[name])) return;
+    await new Promise(setImmediate);
+  }
+}
+
+test.serial('each histogram counts what happens, from the first time on', async (t) => {
+  const server = await startServer(t, { perMessageDeflate: { threshold: 0 } });
+  let before = counts(server.metrics());
+  const { client, ws } = await connect(t, server, { perMessageDeflate: true });
+  await untilGrown(t, server, before, { handshake: 1, roundTrip: 0, ratio: 0, program: 0 });
+
+  for (let i = 0; i < 3; i++) {
+    ws.ping();
+    await once(ws, 'pong');
+  }
+  await untilGrown(t, server, before, { handshake: 1, roundTrip: 3 });
+
+  const { compressedFrom, compressedTo } = server.metrics().reactors;
+  ws.send('x'.repeat(10_000));
+  await once(client, 'message');
+  await untilGrown(t, server, before, { ratio: 1 });
+  const after = server.metrics().reactors;
+  t.is(after.compressedFrom - compressedFrom, 10_000);
+  t.true(after.compressedTo > compressedTo && after.compressedTo - compressedTo < 1000);
+
+  for (let i = 0; i < 3; i++) {
+    ws.pause();
+    ws.resume();
+  }
+  await untilGrown(t, server, before, { program: 3, rate: 0 });
+
+  before = counts(server.metrics());
+  client.send('hello');
+  await once(ws, 'message');
+  const { batch, delay } = counts(server.metrics());
+  t.true(batch > before.batch && delay > before.delay);
+});
+
+test.serial('a client that is held back is a pause of its rate', async (t) => {
+  const server = await startServer(t, { messagesPerSecond: 20 });
+  const before = server.metrics().reactors.pause.rate;
+  const { client, ws } = await connect(t, server);
+  let count = 0;
+  const all = new Promise((resolve) => ws.on('message', () => ++count === 24 && resolve()));
+  for (let i = 0; i < 24; i++) client.send('x');
+  await all;
+  const { rate } = server.metrics().reactors.pause;
+  t.true(rate.count > before.count);
+  // Four more than at once, and the reactor does not read early.
+  t.true(rate.sum - before.sum > 0.15, `${rate.sum - before.sum} s`);
+});
+
+test.serial('texts and binary messages are told apart, also prepared ones and those of topics', async (t) => {
+  const { client, server, ws } = await openPair(t);
+  const before = server.metrics().reactors;
+  const received = new Promise((resolve) => {
+    let count = 0;
+    client.on('message', () => ++count === 6 && resolve());
+  });
+  ws.subscribe('a');
+  ws.send('text');
+  ws.send(Buffer.from('binary'));
+  ws.send(WebSocket.prepare('text'));
+  ws.send(WebSocket.prepare(Buffer.from('binary')));
+  server.publish('a', 'text');
+  server.publish('a', Buffer.from('binary'));
+  await received;
+  client.send('text');
+  client.send(Buffer.from('binary'));
+  const delta = await grown(server, before, ({ messagesReceived, messagesSent }) => messagesReceived >= 2 && messagesSent >= 6);
+  t.like(delta, { messagesReceived: 2, messagesSent: 6, textsReceived: 1, textsSent: 3 });
+});
+
 test('histograms: each bound has what is below it', async (t) => {
   const { client, server, ws } = await openPair(t);
   for (let i = 0; i < 20; i++) {
     client.send('a');
     await once(ws, 'message');
   }
-  for (const { count, sum, upTo } of [server.metrics().reactors.delay, server.metrics().reactors.turn]) {
-    t.true(count >= 20 && sum > 0);
-    t.is(upTo[0].seconds, 1e-6);
-    for (const [index, { count: below, seconds }] of upTo.entries()) {
-      t.true(below <= count && (index === 0 || (below >= upTo[index - 1].count && seconds === 2 * upTo[index - 1].seconds)));
+  const { batch, delay, ratio, turn } = server.metrics().reactors;
+  for (const { count, sum } of [batch, delay, turn]) t.true(count >= 20 && sum > 0);
+  for (const [{ count, upTo }, unit, first, last] of [
+    [delay, 'seconds', 1e-6, 2 ** 23 / 1e6],
+    [turn, 'seconds', 1e-6, 2 ** 23 / 1e6],
+    [batch, 'records', 1, 16_384],
+    [ratio, 'ratio', 1 / 1024, 2],
+  ]) {
+    t.deepEqual([upTo[0][unit], upTo.at(-1)[unit]], [first, last]);
+    for (const [index, { count: below, [unit]: bound }] of upTo.entries()) {
+      t.true(below <= count && (index === 0 || (below >= upTo[index - 1].count && bound === 2 * upTo[index - 1][unit])));
     }
   }
 });
@@ -156,4 +250,80 @@ test('prometheus: text with a type for every sample', async (t) => {
   t.true(found.get(`reactor_ws_delay_seconds_count{${all}}`) > 0);
   t.is(found.get(`reactor_ws_delay_seconds_count{${all}}`), found.get(`reactor_ws_delay_seconds_bucket{${all},le="+Inf"}`));
   t.true(samples(t, prometheus(server)).has('reactor_ws_connections'));
+});
+
+/** A registry as that of prom-client: what it asks metrics for. */
+class Registry extends Map {
+  registerMetric(metric) {
+    this.set(metric.name, metric);
+  }
+
+  removeSingleMetric(name) {
+    this.delete(name);
+  }
+}
+
+test('prometheus: a registry shows the servers that are in it, with one look at each for a scrape', async (t) => {
+  const servers = [await startServer(t), await startServer(t)];
+  const registry = new Registry();
+  let looks = 0;
+  const remove = servers.map((server, index) => {
+    const { metrics } = server;
+    server.metrics = () => (looks++, metrics.call(server));
+    return register(server, registry, { server: String(index) });
+  });
+  await connect(t, servers[1]);
+  looks = 0;
+  const families = await Promise.all(Array.from(registry.values(), (metric) => metric.get()));
+  t.is(looks, 2);
+  t.like(families.find(({ name }) => name === 'reactor_ws_connections'), {
+    type: 'gauge',
+    values: [{ labels: { server: '0' }, value: 0 }, { labels: { server: '1' }, value: 1 }],
+  });
+  await new Promise(setImmediate);
+  remove[0]();
+  const { values } = await registry.get('reactor_ws_connections').get();
+  t.deepEqual(values, [{ labels: { server: '1' }, value: 1 }]);
+  remove[1]();
+  t.is(registry.size, 0);
+});
+
+test('opentelemetry: each number of a collection has an instrument', async (t) => {
+  const { server } = await openPair(t);
+  const made = [];
+  const [create, callbacks] = [(kind) => (name, { unit }) => made[made.push({ kind, name, unit }) - 1], new Set()];
+  const stop = observe(server, {
+    attributes: { server: 'a' },
+    meterProvider: {
+      getMeter: () => ({
+        createObservableCounter: create('counter'),
+        createObservableUpDownCounter: create('gauge'),
+        addBatchObservableCallback: (callback, observed) => t.deepEqual(observed, made) && callbacks.add(callback),
+        removeBatchObservableCallback: (callback) => callbacks.delete(callback),
+      }),
+    },
+  });
+  const seen = new Map();
+  const [callback] = callbacks;
+  callback({ observe: (instrument, value, attributes) => seen.set(instrument, { value, attributes }) });
+  const named = (name) => made.find((instrument) => instrument.name === name);
+  t.deepEqual(seen.get(named('reactor_ws.connections')), { value: 1, attributes: { server: 'a' } });
+  t.like(named('reactor_ws.undelivered'), { kind: 'gauge', unit: 'By' });
+  t.like(named('reactor_ws.delay.sum'), { kind: 'counter', unit: 's' });
+  t.is(seen.get(named('reactor_ws.delay.bucket')).attributes.le, '+Inf');
+  t.true([...seen.keys()].every((instrument) => made.includes(instrument)));
+  stop();
+  t.is(callbacks.size, 0);
+});
+
+test('docs/running.md has the name of each number, and no other', async (t) => {
+  const server = await startServer(t);
+  const text = readFileSync(new URL('../docs/running.md', import.meta.url), 'utf8');
+  const [table] = /<!-- metrics:begin -->[^]*<!-- metrics:end -->/.exec(text);
+  const documented = [...table.matchAll(/^\| `(reactor_ws_\w+)` \| ([^|]*)\|/gm)].map(([, name, labels]) => [name, [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label)]);
+  const own = [...prometheus(server).matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name);
+  t.deepEqual(documented.map(([name]) => name), own);
+  const used = new Set([...prometheus(server).matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
+  used.delete('le');
+  t.deepEqual([...used].filter((label) => !documented.some(([, labels]) => labels.includes(label))), []);
 });

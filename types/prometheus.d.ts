@@ -9,3 +9,19 @@ export const contentType: string;
  * @param labels Labels of every sample, such as `{ server: 'chat' }`
  */
 export function prometheus(server: Pick<WebSocketServer, 'metrics'>, labels?: Record<string, string>): string;
+
+/** A registry of prom-client, as far as it is used here. */
+export interface Registry {
+  registerMetric(metric: any): void;
+  removeSingleMetric(name: string): void;
+}
+
+/**
+ * Shows the metrics of a server in a registry of prom-client, beside what is there. Several servers may be in one registry: `labels` tell them
+ * apart.
+ *
+ * @param registry Such as `register` of prom-client
+ * @param labels Labels of every sample, such as `{ server: 'chat' }`
+ * @returns Takes them out again
+ */
+export function register(server: Pick<WebSocketServer, 'metrics'>, registry: Registry, labels?: Record<string, string>): () => void;

@@ -130,12 +130,22 @@ export interface ReactorMetrics {
   bytesSent: number;
   /** Messages that have come. */
   messagesReceived: number;
+  /** Those of them that are text. */
+  textsReceived: number;
   /** Pings that have come. */
   pingsReceived: number;
   /** Pongs that have come. */
   pongsReceived: number;
   /** Messages that were given to `send()`, fragments one by one. */
   messagesSent: number;
+  /** Those of them that are text. */
+  textsSent: number;
+  /** Messages of topics that slow members did not get. */
+  dropped: number;
+  /** Bytes of messages that were compressed, before that. */
+  compressedFrom: number;
+  /** The same after it. */
+  compressedTo: number;
   /** Refused connections that were closed before they had read why: each reactor gives 1024 of them time for that. */
   cutRefusals: number;
   /** Connections that were ended because of `sendBudget`. */
@@ -146,17 +156,30 @@ export interface ReactorMetrics {
   records: number;
   /** Bytes of memory of batches that JavaScript has not dealt with. */
   undelivered: number;
-  /** Time from the end of a reactor's turn until JavaScript takes its batch. */
+  /** Time from accepting a socket of a `port` until its upgrade is accepted. */
+  handshake: Histogram;
+  /** Time from a ping until its pong. */
+  roundTrip: Histogram;
+  /**
+   * Time that connections were not read: `program` has called `pause()`, a `rate` holds the client back, or JavaScript is `behind` with what
+   * has come.
+   */
+  pause: { program: Histogram; rate: Histogram; behind: Histogram };
+  /** Time from the report of the system that there is something to read until JavaScript takes it. */
   delay: Histogram;
   /** Time that a reactor works between two waits. */
   turn: Histogram;
+  /** Records of a batch. */
+  batch: Histogram<'records'>;
+  /** Bytes of a compressed message that was sent, by those before. */
+  ratio: Histogram<'ratio'>;
 }
 
-/** How often something took how long. */
-export interface Histogram {
+/** How often something took how long, or was how large. */
+export interface Histogram<Unit extends string = 'seconds'> {
   count: number;
-  /** Seconds. */
+  /** Seconds, or whatever the unit is. */
   sum: number;
-  /** Counts by upper bound, which is in seconds: 1 us, 2 us, 4 us and so on. */
-  upTo: Array<{ seconds: number; count: number }>;
+  /** Counts by upper bound, each of which is twice the one before: 1 us, 2 us, 4 us and so on. */
+  upTo: Array<Record<Unit | 'count', number>>;
 }

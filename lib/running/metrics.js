@@ -1,10 +1,16 @@
 'use strict';
 
-const { DENIALS } = require('../reactor/layout');
+const { DENIALS, MAX_RECORDS } = require('../reactor/layout');
 const { state } = require('../reactor/table');
 
 /** @import { Histogram, Metrics, ReactorMetrics } from '../../types/running' */
 /** @import { Server } from '../connection/state' */
+
+/** The first bound of the ratio of compression. */
+const LEAST_RATIO = 1 / 1024;
+
+/** A power of two, above which no batch has records. */
+const LARGEST_BATCH = 2 ** Math.ceil(Math.log2(MAX_RECORDS));
 
 /**
  * @param {Server} server A WebSocketServer
@@ -45,23 +51,48 @@ function look(server) {
  * @param {any} native Counts of the native part
  * @returns {ReactorMetrics} The same with histograms in their public form
  */
-function reactorMetrics({ delay, turn, ...totals }) {
-  return { ...totals, delay: histogram(delay), turn: histogram(turn) };
+function reactorMetrics({ batch, delay, handshake, pauses, ratio, roundTrip, turn, ...totals }) {
+  const [program, rate, behind] = pauses.map(times);
+  return {
+    ...totals,
+    handshake: times(handshake),
+    roundTrip: times(roundTrip),
+    pause: { program, rate, behind },
+    delay: times(delay),
+    turn: times(turn),
+    batch: histogram(batch, 'records', 1, LARGEST_BATCH),
+    ratio: histogram(ratio, 'ratio', LEAST_RATIO, 2),
+  };
+}
+
+/** @param {Counted} native Of times @returns {Histogram} With the counts up to each bound */
+function times(native) {
+  return histogram(native, 'seconds', 1e-6, Infinity);
 }
 
 /**
- * @param {{ buckets: number[], sum: number }} native Counts of each bucket, the first one up to
- *   1 us, each of the others up to twice as much; the sum in seconds
- * @returns {Histogram} The histogram with the counts up to each bound
+ * @typedef {object} Counted
+ * @property {number[]} buckets How many are up to a bound, to twice as much, and so on; the last
+ *   one has no bound
+ * @property {number} sum The sum of all
  */
-function histogram({ buckets, sum }) {
+
+/**
+ * @template {string} Unit
+ * @param {Counted} native Counts of the native part
+ * @param {Unit} unit Name of the bounds
+ * @param {number} least The first bound
+ * @param {number} most No bound is above
+ * @returns {Histogram<Unit>} With the counts up to each bound
+ */
+function histogram({ buckets, sum }, unit, least, most) {
   let count = 0;
-  const upTo = buckets.map((bucket, index) => {
+  const upTo = /** @type {any[]} */ ([]);
+  for (const [index, bucket] of buckets.entries()) {
     count += bucket;
-    return { seconds: 2 ** index / 1e6, count };
-  });
-  // Times longer than the last bound are in the last bucket.
-  upTo.pop();
+    const bound = least * 2 ** index;
+    if (bound <= most && index !== buckets.length - 1) upTo.push({ [unit]: bound, count });
+  }
   return { count, sum, upTo };
 }
 

@@ -53,8 +53,10 @@ pub(super) struct Crossing {
     /// Batches that have been taken from each of several reactors, and come next.
     taken: VecDeque<(usize, Box<Batch>)>,
     delivered: Rc<Delivered>,
-    /// The times that batches have waited to be taken.
+    /// Time from the report of the system until a batch was taken.
     pub(super) delays: Histogram,
+    /// Records of the batches that were taken.
+    pub(super) batches: Histogram,
 }
 
 impl Crossing {
@@ -76,6 +78,7 @@ impl Crossing {
             taken: VecDeque::new(),
             delivered,
             delays: Histogram::default(),
+            batches: Histogram::default(),
         }
     }
 
@@ -147,9 +150,10 @@ impl Crossing {
         let next = self.next_batch();
         self.delivered.all.set(next.is_none());
         let Some(mut batch) = next else { return Ok(0) };
-        if let Some(published) = batch.published.take() {
-            self.delays.record(published.elapsed());
+        if let Some(reported) = batch.reported.take() {
+            self.delays.record(reported.elapsed());
         }
+        self.batches.record_count(batch.records.len() as u64);
         let lent = batch.bytes.lent_id();
         let handed = lent.is_some() && batch.used >= HAND_OVER_BYTES;
         if handed {

@@ -340,7 +340,7 @@ impl JsReactor {
     /// The metrics of the reactors.
     #[napi(catch_unwind)]
     pub fn metrics(&self) -> ReactorMetrics {
-        metrics(&self.links, &self.crossing.borrow().delays)
+        metrics(&self.links, &self.crossing.borrow())
     }
 
     /// Writes the queued bytes as far as the kernel takes them, closes all connections, and waits

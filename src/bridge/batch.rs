@@ -83,8 +83,9 @@ pub struct Batch {
     openings: usize,
     /// Bytes that this batch adds to the inbox's weight while it is out.
     pub(super) charged: usize,
-    /// The time at which it was handed over; if others were appended to it, that of the first one.
-    pub published: Option<Instant>,
+    /// When the system has reported what it is about; if others were appended to it, what the first
+    /// one is about.
+    pub reported: Option<Instant>,
     /// The number of its last record, counted over all published ones.
     pub(super) last: u64,
 }
@@ -107,7 +108,7 @@ impl Batch {
             large_bytes: 0,
             openings: 0,
             charged: 0,
-            published: None,
+            reported: None,
             last: 0,
         }
     }

@@ -14,18 +14,15 @@ macro_rules! tally {
             $($(#[doc = $doc])* pub $name: u64,)*
         }
 
-        /// The published numbers of a reactor, and the times of its turns.
+        /// The published numbers of a reactor.
         #[derive(Debug, Default)]
         pub struct Totals {
             $($name: AtomicU64,)*
-            /// Times that the reactor works between two waits.
-            pub turns: Histogram,
         }
 
         impl Totals {
-            /// Reactor: publishes its counts, and the time of the last turn.
-            pub fn publish(&self, tally: &Tally, turn: Duration) {
-                self.turns.record(turn);
+            /// Reactor: publishes its counts.
+            pub fn publish(&self, tally: &Tally) {
                 $(self.$name.store(tally.$name, Ordering::Relaxed);)*
             }
 
@@ -54,13 +51,23 @@ tally! {
     bytes_sent,
     /// Messages that have come.
     messages_received,
+    /// Those of them that are text.
+    texts_received,
     /// Pings that have come.
     pings_received,
     /// Pongs that have come.
     pongs_received,
     /// Messages, or fragments of them, that were given to be sent.
     messages_sent,
-    /// Connections that were ended because too many bytes waited to be sent to all.
+    /// Those of them that are text.
+    texts_sent,
+    /// Messages of topics that slow members did not get.
+    dropped,
+    /// Bytes that were compressed to be sent.
+    compressed_from,
+    /// Bytes that became of them.
+    compressed_to,
+    /// Connections that were ended because too much waited to be sent to all.
     over_budget,
     /// Refused connections that were given no time to read why.
     cut_refusals,
@@ -73,36 +80,98 @@ impl Tally {
     }
 }
 
+/// How the numbers of a reactor are spread. It writes them when something happens, and any thread
+/// reads them.
+#[derive(Debug, Default)]
+pub struct Meters {
+    /// Time that the reactor works between two waits.
+    pub turns: Histogram,
+    /// Time from accepting a socket until its upgrade is accepted.
+    pub handshakes: Histogram,
+    /// Time from a ping until its pong.
+    pub round_trips: Histogram,
+    /// Time that connections were not read, by [`Pause`].
+    pub pauses: [Histogram; 3],
+    /// Bytes of compressed messages by those before.
+    pub ratios: Histogram,
+}
+
+/// Why a connection is not read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Pause {
+    /// The consumer wants nothing.
+    Program,
+    /// Its peer has sent as much as it may for now.
+    Rate,
+    /// The consumer has not taken what has come.
+    Behind,
+}
+
+impl Meters {
+    /// Those of the pauses for that reason.
+    pub fn of(&self, pause: Pause) -> &Histogram {
+        let [program, rate, behind] = &self.pauses;
+        match pause {
+            Pause::Program => program,
+            Pause::Rate => rate,
+            Pause::Behind => behind,
+        }
+    }
+}
+
 /// Buckets of a [`Histogram`].
 pub const BUCKETS: usize = 25;
 
-/// Numbers of occurrences by their duration. One thread writes it.
+/// Parts of the whole in the first bucket of a ratio.
+const PARTS: u64 = 1024;
+/// The sum of ratios is in these.
+pub const MILLIONTHS: u64 = 1_000_000;
+
+/// How often something took how long, or was how large. One thread writes it.
 #[derive(Debug, Default)]
 pub struct Histogram {
-    /// The first up to 1 us, each of the others up to twice as much, the last without end.
+    /// The first up to 1 us, a count of 1, or a ratio of 1 / 1024; each of the others up to twice
+    /// as much, the last without end.
     buckets: [AtomicU64; BUCKETS],
-    nanos: AtomicU64,
+    /// In nanoseconds, as it is, or in millionths.
+    sum: AtomicU64,
 }
 
 impl Histogram {
     /// Counts one more occurrence that took this long.
     pub fn record(&self, time: Duration) {
         let nanos = u64::try_from(time.as_nanos()).unwrap_or(u64::MAX);
-        // In microseconds, rounded up; the next power of two is that of the bucket.
-        let micros = nanos.div_ceil(1000).max(1);
-        let bucket = micros.next_power_of_two().trailing_zeros() as usize;
+        self.add(nanos.div_ceil(1000), nanos);
+    }
+
+    /// Counts one more occurrence of this many.
+    pub fn record_count(&self, count: u64) {
+        self.add(count, count);
+    }
+
+    /// Counts one more occurrence in which `part` became of `whole`.
+    pub fn record_ratio(&self, part: u64, whole: u64) {
+        let of = |unit: u64| part.saturating_mul(unit).div_ceil(whole.max(1));
+        self.add(of(PARTS), of(MILLIONTHS));
+    }
+
+    /// `size` is in the bound of the first bucket.
+    fn add(&self, size: u64, amount: u64) {
+        // The next power of two is that of the bucket.
+        let bucket =
+            size.checked_next_power_of_two().map_or(BUCKETS, |bound| bound.trailing_zeros() as usize);
         if let Some(bucket) = self.buckets.get(bucket.min(BUCKETS - 1)) {
             add(bucket, 1);
         }
-        add(&self.nanos, nanos);
+        add(&self.sum, amount);
     }
 
-    /// Any thread: adds the numbers to those of other histograms. Returns the sum of the times.
-    pub fn add_to(&self, buckets: &mut [u64; BUCKETS]) -> Duration {
+    /// Any thread: adds the numbers to those of other histograms. Returns the sum of the amounts.
+    pub fn add_to(&self, buckets: &mut [u64; BUCKETS]) -> u64 {
         for (sum, bucket) in buckets.iter_mut().zip(&self.buckets) {
             *sum += bucket.load(Ordering::Relaxed);
         }
-        Duration::from_nanos(self.nanos.load(Ordering::Relaxed))
+        self.sum.load(Ordering::Relaxed)
     }
 }
 
@@ -131,18 +200,44 @@ mod tests {
             let histogram = Histogram::default();
             histogram.record(Duration::from_nanos(nanos));
             let mut buckets = [0; BUCKETS];
-            assert_eq!(histogram.add_to(&mut buckets), Duration::from_nanos(nanos));
+            assert_eq!(histogram.add_to(&mut buckets), nanos);
             assert_eq!(buckets.iter().position(|&count| count == 1), Some(bucket), "{nanos}");
         }
     }
 
     #[test]
+    fn counts_and_ratios_have_buckets_of_their_own() {
+        let bucket_of = |record: &dyn Fn(&Histogram)| {
+            let (histogram, mut buckets) = (Histogram::default(), [0; BUCKETS]);
+            record(&histogram);
+            let sum = histogram.add_to(&mut buckets);
+            (buckets.iter().position(|&count| count == 1), sum)
+        };
+        for (count, bucket) in [(0, 0), (1, 0), (2, 1), (3, 2), (16_384, 14), (u64::MAX, 24)] {
+            assert_eq!(bucket_of(&|of| of.record_count(count)), (Some(bucket), count));
+        }
+        for (part, whole, bucket, sum) in [
+            (1, 1 << 20, 0, 1),
+            (1, 4, 8, 250_000),
+            (3, 4, 10, 750_000),
+            (7, 7, 10, 1_000_000),
+            (9, 8, 11, 1_125_000),
+            (5, 0, 13, 5_000_000),
+        ] {
+            assert_eq!(
+                bucket_of(&|of| of.record_ratio(part, whole)),
+                (Some(bucket), sum),
+                "{part} of {whole}"
+            );
+        }
+    }
+
+    #[test]
     fn totals_of_several_reactors_add_up() {
-        let turn = Duration::ZERO;
         let (one, other) = (Totals::default(), Totals::default());
-        one.publish(&Tally { accepted: 1, ..Tally::default() }, turn);
-        one.publish(&Tally { accepted: 2, bytes_sent: 5, ..Tally::default() }, turn);
-        other.publish(&Tally { accepted: 3, ..Tally::default() }, turn);
+        one.publish(&Tally { accepted: 1, ..Tally::default() });
+        one.publish(&Tally { accepted: 2, bytes_sent: 5, ..Tally::default() });
+        other.publish(&Tally { accepted: 3, ..Tally::default() });
         let mut sum = Tally::default();
         one.add_to(&mut sum);
         other.add_to(&mut sum);

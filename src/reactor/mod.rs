@@ -115,7 +115,7 @@ impl<C: Consumer> Reactor<C> {
     pub fn new(consumer: C, config: ReactorConfig) -> io::Result<Self> {
         let poll = Poll::new()?;
         let waker = Waker::new(poll.registry(), WAKER)?;
-        let work = Work::new(&config, Instant::now());
+        let work = Work::new(&config, consumer.meters(), Instant::now());
         Ok(Self {
             poll,
             events: Events::with_capacity(EVENTS),
@@ -319,6 +319,7 @@ impl<C: Consumer> Reactor<C> {
             self.work.tickets.remove(&slot);
         }
         self.work.paced.gone(slot);
+        self.work.watch.forget(slot);
         self.work.waiting.set(id, 0);
         self.work.idling.freed(connection.heap_bytes());
         self.work.unfinished.forget(id, connection.engine.buffered());

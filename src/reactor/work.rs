@@ -1,15 +1,17 @@
 //! State that belongs to no single connection.
 
 use std::collections::{HashMap, VecDeque};
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::bridge::admission::Ticket;
-use crate::bridge::tally::Tally;
+use crate::bridge::tally::{Meters, Tally};
 use crate::reactor::config::{COST_OF_CALL, ReactorConfig};
 use crate::reactor::connection::gate::Gates;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Doomed;
 use crate::reactor::connection::timers::Timers;
+use crate::reactor::connection::watch::Watch;
 use crate::reactor::read::paced::Paced;
 use crate::reactor::read::ready::Ready;
 use crate::reactor::read::shortage::Starved;
@@ -56,13 +58,15 @@ pub(in crate::reactor) struct Work {
     pub(in crate::reactor) waiting: Waiting,
     /// Connections that were refused, the first one first; some are gone.
     pub(in crate::reactor) lingering: VecDeque<ConnectionId>,
+    /// Times that are measured.
+    pub(in crate::reactor) watch: Watch,
     /// Counts of the work done.
     pub(in crate::reactor) tally: Tally,
 }
 
 impl Work {
-    /// Nothing to do yet.
-    pub(in crate::reactor) fn new(config: &ReactorConfig, now: Instant) -> Self {
+    /// Nothing to do. `meters` are those of the consumer.
+    pub(in crate::reactor) fn new(config: &ReactorConfig, meters: Arc<Meters>, now: Instant) -> Self {
         Self {
             now,
             timers: Timers::new(now),
@@ -82,6 +86,7 @@ impl Work {
             paced: Paced::default(),
             waiting: Waiting::new(config.send_budget),
             lingering: VecDeque::new(),
+            watch: Watch::new(meters),
             tally: Tally::default(),
         }
     }

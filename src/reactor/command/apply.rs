@@ -86,12 +86,16 @@ impl<C: Consumer> Reactor<C> {
         if !is_short || !is_plain(record) {
             return Some(first);
         }
-        connection
-            .queue_messages(std::iter::once((record.kind == OUT_TEXT, &**payload)), &mut self.work.pool);
-        let mut count = 1;
-        let others = std::iter::from_fn(|| records.next_plain(id)).inspect(|_| count += 1);
+        let is_text = record.kind == OUT_TEXT;
+        connection.queue_messages(std::iter::once((is_text, &**payload)), &mut self.work.pool);
+        let (mut count, mut texts) = (1, u64::from(is_text));
+        let others = std::iter::from_fn(|| records.next_plain(id)).inspect(|&(is_text, _)| {
+            count += 1;
+            texts += u64::from(is_text);
+        });
         connection.queue_messages(others, &mut self.work.pool);
         self.work.tally.messages_sent += count;
+        self.work.tally.texts_sent += texts;
         Session { id, connection, work: &mut self.work }.touch();
         if records.records.peek_slot() == Some(id.slot) { records.next() } else { None }
     }
@@ -112,6 +116,7 @@ impl<C: Consumer> Reactor<C> {
         let longest = self.work.compression.at_once();
         let is_message = matches!(record.kind, OUT_TEXT | OUT_BINARY | OUT_PREPARED);
         self.work.tally.messages_sent += u64::from(is_message);
+        self.work.tally.texts_sent += u64::from(record.kind == OUT_TEXT);
         let mut session = Session { id, connection, work: &mut self.work };
         match (record.kind, same) {
             (OUT_ACCEPT, _) => {
@@ -123,6 +128,7 @@ impl<C: Consumer> Reactor<C> {
             (OUT_PREPARED, _) => {
                 let number = payload.first_chunk().map(|bytes| u32::from_ne_bytes(*bytes));
                 if let Some(prepared) = number.and_then(|number| self.prepared.get_mut(&number)) {
+                    session.work.tally.texts_sent += u64::from(prepared.kind() == FrameKind::Text);
                     send_prepared(&mut session, prepared, record.flags, false, COMPRESS_BUDGET);
                 }
             }
@@ -222,7 +228,10 @@ fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: boo
     match head.kind {
         OUT_TEXT => send(session, FrameKind::Text, fin, payload, more),
         OUT_BINARY => send(session, FrameKind::Binary, fin, payload, more),
-        OUT_PING => send(session, FrameKind::Ping, true, payload, more),
+        OUT_PING => {
+            session.pings();
+            send(session, FrameKind::Ping, true, payload, more);
+        }
         OUT_PONG => send(session, FrameKind::Pong, true, payload, more),
         // Its sender does not count a close frame: no send follows it.
         OUT_CLOSE => session.close(CloseCode::new(head.aux), &payload),

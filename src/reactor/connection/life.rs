@@ -1,6 +1,7 @@
 //! The progress of a connection, from the first byte of its request to its last.
 
 use std::net::SocketAddr;
+use std::time::Instant;
 
 use crate::engine::deflate::Params;
 use crate::engine::handshake::HeadScanner;
@@ -57,6 +58,8 @@ pub(in crate::reactor) struct Head {
     pub(in crate::reactor) proxied: bool,
     /// The listener was closed meanwhile.
     pub(in crate::reactor) orphan: bool,
+    /// When it was accepted.
+    pub(in crate::reactor) since: Option<Instant>,
 }
 
 /// The state while the consumer decides.
@@ -68,12 +71,19 @@ pub(in crate::reactor) struct Question {
     pub(in crate::reactor) behind: Vec<u8>,
     /// The consumer knows that the peer has ended its side.
     pub(in crate::reactor) ended: bool,
+    /// When the connection was accepted; `None`: by others.
+    pub(in crate::reactor) since: Option<Instant>,
 }
 
 impl Life {
     /// A connection that has just been accepted.
-    pub(in crate::reactor) fn accepted(peer: Option<SocketAddr>, proxied: bool) -> Self {
-        Self::Opening(Box::new(Head { peer, proxied, ..Head::default() }))
+    pub(in crate::reactor) fn accepted(peer: Option<SocketAddr>, proxied: bool, now: Instant) -> Self {
+        Self::Opening(Box::new(Head { peer, proxied, since: Some(now), ..Head::default() }))
+    }
+
+    /// A connection whose upgrade the consumer decides about.
+    pub(in crate::reactor) fn asked(since: Option<Instant>) -> Self {
+        Self::Asked(Box::new(Question { since, ..Question::default() }))
     }
 
     /// Whether frames go both ways.

@@ -11,6 +11,7 @@ pub(in crate::reactor) mod session;
 pub(in crate::reactor) mod socket;
 pub(in crate::reactor) mod table;
 pub(in crate::reactor) mod timers;
+pub(in crate::reactor) mod watch;
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};

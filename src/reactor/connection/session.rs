@@ -7,6 +7,7 @@ use std::time::Duration;
 use socket2::{SockRef, TcpKeepalive};
 
 use crate::bridge::layout::{CONTROL_BYTES, REASON_BYTES};
+use crate::bridge::tally::Pause;
 use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind, PreparedFrame};
 
@@ -75,6 +76,7 @@ impl Session<'_> {
 
     /// Sends a ping with at most 125 bytes; more is cut off.
     pub fn ping(&mut self, payload: &[u8]) {
+        self.pings();
         self.frame(FrameKind::Ping, true, control(payload));
     }
 
@@ -168,11 +170,13 @@ impl Session<'_> {
     /// are still reported.
     pub fn pause(&mut self) {
         self.connection.read.paused = true;
+        self.work.watch.stopped(self.id.slot, Pause::Program, self.work.now);
     }
 
     /// Reads again.
     pub fn resume(&mut self) {
         self.connection.read.paused = false;
+        self.work.watch.resumed(self.id.slot, self.work.now);
         self.want_read();
     }
 
@@ -221,6 +225,13 @@ impl Session<'_> {
     /// Counts a consumer's send for `on_settled`: its bytes on the wire, queued or dropped.
     pub(in crate::reactor) fn account(&mut self, wire_bytes: usize) {
         self.connection.write.accepted += wire_bytes as u64;
+    }
+
+    /// A ping is about to be sent.
+    pub(in crate::reactor) fn pings(&mut self) {
+        if self.connection.takes_frames() {
+            self.work.watch.pinged(self.id.slot);
+        }
     }
 
     pub(in crate::reactor) fn frame(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) {
@@ -321,7 +332,9 @@ impl Session<'_> {
         PreparedFrame { mut frame, compressed }: PreparedFrame,
         now: bool,
     ) {
-        self.work.compression.spend(compressed);
+        if compressed != 0 {
+            self.note_compressed(compressed, frame.len());
+        }
         if frame.len() < IN_PLACE {
             self.connection.write.outgoing.push(&frame, &mut self.work.pool);
         } else {

@@ -2,10 +2,11 @@
 //! thread, or the bridge.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::bridge::batch::Credit;
-use crate::bridge::tally::Tally;
+use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
 use crate::reactor::connection::id::ConnectionId;
@@ -112,8 +113,12 @@ pub trait Consumer {
     fn on_turn_begin(&mut self);
     /// The end of a turn.
     fn on_turn_end(&mut self);
+    /// When the system has reported what the turn is about.
+    fn on_time(&mut self, now: Instant);
     /// The counts of the reactor until now, and when the turn has begun.
     fn on_tally(&mut self, tally: &Tally, began: Instant);
+    /// Where the reactor notes how its numbers are spread.
+    fn meters(&self) -> Arc<Meters>;
     /// The progress of a consumer on another thread; `None` where the consumer has dealt with a
     /// report when the call returns.
     fn progress(&self) -> Option<Progress>;

@@ -12,7 +12,7 @@ use crate::bridge::layout::{
     Opened,
 };
 use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
-use crate::bridge::tally::Tally;
+use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
 use crate::reactor::config::ReactorConfig;
@@ -37,6 +37,8 @@ pub struct Forward {
     records_mark: u64,
     /// Some record refers to bytes of the read under way.
     retained: bool,
+    /// When the system has reported what the turn is about.
+    reported: Option<Instant>,
     pub(in crate::reactor) giving_way: GivingWay,
 }
 
@@ -51,6 +53,7 @@ impl Forward {
             total_mark: config.total_mark,
             records_mark: config.records_mark,
             retained: false,
+            reported: None,
             giving_way: GivingWay::never(),
         }
     }
@@ -64,7 +67,7 @@ impl Forward {
     fn publish(&mut self) {
         let gives_way = self.giving_way.is_due(self.batch.used, self.link.inbox.weight());
         let mut full = std::mem::replace(&mut self.batch, Box::new(Batch::hollow()));
-        full.published = Some(Instant::now());
+        full.reported = self.reported;
         let (empty, ring) = self.link.inbox.publish(full);
         self.batch = empty;
         // Before the bell, for then the consumer may run at once, and take it.
@@ -171,11 +174,13 @@ impl Consumer for Forward {
         let input = bytes.get_mut(..end).unwrap_or_default();
         let before = records.len();
         let mut weight = 0;
+        let mut texts = 0;
         let other = loop {
             match engine.poll_whole(&config.engine, input, pos) {
                 Ok(Some(Event::Message { kind, payload: Payload::Input { range, .. } })) => {
                     self.retained |= !range.is_empty();
                     weight += range.len() + size_of::<Record>();
+                    texts += u64::from(kind == MessageKind::Text);
                     records.push(Record::in_place(slot, message_kind(kind), 0, &range));
                 }
                 other => break other,
@@ -184,6 +189,7 @@ impl Consumer for Forward {
         let count = records.len() - before;
         if count > 0 {
             session.work.tally.messages_received += count as u64;
+            session.work.tally.texts_received += texts;
             session.hold(weight);
             let weight = u32::try_from(weight).unwrap_or(u32::MAX);
             self.batch.charge(slot, generation, weight, count as u32);
@@ -297,8 +303,17 @@ impl Consumer for Forward {
         self.link.pace.end();
     }
 
+    fn on_time(&mut self, now: Instant) {
+        self.reported = Some(now);
+    }
+
     fn on_tally(&mut self, tally: &Tally, began: Instant) {
-        self.link.totals.publish(tally, began.elapsed());
+        self.link.meters.turns.record(began.elapsed());
+        self.link.totals.publish(tally);
+    }
+
+    fn meters(&self) -> Arc<Meters> {
+        self.link.meters.clone()
     }
 
     fn progress(&self) -> Option<Progress> {

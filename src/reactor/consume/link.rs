@@ -7,7 +7,7 @@ use crate::bridge::doorbell::Bell;
 use crate::bridge::gauges::Gauges;
 use crate::bridge::inbox::Inbox;
 use crate::bridge::pace::Pace;
-use crate::bridge::tally::Totals;
+use crate::bridge::tally::{Meters, Totals};
 
 /// The state that the reactor's thread and the consumer's thread share.
 pub struct Link {
@@ -19,6 +19,8 @@ pub struct Link {
     pub pace: Pace,
     /// The counts of the reactor.
     pub totals: Totals,
+    /// How its numbers are spread.
+    pub meters: Arc<Meters>,
     asks: Mutex<HashMap<u32, u32>>,
 }
 
@@ -40,6 +42,7 @@ impl Link {
             gauges,
             pace: Pace::new(),
             totals: Totals::default(),
+            meters: Arc::default(),
             asks: Mutex::new(HashMap::new()),
         }
     }

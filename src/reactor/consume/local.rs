@@ -1,10 +1,11 @@
 //! The trait that a program implements to be served by the reactor.
 
 use std::ops::Range;
+use std::sync::Arc;
 use std::time::Instant;
 
 use crate::bridge::batch::Credit;
-use crate::bridge::tally::Tally;
+use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
 
 use crate::reactor::config::READ_SIZE;
@@ -176,7 +177,13 @@ impl<H: Handler> Consumer for Local<H> {
         self.handler.on_turn_end();
     }
 
+    fn on_time(&mut self, _now: Instant) {}
+
     fn on_tally(&mut self, _tally: &Tally, _began: Instant) {}
+
+    fn meters(&self) -> Arc<Meters> {
+        Arc::default()
+    }
 
     fn progress(&self) -> Option<Progress> {
         None

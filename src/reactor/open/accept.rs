@@ -129,7 +129,7 @@ impl<C: Consumer> Reactor<C> {
                     |peer: SocketAddr| config.proxies.iter().any(|network| network.contains(peer.ip()));
                 proxied = peer.is_some_and(is_in);
             }
-            self.admit(id, stream, listener, config, Life::accepted(peer, proxied))
+            self.admit(id, stream, listener, config, Life::accepted(peer, proxied, self.work.now))
         });
         match (taken, admission) {
             (None, _) => self.seat.left(),

@@ -2,7 +2,7 @@
 //! consumer out.
 
 use std::sync::Arc;
-use std::time::SystemTime;
+use std::time::{Instant, SystemTime};
 
 use crate::bridge::admission::{Admission, Denial};
 use crate::engine::deflate::Params;
@@ -61,9 +61,10 @@ pub(in crate::reactor) fn on_bytes<C: Consumer>(
 /// Without permessage-deflate, unless [`serve`] has given the negotiated parameters.
 pub(in crate::reactor) fn accept(session: &mut Session<'_>, response: &[u8]) -> Vec<u8> {
     let Life::Asked(question) = &mut session.connection.life else { return Vec::new() };
-    let (deflate, behind) = (question.deflate, std::mem::take(&mut question.behind));
+    let (deflate, since, behind) = (question.deflate, question.since, std::mem::take(&mut question.behind));
     session.write(response);
     open(session, deflate);
+    note_accepted(session, since);
     session.want_read();
     behind
 }
@@ -189,7 +190,7 @@ fn on_upgrade<C: Consumer>(
     // allow such a page.
     if asks || refused.is_some() {
         (opening.protocol, opening.rest) = (None, rest);
-        session.connection.life = Life::Asked(Box::default());
+        session.connection.life = Life::asked(head.since);
         // The peer has done its part in time; the consumer may take as long as it likes.
         session.connection.deadline.clear();
         consumer.on_request(session, &opening);
@@ -198,6 +199,7 @@ fn on_upgrade<C: Consumer>(
     match checked {
         Ok(ref upgrade) => {
             switch_protocols(consumer, session, &mut opening, upgrade);
+            note_accepted(session, head.since);
             return Step::Opened(rest.to_vec());
         }
         Err(refusal) => refuse(session, refusal),
@@ -294,6 +296,12 @@ pub(in crate::reactor) fn open(session: &mut Session<'_>, deflate: Option<Params
     }
     if let Some(after) = session.connection.silence() {
         session.work.timers.arm(session.id, &mut session.connection.deadline, session.work.now, after);
+    }
+}
+
+fn note_accepted(session: &Session<'_>, since: Option<Instant>) {
+    if let Some(since) = since {
+        session.work.watch.meters.handshakes.record(since.elapsed());
     }
 }
 

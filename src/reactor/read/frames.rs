@@ -2,7 +2,7 @@
 
 use std::ops::Range;
 
-use crate::engine::{Event, FrameKind, Payload};
+use crate::engine::{Event, FrameKind, MessageKind, Payload};
 
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::connection::session::Session;
@@ -46,6 +46,7 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
             Event::Message { kind, payload } => {
                 whole = true;
                 session.work.tally.messages_received += 1;
+                session.work.tally.texts_received += u64::from(kind == MessageKind::Text);
                 consumer.on_message(session, kind, payload);
             }
             // The settings ask for no parts.
@@ -59,6 +60,7 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
             }
             Event::Pong(payload) => {
                 session.work.tally.pongs_received += 1;
+                session.work.watch.ponged(session.id.slot);
                 consumer.on_pong(session, payload);
             }
             Event::Close { code, reason } => {

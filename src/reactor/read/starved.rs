@@ -11,6 +11,7 @@
 //! Lack::Turn     see `unfinished.rs`
 //! ```
 
+use crate::bridge::tally::Pause;
 use crate::reactor::Reactor;
 use crate::reactor::config::{
     BUSY_ALLOWANCE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE,
@@ -41,6 +42,10 @@ impl<C: Consumer> Reactor<C> {
                 self.work.unfinished.wait(slot);
             }
         }
+        match limit {
+            Ok(_) => self.work.watch.goes_on(slot, self.work.now),
+            Err(_) => self.work.watch.stopped(slot, Pause::Behind, self.work.now),
+        }
         limit.ok()
     }
 
@@ -60,7 +65,11 @@ impl<C: Consumer> Reactor<C> {
         let paced = match &connection.config.rates {
             Some(rates) if connection.is_open() => {
                 let missing = connection.engine.missing();
-                self.work.paced.room(id, rates, missing, self.work.now)?
+                let room = self.work.paced.room(id, rates, missing, self.work.now);
+                if room.is_none() {
+                    self.work.watch.stopped(slot, Pause::Rate, self.work.now);
+                }
+                room?
             }
             _ => usize::MAX,
         };

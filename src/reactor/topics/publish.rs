@@ -1,8 +1,8 @@
 //! A message for all members of a topic, one after the other.
 
 use crate::bridge::layout::{IN_RECEIPT, TOPIC_SLOT};
-use crate::engine::Prepared;
 use crate::engine::frame::wire_len;
+use crate::engine::{FrameKind, Prepared};
 
 use crate::reactor::Reactor;
 use crate::reactor::command::apply::send_prepared;
@@ -141,6 +141,7 @@ impl<C: Consumer> Reactor<C> {
         let mut session = Session { id, connection, work: &mut self.work };
         send_prepared(&mut session, message, 0, false, LONGEST);
         self.work.tally.messages_sent += 1;
+        self.work.tally.texts_sent += u64::from(message.kind() == FrameKind::Text);
         self.work.command_budget = self.work.command_budget.saturating_sub(bytes + cost);
         let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
         let pushed = connection.write.outgoing.pushed();

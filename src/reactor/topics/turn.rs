@@ -46,6 +46,7 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         for (id, topic, count) in self.topics.dropped.take(self.work.now) {
+            self.work.tally.dropped += u64::from(count);
             if self.connections.get(id).is_some() {
                 self.consumer.on_topic(id.slot, IN_DROPPED, encode(&[topic, count]));
             }

@@ -32,6 +32,7 @@ impl<C: Consumer> Reactor<C> {
             self.shared.outbox.sleep.awake();
         }
         self.work.now = Instant::now();
+        self.consumer.on_time(self.work.now);
         match polled {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
             Err(_) => self.events.clear(),

@@ -123,7 +123,7 @@ impl Session<'_> {
         }
         let mut compressed = std::mem::take(&mut self.work.compression.message);
         self.connection.engine.compress(payload, fin, &mut compressed);
-        self.work.compression.spend(payload.len());
+        self.note_compressed(payload.len(), compressed.len());
         self.frame(data_kind(kind), fin, &compressed);
         self.note_contexts();
         if compressed.capacity() <= REUSED {
@@ -153,6 +153,7 @@ impl Session<'_> {
             }
             deferred.done = 0;
             let compressed = std::mem::take(&mut deferred.compressed);
+            self.count_compressed(payload.len(), compressed.len());
             self.connection.queue_large(data_kind(pending.kind), fin, compressed);
             self.touch();
         } else {
@@ -161,6 +162,19 @@ impl Session<'_> {
         }
         self.account(wire_len(payload.len(), false));
         true
+    }
+
+    /// This many bytes of a message have been compressed, to `to`.
+    pub(in crate::reactor) fn note_compressed(&mut self, from: usize, to: usize) {
+        self.work.compression.spend(from);
+        self.count_compressed(from, to);
+    }
+
+    fn count_compressed(&mut self, from: usize, to: usize) {
+        let (from, to) = (from as u64, to as u64);
+        self.work.tally.compressed_from += from;
+        self.work.tally.compressed_to += to;
+        self.work.watch.meters.ratios.record_ratio(to, from);
     }
 
     /// Contexts have been used: the time until their release begins anew.

@@ -1,0 +1,61 @@
+'use strict';
+
+const { familiesOf } = require('./families');
+const { version } = require('../../package.json');
+
+/** @import { Metrics } from '../../types/running' */
+/** @import { ObserveOptions } from '../../types/opentelemetry' */
+/** @import { Family } from './families' */
+
+/** Units by the ends of names. @type {Record<string, string>} */
+const UNITS = { seconds: 's', bytes: 'By', records: '{record}', ratio: '1' };
+
+/**
+ * Reports the metrics of a server to OpenTelemetry whenever they are collected.
+ *
+ * @param {{ metrics(): Metrics }} server A WebSocketServer
+ * @param {ObserveOptions} [options] Attributes of every number, and whom they are reported to
+ * @returns {() => void} Ends that
+ */
+function observe(server, { attributes = {}, meterProvider = globalProvider() } = {}) {
+  const meter = meterProvider.getMeter('reactor-ws', version);
+  const instruments = new Map(familiesOf(server.metrics()).flatMap((family) => instrumentsOf(meter, family)));
+  /** @param {any} result Takes numbers */
+  const report = (result) => {
+    for (const { name, samples } of familiesOf(server.metrics())) {
+      for (const { suffix, labels, value } of samples) {
+        result.observe(instruments.get(name + suffix), value, { ...attributes, ...labels });
+      }
+    }
+  };
+  const observed = [...instruments.values()];
+  meter.addBatchObservableCallback(report, observed);
+  return () => meter.removeBatchObservableCallback(report, observed);
+}
+
+/** @returns {any} The one that the program has set */
+function globalProvider() {
+  // Only programs that use it have it installed.
+  return /** @type {any} */ (require)('@opentelemetry/api').metrics;
+}
+
+/**
+ * There is no histogram that is observed: its counts are counters.
+ *
+ * @param {any} meter What makes instruments
+ * @param {Family} family The numbers of one name
+ * @returns {Array<[string, any]>} Instruments by the names of samples
+ */
+function instrumentsOf(meter, { name, help: description, type }) {
+  const [, stem, ending] = /** @type {RegExpExecArray} */ (/^reactor_ws_(.*?)(?:_(seconds|bytes|records|ratio))?(?:_total)?$/.exec(name));
+  const unit = UNITS[ending];
+  const own = `reactor_ws.${stem}`;
+  if (type === 'gauge') return [[name, meter.createObservableUpDownCounter(own, { description, unit })]];
+  if (type === 'counter') return [[name, meter.createObservableCounter(own, { description, unit })]];
+  return ['bucket', 'sum', 'count'].map((part) => {
+    const options = { description, unit: part === 'sum' ? unit : undefined };
+    return [`${name}_${part}`, meter.createObservableCounter(`${own}.${part}`, options)];
+  });
+}
+
+module.exports = { observe };

@@ -1,0 +1,76 @@
+//! Times from one event of a connection to another. A connection to which nothing of the kind
+//! happens takes no memory here.
+
+use std::collections::HashMap;
+use std::sync::Arc;
+use std::time::Instant;
+
+use crate::bridge::tally::{Meters, Pause};
+
+/// Entries for which an empty table keeps its memory.
+const KEPT: usize = 1024;
+
+/// What is measured at the moment, by slots, and where it is noted.
+pub(in crate::reactor) struct Watch {
+    pub(in crate::reactor) meters: Arc<Meters>,
+    /// Since when pongs are awaited.
+    pings: HashMap<u32, Instant>,
+    /// Since when connections are not read.
+    pauses: HashMap<u32, (Pause, Instant)>,
+}
+
+impl Watch {
+    pub(in crate::reactor) fn new(meters: Arc<Meters>) -> Self {
+        Self { meters, pings: HashMap::new(), pauses: HashMap::new() }
+    }
+
+    /// A ping is sent. If an earlier one has no answer, the time of that is measured.
+    pub(in crate::reactor) fn pinged(&mut self, slot: u32) {
+        self.pings.entry(slot).or_insert_with(Instant::now);
+    }
+
+    /// A pong has come.
+    pub(in crate::reactor) fn ponged(&mut self, slot: u32) {
+        if let Some(since) = take(&mut self.pings, slot) {
+            self.meters.round_trips.record(since.elapsed());
+        }
+    }
+
+    /// A connection is not read from now on. If it is not already, the first reason counts.
+    pub(in crate::reactor) fn stopped(&mut self, slot: u32, why: Pause, now: Instant) {
+        self.pauses.entry(slot).or_insert((why, now));
+    }
+
+    /// A connection may be read.
+    #[inline]
+    pub(in crate::reactor) fn goes_on(&mut self, slot: u32, now: Instant) {
+        if let Some((why, since)) = take(&mut self.pauses, slot) {
+            self.meters.of(why).record(now.saturating_duration_since(since));
+        }
+    }
+
+    /// The consumer wants more.
+    pub(in crate::reactor) fn resumed(&mut self, slot: u32, now: Instant) {
+        if matches!(self.pauses.get(&slot), Some((Pause::Program, _))) {
+            self.goes_on(slot, now);
+        }
+    }
+
+    /// A connection is gone.
+    pub(in crate::reactor) fn forget(&mut self, slot: u32) {
+        take(&mut self.pings, slot);
+        take(&mut self.pauses, slot);
+    }
+}
+
+#[inline]
+fn take<T>(table: &mut HashMap<u32, T>, slot: u32) -> Option<T> {
+    if table.is_empty() {
+        return None;
+    }
+    let taken = table.remove(&slot);
+    if table.is_empty() {
+        table.shrink_to(KEPT);
+    }
+    taken
+}
