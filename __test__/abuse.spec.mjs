@@ -1,4 +1,4 @@
-// Programs that do what they had better not do: it harms nobody else and never the process.
+// Programs that misuse the API: that harms no other connection and never the process.
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 

@@ -1,4 +1,4 @@
-// Where the native addon cannot be loaded: who makes a server or a client hears why, and what to do.
+// Where the native addon cannot be loaded: the error of a server or a client has the reason and the remedy.
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -48,7 +48,7 @@ async function failsWith(t, pattern, args, options) {
     t.regex(advice, /^ {2}what to do: /);
     t.deepEqual(more, []);
     t.regex(failure.message, pattern);
-    // The message, its stack and its properties, as when nobody catches it: not those of all causes.
+    // The message, its stack and its properties, as printed for an uncaught one: not those of all causes.
     t.true(failure.printed.split('\n').length <= 4 + Error.stackTraceLimit + 3, failure.printed);
   }
 }

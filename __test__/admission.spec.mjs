@@ -1,4 +1,4 @@
-// Who may connect: limits that hold before JavaScript has a say, on every way in.
+// Admission: limits that hold before JavaScript decides, on every way in.
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -22,7 +22,7 @@ function statusOf(head) {
   return [head.split('\r\n')[0], /\r\nRetry-After: (\d+)/.exec(head)?.[1]];
 }
 
-/** How often each denial has been said. */
+/** The number of denials of each kind. */
 const denied = (server) => server._admission.native.denied();
 
 for (const [way, start] of Object.entries(WAYS)) {
@@ -40,7 +40,7 @@ for (const [way, start] of Object.entries(WAYS)) {
         await raw.closed();
       }
       t.is(denied(server)[index], 3);
-      // Who leaves makes room, also for who had been refused.
+      // A client that leaves makes room, also for one that had been refused.
       first.client.terminate();
       let answer;
       do answer = (await ask(t, server)).head;
@@ -61,7 +61,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     });
   }
 
-  // A Duplex that is not read does not say that it has ended.
+  // A Duplex that is not read does not report its end.
   for (const how of way === 'stream' ? ['reset'] : ['end', 'reset']) {
     test(`by way of ${way}: a handshake that is never decided gives its place back when its client is gone: ${how}`, async (t) => {
       let asked = 0;

@@ -1,4 +1,4 @@
-// What waits to be sent, and how the sender learns that it has left.
+// Bytes that wait to be sent, and the report to the sender that they have left.
 import { once } from 'node:events';
 
 import test from 'ava';

@@ -1,4 +1,4 @@
-// What a scenario works with: one of the two implementations, a log, and servers and peers that end with it.
+// The tools of a scenario: one of the two implementations, a log, and servers and peers that end with it.
 import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';

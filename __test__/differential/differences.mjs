@@ -1,4 +1,4 @@
-// Where this package behaves otherwise than ws, on purpose, and why. docs/differences.md lists those that they can
+// The deliberate differences of this package from ws, with their reasons. docs/differences.md lists those that they can
 // notice. A `scenario` without `ways` differs over every way in.
 
 /** The ways in whose sockets belong to the reactor. */

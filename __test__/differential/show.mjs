@@ -1,4 +1,4 @@
-// Values as text that can be compared: everything of them that a program can see, and nothing that is by chance.
+// Values as text that can be compared: everything that a program can see of them, and nothing that depends on chance.
 import { createHash } from 'node:crypto';
 
 const LONG = 200;

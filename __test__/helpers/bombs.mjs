@@ -1,4 +1,4 @@
-// Connections over TLS that send little which becomes much, and one that says little and waits for its answers.
+// Connections over TLS that send few bytes which become many, and one that sends little and waits for its answers.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import tls from 'node:tls';

@@ -1,4 +1,4 @@
-// What the tests of all lengths have in common: servers by every way in, peers that see bytes, and payloads.
+// The common part of the tests of all lengths: servers by every way in, peers that see bytes, and payloads.
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';

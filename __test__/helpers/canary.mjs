@@ -1,4 +1,4 @@
-// Somebody who wants little of a server that is attacked, and measures how long it takes.
+// A client that sends little to a server under attack, and measures how long its answers take.
 import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';

@@ -1,4 +1,4 @@
-// Servers in processes of their own, for what cannot happen to the process of the tests.
+// Servers in processes of their own, for tests that the process of ava could not survive.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import net from 'node:net';

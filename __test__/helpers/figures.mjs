@@ -1,4 +1,4 @@
-// What the process has, as Linux reports it.
+// Figures of the process, as Linux reports them.
 import { readFileSync, readdirSync } from 'node:fs';
 
 /** How many threads of reactors, and descriptors. */

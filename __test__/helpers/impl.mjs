@@ -1,4 +1,4 @@
-// The implementation under test: this package, or with WS_IMPL=ws the `ws` whose behaviour it is held to.
+// The implementation under test: this package, or with WS_IMPL=ws the `ws` with whose behaviour it is compared.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 

@@ -1,4 +1,4 @@
-// What the tests of the order between connections have in common.
+// The common part of the tests of the order between connections.
 import { urlOf } from './clients.mjs';
 import { isInline, isReference, startServer } from './impl.mjs';
 import { startServerBehind } from './ways.mjs';

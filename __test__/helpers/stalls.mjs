@@ -1,4 +1,4 @@
-// Tests in which somebody has to be in time: on a machine that stops for longer they would fail whatever they test.
+// Tests in which a process has to be in time: on a machine that stops for longer they would fail whatever they test.
 import { performance } from 'node:perf_hooks';
 
 const GRAIN_MS = 5;

@@ -1,4 +1,4 @@
-// What subscribers should hear, whatever happens.
+// A model of the messages that subscribers must get.
 
 /** Topics by name, with their settings. */
 export const TOPICS = {

@@ -1,4 +1,4 @@
-// Servers with subscribers, and what those have heard.
+// Servers with subscribers, and the messages that those have got.
 import { once } from 'node:events';
 import https from 'node:https';
 

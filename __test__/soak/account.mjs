@@ -1,6 +1,6 @@
-// What both sides of a connection say about it, compared.
+// Compares the reports of both sides of a connection.
 
-/** Codes of 'close' on the server, by what the client did in the end. */
+/** Codes of 'close' on the server, by the last action of the client. */
 const CODES = { bye: [1000], close: [4000], terminate: [1006], reset: [1006], cut: [1006], end: [1006], broken: [1006] };
 /** Endings before which all that was sent has arrived, from clients and from the server. */
 const ALL_UP = ['bye', 'close', 'terminate', 'cut', 'end', 'broken'];

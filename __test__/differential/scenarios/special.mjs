@@ -1,4 +1,4 @@
-// TLS, sockets of the file system, WebSockets over any stream, and moments that only a careful reader notices.
+// TLS, sockets of the file system, WebSockets over any stream, and special moments.
 import { once } from 'node:events';
 import https from 'node:https';
 import { tmpdir } from 'node:os';
