@@ -243,7 +243,7 @@ function checked({ code = SERVICE_RESTART, duration = DURATION.initial, handOver
  *   `signal` is aborted
  */
 async function drain(server, options) {
-  if (!(/** @type {any} */ (server).clients)) throw new Error('drain() needs clientTracking');
+  if (!(/** @type {{ clients?: object }} */ (/** @type {unknown} */ (server)).clients)) throw new Error('drain() needs clientTracking');
   const { handOver } = checked(options);
   if (handOver && !server._listens) throw wrongType('options.handOver', 'false without a port of its own', true);
   if (server._drain === null || server._drain.isOver) server._drain = new Drain(server, options);

@@ -19,7 +19,7 @@ const BITS = [0, 0, 0, 0, 32, 0, 128];
  */
 function proxiesOf({ proxyProtocol }) {
   if (proxyProtocol === undefined || proxyProtocol === null) return [];
-  const trusted = /** @type {any} */ (proxyProtocol).trusted;
+  const trusted = /** @type {{ trusted: string[] }} */ (proxyProtocol).trusted;
   if (!Array.isArray(trusted) || trusted.length === 0) {
     throw wrongType('options.proxyProtocol', "{ trusted: ['address or network', ...] }", proxyProtocol);
   }

@@ -31,13 +31,12 @@ pub fn split(
     for record in OutRecords::new(bytes) {
         // Taken even when no reactor gets it, or the next record would get this one's payload.
         let mut owned = if record.is_large() && !record.is_same() { large.next() } else { None };
-        let targets = match (record.slot, record.kind) {
-            (TOPIC_SLOT, OUT_HISTORY) => 0..1,
-            (TOPIC_SLOT, _) => 0..count,
-            (slot, _) => number(slot)..number(slot).saturating_add(1),
+        let (first, last) = match (record.slot, record.kind) {
+            (TOPIC_SLOT, OUT_HISTORY) => (0, 0),
+            (TOPIC_SLOT, _) => (0, count.saturating_sub(1)),
+            (slot, _) => (number(slot), number(slot)),
         };
-        let last = targets.end.saturating_sub(1);
-        for number in targets.clone() {
+        for number in first..=last {
             let payload = match (record.is_large(), record.is_same()) {
                 (true, true) => missing_payload(&parts, number, shared),
                 _ if number == last => owned.take(),
@@ -54,7 +53,7 @@ pub fn split(
         {
             shared = Some((last, part.chunk.large.len().saturating_sub(1)));
             for (other, part) in parts.iter_mut().enumerate() {
-                part.has_shared = targets.contains(&other);
+                part.has_shared = (first..=last).contains(&other);
             }
         }
     }
