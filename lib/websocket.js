@@ -40,7 +40,7 @@ const { Emitter, settle } = require('./compat/emitter');
 const eventTarget = require('./event-target');
 const receive = require('./connection/receive');
 const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
-const { heedBinaryType } = require('./connection/binary-type');
+const { binaryTypeOf, heedBinaryType } = require('./connection/binary-type');
 const { command, hasConnection, post } = require('./connection/post');
 const { hasRoom } = require('./connection/pressure');
 const { Extra, startClosing } = require('./connection/state');
@@ -105,7 +105,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   }
 
   get binaryType() {
-    return (this._bits & CONVERT) === 0 ? BINARY_TYPES[0] : this._ensureExtra().binaryType;
+    return binaryTypeOf(this);
   }
 
   set binaryType(type) {

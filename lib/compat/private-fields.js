@@ -2,6 +2,7 @@
 
 const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, ERROR_EMITTED } = require('../bits');
 const { CLOSING, CONNECTING, EMPTY_BUFFER } = require('../constants');
+const { binaryTypeOf } = require('../connection/binary-type');
 const { hasConnection } = require('../connection/post');
 const { ABNORMAL } = require('../reactor/layout');
 const { ReceiverView } = require('./receiver-view');
@@ -21,7 +22,7 @@ const fields = {
   },
 
   get _binaryType() {
-    return this.binaryType;
+    return binaryTypeOf(this);
   },
 
   get _closeCode() {

@@ -2,6 +2,7 @@
 
 const EventEmitter = require('node:events');
 
+const { binaryTypeOf } = require('../connection/binary-type');
 const { kWebSocket } = require('../constants');
 const { limit } = require('../checks');
 
@@ -31,7 +32,7 @@ class ReceiverView extends EventEmitter {
   }
 
   get _binaryType() {
-    return this._ws.binaryType;
+    return binaryTypeOf(this._ws);
   }
 
   get _extensions() {

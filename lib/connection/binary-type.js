@@ -12,13 +12,24 @@ const { BINARY_TYPES } = require('../constants');
  * @param {WebSocket} ws A WebSocket that opens
  */
 function heedBinaryType(ws) {
-  if (ws.binaryType !== BINARY_TYPES[0]) ws._bits |= CONVERT;
+  const type = ws.binaryType || BINARY_TYPES[0];
+  if (type === BINARY_TYPES[0]) return;
+  ws._bits |= CONVERT;
+  ws._ensureExtra().binaryType = type;
+}
+
+/**
+ * @param {WebSocket} ws A WebSocket
+ * @returns {string} What binary messages are converted to, whatever its class says by now
+ */
+function binaryTypeOf(ws) {
+  return (ws._bits & CONVERT) === 0 ? BINARY_TYPES[0] : ws._ensureExtra().binaryType;
 }
 
 /**
  * A binary message in the form that `binaryType` names.
  *
- * @param {string} binaryType One of BINARY_TYPES
+ * @param {string} binaryType One of BINARY_TYPES; as in ws, any other is 'fragments'
  * @param {Buffer} data The payload
  * @param {boolean} [isBorrowed] Whether its memory is taken back; false by default
  * @returns {Buffer | ArrayBufferLike | Buffer[] | Blob} The data of 'message'
@@ -30,13 +41,13 @@ function convert(binaryType, data, isBorrowed) {
       return data.length === data.buffer.byteLength && !isBorrowed
         ? data.buffer
         : data.buffer.slice(data.byteOffset, data.byteOffset + data.length);
-    case 'fragments':
-      return data.length === 0 ? [] : [data];
+    case 'nodebuffer':
+      return data;
     case 'blob':
       return new Blob([/** @type {Uint8Array<ArrayBuffer>} */ (data)]);
     default:
-      return data;
+      return data.length === 0 ? [] : [data];
   }
 }
 
-module.exports = { convert, heedBinaryType };
+module.exports = { binaryTypeOf, convert, heedBinaryType };

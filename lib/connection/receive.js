@@ -17,7 +17,7 @@ const {
 } = require('../bits');
 const { copyOf } = require('./arguments');
 const { inContext } = require('../async-context');
-const { convert } = require('./binary-type');
+const { binaryTypeOf, convert } = require('./binary-type');
 const { deliverBorrowed, payloadOf } = require('./borrowed');
 const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../constants');
@@ -217,7 +217,7 @@ function deliver(ws, tag, data) {
   if (kind === IN_CLOSED) finish(ws);
   else if ((ws._bits & TERMINATED) !== 0 && data !== DUE) return;
   else if (kind === IN_TEXT) emitMessage(ws, data, false);
-  else if (kind === IN_BINARY) emitMessage(ws, convert(ws.binaryType, data, (ws._bits & BORROWED) !== 0), true);
+  else if (kind === IN_BINARY) emitMessage(ws, convert(binaryTypeOf(ws), data, (ws._bits & BORROWED) !== 0), true);
   else if (kind === IN_PING) pinged(ws, data);
   else if (kind === IN_PONG) ws.emit('pong', data);
   else if (kind === IN_END) peerEnded(ws);

@@ -95,7 +95,7 @@ function isAdoptable(socket) {
  * @returns {boolean} Whether the socket is better served on this thread
  */
 function isBomb(ws, socket, head) {
-  return ws.extensions !== '' && head.length + socket.readableLength > MOST_COMPRESSED;
+  return head.length + socket.readableLength > MOST_COMPRESSED && 'permessage-deflate' in ws._extensions;
 }
 
 /**

@@ -153,7 +153,7 @@ s.all('names that ws does not have are those of the program', async (c) => {
 
 /** What an accessor that has been replaced says; each name of ws must be here. */
 const SAYS = {
-  binaryType: ['arraybuffer', 'fragments'],
+  binaryType: ['arraybuffer', 'fragments', 'of the program', ''],
   bufferedAmount: [0, 1e9],
   extensions: ['', 'x'],
   isPaused: [false, true],
@@ -193,6 +193,35 @@ for (const [name, values] of Object.entries(SAYS)) {
       await Promise.all([closed, peer.closed()]);
     });
   }
+}
+
+/** What ws never asks. */
+for (const name of ['bufferedAmount', 'extensions', 'isPaused', 'protocol', 'url']) {
+  s.all(`WebSocket: ${name} of the class throws`, async (c) => {
+    const Class = class extends c.WebSocket {};
+    Object.defineProperty(Class.prototype, name, { get() { throw new Error(name); } });
+    const { ws, peer, closed } = await c.open({ WebSocket: Class, perMessageDeflate: true }, { events: ['message', 'close'] });
+    ws.pause();
+    ws.resume();
+    await peer.send(['8282 00000000 6869']);
+    await c.settle();
+    await peer.send(CLOSE);
+    await Promise.all([closed, peer.closed()]);
+  });
+}
+
+for (const [first, later] of [['arraybuffer', 'nodebuffer'], ['nodebuffer', 'arraybuffer']]) {
+  s.all(`WebSocket: binaryType of the class says ${first}, and ${later} once it is open`, async (c) => {
+    let said = first;
+    const Class = class extends c.WebSocket {};
+    Object.defineProperty(Class.prototype, 'binaryType', { get: () => said, set() {} });
+    const { peer, closed } = await c.open({ WebSocket: Class }, { events: ['message', 'close'] });
+    said = later;
+    await peer.send(['8282 00000000 6869']);
+    await c.settle();
+    await peer.send(CLOSE);
+    await Promise.all([closed, peer.closed()]);
+  });
 }
 
 for (const style of ['of a subclass', 'of the prototype']) {
