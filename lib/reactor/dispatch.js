@@ -44,8 +44,12 @@ const TURN_BATCHES = 8;
  */
 const ENDING_MILLISECONDS = 4;
 
-/** Records after which the clock is read within a batch. */
+/**
+ * Records after which the clock is read within a batch: in general, and before a request, which
+ * waits for the handlers.
+ */
 const CLOCK_INTERVAL = 64;
+const CLOCK_INTERVAL_OF_REQUESTS = 1;
 
 /** The slot of the previous record, when there is none or that record opened the connection. */
 const NO_RECORD = -1;
@@ -57,6 +61,7 @@ let count = 0;
 let batchNumber = 0;
 let delivering = false;
 let immediate = false;
+let clockInterval = CLOCK_INTERVAL;
 
 /**
  * Milliseconds that may be delivered before requests, and since when. It takes half of the time at
@@ -115,7 +120,9 @@ function settle(message) {
   catching.left = Math.min(TURN_MILLISECONDS, catching.left + begin - catching.since);
   catching.since = begin;
   if (catching.left <= 0 || !settleReactors()) return;
+  clockInterval = CLOCK_INTERVAL_OF_REQUESTS;
   catchUp();
+  clockInterval = CLOCK_INTERVAL;
   catching.since = performance.now();
   catching.left -= catching.since - begin;
 }
@@ -177,7 +184,7 @@ function deliver(deadline) {
   let { base, buffer, bytes } = batch;
   let next = cursor;
   let previous = NO_RECORD;
-  let nextLook = next + CLOCK_INTERVAL;
+  let nextLook = next + clockInterval;
   let latest = deadline;
   while (next < count) {
     const word = next << 2;
@@ -192,7 +199,7 @@ function deliver(deadline) {
     }
     if (next >= nextLook) {
       if (performance.now() > latest) return false;
-      nextLook = next + CLOCK_INTERVAL;
+      nextLook = next + clockInterval;
     }
     // Set before a handler may throw: the next delivery goes on behind this record.
     cursor = ++next;

@@ -2,8 +2,8 @@
 //! another event was reported to it are handed over before it goes on with that event.
 //!
 //! Mostly there is nothing to wait for. Otherwise the wait is the time that a thread takes to wake
-//! up. It is never longer than the allowance, so that a consumer loses little of its time if the
-//! reactors are never idle.
+//! up. It ends with the allowance, so that a consumer loses little of its time if the reactors are
+//! never idle. Where other threads have the consumer's CPU meanwhile, it may take half of the time.
 
 use std::sync::Arc;
 use std::time::{Duration, Instant};
@@ -77,12 +77,15 @@ impl Settling {
     }
 
     /// It has waited. To give the CPU away may take longer than the allowance, even the first time:
-    /// later waits pay for that, but for no more than can be saved up.
+    /// for as long again nothing is saved up, so that at most half of the time goes. More is not
+    /// charged: another thread has had the CPU meanwhile, and would have had it anyway. When later
+    /// waits paid sixteen times for it, on a busy machine up to 23 of 100 requests came before an
+    /// end that was there before.
     fn spend(&mut self, begin: Instant, end: Instant) {
         let (spent, allowance) = (end.saturating_duration_since(begin), self.allowance_at(begin));
         let debt = spent.saturating_sub(allowance).min(MOST);
         self.allowance = allowance.saturating_sub(spent);
-        self.since = self.since.max(end + debt * SHARE);
+        self.since = self.since.max(end + debt);
     }
 }
 
@@ -180,7 +183,7 @@ mod tests {
             false
         });
         assert_eq!(looks.get(), 3);
-        assert!(settling.since >= start + 2 * MOST + MOST * SHARE);
+        assert!(settling.since >= start + 2 * MOST + MOST);
         assert!(settling.allowance_at(settling.since).is_zero());
         assert_eq!(settling.allowance_at(settling.since + MOST * SHARE), MOST);
     }
