@@ -95,6 +95,12 @@ makeEnumerable(CloseEvent, ['code', 'reason', 'wasClean']);
 makeEnumerable(ErrorEvent, ['error', 'message']);
 makeEnumerable(MessageEvent, ['data']);
 
+/** @import EventEmitter from 'node:events' */
+
+/** @typedef {((event: Event) => void) | { handleEvent?: (event: Event) => void }} Handler */
+
+/** @typedef {{ addEventListener?: unknown, removeEventListener?: unknown }} Methods */
+
 /** @typedef {{ _closeFrameReceived: boolean, _closeFrameSent: boolean }} Closing */
 
 /**
@@ -102,23 +108,25 @@ makeEnumerable(MessageEvent, ['data']);
  * stands for a handler
  */
 
+/** @typedef {Marked & ((...list: unknown[]) => void)} Listener */
+
 /**
  * For each type, the function that makes an Event of the emitter and the arguments of its event.
  *
- * @type {Record<string, (target: Closing, first: any, second: any) => Event>}
+ * @type {Record<string, (target: Closing, first: unknown, second: unknown) => Event>}
  */
 const makers = {
   __proto__: /** @type {never} */ (/** @type {unknown} */ (null)),
   open: () => new Event('open'),
   message: (_target, data, isBinary) =>
-    new MessageEvent('message', { data: isBinary ? data : data.toString() }),
+    new MessageEvent('message', { data: isBinary ? data : /** @type {Buffer} */ (data).toString() }),
   close: (target, code, reason) =>
-    new CloseEvent('close', {
+    new CloseEvent('close', /** @type {{ code: number, reason: string, wasClean: boolean }} */ ({
       code,
-      reason: reason.toString(),
+      reason: /** @type {Buffer} */ (reason).toString(),
       wasClean: target._closeFrameReceived && target._closeFrameSent,
-    }),
-  error: (_target, error) => new ErrorEvent('error', { error, message: error.message }),
+    })),
+  error: (_target, error) => new ErrorEvent('error', { error, message: /** @type {Error} */ (error).message }),
 };
 
 /**
@@ -126,7 +134,7 @@ const makers = {
  * @param {string} type Name of the event
  * @param {unknown} handler Function or object with `handleEvent`
  * @param {boolean} attribute Whether it is the handler of an `on*` attribute
- * @returns {any} The listener that stands for the handler; undefined without one
+ * @returns {Listener | undefined} The listener that stands for the handler; undefined without one
  */
 function find(emitter, type, handler, attribute) {
   return emitter
@@ -142,20 +150,20 @@ function find(emitter, type, handler, attribute) {
 /**
  * @param {import('node:events')} emitter The WebSocket
  * @param {string} type Name of the event
- * @param {any} handler Function or object with `handleEvent`
+ * @param {Handler} handler Function or object with `handleEvent`
  * @param {boolean} once Whether it is called once
  * @param {boolean} attribute Whether it is the handler of an `on*` attribute
  */
 function add(emitter, type, handler, once, attribute) {
   const make = makers[type];
   if (make === undefined) return;
-  const listener = /** @type {Marked & ((...list: unknown[]) => void)} */ (
+  const listener = /** @type {Listener} */ (
     /** @this {Closing} */
     function (/** @type {unknown} */ first, /** @type {unknown} */ second) {
       const event = make(this, first, second);
       event[kFields].target = this;
       if (typeof handler === 'object' && handler.handleEvent) handler.handleEvent.call(handler, event);
-      else handler.call(this, event);
+      else /** @type {Function} */ (handler).call(this, event);
     }
   );
   listener[kListener] = handler;
@@ -167,9 +175,9 @@ function add(emitter, type, handler, once, attribute) {
 /**
  * `EventTarget.addEventListener` for the types open, message, close and error; others are ignored.
  *
- * @this {any}
+ * @this {EventEmitter}
  * @param {string} type Name of the event
- * @param {unknown} handler Function or object with `handleEvent`; adding it twice has no effect
+ * @param {Handler} handler Function or object with `handleEvent`; adding it twice has no effect
  * @param {{ once?: boolean }} [options] `once`: whether it is called once; false by default
  */
 function addEventListener(type, handler, options = {}) {
@@ -177,7 +185,7 @@ function addEventListener(type, handler, options = {}) {
 }
 
 /**
- * @this {any}
+ * @this {EventEmitter}
  * @param {string} type Name of the event
  * @param {unknown} handler The handler that was given to `addEventListener`
  */
@@ -189,7 +197,7 @@ function removeEventListener(type, handler) {
 /**
  * Gives a class `addEventListener`, `removeEventListener` and the `on*` attributes.
  *
- * @param {Record<string, any>} prototype Prototype of the class
+ * @param {EventEmitter & Methods} prototype Prototype of the class
  */
 function install(prototype) {
   for (const type of Object.keys(makers)) {

@@ -116,14 +116,14 @@ const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient'
 /**
  * Lays the options over the defaults. An option that is undefined overrides its default, as in ws.
  *
- * @param {any} given The argument of the constructor, of any type
+ * @param {ServerOptions} given The argument of the constructor, in fact of any type
  * @returns {ServerOptions} The options laid over the defaults
  * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type
  *   of an own option
  * @throws {RangeError} For a port or an own option out of its range
  */
 function merge(given) {
-  const options = { ...DEFAULTS, ...given };
+  const options = /** @type {ServerOptions} */ (/** @type {unknown} */ ({ ...DEFAULTS, ...given }));
   const { noServer, port, server } = options;
   if (Number(port != null) + Number(!!server) + Number(!!noServer) !== 1) {
     throw new TypeError(
@@ -132,7 +132,7 @@ function merge(given) {
   }
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
   if (server && typeof server.on !== 'function') throw wrongType('options.server', 'an HTTP server', server);
-  if (port != null) options.port = checkPort(options);
+  if (port != null) options.port = /** @type {number} */ (checkPort(options));
   warnOfMisspelt(given, KNOWN, Object.keys(OWN));
   for (const name of Object.keys(OWN)) own(options, name);
   reactorsOf(options);
@@ -313,7 +313,9 @@ function socketOptions(options) {
  * @returns {InstanceType<typeof Admission> | null} null: no limits
  */
 function admissionOf(options) {
-  const limits = Object.fromEntries(ADMISSION.map((name) => [name, own(options, name)]));
+  const limits = /** @type {Record<typeof ADMISSION[number], number>} */ (
+    Object.fromEntries(ADMISSION.map((name) => [name, own(options, name)]))
+  );
   const isLimited = ADMISSION.some((name) => limits[name] !== OWN[name].initial);
   const origins = originsOf(options.allowedOrigins);
   return isLimited || origins.patterns !== undefined ? new Admission(limits, origins) : null;

@@ -5,10 +5,29 @@ const { Duplex } = require('node:stream');
 const { BORROWED, STREAM } = require('./bits');
 
 /**
+ * A WebSocket of this package or another, as far as a stream uses it.
+ *
+ * @typedef {object} Used
+ * @property {number} readyState One of CONNECTING and so on
+ * @property {number} CONNECTING The state before the connection is open
+ * @property {number} CLOSED The state when it is closed
+ * @property {boolean} isPaused Whether `pause()` was called last
+ * @property {() => void} pause Stops reading
+ * @property {() => void} resume Goes on reading
+ * @property {(data: unknown, callback: (error?: Error) => void) => void} send Sends a message
+ * @property {() => void} close Closes the connection
+ * @property {() => void} terminate Ends it at once
+ * @property {Duplex | null} _socket Its socket, once it is open
+ * @property {number} [_bits] See bits.js; of this package only
+ */
+
+/** @typedef {import('node:events').EventEmitter & Used} AnyWebSocket */
+
+/**
  * A stream over a WebSocket: each chunk that is written is sent as a message, and messages can be
  * read.
  *
- * @param {any} ws A WebSocket, of this package or another, which has a type of its own
+ * @param {AnyWebSocket} ws A WebSocket, of this package or another
  * @param {import('node:stream').DuplexOptions} [options] Those of Duplex; `autoDestroy`,
  *   `emitClose` and `writableObjectMode` have no effect
  * @returns {Duplex} The stream
@@ -19,7 +38,7 @@ function createWebSocketStream(ws, options) {
 
 class WebSocketStream extends Duplex {
   /**
-   * @param {any} ws The WebSocket, of this package or another
+   * @param {AnyWebSocket} ws The WebSocket, of this package or another
    * @param {import('node:stream').DuplexOptions | undefined} options Those of Duplex
    */
   constructor(ws, options) {
@@ -123,7 +142,7 @@ class WebSocketStream extends Duplex {
 }
 
 /**
- * @param {any} ws A WebSocket, of this package or another, which has a type of its own
+ * @param {AnyWebSocket} ws A WebSocket, of this package or another
  * @param {Buffer} data Its message
  * @returns {Buffer} The message, or a copy where its handler must not keep it
  */

@@ -28,10 +28,11 @@ const { ReactorHandshake, Upgrade, isReactors } = require('./handshake/upgrade')
 const { ASK_ACCEPTED, IN_REQUEST, KIND_MASK } = require('./reactor/layout');
 const WebSocket = require('./websocket');
 
-/** @import { IncomingMessage } from 'node:http' */
+/** @import { IncomingMessage, Server as HttpServer } from 'node:http' */
 /** @import { Peer } from './compat/socket' */
 /** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
 /** @import { ServerOptions } from './options' */
+/** @import { Counted } from './running/counts' */
 /** @import { DrainOptions, DrainProgress, Metrics } from '../types/running' */
 
 /** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
@@ -88,7 +89,7 @@ class WebSocketServer extends EventEmitter {
     if (this.options.clientTracking) trackClients(this, this._listens ? null : new Set());
     /** The stand-in for the HTTP server that ws has on a port of its own. */
     this._listener = /** @type {InstanceType<typeof ListenerServer>} */ (/** @type {unknown} */ (null));
-    this._server = /** @type {any} */ (undefined);
+    this._server = /** @type {HttpServer | null | undefined} */ (undefined);
     // Both refer back to the server, which can be printed as JSON, as in ws.
     for (const name of ['_drain', '_topics']) Object.defineProperty(this, name, { value: null, enumerable: false });
     watch(this.options, () => this._updateAsk());
@@ -211,13 +212,13 @@ class WebSocketServer extends EventEmitter {
   /**
    * A connection is gone.
    *
-   * @param {any} connection A WebSocket, or its handshake, which is in no list
+   * @param {Counted} connection A WebSocket, or its handshake, which is in no list
    */
   _closed(connection) {
     this._connections--;
     this._counts.ended(connection);
     const clients = clientsOf(this);
-    clients?.delete(connection);
+    clients?.delete(/** @type {Connection} */ (connection));
     this._drain?.gone(connection);
     if (this._listens) this._closeIfDone();
     else if (this._shouldEmitClose && clients?.size === 0) process.nextTick(emitClose, this);

@@ -67,6 +67,7 @@ const {
 /** @import { Peer } from './compat/socket' */
 /** @import { AnySocket, Connection, Data, Extensions } from './connection/state' */
 /** @import { ExtraFields, Fields, SentCallback, Server } from './connection/state' */
+/** @import { Given } from './client/client' */
 /** @import { PreparedMessage, SendOptions } from '../types/sending' */
 
 const { commonOf } = common;
@@ -79,7 +80,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
    * @param {string | URL | null} address The address to connect to; null for a WebSocket that a
    * server or `setSocket` opens
    * @param {unknown} [protocols] A subprotocol of a client, several, or its options
-   * @param {any} [options] Those of the client or of the server
+   * @param {Given} [options] Those of the client or of the server
    */
   constructor(address, protocols, options) {
     super();

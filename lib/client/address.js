@@ -76,19 +76,22 @@ function credentialsOf(url) {
   return `${querystring.unescape(url.username)}:${querystring.unescape(url.password)}`;
 }
 
-/** @param {any} options Options of `http.request`, whose path is that of the request until now */
+/**
+ * @param {RequestOptions} options Options of `http.request`, whose path is that of the request
+ *   until now
+ */
 function connectPlain(options) {
   options.path = options.socketPath;
-  return net.connect(options);
+  return net.connect(/** @type {net.NetConnectOpts} */ (options));
 }
 
-/** @param {any} options Options of `https.request` */
+/** @param {RequestOptions} options Options of `https.request` */
 function connectTls(options) {
   options.path = undefined;
   if (!options.servername && options.servername !== '') {
-    options.servername = net.isIP(options.host) ? '' : options.host;
+    options.servername = net.isIP(/** @type {string} */ (options.host)) ? '' : /** @type {string} */ (options.host);
   }
-  return tls.connect(options);
+  return tls.connect(/** @type {tls.ConnectionOptions} */ (options));
 }
 
 module.exports = { complaint, credentialsOf, parseAddress, whereOf };

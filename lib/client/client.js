@@ -15,7 +15,8 @@ const { check } = require('../deflate/options');
 const { DEFLATE, headerOf, offerOf } = require('../handshake/negotiation');
 const { isToken } = require('../handshake/token');
 
-/** @import { ClientRequest, IncomingMessage } from 'node:http' */
+/** @import { ClientRequest, IncomingMessage, OutgoingHttpHeaders } from 'node:http' */
+/** @import { Options as DeflateOptions } from '../deflate/options' */
 /** @import { AnySocket, WebSocket } from '../connection/state' */
 
 const DEFAULTS = {
@@ -40,16 +41,23 @@ const VERSIONS = [8, 13];
 const NEVER_CONNECTED = 'WebSocket was closed before the connection was established';
 const KEY_BYTES = 16;
 
+/** @typedef {import('../../index').ClientOptions} ClientOptions */
+
 /**
- * The options laid over the defaults.
+ * The options as a program gives them, with the WebSocket of this package.
  *
- * @typedef {typeof DEFAULTS & import('../../index').ClientOptions & Record<string, unknown>}
- *   Settings
+ * @typedef {Omit<ClientOptions, 'finishRequest'> & {
+ *   finishRequest?: (request: ClientRequest, ws: WebSocket) => void, protocols?: unknown }} Given
  */
 
 /**
- * @typedef {https.RequestOptions & { headers: Record<string, unknown>, socketPath?: string }}
- *   Requested
+ * The options laid over the defaults.
+ *
+ * @typedef {Omit<typeof DEFAULTS, 'perMessageDeflate'> & Given} Settings
+ */
+
+/**
+ * @typedef {Omit<https.RequestOptions, 'headers'> & { headers: OutgoingHttpHeaders }} Requested
  */
 
 /** @typedef {Client} ClientHandshake */
@@ -59,7 +67,8 @@ class Client {
   /**
    * @param {WebSocket} ws The WebSocket to connect
    * @param {string[]} protocols Subprotocols that it offers
-   * @param {any} options As given to the constructor of the WebSocket, and not checked yet
+   * @param {Given | undefined} options As given to the constructor of the WebSocket, and not
+   *   checked yet
    */
   constructor(ws, protocols, options) {
     this.ws = ws;
@@ -88,15 +97,15 @@ class Client {
    */
   start(url) {
     const { ws } = this;
-    const settings = { ...DEFAULTS, ...this.options, ...NOT_GIVEN };
-    ws._options = settings;
+    const settings = /** @type {Settings} */ ({ ...DEFAULTS, ...this.options, ...NOT_GIVEN });
+    ws._options = /** @type {typeof ws._options} */ (/** @type {unknown} */ (settings));
     if (!VERSIONS.includes(settings.protocolVersion)) {
       const versions = VERSIONS.join(', ');
       throw new RangeError(
         `Unsupported protocol version: ${settings.protocolVersion} (supported versions: ${versions})`,
       );
     }
-    if (settings.perMessageDeflate) check(settings.perMessageDeflate);
+    if (settings.perMessageDeflate) check(/** @type {DeflateOptions} */ (settings.perMessageDeflate));
     settings.perMessageDeflate = applyMemoryOptions(settings.perMessageDeflate);
     this.url = url.href;
     const wrong = complaint(url);
@@ -131,7 +140,7 @@ class Client {
   requestOptions(url, settings, { deflate, key }) {
     const { createConnection, defaultPort, ...where } = whereOf(url);
     const { origin, protocolVersion } = settings;
-    /** @type {Record<string, unknown>} */
+    /** @type {OutgoingHttpHeaders} */
     const headers = {
       ...settings.headers,
       'Sec-WebSocket-Version': protocolVersion,
@@ -143,7 +152,7 @@ class Client {
     if (this.protocols.length !== 0) headers['Sec-WebSocket-Protocol'] = this.protocols.join(',');
     if (origin) headers[protocolVersion < 13 ? 'Sec-WebSocket-Origin' : 'Origin'] = origin;
     return {
-      .../** @type {any} */ (settings),
+      .../** @type {https.RequestOptions} */ (settings),
       ...where,
       auth: credentialsOf(url) ?? settings.auth,
       createConnection: settings.createConnection || createConnection,
@@ -180,7 +189,7 @@ class Client {
         requested.auth = undefined;
       }
     }
-    const { headers } = this.options;
+    const { headers } = /** @type {{ headers: OutgoingHttpHeaders }} */ (this.options);
     // The first credentials stay, as with curl.
     if (requested.auth && !headers.authorization) {
       headers.authorization = `Basic ${Buffer.from(requested.auth).toString('base64')}`;
@@ -276,7 +285,7 @@ function offeredProtocols(protocols) {
  * @param {WebSocket} ws The WebSocket to connect
  * @param {string | URL} address As given to the constructor of the WebSocket
  * @param {unknown} protocols A subprotocol, several, or the options
- * @param {any} options The options; undefined where `protocols` has them
+ * @param {Given | undefined} options The options; undefined where `protocols` has them
  */
 function connect(ws, address, protocols, options) {
   if (typeof protocols === 'object' && protocols !== null && !Array.isArray(protocols)) {

@@ -9,7 +9,8 @@ const { GUID } = require('../reactor/layout');
  * The fields of the request that the answer must match.
  *
  * @typedef {object} Offered
- * @property {any} deflate The result of `offerOf`
+ * @property {ReturnType<typeof import('../handshake/negotiation').offerOf>} deflate The result of
+ *   `offerOf`
  * @property {string} key The value of `Sec-WebSocket-Key`
  * @property {Set<string>} protocols The values of `Sec-WebSocket-Protocol`
  */

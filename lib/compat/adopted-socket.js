@@ -13,6 +13,7 @@ const control = require('./socket-control');
  * Callback
  */
 
+// `any`: the class extends a mixin without a type, whose instances tsc lets no symbol index.
 const kState = /** @type {any} */ (Symbol('kState'));
 
 /**
@@ -229,9 +230,19 @@ class ClosedHandle {
 }
 
 /**
+ * What `become` sees and sets of a net.Socket.
+ *
+ * @typedef {object} Fields
+ * @property {{ hasRef?: () => boolean, close: () => void }} _handle Its handle
+ * @property {boolean} _unreferenced Whether it does not keep the process alive
+ */
+
+/** @typedef {net.Socket & Fields & Record<symbol, unknown>} Adoptable */
+
+/**
  * Makes a net.Socket whose connection the reactor has adopted the socket of a WebSocket.
  *
- * @param {any} socket A net.Socket, whose class changes
+ * @param {Adoptable} socket A net.Socket, whose class changes
  * @param {WebSocket} ws The WebSocket of the socket
  * @param {number} readBefore Bytes that came before the reactor reads
  * @param {number} writtenBefore Bytes that left before the WebSocket writes
@@ -246,7 +257,7 @@ function become(socket, ws, readBefore, writtenBefore) {
   if (typeof handle.hasRef === 'function' && !handle.hasRef()) socket.unref();
   // The reactor has a descriptor of its own. net.Socket's `destroy()` would report that the
   // connection is gone.
-  socket._handle = null;
+  socket._handle = /** @type {never} */ (null);
   handle.close();
   // The WebSocket has no part in destroy(error): it is closed as without an error.
   socket.on('error', ignore);

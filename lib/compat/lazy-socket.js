@@ -43,13 +43,15 @@ for (const name of ['on', 'removeListener', 'removeAllListeners', 'emit']) {
   Object.defineProperty(LazySocket.prototype, name, { configurable: true, value, writable: true });
 }
 
+/** @typedef {{ _readableState: { flowing: boolean | null }, _writableState: object }} States */
+
 /**
  * @param {Record<string, unknown>} socket A LazySocket, whose class has no type: the class is a
  *   function with a prototype, without its state as a stream
  */
 function makeStream(socket) {
-  const { _readableState: readable, _writableState: writable } = /** @type {any} */ (
-    new Duplex({ autoDestroy: false, emitClose: false })
+  const { _readableState: readable, _writableState: writable } = /** @type {States} */ (
+    /** @type {unknown} */ (new Duplex({ autoDestroy: false, emitClose: false }))
   );
   socket._readableState = readable;
   socket._writableState = writable;

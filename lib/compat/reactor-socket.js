@@ -4,16 +4,40 @@ const EventEmitter = require('node:events');
 
 const control = require('./socket-control');
 
+/** @import { Connection } from '../connection/state' */
+
+/**
+ * An emitter with `_owner`, to which the connection belongs, as far as those methods use it.
+ *
+ * @typedef {object} Fields
+ * @property {Connection} _owner The WebSocket, or the handshake before it
+ * @property {number} [_drains] Writes that 'drain' waits for
+ * @property {ReturnType<typeof control.setTimeout> | null} [_idle] The timer of `setTimeout()`
+ * @property {boolean} _unreferenced Whether it does not keep the process alive
+ * @property {() => void} [_lost] Called when bytes that were written are lost
+ * @property {(data: unknown, encoding: unknown, callback: unknown) => boolean} _refuse Called for a
+ *   write that comes too late
+ * @property {boolean} closed Whether 'close' was emitted
+ * @property {boolean} destroyed Whether it is destroyed
+ * @property {boolean} writable Whether it can be written to
+ * @property {number} writableHighWaterMark Bytes from which on it has no room
+ * @property {number} bytesRead Bytes that have come
+ * @property {number} bytesWritten Bytes that have left
+ * @property {() => unknown} destroy Closes it at once
+ */
+
+/** @typedef {EventEmitter & Fields} Based */
+
 /**
  * The methods that both kinds of socket share for a connection of the reactor. `write()`
  * hands its bytes on at once: the next send of the WebSocket is behind them. Nothing is read
  * through the socket.
  *
- * @param {any} Base An emitter with `_owner`, to which the connection belongs
+ * @param {unknown} Base A class whose instances are `Based`
  * @returns {any} A class with those methods; tsc does not know the members of a mixin
  */
 function withReactor(Base) {
-  class ReactorSocket extends Base {
+  class ReactorSocket extends /** @type {new () => Based} */ (Base) {
     /**
      * @param {string | symbol} event Name of the event
      * @param {(...args: unknown[]) => void} listener Called for each event
@@ -133,14 +157,14 @@ function withReactor(Base) {
 }
 
 /**
- * @param {any} socket The socket whose write is done: an instance of `ReactorSocket`
+ * @param {Based} socket The socket whose write is done
  * @param {boolean} isDrain Whether 'drain' waits for this write
  * @param {unknown} callback The callback of the caller
  * @param {Error | null} [error] Why the bytes were lost; null or undefined when the kernel has them
  */
 function written(socket, isDrain, callback, error) {
   if (error) socket._lost?.();
-  if (isDrain) socket._drains--;
+  if (isDrain) /** @type {{ _drains: number }} */ (socket)._drains--;
   if (typeof callback === 'function') callback(error);
   if (isDrain && !error && socket._drains === 0 && socket.writable) socket.emit('drain');
 }

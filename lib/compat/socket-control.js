@@ -114,11 +114,12 @@ function bytesWritten(owner) {
   return bytesTaken(owner);
 }
 
+/** @typedef {EventEmitter & { bytesRead: number, bytesWritten: number }} Watched */
+
 /** `setTimeout()` of a socket: 'timeout' after so long without a byte in either direction. */
 class IdleTimer {
   /**
-   * @param {EventEmitter & { bytesRead: number, bytesWritten: number }} socket The socket to watch,
-   * by its counters of bytes
+   * @param {Watched} socket The socket to watch, by its counters of bytes
    */
   constructor(socket) {
     this.socket = socket;
@@ -161,8 +162,8 @@ class IdleTimer {
 /**
  * `setTimeout()` with Node's rules for its arguments.
  *
- * @param {any} socket A net.Socket, or what stands for one, whose class is a mixin
- * @param {IdleTimer | null} idle If the socket has one
+ * @param {Watched & { timeout?: number }} socket A net.Socket, or what stands for one
+ * @param {IdleTimer | null | undefined} idle If the socket has one
  * @param {unknown} milliseconds Silence after which 'timeout' is emitted; 0 = never
  * @param {() => void} [callback] A listener for 'timeout'; with 0 milliseconds, one to remove
  * @returns {IdleTimer} The timer of the socket from now on
@@ -189,7 +190,7 @@ function setTimeout(socket, idle, milliseconds, callback) {
 /**
  * Lets the connection keep the process alive, or not.
  *
- * @param {any} socket A net.Socket, or what stands for one, whose class is a mixin
+ * @param {{ _unreferenced: boolean, closed: boolean }} socket A net.Socket, or what stands for one
  * @param {boolean} does True as for `ref()`, false as for `unref()`
  */
 function setReferenced(socket, does) {

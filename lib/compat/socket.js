@@ -186,7 +186,7 @@ class Socket extends withReactor(LazySocket) {
 
   get bytesWritten() {
     this._taken = Math.max(this._taken, control.bytesWritten(this._owner));
-    const { _common: common } = /** @type {any} */ (this._owner);
+    const { _common: common } = /** @type {{ _common?: Parameters<typeof answerLength>[0] }} */ (this._owner);
     const answered = this._answered ?? (common === undefined ? 0 : answerLength(common));
     return answered + this._taken;
   }

@@ -99,10 +99,12 @@ function copyOf(bytes) {
   return new FastBuffer(new Uint8Array(bytes).buffer);
 }
 
+/** @typedef {{ [Symbol.toStringTag]?: string }} Tagged */
+
 /**
  * Whether a value is a Blob, perhaps of another realm or of a package.
  *
- * @param {any} value A value of any type
+ * @param {unknown} value A value of any type
  * @returns {value is Blob} By its members, as in ws
  */
 function isBlob(value) {
@@ -110,10 +112,11 @@ function isBlob(value) {
     hasBlob &&
     typeof value === 'object' &&
     value !== null &&
-    typeof value.arrayBuffer === 'function' &&
-    typeof value.type === 'string' &&
-    typeof value.stream === 'function' &&
-    (value[Symbol.toStringTag] === 'Blob' || value[Symbol.toStringTag] === 'File')
+    typeof (/** @type {Blob} */ (value).arrayBuffer) === 'function' &&
+    typeof (/** @type {Blob} */ (value).type) === 'string' &&
+    typeof (/** @type {Blob} */ (value).stream) === 'function' &&
+    (/** @type {Tagged} */ (value)[Symbol.toStringTag] === 'Blob' ||
+      /** @type {Tagged} */ (value)[Symbol.toStringTag] === 'File')
   );
 }
 

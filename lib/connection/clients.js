@@ -48,7 +48,7 @@ function clientsOf(server) {
  */
 function list(server) {
   if (server._clients === null) {
-    const clients = state.connections.filter((one) => one?._order > 0 && one._owner === server);
+    const clients = /** @type {WebSocket[]} */ (state.connections).filter((one) => one?._order > 0 && one._owner === server);
     server._clients = new Set(clients.sort((one, other) => one._order - other._order));
   }
   return server._clients;

@@ -67,7 +67,8 @@ function deflateOptions(options) {
  *
  * @param {{ _extensions: import('../connection/state').Extensions }} carrier What has its
  *   extensions by name, as a WebSocket
- * @returns {Deflate | undefined} undefined without permessage-deflate
+ * @returns {import('../native/binding').NegotiatedDeflate | undefined} undefined without
+ *   permessage-deflate
  */
 function negotiatedDeflate(carrier) {
   const { params, _options: options } = carrier._extensions['permessage-deflate'] ?? {};
@@ -102,13 +103,14 @@ function check(options) {
  * since is left out.
  *
  * @param {Options} options Of permessage-deflate
+ * @returns {import('../native/binding').DeflateSettings} What the native side compresses by
  */
 function settingsOf(options) {
   const { level, memLevel, strategy } = options.zlibDeflateOptions ?? {};
   return {
-    level: Number.isInteger(level) ? level : LEVEL,
-    memLevel: Number.isInteger(memLevel) ? memLevel : MEM_LEVEL,
-    strategy: Number.isInteger(strategy) ? strategy : 0,
+    level: Number.isInteger(level) ? /** @type {number} */ (level) : LEVEL,
+    memLevel: Number.isInteger(memLevel) ? /** @type {number} */ (memLevel) : MEM_LEVEL,
+    strategy: Number.isInteger(strategy) ? /** @type {number} */ (strategy) : 0,
     threshold: threshold(options.threshold),
     releaseAfter: releaseAfter(options.releaseAfter),
   };

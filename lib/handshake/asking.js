@@ -37,17 +37,17 @@ const OWN = {
 /**
  * To be called while the methods are those of this package: programs may replace them later.
  *
- * @param {any} prototype Prototype of WebSocketServer
+ * @param {Server} prototype Prototype of WebSocketServer
  */
 function knowHooks(prototype) {
-  for (const name of ['completeUpgrade', 'handleUpgrade', 'shouldHandle']) OWN[name] = prototype[name];
+  for (const name of /** @type {const} */ (['completeUpgrade', 'handleUpgrade', 'shouldHandle'])) OWN[name] = prototype[name];
 }
 
 /**
  * Lets servers notice when a program wants to see their handshakes. What escapes notice here
  * is noticed when a connection opens.
  *
- * @param {Record<string, any>} prototype Prototype of WebSocketServer
+ * @param {Server} prototype Prototype of WebSocketServer
  */
 function watchHooks(prototype) {
   watchMethods(prototype, Object.keys(OWN), updateAll);

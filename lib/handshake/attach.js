@@ -100,8 +100,8 @@ function isBomb(ws, socket, head) {
 
 /**
  * @param {ServerOptions} options The options of the server
- * @returns {typeof state.native} The native reactors; null: the process has no descriptors or
- *   threads left
+ * @returns {typeof state.native | null} The native reactors; null: the process has no descriptors
+ *   or threads left
  */
 function startReactor(options) {
   if (state.native === null && performance.now() < retryAt) return null;
@@ -146,7 +146,7 @@ function adopt(ws, socket, head, response, options) {
   ws._slot = slot;
   ws._generation = generation;
   ws._ensureExtra().socket = socket;
-  become(socket, ws, readBefore, writtenBefore);
+  become(/** @type {import('../compat/adopted-socket').Adoptable} */ (/** @type {unknown} */ (socket)), ws, readBefore, writtenBefore);
   ws._open();
   return true;
 }

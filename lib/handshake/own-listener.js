@@ -37,7 +37,7 @@ function startListening(server, place) {
  */
 function listen(server, place, address) {
   server._ask = wantedAsk(server);
-  let native = /** @type {any} */ (null);
+  let native = /** @type {ReturnType<typeof start>} */ (/** @type {unknown} */ (null));
   try {
     native = start(reactorOptions(server.options));
     if (state.failure !== null) throw state.failure;

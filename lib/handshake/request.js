@@ -10,12 +10,23 @@ const {
   OPENED_TAIL_LENGTH,
 } = require('../reactor/layout');
 
+/** @typedef {IncomingMessage['headers']} Headers */
+/** @typedef {IncomingMessage['headersDistinct']} Distinct */
+
+/**
+ * An IncomingMessage, as far as the class overrides it: accessors of Node that are fields for tsc.
+ *
+ * @typedef {{ get headers(): Headers, set headers(given: Headers),
+ *   get headersDistinct(): Distinct, set headersDistinct(given: Distinct),
+ *   _addHeaderLines(list: string[], count: number): void }} Base
+ */
+
 /**
  * The upgrade request, as Node's HTTP server would have made it. The reactor's form is
  * `METHOD \0 url \0 minor version \0 name \0 value \0 name \0 value ...`; the text is cut into
  * header fields when a program asks for them.
  */
-class UpgradeRequest extends /** @type {any} */ (IncomingMessage) {
+class UpgradeRequest extends /** @type {new (socket: null) => Base} */ (/** @type {unknown} */ (IncomingMessage)) {
   /**
    * @param {string} text The request in the reactor's form
    * @param {{ _socket: unknown }} owner The owner of `req.socket`

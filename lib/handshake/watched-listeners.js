@@ -9,8 +9,9 @@ const ALIASES = { addListener: 'on', off: 'removeListener' };
 /**
  * Calls a function when the listeners of an emitter of a class change.
  *
- * @param {Record<string, any>} prototype Prototype of the class
- * @param {(this: any, event?: string | symbol) => void} changed Called after a change; without an
+ * @template {object} T
+ * @param {T} prototype Prototype of the class
+ * @param {(this: T, event?: string | symbol) => void} changed Called after a change; without an
  * event if it may be any
  */
 function watchListeners(prototype, changed) {
@@ -26,15 +27,16 @@ function watchListeners(prototype, changed) {
   }
   for (const [alias, name] of Object.entries(ALIASES)) {
     define(prototype, alias, function (...args) {
-      return this[name](...args);
+      return /** @type {Record<string, Function>} */ (this)[name](...args);
     });
   }
 }
 
 /**
- * @param {object} prototype Prototype of the class
+ * @template {object} T
+ * @param {T} prototype Prototype of the class
  * @param {string} name Name of the method
- * @param {(this: any, ...args: any[]) => unknown} value The method
+ * @param {(this: T, event?: string | symbol, ...rest: unknown[]) => unknown} value The method
  */
 function define(prototype, name, value) {
   Object.defineProperty(value, 'name', { value: name });

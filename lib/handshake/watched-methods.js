@@ -4,7 +4,8 @@
  * Calls a function when a method of an instance or of the class is assigned to. The assignment
  * itself has its usual effect; `Object.defineProperty` is not noticed.
  *
- * @param {Record<string, unknown>} prototype Prototype of the class
+ * @template {object} T
+ * @param {T} prototype Prototype of the class
  * @param {string[]} names Its own methods, or inherited ones
  * @param {(this: unknown) => void} changed Called after it, with the object assigned to: an
  *   instance, or a prototype
@@ -12,7 +13,7 @@
 function watchMethods(prototype, names, changed) {
   const base = Object.getPrototypeOf(prototype);
   for (const name of names) {
-    let own = Object.hasOwn(prototype, name) ? prototype[name] : undefined;
+    let own = Object.hasOwn(prototype, name) ? /** @type {Record<string, unknown>} */ (prototype)[name] : undefined;
     Object.defineProperty(prototype, name, {
       configurable: true,
       enumerable: false,

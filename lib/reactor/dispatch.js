@@ -34,6 +34,12 @@ const { beginTurn, callDue, endTurn, ends, mayWait } = require('./turns');
 
 const { connectionOf, state } = table;
 
+/**
+ * An open WebSocket, whose emitter's own fields are read.
+ *
+ * @typedef {import('../connection/state').WebSocket & { _events: Record<string, unknown> }} Open
+ */
+
 /** The most milliseconds and batches of one turn; then timers and other I/O come first. */
 const TURN_MILLISECONDS = 8;
 const TURN_BATCHES = 8;
@@ -214,7 +220,7 @@ function deliver(deadline) {
     const tag = records[word + 1];
     const length = records[word + 3];
     const kind = tag & KIND_MASK;
-    const connection = slot < ADOPTED_SLOTS ? connections[slot] : adopted[slot - ADOPTED_SLOTS];
+    const connection = /** @type {Open | undefined} */ (slot < ADOPTED_SLOTS ? connections[slot] : adopted[slot - ADOPTED_SLOTS]);
     if (
       (kind === IN_TEXT || kind === IN_BINARY) &&
       (tag & IN_FLAG_OWNED) === 0 &&

@@ -55,14 +55,15 @@ function load() {
 
 /**
  * @param {(() => unknown)[]} ways To get an addon
- * @returns {any} The first addon that loads and has the version of this package
+ * @returns {typeof import('../native/binding')} The first addon that loads and has the
+ *   version of this package
  * @throws {AggregateError} With all their errors, if all have thrown
  */
 function firstOf(ways) {
   const errors = [];
   for (const way of ways) {
     try {
-      return sameVersion(/** @type {{ version?: () => string }} */ (way()));
+      return sameVersion(/** @type {typeof import('../native/binding')} */ (way()));
     } catch (error) {
       errors.push(error);
     }
@@ -71,8 +72,9 @@ function firstOf(ways) {
 }
 
 /**
- * @param {{ version?: () => string }} addon The exports of a module that was loaded
- * @returns {unknown} The same
+ * @template {{ version?: () => string }} T
+ * @param {T} addon The exports of a module that was loaded
+ * @returns {T} The same
  * @throws {Error} ERR_REACTOR_WS_VERSION, if it is of another version than this package
  */
 function sameVersion(addon) {

@@ -30,13 +30,17 @@ const lifetime = require('./lifetime');
 
 /** All that this environment (the main thread or a worker) has in the reactors. */
 const state = {
-  /** The native reactors, which look like one. @type {any} */
-  native: null,
+  /** The native reactors, which look like one; null before they have started. */
+  native: /** @type {Native} */ (/** @type {unknown} */ (null)),
   /** The error of a reactor thread that has died. @type {Error | null} */
   failure: null,
-  /** Connections that the reactors accepted, by slot. @type {any[]} */
+  /** Connections that the reactors accepted, by slot. @type {Array<Holder | undefined>} */
   connections: [],
-  /** Connections that they adopted, by slot minus ADOPTED_SLOTS. @type {unknown[]} */
+  /**
+   * Connections that they adopted, by slot minus ADOPTED_SLOTS.
+   *
+   * @type {Array<Holder | undefined>}
+   */
   adopted: [],
   /** The number of reactors. */
   reactors: 1,
@@ -63,7 +67,8 @@ function attach(native) {
 
 /**
  * @param {number} slot Slot of the connection in the table
- * @returns {any} A WebSocket, its handshake, or what is left of it; undefined for a free slot
+ * @returns {Holder | undefined} A WebSocket, its handshake, or what is left of it; undefined for a
+ *   free slot
  */
 function connectionOf(slot) {
   return slot < ADOPTED_SLOTS ? state.connections[slot] : state.adopted[slot - ADOPTED_SLOTS];
@@ -183,11 +188,11 @@ function strike(id) {
 /**
  * Forgets all connections and listeners.
  *
- * @returns {{ connections: any[], servers: Server[] }} The holders and servers that there were
+ * @returns {{ connections: Holder[], servers: Server[] }} The holders and servers that there were
  */
 function forgetAll() {
   freeAdopted.length = 0;
-  const connections = [...state.connections.splice(0), ...state.adopted.splice(0)].filter(Boolean);
+  const connections = /** @type {Holder[]} */ ([...state.connections.splice(0), ...state.adopted.splice(0)].filter(Boolean));
   const servers = [...state.listeners.values()];
   state.listeners.clear();
   for (let gone = connections.length + servers.length; gone > 0; gone--) lifetime.unuse();

@@ -7,6 +7,8 @@ const { addon } = require('../reactor/addon');
 const { DENIALS } = require('../reactor/layout');
 
 /** @import { IncomingMessage } from 'node:http' */
+/** @import { AnySocket } from '../connection/state' */
+/** @import { AdmissionLimits } from '../native/binding' */
 
 /** At most this many refused origins cause a warning that says how to allow them. */
 const MOST_SHOWN = 10;
@@ -28,13 +30,16 @@ const ORIGIN = numberOf('origin');
  * @typedef {{ status: number, headers: Record<string, string> }} Denial
  */
 
+/** @typedef {AdmissionLimits & { maxHeaderBytes: number, maxHeaders: number }} Limits */
+
 /**
  * The limits of a server. They are counted by the native part, for the reactors and for upgrades
  * that JavaScript decides.
  */
 class Admission {
   /**
-   * @param {any} limits The limits that the native part counts, and those for the head of a request
+   * @param {Limits} limits The limits that the native part counts, and those for the head of a
+   *   request
    * @param {{ patterns: string[] | undefined, judges: Array<RegExp | Judge> }} origins As
    *   `originsOf` returns them
    */
@@ -57,7 +62,7 @@ class Admission {
    * Counts a connection whose request an HTTP server of Node has read, until its socket is closed.
    *
    * @param {IncomingMessage} request The upgrade request
-   * @param {any} socket Its socket: any Duplex
+   * @param {AnySocket} socket Its socket
    * @returns {Denial | null} The reason of a refusal; null for none
    */
   enter({ rawHeaders, socket: { remoteAddress }, url }, socket) {

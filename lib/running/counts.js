@@ -3,6 +3,16 @@
 const { log } = require('../log');
 const { ABNORMAL, PROTOCOL_ERRORS } = require('../reactor/layout');
 
+/**
+ * A WebSocket, or the handshake of one, as far as it is counted.
+ *
+ * @typedef {object} Counted
+ * @property {number} [_order] Its number among the connections of listeners, counted as they open;
+ *   0 or undefined: none of them
+ * @property {{ callbacks: unknown, closeCode?: number } | null} _extra `closeCode`: the code of
+ *   'close'
+ */
+
 /** Counts of a server's connections, for `metrics()`. */
 class Counts {
   constructor() {
@@ -15,15 +25,15 @@ class Counts {
     this.refused = new Map();
   }
 
-  /** @param {any} ws A WebSocket that is open */
+  /** @param {Counted} ws A WebSocket that is open */
   began(ws) {
     this.opened++;
     if (log.enabled) log('connection %d: open', ws._order);
   }
 
-  /** @param {any} connection A WebSocket that has ended, or a handshake that has */
+  /** @param {Counted} connection A WebSocket that has ended, or a handshake that has */
   ended(connection) {
-    const order = connection._order;
+    const order = /** @type {number} */ (connection._order);
     if (!(order > 0)) return;
     const code = connection._extra?.closeCode ?? ABNORMAL;
     add(this.closed, code);

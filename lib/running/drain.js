@@ -9,6 +9,7 @@ const { Pace } = require('./pace');
 
 /** @import { DrainOptions, DrainProgress } from '../../types/running' */
 /** @import { Server, WebSocket } from '../connection/state' */
+/** @import { Counted } from './counts' */
 
 /** "Service Restart" (the registry of RFC 6455, section 11.7). */
 const SERVICE_RESTART = 1012;
@@ -59,7 +60,8 @@ class Drain {
     const now = performance.now();
     this.end = now + duration;
     /** @type {WebSocket[]} */
-    this.clients = [.../** @type {any} */ (server).clients];
+    this.clients = [.../** @type {{ clients: Set<WebSocket> }} */ (/** @type {unknown} */ (server)).clients];
+    /** @type {Set<Counted>} */
     this.open = new Set(this.clients);
     /**
      * The deadline of each client that was closed, the first one first.
@@ -67,7 +69,7 @@ class Drain {
      * @type {Map<WebSocket, number>}
      */
     this.closing = new Map();
-    /** Clients of `closing` that were cut off. @type {Set<WebSocket>} */
+    /** Clients of `closing` that were cut off. @type {Set<Counted>} */
     this.cut = new Set();
     this.pace = new Pace(this.clients.length, duration, now);
     /** The number of clients to close now. */
@@ -126,13 +128,13 @@ class Drain {
   /**
    * A connection of the server is gone.
    *
-   * @param {any} ws A WebSocket, or the handshake of one
+   * @param {Counted} ws A WebSocket, or the handshake of one, which is in no list
    */
   gone(ws) {
     if (this.isOver) return;
     if (!this.open.delete(ws)) return this.refuses ? undefined : this.changed();
-    const until = this.closing.get(ws) ?? Infinity;
-    this.closing.delete(ws);
+    const until = this.closing.get(/** @type {WebSocket} */ (ws)) ?? Infinity;
+    this.closing.delete(/** @type {WebSocket} */ (ws));
     const code = ws._extra?.closeCode ?? ABNORMAL;
     if (this.cut.has(ws) || (code === ABNORMAL && performance.now() >= until - TICK)) this.timedOut++;
     else this.closed++;

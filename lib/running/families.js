@@ -136,7 +136,7 @@ function each(key, values, labels = {}) {
 }
 
 /**
- * @param {Histogram<any>} histogram Counts up to each bound
+ * @param {Histogram<string>} histogram Counts up to each bound
  * @param {Record<string, string>} [labels] Those of all samples
  * @returns {Sample[]} As Prometheus has histograms: buckets by the label `le`, sum and count
  */

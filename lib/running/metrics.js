@@ -4,7 +4,7 @@ const { DENIALS, MAX_RECORDS } = require('../reactor/layout');
 const { state } = require('../reactor/table');
 
 /** @import { Histogram, Metrics, ReactorMetrics } from '../../types/running' */
-/** @import { Server } from '../connection/state' */
+/** @import { Server, WebSocket } from '../connection/state' */
 
 /** The first bound of the ratio of compression. */
 const LEAST_RATIO = 1 / 1024;
@@ -40,7 +40,7 @@ function metricsOf(server) {
  */
 function look(server) {
   let [open, waiting] = [0, 0];
-  for (const client of /** @type {any} */ (server).clients ?? []) {
+  for (const client of /** @type {{ clients?: Set<WebSocket> }} */ (/** @type {unknown} */ (server)).clients ?? []) {
     open++;
     waiting += client.bufferedAmount;
   }
@@ -48,7 +48,7 @@ function look(server) {
 }
 
 /**
- * @param {any} native Counts of the native part
+ * @param {import('../native/binding').ReactorMetrics} native Counts of the native part
  * @returns {ReactorMetrics} The same with histograms in their public form
  */
 function reactorMetrics({ batch, delay, handshake, pauses, ratio, roundTrip, turn, ...totals }) {
@@ -87,11 +87,11 @@ function times(native) {
  */
 function histogram({ buckets, sum }, unit, least, most) {
   let count = 0;
-  const upTo = /** @type {any[]} */ ([]);
+  const upTo = /** @type {Array<Record<Unit | 'count', number>>} */ ([]);
   for (const [index, bucket] of buckets.entries()) {
     count += bucket;
     const bound = least * 2 ** index;
-    if (bound <= most && index !== buckets.length - 1) upTo.push({ [unit]: bound, count });
+    if (bound <= most && index !== buckets.length - 1) upTo.push(/** @type {Record<Unit | 'count', number>} */ ({ [unit]: bound, count }));
   }
   return { count, sum, upTo };
 }

@@ -7,6 +7,33 @@ const { version } = require('../../package.json');
 /** @import { ObserveOptions } from '../../types/opentelemetry' */
 /** @import { Family } from './families' */
 
+/** What shows the numbers of one name. @typedef {object} Instrument */
+
+/**
+ * Takes a number of an instrument when metrics are collected.
+ *
+ * @typedef {{ observe(instrument: Instrument, value: number, attributes: Record<string, string>):
+ *   void }} Result
+ */
+
+/** @typedef {{ description: string, unit: string | undefined }} InstrumentOptions */
+
+/**
+ * The Meter of `@opentelemetry/api`, as far as it is used here.
+ *
+ * @typedef {object} Meter
+ * @property {(name: string, options: InstrumentOptions) => Instrument} createObservableCounter
+ *   Makes one that only grows
+ * @property {Meter['createObservableCounter']} createObservableUpDownCounter Makes one
+ *   that goes up and down
+ * @property {(report: (result: Result) => void, observed: Instrument[]) => void}
+ *   addBatchObservableCallback Has a function called that reports several
+ * @property {(report: (result: Result) => void, observed: Instrument[]) => void}
+ *   removeBatchObservableCallback Ends that
+ */
+
+/** @typedef {{ getMeter(name: string, version?: string): Meter }} MeterProvider */
+
 /** Units by the ends of names. @type {Record<string, string>} */
 const UNITS = { seconds: 's', bytes: 'By', records: '{record}', ratio: '1' };
 
@@ -20,11 +47,11 @@ const UNITS = { seconds: 's', bytes: 'By', records: '{record}', ratio: '1' };
 function observe(server, { attributes = {}, meterProvider = globalProvider() } = {}) {
   const meter = meterProvider.getMeter('reactor-ws', version);
   const instruments = new Map(familiesOf(server.metrics()).flatMap((family) => instrumentsOf(meter, family)));
-  /** @param {any} result Takes numbers */
+  /** @param {Result} result Takes numbers */
   const report = (result) => {
     for (const { name, samples } of familiesOf(server.metrics())) {
       for (const { suffix, labels, value } of samples) {
-        result.observe(instruments.get(name + suffix), value, { ...attributes, ...labels });
+        result.observe(/** @type {Instrument} */ (instruments.get(name + suffix)), value, { ...attributes, ...labels });
       }
     }
   };
@@ -33,18 +60,18 @@ function observe(server, { attributes = {}, meterProvider = globalProvider() } =
   return () => meter.removeBatchObservableCallback(report, observed);
 }
 
-/** @returns {any} The one that the program has set */
+/** @returns {MeterProvider} The one that the program has set */
 function globalProvider() {
   // Only programs that use it have it installed.
-  return /** @type {any} */ (require)('@opentelemetry/api').metrics;
+  return /** @type {(name: string) => { metrics: MeterProvider }} */ (require)('@opentelemetry/api').metrics;
 }
 
 /**
  * There is no histogram that is observed: its counts are counters.
  *
- * @param {any} meter What makes instruments
+ * @param {Meter} meter What makes instruments
  * @param {Family} family The numbers of one name
- * @returns {Array<[string, any]>} Instruments by the names of samples
+ * @returns {Array<[string, Instrument]>} Instruments by the names of samples
  */
 function instrumentsOf(meter, { name, help: description, type }) {
   const [, stem, ending] = /** @type {RegExpExecArray} */ (/^reactor_ws_(.*?)(?:_(seconds|bytes|records|ratio))?(?:_total)?$/.exec(name));

@@ -11,6 +11,18 @@ const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** @typedef {{ metrics(): Metrics }} Server A WebSocketServer */
 
+/**
+ * A number as prom-client has it.
+ *
+ * @typedef {{ metricName?: string, labels: Record<string, string>, value: number }} Value
+ */
+
+/**
+ * The numbers of one name as prom-client has them.
+ *
+ * @typedef {Omit<Family, 'samples'> & { values: Value[], aggregator: 'sum' }} Values
+ */
+
 /** What the registries show: the labels of each server. @type {WeakMap<Registry, Shown>} */
 const registries = new WeakMap();
 
@@ -60,13 +72,13 @@ class Shown {
   constructor() {
     /** @type {Map<Server, Record<string, string>>} */
     this.servers = new Map();
-    /** What the metrics were in this turn of the event loop. @type {Map<string, any> | null} */
+    /** What the metrics were in this turn of the event loop. @type {Map<string, Values> | null} */
     this.current = null;
   }
 
   /**
    * @param {Family} family The numbers of one name
-   * @returns {any} A metric for prom-client, which takes `_total` away from its name where the
+   * @returns {object} A metric for prom-client, which takes `_total` away from its name where the
    *   format adds that
    */
   metric({ name, help, type }) {
@@ -74,7 +86,7 @@ class Shown {
     return metric;
   }
 
-  /** @returns {Map<string, any>} By name. A scrape asks for all of them in one turn */
+  /** @returns {Map<string, Values>} By name. A scrape asks for all of them in one turn */
   look() {
     if (this.current !== null) return this.current;
     this.current = new Map();
@@ -95,7 +107,7 @@ class Shown {
  * @param {string} name That of the family
  * @param {Record<string, string>} own Labels of every sample
  * @param {Sample} sample A number of the family
- * @returns {any} As prom-client has it, which names a counter by itself, as the format asks for
+ * @returns {Value} As prom-client has it, which names a counter by itself, as the format asks for
  */
 function valueOf(name, own, { suffix, labels, value }) {
   const all = { ...own, ...labels };

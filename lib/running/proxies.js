@@ -14,7 +14,7 @@ const BITS = [0, 0, 0, 0, 32, 0, 128];
  * Peers that begin with a header of the PROXY protocol.
  *
  * @param {ServerOptions} options The options of a server
- * @returns {readonly string[]} Addresses and networks; empty without the option
+ * @returns {string[]} Addresses and networks; empty without the option
  * @throws {TypeError | RangeError}
  */
 function proxiesOf({ proxyProtocol }) {

@@ -75,7 +75,7 @@ function everyoneOf(server) {
  * @throws {TypeError} Also for `clients` of the program that cannot be iterated
  */
 function connectionsOf(server) {
-  const own = [...state.connections, ...state.adopted, ...streams].filter((one) => one?._owner === server);
+  const own = /** @type {WebSocket[]} */ ([...state.connections, ...state.adopted, ...streams]).filter((one) => one?._owner === server);
   return new Set([...own, ...(clientsOf(server) ?? [])]);
 }
 
