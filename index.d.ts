@@ -11,7 +11,7 @@ import * as topics from './types/topics';
 import * as verify from './types/verify';
 import * as websocket from './types/websocket';
 
-// What `require('reactor-ws')` gives: the class, which carries the other names. It extends
+// The value of `require('reactor-ws')`: the class, which carries the other names. It extends
 // `websocket.WebSocket` and is not the same declaration, because a namespace that contains itself
 // makes the compiler recurse. Members that `declare module` adds to `WebSocket` are inherited. Either
 // class can be used where the other one is wanted: both carry the same values.

@@ -18,13 +18,13 @@ interface Options {
   /**
    * 'shared': no connection keeps a context between messages; all share those of their thread. Short for
    * `serverNoContextTakeover` and `clientNoContextTakeover`. 'dedicated': as negotiated. Not in ws. Default: 'dedicated'
-   * @throws {TypeError} For another value, or with one of those two `false`
+   * @throws {TypeError} For another value, or when one of those two options is `false`
    */
   compressor?: 'dedicated' | 'shared' | undefined;
   /**
    * Bytes that the contexts of all connections of the process may take, in each direction by itself. Contexts that do not fit
-   * are not kept: outgoing messages are compressed each by itself, and new clients are asked to do the same. The last given
-   * value holds for the whole process. Not in ws. Default: 67108864
+   * are not kept: each outgoing message is compressed by itself, and new clients are asked to do the same. The value that was given last
+   * holds for the whole process. Not in ws. Default: 67108864
    */
   budget?: number | undefined;
   /** Milliseconds after which unused contexts are freed, up to 2147483647; 0 means never. Not in ws. Default: 0 */

@@ -15,7 +15,7 @@ export interface Event {
   target: WebSocket;
 }
 
-/** The same for 'close'. */
+/** The event of 'close'. */
 export interface CloseEvent extends Event {
   code: number;
   reason: string;
@@ -23,15 +23,15 @@ export interface CloseEvent extends Event {
   wasClean: boolean;
 }
 
-/** The same for 'error'. */
+/** The event of 'error'. */
 export interface ErrorEvent extends Event {
   error: any;
   message: string;
 }
 
-/** The same for 'message'. */
+/** The event of 'message'. */
 export interface MessageEvent extends Event {
-  /** Text as a string, binary as `binaryType` says. */
+  /** Text as a string, binary data in the form that `binaryType` says. */
   data: Data;
 }
 

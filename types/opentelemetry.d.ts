@@ -11,6 +11,6 @@ export interface ObserveOptions {
 /**
  * Reports the metrics of a server to OpenTelemetry whenever they are collected.
  *
- * @returns Ends that
+ * @returns A function that ends the reports
  */
 export function observe(server: Pick<WebSocketServer, 'metrics'>, options?: ObserveOptions): () => void;

@@ -17,11 +17,11 @@ export interface Registry {
 }
 
 /**
- * Shows the metrics of a server in a registry of prom-client, beside what is there. Several servers may be in one registry: `labels` tell them
- * apart.
+ * Shows the metrics of a server in a registry of prom-client, beside those that are there. Several servers may be in one registry: `labels`
+ * distinguish them.
  *
  * @param registry Such as `register` of prom-client
  * @param labels Labels of every sample, such as `{ server: 'chat' }`
- * @returns Takes them out again
+ * @returns A function that removes the metrics from the registry
  */
 export function register(server: Pick<WebSocketServer, 'metrics'>, registry: Registry, labels?: Record<string, string>): () => void;

@@ -2,7 +2,7 @@ import { IncomingMessage } from 'node:http';
 
 /** How the clients of a server are closed before it ends. */
 export interface DrainOptions {
-  /** Milliseconds over which they are spread, 0 to 2147483647. Default: 10000 */
+  /** Milliseconds over which the closings are spread, 0 to 2147483647. Default: 10000 */
   duration?: number | undefined;
   /** Status code of the close frames. Default: 1012, "Service Restart" */
   code?: number | undefined;
@@ -15,7 +15,7 @@ export interface DrainOptions {
   handOver?: boolean | undefined;
   /** Ends the drain early: the clients that are left stay open. */
   signal?: AbortSignal | undefined;
-  /** Called when something has changed, every 100 ms at most, and at the end. */
+  /** Called when a count has changed, at most every 100 ms, and at the end. */
   onProgress?: ((progress: DrainProgress) => void) | undefined;
 }
 
@@ -23,7 +23,7 @@ export interface DrainOptions {
 export interface DrainProgress {
   /** How many are gone. */
   closed: number;
-  /** How many were cut off, as they had not answered the close frame within `closeTimeout`. */
+  /** How many were cut off because they had not answered the close frame within `closeTimeout`. */
   timedOut: number;
   /** How many are still there. */
   left: number;
@@ -36,9 +36,12 @@ export interface AdmissionOptions {
    * has sent anything. Not in ws. Default: 0
    */
   maxConnections?: number;
-  /** The same for one IPv4 address, or one /64 of IPv6; answered with 429. Not in ws. Default: 0 */
+  /** Connections of one IPv4 address, or of one /64 of IPv6; one more is answered with 429. Not in ws. Default: 0 */
   maxConnectionsPerAddress?: number;
-  /** Upgrade requests per second, that many at once after a second without any, up to 1000000; 503. Not in ws. Default: 0 */
+  /**
+   * Upgrade requests per second, and as many at once after a second without any, up to 1000000; more are answered with 503. Not in ws.
+   * Default: 0
+   */
   handshakesPerSecond?: number;
   /** Most bytes of an upgrade request, 256 to 1048576; more is answered with 431. Not in ws. Default: 16384 */
   maxHeaderBytes?: number;
@@ -58,17 +61,17 @@ export interface AdmissionOptions {
   proxyProtocol?: ProxyProtocol | null;
 }
 
-/** Proxies in front that say whose connection they forward. */
+/** Proxies in front of the server that name the client of each connection they forward. */
 export interface ProxyProtocol {
-  /** Their addresses, or networks such as `10.0.0.0/8` and `fd00::/8`. */
+  /** Addresses of the proxies, or networks such as `10.0.0.0/8` and `fd00::/8`. */
   trusted: readonly string[];
 }
 
 /** How fast each client may send, and how much may wait to be sent to all. 0, the default, means no limit. */
 export interface TrafficOptions {
-  /** Messages, pings and pongs of one connection in a second, that many at once after a second without any. Not in ws. Default: 0 */
+  /** Messages, pings and pongs of one connection per second, and as many at once after a second without any. Not in ws. Default: 0 */
   messagesPerSecond?: number;
-  /** Bytes on the socket of one connection in a second, that many at once after a second without any. Not in ws. Default: 0 */
+  /** Bytes on the socket of one connection per second, and as many at once after a second without any. Not in ws. Default: 0 */
   bytesPerSecond?: number;
   /**
    * What becomes of a connection that sends more: it is not read until it may send again, so that TCP holds the client back, or it is
@@ -124,17 +127,17 @@ export interface ReactorMetrics {
   refused: number;
   /** Requests that were not complete within `handshakeTimeout`: 408. */
   timeouts: number;
-  /** Bytes that sockets have given, requests included. */
+  /** Bytes that were read from sockets, requests included. */
   bytesReceived: number;
-  /** Bytes that sockets have taken, answers to requests included. */
+  /** Bytes that were written to sockets, answers to requests included. */
   bytesSent: number;
-  /** Messages that have come. */
+  /** Messages that were received. */
   messagesReceived: number;
   /** Those of them that are text. */
   textsReceived: number;
-  /** Pings that have come. */
+  /** Pings that were received. */
   pingsReceived: number;
-  /** Pongs that have come. */
+  /** Pongs that were received. */
   pongsReceived: number;
   /** Messages that were given to `send()`, fragments one by one. */
   messagesSent: number;
@@ -142,9 +145,9 @@ export interface ReactorMetrics {
   textsSent: number;
   /** Messages of topics that slow members did not get. */
   dropped: number;
-  /** Bytes of messages that were compressed, before that. */
+  /** Bytes of compressed messages, before compression. */
   compressedFrom: number;
-  /** The same after it. */
+  /** Bytes of the same messages, after compression. */
   compressedTo: number;
   /** Refused connections that were closed before they had read why: each reactor gives 1024 of them time for that. */
   cutRefusals: number;
@@ -165,17 +168,17 @@ export interface ReactorMetrics {
    * has come.
    */
   pause: { program: Histogram; rate: Histogram; behind: Histogram };
-  /** Time from the report of the system that there is something to read until JavaScript takes it. */
+  /** Time from the system's report that there is something to read until JavaScript takes it. */
   delay: Histogram;
   /** Time that a reactor works between two waits. */
   turn: Histogram;
   /** Records of a batch. */
   batch: Histogram<'records'>;
-  /** Bytes of a compressed message that was sent, by those before. */
+  /** Bytes of a sent message after compression, divided by those before. */
   ratio: Histogram<'ratio'>;
 }
 
-/** How often something took how long, or was how large. */
+/** How often something took a certain time, or had a certain size. */
 export interface Histogram<Unit extends string = 'seconds'> {
   count: number;
   /** Seconds, or whatever the unit is. */

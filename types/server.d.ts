@@ -157,8 +157,7 @@ export class WebSocketServer<
   constructor(options?: ServerOptions<Class, Request>, callback?: () => void);
 
   /**
-   * The bound address; a string for a pipe or a socket of the file system, null before the server
-   * listens and after `close()`.
+   * The bound address: a string for a pipe or a socket of the file system; null before the server listens and after `close()`.
    */
   address(): AddressInfo | string | null;
 
@@ -250,7 +249,7 @@ export class WebSocketServer<
    * store in which the server was made. The request object is made only when a listener can see it: `(ws) => ...` avoids that cost.
    */
   on(event: 'connection', listener: (this: this, ws: InstanceType<Class>, request: InstanceType<Request>) => void): this;
-  /** The lines of the 101 response before they are written; lines may be added. Costs a look at every handshake. */
+  /** The lines of the 101 response before they are written; lines may be added. A listener costs time at every handshake. */
   on(event: 'headers', listener: (this: this, headers: string[], request: InstanceType<Request>) => void): this;
   /** An invalid upgrade request. A listener has to answer it, and to end the socket. */
   on(event: 'wsClientError', listener: (this: this, error: Error, socket: Duplex, request: InstanceType<Request>) => void): this;

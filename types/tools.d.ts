@@ -84,7 +84,7 @@ export interface DeflateOptions {
   clientMaxWindowBits?: boolean | number;
   /** Bytes below which a message is not compressed when the context is not kept. Default: 1024 */
   threshold?: number;
-  /** Calls to zlib at a time, of all instances; the first instance decides. Default: 10 */
+  /** Calls to zlib at a time, of all instances; the option of the first instance counts. Default: 10 */
   concurrencyLimit?: number;
   zlibDeflateOptions?: object;
   zlibInflateOptions?: object;
@@ -122,7 +122,7 @@ export namespace extension {
   /**
    * The extensions by name, each with its offers.
    *
-   * @throws {SyntaxError} When it is not such a header
+   * @throws {SyntaxError} When the text is not such a header
    */
   function parse(header: string): Record<string, Array<Record<string, Array<string | true>>>>;
   /** The header for such an object. */
@@ -134,7 +134,7 @@ export namespace subprotocol {
   /**
    * The names in a `Sec-WebSocket-Protocol` header.
    *
-   * @throws {SyntaxError} When it is not a list of tokens, or names one twice
+   * @throws {SyntaxError} When the header is not a list of tokens, or names one twice
    */
   function parse(header: string): Set<string>;
 }

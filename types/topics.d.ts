@@ -46,9 +46,9 @@ export interface PublishOptions extends BroadcastOptions {
 export interface Receipt {
   /** Subscribers that the message was for. */
   matched: number;
-  /** Subscribers whose kernel, or stream, has all of it. */
+  /** Subscribers for which the kernel, or the stream, has the whole message. */
   sent: number;
-  /** Subscribers that it waits for. */
+  /** Subscribers for which the message waits. */
   queued: number;
   /** Connections that do not get it. */
   dropped: number;
@@ -88,7 +88,7 @@ export interface History {
   recovered: boolean;
   /** Position of the topic's last message; null without history. */
   position: Position | null;
-  /** The oldest first. */
+  /** The messages, the oldest first. */
   messages: Array<{ data: Buffer; isBinary: boolean; position: Position }>;
 }
 

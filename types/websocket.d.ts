@@ -59,8 +59,8 @@ export class WebSocket extends EventEmitter {
   /** The form of binary messages. Text is always a `Buffer`. Unknown values are ignored. Default: `'nodebuffer'` */
   binaryType: BinaryType;
   /**
-   * Bytes of frames, headers included, that were sent and are not in the kernel yet; close frames do not count. After
-   * the connection left OPEN it grows by the bytes given to `send()`, `ping()` and `pong()`.
+   * Bytes of frames, headers included, that were sent and are not in the kernel yet; close frames do not count. After the connection left
+   * OPEN, the value grows by the bytes given to `send()`, `ping()` and `pong()`.
    */
   readonly bufferedAmount: number;
   /** Names of the negotiated extensions, comma-separated; `''` without one. */
@@ -132,12 +132,12 @@ export class WebSocket extends EventEmitter {
 
   /**
    * Makes the connection a subscriber of a topic of its server, from the next published message on. A second call does no harm;
-   * with `since` it replays the messages again. Legal in every callback; after the connection left OPEN nothing happens. Not in
+   * with `since` it replays the messages again. Allowed in every callback; after the connection left OPEN nothing happens. Not in
    * ws.
    *
    * @param callback Called once, later: when the connection is a subscriber and missed messages were sent, or when it never
    *   will be
-   * @returns Whether it is a subscriber: false unless it is open
+   * @returns Whether the connection is a subscriber: false unless it is open
    * @throws {TypeError | RangeError} For a topic that is not a string, and a `since` that is not a position
    * @throws {TypeError} For a WebSocket without a server
    */
@@ -147,13 +147,13 @@ export class WebSocket extends EventEmitter {
     options: SubscribeOptions | null | undefined,
     callback?: (result: Subscribed) => void,
   ): boolean;
-  /** Undoes `subscribe()`; messages published before still come. Returns whether it was a subscriber. Not in ws. */
+  /** Undoes `subscribe()`; messages published before still come. Returns whether the connection was a subscriber. Not in ws. */
   unsubscribe(topic: string): boolean;
-  /** Whether it has subscribed to a topic. Not in ws. */
+  /** Whether the connection has subscribed to a topic. Not in ws. */
   isSubscribed(topic: string): boolean;
-  /** The topics that it has subscribed to; none after it left OPEN. Not in ws. */
+  /** The topics that the connection has subscribed to; none after it left OPEN. Not in ws. */
   readonly subscriptions: string[];
-  /** How many messages of a topic it did not get, even of a topic that it has left. Not in ws. */
+  /** How many messages of a topic the connection did not get, even of a topic that it has left. Not in ws. */
   topicCounts(topic: string): TopicLosses;
   /** As `publish()` of the server, to all subscribers but this connection, which need not subscribe or be open. Not in ws. */
   publish(
@@ -207,9 +207,9 @@ export class WebSocket extends EventEmitter {
   on(event: 'drain', listener: (this: this) => void): this;
   /** Of a client: the connection is open, and messages may be sent. */
   on(event: 'open', listener: (this: this) => void): this;
-  /** It was too slow for messages of a topic, and does not get them. At most once in a turn. Not in ws. */
+  /** The connection was too slow for messages of a topic, and does not get them. At most once in a turn. Not in ws. */
   on(event: 'dropped', listener: (this: this, topic: string, count: number) => void): this;
-  /** With `slow: 'catch-up'`: messages that it has not got are gone from the history, from the first to the last. Not in ws. */
+  /** With `slow: 'catch-up'`: the history no longer has messages that the connection missed, those at `from` to `to`. Not in ws. */
   on(event: 'gap', listener: (this: this, topic: string, from: Position, to: Position) => void): this;
   /** Of a client: the answer to the upgrade, with status 101. */
   on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;
