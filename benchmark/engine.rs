@@ -10,7 +10,8 @@ use reactor_ws::engine::{Config, Engine, Event, FrameKind, Role, mask};
 
 const KEY: [u8; 4] = [0x37, 0xfa, 0x21, 0x3d];
 
-/// Unmasking: the chosen implementation on aligned bytes and on bytes one behind, against the byte loop.
+/// Unmasking: the chosen implementation on aligned bytes and on bytes off by one, against the byte
+/// loop.
 fn unmask(c: &mut Criterion) {
     let mut group = c.benchmark_group("unmask");
     for len in [64, 1024, 16 * 1024, 64 * 1024 * 1024] {
@@ -32,7 +33,7 @@ fn unmask(c: &mut Criterion) {
     group.finish();
 }
 
-/// A stream of equal frames of about 64 KiB or one frame, and how many there are.
+/// A stream of equal frames, of about 64 KiB or a single frame, and their number.
 fn frames(len: usize, kind: FrameKind, mask: Option<[u8; 4]>) -> (Vec<u8>, u64) {
     let mut sender = Engine::new();
     let count = (64 * 1024 / (len + 8)).max(1);
@@ -55,8 +56,8 @@ fn drain(engine: &mut Engine, config: &Config, input: &mut [u8]) -> usize {
     bytes
 }
 
-/// Header decode alone: empty frames, whose length is said in each of the three forms. What is left besides is the
-/// event that each of them becomes.
+/// Header decoding alone: empty frames, with the length in each of the three forms. The only other
+/// work is the event of each frame.
 fn decode(c: &mut Criterion) {
     let mut group = c.benchmark_group("decode");
     let lengths: [(&str, &[u8]); 3] =
@@ -89,7 +90,7 @@ fn count(engine: &mut Engine, config: &Config, input: &mut [u8]) -> usize {
     messages
 }
 
-/// Header decode, checks, unmask and UTF-8 of complete frames in one input.
+/// Header decoding, checks, unmasking and UTF-8 of complete frames in one input.
 fn read(c: &mut Criterion) {
     let mut group = c.benchmark_group("read");
     for len in [13, 20, 200, 70_000] {

@@ -1,4 +1,5 @@
-//! What compression costs in memory, as an allocator counts it: the formula of `engine::deflate`, and what a bomb gets.
+//! The memory of compression, as an allocator counts it: the formula of `engine::deflate`, and the
+//! memory that a bomb gets.
 
 use std::alloc::{GlobalAlloc, Layout, System};
 use std::sync::Arc;
@@ -13,7 +14,7 @@ struct Counting;
 static LIVE: AtomicUsize = AtomicUsize::new(0);
 static PEAK: AtomicUsize = AtomicUsize::new(0);
 
-// SAFETY: everything is the system's allocator's work; the counters do not touch memory.
+// SAFETY: the system's allocator does all the work; the counters do not touch memory.
 unsafe impl GlobalAlloc for Counting {
     unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
         let live = LIVE.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
@@ -40,7 +41,7 @@ unsafe impl GlobalAlloc for Counting {
 #[global_allocator]
 static ALLOCATOR: Counting = Counting;
 
-/// An engine, its context bookkeeping apart from what is measured.
+/// An engine, with its bookkeeping of contexts apart from the measured memory.
 const SLACK: usize = 1024;
 
 fn engine(role: Role, no_takeover: bool, settings: &Settings, pool: &Arc<Pool>) -> Engine {
@@ -67,7 +68,7 @@ fn take(engine: &mut Engine, config: &Config, bytes: &mut [u8]) -> Option<Event>
     engine.poll(config, bytes, &mut 0)
 }
 
-/// One test: the counters are those of the whole process.
+/// One test only: the counters are those of the whole process.
 #[test]
 fn memory_is_what_the_formula_says() {
     let pool = Arc::new(Pool::new(usize::MAX));
@@ -76,7 +77,7 @@ fn memory_is_what_the_formula_says() {
         let settings = Settings { mem_level, threshold: 0, ..Settings::default() };
         let params = Params { server_max_window_bits: window_bits, ..Params::default() };
         let mut kept = Vec::new();
-        // What the pool keeps for all is not part of a connection's costs.
+        // The memory that the pool keeps for all is not part of a connection's cost.
         message(&mut engine(Role::Server, true, &settings, &pool), b"warm");
         for _ in 0..3 {
             let mut server = Engine::new();
@@ -111,7 +112,7 @@ fn memory_is_what_the_formula_says() {
     a_bomb_costs_the_limit_and_64_kib(&settings);
 }
 
-/// Without context takeover nothing stays with a connection but its bookkeeping.
+/// Without context takeover only the bookkeeping stays with a connection.
 fn idle_connections_hold_nothing(settings: &Settings, config: &Config, pool: &Arc<Pool>) {
     let mut client = engine(Role::Client, true, settings, pool);
     let bytes = message(&mut client, &[5; 3000]);
@@ -131,7 +132,7 @@ fn idle_connections_hold_nothing(settings: &Settings, config: &Config, pool: &Ar
     assert!(each <= SLACK, "{each} bytes for each");
 }
 
-/// Z02: with everything that inflating needs, from a pool that has nothing yet.
+/// Z02: with all memory that inflating needs, from a pool that has none yet.
 fn a_bomb_costs_the_limit_and_64_kib(settings: &Settings) {
     const LIMIT: usize = 1 << 20;
     let mut client = engine(Role::Client, true, settings, &Arc::new(Pool::new(0)));

@@ -8,7 +8,7 @@ use std::net::TcpStream;
 use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
-/// An example that listens; killed in the end.
+/// An example that listens; the test kills it at the end.
 struct Server {
     process: Child,
     port: u16,
@@ -16,7 +16,8 @@ struct Server {
 
 impl Server {
     fn start(name: &str) -> Self {
-        // Beside the folder of this test. `cargo test` has built it before, `cargo test --test examples` has not.
+        // Beside the folder of this test. `cargo test` has built the example before, `cargo test
+        // --test examples` has not.
         let here = std::env::current_exe().unwrap();
         let folder: PathBuf = here.ancestors().nth(2).unwrap().join("examples");
         let mut process = Command::new(folder.join(format!("{name}{}", std::env::consts::EXE_SUFFIX)))
@@ -61,7 +62,7 @@ fn byte(stream: &mut TcpStream) -> u8 {
 
 /// "hi", masked with zeros.
 const HI: [u8; 8] = [0x81, 0x82, 0, 0, 0, 0, b'h', b'i'];
-/// What a server sends for it.
+/// The server's frame for it.
 const HI_BACK: [u8; 4] = [0x81, 2, b'h', b'i'];
 
 #[track_caller]
@@ -83,7 +84,7 @@ fn echo_sends_back() {
 fn chat_goes_to_the_room() {
     let server = Server::start("chat");
     let mut first = server.open("/room");
-    // Who hears itself has joined.
+    // A client that hears itself has joined.
     first.write_all(&HI).unwrap();
     hears_hi(&mut first);
     let mut other = server.open("/other");
@@ -91,7 +92,7 @@ fn chat_goes_to_the_room() {
     second.write_all(&HI).unwrap();
     hears_hi(&mut second);
     hears_hi(&mut first);
-    // The other room hears its own word first, and so nothing of theirs.
+    // The other room hears its own message first, and so none of this room's.
     other.write_all(&[0x82, 0x81, 0, 0, 0, 0, 7]).unwrap();
     let mut frame = [0; 3];
     other.read_exact(&mut frame).unwrap();

@@ -1,5 +1,5 @@
-//! O06: signals that hit the reactor's thread. Their handlers run there, and every call of the system that they interrupt
-//! is made again or was not needed.
+//! O06: signals that hit the reactor's thread. The handlers run there, and every system call that
+//! they interrupt is made again or was not needed.
 #![cfg(all(unix, feature = "reactor"))]
 #![expect(clippy::disallowed_types, clippy::disallowed_methods, reason = "a client that blocks, and a clock")]
 #![expect(clippy::expect_used, reason = "a test")]
@@ -53,7 +53,8 @@ fn frame(payload: &[u8]) -> Vec<u8> {
     all
 }
 
-/// A connection that echoes: one message at a time, and then many at once, so that reads and writes are cut short.
+/// A connection that echoes one message at a time, and then many at once, so that reads and writes
+/// are cut short.
 fn converse(address: std::net::SocketAddr) {
     let mut client = TcpStream::connect(address).expect("accept goes on");
     client.set_read_timeout(Some(Duration::from_secs(20))).expect("not zero");
@@ -98,7 +99,7 @@ fn o06_a_storm_of_signals_in_the_reactors_thread_changes_nothing() {
             while !is_over.load(Ordering::Relaxed) {
                 // SAFETY: the thread has not been joined.
                 assert_eq!(unsafe { libc::pthread_kill(thread.as_pthread_t(), libc::SIGUSR1) }, 0);
-                // As dense as it can be while the thread gets anything done.
+                // As often as possible while the thread still gets work done.
                 std::thread::sleep(Duration::from_micros(20));
             }
         });

@@ -1,5 +1,5 @@
-//! permessage-deflate: any bytes inflate to the same events however they are cut, within the limit; what is compressed
-//! inflates to itself.
+//! permessage-deflate: any bytes inflate to the same events however they are cut, within the limit;
+//! compressed data inflates to the original.
 #![no_main]
 
 use std::sync::Arc;
@@ -23,8 +23,8 @@ struct Input<'a> {
     messages: Vec<&'a [u8]>,
 }
 
-/// A message, or the status code of the error that ended the connection: zlib-rs does not always know which sentence belongs
-/// to a broken stream.
+/// A message, or the status code of the error that ended the connection: zlib-rs does not always
+/// find the same error text for a broken stream.
 type Seen = Result<Vec<u8>, u16>;
 
 fuzz_target!(|input: Input<'_>| {
@@ -39,7 +39,7 @@ fuzz_target!(|input: Input<'_>| {
     compress(&input, params);
 });
 
-/// The messages are compressed bytes of a peer.
+/// The input is the compressed messages of a peer.
 fn inflate(input: &Input<'_>, params: Params) {
     let limit = u64::from(input.max_payload) * 256 + 1;
     let config = Config { max_payload: limit, ..Config::default() };
@@ -54,7 +54,7 @@ fn inflate(input: &Input<'_>, params: Params) {
     }
 }
 
-/// The messages are plain bytes of ours.
+/// The input is plain messages of our own.
 fn compress(input: &Input<'_>, params: Params) {
     let settings = Settings {
         level: (input.level % 11) as i8 - 1,
@@ -102,7 +102,7 @@ fn receive(config: &Config, params: Params, stream: &[u8], lengths: &[usize]) ->
     seen
 }
 
-/// A frame of a client; the key masks nothing.
+/// A client's frame; its key of zeros masks nothing.
 fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = Engine::new().encode(FrameKind::Binary, true, payload.len(), Some([0; 4])).to_vec();
     if let Some(byte) = bytes.first_mut() {

@@ -1,5 +1,5 @@
-//! Offers of extensions: no panic, the same answer however they are spread over headers, and one that keeps to the offer and to
-//! what the server wants.
+//! Offers of extensions: no panic, and the same answer however the offers are spread over headers.
+//! The answer keeps to the offer and to the server's settings.
 #![no_main]
 
 use libfuzzer_sys::arbitrary::{self, Arbitrary};

@@ -16,7 +16,7 @@ struct Input<'a> {
     stream: &'a [u8],
 }
 
-/// An event with its bytes, wherever they were.
+/// An event with its bytes, from wherever they were stored.
 #[derive(Debug, PartialEq)]
 enum Seen {
     Message(MessageKind, Vec<u8>),
@@ -57,7 +57,7 @@ fn feed(config: &Config, stream: &[u8], lengths: &[usize]) -> Vec<Seen> {
         let behind = rest.split_off(length.clamp(1, rest.len()));
         poll_all(&mut engine, config, &mut rest, &mut events);
         received += rest.len();
-        // A length that was declared takes no memory; only bytes that came do.
+        // A declared length takes no memory; only received bytes do.
         assert!(engine.buffered() <= 2 * received + 256, "{} bytes held of {received}", engine.buffered());
         rest = behind;
     }
@@ -97,7 +97,7 @@ fn seen(event: &Event, input: &[u8]) -> Seen {
     }
 }
 
-/// Messages for their parts.
+/// The events with messages in place of their parts.
 fn joined(events: Vec<Seen>) -> Vec<Seen> {
     let mut message = Vec::new();
     let join = |event| match event {

@@ -19,7 +19,7 @@ fuzz_target!(|input: (u16, Option<&[u8]>, &[u8])| {
     let whole = feed(bytes, path, [bytes.len()].into_iter());
     let cut = usize::from(cut).min(bytes.len());
     assert_eq!(feed(bytes, path, [cut, bytes.len()].into_iter()), whole);
-    // Byte by byte copies nothing, but is a call for each byte.
+    // Feeding byte by byte copies nothing, but takes a call for each byte.
     if bytes.len() <= 1024 {
         assert_eq!(feed(bytes, path, 0..=bytes.len()), whole);
     }
@@ -61,7 +61,7 @@ fn answer(request: &Request<'_>, options: &Options<'_>) -> Outcome {
             write_refusal(&mut response, refusal);
         }
     }
-    // Nothing the client sent may end a line of the response early.
+    // Nothing that the client sent may end a line of the response early.
     let end = response.windows(4).position(|bytes| bytes == b"\r\n\r\n");
     let lines = &response[..end.expect("a response has a head")];
     assert!(lines.split(|&byte| byte == b'\n').rev().skip(1).all(|line| line.ends_with(b"\r")));

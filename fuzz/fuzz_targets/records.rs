@@ -1,5 +1,6 @@
-//! Records, as both threads read them: what the reactor puts into batches is what JavaScript finds there, however those are handed
-//! over; and any bytes that JavaScript hands over are records within those bytes, one reactor or several.
+//! Records, as both threads read them: JavaScript finds in batches exactly the records that the
+//! reactor put there, however the batches are handed over; and any bytes that JavaScript hands over
+//! are read as records within those bytes, by one reactor or several.
 #![no_main]
 
 use std::collections::VecDeque;
@@ -23,15 +24,15 @@ enum In<'a> {
     InPlace(u32, &'a [u8]),
     Copied(u32, u16, &'a [u8]),
     Owned(u32, &'a [u8]),
-    /// With the length from which on it is not copied.
+    /// With the length from which on the payload is not copied.
     Either(u32, &'a [u8], u8),
     Opening(u32, &'a [u8]),
-    /// Read, and of no concern to JavaScript.
+    /// Bytes that were read and do not concern JavaScript.
     Wasted(u8),
     Publish,
     /// JavaScript takes a batch and deals with it.
     Take,
-    /// It deals with a part first.
+    /// JavaScript deals with a part first.
     TakePart,
 }
 
@@ -60,7 +61,7 @@ fuzz_target!(|input: Input<'_>| {
     tolerate(input.bytes, usize::from(input.reactors % 4) + 1);
 });
 
-/// Slot and payload of what is on its way, oldest first.
+/// Slots and payloads of the records under way, oldest first.
 type Expected = VecDeque<(u32, Vec<u8>)>;
 
 fn hand_over(steps: &[In<'_>]) {
@@ -109,7 +110,7 @@ fn hand_over(steps: &[In<'_>]) {
     assert_eq!(inbox.published(), inbox.delivered());
 }
 
-/// As lib/reactor does it: from the words alone.
+/// Reads records as lib/reactor does: from the words alone.
 fn take(inbox: &Inbox, in_parts: bool, expected: &mut Expected) {
     let Some(batch) = inbox.take() else { return };
     let mut words = vec![0; batch.records.len() * RECORD_WORDS];
@@ -130,14 +131,14 @@ fn take(inbox: &Inbox, in_parts: bool, expected: &mut Expected) {
     let _ = inbox.give_back(batch);
 }
 
-/// What is written is read, in order, and each reactor gets what is for it.
+/// All written records are read, in order, and each reactor gets its own.
 fn come_back(records: &[Out<'_>], reactors: usize) {
     let mut chunk = Chunk::default();
     let mut expected: Vec<(u32, u8, Vec<u8>)> = Vec::new();
     let mut last = None;
     for &Out { slot, generation, kind, flags, aux, how, payload } in records {
         let id = (slot, generation);
-        // The others say where the payload is, which is what is chosen here.
+        // The other flags say where the payload is, which this function chooses.
         let flags = flags & (OUT_FLAG_FIN | OUT_FLAG_WANT_SENT | OUT_FLAG_COMPRESS);
         match (how % 3, &last) {
             (0, _) => {
@@ -179,7 +180,7 @@ fn read(chunk: &Chunk) -> Vec<(u32, u8, Vec<u8>)> {
     chunk.records().map(|record| (record.slot, record.kind, payload(&record, &mut large))).collect()
 }
 
-/// Any bytes, as a fault of lib would leave them.
+/// Any bytes, as a fault in lib would leave them.
 fn tolerate(bytes: &[u8], reactors: usize) {
     let chunk = Chunk { bytes: bytes.to_vec(), large: Vec::new() };
     let mut count = 0;

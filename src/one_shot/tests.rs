@@ -1,4 +1,4 @@
-//! What is compressed must inflate to itself, with no more history than was agreed on.
+//! Compressed data must inflate to the original, with no more history than was agreed on.
 
 use proptest::prelude::*;
 use zlib_rs::{Inflate, InflateFlush, Status};
@@ -6,8 +6,8 @@ use zlib_rs::{Inflate, InflateFlush, Status};
 use super::huffman::Code;
 use super::{Manner, OneShot, TRAILER};
 
-/// Inflates in steps of a byte with a window of `bits`, so that nothing but the window can be
-/// referred to.
+/// Inflates in steps of a byte with a window of `bits`, so that references can reach only the
+/// window.
 fn inflate(compressed: &[u8], bits: u8) -> Vec<u8> {
     let mut zlib = Inflate::new(false, bits);
     let input = [compressed, &TRAILER].concat();
@@ -101,7 +101,7 @@ fn codes_are_limited() {
     }
 }
 
-/// What an earlier message left in the tables must not matter when the numbers of the epochs begin
+/// Entries of an earlier message in the tables must not matter when the numbers of the epochs begin
 /// anew.
 #[test]
 fn epochs_begin_anew() {

@@ -1,8 +1,9 @@
-//! What the bare echoes do between reading and writing: as little as a WebSocket client accepts.
+//! The work of the bare echoes between reading and writing: as little as a WebSocket client
+//! accepts.
 //!
-//! Frames are never assembled: a response header goes out as soon as the request's is known, payload bytes
-//! follow as they come, unmasked where they were read. No limits, no checks of what a peer sends: a yardstick
-//! for benchmarks, not a server.
+//! Frames are never assembled: a response header goes out as soon as the request's header is known;
+//! payload bytes follow as they come, unmasked where they were read. No limits, no checks of what a
+//! peer sends: a yardstick for benchmarks, not a server.
 
 use std::io::{self, ErrorKind};
 use std::ops::Range;
@@ -12,14 +13,14 @@ use crate::accept_key;
 /// Space before the input for a header whose first bytes came with an earlier read.
 pub const HEADROOM: usize = 16;
 
-/// Where one connection is in what its peer sends.
+/// The state of one connection within the stream of its peer.
 #[derive(Default)]
 pub struct Answering {
     open: bool,
     /// Bytes of an unfinished request or frame header.
     partial: Vec<u8>,
-    /// Payload bytes of the current frame that are still to come, and the key in the phase of the first of
-    /// them.
+    /// Payload bytes of the current frame that are still to come, and the key, rotated to the first
+    /// of them.
     remaining: u64,
     mask: [u8; 4],
     closing: bool,
@@ -36,12 +37,12 @@ impl Answering {
         !self.partial.is_empty()
     }
 
-    /// Whether a Close frame has come, all of it.
+    /// Whether a complete Close frame has come.
     pub fn is_over(&self) -> bool {
         self.closing && self.remaining == 0
     }
 
-    /// Takes bytes of the request; the response, once that is complete.
+    /// Takes bytes of the request; returns the response once the request is complete.
     ///
     /// # Errors
     /// No key.
@@ -65,8 +66,8 @@ impl Answering {
         Ok(Some(response))
     }
 
-    /// Turns `buffer[HEADROOM..]`, frames of a client, into the same frames of a server, in place. Returns
-    /// where they are.
+    /// Turns `buffer[HEADROOM..]`, frames of a client, into the same frames of a server, in place.
+    /// Returns the range of the frames.
     pub fn echo(&mut self, buffer: &mut [u8]) -> Range<usize> {
         let mut from = HEADROOM - self.partial.len();
         if self.needs_headroom() {
@@ -94,7 +95,7 @@ impl Answering {
             self.remaining = length;
             self.mask.copy_from_slice(&buffer[from + header - 4..from + header]);
             if to == start {
-                // The first response can begin where its payload need not move.
+                // The first response can begin at a place where its payload need not move.
                 (start, to) = (from + 4, from + 4);
             }
             let first = match buffer[from] {

@@ -5,14 +5,14 @@ use std::time::Duration;
 
 use crate::messages::MIN_JSON;
 
-/// What one run does.
+/// The mode of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
     /// Closed loop: every connection keeps `in_flight` requests outstanding; every response is compared.
     Echo,
     /// Send only; the server counts, and a marker at the end asks for the count.
     Ingest,
-    /// Read only: the server sends by itself once it is asked to.
+    /// Read only: the server sends by itself after one request.
     Push,
     /// One connection sends, all receive.
     Fanout,
@@ -22,18 +22,18 @@ pub(crate) enum Mode {
     Rate,
     /// Echo while the server's JavaScript thread is blocked, and pings.
     Blocked,
-    /// Rooms whose members hear what some of them say.
+    /// Rooms in which all members receive the messages of some of them.
     Topics,
-    /// The members of rooms all come back at once, to a server that was started again.
+    /// All members of all rooms come back at once, to a server that was started again.
     Avalanche,
 }
 
-/// How a server's messages to the members of a room look.
+/// The form of a server's messages to the members of a room.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Protocol {
-    /// A WebSocket message is what was said.
+    /// A WebSocket message is the text as it was sent.
     Plain,
-    /// In JSON, with its position, from which a member goes on when it comes back.
+    /// JSON with the text and its position, from which a member goes on when it comes back.
     Stamped,
     /// Events of Socket.IO 4.
     SocketIo,
@@ -63,7 +63,7 @@ pub(crate) struct Args {
     pub(crate) host: String,
     pub(crate) port: u16,
     pub(crate) path: String,
-    /// Process whose CPU time and memory are read; none are reported without it.
+    /// The process of which CPU time and memory are read; without it, neither is reported.
     pub(crate) pid: Option<u32>,
     pub(crate) connections: usize,
     /// Payload bytes per message.
@@ -77,7 +77,7 @@ pub(crate) struct Args {
     pub(crate) json: bool,
     /// TLS, with whatever certificate the server has.
     pub(crate) tls: bool,
-    /// Ingest: messages of one write; zero = as many as 64 KiB hold.
+    /// Ingest: messages per write; zero = as many as 64 KiB hold.
     pub(crate) batch: usize,
     /// Length of the measured window.
     pub(crate) seconds: Duration,
@@ -86,9 +86,9 @@ pub(crate) struct Args {
     pub(crate) warmup: Duration,
     /// Least time between two requests of one slot of a connection; zero = send at once.
     pub(crate) pace: Duration,
-    /// CPU to run on.
+    /// The CPU to run on.
     pub(crate) pin: Option<usize>,
-    /// How long idle mode holds its connections, and blocked mode has the server block.
+    /// For how long idle mode holds its connections, and blocked mode blocks the server.
     pub(crate) hold: Duration,
     /// Idle mode: each connection first echoes this many messages.
     pub(crate) touch: u64,
@@ -96,21 +96,22 @@ pub(crate) struct Args {
     pub(crate) quiet: Duration,
     /// Failure after this long without any progress.
     pub(crate) timeout: Duration,
-    /// Drop the connections in the end instead of the closing handshake.
+    /// Drop the connections at the end instead of making the closing handshake.
     pub(crate) no_close: bool,
     /// Poll without blocking: the generator's own wake-up is then not part of the latency.
     pub(crate) spin: bool,
     /// Topics: rooms that the connections are members of.
     pub(crate) rooms: usize,
-    /// Topics: members of each room that say something.
+    /// Topics: members of each room that send messages.
     pub(crate) speakers: usize,
-    /// Topics: messages per second of all speakers; zero = the next one when all have the one before.
+    /// Topics: messages per second of all speakers; zero = the next message when all members have
+    /// the one before.
     pub(crate) rate: f64,
     /// Topics: members that do not read.
     pub(crate) stalled: usize,
     /// Topics: each member but the speakers is cut off this often; zero = never.
     pub(crate) cut_every: Duration,
-    /// Topics: for how long.
+    /// Topics: the time for which a member stays cut off.
     pub(crate) cut_for: Duration,
     pub(crate) protocol: Protocol,
     pub(crate) seed: u64,
@@ -159,7 +160,7 @@ impl Args {
     /// Parses the arguments after the program's name.
     ///
     /// # Errors
-    /// A sentence that names the argument which is unknown, incomplete, malformed or out of range.
+    /// A sentence that names the argument that is unknown, incomplete, malformed or out of range.
     pub(crate) fn parse(mut words: impl Iterator<Item = String>) -> Result<Self, Box<dyn Error>> {
         let mut args = Self::default();
         while let Some(flag) = words.next() {

@@ -1,5 +1,5 @@
-//! An echo load on a server whose JavaScript thread is blocked for a while: how long pings take meanwhile, and how much
-//! memory.
+//! An echo load on a server of which the JavaScript thread is blocked for a while: the time that
+//! pings take meanwhile, and the memory.
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
@@ -17,25 +17,26 @@ use crate::process::resident_kib;
 use crate::report::{self, Report};
 use crate::socket::Socket;
 
-/// Connections that do nothing but ping.
+/// Connections that only ping.
 const PINGERS: usize = 8;
 /// Time between two pings of one of them, if the first has been answered.
 const PERIOD: Duration = Duration::from_millis(5);
 /// A masked ping with 4 bytes, and its pong.
 const PING: [u8; 10] = [0x89, 0x84, 0, 0, 0, 0, b'p', b'i', b'n', b'g'];
 const PONG: [u8; 6] = [0x8a, 4, b'p', b'i', b'n', b'g'];
-/// How often the server's memory is looked at.
+/// The interval between two looks at the server's memory.
 const LOOK: Duration = Duration::from_millis(50);
 
-/// What the pinging thread has seen.
+/// The measurements of the pinging thread.
 struct Pings {
     /// Nanoseconds from ping to pong.
     times: Histogram<u64>,
-    /// The longest time for which the thread itself did not run: what it says of others is no better.
+    /// The longest time for which the thread itself did not run: its figures for others cannot be
+    /// more precise.
     stall: Duration,
 }
 
-/// Has the server block for `hold` under load and reports; then every response must come, in order.
+/// Blocks the server for `hold` under load, and reports; then every response must come, in order.
 ///
 /// # Errors
 /// A response or a pong is wrong, missing or late, or the server's process is not known.
@@ -73,7 +74,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
     Ok(report.finish())
 }
 
-/// Asks the server to block and turns until it says that it has.
+/// Asks the server to block, and turns until the server reports that it has.
 fn block(
     args: &Args,
     trigger: &mut Socket,
@@ -105,7 +106,7 @@ fn block(
     Err("pinging failed, or the server is blocked for too long".into())
 }
 
-/// Pings until it is over; then waits for the pongs that are due.
+/// Pings until the block is over; then waits for the pongs that are due.
 fn ping(args: &Args, pingers: Vec<Socket>, is_over: &AtomicBool) -> Result<Pings, Box<dyn Error>> {
     let mut times = report::histogram();
     let mut pingers: Vec<(Socket, Option<Instant>)> =
@@ -140,7 +141,8 @@ fn ping(args: &Args, pingers: Vec<Socket>, is_over: &AtomicBool) -> Result<Pings
         match end {
             Some(_) if pingers.iter().all(|(_, sent)| sent.is_none()) => return Ok(Pings { times, stall }),
             Some(end) if Instant::now() > end => return Err("a pong is missing".into()),
-            // Short against the figures that matter, long against what others need of this CPU.
+            // Short against the figures that matter, long against the time that other threads need
+            // on this CPU.
             _ => std::thread::sleep(Duration::from_micros(200)),
         }
     }

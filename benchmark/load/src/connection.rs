@@ -23,7 +23,7 @@ pub(crate) struct Connection {
     sent: u64,
     /// When each outstanding request was sent, at its sequence number modulo the length, a power of two.
     sent_at: Box<[u64]>,
-    /// The rest of requests that the socket did not take.
+    /// The rest of the requests, which the socket did not take.
     unsent: Vec<u8>,
 }
 
@@ -59,7 +59,7 @@ impl Connection {
         self.write(scratch)
     }
 
-    /// Writes what the socket did not take before.
+    /// Writes the bytes that the socket did not take before.
     pub(crate) fn flush(&mut self) -> io::Result<()> {
         self.stream.flush()?;
         if self.unsent.is_empty() {
@@ -69,7 +69,7 @@ impl Connection {
         self.write(&unsent)
     }
 
-    /// Reads once and compares; None when there is nothing to read.
+    /// Reads once and compares; `None` when there is nothing to read.
     pub(crate) fn receive(
         &mut self,
         messages: &Messages,
@@ -106,7 +106,8 @@ impl Connection {
         self.write(&CLOSE)
     }
 
-    /// Whether the server has answered the closing handshake and closed; false when it may still do so.
+    /// Whether the server has answered the closing handshake and closed; false while it may still
+    /// do so.
     pub(crate) fn closed(&mut self, answer: &mut Vec<u8>) -> Result<bool, Box<dyn Error>> {
         let mut input = [0; 256];
         loop {

@@ -63,12 +63,12 @@ pub(crate) fn report_afterwards(args: &Args, report: &mut Report) -> Result<(), 
     Ok(())
 }
 
-/// CPU time of `pid`, nothing if there is none.
+/// CPU time of `pid`; zero without a `pid`.
 pub(crate) fn cpu(pid: Option<u32>) -> io::Result<CpuTime> {
     pid.map_or_else(|| Ok(CpuTime::default()), CpuTime::read)
 }
 
-/// All connections and what they share.
+/// All connections, and the state that they share.
 pub(crate) struct ClosedLoop<'a> {
     args: &'a Args,
     poll: Poll,
@@ -77,9 +77,9 @@ pub(crate) struct ClosedLoop<'a> {
     input: Box<[u8]>,
     scratch: Vec<u8>,
     epoch: Instant,
-    /// Time since the epoch, in nanoseconds, as of the last look at the clock.
+    /// Nanoseconds since the epoch, as of the last look at the clock.
     now: u64,
-    /// Paced requests: when to send one on which connection.
+    /// Paced requests: the time of each, and its connection.
     waiting: BinaryHeap<Reverse<(u64, usize)>>,
     /// Whether responses are followed by new requests.
     sending: bool,
@@ -175,7 +175,7 @@ impl<'a> ClosedLoop<'a> {
     pub(crate) fn settle(&mut self) -> Result<(), Box<dyn Error>> {
         self.sending = false;
         self.waiting.clear();
-        // Latencies of the window are complete; what arrives now belongs to no window.
+        // Latencies of the window are complete; responses that arrive now belong to no window.
         self.window = u64::MAX;
         let missing = self.connections.iter().map(Connection::outstanding).sum::<u64>();
         let goal = self.received + missing;
@@ -277,7 +277,7 @@ impl<'a> ClosedLoop<'a> {
         sent.map_err(|error| format!("connection {number}: {error}").into())
     }
 
-    /// Paced connections may all be between two requests: then nothing is late.
+    /// All paced connections may be between two requests: then nothing is late.
     fn outstanding_is_zero_while_pacing(&self) -> bool {
         !self.waiting.is_empty() && self.waiting.len() == self.connections.len() * self.args.in_flight
     }

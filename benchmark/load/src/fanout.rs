@@ -16,8 +16,8 @@ use crate::process::CpuTime;
 use crate::report::{self, Report};
 use crate::socket::Socket;
 
-/// Publishes the next message once all connections have the one before. Messages are deliveries; the round trip is
-/// that of the last one.
+/// Publishes the next message once all connections have the one before. The reported messages are
+/// deliveries; the round trip is that of the last delivery.
 ///
 /// # Errors
 /// A delivery is wrong, missing or late.
@@ -107,7 +107,7 @@ impl<'a> Fanout<'a> {
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(count),
                 Err(error) => return Err(format!("connection {number}: {error}").into()),
             };
-            // All get what the first connection sent.
+            // All connections get the message of the first one.
             let fed = matcher.feed(0, self.published, &self.messages, &self.input[..length]);
             count += fed.map_err(|error| format!("at subscriber {number}: {error}"))?;
             if stream.is_empty_after(length, self.input.len()) {

@@ -16,7 +16,7 @@ pub(crate) struct Handshake {
     may_speak: bool,
 }
 
-/// What is offered, and has to be agreed on, with --deflate.
+/// The extension that is offered with --deflate, and must be agreed on.
 const OFFER: &str = "permessage-deflate; server_no_context_takeover; client_no_context_takeover";
 
 impl Handshake {
@@ -38,12 +38,12 @@ impl Handshake {
         }
     }
 
-    /// The same, with a server that may send frames at once.
+    /// A handshake with a server that may send frames at once.
     pub(crate) fn may_speak(self) -> Self {
         Self { may_speak: true, ..self }
     }
 
-    /// What came behind the response.
+    /// The bytes behind the response.
     pub(crate) fn rest(&self) -> &[u8] {
         let end = self.response.windows(4).position(|four| four == b"\r\n\r\n");
         end.map_or(&[], |end| &self.response[end + 4..])

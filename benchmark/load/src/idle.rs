@@ -1,4 +1,4 @@
-//! What an idle connection costs: memory, and CPU time (which should be none).
+//! The cost of an idle connection: memory, and CPU time (which should be zero).
 
 use std::error::Error;
 use std::io::{ErrorKind, Read};
@@ -10,7 +10,8 @@ use crate::open::open;
 use crate::process::{CpuTime, idle_use, resident_kib};
 use crate::report::Report;
 
-/// Connections that are opened, used and dropped first, so that what a server allocates once is not counted.
+/// Connections that are opened, used and dropped first, so that one-time allocations of a server
+/// are not counted.
 const FIRST: usize = 100;
 
 /// Opens all connections, holds them, and reports the server's memory before and after.

@@ -1,4 +1,4 @@
-//! One-way traffic: the generator sends as fast as the sockets take it, the server counts.
+//! One-way traffic: the generator sends as fast as the sockets take the bytes, the server counts.
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
@@ -18,8 +18,8 @@ use crate::socket::Socket;
 /// Bytes prepared for one write.
 const BATCH: usize = 64 << 10;
 
-/// Sends for the window's length, then asks every connection for its count. The time until the answers is
-/// part of the window.
+/// Sends for the window's length, then asks every connection for its count. The time until the
+/// answers come is part of the window.
 ///
 /// # Errors
 /// A count differs from what was sent, or there is no answer within the timeout.
@@ -60,7 +60,7 @@ struct Sender {
     sent: u64,
     unsent: Vec<u8>,
     writable: bool,
-    /// The answer as far as it has arrived; None when none is due.
+    /// The answer as far as it has arrived; `None` when none is due.
     answer: Option<Vec<u8>>,
 }
 

@@ -1,4 +1,4 @@
-//! What the load generator and the echo servers beside it share.
+//! Code that the load generator and the echo servers beside it share.
 
 mod accept;
 pub mod answer;

@@ -1,7 +1,8 @@
 //! Load generator for WebSocket echo servers: one thread, one `mio::Poll`, every response compared byte by
 //! byte.
 //!
-//! It is not a client library: it sends what the benchmarks need and fails on whatever they do not expect.
+//! The generator is not a client library: it sends what the benchmarks need, and fails on
+//! everything that they do not expect.
 
 mod args;
 mod blocked;
@@ -58,7 +59,7 @@ fn run(args: &Args) -> Result<String, Box<dyn Error>> {
 }
 
 fn fail(message: &str, status: u8) -> ExitCode {
-    // There is nowhere left to report a failure to write this.
+    // If this write fails, there is nowhere left to report it.
     let _ = writeln!(std::io::stderr(), "load: {message}");
     ExitCode::from(status)
 }

@@ -1,12 +1,12 @@
-//! Compares the response stream of one connection with what it must be, byte by byte and in order, without
-//! assembling messages.
+//! Compares the response stream of one connection with the expected one, byte by byte and in order,
+//! without assembling messages.
 
 use std::error::Error;
 
 use crate::messages::Messages;
 use crate::packed::Packed;
 
-/// Where the response stream of one connection stands.
+/// The state of one connection's response stream.
 #[derive(Default)]
 pub(crate) struct Matcher {
     /// Sequence number of the response that is due.

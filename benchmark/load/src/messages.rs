@@ -1,16 +1,16 @@
-//! The messages of a run: what is sent and what must come back.
+//! The messages of a run: the requests, and the responses that must come back.
 //!
-//! A payload is a function of connection and sequence number, so nothing that was sent needs to be kept for
-//! the comparison:
+//! A payload is a function of connection and sequence number, so no sent message needs to be kept
+//! for the comparison:
 //!
 //! ```text
 //! payload = prefix ++ digits(sequence, connection), 12 bytes ++ separator ++ fill[offset(sequence, connection)..] ++ tail
 //! ```
 //! Prefix, separator and tail are empty except in JSON, where the fill is records of 32 bytes:
-//! `["<digits>",{"id":1234567,"name":"abcdefg"},...,"<x up to the length>"]`. That is what JSON.stringify makes of it.
-//! The digits are 6 bits each in `0x30..=0x70` without the backslash; text fill is of the same alphabet, binary fill uses all byte
-//! values. A payload under 12 bytes keeps the first digits: low sequence digits first, so that neighbours
-//! still differ.
+//! `["<digits>",{"id":1234567,"name":"abcdefg"},...,"<x up to the length>"]`. JSON.stringify
+//! produces the same text. The digits are 6 bits each in `0x30..=0x70` without the backslash; text
+//! fill is of the same alphabet, binary fill uses all byte values. A payload under 12 bytes keeps
+//! the first digits: low sequence digits first, so that neighbours still differ.
 
 use crate::args::Args;
 use crate::packed::Packed;
@@ -40,11 +40,11 @@ pub(crate) struct Messages {
     fill: Vec<u8>,
     /// Payload bytes from the fill.
     filled: usize,
-    /// What an offset into the fill is a multiple of.
+    /// The unit of offsets into the fill, in bytes.
     step: usize,
     tail: Vec<u8>,
     masks: Random,
-    /// What is sent instead, if messages are compressed.
+    /// The compressed messages that are sent instead, if any.
     packed: Option<Packed>,
 }
 
@@ -72,7 +72,7 @@ impl Messages {
         }
     }
 
-    /// The messages that `args` ask for.
+    /// The messages for these arguments.
     pub(crate) fn of(args: &Args) -> Self {
         if args.json {
             return Self::json(args.payload, args.seed);
@@ -105,7 +105,7 @@ impl Messages {
         }
     }
 
-    /// Compressed messages, if they are.
+    /// The compressed messages, if they are used.
     pub(crate) fn packed(&self) -> Option<&Packed> {
         self.packed.as_ref()
     }
@@ -154,7 +154,7 @@ impl Messages {
             && let Some((found_digits, found_fill)) = rest.split_first_chunk::<DIGITS>()
             && found_fill.len() == fill.len()
         {
-            // The common case, a whole response: the loop below would say the same.
+            // The common case, a whole response: the loop below would have the same result.
             return *found_digits == digits && found_fill == fill;
         }
         let digits = &digits[..self.payload.min(DIGITS)];

@@ -31,7 +31,7 @@ pub(crate) fn open(args: &Args, count: usize) -> Result<Vec<Socket>, Box<dyn Err
     Ok(opened)
 }
 
-/// Several handshakes at a time, each started when another one is done.
+/// Several handshakes at a time; each new one starts when another one is done.
 pub(crate) struct Opener<'a> {
     args: &'a Args,
     connector: Connector,
@@ -111,7 +111,7 @@ impl<'a> Opener<'a> {
 }
 
 impl Opening {
-    /// Writes and reads what is possible; true once the connection is open.
+    /// Writes and reads as much as is possible; true once the connection is open.
     fn advance(&mut self) -> Result<bool, Box<dyn Error>> {
         if let Some(error) = self.stream.take_error()? {
             return Err(error.into());

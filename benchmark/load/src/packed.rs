@@ -1,9 +1,10 @@
-//! Compressed messages of a run (RFC 7692): JSON that is compressed before the run begins, and whose answers are
-//! inflated and compared.
+//! Compressed messages of a run (RFC 7692): JSON that is compressed before the run begins. The
+//! answers are inflated and compared.
 //!
-//! Both sides go without context takeover, so a message is the same bytes whenever it is sent. There are [`KINDS`]
-//! messages; connection and sequence number decide which one is sent. What an answer inflates to is compared byte by byte;
-//! an answer that is the same bytes as one that was compared before need not be inflated again.
+//! Both sides go without context takeover, so a message has the same bytes whenever it is sent.
+//! There are [`KINDS`] messages; connection and sequence number decide which one is sent. An
+//! inflated answer is compared byte by byte; an answer with the same bytes as one that was compared
+//! before need not be inflated again.
 
 use std::cell::RefCell;
 use std::error::Error;
@@ -13,9 +14,10 @@ use zlib_rs::{Deflate, DeflateFlush, Inflate, InflateFlush};
 
 use crate::messages::{Header, Random, push_masked};
 
-/// Messages that differ. Enough that what a server remembers of the last ones is of no use to it.
+/// The number of different messages: enough that a server gains nothing from remembering the last
+/// ones.
 const KINDS: usize = 512;
-/// What a sender cuts off (RFC 7692, section 7.2.1).
+/// The bytes that a sender cuts off (RFC 7692, section 7.2.1).
 const TRAILER: [u8; 4] = [0, 0, 0xff, 0xff];
 /// FIN and RSV1 in the first byte of a frame.
 const FIN: u8 = 0x80;
@@ -30,7 +32,7 @@ pub(crate) struct Packed {
 struct Kind {
     plain: Vec<u8>,
     compressed: Vec<u8>,
-    /// The answer that was right before.
+    /// The answer that was found right before.
     seen: RefCell<Vec<u8>>,
 }
 
@@ -53,7 +55,8 @@ impl Packed {
         push_masked(out, bytes, mask);
     }
 
-    /// Length of the answer that `stream` begins with, header included; `None` when more is needed to know.
+    /// Length of the answer that `stream` begins with, header included; `None` when more bytes are
+    /// needed to decide.
     pub(crate) fn response_len(stream: &[u8]) -> Option<usize> {
         let length = |bytes: &[u8]| bytes.iter().fold(0_usize, |sum, byte| sum << 8 | usize::from(*byte));
         match stream.get(1)? & 0x7f {
@@ -63,10 +66,10 @@ impl Packed {
         }
     }
 
-    /// Compares the frame `response` with what it must be.
+    /// Compares the frame `response` with the expected message.
     ///
     /// # Errors
-    /// It is another message, or none: a sentence that says so.
+    /// The frame is another message, or none: a sentence that says so.
     pub(crate) fn check(
         &self,
         connection: usize,
@@ -143,7 +146,7 @@ fn json(len: usize, number: usize, random: &mut Random) -> Vec<u8> {
     text.into_bytes()
 }
 
-/// What a client of ours would send for `plain`.
+/// The frame that a client of ours would send for `plain`.
 fn compress(plain: &[u8]) -> Vec<u8> {
     let mut out = vec![0; plain.len() + plain.len() / 8 + 64];
     let mut zlib = Deflate::new(6, false, 15);

@@ -1,4 +1,4 @@
-//! What Linux reports about a process: CPU time per thread and memory.
+//! Linux's figures for a process: CPU time per thread, and memory.
 
 use std::collections::BTreeMap;
 use std::error::Error;
@@ -11,18 +11,18 @@ use std::time::{Duration, Instant};
 pub(crate) struct CpuTime {
     /// Nanoseconds on a CPU by thread id, with the thread's name.
     threads: BTreeMap<u32, (String, u64)>,
-    /// Clock ticks in user mode and in the kernel, of the whole process.
+    /// Clock ticks of the whole process, in user mode and in the kernel.
     ticks: (u64, u64),
 }
 
 /// CPU time of a process between two moments, in nanoseconds.
 #[derive(Default)]
 pub(crate) struct CpuUse {
-    /// Of all threads.
+    /// CPU time of all threads.
     pub(crate) total: u64,
-    /// Of the main thread: in Node the one that runs JavaScript.
+    /// CPU time of the main thread: in Node, the one that runs JavaScript.
     pub(crate) main: u64,
-    /// By thread name; the main thread is `main`, threads of equal names are added up.
+    /// CPU time by thread name; the main thread is `main`, and threads of equal names are added up.
     pub(crate) threads: BTreeMap<String, u64>,
     /// Share of the total in user mode, from the kernel's coarser tick counts; 0 when there were none.
     pub(crate) user_share: f64,
@@ -50,7 +50,7 @@ impl CpuTime {
         Ok(Self { threads, ticks: (ticks(), ticks()) })
     }
 
-    /// What was used from `earlier` to `self`.
+    /// The CPU time that was used from `earlier` to `self`.
     pub(crate) fn since(&self, earlier: &Self) -> CpuUse {
         let mut used = CpuUse::default();
         for (tid, (name, run)) in &self.threads {
@@ -111,7 +111,7 @@ pub(crate) fn pin(cpu: usize) -> io::Result<()> {
     if status == 0 { Ok(()) } else { Err(io::Error::last_os_error()) }
 }
 
-/// Raises the limit of open files to what the process may have.
+/// Raises the limit of open files to the maximum that the process may have.
 pub(crate) fn raise_file_limit() -> io::Result<()> {
     let mut limit = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     // SAFETY: both calls take a pointer to an rlimit that lives across the call.

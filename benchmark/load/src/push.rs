@@ -1,7 +1,8 @@
-//! What servers send by themselves: the generator asks once, then only reads.
+//! Messages that servers send by themselves: the generator asks once, then only reads.
 //!
 //! Every connection must get the same stream of messages: a sequence number in 12 decimal digits, one more than
-//! in the message before, and letters `x` up to the payload's length. Text up to 20 bytes, else binary.
+//! in the message before, and letters `x` up to the payload's length. Messages of up to 20 bytes
+//! are text, longer ones binary.
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};
@@ -18,7 +19,7 @@ use crate::process::CpuTime;
 use crate::report::Report;
 use crate::socket::Socket;
 
-/// The message that lets a server begin.
+/// The message that starts the server's sending.
 const START: &[u8] = b"#start";
 const DIGITS: usize = 12;
 
@@ -66,7 +67,7 @@ struct Push<'a> {
     received: u64,
 }
 
-/// A message without its number.
+/// The bytes of a message without its number.
 struct Template {
     bytes: Vec<u8>,
     header: usize,

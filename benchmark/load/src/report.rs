@@ -12,7 +12,7 @@ use crate::process::CpuUse;
 pub(crate) struct Report(String);
 
 impl Report {
-    /// Begins with the shape of the run.
+    /// Begins the object with the shape of the run.
     pub(crate) fn new(args: &Args) -> Self {
         let mut report = Self(String::from("{"));
         report.text("mode", args.mode.name());
@@ -43,8 +43,8 @@ impl Report {
         self.raw(key, &format!("\"{value}\""));
     }
 
-    /// Adds what `count` messages (or handshakes) in `seconds` cost the server; `own` is what they cost this
-    /// program.
+    /// Adds the cost of `count` messages (or handshakes) in `seconds` for the server; `own` is
+    /// their cost for this program.
     pub(crate) fn costs(
         &mut self,
         unit: &str,

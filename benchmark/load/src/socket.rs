@@ -28,7 +28,7 @@ pub(crate) struct Connector {
 }
 
 impl Connector {
-    /// A connector to `address`, with `tls` whatever certificate the server has.
+    /// A connector to `address`; with `tls`, every certificate of the server is accepted.
     pub(crate) fn new(address: SocketAddr, tls: bool) -> Result<Self, Box<dyn Error>> {
         let tls = if tls { Some(Arc::new(config()?)) } else { None };
         Ok(Self { address, tls })
@@ -44,7 +44,7 @@ impl Connector {
 }
 
 impl Socket {
-    /// What connecting ended with, if it failed.
+    /// The error of connecting, if it failed.
     pub(crate) fn take_error(&self) -> io::Result<Option<io::Error>> {
         self.tcp().take_error()
     }
@@ -54,17 +54,17 @@ impl Socket {
         self.tcp().set_nodelay(true)
     }
 
-    /// Lets a drop reset the connection: no port stays in TIME_WAIT.
+    /// Makes a drop reset the connection, so that no port stays in TIME_WAIT.
     pub(crate) fn reset_on_drop(&self) -> io::Result<()> {
         SockRef::from(self.tcp()).set_linger(Some(Duration::ZERO))
     }
 
-    /// Lets the kernel keep little of what is not read.
+    /// Lets the kernel keep only a few unread bytes.
     pub(crate) fn keep_little(&self) -> io::Result<()> {
         SockRef::from(self.tcp()).set_recv_buffer_size(4096)
     }
 
-    /// Whether a read of less than was asked for has emptied the socket: not if it comes record by record.
+    /// Whether a short read has emptied the socket: not with TLS, which delivers record by record.
     pub(crate) fn is_empty_after(&self, length: usize, asked: usize) -> bool {
         length < asked && matches!(self, Self::Plain(_))
     }
@@ -105,7 +105,7 @@ impl Write for Socket {
         }
     }
 
-    /// Writes records that were made and not taken by the kernel.
+    /// Writes TLS records that the kernel has not taken yet.
     fn flush(&mut self) -> io::Result<()> {
         match self {
             Self::Plain(_) => Ok(()),
@@ -139,7 +139,7 @@ fn config() -> Result<ClientConfig, Box<dyn Error>> {
     Ok(config.dangerous().with_custom_certificate_verifier(verifier).with_no_client_auth())
 }
 
-/// Takes every certificate: the server is the one that was just started, with one that signs itself.
+/// Accepts every certificate: the server was just started by the benchmark, with a self-signed one.
 #[derive(Debug)]
 struct AnyCertificate(Arc<CryptoProvider>);
 

@@ -1,4 +1,4 @@
-//! Rooms: what some members say all of them must hear, and how long that takes.
+//! Rooms: all members must receive the messages of some, and the time that this takes.
 
 use std::error::Error;
 use std::time::Instant;
@@ -14,10 +14,10 @@ mod crowd;
 mod member;
 mod words;
 
-/// Speaks for the window's length, and then listens until everybody has heard all.
+/// Sends for the window's length, and then reads until every member has received all messages.
 ///
 /// # Errors
-/// A delivery is wrong, or missing although nobody was cut off.
+/// A delivery is wrong, or missing although no member was cut off.
 pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
     let mut crowd = Crowd::new(args)?;
     crowd.turn(args.warmup)?;

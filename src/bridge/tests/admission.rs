@@ -1,4 +1,4 @@
-//! Who may connect.
+//! Admission of connections.
 
 use std::net::IpAddr;
 use std::sync::Arc;

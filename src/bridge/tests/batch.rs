@@ -46,7 +46,7 @@ fn a_batch_is_full_when_the_next_read_might_not_fit() {
     assert!(batch.is_full());
 }
 
-/// The next read goes behind the beginning of a frame, wherever that was.
+/// The next read is placed behind the beginning of a frame, wherever that beginning was.
 #[test]
 fn the_beginning_of_a_frame_is_kept_before_the_next_read() {
     let mut batch = Batch::new();
@@ -68,7 +68,7 @@ fn what_would_fill_the_batch_is_not_kept() {
     assert!(!batch.keep(used - 10..used, 101));
     assert!(!batch.keep(used - 10..used, usize::MAX));
     assert!(batch.keep(used - 10..used, 100));
-    // It would have to be moved.
+    // The beginning would have to be moved.
     assert!(!batch.keep(used - 11..used - 1, 91));
     assert_eq!(batch.used, used);
     assert!(batch.keep(used - 11..used - 1, 90));

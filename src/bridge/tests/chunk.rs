@@ -78,7 +78,7 @@ fn nothing_but_the_payload_of_a_record_before_can_be_referred_to() {
         chunk.push_record((1, 1), OUT_TEXT, OUT_FLAG_FIN, 0, &[8; 500]);
         assert_eq!(chunk.records().count(), records, "{start}");
     }
-    // Inside a payload that looks like a header, whose length reaches beyond it.
+    // Inside a payload that looks like a header with a length that reaches beyond the payload.
     for (length, found) in [(16, 2), (17, 1), (u32::MAX, 1)] {
         let header = [0, 0, pack(OUT_TEXT, 0, 0), length].map(u32::to_ne_bytes).concat();
         let mut chunk = Chunk::default();
@@ -93,7 +93,7 @@ fn record() -> impl Strategy<Value = (u32, u32, u8, u8, u16, Vec<u8>, bool)> {
     (any::<u32>(), any::<u32>(), any::<u8>(), any::<u8>(), any::<u16>(), payload, any::<bool>())
 }
 
-/// How a record says where its payload is.
+/// The ways in which a record refers to its payload.
 const WAYS: u8 = OUT_FLAG_LARGE | OUT_FLAG_SAME;
 
 proptest! {

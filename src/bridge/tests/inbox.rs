@@ -67,7 +67,7 @@ fn small_batches_are_appended_to_the_one_that_waits() {
     first.push_owned(1, IN_BINARY, 0, 0, vec![1; 9]);
     let (mut second, _) = inbox.publish(first);
     let before = inbox.weight();
-    second.used = 2; // read, but nothing that concerns JavaScript
+    second.used = 2; // bytes were read that do not concern JavaScript
     let mut second = filled(second, 2, 4);
     second.push_owned(2, IN_BINARY, 0, 0, vec![2; 8]);
     let added = second.weight() - second.used;

@@ -80,8 +80,8 @@ fn frame_bytes(out: &mut String) {
     writeln!(out, "  return length + {};\n}}\n", header(payload)).unwrap();
 }
 
-/// A function that says whether [`CloseCode::new`] takes a number. A few refused numbers between
-/// others are named one by one as in ws, which takes fractions in between.
+/// A function that returns whether [`CloseCode::new`] accepts a number. A few refused numbers
+/// between others are named one by one as in ws, which takes fractions in between.
 fn valid_status_codes(out: &mut String) {
     let mut ranges: Vec<(u16, u16, String)> = Vec::new();
     for code in (0..=u16::MAX).filter(|&code| CloseCode::new(code).is_some()) {

@@ -37,7 +37,7 @@ fn opened_is_laid_out_as_the_constants_say() {
     assert_eq!(&bytes[64..], b"GET\0/\x001chatpermessage-deflate");
 }
 
-/// Family, ports and addresses as they are written.
+/// Family, ports and addresses in their written form.
 fn ends(local: Option<&str>, remote: Option<&str>) -> (u8, [u8; 2], [u8; 16], [u8; 16]) {
     let parse = |address: Option<&str>| address.map(|address| address.parse::<SocketAddr>().unwrap());
     let (local, remote) = (parse(local), parse(remote));
@@ -59,7 +59,7 @@ fn addresses_may_be_ipv6_unknown_or_mixed() {
     assert_eq!(ends(Some("[::1]:1"), Some("1.2.3.4:2")), (6, [1, 2], one, mapped));
 }
 
-/// The constants are in more than one file.
+/// The constants of more than one file.
 #[test]
 fn no_two_kinds_of_records_have_one_number() {
     const OTHERS: [&str; 6] =

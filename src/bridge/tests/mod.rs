@@ -1,5 +1,5 @@
 //! Tests of each type with one thread, with threads against each other, and (`--cfg loom`) in every
-//! order of them.
+//! order of those threads.
 //!
 //! ```text
 //! cargo test --no-default-features --features reactor --lib bridge

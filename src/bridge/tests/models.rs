@@ -1,8 +1,8 @@
-//! loom models: each runs in every order that the memory model allows, unless it says how far.
+//! loom models: each runs in every order that the memory model allows, unless it names a limit.
 //!
-//! The real bell and the real waker are plain relaxed counters here, so that they lend no order to
-//! the tested code, and no thread waits: one that would block ends, and the check after the joins
-//! asks whether it was called back.
+//! The real bell and the real waker are plain relaxed counters here, so that they add no order to
+//! the tested code, and no thread waits: a thread that would block ends, and the check after the
+//! joins asks whether it was called back.
 
 use loom::cell::Cell;
 use loom::model;
@@ -66,7 +66,7 @@ fn queue_that_is_not_empty_has_something_to_take() {
     });
 }
 
-/// Memory that loom watches: its number stands for its bytes.
+/// Memory that loom watches: a number stands for its bytes.
 struct WatchedMemory(Cell<u32>);
 
 impl Lent for WatchedMemory {
@@ -115,7 +115,7 @@ fn arena_is_written_and_read_by_its_owner_only() {
 }
 
 /// Two producers against a consumer, which has the bell, a counter for the real one, and one for
-/// the work, which is more relaxed than any real work. It says how much it has seen.
+/// the work, which is more relaxed than any real work. The consumer reports how much it has seen.
 fn bell_model(consume: fn(&Bell, &AtomicUsize, &AtomicUsize) -> usize) {
     model(move || {
         let shared = Arc::new((Bell::new(), AtomicUsize::new(0), AtomicUsize::new(0)));
@@ -249,7 +249,7 @@ fn batch(empty: Option<Box<Batch>>, n: u8) -> Box<Batch> {
     batch
 }
 
-/// JavaScript's side of one real ring: how many records it has seen goes up, in order and each with
+/// JavaScript's side of one real ring: its count of seen records goes up, in order and each with
 /// its byte.
 fn drain(inbox: &Inbox, seen: &mut u32) -> usize {
     let mut wakes = 0;
@@ -325,8 +325,8 @@ fn inbox_wakes_a_reactor_that_starves() {
 }
 
 /// A reactor that holds something back until a batch is delivered, and sleeps: the wish, the
-/// announcement and the look on its side, the return and the question whether it sleeps on the
-/// other side.
+/// announcement and the look on its side, the return and the check whether it sleeps on the other
+/// side.
 #[test]
 fn a_reactor_that_waits_for_a_delivery_is_woken() {
     model(|| {

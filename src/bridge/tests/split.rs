@@ -69,7 +69,7 @@ fn gets(number: usize, slot: u32, kind: u8) -> bool {
     }
 }
 
-/// How a record comes to its payload, and what it refers to or is.
+/// The source of a record's payload, and the payload that the record refers to or has.
 #[derive(Clone, Copy, Debug)]
 enum Way {
     Own(usize),
@@ -124,8 +124,8 @@ proptest! {
         let count = if missing { REACTORS - 1 } else { REACTORS };
         let chunks = split(&chunk.bytes, chunk.large, count, own, |_| Vec::new());
         prop_assert_eq!(chunks.len(), count);
-        // A record for a reactor that is not there goes to none, but others may have the same
-        // payload.
+        // A record for a reactor that does not exist goes to none, but other records may have the
+        // same payload.
         for (number, chunk) in chunks.iter().enumerate().filter(|_| !missing) {
             let expected: Vec<_> = whole.iter().filter(|reported| gets(number, reported.0, reported.2)).cloned().collect();
             prop_assert_eq!(reported(chunk), expected);

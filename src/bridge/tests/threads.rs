@@ -1,5 +1,5 @@
-//! Real threads against each other. They end when the work is done, so a lost wake-up is a test
-//! that hangs.
+//! Real threads against each other. The threads end when the work is done, so a lost wake-up shows
+//! as a test that hangs.
 
 use std::sync::mpsc;
 use std::thread;
@@ -76,7 +76,7 @@ fn arenas_go_round_and_each_has_one_owner() {
     });
 }
 
-/// How much the reactor lets pile up before it stops reading.
+/// The undelivered bytes at which the reactor stops reading.
 const HIGH_WATER: usize = 8 * 1024;
 
 fn reactor(inbox: &Inbox, bell: &mpsc::SyncSender<()>, wakes: &mpsc::Receiver<()>) {
@@ -185,7 +185,7 @@ fn gauges_never_show_another_generations_bytes() {
                 None => generation += 1,
                 Some(taken) => {
                     assert!(taken == 0 || taken % STEP == u64::from(generation));
-                    // Let it move on, so that successors are caught in the act.
+                    // Lets the other thread move on, so that successors are caught in the act.
                     generation += u32::from(taken >= 2 * STEP);
                 }
             }

@@ -4,7 +4,8 @@ use super::*;
 
 type Implementation = fn([u8; 4], &mut [u8]);
 
-/// Every implementation that this processor can run, those that `unmask` would not choose included.
+/// Every implementation that this processor can run, including those that `unmask` would not
+/// choose.
 fn implementations() -> Vec<(&'static str, Implementation)> {
     let portable: [(_, Implementation); 2] = [("words", words), ("long", long)];
     portable.into_iter().chain(vectors()).collect()
@@ -86,7 +87,8 @@ fn lengths_and_offsets() {
     }
 }
 
-/// F05: a key of zeros, which ws sends when it is told not to mask, leaves the payload as it is.
+/// F05: a key of zeros, which ws sends when its caller turns masking off, leaves the payload as it
+/// is.
 #[test]
 fn zero_key() {
     let bytes: Vec<u8> = (0..200).collect();

@@ -1,9 +1,9 @@
-//! The table of errors, which JavaScript is handed.
+//! The table of errors, which is handed to JavaScript.
 
 use super::*;
 
-/// Each kind's row is where its number says, so that a number stands for the same error on both
-/// sides.
+/// The row of each kind is at the index of its number, so that a number stands for the same error
+/// on both sides.
 #[test]
 fn rows_are_in_order() {
     for (index, row) in ErrorKind::table().iter().enumerate() {

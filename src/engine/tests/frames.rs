@@ -1,4 +1,4 @@
-//! What a valid frame yields.
+//! The events of valid frames.
 
 use super::*;
 
@@ -28,8 +28,8 @@ fn sixteen_bit_length() {
     assert_eq!(client(&format!("827e0100 {payload}")), [Seen::Binary(vec![0x5a; 256])]);
 }
 
-/// RFC 6455, section 5.7: 64 KiB of binary message, unmasked. (Cut in a few places: all would take
-/// long.)
+/// RFC 6455, section 5.7: 64 KiB of binary message, unmasked. (Cut in a few places: all of them
+/// would take long.)
 #[test]
 fn sixty_four_bit_length() {
     let mut stream = hex("827f 0000000000010000");
@@ -41,14 +41,14 @@ fn sixty_four_bit_length() {
     }
 }
 
-/// RFC 6455, section 5.2: a payload of no bytes is one.
+/// RFC 6455, section 5.2: a payload of no bytes is a payload.
 #[test]
 fn empty_frames() {
     let seen = server("8180 00000000 8280 01020304 8980 00000000 8a80 00000000");
     assert_eq!(seen, [text(""), Seen::Binary(vec![]), Seen::Ping(vec![]), Seen::Pong(vec![])]);
 }
 
-/// F09: RFC 6455, section 5.2 wants the shortest length; ws takes any, and so do we.
+/// F09: RFC 6455, section 5.2 wants the shortest length; ws accepts any length, and so do we.
 #[test]
 fn lengths_that_are_not_minimal() {
     assert_eq!(server("81fe 0002 00000000 6869"), [text("hi")]);
@@ -77,7 +77,7 @@ fn empty_input() {
     assert_eq!(receive(&Config::default(), [&[][..], &[]]), []);
 }
 
-/// A position behind the end is taken for the end.
+/// A position behind the end counts as the end.
 #[test]
 fn position_behind_the_end() {
     let mut pos = 7;

@@ -1,4 +1,4 @@
-//! What a header must not say, and which rule comes first.
+//! Faults of a header, and the order of the rules.
 
 use super::*;
 
@@ -16,7 +16,7 @@ fn rsv2_and_rsv3() {
     }
 }
 
-/// F02: RFC 6455, section 5.2: RSV1 means something only once an extension was agreed on.
+/// F02: RFC 6455, section 5.2: RSV1 has a meaning only once an extension was agreed on.
 #[test]
 fn rsv1() {
     for first in ["c1", "c2", "c9", "c0"] {
@@ -105,13 +105,13 @@ fn first_rule_wins() {
     refused("817f ffffffffffffffff", ErrorKind::ExpectedMask, NONE);
 }
 
-/// One byte decides nothing, as in ws: it reads two.
+/// One byte decides nothing, as in ws, which reads two.
 #[test]
 fn one_byte() {
     assert_eq!(server("ff"), []);
 }
 
-/// RFC 6455, section 7.1.7: what came before an error is delivered, what comes after it is not.
+/// RFC 6455, section 7.1.7: messages before an error are delivered, those after it are not.
 #[test]
 fn error_between_messages() {
     let mut engine = Engine::new();

@@ -1,10 +1,10 @@
-//! Z08: streams that have made inflaters overflow their stack, read too far or never end, on a
-//! small stack.
+//! Z08: streams that have made inflaters overflow their stack, read too far or never end, inflated
+//! on a small stack.
 
 use super::deflate::{BOTH_NO_TAKEOVER, deflating, frame};
 use super::*;
 
-/// The stack that a thread gets where stacks are small; that of the reactor is larger.
+/// The stack of a thread in bytes where stacks are small; that of the reactor is larger.
 const STACK: usize = 512 << 10;
 
 /// Blocks in a row, 10 bits each with the fixed code: only the end of the block.
@@ -13,7 +13,7 @@ fn empty_fixed_blocks(bytes: usize) -> Vec<u8> {
     (0..bytes).map(|byte| (0..8).map(|at| bit(byte * 8 + at) << at).sum()).collect()
 }
 
-/// Those that the coverage tests of zlib have for its inflater, and floods of the shortest blocks.
+/// The streams of zlib's coverage tests for its inflater, and floods of the shortest blocks.
 fn streams() -> Vec<Vec<u8>> {
     let mut streams: Vec<Vec<u8>> = [
         "00 00 00 00 00",

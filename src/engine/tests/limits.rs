@@ -1,4 +1,4 @@
-//! Limits: at the bound a message passes, one over it does not.
+//! Limits: a message at the bound passes, a message beyond it does not.
 
 use super::*;
 use crate::engine::deflate::{Params, Pool, Settings};
@@ -11,8 +11,8 @@ fn max_fragments(max_fragments: u32) -> Config {
     Config { max_fragments, ..Config::default() }
 }
 
-/// F20: a message of exactly maxPayload passes; for one byte more the header is enough, before its
-/// mask.
+/// F20: a message of exactly maxPayload passes; for one byte more, the header suffices for the
+/// error, before its masking key.
 #[test]
 fn payload() {
     assert_eq!(with(&max_payload(3), "8183 00000000 616263"), [text("abc")]);
@@ -35,7 +35,7 @@ fn payload_of_fragments() {
     );
 }
 
-/// Each message has the whole limit.
+/// The whole limit holds for each message.
 #[test]
 fn payload_of_the_next_message() {
     let message = "0182 00000000 6162 8081 00000000 63 8283 00000000 010203";
@@ -50,7 +50,7 @@ fn payload_of_control_frames() {
     assert_eq!(seen, [Seen::Ping(b"123".into()), text("a")]);
 }
 
-/// Without a limit, or with one that says more, a message may be as long as 32 bits can say.
+/// Without a limit, or with a larger one, a message may be as long as 32 bits can express.
 #[test]
 fn no_payload_limit() {
     for config in [max_payload(0), max_payload(1 << 32), max_payload(u64::MAX)] {
@@ -106,7 +106,7 @@ fn control_frames_are_no_fragments() {
     assert_eq!(seen, [Seen::Ping(vec![]), Seen::Pong(vec![]), text("ab")]);
 }
 
-/// 0 is no limit.
+/// 0 means no limit.
 #[test]
 fn no_fragment_limit() {
     let many = "0080 00000000".repeat(100);

@@ -1,11 +1,11 @@
-//! Memory follows what came in, never what was declared.
+//! Memory follows the received bytes, never a declared length.
 
 use proptest::prelude::*;
 
 use super::splits::{config, frame, pieces, sizes};
 use super::*;
 
-/// F07: a header may promise 99 MiB: the first byte of them costs a byte.
+/// F07: a header may declare 99 MiB: their first byte takes one byte of memory.
 #[test]
 fn declared_length_is_not_allocated() {
     let mut engine = Engine::new();
@@ -43,7 +43,7 @@ fn empty_fragments() {
     assert_eq!(engine.buffered(), 0);
 }
 
-/// F12: an error releases what was kept of the message.
+/// F12: an error releases the kept part of the message.
 #[test]
 fn error_releases() {
     let mut engine = Engine::new();
@@ -59,8 +59,8 @@ proptest! {
         cases: if cfg!(miri) { 4 } else { 1024 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// F07, F12: never more than twice what came in (and the eight bytes of the smallest control
-    /// buffer), and nothing between messages.
+    /// F07, F12: never more than twice the received bytes (plus the eight bytes of the smallest
+    /// control buffer), and nothing between messages.
     #[test]
     fn bounded_by_what_came_in(
         frames in prop::collection::vec(frame(), 0..12),

@@ -1,5 +1,5 @@
-//! One test per rule, named after it. Frames are visible bytes; most have the key `00000000`, which
-//! masks nothing.
+//! One test per rule, named after it. Frames are written as visible bytes; most have the key
+//! `00000000`, which masks nothing.
 
 mod close;
 mod deflate;
@@ -20,7 +20,7 @@ mod text;
 
 use super::*;
 
-/// An event with its bytes, wherever they were.
+/// An event with its bytes, from wherever they were stored.
 #[derive(Clone, Debug, PartialEq, Eq)]
 enum Seen {
     Text(Vec<u8>),
@@ -61,7 +61,7 @@ fn receive<'a>(config: &Config, pieces: impl IntoIterator<Item = &'a [u8]>) -> V
     pieces.into_iter().flat_map(|piece| feed(&mut engine, config, piece)).collect()
 }
 
-/// All events of a stream that comes in pieces, of which each is read behind what is there of a
+/// All events of a stream that comes in pieces, each of which is read behind the present part of a
 /// frame that lacks no more than `most` bytes.
 fn receive_whole<'a>(config: &Config, most: u64, pieces: impl IntoIterator<Item = &'a [u8]>) -> Vec<Seen> {
     let (mut engine, mut seen) = (Engine::new(), Vec::new());
@@ -108,12 +108,12 @@ fn with(config: &Config, frames: &str) -> Vec<Seen> {
     seen
 }
 
-/// What a server with the default settings makes of a stream.
+/// The events of a server with the default settings for a stream.
 fn server(frames: &str) -> Vec<Seen> {
     with(&Config::default(), frames)
 }
 
-/// What a client with the default settings makes of a stream.
+/// The events of a client with the default settings for a stream.
 fn client(frames: &str) -> Vec<Seen> {
     with(&Config { role: Role::Client, ..Config::default() }, frames)
 }

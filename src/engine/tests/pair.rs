@@ -36,7 +36,7 @@ impl End {
     }
 }
 
-/// Something an application sends.
+/// Something that an application sends.
 #[derive(Clone, Debug)]
 enum Sent {
     Message { text: bool, fragments: Vec<String> },
@@ -54,7 +54,7 @@ fn sent() -> impl Strategy<Value = Sent> {
     ]
 }
 
-/// Sends everything and returns what the other end has to see.
+/// Sends everything and returns the events that the other end has to see.
 fn send_all(end: &mut End, sent: &[Sent], key: [u8; 4]) -> Vec<Seen> {
     let mut expected = Vec::new();
     for item in sent {
@@ -85,7 +85,7 @@ proptest! {
         cases: if cfg!(miri) { 4 } else { 512 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// What one end sends the other sees, in both directions.
+    /// Each end sees what the other sends, in both directions.
     #[test]
     fn sent_is_received(
         to_server in prop::collection::vec(sent(), 0..8),
@@ -101,7 +101,8 @@ proptest! {
     }
 }
 
-/// A server that answers each message from its receive buffer: the client gets back what it sent.
+/// A server that answers each message from its receive buffer: the client gets its own messages
+/// back.
 #[test]
 fn echo_from_the_receive_buffer() {
     let (mut client, mut server) = (End::new(Role::Client), End::new(Role::Server));

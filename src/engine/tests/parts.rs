@@ -5,7 +5,7 @@ use proptest::prelude::*;
 use super::splits::{config, frame, pieces, sizes};
 use super::*;
 
-/// What comes of a stream in pieces when parts are asked for.
+/// The events of a stream in pieces when parts are requested.
 fn parted(config: &Config, pieces: &[&[u8]]) -> Vec<Seen> {
     let config = Config { parts: true, ..config.clone() };
     let mut engine = Engine::new();
@@ -16,7 +16,7 @@ fn part(bytes: &[u8], last: bool) -> Seen {
     Seen::Part(MessageKind::Text, bytes.into(), last)
 }
 
-/// The events with messages for parts.
+/// The events with messages in place of parts.
 fn joined(events: Vec<Seen>) -> Vec<Seen> {
     let mut message = Vec::new();
     let mut whole = Vec::new();
@@ -47,7 +47,7 @@ fn cut_frame() {
     assert_eq!(parted(&config, &[&stream]), [text("Hello"), Seen::Ping(b"pi".into())], "whole: no parts");
 }
 
-/// Each fragment is a part, an empty one only in the end.
+/// Each fragment is a part, an empty one only at the end.
 #[test]
 fn fragments() {
     let stream = hex("0103 48656c 0000 8002 6c6f");
@@ -86,7 +86,7 @@ proptest! {
         cases: if cfg!(miri) { 4 } else { 2048 }, failure_persistence: None, ..ProptestConfig::default()
     })]
 
-    /// Joined, they are what is collected otherwise, however the stream is cut.
+    /// The joined parts equal the message that is collected otherwise, however the stream is cut.
     #[test]
     fn parts_make_the_message(
         frames in prop::collection::vec(frame(), 0..12),

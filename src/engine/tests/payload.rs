@@ -1,4 +1,4 @@
-//! Where the bytes of an event are, and answering from there.
+//! The place of an event's bytes, and answering from there.
 
 use super::*;
 use crate::engine::frame::write_before;
@@ -37,7 +37,7 @@ fn reason_of_a_close_frame() {
     assert_eq!(first(&mut hex("8880 00000000"), 0), Payload::Input { range: 6..6, headroom: 6 });
 }
 
-/// What came with an earlier input is no room in this one, wherever the header was cut.
+/// Bytes of an earlier input are no room in this one, wherever the header was cut.
 #[test]
 fn header_of_an_earlier_input() {
     let stream = hex("8982 00000000 6162");
@@ -50,7 +50,7 @@ fn header_of_an_earlier_input() {
     }
 }
 
-/// A frame whose payload was cut, and a message of several frames, are assembled.
+/// A frame with a cut payload, and a message of several frames, are assembled.
 #[test]
 fn assembled() {
     for frames in ["8182 00000000 61 | 62", "8982 00000000 61 | 62", "8884 00000000 03 | e86162"] {
@@ -64,8 +64,7 @@ fn assembled() {
     assert_eq!(first(fragments, 0), Payload::Owned(b"ab".into()));
 }
 
-/// A frame whose payload was cut can wait for its rest where it is. Nothing has happened to it
-/// then.
+/// A frame with a cut payload can wait for its rest where it is. Its bytes are untouched then.
 #[test]
 fn whole_frame_of_two_inputs() {
     let (config, mut engine) = (Config::default(), Engine::new());
@@ -118,7 +117,7 @@ fn no_room_for_a_header() {
     assert_eq!(write_before(buf, 2..4, 2, &header), Some(0..4));
 }
 
-/// The bytes of a range that the input does not have are none.
+/// A range outside of the input has no bytes.
 #[test]
 fn range_of_another_input() {
     let payload = Payload::Input { range: 6..11, headroom: 6 };

@@ -14,7 +14,7 @@ fn opcodes() {
     assert_eq!(headers, ["8105", "8205", "8805", "8905", "8a05"].map(hex));
 }
 
-/// RFC 6455, section 5.2: the length takes as few bytes as it can.
+/// RFC 6455, section 5.2: the length takes as few bytes as possible.
 #[test]
 fn lengths() {
     for (len, expected) in [
@@ -67,7 +67,7 @@ fn close_sent() {
     assert!(engine.close_sent() && !engine.close_received());
 }
 
-/// RFC 6455, section 5.7: "Hello", unmasked and masked, made where the payload is.
+/// RFC 6455, section 5.7: "Hello", unmasked and masked, framed in place.
 #[test]
 fn frame_in_place() {
     let frame = |key| {

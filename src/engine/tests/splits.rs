@@ -19,7 +19,7 @@ pub(super) fn frame() -> impl Strategy<Value = Vec<u8>> {
         1 => Just(vec![0x03, 0xe8, b'b', b'y']),
     ];
     let masked = prop::bool::weighted(0.97);
-    // Which of the three forms of the length, if it can hold it.
+    // The form of the length, of three, if it can hold the length.
     (first, payload, any::<[u8; 4]>(), masked, 0..8_u8).prop_map(|(first, mut payload, key, masked, form)| {
         let mut frame = vec![first];
         let mask = if masked { 0x80 } else { 0 };

@@ -30,7 +30,7 @@ fn binary_is_not_checked() {
     assert_eq!(server("0281 00000000 ff 8080 00000000"), [Seen::Binary(vec![0xff])]);
 }
 
-/// `skip_utf8_validation` hands out what is not UTF-8.
+/// `skip_utf8_validation` hands out text that is not UTF-8.
 #[test]
 fn validation_can_be_skipped() {
     let config = Config { skip_utf8_validation: true, ..Config::default() };
@@ -38,7 +38,7 @@ fn validation_can_be_skipped() {
     assert_eq!(with(&config, "0181 00000000 c3 8080 00000000"), [Seen::Text(vec![0xc3])]);
 }
 
-/// F11: RFC 6455, section 5.6: a fragment may end inside a character, the message may not.
+/// F11: RFC 6455, section 5.6: a fragment may end inside a character, a message may not.
 #[test]
 fn character_across_fragments() {
     assert_eq!(server("0182 00000000 61e2 0081 00000000 82 8081 00000000 ac"), [text("a\u{20ac}")]);

@@ -1,4 +1,4 @@
-//! Events and commands across threads, with a test in the place of JavaScript.
+//! Events and commands across threads, with a test in place of JavaScript.
 
 use std::io::Write;
 use std::net::SocketAddr;
@@ -33,16 +33,16 @@ pub(super) struct Js {
     pub(super) thread: Option<JoinHandle<()>>,
 }
 
-/// Its reactor, before it has a thread.
+/// The reactor of this side, before it has a thread.
 pub(super) fn forward(config: ReactorConfig) -> (Js, Reactor<Forward>) {
     forward_with(config, ListenerConfig::default())
 }
 
-/// The same, whose connections are served with `listening`.
+/// The same for connections that are served with `listening`.
 pub(super) fn forward_with(config: ReactorConfig, listening: ListenerConfig) -> (Js, Reactor<Forward>) {
     let (link, (ring, bell)) = (Arc::new(Link::new()), channel());
     let ring = Box::new(move || {
-        // Nobody hears it any more when a test has failed.
+        // The other side is gone when a test has failed.
         let _failed = ring.send(());
     });
     let consumer = Forward::new(link.clone(), &config, ring);
@@ -61,7 +61,7 @@ impl Js {
         js
     }
 
-    /// The next batch, waiting for the bell where need be.
+    /// The next batch, waiting for the bell where necessary.
     pub(super) fn take(&self) -> Box<Batch> {
         loop {
             if let Some(batch) = self.link.inbox.take() {
@@ -134,7 +134,7 @@ pub(super) fn record(batch: &Batch, words: &[u32; RECORD_WORDS]) -> Record {
     let payload = match (carries, flags & IN_FLAG_OWNED != 0) {
         (false, _) => Vec::new(),
         (true, true) => batch.large[offset].clone(),
-        // What the other side copies is `..used`, and nothing outside of it may be referred to.
+        // The other side copies `..used`, and no reference may lead outside of it.
         (true, false) => batch.bytes[..batch.used][offset..offset + length].to_vec(),
     };
     Record { slot: words[IN_WORD_SLOT], kind, aux, count: words[IN_WORD_LENGTH], payload }
@@ -222,8 +222,8 @@ fn a_handshake_that_is_asked_for_is_accepted_with_all_that_came_behind_it() {
     client.expect("81 01 'd'");
 }
 
-/// While the consumer decides, what came behind a request is not more than a small read, however
-/// much there is.
+/// While the consumer decides, no more than a small read is taken of the bytes behind a request,
+/// however many there are.
 #[test]
 fn what_comes_behind_a_request_stays_in_the_socket_while_the_consumer_decides() {
     let message = frame(0x82, Some([0; 4]), &[7; 1000]);

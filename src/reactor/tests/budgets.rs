@@ -1,5 +1,5 @@
-//! Whatever is asked of the reactor at once: others have their turn in between, and nothing
-//! overtakes anything.
+//! However many commands the reactor gets at once, other connections have their turns in between,
+//! and no command overtakes another.
 
 use super::server::{Reporter, reactor};
 use super::turns::until;
@@ -15,12 +15,12 @@ use crate::reactor::{Command, ConnectionId, ListenerConfig, Local, Reactor};
 
 /// `serve_commands` twice, and the end of the turn.
 const FLUSHES: usize = 3;
-/// Connections that one serving of commands comes to, at most.
+/// The maximum number of connections that one call of `serve_commands` reaches.
 const SERVED: usize = COMMAND_BUDGET / COST_OF_CALL;
-/// A connection that is gone.
+/// The id of a connection that is gone.
 const GONE: (u32, u32) = (7, 999);
 
-/// A reactor that the test turns, and clients of it with their ids.
+/// A reactor that the test turns, and its clients with their ids.
 fn opened<const N: usize>(setup: Setup) -> (Reactor<Local<Reporter>>, [(Client, ConnectionId); N]) {
     let (mut reactor, address, seen) = reactor(setup);
     let clients = std::array::from_fn(|_| {
@@ -54,7 +54,7 @@ fn submit(reactor: &Reactor<Local<Reporter>>, command: Command) {
     reactor.handle().submit(command).expect("an eventfd takes it");
 }
 
-/// More than a turn comes to, and all of it arrives.
+/// More commands than one turn reaches, and all of them take effect.
 fn comes_in_turns(
     mut reactor: Reactor<Local<Reporter>>,
     chunk: Chunk,
@@ -121,7 +121,7 @@ fn r17_a_ping_does_not_wait_for_all_that_was_asked_at_once() {
     let reader = std::thread::spawn(move || canary.expect("8a 02 'hi'"));
     until(&mut reactor, |reactor| reader.is_finished() || reactor.asked.is_empty());
     assert!(!reactor.asked.is_empty(), "the ping was answered before");
-    // Comes while others are under way, and is behind them.
+    // This command comes while others are under way, and stays behind them.
     let mut chunk = Chunk::default();
     chunk.push_record(own(id), OUT_TEXT, OUT_FLAG_FIN, 0, b"c");
     submit(&reactor, Command::Chunk(chunk));
@@ -168,7 +168,7 @@ fn r02_records_find_the_payload_that_they_share_in_a_later_turn() {
     chunk.push_record(own(id), OUT_BINARY, OUT_FLAG_FIN, 0, &short);
     let mut expected = [frame(0x82, None, &large), frame(0x82, None, &short)].concat();
     for _ in 0..SERVED {
-        // Those for nobody end a run, behind which a turn may end.
+        // Commands for no connection end a run, behind which a turn may end.
         chunk.push_record(GONE, OUT_TERMINATE, 0, 0, b"");
         chunk.push_same(own(id), OUT_BINARY, OUT_FLAG_FIN | OUT_FLAG_LARGE, 0, large.len());
         expected.extend(frame(0x82, None, &large));
@@ -191,7 +191,7 @@ fn all_that_was_asked_before_the_end_is_done() {
     assert_eq!(client.read_to_end(), bytes("81 04 'last'"));
 }
 
-/// Its memory is the caller's again when the call returns.
+/// The memory is the caller's again when the call returns.
 #[test]
 fn between_turns_all_records_are_applied() {
     let (mut reactor, [(mut client, id)]) = opened(Setup::default());

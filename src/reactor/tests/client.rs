@@ -23,7 +23,7 @@ impl Client {
         Self::of(TcpStream::connect(to).expect("the server listens"))
     }
 
-    /// Connects with a receive buffer of about `bytes`, so that a server's writes get stuck early.
+    /// Connects with a receive buffer of about `bytes`, so that a server's writes block early.
     pub(super) fn connect_narrow(to: SocketAddr, bytes: usize) -> Self {
         let socket = Socket::new(Domain::for_address(to), Type::STREAM, None).expect("a socket");
         socket.set_recv_buffer_size(bytes).expect("a size");
@@ -54,12 +54,12 @@ impl Client {
         self.0.write_all(bytes).expect("the server reads");
     }
 
-    /// Writes what `bytes` makes of `text`.
+    /// Writes the bytes that `bytes` reads from `text`.
     pub(super) fn send(&mut self, text: &str) {
         self.write(&bytes(text));
     }
 
-    /// Reads what `bytes` makes of `text`, neither more nor less.
+    /// Reads exactly the bytes that `bytes` reads from `text`.
     #[track_caller]
     pub(super) fn expect(&mut self, text: &str) {
         let expected = bytes(text);
@@ -91,7 +91,7 @@ impl Client {
         String::from_utf8(head).expect("ASCII")
     }
 
-    /// Reads to the end of the stream: what still came, however it ended.
+    /// Reads to the end of the stream, and returns the remaining bytes, however the stream ended.
     pub(super) fn read_to_end(&mut self) -> Vec<u8> {
         let mut all = Vec::new();
         let mut piece = [0; 4096];
@@ -108,7 +108,7 @@ impl Client {
         }
     }
 
-    /// Nothing more comes but the orderly end.
+    /// Expects only the orderly end of the stream.
     #[track_caller]
     pub(super) fn expect_end(&mut self) {
         let mut byte = [0; 1];
@@ -118,7 +118,7 @@ impl Client {
         }
     }
 
-    /// Reads and drops everything until the server is gone, for good or ill.
+    /// Reads and drops everything until the server is gone, in whatever way.
     pub(super) fn drain(&mut self) -> usize {
         self.read_to_end().len()
     }
@@ -134,7 +134,7 @@ impl Client {
     }
 }
 
-/// Hexadecimal digits and 'text'; spaces separate, and mean themselves only within the text.
+/// Hexadecimal digits and 'text'; spaces separate, and are characters only within the text.
 pub(super) fn bytes(text: &str) -> Vec<u8> {
     let mut all = Vec::new();
     for (index, part) in text.split('\'').enumerate() {

@@ -37,7 +37,7 @@ fn what_is_sent_between_turns_is_written_at_once() {
     client.expect("81 05 'first' 82 7e 4e20");
     assert_eq!(client.read(20_000), [7; 20_000]);
 
-    // What the kernel does not take at once is copied.
+    // Bytes that the kernel does not take at once are copied.
     let mut chunk = Chunk::default();
     chunk.push_large(to, OUT_BINARY, OUT_FLAG_FIN, 0, Large::default());
     let payload = vec![9; 16 << 20];
@@ -89,7 +89,7 @@ fn a_turn_whose_budget_is_used_up_wants_another_at_once() {
 fn its_descriptor_is_readable_when_a_socket_is() {
     let (mut reactor, address, _seen) = reactor(Setup::default());
     let descriptor = reactor.descriptor().unwrap();
-    // It listens after this.
+    // The server listens after this.
     reactor.run_once(Some(Duration::ZERO)).unwrap();
     let _client = Client::connect(address);
     let mut polled = libc::pollfd { fd: descriptor, events: libc::POLLIN, revents: 0 };

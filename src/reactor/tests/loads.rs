@@ -1,6 +1,6 @@
 //! R11, R17: random loads of all kinds at once, against the table "Flow control" in
 //! docs/internals.md. A connection that sends little waits for a bounded number of records, however
-//! much the others send; everybody goes on; and when all are gone, each budget is back at 0.
+//! much the others send; every connection goes on; and when all are gone, each budget is back at 0.
 
 use std::io::{Read, Write};
 use std::time::Instant;
@@ -21,9 +21,9 @@ struct Peer {
     client: Client,
     stream: Vec<u8>,
     at: usize,
-    /// Bytes that it has still to write.
+    /// Bytes that the peer has still to write.
     left: usize,
-    /// It never reads what is sent to it.
+    /// The peer never reads what is sent to it.
     is_deaf: bool,
 }
 
@@ -48,7 +48,7 @@ struct Loads {
 
 impl Loads {
     fn new(config: ReactorConfig, seed: u64) -> Self {
-        // Nobody answers the end of a peer here.
+        // The end of a peer is not answered here.
         let close_timeout = Duration::from_millis(50);
         let listening = ListenerConfig { close_timeout, ..ListenerConfig::default() };
         let (js, reactor) = forward_with(config, listening);
@@ -61,7 +61,7 @@ impl Loads {
         (self.random >> 33) % below
     }
 
-    /// A peer of some kind, which sends without end, or enough to show what becomes of it.
+    /// A peer of some kind, which sends without end, or enough to show its effect.
     fn join(&mut self, is_endless: bool) {
         let client = open(&self.js, &mut self.reactor);
         client.0.set_nonblocking(true).unwrap();
@@ -80,15 +80,15 @@ impl Loads {
         self.peers.push(Peer { client, stream, at: 0, left, is_deaf });
     }
 
-    /// A turn, before which the peers write and read what they can. Returns of which slots records
-    /// were taken.
+    /// A turn, before which the peers write and read what they can. Returns the slots of the
+    /// records that were taken.
     fn turn(&mut self) -> Vec<u32> {
         self.peers.iter_mut().for_each(Peer::turn);
         self.reactor.run_once(Some(Duration::ZERO)).unwrap();
         self.take()
     }
 
-    /// What the consumer does meanwhile: nothing, or one batch.
+    /// The consumer's work meanwhile: none, or one batch.
     fn take(&mut self) -> Vec<u32> {
         if self.random(3) == 0 {
             return Vec::new();
@@ -99,7 +99,8 @@ impl Loads {
         slots
     }
 
-    /// How many records of others are taken between a message and its own.
+    /// The number of other connections' records that are taken between the sending of a message and
+    /// its own record.
     fn wait_of(&mut self, quiet: &mut Client) -> usize {
         quiet.send("81 81 00000000 'c'");
         let (mut others, begun) = (0, Instant::now());
@@ -155,7 +156,8 @@ fn r11_everybody_goes_on_and_no_budget_is_charged_when_all_are_gone() {
         }
         let begun = Instant::now();
         let slots = loads.reactor.connections.slots();
-        // Peer and connection have the same number. One that leaves a message lying may lose it.
+        // Peer and connection have the same number. A connection that leaves a message unfinished
+        // may lose it.
         let mut goals: Vec<_> =
             slots.into_iter().map(|slot| (slot, loads.peers[slot as usize].left as u64)).collect();
         while !goals.is_empty() {

@@ -1,5 +1,5 @@
 //! One test per rule, over real sockets on 127.0.0.1. Nothing sleeps: tests wait for bytes and
-//! events, and a timeout (`PATIENCE`) is only ever how a broken rule fails.
+//! events, and only a broken rule leads to a timeout (`PATIENCE`).
 #![expect(clippy::disallowed_types, reason = "clients block")]
 
 mod bridge;
@@ -22,5 +22,5 @@ use std::time::Duration;
 use client::{Client, UPGRADE, bytes, frame};
 use server::{Script, Seen, Server, Setup};
 
-/// How long a test waits for what must come.
+/// The time for which a test waits for an expected event.
 const PATIENCE: Duration = Duration::from_secs(60);

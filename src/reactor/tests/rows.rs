@@ -1,5 +1,5 @@
-//! Faults that concern no other file: endless messages, floods of what needs no answer, urgent
-//! bytes, a process that stood still, a thread that hangs.
+//! Faults that concern no other file: endless messages, floods of frames that need no answer,
+//! urgent bytes, a process that stood still, a thread that hangs.
 
 use std::io::Write;
 use std::sync::mpsc::channel;
@@ -34,8 +34,8 @@ fn f12_f14_a_message_without_end_is_ended() {
     }
 }
 
-/// Pongs that nobody asked for are events like others: above the mark their peer is not read, and
-/// none is lost.
+/// Unsolicited pongs are events like others: above the mark their peer is not read, and none is
+/// lost.
 #[test]
 fn f18_a_flood_of_pongs_waits_for_a_consumer_that_takes_them() {
     let mark = 100_000;
@@ -84,7 +84,7 @@ fn o08_an_urgent_byte_changes_nothing() {
     turns::until(&mut reactor, |_| seen.try_recv().is_ok());
 }
 
-/// What came while the process stood still is read before anybody is called silent.
+/// Bytes that came while the process stood still are read before any peer counts as silent.
 #[test]
 fn p06_a_process_that_stood_still_drops_no_connection_that_was_there() {
     let ping_interval = Duration::from_millis(60);
@@ -102,7 +102,7 @@ fn p06_a_process_that_stood_still_drops_no_connection_that_was_there() {
         waiting.set_nonblocking(false).unwrap();
         client.expect("89 00");
         client.send("8a 80 00000000");
-        // This is the fault: several intervals in which nothing turns.
+        // This is the fault: several intervals in which the reactor does not turn.
         std::thread::sleep(ping_interval * 4);
         turns::until(&mut reactor, |reactor| {
             assert_eq!(reactor.connections(), 1, "its answer had come");
@@ -111,8 +111,8 @@ fn p06_a_process_that_stood_still_drops_no_connection_that_was_there() {
     }
 }
 
-/// Nobody waits for a reactor that does nothing, and what was asked for meanwhile is done in order
-/// when it does.
+/// No thread waits for a reactor that hangs, and the commands of that time are done in order when
+/// it goes on.
 #[test]
 fn p13_a_reactor_that_hangs_holds_nobody_up() {
     let (hung, hanging) = channel();

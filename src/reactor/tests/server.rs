@@ -1,4 +1,4 @@
-//! A reactor on a thread of its own whose handler reports what it sees.
+//! A reactor on a thread of its own, with a handler that reports each call.
 
 use std::net::{IpAddr, Ipv4Addr, SocketAddr};
 use std::sync::Arc;
@@ -15,7 +15,7 @@ use crate::reactor::{
     Message, Opening, Reactor, ReactorConfig, Session,
 };
 
-/// What was reported to a handler.
+/// The reports to a handler.
 #[derive(Clone, Debug, PartialEq, Eq)]
 pub(super) enum Seen {
     /// With the target of the request, or the listener number of an adopted socket.
@@ -37,7 +37,7 @@ pub(super) enum Seen {
 pub(super) type Act = Box<dyn FnMut(&mut Session<'_>) + Send>;
 pub(super) type OnMessage = Box<dyn FnMut(&mut Session<'_>, Message<'_>) + Send>;
 
-/// What a handler does.
+/// The behaviour of a handler.
 pub(super) struct Script {
     pub(super) open: Act,
     /// Default: the message is sent back.
@@ -71,7 +71,7 @@ impl Script {
     }
 }
 
-/// How a server is made.
+/// The settings of a server.
 #[derive(Default)]
 pub(super) struct Setup {
     pub(super) script: Script,
@@ -134,7 +134,7 @@ impl Server {
         }
     }
 
-    /// Nothing was reported that no test has asked for.
+    /// Asserts that there was no unexpected report.
     #[track_caller]
     pub(super) fn expect_silence(&self) {
         assert_eq!(self.seen.try_recv().ok(), None);
@@ -153,7 +153,7 @@ impl Server {
         self.submit(Command::Chunk(chunk));
     }
 
-    /// Stops the reactor and waits for its thread; what was reported since the last `next`.
+    /// Stops the reactor and waits for its thread; returns the reports since the last `next`.
     pub(super) fn stop(mut self) -> Vec<Seen> {
         self.join();
         self.seen.try_iter().map(|(_, seen)| seen).collect()
@@ -206,7 +206,7 @@ pub(super) struct Reporter {
 
 impl Reporter {
     fn report(&self, id: ConnectionId, seen: Seen) {
-        // Nobody listens any more when a test has failed.
+        // The receiver is gone when a test has failed.
         let _failed = self.seen.send((id, seen));
     }
 }

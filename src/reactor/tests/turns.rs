@@ -37,7 +37,7 @@ fn sockets_that_end_together_are_closed_in_several_turns() {
     let (mut reactor, address, _seen) = reactor(Setup::default());
     let mut clients = Vec::new();
     while clients.len() < 600 {
-        // Fewer than may wait to be accepted.
+        // Fewer connections than may wait to be accepted.
         clients.extend(std::iter::repeat_with(|| Client::connect(address)).take(200));
         until(&mut reactor, |reactor| reactor.connections() == clients.len());
     }
@@ -57,7 +57,7 @@ fn a_turn_without_events_waits_as_long_as_it_was_asked_to_and_no_longer() {
     until(&mut reactor, |reactor| idle_for(reactor, Duration::from_millis(30)));
 }
 
-/// Whether one turn that is to wait so long does.
+/// Whether one turn waits for as long as it should.
 pub(super) fn idle_for(reactor: &mut Reactor<Local<Reporter>>, wait: Duration) -> bool {
     let begun = Instant::now();
     reactor.run_once(Some(wait)).expect("epoll works");

@@ -1,7 +1,7 @@
-//! The floor: what an echo costs with one `mio::Poll`, one read and one write, and nothing else.
+//! The floor: the cost of an echo with one `mio::Poll`, one read and one write, and no other work.
 //!
-//! What is read together is answered together, behind all reads: with large messages that costs a tenth less than to answer each
-//! before the next is read.
+//! Messages that are read together are answered together, behind all reads: with large messages
+//! that costs a tenth less than answering each before the next is read.
 
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
@@ -42,11 +42,11 @@ fn main() -> Result<(), Box<dyn Error>> {
     }
 }
 
-/// What has been read and not been answered.
+/// Bytes that have been read and not been answered.
 struct Turn {
     bytes: Vec<u8>,
     used: usize,
-    /// Where the answers are, and whose.
+    /// The ranges of the answers, and their connections.
     answers: Vec<(usize, Range<usize>)>,
 }
 
@@ -90,7 +90,7 @@ impl Connections {
             match connection.on_event(event, slot, turn) {
                 Ok(Next::Read) => {}
                 Ok(Next::Wait) => return,
-                // Before its slot can be another's.
+                // Before its slot can belong to another connection.
                 Ok(Next::Close) => {
                     self.answer(turn);
                     return self.close_if_written(slot);
@@ -103,7 +103,7 @@ impl Connections {
         }
     }
 
-    /// Writes the answers to what has been read.
+    /// Writes the answers to the bytes that have been read.
     fn answer(&mut self, turn: &mut Turn) {
         for (slot, answer) in turn.answers.drain(..) {
             let Some(connection) = &mut self.by_slot[slot] else { continue };
@@ -114,7 +114,7 @@ impl Connections {
         turn.used = 0;
     }
 
-    /// Else the peer closes.
+    /// Otherwise the peer closes.
     fn close_if_written(&mut self, slot: usize) {
         if self.by_slot[slot].as_ref().is_some_and(|connection| connection.unsent.is_empty()) {
             self.close(slot);
@@ -128,7 +128,7 @@ impl Connections {
     }
 }
 
-/// What follows a read.
+/// The step that follows a read.
 enum Next {
     Read,
     Wait,

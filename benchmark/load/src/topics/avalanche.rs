@@ -1,7 +1,8 @@
 //! The server is started again, and all members come back at once.
 //!
-//! The generator prints `ready` when everybody is there. Whoever runs it ends the server, starts another one, and writes
-//! its port and process id to the generator's standard input, as `port pid`.
+//! The generator prints `ready` when all members are connected. Its caller then ends the server,
+//! starts another one, and writes the new port and process id to the generator's standard input, as
+//! `port pid`.
 
 use std::error::Error;
 use std::io::{BufRead, Write};
@@ -12,10 +13,10 @@ use crate::process::CpuTime;
 use crate::report::Report;
 use crate::topics::crowd::Crowd;
 
-/// Lets everybody come, and come again.
+/// Lets all members connect, and connect again.
 ///
 /// # Errors
-/// A handshake fails, or not everybody hears what is said afterwards.
+/// A handshake fails, or a member does not receive the messages that are sent afterwards.
 pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
     let mut crowd = Crowd::new(args)?;
     crowd.check()?;

@@ -1,4 +1,4 @@
-//! All members, and the clock that says which one speaks, is cut off, and comes back.
+//! All members, and the clock that decides which one sends, is cut off, and comes back.
 
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
@@ -12,9 +12,9 @@ use crate::args::Args;
 use crate::socket::{Connector, Socket};
 use crate::topics::member::{Member, Shared};
 
-/// Connections that open at once, if not all do.
+/// Connections that open at once, unless all do.
 const AT_ONCE: usize = 64;
-/// Nothing more comes that was said before members were cut off for the last time.
+/// After this time, no message comes any more that was sent before the last cut.
 const QUIET: Duration = Duration::from_secs(2);
 
 /// The members of all rooms.
@@ -30,7 +30,7 @@ pub(crate) struct Crowd<'a> {
     /// Messages so far.
     pub(crate) said: u64,
     frame: Vec<u8>,
-    /// Sockets that nobody reads.
+    /// Sockets that are never read.
     _stalled: Vec<Socket>,
 }
 
@@ -60,7 +60,8 @@ impl<'a> Crowd<'a> {
         Ok(crowd)
     }
 
-    /// Lets all members that are away come, a number of them at a time, and returns when each was there.
+    /// Lets all members that are away connect, a number of them at a time, and returns the times at
+    /// which they were connected.
     pub(crate) fn open(&mut self, at_once: usize) -> Result<Vec<u64>, Box<dyn Error>> {
         let mut waiting: Vec<_> = (0..self.members.len()).filter(|at| self.members[*at].is_away()).collect();
         let (mut times, mut opening) = (Vec::with_capacity(waiting.len()), 0);
@@ -85,14 +86,14 @@ impl<'a> Crowd<'a> {
         Ok(times)
     }
 
-    /// Speaks and listens for so long, and cuts members off.
+    /// Sends and reads for a time, and cuts members off.
     pub(crate) fn turn_with_cuts(&mut self, length: Duration) -> Result<(), Box<dyn Error>> {
         let start = self.shared.now();
         self.plan_cuts(start, start + length.as_nanos() as u64);
         self.turn(length)
     }
 
-    /// Speaks and listens for so long.
+    /// Sends and reads for a time.
     pub(crate) fn turn(&mut self, length: Duration) -> Result<(), Box<dyn Error>> {
         let start = self.shared.now();
         let end = start + length.as_nanos() as u64;
@@ -107,7 +108,7 @@ impl<'a> Crowd<'a> {
                 self.say(now)?;
             }
             while step > 0 && next <= now {
-                // A message is late from the time on when it was due.
+                // The delay of a message counts from the time at which it was due.
                 self.say(next)?;
                 next += step;
             }
@@ -119,7 +120,8 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Listens until everybody has all, or, when members were cut off, nothing comes any more.
+    /// Reads until every member has all messages or, when members were cut off, until nothing comes
+    /// any more.
     pub(crate) fn settle(&mut self) -> Result<(), Box<dyn Error>> {
         let mut last = (self.shared.now(), self.shared.received);
         let patience =
@@ -140,7 +142,7 @@ impl<'a> Crowd<'a> {
         Ok(())
     }
 
-    /// Deliveries that all messages so far are worth.
+    /// The number of deliveries that all messages so far must cause.
     pub(crate) fn expected(&self) -> u64 {
         self.shared
             .said
@@ -158,13 +160,13 @@ impl<'a> Crowd<'a> {
         self.members.iter_mut().for_each(Member::cut);
     }
 
-    /// Goes to another port from now on.
+    /// Connects to another port from now on.
     pub(crate) fn go_to(&mut self, port: u16) -> Result<(), Box<dyn Error>> {
         self.connector = Connector::new(SocketAddr::new(self.args.host.parse()?, port), self.args.tls)?;
         Ok(())
     }
 
-    /// One message, which everybody must get.
+    /// Sends one message, which every member must get.
     pub(crate) fn check(&mut self) -> Result<(), Box<dyn Error>> {
         let now = self.shared.now();
         self.say(now)?;
@@ -181,12 +183,12 @@ impl<'a> Crowd<'a> {
     }
 
     fn advance(&mut self, number: usize) -> Result<(), Box<dyn Error>> {
-        // Stalled members are not among them any more.
+        // Stalled members are no longer among them.
         let Some(member) = self.members.get_mut(number) else { return Ok(()) };
         Ok(member.advance(&mut self.shared).map_err(|error| format!("member {number}: {error}"))?)
     }
 
-    /// Waits for at most so long, or the timeout.
+    /// Waits for at most this time, or the timeout.
     fn wait(&mut self, most: Option<Duration>) -> Result<(), Box<dyn Error>> {
         self.poll.poll(&mut self.events, Some(most.unwrap_or(self.args.timeout)))?;
         if self.events.is_empty() && most.is_none() {
@@ -210,7 +212,7 @@ impl<'a> Crowd<'a> {
         Ok(self.members[speaker].send(&self.frame)?)
     }
 
-    /// Everybody but the speakers is cut off once in each period, one behind the other.
+    /// Each member but the speakers is cut off once in each period, one after the other.
     fn plan_cuts(&mut self, start: u64, end: u64) {
         let every = self.args.cut_every.as_nanos() as u64;
         if every == 0 {
@@ -226,7 +228,7 @@ impl<'a> Crowd<'a> {
         }
     }
 
-    /// Cuts off the members whose time it is, and lets those come back that were away long enough.
+    /// Cuts off the members that are due, and lets those come back that were away long enough.
     fn change(&mut self, now: u64, end: u64) -> Result<(), Box<dyn Error>> {
         let (every, lasts) = (self.args.cut_every.as_nanos() as u64, self.args.cut_for.as_nanos() as u64);
         while let Some(Reverse((due, number))) = self.changes.peek().copied() {

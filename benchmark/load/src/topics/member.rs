@@ -1,4 +1,4 @@
-//! One member of a room: it comes, hears, is cut off, and comes back.
+//! One member of a room: it connects, receives, is cut off, and comes back.
 
 use std::error::Error;
 use std::io::{self, ErrorKind, Read, Write};
@@ -16,14 +16,14 @@ use crate::report;
 use crate::socket::{Connector, Socket};
 use crate::topics::words::{Heard, Words};
 
-/// What all members share.
+/// The state that all members share.
 pub(crate) struct Shared {
     pub(crate) words: Words,
     /// When each message was due, by speaker and number, in nanoseconds since the epoch.
     pub(crate) said: Vec<Vec<u64>>,
     /// Deliveries.
     pub(crate) received: u64,
-    /// Deliveries of what a member had already.
+    /// Deliveries of messages that a member had already.
     pub(crate) repeated: u64,
     /// Messages before this time are not in the histogram.
     pub(crate) window: u64,
@@ -49,13 +49,14 @@ pub(crate) struct Member {
     unsent: Vec<u8>,
     /// Number of the message that is due, by speaker of the room.
     due: Vec<u32>,
-    /// Where to go on, and Socket.IO's id of the session.
+    /// The position to go on from, and Socket.IO's id of the session.
     position: String,
     session: Option<String>,
-    /// When it began to come, and when it was there.
+    /// The times at which the member began to connect and was connected.
     began: u64,
     since: u64,
-    /// What the first speaker had said by then, while some of it is missing.
+    /// The number of messages that the first speaker had sent by then, while some of them are
+    /// missing.
     missing_to: Option<u32>,
 }
 
@@ -93,7 +94,7 @@ impl Shared {
 }
 
 impl Member {
-    /// A member that has not come yet.
+    /// A member that has not connected yet.
     pub(crate) fn new(number: usize, args: &Args) -> Self {
         Self {
             number,
@@ -117,7 +118,7 @@ impl Member {
         matches!(self.state, State::Away)
     }
 
-    /// Begins to come.
+    /// Begins to connect.
     pub(crate) fn open(
         &mut self,
         connector: &Connector,
@@ -160,7 +161,7 @@ impl Member {
         self.flush()
     }
 
-    /// Does what can be done.
+    /// Writes and reads as far as possible.
     pub(crate) fn advance(&mut self, shared: &mut Shared) -> Result<(), Box<dyn Error>> {
         if let State::Opening { stream, handshake, unsent } = &mut self.state {
             if !shake(stream, handshake, unsent)? {
@@ -182,7 +183,7 @@ impl Member {
         stream.set_nodelay()?;
         self.state = if shared.words.joins_at_once() { State::Up(stream) } else { State::Joining(stream) };
         self.since = shared.now();
-        // Only the first speaker of a room with cuts says anything.
+        // In a room with cuts, only the first speaker sends.
         let said = shared.said.get(self.number % shared.rooms).map_or(0, Vec::len) as u32;
         self.missing_to = self.due.first().is_some_and(|due| *due < said).then_some(said);
         let rest = handshake.rest().to_vec();
@@ -220,7 +221,7 @@ impl Member {
         }
     }
 
-    /// Takes what was read.
+    /// Takes the bytes that were read.
     fn take(&mut self, bytes: &[u8], shared: &mut Shared) -> Result<(), Box<dyn Error>> {
         let mut partial = mem::take(&mut self.partial);
         let whole = if partial.is_empty() {
@@ -300,7 +301,7 @@ impl Member {
     }
 }
 
-/// Writes and reads what is possible; true once the handshake is done.
+/// Writes and reads as much as is possible; true once the handshake is done.
 fn shake(stream: &mut Socket, handshake: &mut Handshake, unsent: &mut usize) -> Result<bool, Box<dyn Error>> {
     if let Some(error) = stream.take_error()? {
         return Err(error.into());

@@ -1,7 +1,8 @@
-//! What is said in a room, and how it is wrapped.
+//! The messages of a room, and their wrapping.
 //!
-//! A payload is `<8 digits: number of the message><6 digits: the speaker>` and letters that both decide, so a
-//! delivery can be compared byte by byte with nothing kept. The wrapping is the server's protocol.
+//! A payload is `<8 digits: number of the message><6 digits: the speaker>` and letters that depend
+//! on both, so a delivery can be compared byte by byte without keeping the message. The wrapping is
+//! the server's protocol.
 
 use std::error::Error;
 use std::str;
@@ -25,16 +26,16 @@ pub(crate) struct Words {
     letters: Vec<u8>,
 }
 
-/// What a frame of the server is.
+/// The kinds of frames of the server.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Heard<'a> {
     /// A message, and the position to go on from, if there is one.
     Said { speaker: usize, number: u32, position: Option<&'a str> },
-    /// Socket.IO is open: the namespace is to be asked for.
+    /// Socket.IO is open: the member asks for the namespace next.
     Open,
     /// The namespace is there, with the id that a recovery begins with, if there is one.
     Joined { id: Option<&'a str> },
-    /// Socket.IO wants to know whether we are there.
+    /// A ping of Socket.IO.
     Ping,
 }
 
@@ -42,7 +43,7 @@ impl Words {
     /// Messages of `payload` bytes.
     ///
     /// # Errors
-    /// There is no room for the digits.
+    /// The payload has no room for the digits.
     pub(crate) fn new(protocol: Protocol, payload: usize, seed: u64) -> Result<Self, Box<dyn Error>> {
         if payload < DIGITS {
             return Err(format!("--payload must be at least {DIGITS}: messages begin with numbers").into());
@@ -62,7 +63,7 @@ impl Words {
         }
     }
 
-    /// Whether a member is one as soon as the handshake is done.
+    /// Whether a connection is a member as soon as the handshake is done.
     pub(crate) fn joins_at_once(&self) -> bool {
         self.protocol != Protocol::SocketIo
     }
@@ -97,7 +98,7 @@ impl Words {
     /// Reads a text message of the server.
     ///
     /// # Errors
-    /// It is none that a server sends, or its bytes are not what was said.
+    /// The message is none that a server sends, or its bytes are not those that were sent.
     pub(crate) fn hear<'a>(&self, text: &'a [u8]) -> Result<Heard<'a>, Box<dyn Error>> {
         let wrong = || {
             let shown = String::from_utf8_lossy(&text[..text.len().min(60)]);

@@ -1,4 +1,4 @@
-//! Offers of permessage-deflate and what is answered: what ws 8.23 makes of the same header.
+//! Offers of permessage-deflate and their answers: those of ws 8.23 to the same header.
 
 use super::super::extensions::{Acceptance, Unacceptable, WindowBits, negotiate};
 use super::*;

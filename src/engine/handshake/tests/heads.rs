@@ -1,4 +1,4 @@
-//! Heads: where they end, and which are not HTTP.
+//! Request heads: their ends, and those that are not HTTP.
 
 use super::*;
 

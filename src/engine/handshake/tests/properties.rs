@@ -1,11 +1,11 @@
-//! What holds for any bytes at all.
+//! Properties that hold for any bytes.
 
 use proptest::collection::vec;
 use proptest::prelude::*;
 
 use super::*;
 
-/// What a scanner says in the end: nothing yet, an error, or the length and normal form of a
+/// The final answer of a scanner: nothing yet, an error, or the length and normal form of a
 /// request.
 #[derive(Debug, PartialEq)]
 enum Outcome {

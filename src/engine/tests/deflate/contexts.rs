@@ -1,4 +1,4 @@
-//! permessage-deflate: which messages are compressed, and what becomes of the contexts.
+//! permessage-deflate: the messages that are compressed, and the fate of the contexts.
 
 use std::sync::Arc;
 
@@ -8,8 +8,8 @@ use super::{BOTH_NO_TAKEOVER, deflating, engine, frame, pool, sent};
 use crate::engine::deflate::{INFLATER_BYTES, Params, Pool, Settings};
 use crate::engine::tests::*;
 
-/// RFC 7692, section 6.1 and the rules of ws: what a message's first frame decides holds for all of
-/// it.
+/// RFC 7692, section 6.1 and the rules of ws: the decision at a message's first frame holds for the
+/// whole message.
 #[test]
 fn outgoing_messages_follow_their_first_frame() {
     let mut server = deflating(BOTH_NO_TAKEOVER);
@@ -48,7 +48,7 @@ fn the_same_message_is_compressed_once() {
     assert!(frames[0] == frames[1] && frames[1] == frames[2]);
 }
 
-/// A budget: what it does not allow is compressed all the same, but forgotten.
+/// A budget: contexts beyond it compress all the same, but are forgotten.
 #[test]
 fn contexts_beyond_the_budget_are_not_kept() {
     let bytes = Settings::default().deflater_bytes(15);
@@ -69,7 +69,7 @@ fn contexts_beyond_the_budget_are_not_kept() {
     assert_eq!(pool.budget().outgoing(), bytes);
 }
 
-/// Releasing contexts between messages changes nothing but the length of what is sent.
+/// Releasing contexts between messages changes only the length of the frames that are sent.
 #[test]
 fn contexts_are_released() {
     let settings = Settings { releasable: true, ..Settings::default() };
@@ -124,8 +124,8 @@ fn within(pool: &Arc<Pool>, params: Params) -> Engine {
     engine
 }
 
-/// Contexts of unfinished messages have the budget of those that are kept; what has none is kept as
-/// it came.
+/// Contexts of unfinished messages use the budget of those that are kept; a message without a
+/// context is kept as it came.
 #[test]
 fn contexts_of_unfinished_messages_stay_within_the_budget() {
     let (config, pool) = (Config::default(), Arc::new(Pool::new(2 * INFLATER_BYTES)));
@@ -140,7 +140,7 @@ fn contexts_of_unfinished_messages_stay_within_the_budget() {
     assert!(servers[3].context_bytes() < 1024, "{}", servers[3].context_bytes());
     assert_eq!(pool.budget().incoming(), 2 * INFLATER_BYTES);
     assert!(pool.budget().is_full());
-    // One whose peer may refer to earlier messages counts all the same.
+    // A connection counts all the same if its peer may refer to earlier messages.
     let keeps = within(&pool, Params::default());
     assert_eq!(pool.budget().incoming(), 3 * INFLATER_BYTES);
     drop(keeps);
@@ -155,8 +155,8 @@ fn contexts_of_unfinished_messages_stay_within_the_budget() {
     assert_eq!((contexts(&servers), pool.budget().incoming()), (vec![false; 3], 0));
 }
 
-/// What is longer than what is kept so has a context, which counts; it goes with the message, with
-/// an error and with the engine.
+/// A message that is too long to be kept so has a context, which counts; the context goes with the
+/// message, with an error and with the engine.
 #[test]
 fn a_long_unfinished_message_has_a_context_beyond_the_budget() {
     let (config, pool) = (Config::default(), Arc::new(Pool::new(0)));
@@ -189,7 +189,7 @@ fn a_long_unfinished_message_has_a_context_beyond_the_budget() {
     }
 }
 
-/// A frame that ends its stream is followed by a new one, also where both have been kept as they
+/// A frame that ends its stream is followed by a new stream, also where both have been kept as they
 /// came.
 #[test]
 fn streams_that_end_with_their_frames_are_distinguished() {
@@ -206,7 +206,7 @@ fn streams_that_end_with_their_frames_are_distinguished() {
 }
 
 proptest! {
-    /// The budget decides about memory and about nothing else.
+    /// The budget decides about memory only.
     #[test]
     fn what_is_kept_as_it_came_becomes_the_same(
         parts in prop::collection::vec(prop::collection::vec(any::<u8>(), 0..1500), 1..12),

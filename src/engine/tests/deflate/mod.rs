@@ -30,7 +30,7 @@ pub(super) fn deflating(params: Params) -> Engine {
     engine(Role::Server, params, &Settings::default())
 }
 
-/// A frame of a client; the key masks nothing.
+/// A client's frame; its key of zeros masks nothing.
 pub(super) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     let mut bytes = vec![first];
     match payload.len() {
@@ -49,7 +49,7 @@ pub(super) fn frame(first: u8, payload: &[u8]) -> Vec<u8> {
     bytes
 }
 
-/// What a server makes of a stream, which has to be the same in one input, byte by byte, and cut
+/// A server's events for a stream, which have to be the same in one input, byte by byte, and cut
 /// once anywhere.
 fn inflated(config: &Config, params: Params, stream: &[u8]) -> Vec<Seen> {
     let receive = |pieces: &mut dyn Iterator<Item = &[u8]>| {
@@ -108,7 +108,7 @@ fn rfc_a_block_without_compression() {
     assert_eq!(takes(&[(0xc1, "00 05 00 fa ff 48 65 6c 6c 6f 00")]), [text("Hello")]);
 }
 
-/// RFC 7692, section 7.2.3.4, and what follows it starts anew.
+/// RFC 7692, section 7.2.3.4, and the block behind it starts anew.
 #[test]
 fn rfc_a_block_with_bfinal() {
     let again = (0xc1, "f3 48 cd c9 c9 07 00 00");
@@ -163,7 +163,7 @@ fn bomb(len: usize) -> Vec<u8> {
     sent(&mut engine, &vec![0; len], true)
 }
 
-/// Z02: inflating stops at the limit; what was inflated never exceeds it.
+/// Z02: inflating stops at the limit; the inflated bytes never exceed it.
 #[test]
 fn z02_a_bomb() {
     let bomb = bomb(64 << 20);
@@ -203,7 +203,7 @@ fn z03_a_bomb_in_fragments_and_by_context() {
     );
 }
 
-/// Z05: every window on either side. The peer that inflates has just the window that was agreed on.
+/// Z05: every window on either side. The inflating peer has exactly the window that was agreed on.
 #[test]
 fn z05_window_bits() {
     let message: Vec<u8> = (0..40_000_u32).map(|n| ((n * n) >> 7) as u8 % 31).collect();
@@ -250,7 +250,7 @@ fn z06_garbage() {
     }
 }
 
-/// Z06: a stream that ends somewhere but between blocks, where zlib would take what was cut off for
+/// Z06: a stream that ends anywhere but between blocks, where zlib would take the missing bytes for
 /// data.
 #[test]
 fn z06_cut_off() {
@@ -260,7 +260,7 @@ fn z06_cut_off() {
     assert_eq!(takes(&[(0x42, "f2 48 cd"), (0x80, "")]), unexpected_end);
 }
 
-/// Z06: text is checked after it was inflated; what comes first is what is reported.
+/// Z06: text is checked after it was inflated; the first fault is reported.
 #[test]
 fn z06_text_that_is_not_utf8() {
     let error = [Seen::Error(ErrorKind::InvalidUtf8, 0)];
@@ -306,7 +306,7 @@ proptest! {
         prop_assert_eq!(seen, whole);
     }
 
-    /// Whatever comes, nothing panics and the limit holds.
+    /// With any input, nothing panics and the limit holds.
     #[test]
     fn any_bytes(payload in prop::collection::vec(any::<u8>(), 0..300), first in prop::sample::select(vec![0xc1_u8, 0xc2, 0x41])) {
         let config = Config { max_payload: 4000, ..Config::default() };

@@ -1,4 +1,4 @@
-//! What a peer can observe, and the consumer on another thread: which comes first.
+//! The order of events for a peer and for the consumer on another thread.
 
 use std::io::ErrorKind;
 use std::net::SocketAddr;
@@ -44,7 +44,7 @@ impl Gated {
         client
     }
 
-    /// Nothing has come, and the reactor has been at it: it has answered a client that came later.
+    /// Nothing has come although the reactor has run: it has answered a client that came later.
     #[track_caller]
     fn nothing_came(&self, client: &Client) {
         let mut other = Client::connect(self.js.address);
@@ -118,8 +118,8 @@ fn what_is_sent_meanwhile_comes_behind_the_answer_in_one_piece() {
     assert_eq!(js.records(1)[0].kind, IN_SENT);
 }
 
-/// Its pongs wait behind the 101, for nothing that is its fault: only a peer that does not read is
-/// cut off.
+/// The client's pongs wait behind the 101 through no fault of its own: only a peer that does not
+/// read is cut off.
 #[test]
 fn a_peer_that_does_not_wait_is_read_and_answered() {
     const PINGS: usize = 100;
@@ -139,8 +139,8 @@ fn a_peer_that_does_not_wait_is_read_and_answered() {
     client.expect(&"8a 00 ".repeat(PINGS));
 }
 
-/// The consumer decides about it although it is open: what it says comes instead of the 101, which
-/// it may let go later.
+/// The consumer decides about the connection although it is open: its answer comes instead of the
+/// 101, which it may release later.
 #[test]
 fn an_answer_that_has_not_left_can_be_taken_back() {
     const REFUSAL: &[u8] = b"HTTP/1.1 401 Unauthorized\r\n\r\n";

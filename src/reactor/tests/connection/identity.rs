@@ -1,4 +1,4 @@
-//! Names of connections: what is meant for one never reaches another.
+//! Ids of connections: a command for one connection never reaches another.
 
 use crate::bridge::layout::ADOPTED_SLOTS;
 use crate::engine::MessageKind;
@@ -15,7 +15,7 @@ fn o09_a_slot_that_is_used_again_has_another_generation_and_stale_commands_hit_n
     let old = server.opened();
     first.reset();
     assert_eq!(server.next_of(), (old, Seen::Closed));
-    // One canary more, so that the slot's quarantine is over when it is wanted.
+    // One canary more, so that the slot's quarantine is over when the slot is needed.
     let (mut second, mut third) = (Client::open(server.address), Client::open(server.address));
     let ids = [server.opened(), server.opened()];
     assert!(ids.iter().any(|id| id.slot == old.slot && id.generation != old.generation), "{old:?} {ids:?}");

@@ -1,4 +1,5 @@
-//! The lives of connections: names, closing, silence, panics, and what peers may observe when.
+//! The lives of connections: ids, closing, silence, panics, and the order in which peers observe
+//! them.
 
 mod closing;
 mod gates;

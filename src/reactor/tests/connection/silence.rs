@@ -1,4 +1,4 @@
-//! Pings and the end of peers that do not answer.
+//! Pings, and the end of connections to peers that do not answer.
 
 use std::time::{Duration, Instant};
 
@@ -32,7 +32,7 @@ fn a_peer_that_answers_pings_stays() {
     client.expect_text(client::SWITCHED);
     client.0.set_nonblocking(true).unwrap();
     for _ in 0..3 {
-        // It answers before the next turn, however late that is.
+        // The peer answers before the next turn, however late that is.
         turns::until(&mut reactor, |_| client.0.peek(&mut [0; 2]).is_ok_and(|len| len == 2));
         client.expect("89 00");
         client.send("8a 80 00000000");
@@ -87,7 +87,7 @@ fn r13_whoever_is_not_read_is_not_called_silent() {
     let server = Server::with(Setup { script, listener, ..Setup::default() });
     let mut paused = Client::open(server.address);
     let id = server.opened();
-    // It is paused before this one opens, and this one's silence ends later.
+    // The other connection is paused before this one opens, and this one's silence ends later.
     let mut silent = Client::open(server.address);
     let other = server.opened();
     silent.read_to_end();
@@ -119,8 +119,8 @@ fn times_beyond_the_clock_are_for_ever() {
     server.expect(&[Seen::Open("/".into()), Seen::Close(None, vec![]), Seen::Closed]);
 }
 
-/// R16: deadlines of many connections in one tick are met a turn's worth at a time, so that others
-/// have their turns in between, and all of them are met.
+/// R16: deadlines of many connections in one tick are served one turn's share at a time, so that
+/// others have their turns in between, and all of them are served.
 #[test]
 fn r16_a_thousand_deadlines_a_turn() {
     let (mut reactor, address, _seen) = server::reactor(Setup::default());

@@ -1,4 +1,4 @@
-//! Sockets whose upgrade was answered elsewhere.
+//! Sockets with an upgrade that was answered elsewhere.
 
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;

@@ -58,7 +58,8 @@ fn r06_without_descriptors_connections_are_closed_as_they_come() {
 #[ignore = "for r06_without_descriptors_connections_are_closed_as_they_come, in a process with few descriptors"]
 fn r06_with_40_descriptors() {
     let (mut reactor, address, seen) = server::reactor(Setup::default());
-    // So many that at least one cannot be accepted, while none of them lacks a descriptor itself.
+    // So many clients that at least one cannot be accepted, while the clients themselves have
+    // descriptors enough.
     let mut clients: Vec<Client> = (0..20).map(|_| Client::connect(address)).collect();
     clients.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
     let (mut open, mut refused) = (0, 0);
@@ -78,17 +79,17 @@ fn r06_with_40_descriptors() {
     for client in &mut excess {
         assert!(client.read_to_end().is_empty());
     }
-    // With the queue empty it waits for an event, and not for a time: the next one is closed at
-    // once.
+    // With the queue empty the reactor waits for an event, and not for a time: the next client is
+    // closed at once.
     assert!(reactor.listeners.values().all(|listener| listener.retry_at.is_none()));
     // One client gives up a descriptor, and the next one takes it.
     drop(excess.pop());
     let mut client = Client::connect(address);
-    // It is reported without another connection having to come.
+    // The exhaustion is reported without another connection.
     turns::until(&mut reactor, |_| seen.try_iter().any(|(_, seen)| matches!(seen, Seen::Refused(1))));
     assert!(client.read_to_end().is_empty());
     drop((client, excess));
-    // The others are served, and make room for one that comes later.
+    // The other clients are served, and make room for one that comes later.
     for client in &mut clients {
         assert!(client.read_head().starts_with("HTTP/1.1 101"));
     }
@@ -126,7 +127,7 @@ fn leaves_with_40_descriptors() {
     assert_eq!(reactor.leaving.len(), 1);
 }
 
-/// Where memory ends, so does the process, at once and saying why: nothing is left half done.
+/// Where memory ends, the process ends at once, with the reason: nothing is left half done.
 #[test]
 fn r18_without_memory_the_process_ends() {
     use std::os::unix::process::ExitStatusExt;

@@ -1,4 +1,4 @@
-//! The opening handshake through the wire.
+//! The opening handshake over sockets.
 
 use std::io::{ErrorKind, Read};
 use std::time::Duration;
@@ -172,7 +172,7 @@ fn h04_a_head_without_end_is_answered_431() {
     let mut client = Client::connect(server.address);
     client.write(format!("GET / HTTP/1.1\r\nX: {}", "x".repeat(20 << 10)).as_bytes());
     client.expect_text("HTTP/1.1 431 Request Header Fields Too Large\r\nConnection: close\r\n\r\n");
-    // What still comes is thrown away, and no reset takes the answer from the client.
+    // Further bytes are thrown away, and no reset takes the answer from the client.
     client.write(&[b'x'; 100 << 10]);
     client.end();
     client.expect_end();
@@ -224,8 +224,8 @@ fn h01_a_connection_that_says_nothing_is_closed_without_a_word() {
 #[test]
 fn h02_a_slow_head_is_answered_408_however_often_a_byte_comes() {
     let server = Server::serve(soon());
-    // A client that has sent nothing when the time is over gets no answer: again, if that may be
-    // so.
+    // A client that has sent nothing when the time is over gets no answer: the test tries again if
+    // that may be the case.
     let mut client = loop {
         let begun = std::time::Instant::now();
         let mut client = Client::connect(server.address);
@@ -234,7 +234,7 @@ fn h02_a_slow_head_is_answered_408_however_often_a_byte_comes() {
             break client;
         }
     };
-    // Waiting for the answer is what paces the bytes.
+    // Waiting for the answer paces the bytes.
     client.0.set_read_timeout(Some(Duration::from_millis(5))).unwrap();
     let mut first = [0];
     let answered = (0..PATIENCE.as_millis() / 5).any(|_| {

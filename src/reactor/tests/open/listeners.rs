@@ -87,8 +87,8 @@ fn a_listener_accepts_once_it_is_asked_to() {
     until(&mut reactor, |reactor| reactor.connections() == 1);
 }
 
-/// The edge of a listener is used up by as many connections as one turn accepts; whether there are
-/// more is asked again, once.
+/// The edge of a listener is used up by as many connections as one turn accepts; the reactor then
+/// checks once more whether there are others.
 #[test]
 fn r06_after_a_burst_of_connections_the_reactor_sleeps_again() {
     for burst in [256, 300] {
@@ -99,7 +99,7 @@ fn r06_after_a_burst_of_connections_the_reactor_sleeps_again() {
     }
 }
 
-/// What has come is served; what comes goes to the other one that has the socket.
+/// Connections that have come are served; later ones go to the other owner of the socket.
 #[test]
 #[cfg(unix)]
 fn a_listener_that_leaves_finishes_its_handshakes() {
@@ -124,13 +124,13 @@ fn a_listener_that_leaves_finishes_its_handshakes() {
     assert_eq!(server.next(), Seen::ListenerClosed(7));
     let _late = Client::open(address);
     other.opened();
-    // Twice is once, and a listener that is gone is none.
+    // Closing twice counts once, and a listener that is gone is not closed again.
     server.submit(Command::Leave(7));
     server.submit(Command::CloseListener(7));
     assert_eq!(server.stop(), [Seen::Closed, Seen::Closed, Seen::ListenerClosed(0)]);
 }
 
-/// A turn looks at none but those that it waits for, and at each that is done once.
+/// A turn looks only at the listeners that it waits for, and once at each that is done.
 #[test]
 fn a_listener_that_leaves_waits_for_its_handshakes_alone() {
     let (mut reactor, address, seen) = reactor(Setup::default());
@@ -154,12 +154,12 @@ fn a_listener_that_leaves_waits_for_its_handshakes_alone() {
     assert_eq!(reactor.connections(), 8);
 }
 
-/// No event may come for a long time, and whoever drains waits for the report.
+/// No event may come for a long time, and the caller of drain waits for the report.
 #[test]
 fn a_listener_that_nobody_has_come_to_leaves_at_once() {
     let (mut reactor, _, seen) = reactor(Setup::default());
     let handle = reactor.handle();
-    // It does not sleep yet, so this does not wake it.
+    // The reactor does not sleep yet, so this does not wake it.
     handle.submit(Command::Leave(0)).unwrap();
     let thread = std::thread::spawn(move || reactor.run());
     assert_eq!(seen.recv_timeout(PATIENCE).map(|(_, seen)| seen), Ok(Seen::ListenerClosed(0)));

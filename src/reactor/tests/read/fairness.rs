@@ -12,7 +12,7 @@ use crate::reactor::tests::turns::until;
 use crate::reactor::tests::*;
 use crate::reactor::{ConnectionId, Consumer, Local, Reactor};
 
-/// A peer that always has more to say than one turn reads.
+/// A peer that always has more to send than one turn reads.
 struct Flood {
     client: Client,
     stream: Vec<u8>,
@@ -41,7 +41,7 @@ fn quiet() -> Script {
 
 type Reported = Receiver<(ConnectionId, Seen)>;
 
-/// So many floods, open, and a canary, on a reactor that the test turns.
+/// A number of open floods and a canary, on a reactor that the test turns.
 fn flooded(floods: usize) -> (Reactor<Local<Reporter>>, Reported, Vec<Flood>, Client) {
     let (mut reactor, address, seen) = reactor(Setup { script: quiet(), ..Setup::default() });
     let mut connect = |send_buffer| {
@@ -69,12 +69,12 @@ fn turn(reactor: &mut Reactor<Local<Reporter>>, floods: &mut [Flood]) {
     reactor.run_once(Some(PATIENCE)).unwrap();
 }
 
-/// R12, R17: a peer that sends little does not wait until all that send much have had their share.
+/// R12, R17: a peer that sends little does not wait until all heavy senders have had their shares.
 #[test]
 fn r17_a_canary_is_served_in_the_turn_it_sings_or_the_next_however_many_flood() {
     for floods in [1, TURN_BUDGET / READ_BUDGET, 2 * TURN_BUDGET / READ_BUDGET, 40] {
         let (mut reactor, seen, mut floods, mut canary) = flooded(floods);
-        // A flood shows what it is with its first share.
+        // A flood is recognized by its first share.
         for _ in 0..2 * floods.len() {
             turn(&mut reactor, &mut floods);
         }
@@ -93,7 +93,8 @@ fn r17_a_canary_is_served_in_the_turn_it_sings_or_the_next_however_many_flood() 
     }
 }
 
-/// Each of the many brings less than would make it greedy, and all together more than a turn reads.
+/// Each of the many sends too little to count as greedy, and all together send more than a turn
+/// reads.
 #[test]
 fn r17_a_flood_has_its_share_however_many_say_little() {
     const LITTLE: usize = 20_000;
@@ -103,7 +104,7 @@ fn r17_a_flood_has_its_share_however_many_say_little() {
     let slot = reactor.connections.slots()[0];
     let message = frame(0x82, Some([0; 4]), &[1; LITTLE]);
     for _ in 0..10 {
-        // One share was not enough for it, so there is one in the next turn.
+        // One share was not enough for the flood, so it gets another in the next turn.
         while !waits_greedily(&mut reactor, slot) {
             turn(&mut reactor, std::slice::from_mut(flood));
         }
@@ -148,7 +149,7 @@ fn r17_commands_and_other_sockets_have_their_turn_between_the_reads_of_one() {
     for _ in 0..10 {
         flood.top_up();
         reactor.run_once(Some(PATIENCE)).unwrap();
-        // And what is missing of a frame that has begun, if one read brings it.
+        // And the rest of a frame that has begun, if one read brings it.
         assert!(TURN_BUDGET - reactor.turn_budget <= READ_BUDGET + READ_SIZE, "one socket, one share");
     }
 }

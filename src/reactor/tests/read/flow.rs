@@ -60,7 +60,7 @@ fn a_handler_that_pauses_gets_what_was_read_and_then_nothing_until_it_resumes() 
     server.expect(&[Seen::Text(b"a".to_vec()), Seen::Text(b"b".to_vec())]);
     client.send("81 81 00000000 'c'");
     client.end();
-    // A canary on the same reactor: what is behind it in time has not been reported.
+    // A canary on the same reactor: later bytes have not been reported.
     let canary = Client::open(server.address);
     server.opened();
     canary.reset();
@@ -119,7 +119,7 @@ fn f17_a_peer_that_pings_and_never_reads_is_cut_off() {
     let pings = frame(0x89, Some([0; 4]), &[b'p'; 125]).repeat(100);
     let mut written = 0;
     while !cut.load(Ordering::Acquire) {
-        // Fails when the server has cut us off: then the flag is about to say so.
+        // The write fails when the server has cut us off: then the flag is about to be set.
         written += client.0.write(&pings).unwrap_or_default();
         assert!(written < 64 << 20, "pongs pile up");
     }

@@ -70,8 +70,8 @@ fn a_small_message_sent_back_is_copied_and_a_large_one_leaves_from_where_it_lies
     let script = Script::on_message(|session, message| {
         let large = message.payload.as_slice().len() >= 2048;
         session.send_back(message);
-        // What left from the receive buffer is in the kernel already, what was copied waits for the
-        // end of the turn.
+        // Bytes that left from the receive buffer are in the kernel already, copied ones wait for
+        // the end of the turn.
         assert_eq!(session.queued() == 0, large);
     });
     let server = Server::script(script);

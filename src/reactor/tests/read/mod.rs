@@ -1,4 +1,4 @@
-//! What is read, of which connection, and how much of it.
+//! Reading: from which connection, and how much.
 
 mod fairness;
 mod flow;

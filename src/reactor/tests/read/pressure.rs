@@ -1,4 +1,4 @@
-//! Flow control across threads: what happens when the other side does not keep up.
+//! Flow control across threads, for when the other side does not keep up.
 
 use std::collections::HashMap;
 use std::io::Write;
@@ -16,7 +16,7 @@ use crate::reactor::tests::*;
 use crate::reactor::{Forward, Reactor, SMALL_ALLOWANCE};
 
 /// Writes numbered messages of 1000 bytes until more than `least` bytes wait and the server takes
-/// no more for a while; returns how many, and what is missing of the last.
+/// no more for a while; returns their number, and the missing rest of the last one.
 fn fill(client: &mut Client, js: &Js, least: usize) -> (u32, Vec<u8>) {
     let begun = Instant::now();
     client.0.set_write_timeout(Some(Duration::from_millis(100))).unwrap();
@@ -27,7 +27,7 @@ fn fill(client: &mut Client, js: &Js, least: usize) -> (u32, Vec<u8>) {
         while at < message.len() {
             match client.0.write(&message[at..]) {
                 Ok(len) => at += len,
-                // It may not have had its turn.
+                // The server may not have had its turn.
                 Err(_stuck) if js.link.inbox.weight() <= least => {
                     assert!(begun.elapsed() < PATIENCE, "it reads no more")
                 }
@@ -71,7 +71,7 @@ fn r11_above_the_total_mark_quiet_connections_are_still_read() {
     let filled: Vec<_> = floods.iter_mut().map(|flood| fill(flood, &js, 1_000_000)).collect();
     assert!(js.link.inbox.weight() > 1_000_000);
     assert!(js.link.inbox.weight() < 1_000_000 + 3 * READ_BUDGET + 200_000);
-    // Nobody drains, and yet the ping of the quiet one is answered.
+    // Nothing is drained, and yet the ping of the quiet connection is answered.
     quiet.send("89 81 00000000 'p'  81 81 00000000 'x'");
     quiet.expect("8a 01 'p'");
     let writing: Vec<_> = floods
@@ -115,7 +115,7 @@ fn r11_under_pressure_connections_are_accepted_and_unfinished_messages_stay_smal
     }
 }
 
-/// What they leave behind when they come and go is limited by itself.
+/// The records that connections leave behind when they come and go have a limit of their own.
 #[test]
 fn r11_nothing_is_accepted_while_too_much_waits_about_those_that_have_opened() {
     let (js, mut reactor) = forward(ReactorConfig { total_mark: 20_000, ..ReactorConfig::default() });
@@ -139,7 +139,7 @@ fn r11_nothing_is_accepted_while_too_much_waits_about_those_that_have_opened() {
     drop(late);
 }
 
-/// A connection whose message does not end, however long it is, is no reason to hold others back.
+/// A connection with an endless message, however long it is, is no reason to hold others back.
 #[test]
 fn r11_unfinished_messages_do_not_press() {
     let (js, mut reactor) = forward(ReactorConfig { total_mark: 2 << 20, ..ReactorConfig::default() });
@@ -166,7 +166,7 @@ fn r11_unfinished_messages_do_not_press() {
     assert_eq!(large, 1);
 }
 
-/// A connection that waited for credit may lack room when it comes: no credit comes again.
+/// A connection that waited for credit may lack room when the credit comes: no second credit comes.
 #[test]
 fn r11_what_lacks_something_else_when_credit_comes_goes_on_when_that_is_there() {
     let (js, mut reactor) = forward(ReactorConfig { connection_mark: 1, ..ReactorConfig::default() });
@@ -201,7 +201,7 @@ fn r11_what_lacks_something_else_when_credit_comes_goes_on_when_that_is_there() 
     }
 }
 
-/// Pings until one is not answered; returns how many were.
+/// Pings until one is not answered; returns the number of answers.
 fn ping(reactor: &mut Reactor<Forward>, client: &mut Client, slot: u32) -> usize {
     for pongs in 0.. {
         let held = reactor.connections.get_mut(slot).expect("open").read.held;
@@ -245,7 +245,7 @@ fn give_all_back(js: &Js) {
     }
 }
 
-/// What a ping of four bytes is held for.
+/// The bytes that a held ping of four bytes counts for.
 const PING: usize = 4 + size_of::<BatchRecord>();
 
 #[test]
@@ -257,7 +257,7 @@ fn r11_pings_are_answered_beyond_the_small_allowance_as_long_as_the_reserve_last
         let pongs = ping(&mut reactor, &mut client, slot);
         let beyond = (pongs * PING).saturating_sub(SMALL_ALLOWANCE);
         assert!(beyond >= reserve && beyond < reserve + 2 * PING, "{beyond} bytes");
-        // All is taken, so it is answered, and it all begins again.
+        // All records are taken, so the ping is answered, and everything begins again.
         give_all_back(&js);
         while reactor.connections.get_mut(slot).expect("open").read.held != PING {
             reactor.run_once(Some(Duration::from_millis(10))).unwrap();
@@ -307,7 +307,7 @@ fn r11_credit_that_came_before_the_wish_is_seen() {
         turn(soon);
     }
     client.send("81 81 00000000 'b'");
-    // Above the mark: it sees that there is something, and leaves it.
+    // Above the mark: the reactor sees that there are bytes, and leaves them.
     turn(PATIENCE);
     assert!(!js.link.inbox.give_back(js.take()), "no wish yet");
     let begun = Instant::now();

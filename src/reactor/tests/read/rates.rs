@@ -1,5 +1,4 @@
-//! What a peer may send in a second, refusals that nobody reads, and what waits for peers that do
-//! not read.
+//! Rates of peers, refusals that are not read, and bytes that wait for peers that do not read.
 
 use std::sync::Arc;
 use std::time::Instant;
@@ -45,7 +44,7 @@ fn no_more_messages_than_allowed_are_read_at_any_time_and_none_is_lost() {
     }
 }
 
-/// What is in the kernel would take a minute; its peer needs it no more.
+/// Reading the bytes in the kernel would take a minute; the peer no longer needs them.
 #[test]
 fn a_connection_whose_peer_is_gone_ends_after_the_close_timeout() {
     for is_reset in [false, true] {
@@ -72,7 +71,7 @@ fn a_connection_whose_peer_is_gone_ends_after_the_close_timeout() {
     }
 }
 
-/// What it has sent would come all at once.
+/// The bytes that the peer has sent would come all at once.
 #[test]
 fn what_is_held_back_of_a_connection_that_closes_for_too_long_is_dropped() {
     let listener = ListenerConfig {
@@ -95,7 +94,8 @@ fn what_is_held_back_of_a_connection_that_closes_for_too_long_is_dropped() {
     assert!(f64::from(count) <= allowed, "{count} after {:?}", begun.elapsed());
 }
 
-/// Its request, what it has to say and its end are there when the reactor looks for the first time.
+/// The peer's request, its messages and its end are there when the reactor looks for the first
+/// time.
 #[test]
 fn a_connection_whose_peer_is_gone_before_it_opens_ends_after_the_close_timeout() {
     let server = Server::script(Script::on_message(|_, _| {}));
@@ -114,7 +114,7 @@ fn a_connection_whose_peer_is_gone_before_it_opens_ends_after_the_close_timeout(
     assert!((1..600).contains(&count), "{count}");
 }
 
-/// The peer waits until what it has sent has been read.
+/// The peer waits until its bytes have been read.
 #[test]
 fn a_peer_that_stays_is_read_for_as_long_as_it_takes() {
     let listener = ListenerConfig {
@@ -155,7 +155,7 @@ fn one_too_many_closes_with_1008_behind_those_that_were_allowed() {
         server.opened();
         let begun = Instant::now();
         let stream = masked(b"x").repeat(20_000);
-        // What comes while the peer is being closed may be met with a reset.
+        // Bytes that come while the peer is being closed may be answered with a reset.
         for part in stream.chunks(piece) {
             use std::io::Write;
             if client.0.write_all(part).is_err() {
@@ -200,7 +200,7 @@ fn pings_count_and_bytes_close_too() {
     assert_eq!(rates.exceeded(), [0, 1]);
 }
 
-/// Others are not held back, and closing does not wait for what may not be read.
+/// Others are not held back, and closing does not wait for bytes that may not be read yet.
 #[test]
 fn a_connection_that_waits_holds_up_nobody_and_can_be_closed() {
     let (server, _) = limited(1, 0, false);
@@ -261,7 +261,8 @@ fn above_the_send_budget_the_one_with_most_is_ended_and_the_others_go_on() {
     }
 }
 
-/// R06: a refused peer that stays is given time to read why, but only a number of them are.
+/// R06: a refused peer that stays is given time to read the reason, but only a limited number of
+/// peers are.
 #[test]
 fn refused_connections_that_stay_are_bounded() {
     let (mut reactor, address, _seen) = server::reactor(Setup::default());

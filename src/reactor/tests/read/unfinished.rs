@@ -15,9 +15,9 @@ use crate::reactor::{ConnectionId, Local, Reactor, ReactorConfig};
 
 const MARK: usize = 1 << 20;
 const MESSAGE: usize = 800_000;
-/// What one read brings.
+/// Bytes of one read.
 const BEGINNING: usize = 60_000;
-/// A patience that ends. A peer that goes on must not stand still for so long, here between two
+/// A patience that ends. A peer that goes on must not stand still for this time, here between two
 /// turns of the test.
 const NOT_LONG: Duration = Duration::from_secs(1);
 
@@ -30,7 +30,7 @@ struct Crowd {
     most: usize,
 }
 
-/// What a peer still has to write.
+/// The bytes that a peer still has to write.
 struct Peer {
     client: Client,
     rest: Vec<u8>,
@@ -72,13 +72,13 @@ impl Crowd {
             match client.0.write(rest) {
                 Ok(len) => drop(rest.drain(..len)),
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {}
-                // Closed: what it has to say is of no interest.
+                // Closed: the peer's remaining bytes are of no interest.
                 Err(_) => rest.clear(),
             }
         }
         self.reactor.run_once(Some(Duration::from_millis(2))).expect("epoll works");
         self.most = self.most.max(self.reactor.work.unfinished.bytes());
-        // A quarter more, one message, and everybody may keep a little.
+        // A quarter more, one message, and the little that each connection may keep.
         let bound = MARK + MARK / 4 + MESSAGE + self.peers.len() * SMALL_ALLOWANCE + READ_SIZE;
         assert!(self.most <= bound, "{} bytes", self.most);
     }
@@ -95,7 +95,7 @@ impl Crowd {
         }
     }
 
-    /// Clients join that send the beginning of a message and no more, until it is too much.
+    /// Clients join that send only the beginning of a message, until the sum exceeds the budget.
     fn fill(&mut self) -> Vec<ConnectionId> {
         let mut silent = Vec::new();
         while self.reactor.work.unfinished.bytes() <= MARK {
@@ -109,7 +109,7 @@ impl Crowd {
     }
 }
 
-/// What was reported, in few words.
+/// A summary of the reports.
 #[derive(Debug, PartialEq, Eq)]
 enum Reported {
     Whole,
@@ -149,7 +149,7 @@ fn f13_r14_a_peer_that_goes_on_does_not_wait_for_one_that_does_not() {
     let quiet = crowd.join(0);
     crowd.peers.last_mut().unwrap().rest = frame(0x82, Some([0; 4]), b"small");
     assert_eq!(crowd.reported(), (quiet, Reported::Small));
-    // Nor is silence the end: a client that goes on later is read.
+    // Silence is no end either: a client that goes on later is read.
     crowd.peers[0].rest = message().split_off(BEGINNING);
     assert_eq!(crowd.reported(), (silent[0], Reported::Whole));
 }
@@ -180,7 +180,7 @@ fn f13_r14_a_message_left_lying_is_given_up_when_others_need_the_room_and_not_be
 fn f13_r14_a_turn_that_brings_little_is_lost_to_a_peer_that_waits() {
     let mut crowd = crowd(NOT_LONG);
     let slow = crowd.fill();
-    // Nobody is silent now: all wait for their turn, and the first makes nothing of it.
+    // No client is silent now: all wait for their turn, and the first one does not use it.
     for peer in &mut crowd.peers {
         peer.rest.push(7);
     }

@@ -14,7 +14,7 @@ use crate::reactor::{ConnectionId, Forward, Reactor, ReactorConfig};
 
 const KEY: Option<[u8; 4]> = Some([0xa5, 0x5a, 0x3c, 0xc3]);
 
-/// A connection whose peer can send a megabyte that nobody reads.
+/// A connection with a peer that can send a megabyte before anything is read.
 fn open() -> (Js, Reactor<Forward>, Client, ConnectionId) {
     let (js, mut reactor) = forward(ReactorConfig::default());
     let mut client = Client::connect(js.address);
@@ -75,7 +75,7 @@ fn payload(n: usize, len: usize) -> Vec<u8> {
     (0..len).map(|at| b'a' + ((n * 7 + at / 5) % 26) as u8).collect()
 }
 
-/// Each is longer than a read, and what a turn reads ends within one.
+/// Each message is longer than a read, and the bytes of a turn end within one.
 #[test]
 fn a_message_that_a_read_ends_within_stays_where_it_was_read_to() {
     let (js, mut reactor, mut client, id) = open();
@@ -89,7 +89,7 @@ fn a_message_that_a_read_ends_within_stays_where_it_was_read_to() {
     }
 }
 
-/// What is left of one message, and no more, is read beyond the connection's share.
+/// Only the rest of one message is read beyond the connection's share.
 #[test]
 fn r17_the_share_of_a_turn_is_exceeded_by_the_rest_of_a_message_only() {
     let (js, mut reactor, mut client, id) = open();
@@ -104,7 +104,7 @@ fn r17_the_share_of_a_turn_is_exceeded_by_the_rest_of_a_message_only() {
     assert!(seen.iter().enumerate().all(|(n, (_, data, _))| *data == payload(n, len)));
 }
 
-/// Of a message that is too long to wait for, what comes is assembled; the one behind it stays
+/// The bytes of a message that is too long to wait for are assembled; the message behind it stays
 /// where it is.
 #[test]
 fn a_message_behind_one_that_was_assembled() {

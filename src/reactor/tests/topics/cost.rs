@@ -1,4 +1,4 @@
-//! What topics cost, for a look at it: nothing here can fail because the machine is slow.
+//! The cost of topics, to be looked at: no test here can fail because the machine is slow.
 //!
 //! ```text
 //! cargo test --release --no-default-features --features reactor --lib topics::cost -- \
@@ -21,7 +21,7 @@ fn open(count: usize) -> (Stage, Vec<(Client, ConnectionId)>) {
     (stage, clients)
 }
 
-/// Time of `ROUNDS` rounds by delivery, without what clients take to read.
+/// Time of `ROUNDS` rounds by delivery, without the clients' time for reading.
 fn measure(
     stage: &mut Stage,
     clients: &mut [(Client, ConnectionId)],
@@ -75,7 +75,8 @@ fn a_message_to_many_beside_a_record_for_each() {
     }
 }
 
-/// Turns until all have gone, and the longest of them; the same of those behind the last closing.
+/// The number of turns until all have gone, and the longest of them; the same for the turns behind
+/// the last closing.
 fn close_all(stage: &mut Stage) -> [(u32, Duration); 2] {
     let mut turns = [(0, Duration::ZERO); 2];
     while stage.reactors[0].connections() > 0 || stage.reactors[0].topics.is_leaving() {
@@ -122,7 +123,7 @@ fn a_million_topics_and_a_million_memberships() {
     );
     let begun = Instant::now();
     for (n, (_, id)) in clients.iter().enumerate() {
-        // Of few topics with many members.
+        // With few topics of many members.
         (0..EACH).for_each(|topic| stage.join(*id, topic * 10 + n as u32 % 10));
         if n % 100 == 0 {
             stage.settle();

@@ -23,7 +23,8 @@ fn numbers(stage: &mut Stage, client: &mut Client, count: usize) -> Vec<u32> {
     frames(stage, client, count).iter().map(number).collect()
 }
 
-/// What an answer says: the request, whether all is there, how many, and the position.
+/// The fields of an answer: the request, whether all messages are there, their number, and the
+/// position.
 fn subscribed(stage: &mut Stage) -> [u32; 4] {
     let answers = stage.take(IN_SUBSCRIBED);
     let [(_, answer)] = &answers[..] else { panic!("{answers:?}") };
@@ -34,7 +35,7 @@ fn subscribed(stage: &mut Stage) -> [u32; 4] {
 #[test]
 fn what_is_missing_is_replayed_and_nothing_else() {
     for reactors in [1, 3] {
-        // Since which offset, whether it is recovered, and from which message on it is replayed.
+        // The requested offset, whether it is recovered, and the first message that is replayed.
         let cases = [
             (SINCE_NOW, 0, 0, 9),
             (SINCE_OLDEST, 0, 1, 4),
@@ -89,7 +90,8 @@ fn a_topic_without_history_replays_nothing_and_a_replay_may_be_had_twice() {
     );
 }
 
-/// One that is served from the history while others publish gets all, in order, and each once.
+/// A member that is served from the history while others publish gets all messages, in order, and
+/// each once.
 #[test]
 fn a_member_that_catches_up_from_the_beginning_goes_on_live() {
     let (mut stage, mut client, id) = stage(1, [SLOW_CATCH_UP, 5000, 100_000, 0, 0]);
@@ -179,7 +181,7 @@ fn the_budget_takes_from_the_topic_that_was_published_to_least_recently() {
     stage.expect_nothing_left();
 }
 
-/// Messages expire, their offsets do not; nobody wakes when there is nothing that will.
+/// Messages expire, their offsets do not; the reactor does not wake when nothing will expire.
 #[test]
 fn messages_expire_and_their_memory_is_freed_without_anybody_asking() {
     let (mut stage, _client, id) = stage(1, [SLOW_QUEUE, 0, 5, 1, 0]);
@@ -200,7 +202,7 @@ fn messages_expire_and_their_memory_is_freed_without_anybody_asking() {
     assert_eq!(subscribed(&mut stage), [2, 1, 0, 3], "none is missing");
 }
 
-/// Topics come and go, and their messages would be kept for long: no list grows with them.
+/// Topics come and go, and their messages would be kept for long: no list grows with these topics.
 #[test]
 fn nobody_looks_at_the_history_of_a_topic_that_has_ended() {
     for reactors in [1, 3] {

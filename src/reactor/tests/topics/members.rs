@@ -1,4 +1,4 @@
-//! Messages to the members of a topic: which of them get it, in which order, what is reported.
+//! Messages to the members of a topic: the recipients, the order, and the reports.
 
 use super::stage::{PLAIN, Stage, frames, words};
 use crate::bridge::large::Large;
@@ -18,7 +18,7 @@ fn stage(reactors: usize, members: usize) -> (Stage, Vec<(Client, ConnectionId)>
     (stage, clients)
 }
 
-/// What a client reads.
+/// The texts that a client reads.
 #[track_caller]
 fn texts(stage: &mut Stage, client: &mut Client, count: usize) -> Vec<String> {
     let text = |(first, bytes): (u8, Vec<u8>)| {
@@ -49,7 +49,8 @@ fn all_members_get_what_is_published_in_the_order_of_the_calls() {
     }
 }
 
-/// At the price of a call for each member they would leave one by one, each in a write of its own.
+/// If each member were charged a call, the messages would leave one by one, each in a write of its
+/// own.
 #[test]
 fn what_is_published_to_many_together_is_queued_in_one_turn() {
     const MESSAGES: usize = 200;
@@ -90,7 +91,7 @@ fn joining_twice_leaving_twice_and_topics_that_are_not_there_are_harmless() {
     assert_eq!(texts(&mut stage, &mut clients[1].0, 2), ["once", "not to the first"]);
 }
 
-/// Every payload is cut off at every place, and means nothing then.
+/// Every payload is cut off at every place, and has no effect then.
 #[test]
 fn records_that_are_cut_off_are_ignored() {
     let (mut stage, mut clients) = stage(1, 1);
@@ -233,14 +234,14 @@ fn a_message_to_many_takes_several_turns() {
     stage.turn();
     let reached = stage.reactors[0].topics.publishing.as_ref().expect("it takes longer").next;
     assert!((1..900).contains(&reached), "{reached}");
-    // Of those that had it, at the boundary, and of those that had not; some of the former have
-    // read it.
+    // Of the members that had the message, at the boundary, and of those that had not; some of the
+    // former have read it.
     let gone = [0, 1, reached - 1, reached, reached + 1, 899];
     for &n in gone.iter().rev() {
         let (client, id) = clients.remove(n);
         drop(client);
         let handle = stage.reactors[0].handle();
-        // The socket is at its end without a command, which would wait.
+        // The socket ends without a command, which would wait.
         drop((id, handle));
     }
     while stage.reported.iter().filter(|it| it.kind == IN_END || it.kind == IN_CLOSED).count() < gone.len() {

@@ -1,4 +1,4 @@
-//! Topics: one record for a message to many connections, and what becomes of it.
+//! Topics: one record for a message to many connections, and its effects.
 
 mod cost;
 mod history;

@@ -1,5 +1,6 @@
-//! Random members, messages, stalls and ends against a model: nobody misses anything that is not
-//! reported as dropped or as a gap, nobody gets anything twice, order holds, and receipts add up.
+//! Random members, messages, stalls and ends against a model: no member misses a message that is
+//! not reported as dropped or as a gap, none gets a message twice, order holds, and receipts add
+//! up.
 
 use std::collections::BTreeMap;
 
@@ -18,12 +19,12 @@ const TOPICS: [Settings; 7] = [
     [SLOW_CATCH_UP, LIMIT, 100_000, 0, 0],
     [SLOW_CATCH_UP, LIMIT, 20, 0, 0],
 ];
-/// In the place of a topic: a message to one connection.
+/// In place of a topic: a message to one connection.
 const SEND: usize = TOPICS.len();
 const KEYS: u32 = 4;
 const MOST_PEERS: usize = 10;
 
-/// A random number generator that needs nothing but its seed.
+/// A random number generator that needs only its seed.
 struct Dice(u64);
 
 impl Dice {
@@ -35,7 +36,7 @@ impl Dice {
     }
 }
 
-/// A connection, what it has had, and what it should have had.
+/// A connection, the messages that it has had, and those that it should have had.
 struct Peer {
     client: Client,
     id: ConnectionId,
@@ -57,8 +58,8 @@ struct Model {
     /// Of each topic: the numbers of its messages, in the order of their offsets.
     published: [Vec<u32>; TOPICS.len()],
     next: u32,
-    /// By the number of a message, who should be counted in its receipt; by the request of a
-    /// subscription, what should be answered.
+    /// By the number of a message, the members that its receipt should count; by the request of a
+    /// subscription, the expected answer.
     receipts: BTreeMap<u32, u32>,
     answers: BTreeMap<u32, [u32; 3]>,
     /// Copies that are sent or queued, as receipts say, and those of replays.
@@ -122,7 +123,8 @@ impl Model {
         });
     }
 
-    /// A connection ends without a word, and comes back with the position of what it has had last.
+    /// A connection ends without a close frame, and comes back with the position of its last
+    /// message.
     fn close(&mut self, peer: usize) {
         self.turn();
         self.read();
@@ -175,7 +177,7 @@ impl Model {
         self.stage.leave(self.peers[peer].id, topic as u32);
     }
 
-    /// A message that says what it is, of some length.
+    /// A message of some length that names itself.
     fn message(&mut self, topic: usize) -> Vec<u8> {
         self.next += 1;
         let mut message = format!("{topic}:{}:", self.next).into_bytes();
@@ -192,7 +194,8 @@ impl Model {
     fn publish(&mut self, topic: usize, excepted: usize) {
         let message = self.message(topic);
         let n = self.next;
-        // What is not for a member is missing in no history: those have a test of their own.
+        // Messages that are not for a member are missing in no history: those have a test of their
+        // own.
         let is_for_all = TOPICS[topic][TOPIC_HISTORY] > 0 || self.dice.roll(2) == 0;
         let except = if is_for_all { vec![] } else { vec![self.peers[excepted].id] };
         let mut matched = 0;
@@ -214,7 +217,7 @@ impl Model {
         self.look();
     }
 
-    /// Those that are not stalled read some of what there is.
+    /// Clients that are not stalled read some of the present bytes.
     fn read(&mut self) {
         for peer in self.peers.iter_mut().filter(|peer| !peer.stalled) {
             let most = 1 + self.dice.roll(20_000);
@@ -229,7 +232,7 @@ impl Model {
         self.turn();
     }
 
-    /// What is reported to JavaScript.
+    /// Checks the reports to JavaScript.
     fn look(&mut self) {
         for (slot, words) in self.stage.take(IN_SUBSCRIBED) {
             let expected = self.answers.remove(&words[0]).expect("asked for");
@@ -244,7 +247,7 @@ impl Model {
         let gaps = self.stage.take(IN_GAP).into_iter().map(|(slot, it)| (slot, it[0], it[3] + 1 - it[1]));
         let drops = self.stage.take(IN_DROPPED).into_iter().map(|(slot, it)| (slot, it[0], it[1]));
         for (slot, topic, count) in gaps.chain(drops).collect::<Vec<_>>() {
-            // What one that ends was not sent is reported before its end.
+            // Messages that an ending member was not sent are reported before its end.
             if let Some(peer) = self.peers.iter_mut().find(|peer| peer.id.slot == slot) {
                 peer.missing[topic as usize] += count;
             }
@@ -252,7 +255,7 @@ impl Model {
         self.stage.reported.clear();
     }
 
-    /// One does not read more than any kernel takes.
+    /// One client leaves more unread than any kernel takes.
     fn overwhelm(&mut self) {
         if self.peers.is_empty() {
             self.open();
@@ -268,7 +271,7 @@ impl Model {
         self.turn();
     }
 
-    /// Everybody reads all that there is.
+    /// Every client reads all present bytes.
     fn end(mut self) {
         self.overwhelm();
         let begun = std::time::Instant::now();
@@ -286,11 +289,11 @@ impl Model {
             let all: usize =
                 self.peers.iter().map(|it| it.got.iter().filter(|it| it.0 != SEND).count()).sum();
             let missing: u32 = self.peers.iter().map(|peer| peer.missing.iter().sum::<u32>()).sum();
-            // What is dropped at once is not counted as queued.
+            // A message that is dropped at once is not counted as queued.
             let at_once: u32 = self.peers.iter().map(|peer| peer.missing[2]).sum();
             assert_eq!(self.counted + self.replayed, all as u32 + missing - at_once);
         }
-        // One that did not read was slow.
+        // A member that did not read was slow.
         assert!([2, 3, 4, 6].iter().all(|&topic| self.peers[0].missing[topic] > 0));
         for peer in std::mem::take(&mut self.peers) {
             peer.client.reset();
@@ -318,7 +321,7 @@ impl Peer {
         messages.iter().filter(|(of, _)| *of == topic).map(|(_, n)| *n).collect()
     }
 
-    /// Whether all that it should have had has come, or was reported.
+    /// Whether all messages that a member should have had have come, or were reported.
     fn is_served(&self) -> bool {
         self.got.len() as u32 + self.missing.iter().sum::<u32>() >= self.expected.len() as u32
     }
@@ -336,7 +339,7 @@ impl Peer {
                 assert!(latest.iter().all(|last| got.contains(last)), "{latest:?} {got:?}");
             }
         }
-        // Of what is queued at once, all is in the order of the calls.
+        // Messages that are queued at once are in the order of the calls.
         let at_once = |messages: &[(usize, u32)]| -> Vec<_> {
             messages.iter().filter(|(topic, _)| [0, 1, 2, SEND].contains(topic)).copied().collect()
         };
@@ -344,13 +347,13 @@ impl Peer {
     }
 }
 
-/// Whether the first is the second with some left out.
+/// Whether the first list is the second with some items left out.
 fn is_part_of<T: PartialEq>(some: &[T], all: &[T]) -> bool {
     let mut all = all.iter();
     some.iter().all(|one| all.any(|other| other == one))
 }
 
-/// `TOPICS_STEPS` is how many steps there are for each of the seeds.
+/// `TOPICS_STEPS` is the number of steps for each of the seeds.
 fn run(reactors: usize, closes: bool) {
     let steps = std::env::var("TOPICS_STEPS").ok().and_then(|steps| steps.parse().ok()).unwrap_or(2500);
     for seed in 1..=2_u64 {

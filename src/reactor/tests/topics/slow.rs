@@ -1,4 +1,4 @@
-//! Members that do not read: what each policy makes of that, and that the others do not notice.
+//! Members that do not read: the effect of each policy, and that the others do not notice.
 
 use super::stage::{Inflow, Settings, Stage, frames};
 use crate::bridge::layout::*;
@@ -18,7 +18,7 @@ struct Slow {
     published: u32,
 }
 
-/// A message that says which one it is.
+/// A message that names its number.
 fn message(n: u32) -> Vec<u8> {
     let mut message = format!("{n:08}").into_bytes();
     message.resize(LEN, b'.');
@@ -40,7 +40,8 @@ impl Slow {
         Self { stage, stalled, live, inflow: Inflow::default(), published: 0 }
     }
 
-    /// Publishes, and the live member reads it. Returns what the stalled one has waiting.
+    /// Publishes a message, which the live member reads. Returns the bytes that wait for the
+    /// stalled one.
     fn publish(&mut self, count: u32, key: impl Fn(u32) -> Vec<u8>) -> usize {
         for _ in 0..count {
             let n = self.published;
@@ -60,7 +61,7 @@ impl Slow {
         self.stage.reactors[0].connections.get(id).unwrap().write.waiting()
     }
 
-    /// The stalled member reads all that there is to read, the last of which is `last`.
+    /// The stalled member reads all messages, the last of which is `last`.
     fn read(&mut self, last: u32) -> Vec<u32> {
         let (mut inflow, mut got) = (Inflow::default(), Vec::new());
         let begun = std::time::Instant::now();
@@ -89,7 +90,7 @@ impl Slow {
     }
 }
 
-/// Whether they are in order, none of them twice.
+/// Whether the messages are in order, none of them twice.
 fn is_ascending(numbers: &[u32]) -> bool {
     numbers.is_sorted_by(|a, b| a < b)
 }
@@ -137,7 +138,7 @@ fn a_member_that_does_not_read_takes_twice_the_limit_and_a_message_at_most() {
             let (client, id) = stage.open_narrow();
             stage.topic(1, [slow, limit as u32, 4, 0, 0]);
             stage.join(id, 1);
-            // More than the limit, and what the kernel takes.
+            // More than the limit plus the bytes that the kernel takes.
             for _ in 0..(8 * limit + 1_000_000) / len {
                 stage.publish(1, &vec![b'x'; len]);
                 if stage.chunk.bytes.len() > limit {
@@ -154,7 +155,7 @@ fn a_member_that_does_not_read_takes_twice_the_limit_and_a_message_at_most() {
     }
 }
 
-/// Reports are coalesced: one for all that was dropped in a turn.
+/// Reports are coalesced: one report for all messages that were dropped in a turn.
 #[test]
 fn drops_of_one_turn_are_reported_together_and_the_receipt_has_them() {
     let mut slow = Slow::new(SLOW_DROP, 0);
@@ -179,7 +180,7 @@ fn latest_sends_the_last_of_each_key_in_the_order_in_which_they_were_published()
     let keys = |n: u32| vec![b'a' + (n % 3) as u8];
     let waiting = slow.publish(100, keys);
     assert!((LIMIT / 2..=LIMIT + LEN + 4).contains(&waiting), "{waiting}");
-    // While anything is kept, what comes is kept too, however little waits.
+    // While any message is kept, new ones are kept too, however little waits.
     let got = slow.read(99);
     let dropped = slow.dropped();
     assert!(is_ascending(&got), "{got:?}");
@@ -241,7 +242,7 @@ fn catch_up_reports_the_gap_when_the_history_has_moved_on() {
     slow.end();
 }
 
-/// A message that is not for a member is not for it either when it catches up.
+/// A member does not get a message that is not for it, not even when it catches up.
 #[test]
 fn catch_up_leaves_out_what_was_not_for_the_member() {
     let mut slow = Slow::new(SLOW_CATCH_UP, 1000);
@@ -275,7 +276,7 @@ fn close_closes_with_1013() {
     assert_eq!(got, (0..got.len() as u32).collect::<Vec<_>>());
 }
 
-/// What is published in one turn is more than the limit, but the kernel takes it.
+/// The messages of one turn are more than the limit, but the kernel takes them.
 #[test]
 fn many_messages_of_one_turn_make_nobody_slow() {
     for policy in [SLOW_DROP, SLOW_LATEST, SLOW_CATCH_UP, SLOW_CLOSE] {
@@ -291,7 +292,8 @@ fn many_messages_of_one_turn_make_nobody_slow() {
     }
 }
 
-/// What JavaScript held back, for it waited for a Blob, comes in its place among what waits here.
+/// A message that JavaScript held back, because it waited for a Blob, comes in its place among the
+/// messages that wait here.
 #[test]
 fn what_comes_late_keeps_the_order_of_the_topic() {
     for (policy, history) in [(SLOW_LATEST, 0), (SLOW_CATCH_UP, 1000), (SLOW_DROP, 0), (SLOW_QUEUE, 0)] {
@@ -330,7 +332,7 @@ fn what_comes_late_keeps_the_order_of_the_topic() {
     }
 }
 
-/// One that has left the topic gets what was published before, and nothing else.
+/// A member that has left the topic gets only the messages that were published before.
 #[test]
 fn what_comes_late_to_one_that_has_left_is_all_that_it_gets() {
     let mut slow = Slow::new(SLOW_CATCH_UP, 1000);

@@ -1,5 +1,5 @@
-//! Reactors with topics, which the test turns itself: what they have to do is done when nothing
-//! happens any more.
+//! Reactors with topics, which the test turns itself: their work is done when nothing happens any
+//! more.
 
 use std::io::{ErrorKind, Read};
 use std::net::SocketAddr;
@@ -19,16 +19,16 @@ use crate::reactor::{
 
 /// The payload of a topic's record: slow, limit, history, ttl, most bytes.
 pub(super) type Settings = [u32; TOPIC_WORDS];
-/// A topic without history, whose slow members are queued for.
+/// A topic without history, with a queue for slow members.
 pub(super) const PLAIN: Settings = [SLOW_QUEUE, 0, 0, 0, 0];
 
 pub(super) struct Stage {
     pub(super) reactors: Vec<Reactor<Forward>>,
     links: Vec<Arc<Link>>,
     address: SocketAddr,
-    /// Records that have been asked for and not been handed over.
+    /// Records that the test has written and not handed over.
     pub(super) chunk: Chunk,
-    /// Records that came and that nobody has looked at.
+    /// Records that came and have not been looked at.
     pub(super) reported: Vec<Record>,
 }
 
@@ -66,7 +66,7 @@ impl Stage {
         self.open_with(Client::connect, UPGRADE, SWITCHED)
     }
 
-    /// One whose client has little room for what it does not read.
+    /// A connection with a client that has little room for unread bytes.
     pub(super) fn open_narrow(&mut self) -> (Client, ConnectionId) {
         self.open_with(|address| Client::connect_narrow(address, 4 << 10), UPGRADE, SWITCHED)
     }
@@ -118,7 +118,7 @@ impl Stage {
         }
     }
 
-    /// One turn of each.
+    /// One turn of each reactor.
     pub(super) fn turn(&mut self) {
         for (reactor, link) in self.reactors.iter_mut().zip(&self.links) {
             reactor.run_once(Some(Duration::ZERO)).unwrap();
@@ -161,7 +161,7 @@ impl Stage {
         self.target_of(topic, &[request, except.len() as u32, key.len() as u32, 0, 0, 0], except, key);
     }
 
-    /// The next message was published before, but not for this one.
+    /// The next message was published before, but not for this connection.
     pub(super) fn target_late(&mut self, topic: u32, id: ConnectionId, offset: u32, key: &[u8]) {
         self.target_of(topic, &[0, 1, key.len() as u32, 1, offset, 0], &[id], key);
     }
@@ -178,7 +178,7 @@ impl Stage {
         self.record(id, OUT_TEXT, OUT_FLAG_FIN, 0, text);
     }
 
-    /// Records of this kind that came, in order: of which slot, and their words.
+    /// Received records of this kind, in order: their slots and words.
     pub(super) fn take(&mut self, kind: u8) -> Vec<(u32, Vec<u32>)> {
         let (taken, rest) =
             std::mem::take(&mut self.reported).into_iter().partition(|it: &Record| it.kind == kind);
@@ -199,7 +199,7 @@ impl Stage {
         sum
     }
 
-    /// No topic has left anything behind.
+    /// Asserts that no topic has left anything behind.
     #[track_caller]
     pub(super) fn expect_nothing_left(&self) {
         for reactor in &self.reactors {

@@ -1,5 +1,5 @@
-//! permessage-deflate over sockets: which connection gets which share of a turn, and when contexts
-//! are freed.
+//! permessage-deflate over sockets: the shares of connections in a turn, and the release of
+//! contexts.
 
 use std::io::Read;
 use std::sync::Arc;
@@ -97,8 +97,7 @@ fn messages_are_inflated_and_compressed() {
     }
 }
 
-/// What is sent behind a long message keeps its place; what other connections send does not wait
-/// for it.
+/// Messages behind a long message keep their place; those of other connections do not wait for it.
 #[test]
 fn a_long_message_is_compressed_in_slices() {
     let server = Server::serve(listener(Duration::ZERO));
@@ -146,7 +145,7 @@ fn what_waits_behind_a_long_message_is_copied_in_several_turns_too() {
         reactor.run_once(Some(PATIENCE)).expect("epoll works");
         most = most.max(pushed(&mut reactor) - before);
     }
-    // What the last turn has left of its budget is for callers between turns.
+    // The rest of the last turn's budget is for callers between turns.
     assert!(most < 3 * LEN as u64, "{most} bytes");
 }
 
@@ -187,7 +186,7 @@ fn a_backlog_is_not_compressed_before_the_reactor_stops() {
     assert!(received.len() < 512 << 10, "{} bytes", received.len());
 }
 
-/// Z10: bombs get their share of a turn, measured in what they become.
+/// Z10: bombs get their share of a turn, measured in inflated bytes.
 #[test]
 fn z10_bombs_leave_room_for_others() {
     let setup = Setup {
@@ -278,7 +277,8 @@ fn contexts_are_freed_when_they_are_not_used() {
     }
 }
 
-/// The policy of the budget: what was negotiated holds, new connections are asked to do without.
+/// The policy of the budget: negotiated parameters hold, new connections are asked to do without
+/// context takeover.
 #[test]
 fn a_full_budget_is_negotiated() {
     let budget = Some(2 * INFLATER_BYTES + 1);

@@ -1,4 +1,4 @@
-//! What is written, in which order, and from where.
+//! Writing: content, order and source.
 
 mod deflate;
 mod order;

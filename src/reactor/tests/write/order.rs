@@ -1,4 +1,4 @@
-//! What is sent arrives whole and in order, and its sender learns how far it is.
+//! Sent messages arrive whole and in order, and the sender gets reports of the progress.
 
 use crate::bridge::chunk::Chunk;
 use crate::bridge::large::Large;
@@ -9,7 +9,7 @@ use crate::engine::MessageKind;
 use crate::reactor::tests::*;
 use crate::reactor::{Command, ListenerConfig};
 
-/// A server whose writes get stuck early.
+/// A server with writes that block early.
 fn narrow(listener: ListenerConfig, script: Script) -> Server {
     Server::with(Setup { script, listener, send_buffer: Some(4 << 10), ..Setup::default() })
 }
@@ -134,8 +134,7 @@ fn a_mark_is_reached_when_all_before_it_is_in_the_kernel_and_not_earlier() {
     client.send("81 81 00000000 'x'");
     server.expect(&[Seen::Open("/".into()), Seen::Text(b"x".to_vec()), Seen::Sent(1)]);
     client.read(10);
-    // The rest cannot be in the kernel: that is what this event would say, were it reported too
-    // early.
+    // The rest cannot be in the kernel, as this event would claim if it were reported too early.
     client.send("8a 80 00000000");
     assert_eq!(server.next(), Seen::Pong(vec![]));
     client.read(4 << 20);

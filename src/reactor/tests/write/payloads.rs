@@ -1,4 +1,4 @@
-//! Every kind of record that has a payload, with the payload in every place where it can lie.
+//! Every kind of record that has a payload, with the payload in every place where it can be.
 
 use std::time::Duration;
 
@@ -10,22 +10,22 @@ use crate::reactor::tests::turns::until;
 use crate::reactor::tests::*;
 use crate::reactor::{ConnectionId, Forward, Reactor, ReactorConfig};
 
-/// On both sides of what a receive buffer, a gathering buffer, and a large payload are.
+/// Lengths on both sides of the sizes of a receive buffer, a gathering buffer, and a large payload.
 const LENGTHS: [usize; 7] = [0, 1, 2047, 2048, 65_535, 65_536, 300_000];
 
 #[derive(Clone, Copy, Debug)]
 enum Place {
-    /// Behind its record.
+    /// The payload is behind its record.
     Chunk,
-    /// A large one of the chunk.
+    /// A large payload of the chunk.
     Large,
-    /// A large one that the caller has.
+    /// A large payload that the caller has.
     Last,
 }
 
 const PLACES: [Place; 3] = [Place::Chunk, Place::Large, Place::Last];
 
-/// A reactor that the test turns, and what JavaScript has of it.
+/// A reactor that the test turns, and JavaScript's parts of it.
 struct World {
     js: Js,
     reactor: Reactor<Forward>,
@@ -62,7 +62,7 @@ impl World {
         self.reactor.serve_records(&chunk.bytes, chunk.large, None);
     }
 
-    /// Turns until the client has read that.
+    /// Turns until the client has read these bytes.
     fn expect(&mut self, mut client: Client, expected: Vec<u8>) -> Client {
         let reader = std::thread::spawn(move || {
             assert!(client.read(expected.len()) == expected);
@@ -103,7 +103,7 @@ fn frames_and_raw_bytes_leave_from_wherever_they_lie() {
                 accepted += expected.len() as u64;
                 world.send(id, *head, place, &payload);
                 client = world.expect(client, expected);
-                // What JavaScript computes bufferedAmount from.
+                // JavaScript computes `bufferedAmount` from these counts.
                 until(&mut world.reactor, |_| {
                     world.js.link.gauges.read(id.slot, id.generation) == Some(accepted)
                 });
@@ -158,7 +158,7 @@ fn what_came_behind_a_request_is_read_from_wherever_it_lies() {
     }
 }
 
-/// A close frame is no send: it counts neither where sends are counted nor here.
+/// A close frame is not a send: it is counted neither with the sends nor here.
 #[test]
 fn what_is_counted_is_what_was_sent_before_and_behind_a_close_frame() {
     let mut world = World::new();
@@ -175,7 +175,7 @@ fn what_is_counted_is_what_was_sent_before_and_behind_a_close_frame() {
     assert_eq!(world.js.link.gauges.read(id.slot, id.generation), Some(6 + 3));
 }
 
-/// It is never reported that something has left which was dropped.
+/// Dropped bytes are never reported as sent.
 #[test]
 fn a_send_that_is_dropped_does_not_count_as_sent() {
     let mut world = World::new();

@@ -1,4 +1,4 @@
-//! Payloads that several records have.
+//! Payloads that several records share.
 
 use crate::bridge::chunk::Chunk;
 use crate::bridge::large::Large;
@@ -23,7 +23,7 @@ fn name(id: ConnectionId) -> (u32, u32) {
     (id.slot, id.generation)
 }
 
-/// A record with the payload, and for all others one that refers to it.
+/// One record with the payload, and for all other connections a record that refers to it.
 fn push(chunk: &mut Chunk, readers: &[(Client, ConnectionId)], kind: u8, flags: u8, payload: &[u8]) {
     let start = chunk.bytes.len() + 16;
     for (n, (_, id)) in readers.iter().enumerate() {
@@ -44,8 +44,8 @@ fn push_large(chunk: &mut Chunk, readers: &[(Client, ConnectionId)], payload: &[
     }
 }
 
-/// Nobody reads before all has been sent, so that most of it is kept for a while; the third is gone
-/// by then.
+/// No client reads before everything has been sent, so that most of it is kept for a while; the
+/// third is gone by then.
 #[test]
 fn everybody_gets_it_in_its_place() {
     let (server, mut readers) = open();
@@ -82,7 +82,7 @@ fn everybody_gets_it_in_its_place() {
     }
 }
 
-/// It is sent as it is, where a whole message would be something else.
+/// The payload is sent as it is, where a whole message would have another form.
 #[test]
 fn inside_a_message_of_fragments_it_is_one_of_them() {
     let (server, mut readers) = open();

@@ -7,12 +7,12 @@ use io_uring::Submitter;
 use io_uring::types::BufRingEntry;
 use wire::answer::HEADROOM;
 
-/// The group that receives name.
+/// The buffer group that the receive requests name.
 pub(crate) const GROUP: u16 = 0;
 /// A power of two: as many as the completions that the kernel makes in one go, about 20, and those of the turn before
 /// need. With 32 some receives found none; more do not stay in the cache until they come round again.
 pub(crate) const BUFFERS: u16 = 64;
-/// Bytes read at once: a message of 16 KiB, and most of what follows it.
+/// Bytes read at once: a message of 16 KiB, and most of the bytes that follow it.
 const INPUT: usize = 32 << 10;
 /// From one buffer to the next: `HEADROOM`, in a cache line of its own.
 const STRIDE: usize = 64 + INPUT;
@@ -21,7 +21,7 @@ const STRIDE: usize = 64 + INPUT;
 #[repr(align(4096))]
 struct Page([u8; 4096]);
 
-/// The buffers, and the ring in which those are that the kernel may take.
+/// The buffers, and the ring of those that the kernel may take.
 pub(crate) struct Buffers {
     ring: *mut BufRingEntry,
     memory: *mut u8,
@@ -50,7 +50,7 @@ impl Buffers {
         unsafe { std::slice::from_raw_parts_mut(self.start(buffer).sub(HEADROOM), HEADROOM + length) }
     }
 
-    /// Lets the kernel fill these again.
+    /// Lets the kernel fill these buffers again.
     pub(crate) fn give_back(&mut self, buffers: impl IntoIterator<Item = u16>) {
         for buffer in buffers {
             let at = usize::from(self.tail % BUFFERS);

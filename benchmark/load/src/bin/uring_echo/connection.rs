@@ -1,4 +1,4 @@
-//! What is known of one connection, and what of it the kernel has.
+//! The state of one connection, and of the requests for it that the kernel has.
 
 use wire::answer::Answering;
 
@@ -7,31 +7,32 @@ use wire::answer::Answering;
 pub(crate) struct Connection {
     pub(crate) answering: Answering,
     pub(crate) reading: Reading,
-    /// Nothing more is to be read, or to be sent.
+    /// Nothing is left to be read or sent.
     pub(crate) ended: bool,
-    /// The turn in which `try_send` was called last, and what it was to send. The bytes stay in their buffer until it
-    /// is known how far that went.
+    /// The turn in which `try_send` was called last, and the bytes that it was to send. They stay
+    /// in their buffer until it is known how many were sent.
     pub(crate) tried_in: u64,
     pub(crate) tried: Span,
-    /// What the kernel sends from until it says that all of it is gone; empty when it does not.
+    /// The bytes that the kernel sends from until it reports that all are sent; empty when it sends
+    /// none.
     pub(crate) sending: Vec<u8>,
     pub(crate) sent: usize,
-    /// Waits for `sending`, or for the end of the turn.
+    /// Bytes that wait for `sending`, or for the end of the turn.
     pub(crate) queued: Vec<u8>,
 }
 
-/// What is under way of a connection's receive.
+/// The state of a connection's receive request.
 #[derive(Default, PartialEq, Eq)]
 pub(crate) enum Reading {
-    /// The kernel has it, and completes it again and again.
+    /// The kernel has the request, and completes it again and again.
     Armed,
-    /// It was asked to stop.
+    /// The kernel was asked to stop.
     Stopping,
     #[default]
     Over,
 }
 
-/// Where bytes are that the kernel was given.
+/// The place of bytes that the kernel was given.
 #[derive(Clone, Copy)]
 pub(crate) struct Span {
     pub(crate) start: *const u8,
@@ -53,7 +54,7 @@ impl Connection {
             || self.answering.is_over()
     }
 
-    /// Whether all is said.
+    /// Whether everything has been sent.
     pub(crate) fn is_over(&self) -> bool {
         self.ended || self.answering.is_over() && self.sending.is_empty() && self.queued.is_empty()
     }

@@ -1,7 +1,8 @@
 //! The floor with io_uring: what `mio_echo` does, without a system call for each read and each write.
 //!
-//! Nothing polls for it in a kernel thread (SQPOLL): that would hide CPU time where no figure counts it. With
-//! `--check` it only says whether the kernel lets it run, by its exit status and a sentence.
+//! Nothing polls for it in a kernel thread (SQPOLL): that would hide CPU time where no figure
+//! counts it. With `--check` it only reports whether the kernel lets it run, by its exit status and
+//! a sentence.
 
 #[cfg(target_os = "linux")]
 mod buffers;

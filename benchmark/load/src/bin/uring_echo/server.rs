@@ -1,4 +1,5 @@
-//! One thread, one ring, and one `io_uring_enter` in a turn: it submits all that the turn has to send and waits.
+//! One thread, one ring, and one `io_uring_enter` in a turn: it submits everything that the turn
+//! has to send, and waits.
 //!
 //! ```text
 //! enter -> on_accept, on_received -> answer -> try_send        what nearly always happens
@@ -6,8 +7,9 @@
 //!       -> after_tries: buffers back to the kernel, what came second, receives that had ended
 //! ```
 //!
-//! What `try_send` submits is over when the call returns: sent, or refused with a completion that says how much was
-//! not. So there is no completion for what went well, and a buffer is free one turn after it was filled.
+//! A send that `try_send` submits is over when the call returns: done, or refused with a completion
+//! that reports how much was not sent. So there is no completion for a send that succeeded, and a
+//! buffer is free one turn after it was filled.
 
 use std::error::Error;
 use std::io::{self, ErrorKind, Write};
@@ -21,24 +23,25 @@ use wire::answer::HEADROOM;
 use crate::buffers::{BUFFERS, Buffers, GROUP};
 use crate::connection::{Connection, Reading, Span};
 
-/// What a completion is about, above the connection's number.
+/// The kind of a completion, stored above the connection's number.
 const RECEIVE: u64 = 1 << 32;
 const TRY: u64 = 2 << 32;
 const SEND: u64 = 3 << 32;
 const ACCEPT: u64 = 4 << 32;
-/// Completes only where it fails, because there was nothing to do.
+/// Completes only where it fails because there was nothing to do.
 const IGNORED: u64 = 5 << 32;
 
-/// Few, so that they stay in the cache; a turn of 20 receives has hardly more.
+/// Few submissions, so that they stay in the cache; a turn of 20 receives has hardly more.
 const SUBMISSIONS: u32 = 128;
-/// More than connections can complete in a turn.
+/// More completions than connections can cause in a turn.
 const COMPLETIONS: u32 = 8192;
-/// Most connections, if the limit of open files allows as many.
+/// The maximum number of connections, if the limit of open files allows as many.
 const FILES: u32 = 65536;
-/// With as many buffers filled in a turn the kernel gets them back before the wait, for one call more.
+/// When this many buffers are filled in a turn, the kernel gets them back before the wait, at the
+/// price of one more call.
 const MANY: usize = BUFFERS as usize / 4;
 
-/// The ring, the connections, and what is left to do when the sends of a turn are over.
+/// The ring, the connections, and the work that is left when the sends of a turn are over.
 pub(crate) struct Server {
     submitter: Submitter<'static>,
     submissions: squeue::SubmissionQueue<'static>,
@@ -49,15 +52,15 @@ pub(crate) struct Server {
     left: Left,
 }
 
-/// What has to wait until the tries of its turn are over.
+/// Work that has to wait until the tries of its turn are over.
 #[derive(Default)]
 struct Left {
     /// Buffers that are sent from.
     buffers: Vec<u16>,
     /// Connections with a second answer.
     queued: Vec<u32>,
-    /// Connections whose receive has ended, though they have not: there was no buffer. What it brings may complete
-    /// before a refusal, so it must not be submitted together with a try.
+    /// Connections that go on although their receive request has ended: there was no buffer. A new
+    /// receive may complete before a refusal, so it must not be submitted together with a try.
     unarmed: Vec<u32>,
 }
 
@@ -65,7 +68,7 @@ impl Server {
     /// A ring without connections.
     ///
     /// # Errors
-    /// The system's, if it has no io_uring, not all of it, or does not allow it.
+    /// The system's error, if it has no io_uring, not all of it, or does not allow it.
     pub(crate) fn new() -> io::Result<Self> {
         let uring: IoUring = IoUring::builder()
             .setup_single_issuer()
@@ -100,7 +103,7 @@ impl Server {
     /// Serves `port` until something fails.
     pub(crate) fn run(&mut self, port: u16) -> Result<(), Box<dyn Error>> {
         let listener = TcpListener::bind(("127.0.0.1", port))?;
-        // What it accepts inherits this.
+        // Accepted sockets inherit this option.
         SockRef::from(&listener).set_tcp_nodelay(true)?;
         let (port, pid) = (listener.local_addr()?.port(), std::process::id());
         writeln!(io::stdout(), "{{\"port\":{port},\"pid\":{pid}}}")?;
@@ -118,7 +121,7 @@ impl Server {
             self.enter(1)?;
             self.turn += 1;
             let left = std::mem::take(&mut self.left);
-            // Those there are now: a refusal that comes later is of a later try.
+            // The completions that are there now: a refusal that comes later is of a later try.
             let completed = self.completions.len();
             for _ in 0..completed {
                 let completion = self.completions.next();
@@ -132,7 +135,8 @@ impl Server {
     fn enter(&mut self, want: usize) -> io::Result<()> {
         loop {
             self.submissions.sync();
-            // Or the kernel takes those that were handled for what is waited for.
+            // Otherwise the kernel counts completions that were handled as those that are waited
+            // for.
             self.completions.sync();
             match self.submitter.submit_and_wait(want) {
                 Err(error) if error.kind() != ErrorKind::Interrupted => return Err(error),
@@ -206,7 +210,7 @@ impl Server {
         self.close_if_over(slot)
     }
 
-    /// Echoes what is in a buffer.
+    /// Echoes the bytes in a buffer.
     fn answer(&mut self, slot: u32, buffer: u16, length: usize) -> io::Result<()> {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         let input = self.buffers.input(buffer, length);
@@ -233,8 +237,8 @@ impl Server {
         self.try_send(slot)
     }
 
-    /// Sends what was answered, as far as the kernel takes it at once. MSG_WAITALL makes less than all a failure,
-    /// so that it is reported.
+    /// Sends the answers as far as the kernel takes them at once. MSG_WAITALL makes a short send a
+    /// failure, so that it is reported.
     fn try_send(&mut self, slot: u32) -> io::Result<()> {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         let Span { start, length } = connection.tried;
@@ -250,12 +254,12 @@ impl Server {
         // other bytes before all of its completions, of which this is one, are handled.
         let tried =
             unsafe { std::slice::from_raw_parts(connection.tried.start, connection.tried.length as usize) };
-        // What came second in the same turn is behind it.
+        // A second answer of the same turn comes behind it.
         connection.queued.splice(0..0, tried[result.max(0) as usize..].iter().copied());
         self.send(slot)
     }
 
-    /// Sends what is queued, however long the kernel takes.
+    /// Sends the queued bytes, however long the kernel takes.
     fn send(&mut self, slot: u32) -> io::Result<()> {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         if connection.ended || connection.queued.is_empty() || !connection.sending.is_empty() {
@@ -286,7 +290,8 @@ impl Server {
         self.send(slot)
     }
 
-    /// All tries that were submitted together with what is left have succeeded, or their refusals were handled.
+    /// All tries that were submitted together with the remaining work have succeeded, or their
+    /// refusals were handled.
     fn after_tries(&mut self, left: Left) -> io::Result<()> {
         self.buffers.give_back(left.buffers);
         for slot in left.queued {
@@ -294,7 +299,7 @@ impl Server {
         }
         for slot in left.unarmed {
             let connection = self.connections[slot as usize].as_ref();
-            // The number may be another one's by now.
+            // The number may belong to another connection by now.
             if connection.is_some_and(|connection| connection.reading == Reading::Over) {
                 self.receive(slot)?;
             }
@@ -302,7 +307,7 @@ impl Server {
         Ok(())
     }
 
-    /// Lets go of a connection that is over, once the kernel has nothing of it any more.
+    /// Releases a connection that is over, once the kernel holds none of its requests.
     fn close_if_over(&mut self, slot: u32) -> io::Result<()> {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         if !connection.is_over() || !connection.sending.is_empty() || connection.reading == Reading::Stopping
