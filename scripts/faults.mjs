@@ -17,7 +17,7 @@ const KINDS = {
   F: 'Frames',
   Z: 'Compression',
   R: 'Resources',
-  J: 'What the application does wrong',
+  J: 'Faults of the application',
   P: 'The process and its threads',
   O: 'The operating system and the network',
 };
@@ -38,7 +38,7 @@ H11 headers twice, folds, bare LF, spaces, NUL
 H12 targets of every kind
 H13 bytes from 0x80 on
 H14 offers of extensions
-H15 what regular expressions are slow with
+H15 inputs on which regular expressions are slow
 H16 pages of other sites
 H17 the handshake cut everywhere, and much behind it
 H18 requests with a body
@@ -51,21 +51,21 @@ F03 frames without a mask
 F04 reserved opcodes
 F05 unmasking at every alignment
 F06 control frames that are long or fragmented
-F07 a declared length of which nothing comes
+F07 a declared length without any bytes
 F08 64-bit lengths
 F09 lengths that are longer than needed
 F10 fragments of nothing
-F11 text that is no UTF-8
+F11 text that is not UTF-8
 F12 a message that never ends
 F13 many messages that stop below the limits
 F14 empty fragments
 F15 a frame byte by byte
 F16 a flood of pings
-F17 a flood of pings of one that never reads
+F17 a flood of pings from a peer that never reads
 F18 a flood of pongs
 F19 status codes
 F20 the longest message, and a byte more
-F21 a text longer than a string can be | where 2.4 GB of memory are free; else the test says so and passes
+F21 a text longer than a string can be | where 2.4 GB of memory are free; otherwise the test reports that and passes
 F22 a flood of short messages
 Z01 compression that was not negotiated
 Z02 bombs
@@ -80,9 +80,9 @@ Z10 messages that are slow to inflate
 Z11 secrets beside what an attacker sends | nothing to test: docs/compression.md says not to
 R01 a peer that does not read
 R02 a peer that reads byte by byte
-R03 a broadcast to some that do not read
+R03 a broadcast to peers of which some do not read
 R04 a frame that comes slowly
-R05 much queued, then close()
+R05 a long queue, then close()
 R06 descriptors are used up
 R07 errors of accept
 R08 many connections come and go | \`npm run soak\` has them for 30 minutes
@@ -91,7 +91,7 @@ R10 the number of threads
 R11 JavaScript is blocked
 R12 JavaScript is slow
 R13 a paused connection
-R14 much that is unfinished
+R14 many unfinished messages
 R15 a flood of sends
 R16 100,000 deadlines at once | the test has 1,124 connections, for the reason of R09, and 100,000 entries of the wheel
 R17 one connection that floods, and many others
@@ -121,7 +121,7 @@ P02 unref()
 P03 process.exit() amid traffic
 P04 uncaught errors, abort, signals
 P05 process.exit() in a handler
-P06 the process stands still | a machine that sleeps needs one that does
+P06 the process stands still | a suspended machine cannot be tested without suspending one
 P07 worker.terminate() amid traffic
 P08 the addon in a worker only
 P09 many workers
@@ -132,7 +132,7 @@ P13 a reactor that hangs
 P14 fork without exec | Node cannot
 P15 versions of Node | \`npm run test:node-versions\`
 O01 resets
-O02 SIGPIPE | its default action: Node and Rust's tests both ignore it; every write says MSG_NOSIGNAL
+O02 SIGPIPE | its default action: Node and Rust's tests both ignore it; every write has MSG_NOSIGNAL
 O03 the end at every byte
 O04 a peer that vanishes
 O05 half of a connection is closed
@@ -142,7 +142,7 @@ O08 urgent bytes
 O09 a slot that is used again
 O10 wake-ups
 O11 the clock jumps
-O12 listeners and interfaces that go | an interface: where network namespaces are allowed; else the test says so and passes
+O12 listeners and interfaces that go | an interface: where network namespaces are allowed; otherwise the test reports that and passes
 O13 a tenth of the CPU | of a container's quota: the test stops the process nine tenths of the time; R18 has the limit of memory
 `
   .trim()
@@ -192,9 +192,9 @@ function table(resultOf) {
   const lines = [
     '# Faults',
     '',
-    'What the code has to bear, and the tests of it: `npm run test:faults` runs them and writes this table. The tests of `faults-wire` are',
-    'those of every way in: a port, sockets that an HTTP server of Node has adopted, and streams. Meanwhile another connection says',
-    'something all the time and is answered.',
+    'The faults that the code has to bear, with their tests: `npm run test:faults` runs them and writes this table. `faults-wire` tests',
+    'every way in: a port, sockets adopted from an HTTP server of Node, and streams. Meanwhile another connection sends messages',
+    'all the time and is answered.',
   ];
   let kind = '';
   for (const { row, text, instead } of ROWS) {
