@@ -1,4 +1,4 @@
-// Programs that misuse the API: that harms no other connection and never the process.
+// Programs that misuse the API: the misuse harms no other connection and never the process.
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
 
@@ -16,7 +16,10 @@ function block(milliseconds) {
   while (performance.now() < until);
 }
 
-/** Connections whose next frames come in one batch: what `send` sends, and then the event loop is held up. */
+/**
+ * Connections with next frames that come in one batch: `send` sends them, and then the event loop
+ * is held up.
+ */
 async function openSome(t, count) {
   const server = await startServer(t);
   const all = [];
@@ -179,7 +182,7 @@ test('what send() cannot use throws, and the connection lives on', async (t) => 
     },
   };
   t.throws(() => ws.send('x', getter), { message: 'from an option' });
-  // Its own bytes and no more: what else would be sent is memory of others.
+  // Only the payload's own bytes: any others would be foreign memory.
   const liar = Object.defineProperty(new Uint8Array([1, 2]), 'length', { value: 5000 });
   ws.send(liar);
   t.deepEqual([...(await once(client, 'message'))[0]], [1, 2]);
@@ -218,12 +221,12 @@ function abuse(data) {
   try {
     structuredClone(data.buffer, { transfer: [data.buffer] });
   } catch {
-    // Later versions of Node refuse.
+    // Later versions of Node throw.
   }
   try {
     data.buffer.transfer();
   } catch {
-    // Node 20 has no such method, and later ones refuse.
+    // Node 20 has no such method, and later versions throw.
   }
 }
 

@@ -40,7 +40,7 @@ for (const [way, start] of Object.entries(WAYS)) {
         await raw.closed();
       }
       t.is(denied(server)[index], 3);
-      // A client that leaves makes room, also for one that had been refused.
+      // A client that leaves makes room, also for a client that had been refused.
       first.client.terminate();
       let answer;
       do answer = (await ask(t, server)).head;
@@ -83,7 +83,7 @@ for (const [way, start] of Object.entries(WAYS)) {
   }
 
   test(`by way of ${way}: handshakesPerSecond`, async (t) => {
-    // One in 1,000 s: the machine cannot be so slow that another one would be due.
+    // One handshake in 1,000 s: no machine is so slow that another one would be due.
     const server = await start(t, { handshakesPerSecond: 1 });
     const answers = [];
     const begun = performance.now();

@@ -35,7 +35,7 @@ test('the socket that was seen before the upgrade shows the same afterwards', as
   client.send('12345');
   await once(ws, 'message');
   t.is(socket.bytesRead, read + 11);
-  // The client may have it before it is counted.
+  // The client may have the message before it is counted.
   await Promise.all([once(client, 'message'), new Promise((resolve) => ws.send('12345', resolve))]);
   t.is(socket.bytesWritten, written + 7);
   t.is(socket.writableLength, 0);
@@ -91,7 +91,7 @@ test('setTimeout() of the socket', async (t) => {
   let timeouts = 0;
   const onTimeout = () => timeouts++;
   let longest;
-  // Again, if it was silent for so long: then there may be a timeout.
+  // Tries again if the client was silent for too long: then there may be a timeout.
   do {
     timeouts = longest = 0;
     ws._socket.setTimeout(0, onTimeout);

@@ -1,4 +1,5 @@
-// AsyncLocalStorage: the events of a connection run where its 'connection' did. In ws they run in no store, or in that of 'listen'.
+// AsyncLocalStorage: the events of a connection run where its 'connection' did. In ws the events
+// run in no store, or in that of 'listen'.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -15,7 +16,7 @@ const ownOnly = isReference ? test.skip : test;
 const storage = new AsyncLocalStorage();
 const store = () => storage.getStore();
 
-/** What each event of a connection found in the store. */
+/** The value that each event of a connection found in the store. */
 function watch(ws) {
   const seen = [];
   const look = (event) => seen.push(`${event} ${store()}`);
@@ -43,7 +44,7 @@ async function visit(t, port, path = '', protocol = 'ws') {
   await once(client, 'close');
 }
 
-/** A server on a port that is made in a store; `undefined` is none. */
+/** A server on a port that is made in a store; `undefined` means none. */
 async function listening(t, name, options) {
   const make = () => new WebSocketServer({ port: 0, host: '127.0.0.1', ...options });
   const server = name === undefined ? make() : storage.run(name, make);

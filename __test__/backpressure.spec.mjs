@@ -1,4 +1,4 @@
-// Bytes that wait to be sent, and the report to the sender that they have left.
+// Bytes that wait to be sent, and the report to the sender that the bytes have left.
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -37,7 +37,7 @@ test('bufferedAmount: the whole frame at once, less as it leaves, 0 when all has
     });
   });
   isBuffered(t, ws, EIGHT_MIB + HEADER);
-  // What the kernel takes without a reader is less than that.
+  // The kernel takes fewer bytes than that without a reader.
   for (let i = 0; i < 100; i++) {
     await nextTurn();
     t.true(ws.bufferedAmount > 0 && ws.bufferedAmount <= EIGHT_MIB + HEADER);
@@ -76,7 +76,7 @@ ownOnly('send() returns false from 1 MiB on, and true again after the drain', as
     t.is(ws.bufferedAmount, 1024 * 1024 - 3);
     t.false(ws.send('a'));
   }
-  // More than the kernel takes of a peer that does not read.
+  // More than the kernel takes for a peer that does not read.
   t.false(ws.send(Buffer.alloc(EIGHT_MIB)));
   const drained = once(ws, 'drain');
   read();
@@ -94,7 +94,7 @@ ownOnly("'drain' follows a false also when all of it leaves at once", async (t) 
   ws.on('drain', () => drains++);
   for (let i = 1; i <= 40; i++) {
     let sent = 0;
-    // Long after the first MiB: what was taken before does not count.
+    // Long after the first MiB: bytes that were taken before do not count.
     for (let more = true; more; sent++) more = ws.send(Buffer.alloc(100_000 * ((i % 3) + 1)));
     // Without a thread the kernel takes its part meanwhile.
     t.true(isInline || sent <= 11);
@@ -150,7 +150,7 @@ test('bufferedAmount: control frames count, pongs that the reactor sends by itse
   ws.send('abc');
   ws.ping('ab');
   ws.pong();
-  // What is sent first is on its way at once; in ws all of it has been written.
+  // The first message is on its way at once; in ws all messages have been written.
   if (isReference) t.is(ws.bufferedAmount, 0);
   else t.true([5 + 4 + 2, 4 + 2].includes(ws.bufferedAmount));
   for (let i = 0; i < 20; i++) {

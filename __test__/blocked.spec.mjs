@@ -1,5 +1,5 @@
-// A JavaScript thread that is blocked or does not keep up: pings are answered unless the reactor runs on it, memory is
-// bounded, nothing is lost.
+// A JavaScript thread that is blocked or does not keep up: pings are answered unless the reactor
+// runs on that thread, memory is bounded, nothing is lost.
 import { once } from 'node:events';
 import net from 'node:net';
 import { setTimeout as delay } from 'node:timers/promises';
@@ -12,15 +12,24 @@ import { isInline, isReference } from './helpers/impl.mjs';
 import { Pinger } from './helpers/pinger.mjs';
 import { upgradeRequest } from './helpers/raw-client.mjs';
 
-/** At least: it lasts until what must happen meanwhile has happened. */
+/** The least time of a block in milliseconds: it lasts until the expected events have happened. */
 const BLOCKED_MS = 1500;
 const PONGS = 20;
 const MIB = 2 ** 20;
-/** What unfinished messages may take in `blockable.mjs`: its budget, a quarter of it and a message. */
+/**
+ * Bytes that unfinished messages may take in `blockable.mjs`: its budget, a quarter of it and a
+ * message.
+ */
 const UNFINISHED = 16 * 1.25 * MIB + MIB;
-/** What may wait for JavaScript: 64 MiB of all connections together, 16 KiB of each beyond that; and what is not complete. */
+/**
+ * Bytes that may wait for JavaScript: 64 MiB of all connections together, 16 KiB of each beyond
+ * that; and unfinished messages.
+ */
 const bound = (connections) => 64 * MIB + connections * 16 * 1024 + UNFINISHED;
-/** Sockets, batches that are being filled, and what the allocator keeps: found to be 5 to 15 MiB. */
+/**
+ * Sockets, batches that are being filled, and memory that the allocator keeps: measured as 5 to 15
+ * MiB.
+ */
 const OVERHEAD = 32 * MIB;
 
 const ownOnly = isReference ? test.serial.skip : test.serial;
@@ -30,7 +39,10 @@ async function startBlockable(t, options = {}) {
   return { server, port: await server.line(0) };
 }
 
-/** Blocks the server while `meanwhile` runs; by how much its memory has grown, and what was wrong with messages. */
+/**
+ * Blocks the server while `meanwhile` runs; returns the growth of its memory, and the faults of
+ * messages.
+ */
 async function block(server, meanwhile) {
   server.process.stdin.write('\n');
   await server.line(1);
@@ -39,7 +51,7 @@ async function block(server, meanwhile) {
   return JSON.parse(await server.line(2));
 }
 
-/** Ends the server; it must have seen nothing wrong. */
+/** Ends the server, which must have found no fault. */
 async function endBlockable(t, server, line, received) {
   server.process.stdin.end();
   const { code, stderr } = await server.ended();
@@ -84,7 +96,8 @@ blocked('middling messages come in', { connections: 100, messages: 20, bytes: 20
 blocked('tiny messages flood', { connections: 50, messages: 20_000, bytes: 8 });
 
 // R11.
-// Each leaves when it is answered, or, where the answer waits for JavaScript, when its request is on its way.
+// Each client leaves when it is answered or, where the answer waits for JavaScript, when its
+// request is on its way.
 for (const earlyHandshake of [true, false]) {
   const title = earlyHandshake ? 'are answered and go' : 'come and go';
   ownOnly(`blocked while connections ${title}: memory is bounded`, async (t) => {

@@ -1,4 +1,5 @@
-// Option `messages: 'borrowed'`: a message is right until its handler returns, and empty afterwards, never anything else.
+// Option `messages: 'borrowed'`: a message is intact until its handler returns, and empty
+// afterwards, never anything else.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
@@ -10,19 +11,22 @@ import { connect, frame, openRaw } from './helpers/clients.mjs';
 import { WebSocketServer, implementation, isReference, startServer } from './helpers/impl.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
-// That of ws has no such option.
+// The server of ws has no such option.
 const ownOnly = isReference ? test.skip : test;
 const serialOnly = isReference ? test.serial.skip : test.serial;
 
-/** Around what is copied to a slab, comes with its memory, and has memory of its own. */
+/**
+ * Lengths around those of messages that are copied to a slab, come with the memory of their batch,
+ * and have memory of their own.
+ */
 const SIZES = [1, 20, 125, 126, 4096, 16 * 1024, 64 * 1024 - 1, 64 * 1024, 200_000, 1024 * 1024];
 const BORROWED = { messages: 'borrowed' };
 
 const payload = (size, n) => Buffer.alloc(size, `${n},`);
 
-/** Notes what its handlers get, and whether it is what it should be. */
+/** Notes the messages of the handlers, and whether they are the expected ones. */
 class Kept {
-  /** Of each message: what was kept of it, and what it was. */
+  /** Of each message: the kept view, and a copy of the content. */
   messages = [];
   wrong = 0;
 
@@ -225,7 +229,7 @@ serialOnly('what is kept takes no memory', async (t) => {
     most.bytes = Math.max(most.bytes, process.memoryUsage().arrayBuffers - before);
   }
   t.is(kept.length, 10_000);
-  // 160 MB have come.
+  // By now 160 MB have come.
   t.true(most.bytes < 60e6, `${most.bytes}`);
 });
 
@@ -281,7 +285,7 @@ ownOnly('any other value throws', (t) => {
   for (const messages of [undefined, null, 'owned']) t.notThrows(() => new WebSocketServer({ noServer: true, messages }));
 });
 
-/** What a program says on standard error that keeps a message and touches it, or does not. */
+/** The text on standard error of a program that keeps a message and touches it, or does not. */
 async function warnings(environment, isTouched) {
   const lib = fileURLToPath(new URL('../lib/index.js', import.meta.url));
   const program = `

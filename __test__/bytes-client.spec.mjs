@@ -1,4 +1,5 @@
-// What a client writes and receives, byte for byte: every length on both sides of a threshold, to and from a server of ws.
+// The bytes that a client writes and receives: every length on both sides of a threshold, to and
+// from a server of ws.
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
@@ -14,7 +15,7 @@ import { AT_ONCE, COMPRESSED, SIZES } from './helpers/thresholds.mjs';
 const { WebSocketServer } = createRequire(import.meta.url)('ws');
 const CONTROL_BYTES = 125;
 
-/** Ways to send a payload, and the event that it comes with. */
+/** Ways to send a payload, and the event that delivers it. */
 const WRITES = {
   'send() of a string': ['message', (client, payload, done) => client.send(payload.toString('latin1'), done)],
   'send() of a Buffer': ['message', (client, payload, done) => client.send(payload, done)],
@@ -30,7 +31,7 @@ function sendFragments(client, payload, done) {
   client.send(payload.subarray(half), done);
 }
 
-/** Both ends of a connection: a client of this package, and what ws has made of it. */
+/** Both ends of a connection: a client of this package, and the WebSocket of ws. */
 async function open(t, secure, perMessageDeflate) {
   const server = secure ? https.createServer({ cert, key }) : http.createServer();
   const wss = new WebSocketServer({ server, perMessageDeflate, maxPayload: 64 << 20 });

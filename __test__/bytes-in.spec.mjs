@@ -1,5 +1,5 @@
-// Every length on both sides of a threshold, in every form in which it may come, times every way in: what the server gets,
-// and what it sends back.
+// Every length on both sides of a threshold, in every form of a message, times every way in: the
+// messages that the server gets, and those that it sends back.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
@@ -55,7 +55,7 @@ class Frames {
     return this.one(opcode, this.#compress(payload), { rsv1: this.#deflates });
   }
 
-  /** With an empty fragment, and what is to come between the last two. */
+  /** With an empty fragment, and the given frame between the last two. */
   fragments({ opcode, payload }, between = Buffer.alloc(0)) {
     const body = this.#compress(payload);
     const [first, second] = [Math.floor(body.length / 3), Math.floor((body.length * 2) / 3)];
@@ -93,7 +93,7 @@ const FORMS = {
   'fragments in pieces': ({ peer, frames }, message) => writePieces(peer.socket, withPing(frames, message)),
 };
 
-/** The next message that is no pong. */
+/** The next message that is not a pong. */
 async function nextMessage({ messages }) {
   for (;;) {
     const got = await messages.next();
@@ -107,7 +107,7 @@ async function expect(t, pair, { opcode, payload }, title) {
   t.fail(`${title}: ${got.payload.length} bytes of opcode ${got.opcode} instead of ${payload.length} of ${opcode}`);
 }
 
-/** Makes a connection echo; returns what it gets. */
+/** Makes a connection echo; returns the messages that it gets. */
 function echo(ws) {
   const kept = [];
   ws.on('message', (data, isBinary) => {
@@ -117,7 +117,7 @@ function echo(ws) {
   return kept;
 }
 
-/** A connection that echoes, and keeps what it got. */
+/** A connection that echoes, and keeps its messages. */
 async function openEcho(world, compression) {
   const pair = await world.open();
   return { ...pair, kept: echo(pair.ws), frames: new Frames(compression) };
@@ -133,7 +133,7 @@ async function testForms(t, world, compression, sizes) {
       pair.peer.socket.write(pair.frames.message(behind));
       await expect(t, pair, message, `${form}, ${size}`);
       await expect(t, pair, behind, `${form}, behind ${size}`);
-      // What a handler keeps stays as it was, whatever came since.
+      // A message that a handler keeps does not change, whatever came since.
       const [first, second] = pair.kept.slice(-2);
       t.true(first.equals(message.payload) && second.equals(behind.payload));
       if (size > 70_000) pair.kept.length = 0;
@@ -171,7 +171,7 @@ async function testAtOnce(t, world, compression) {
   }
 }
 
-/** What the other types of messages carry. */
+/** The content of the other types of messages. */
 const TYPES = {
   arraybuffer: (data) => Buffer.from(data),
   fragments: (data) => Buffer.concat(data),
@@ -192,7 +192,7 @@ async function testTypes(t, world, compression, sizes) {
   }
 }
 
-/** Through `createWebSocketStream`, which pauses and cuts as it likes. */
+/** Through `createWebSocketStream`, which pauses and cuts at any place. */
 async function testStream(t, world, compression, sizes) {
   const { ws, peer } = await world.open();
   const stream = createWebSocketStream(ws);

@@ -1,5 +1,6 @@
-// Every way to write, times every length on both sides of a threshold, times every way in: what the peer gets, what it gets
-// behind that, the callbacks, and what is left to be sent.
+// Every way to write, times every length on both sides of a threshold, times every way in: the
+// bytes that the peer gets, those behind them, the callbacks, and the bytes that are left to be
+// sent.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 
@@ -16,14 +17,17 @@ const [TEXT, BINARY, CLOSE, PING, PONG] = [1, 2, 8, 9, 10];
 const WAYS = isInline || isSpread ? WAYS_IN : [...WAYS_IN, 'stream'];
 const CONTROL_BYTES = 125;
 const REASON_BYTES = 123;
-/** Peers of each server: what many are sent comes to them in other ways. */
+/** Peers of each server: messages to many take other paths than those to one. */
 const PEERS = 3;
 
 const require = createRequire(import.meta.url);
 const { bytesTaken } = isReference ? {} : require('../lib/reactor/crossing.js');
 const { bytesPublished } = isReference ? {} : require('../lib/topics/install.js');
 
-/** Nothing waits, and both threads have counted the same: else what is sent from now on would be counted wrong. */
+/**
+ * Nothing waits, and both threads have counted the same: otherwise later messages would be counted
+ * wrong.
+ */
 async function testCounts(t, sockets) {
   await untilSent(...sockets);
   for (const ws of isReference ? [] : sockets) {
@@ -34,8 +38,9 @@ async function testCounts(t, sockets) {
 const frameOf = (payload) => Sender.frame(payload, { fin: true, rsv1: false, opcode: BINARY, mask: false, readOnly: true });
 
 /**
- * Ways to send a payload: opcode, and `(ws, payload, callback, shared)`, where `shared` is one for all that are sent it; then
- * whether it is for all, how long it may be, and which lengths are sent one by one.
+ * Ways to send a payload: opcode, and `(ws, payload, callback, shared)`, where `shared` is the same
+ * object for all recipients; then whether the way is for all, the largest length, and the lengths
+ * that are sent one by one.
  */
 const WRITES = {
   'send() of a string': [TEXT, (ws, payload, done) => ws.send(payload.toString('latin1'), done)],
@@ -58,7 +63,7 @@ const WRITES = {
 };
 if (isReference) for (const name of ['a prepared message to all', 'broadcast()', 'publish()']) delete WRITES[name];
 
-/** The first of those that are sent it has it sent to all; it has no callback. */
+/** The call for the first recipient sends to all; there is no callback. */
 function broadcast(ws, payload, done, shared) {
   shared.once(() => ws._owner.broadcast(payload));
   done();
@@ -86,7 +91,7 @@ function writeStream(ws, payload, done) {
   streams.get(ws).write(payload, done);
 }
 
-/** What all are sent, made when it is asked for. */
+/** The message to all, made when it is requested. */
 class Shared {
   #made = {};
 
@@ -112,7 +117,10 @@ class Shared {
   }
 }
 
-/** Starts to send to one or all of the pairs; resolves with those, when the callbacks have been called without an error. */
+/**
+ * Starts to send to one or all of the pairs; resolves with the pairs when the callbacks have been
+ * called without an error.
+ */
 function send(t, pairs, [, write, toAll = false], payload) {
   const receivers = toAll ? pairs : [pairs[payload.length % PEERS]];
   const shared = new Shared(payload);
@@ -124,7 +132,7 @@ function send(t, pairs, [, write, toAll = false], payload) {
   return { receivers, called: Promise.all(called) };
 }
 
-/** The peer gets exactly that. */
+/** The peer gets exactly these bytes. */
 async function expect(t, { messages }, opcode, payload, title) {
   const got = await named(title, messages.next());
   if (got.opcode === opcode && got.payload.equals(payload)) return;
@@ -167,7 +175,10 @@ async function testAtOnce(t, pairs, name) {
   await testCounts(t, pairs.map(({ ws }) => ws));
 }
 
-/** What keeps its place whatever is sent before and behind it, on every way in and with compression. */
+/**
+ * Messages that keep their place whatever is sent before and behind them, on every way in and with
+ * compression.
+ */
 const IN_PLACE = [
   'send() of a string',
   'send() of a Buffer',
@@ -224,7 +235,7 @@ async function testClose(t, world) {
   }
 }
 
-/** A head with a line of the given length in bytes, and what is sent behind it. */
+/** A head with a line of the given length in bytes, and the frames behind it. */
 async function testHeads(t, world, sizes) {
   for (const size of sizes) {
     const { ws, head, messages, peer } = await world.open(`/?${size}`);

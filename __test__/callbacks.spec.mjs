@@ -1,5 +1,5 @@
-// Every callback of a send is called once, whatever happens to the connection: random programs of sends, pauses and ends.
-// SEED=7 PROGRAMS=1 runs one of them, WS_IMPL=ws the same ones on ws.
+// Every callback of a send is called once, whatever happens to the connection. Random programs of
+// sends, pauses and ends. SEED=7 PROGRAMS=1 runs one of them, WS_IMPL=ws the same ones on ws.
 import { once } from 'node:events';
 import https from 'node:https';
 import net from 'node:net';
@@ -39,7 +39,7 @@ async function startSecure(t, options) {
   return wss;
 }
 
-/** A peer that reads what it gets and keeps none of it. */
+/** A peer that reads everything and keeps nothing. */
 function connectPeer(t, port, isSecure) {
   const options = { port, host: '127.0.0.1', allowHalfOpen: true };
   const socket = isSecure ? tls.connect({ ...options, ca: cert, servername: 'localhost' }) : net.connect(options);
@@ -49,7 +49,7 @@ function connectPeer(t, port, isSecure) {
   return socket;
 }
 
-/** A Blob that is read when `settle` says so, or cannot be. */
+/** A Blob that is read, or fails to be read, when `settle` is called. */
 function slowBlob(random, blobs) {
   const blob = new Blob([TEXT]);
   const reading = Promise.withResolvers?.() ?? deferred();
@@ -66,12 +66,12 @@ function deferred() {
   return parts;
 }
 
-/** One connection, and what is counted of it. */
+/** One connection and its counts. */
 class Program {
-  /** How often each callback was called. */
+  /** The number of calls of each callback. */
   calls = [];
   closes = 0;
-  /** Bytes of what was sent when it was no longer open: nobody takes them. */
+  /** Bytes that were sent when the connection was no longer open: no end takes them. */
   lateBytes = 0;
   blobs = [];
 
@@ -85,7 +85,7 @@ class Program {
     }
   }
 
-  /** Something that a handler does. */
+  /** One action of a handler. */
   act() {
     const what = this.random(12);
     if (what === 0) this.ws.pause();
@@ -132,13 +132,13 @@ class Program {
     }
   }
 
-  /** The peer says something. */
+  /** The peer sends a message. */
   hear() {
     const said = [frame(1, 'text'), frame(9, 'ping'), frame(2, LARGE.subarray(0, 100))];
     for (let count = 1 + this.random(4); count > 0; count--) this.peer.write(said[this.random(said.length)]);
   }
 
-  /** What the peer has said is on its way, and paused when it is there. */
+  /** The peer's message is on its way, and the connection is paused when it arrives. */
   surprise() {
     this.hear();
     const until = performance.now() + 3;
@@ -164,13 +164,13 @@ class Program {
     for (const settle of this.blobs.splice(0)) settle();
   }
 
-  /** It comes to its end, in one way or another, and all that is owed is there. */
+  /** The connection ends, in one way or another, and all owed callbacks have been called. */
   async finish() {
     const { ws } = this;
     if (this.random(2) === 0) this.settle();
     ws.resume();
     this.peer.destroy();
-    // A handler may pause it again.
+    // A handler may pause the connection again.
     while (this.closes === 0) {
       ws.resume();
       await turn();
@@ -180,7 +180,7 @@ class Program {
       if (performance.now() > this.deadline) break;
       await turn();
     }
-    // Whatever is called twice.
+    // Callbacks that were called twice.
     for (let turns = 0; turns < 3; turns++) await turn();
   }
 }
@@ -209,7 +209,7 @@ for (const way of Object.keys(WAYS_IN)) {
         t.deepEqual(program.calls.filter((calls) => calls !== 1), [], again);
         t.is(program.closes, 1, again);
         t.is(ws.readyState, ws.CLOSED, again);
-        // ws goes on to count the bytes of a Blob that was not sent.
+        // ws still counts the bytes of a Blob that was not sent.
         if (!isReference) t.is(ws.bufferedAmount, program.lateBytes, again);
       };
       for (let first = SEED; first < SEED + PROGRAMS; first += AT_ONCE) {
@@ -220,7 +220,7 @@ for (const way of Object.keys(WAYS_IN)) {
   }
 }
 
-/** The connection of a peer: of those that come at once, the one with its port. */
+/** The connection of a peer: of those that come at once, the one with the peer's port. */
 function nextConnection(wss, peer) {
   return new Promise((resolve) => {
     const listener = (ws, request) => {
@@ -232,8 +232,9 @@ function nextConnection(wss, peer) {
   });
 }
 
-// What is held of a paused connection is delivered after its end: its handlers send to a connection that is gone. ws holds
-// nothing, and without a thread nothing is read that is not delivered.
+// Held messages of a paused connection are delivered after its end: the handlers send to a
+// connection that is gone. ws holds no messages, and without a thread only bytes are read that are
+// delivered.
 (isInline || isReference ? test.skip : test)('a Blob is read when the connection has been reset, and what is held is delivered later', async (t) => {
   t.timeout(30_000);
   const { ws, raw } = await openRaw(t);
@@ -250,7 +251,7 @@ function nextConnection(wss, peer) {
     });
   });
   await raw.send(frame(1, 'held'));
-  // It is read meanwhile, and not delivered.
+  // The message is read meanwhile, and not delivered.
   const until = performance.now() + 50;
   while (performance.now() < until);
   ws.pause();

@@ -59,7 +59,7 @@ function client(t, ...args) {
   return ws;
 }
 
-/** The message of the error that a client fails with, and its 'close'. */
+/** The message of the error with which a client fails, and its 'close'. */
 async function failure(ws) {
   const closed = closeOf(ws);
   const [error] = await once(ws, 'error');

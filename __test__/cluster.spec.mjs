@@ -21,7 +21,8 @@ test('two workers listen on the same port, and each gets connections', async (t)
   const { child, port } = await startCluster(t);
   const clients = [];
   const greetings = new Set();
-  // The primary gives the next one to a worker that is free: one after the other goes to each in turn.
+  // The primary gives the next connection to a free worker: connections that come one after the
+  // other go to the workers in turn.
   while (clients.length < CONNECTIONS || greetings.size < 2) {
     const client = new wsClient(`ws://127.0.0.1:${port}`);
     clients.push(client);

@@ -1,4 +1,5 @@
-// What `npm test` reads out of the output of each runner: counts, and the names of what failed or never ended.
+// The facts that `npm test` reads from the output of each runner: counts, and the names of tests
+// that failed or never ended.
 import test from 'ava';
 
 import { formatFailures, parseAva, parseCargo, parseNodeTest, parseOwn, resultOf } from '../scripts/counts.mjs';

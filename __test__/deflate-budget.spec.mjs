@@ -1,4 +1,5 @@
-// What is negotiated when contexts have used the budget of the process up. A file by itself: the budget is one for all tests.
+// Negotiation when contexts have used up the budget of the process. A file by itself: the budget is
+// one for all tests.
 import { once } from 'node:events';
 
 import test from 'ava';

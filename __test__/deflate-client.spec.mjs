@@ -1,5 +1,5 @@
-// permessage-deflate of the client: its offers and what it makes of answers, beside those of ws, and messages with a server
-// of ws.
+// permessage-deflate of the client: its offers and its results for answers, beside those of ws, and
+// messages with a server of ws.
 import { createHash, randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -66,7 +66,7 @@ async function startAnswering(t) {
   return `ws://127.0.0.1:${server.address().port}/`;
 }
 
-/** What a client offers, and what comes of the answer. */
+/** The offer of a client, and its result for the answer. */
 async function outcome(implementation, url, perMessageDeflate) {
   const ws = new implementation(url, perMessageDeflate === undefined ? {} : { perMessageDeflate });
   const offer = new Promise((resolve) => ws.on('upgrade', (response) => resolve(response.headers['x-offer'])));

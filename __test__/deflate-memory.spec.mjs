@@ -1,4 +1,5 @@
-// What permessage-deflate costs in memory, and the options that bound it. The formula is checked by tests/deflate_memory.rs.
+// The memory of permessage-deflate, and the options that bound it. The formula is checked by
+// tests/deflate_memory.rs.
 import { once } from 'node:events';
 import { setTimeout } from 'node:timers/promises';
 
@@ -10,7 +11,10 @@ import { WebSocketServer, startServer } from './helpers/impl.mjs';
 
 const MIB = 2 ** 20;
 const CONNECTIONS = 150;
-/** Of docs/compression.md: incoming and outgoing context of one connection with the defaults, in KiB. */
+/**
+ * The figures of docs/compression.md: incoming and outgoing context of one connection with the
+ * defaults, in KiB.
+ */
 const CONTEXTS = 48 + 372;
 
 const options = (perMessageDeflate) => new WebSocketServer({ noServer: true, perMessageDeflate }).options;
@@ -78,7 +82,7 @@ async function used(t, perMessageDeflate, connections, bytes) {
     client.send(data);
     t.is((await once(client, 'message'))[0].length, bytes);
   };
-  // What the first messages need stays for the others.
+  // The memory of the first messages stays for the others.
   await echo(await open());
   const clients = [];
   for (let n = 0; n < connections; n++) clients.push(await open());
@@ -101,7 +105,7 @@ test('z07: contexts take what the formula says, and no more than the budget', as
 
 test('releaseAfter: the memory goes back', async (t) => {
   const { before, rss } = await used(t, { threshold: 0, budget: 256 * MIB, releaseAfter: 1500 }, CONNECTIONS, 3000);
-  // The deadline is that of the test: what is not given back makes it wait for ever.
+  // The deadline is that of the test: memory that is never given back makes it wait until then.
   while ((await rss()) - before > (CONNECTIONS * CONTEXTS * 1024) / 4);
   t.pass();
 });
@@ -115,7 +119,7 @@ test('z09: idle after a long message each, connections keep nothing of it', asyn
 const hasGlibc = process.report?.getReport().header.glibcVersionRuntime !== undefined;
 
 (hasGlibc ? test.serial : test.serial.skip)('what contexts took goes back to the system when most have left', async (t) => {
-  // As it is used: the allocator of this child has no settings.
+  // As users run it: the allocator of this child has no settings.
   const { nodeArgs, stdio } = MEASURED;
   const child = new Child(t, 'compressing.mjs', [JSON.stringify({ threshold: 0 })], { nodeArgs, stdio });
   const port = await child.line(0);
@@ -140,7 +144,8 @@ const hasGlibc = process.report?.getReport().header.glibcVersionRuntime !== unde
   for (let i = 0; i < CONNECTIONS; i++) clients.push(await open());
   const peak = await resident();
   t.true(peak - before > 30, `${peak} after ${before}`);
-  // The last one among them: a heap that is cut off at its end has nothing to cut off.
+  // The last connection is among them: otherwise a heap, which shrinks at its end only, could not
+  // shrink.
   for (const client of clients.slice(0, -1)) client.terminate();
   let after = Infinity;
   for (let look = 0; look < 100 && after - before > (peak - before) / 3; look++) {

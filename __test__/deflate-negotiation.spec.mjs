@@ -56,7 +56,7 @@ function generated(count) {
   );
 }
 
-/** The answer without what differs from one handshake to the next. */
+/** The answer without the parts that differ from one handshake to the next. */
 async function answerTo(port, offer) {
   const socket = net.connect(port, '127.0.0.1');
   const lines = [

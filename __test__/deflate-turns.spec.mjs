@@ -13,7 +13,7 @@ import { attach, closeOf, pipe, pipePair, rawPair } from './helpers/streams.mjs'
 import { startServerBehind } from './helpers/ways.mjs';
 
 const ownOnly = isReference ? test.skip : test;
-// Others have no part in its turns.
+// Other tests have no part in its turns.
 const serialOnly = isReference ? test.skip : test.serial;
 
 const NO_TAKEOVER = { params: { server_no_context_takeover: true, client_no_context_takeover: true } };
@@ -95,7 +95,8 @@ serialOnly('many streams that inflate to much have turns of a bounded length, an
   await Promise.all(all);
   isOver = true;
   t.true(Math.max(...amounts) <= 8 << 20, `${Math.max(...amounts)} bytes in a turn`);
-  // It comes in a turn, and is read in the next. The first times, others have not had more.
+  // A message comes in one turn, and is read in the next. In the first turns, the other connections
+  // have had no more.
   t.true(Math.max(...waits.slice(5)) <= 4, waits.join());
   await Promise.all([...pairs, quiet].map(({ ws, far }) => far.destroy() && closeOf(ws)));
 });
@@ -325,12 +326,12 @@ ownOnly('contexts that are not used are released', async (t) => {
   };
   let kept;
   let start;
-  // Again, if that took so long that they may have been released in between.
+  // Tries again if that took so long that the contexts may have been released in between.
   do {
     start = performance.now();
     kept = await sizeOf(2);
   } while (performance.now() - start >= deflate.releaseAfter);
-  // Longer than releaseAfter, whose timer was set before this one.
+  // Longer than `releaseAfter`: that timer was set before this one.
   await new Promise((resolve) => setTimeout(resolve, 40));
   const anew = await sizeOf(1);
   t.true(kept < anew * 1.2, `${kept}, then ${anew}`);

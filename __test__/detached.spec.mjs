@@ -1,4 +1,5 @@
-// Handlers that detach the memory of a message, which before Node 24 byte streams do: the other messages come all the same.
+// Handlers that detach the memory of a message, as byte streams do before Node 24: the other
+// messages come all the same.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { ReadableStream } from 'node:stream/web';
@@ -10,7 +11,7 @@ import { connect, frame, openRaw, urlOf, wsClient } from './helpers/clients.mjs'
 import { isReference } from './helpers/impl.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
-/** Of the memory that is lent for batches. */
+/** Bytes of the memory that is lent for batches. */
 const { LENT_BYTES } = isReference ? {} : createRequire(import.meta.url)('../lib/reactor/layout.js');
 
 const ownOnly = isReference ? test.serial.skip : test.serial;
@@ -54,7 +55,7 @@ async function others(t, { ws, raw }, lengths, onFirst) {
 ownOnly('a first batch without bytes is not taken for a detached one: large ones are still handed over', async (t) => {
   const server = await WAYS.server(t);
   const opened = once(server, 'connection').then(([ws]) => {
-    // Nothing has been read: the first record says that this has left.
+    // Nothing has been read: the first record reports that this message has left.
     return new Promise((resolve) => ws.send('first', () => resolve(ws)));
   });
   const client = new wsClient(urlOf(server));
@@ -67,7 +68,7 @@ ownOnly('a first batch without bytes is not taken for a detached one: large ones
     isHanded ||= data.length === 4000 && data.buffer.byteLength === LENT_BYTES;
     ws.send('', () => {});
   });
-  // Whether they come in a large batch is the system's to decide, at some time it does.
+  // The system decides whether the messages come in a large batch; at some time they do.
   for (let round = 0; round < 300 && !isHanded; round++) {
     const until = received + 64;
     for (let i = 0; i < 64; i++) client.send(Buffer.alloc(4000));
@@ -144,7 +145,7 @@ ownOnly("messages: 'borrowed': whoever detaches the memory itself gets no other 
     });
     const closed = once(ws, 'close').then(() => true);
     for (let n = 0; n < 30; n++) client.send(bytes(size, n));
-    // What came with it may be gone: then the connection ends.
+    // Messages that came with it may be gone: then the connection ends.
     while (kept.length < 30 && !(await Promise.race([closed, nextTurn()])));
     while (kept.some((data) => data.length !== 0)) await nextTurn();
     t.is(wrong, 0);

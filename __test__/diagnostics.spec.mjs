@@ -1,4 +1,4 @@
-// What node:diagnostics_channel shows of servers and clients.
+// Events of servers and clients on node:diagnostics_channel.
 import { AsyncLocalStorage } from 'node:async_hooks';
 import { subscribe, tracingChannel, unsubscribe } from 'node:diagnostics_channel';
 import { once } from 'node:events';
@@ -11,13 +11,13 @@ import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
 const { WebSocket } = implementation;
-// One process, one set of channels.
+// The process has one set of channels.
 const own = isReference ? test.serial.skip : test.serial;
 
 const EVENTS = ['open', 'close', 'error', 'refused'];
 const messages = tracingChannel('reactor-ws:message');
 
-/** What is published until the end of the test, as `[name, message]`. */
+/** The messages that are published until the end of the test, as `[name, message]`. */
 function watch(t) {
   const seen = [];
   const listen = (name, on, off) => {
@@ -139,7 +139,7 @@ own('clients are seen without a request', async (t) => {
   t.true(ours.every(([, { request }]) => request === null));
 });
 
-/** What a handler throws next. AVA's own listener is not asked meanwhile. */
+/** The next exception of a handler. AVA's own listener is not called meanwhile. */
 function nextUncaught() {
   const listeners = process.rawListeners('uncaughtException');
   process.removeAllListeners('uncaughtException');

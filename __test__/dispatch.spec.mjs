@@ -1,4 +1,5 @@
-// Batches of records: order, handlers that throw, memory, and the flush of what is sent meanwhile.
+// Batches of records: order, handlers that throw, memory, and the flush of messages that are sent
+// meanwhile.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -303,7 +304,7 @@ ownOnly('a turn in which connections end is over behind one of them, however lon
     for (const until = performance.now() + 5; performance.now() < until; );
   });
   for (const { client } of all) client._socket.destroy();
-  // They come together.
+  // The messages come together.
   for (const until = performance.now() + 100; performance.now() < until; );
   await Promise.all(closed);
   isOver = true;
@@ -314,7 +315,7 @@ ownOnly('a turn in which connections end is over behind one of them, however lon
 test('a handler that is slow all the time: another connection is served in between', async (t) => {
   const server = await startServer(t);
   const [slow, canary] = [await connect(t, server), await connect(t, server)];
-  // More than may wait for JavaScript of one connection.
+  // More records than may wait for JavaScript from one connection.
   const total = 4000;
   let handled = 0;
   const done = new Promise((resolve) => {
@@ -355,7 +356,7 @@ ownOnly('a turn ends in time, also in the middle of what one connection has sent
   });
   void raw.send(Buffer.concat(Array(total).fill(frame(1, 'x'))));
   await done;
-  // 8 ms and up to 64 messages more, and two such turns for one of the event loop.
+  // 8 ms and up to 64 messages more, and two such turns in one turn of the event loop.
   t.true(most <= 2 * (8 / work + 64), `${most} messages in a turn`);
 });
 

@@ -13,7 +13,7 @@ import { isReference } from './helpers/impl.mjs';
 
 const ownOnly = isReference ? test.skip : test;
 
-/** Where blocks of a language are checked that are no files of examples/. */
+/** The tests that check blocks of a language which are not files of examples/. */
 const CHECKED = {
   js: 'here: they run',
   json: 'here: they are parsed',
@@ -24,10 +24,10 @@ const CHECKED = {
   haproxy: 'proxy.spec.mjs: HAProxy runs with it',
 };
 
-/** What cannot run, and why. */
+/** Blocks that cannot run, and the reason. */
 const PARSED_ONLY = [[/^\/\/ before\nuWS\.App/, 'a program of uWebSockets.js, which is no dependency']];
 
-/** What comes of the fragments of a document, in their order; see fixtures/blocks.mjs. */
+/** The results of the fragments of a document, in their order; see fixtures/blocks.mjs. */
 const EVENTS = {
   'README.md': [{ reader: ['data'] }, {}],
   'docs/api.md': [{}],

@@ -1,4 +1,4 @@
-// wss.drain(): whom it closes and when, what new clients are answered, how it ends.
+// wss.drain(): the clients that it closes, the times, the answers to new clients, the end.
 import { spawn } from 'node:child_process';
 import dns from 'node:dns';
 import { once } from 'node:events';
@@ -22,7 +22,7 @@ const random = (seed) => {
 };
 const { Pace } = createRequire(import.meta.url)('../lib/running/pace.js');
 
-/** The moments at which steps are taken by who looks every 10 ms, but not while `isBusy`. */
+/** The times of the steps of a drain that looks every 10 ms, but not while `isBusy`. */
 function moments(pace, isBusy = () => false) {
   const taken = [];
   for (let now = 0; pace.left > 0; now += 10) {
@@ -31,7 +31,7 @@ function moments(pace, isBusy = () => false) {
   return taken;
 }
 
-/** Most steps in one second, wherever that begins. */
+/** The maximum number of steps in one second, wherever that second begins. */
 function most(taken) {
   let first = 0;
   return Math.max(...taken.map((moment, last) => {
@@ -138,7 +138,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.is(ws.readyState, WebSocket.OPEN);
     client.send('still here');
     t.is(String((await once(ws, 'message'))[0]), 'still here');
-    // Nobody comes any more; who is left may be drained again.
+    // No new clients come; those that are left may be drained again.
     const raw = await RawClient.connect(t, server.address().port);
     raw.send(upgradeRequest());
     t.true((await raw.closed()).startsWith('HTTP/1.1 503 '));
@@ -177,7 +177,7 @@ test('a close() that throws keeps nobody else from being closed', async (t) => {
     throw new Error('mine');
   };
   const drain = server._drain;
-  // What the timer would do, whose error would be uncaught.
+  // The work of the timer, whose error would be uncaught.
   clearTimeout(drain.timer);
   t.throws(() => drain.step(), { message: 'mine' });
   while (server.clients.size > 1) await new Promise(setImmediate);

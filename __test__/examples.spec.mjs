@@ -1,5 +1,6 @@
-// The programs of examples/ that need no other package: each runs as its readers run it, and is spoken to. Those with packages are
-// in ecosystem/examples.test.mjs, and those in Rust in tests/examples.rs.
+// The programs of examples/ that need no other package: each runs as its readers run it, and gets
+// messages. Those with packages are in ecosystem/examples.test.mjs, and those in Rust in
+// tests/examples.rs.
 import { execFile } from 'node:child_process';
 import { createHmac } from 'node:crypto';
 import { once } from 'node:events';
@@ -20,10 +21,10 @@ import { startServer } from './helpers/impl.mjs';
 const SECRET = 'a secret';
 const hasSignals = process.platform !== 'win32';
 
-/** Programs of the specs that are about what they show. */
+/** Programs that run in the specs of their subjects. */
 const ELSEWHERE = ['drain.mjs', 'hand-over.mjs'];
 
-/** What each of the others is asked. */
+/** The check of each other program. */
 const CONVERSATIONS = {
   'echo.mjs': async (t) => {
     const { port } = await start(t, 'echo.mjs');
@@ -46,7 +47,7 @@ const CONVERSATIONS = {
   'prepared.mjs': async (t) => {
     const { port } = await start(t, 'prepared.mjs');
     const clients = await Promise.all([open(t, port), open(t, port)]);
-    // A state that both are in comes to both.
+    // Both get a state that has both.
     const sees = (client) => new Promise((resolve) => client.on('message', (data) => JSON.parse(data).clients === 2 && resolve()));
     await t.notThrowsAsync(Promise.all(clients.map(sees)));
   },
@@ -80,7 +81,7 @@ const CONVERSATIONS = {
   },
   'heartbeat.mjs': async (t) => {
     const { child, port } = await start(t, 'heartbeat.mjs', { PING_INTERVAL: '100' });
-    // Who answers may be too late on a busy machine, and tries again.
+    // An answer may be too late on a busy machine: the client then tries again.
     for (let line = 1, heard = ''; heard !== 'alive'; line++) {
       const client = await open(t, port);
       client.pong();
@@ -95,7 +96,7 @@ const CONVERSATIONS = {
     outsider.on('message', () => t.fail('the outsider got a message'));
     const message = { room: 'a', text: 'hello' };
     first.send(JSON.stringify({ join: 'a' }));
-    // Those of one connection come in order: who hears itself has joined.
+    // Messages of one connection come in order: a client that hears itself has joined.
     t.deepEqual(JSON.parse(await ask(first, JSON.stringify(message))), message);
     second.send(JSON.stringify({ join: 'a' }));
     const both = Promise.all([once(first, 'message'), once(second, 'message')]);
@@ -149,7 +150,7 @@ const CONVERSATIONS = {
     const [polite, deaf] = await Promise.all([open(t, port), open(t, port)]);
     const page = await fetch(`http://127.0.0.1:${port}/`);
     t.is(await page.text(), 'hello\n');
-    // Whoever is answered is one of the server's clients, which is what it closes.
+    // A client that is answered is one of the server's clients, which the server closes.
     for (const client of [polite, deaf]) t.is(await ask(client, 'hello'), 'hello');
     deaf.pause();
     const goodbye = once(polite, 'close');
@@ -220,11 +221,11 @@ const CONVERSATIONS = {
     const child = run(t, 'cluster.mjs', [], { PORT: '0', WORKERS: '2' });
     const [port, other] = (await Promise.all([child.line(0), child.line(1)])).map((line) => Number(/\d+$/.exec(line)[0]));
     t.is(port, other);
-    // Each worker gets the next one, if both are free.
+    // The workers get connections in turn, if both are free.
     const clients = await Promise.all(Array.from({ length: 6 }, () => open(t, port)));
     const hears = (client, text) =>
       new Promise((resolve) => client.on('message', (data) => data.toString().endsWith(`: ${text}`) && resolve()));
-    // Whoever hears itself is known to its worker.
+    // A client that hears itself is known to its worker.
     for (const [index, client] of clients.entries()) {
       const own = hears(client, `I am ${index}`);
       client.send(`I am ${index}`);
@@ -242,7 +243,7 @@ for (const [name, talk] of Object.entries(CONVERSATIONS)) test(name, talk);
 
 test('typescript.ts', async (t) => {
   const examples = fileURLToPath(new URL('../examples/', import.meta.url));
-  // Inside of the package, so that it finds it.
+  // The folder is inside of the package, so that the program finds it.
   const folder = mkdtempSync(join(examples, '.compiled-'));
   t.teardown(() => rmSync(folder, { recursive: true }));
   const compiler = fileURLToPath(new URL('../node_modules/typescript/bin/tsc', import.meta.url));

@@ -31,7 +31,7 @@ onPosix('the first upgrade may come when no reactor can be started', async (t) =
   t.is(await ask(first, 'listen'), 'error');
   t.is(await ask(first, 'free'), 'free');
 
-  // Some time later there is one.
+  // Some time later there is a descriptor.
   for (let line = 2; ; line++) {
     const client = await open();
     const kind = await child.line(line);

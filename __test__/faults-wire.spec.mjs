@@ -1,5 +1,5 @@
-// Faults of a peer, row by row, on every way in: what it sends, what it gets, and whether somebody else is served meanwhile. The rows
-// are those of docs/faults.md.
+// Faults of a peer, row by row, on every way in: the bytes that it sends, those that it gets, and
+// whether another client is served meanwhile. The rows are those of docs/faults.md.
 import { once } from 'node:events';
 import { constants, deflateRawSync } from 'node:zlib';
 
@@ -13,11 +13,14 @@ import { WAYS } from './helpers/ways.mjs';
 const KIB = 1024;
 const MIB = KIB * KIB;
 const GIB = 1024 * MIB;
-/** Milliseconds in which the canary is answered: seconds, for the machine may be somebody else's meanwhile. */
+/**
+ * Milliseconds in which the canary is answered: seconds, because other programs may use the machine
+ * meanwhile.
+ */
 const PATIENCE = 60_000;
 const NODE = ['server', 'stream'];
 
-/** Listens, with a canary that says something all the time until the attack is over, and is answered. */
+/** Listens, with a canary that sends all the time until the attack is over, and is answered. */
 async function attacked(t, way, options, attack) {
   const server = await WAYS[way](t, options);
   server.on('connection', (ws, { url }) => {
@@ -46,7 +49,7 @@ async function attacked(t, way, options, attack) {
   t.log(`canary: ${echoes} echoes, the longest ${worst.toFixed(0)} ms`);
 }
 
-/** The status that something is answered with; 'closed' if it is with nothing. */
+/** The status of the answer; 'closed' if there is none. */
 async function statusOf(t, port, bytes) {
   const raw = await RawClient.connect(t, port);
   await raw.send(bytes);
@@ -61,8 +64,9 @@ const REFUSED = /^(4\d\d|505|closed)$/;
 const ANY = /^(101|4\d\d|505|closed)$/;
 
 /**
- * `[row, what, requests, answer of ours, answer behind a server of Node]`: where Node reads the request it decides what is wrong with it, as
- * for ws. null: it waits for a handler of the program.
+ * `[row, what, requests, answer of ours, answer behind a server of Node]`: where Node reads the
+ * request, Node decides on its faults, as for ws. null: the request waits for a handler of the
+ * program.
  */
 const REQUESTS = [
   ['H03', 'a long header byte by byte', ['slow'], /^101$/],
@@ -99,7 +103,7 @@ async function slowly(t, port) {
 for (const way of Object.keys(WAYS)) {
   for (const [row, name, requests, ours, nodes = ours] of REQUESTS) {
     const wanted = NODE.includes(way) ? nodes : ours;
-    // Only whether it is alive was said of ws, whose requests Node reads on every way.
+    // For ws, only a sign of life was recorded: Node reads its requests on every way in.
     (wanted === null || (isReference && way === 'port') ? test.skip : test.serial)(`${row} ${way}: ${name}`, async (t) => {
       await attacked(t, way, { perMessageDeflate: true }, async ({ port }) => {
         for (const request of requests) {
@@ -231,7 +235,7 @@ const FRAMES = [
   ['Z06', 'an empty message', DEFLATE, [marked(Buffer.from([0]))]],
 ];
 
-/** The answers to an upgrade, and behind them what the frames are answered with. */
+/** The answer to an upgrade, and behind it the answers to the frames. */
 async function opened(t, port, isDeflating) {
   const raw = await RawClient.connect(t, port);
   const offer = isDeflating ? { 'Sec-WebSocket-Extensions': 'permessage-deflate' } : {};
@@ -240,7 +244,7 @@ async function opened(t, port, isDeflating) {
   return raw;
 }
 
-/** The status code of the close frame at the end of what came. */
+/** The status code of the close frame at the end of the received bytes. */
 const codeIn = (text) => {
   const at = text.lastIndexOf('\x88');
   return at === -1 || text.length < at + 4 ? 'none' : String(Buffer.from(text.slice(at + 2, at + 4), 'latin1').readUInt16BE());
@@ -273,7 +277,7 @@ for (const way of Object.keys(WAYS)) {
       const raws = await Promise.all(Array.from({ length: 100 }, () => opened(t, port)));
       for (const raw of raws) await raw.send(Buffer.concat([long(99n * 2n ** 20n), Buffer.from('x')]));
       for (const raw of raws) raw.reset();
-      // What was declared would be 9.9 GB.
+      // The declared lengths would be 9.9 GB.
       t.true(process.memoryUsage.rss() - before < GIB);
     });
   });
@@ -297,7 +301,7 @@ for (const way of Object.keys(WAYS)) {
       client._socket.pause();
       const pings = Buffer.concat(Array(10_000).fill(frame(9, 'p'.repeat(125))));
       for (let i = 0; i < 5; i++) client._socket.write(pings);
-      // Either it is ended, or what is kept for it has a bound.
+      // Either the connection is ended, or the bytes that are kept for it have a bound.
       await new Promise((resolve) => setTimeout(resolve, 100));
       t.true(ws.bufferedAmount < 16 * MIB);
     });

@@ -1,5 +1,5 @@
-// Faults that concern no other file: pages of other sites, a text that is too long, many who do nothing, signals, a network
-// that fails, a process that gets hardly any time.
+// Faults that concern no other file: pages of other sites, a text that is too long, many idle
+// clients, signals, a network that fails, a process that gets hardly any CPU time.
 import { execFile, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync } from 'node:fs';
@@ -21,7 +21,7 @@ const isLinux = process.platform === 'linux';
 const ownOnly = isReference ? test.serial.skip : test.serial;
 const onLinux = isReference || !isLinux ? test.serial.skip : test.serial;
 
-/** The status line that a request is answered with. */
+/** The status line of the answer to a request. */
 async function statusOf(t, server, fields) {
   const raw = await RawClient.connect(t, server.address?.()?.port ?? server.port);
   await raw.send(upgradeRequest(fields));
@@ -116,7 +116,7 @@ ownOnly('a listener that is not to keep the process alive does not', async (t) =
   t.deepEqual([stdout, stderr], ['by itself\n', '']);
 });
 
-/** Echoes numbered messages, 20 in flight, until `isOver`; how many came back, in order. */
+/** Echoes numbered messages, 20 in flight, until `isOver`; returns how many came back, in order. */
 async function converse(t, port, isOver) {
   const client = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: false });
   t.teardown(() => client.terminate());
@@ -149,7 +149,7 @@ onLinux('signals reach their handlers while the reactor is busy, and disturb nob
   t.deepEqual({ code, stderr }, { code: 0, stderr: '' });
   const counts = JSON.parse(await server.line(1));
   t.log(JSON.stringify(counts));
-  // Signals of a kind that come together are one.
+  // Signals of one kind that come together count as one.
   for (const name of names) t.true(counts[name] > 50, name);
 });
 

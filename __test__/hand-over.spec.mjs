@@ -1,4 +1,5 @@
-// A listening socket that outlives the process: handed over to the next one, and that of systemd.
+// A listening socket that outlives the process: one that is handed over to the next process, and
+// one of systemd.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -42,7 +43,7 @@ function run(t, command, args, options) {
       try {
         process.kill(pid, 'SIGKILL');
       } catch {
-        // It has ended.
+        // The process has ended.
       }
     }
   });
@@ -91,7 +92,7 @@ const hasAnalyze = spawnSync('systemd-analyze', ['--version']).error === undefin
   const ended = once(child, 'exit');
   child.kill(setting(service, 'KillSignal'));
   t.deepEqual(await ended, [0, null]);
-  // It is systemd's.
+  // The socket is systemd's.
   t.true(existsSync(path));
 });
 

@@ -1,4 +1,4 @@
-// What options, overridden methods and listeners make of the opening handshake.
+// The effect of options, overridden methods and listeners on the opening handshake.
 import { once } from 'node:events';
 import http from 'node:http';
 

@@ -1,5 +1,6 @@
-// Hooks that are put in place while a server on a port listens, also in ways that nobody hears of: no connection is shown that
-// they have not let in. What they see and decide otherwise is compared with ws by __test__/differential/scenarios/overrides.mjs.
+// Hooks that are put in place while a server on a port listens, also in ways without a
+// notification: no connection is shown that the hooks have not let in. Their other arguments and
+// decisions are compared with ws by __test__/differential/scenarios/overrides.mjs.
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -98,7 +99,7 @@ test.serial('who is asked about later by a definition that nobody hears of waits
   server.on('connection', (ws) => ws.on('message', (data) => messages.push(String(data))));
   const raw = await RawClient.connect(t, server.address().port);
   await raw.send(Buffer.concat([Buffer.from(upgradeRequest()), frame(1, 'one'), frame(9, 'p'), frame(1, 'two')]));
-  // Another connection has come all the way: the first has been asked about.
+  // Another connection has come all the way: the hook has been called for the first one.
   while (held.length === 0) await new Promise(setImmediate);
   t.deepEqual(messages, []);
   const [ws] = await Promise.all([once(server, 'connection').then(([one]) => one), held[0]()]);

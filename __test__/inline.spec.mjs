@@ -1,5 +1,5 @@
-// The reactor on the JavaScript thread (`reactors: 0`). What does not depend on where it runs is tested by all the other
-// files with REACTOR_WS_REACTORS=0.
+// The reactor on the JavaScript thread (`reactors: 0`). Behaviour that does not depend on the
+// thread is tested by all the other files with REACTOR_WS_REACTORS=0.
 import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 

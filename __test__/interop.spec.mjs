@@ -1,4 +1,4 @@
-// Compressed echoes for clients that others have written, whichever way their connections come in.
+// Compressed echoes for clients of other projects, on every way in.
 import { execFile } from 'node:child_process';
 import { once } from 'node:events';
 import { fileURLToPath } from 'node:url';
@@ -20,7 +20,10 @@ const MODES = {
   'no context takeover': { threshold: 0, serverNoContextTakeover: true, clientNoContextTakeover: true },
 };
 
-/** Each takes the address of an echo server and says what came of it, or why it cannot be tried. */
+/**
+ * Each function takes the address of an echo server and returns the result, or the reason why it
+ * cannot be tried.
+ */
 const CLIENTS = {
   async ws(url) {
     const client = new wsClient(url);

@@ -1,4 +1,4 @@
-// What is written when the connection takes nothing any more: no callback says that it has left.
+// Writes when the connection takes nothing any more: no callback reports that they have left.
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -30,7 +30,7 @@ for (const [way, start] of Object.entries(WAYS)) {
       // It is answered, and the server's side is ended; ours is not, so the connection is there.
       t.is((await peer.readToEnd()).toString('hex'), '8800');
       const called = [10, 70_000].map((size) => new Promise((resolve) => write(ws, Buffer.alloc(size), resolve)));
-      // It may be reported with the end of the connection.
+      // The write may be reported with the end of the connection.
       peer.socket.end();
       for (const error of await Promise.all(called)) t.true(error instanceof Error, `${error}`);
     });

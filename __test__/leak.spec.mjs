@@ -1,4 +1,4 @@
-// What is open stays, whoever forgets it; what is closed goes, however it was closed.
+// Open connections stay without references; closed ones go, however they were closed.
 import { once } from 'node:events';
 import net from 'node:net';
 
@@ -67,7 +67,7 @@ test.serial(`${CYCLES} connections come and go and leave nothing`, async (t) => 
   const child = startMortal(t);
   const port = await child.line(0);
   let line = 0;
-  // What must come to pass has its time: until then it is looked for. The deadline is that of the test.
+  // Expected states take time: they are polled for. The deadline is that of the test.
   const settled = async (isSettled) => {
     for (;;) {
       const found = await figures(child, ++line);

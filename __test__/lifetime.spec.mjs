@@ -55,5 +55,5 @@ ends('wait to be killed', { code: null, signal: 'SIGTERM' });
 ends('close', { code: 0, nodeArgs: FOREIGN_LOOP });
 ends('exit in a handler', { nodeArgs: FOREIGN_LOOP });
 
-// What is deprecated for those who ask for it is used without a word.
+// Deprecated calls are made without a warning.
 ends('close', { code: 0, nodeArgs: ['--pending-deprecation', '--throw-deprecation'] });

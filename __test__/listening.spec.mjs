@@ -1,4 +1,5 @@
-// Where a server listens: sockets of the file system and of other processes, options of TCP, and what becomes of them at the end.
+// Where a server listens: sockets of the file system and of other processes, options of TCP, and
+// their state at the end.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, openSync, readFileSync, readdirSync, renameSync, rmSync, writeFileSync } from 'node:fs';
@@ -94,7 +95,7 @@ onPosix('a socket of the file system is removed before "close", unless another o
   t.false(existsSync(path));
   if (isReference) return;
   const second = await listen(t, { port: path });
-  // What a process does that takes the place of another without a moment in which nobody listens.
+  // The steps of a process that replaces another one without a moment in which no process listens.
   const third = await listen(t, { port: `${path}.new` });
   renameSync(`${path}.new`, path);
   second.close();
@@ -102,11 +103,11 @@ onPosix('a socket of the file system is removed before "close", unless another o
   t.true(existsSync(path));
   third.close();
   await once(third, 'close');
-  // It is where it was renamed to, and not where it was bound.
+  // The socket is under its new name, not under the one that it was bound to.
   t.true(existsSync(path));
 });
 
-/** What listening fails with, without what differs from one time to the next. */
+/** The error of listening, without the parts that differ from run to run. */
 async function failure(Server, port, name) {
   const server = new Server({ port });
   const result = await once(server, 'listening').then(() => null, ({ code, errno, message, address, port: at, syscall }) => ({
@@ -155,7 +156,8 @@ for (const [what, make] of Object.entries({
   });
 }
 
-// A socket has room for 108 bytes on Linux, elsewhere for 104. Some versions of Node cut off what is more.
+// A socket has room for 108 bytes on Linux, elsewhere for 104. Some versions of Node cut off longer
+// names.
 for (const bytes of [103, 104, 107, 108, 109, 200]) {
   onPosix(`a path of ${bytes} bytes: as in ws`, async (t) => {
     const seen = {};
@@ -336,7 +338,7 @@ ownOnPosix('the descriptor of a server may be given to another one of the same t
   t.not(second.descriptor(), first.descriptor());
   first.close();
   await once(first, 'close');
-  // A descriptor that was closed twice would be somebody else's by now.
+  // A descriptor that was closed twice would belong to another file by now.
   const client = new wsClient(`ws://${OWN_HOST}:${port}`);
   t.teardown(() => client.terminate());
   await Promise.all([once(client, 'open'), once(second, 'connection')]);

@@ -1,4 +1,4 @@
-// What NODE_DEBUG=reactor-ws prints.
+// The output of NODE_DEBUG=reactor-ws.
 
 import test from 'ava';
 

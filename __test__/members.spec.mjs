@@ -1,5 +1,5 @@
-// Every member of a WebSocket, and of its socket, in every state that it can be in: what it returns or throws is what it does
-// in ws, and nobody else's connection notices.
+// Every member of a WebSocket, and of its socket, in every possible state: its result or exception
+// is that of ws, and no other connection notices.
 import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
@@ -37,7 +37,7 @@ const MEMBERS = {
   removeEventListener: (ws) => ws.removeEventListener('message', nothing),
   resume: (ws) => ws.resume(),
   'resume, twice': (ws) => [ws.resume(), ws.resume()].length,
-  // What it returns is documented as ours.
+  // The result is documented as different from ws.
   send: (ws) => void ws.send('text'),
   'send of bytes': (ws) => void ws.send(Buffer.alloc(70_000), { compress: false }, nothing),
   'send of nothing': (ws) => void ws.send(),
@@ -60,7 +60,7 @@ const MEMBERS = {
   '_sender.sendFrame': (ws) => ws._sender.sendFrame([Buffer.from([0x81, 0]), Buffer.alloc(0)], nothing),
 };
 
-/** A client that gets no report of what goes wrong, unless it asks. */
+/** A client that ignores errors unless a test listens. */
 function connect(WebSocket, port) {
   const ws = new WebSocket(`ws://127.0.0.1:${port}`);
   ws.on('error', nothing);
@@ -83,7 +83,7 @@ async function after(ws, event, act) {
   return ws;
 }
 
-/** How a client comes into a state, and `act` is called in it. */
+/** Ways to bring a client into a state, in which `act` is called. */
 const CLIENT_STATES = {
   connecting: ({ WebSocket, ports }, act) => act(connect(WebSocket, ports.silent)),
   'closed before it opened': ({ WebSocket, ports }, act) => {
@@ -149,7 +149,7 @@ const SERVER_STATES = {
   },
 };
 
-/** What a member did, and how it left the WebSocket. */
+/** The outcome of a member, and the state of the WebSocket afterwards. */
 function outcome(ws, member) {
   let result;
   try {
@@ -173,7 +173,7 @@ async function outcomes(impl, reach) {
   return seen;
 }
 
-/** What differs in which state, and why. */
+/** The differences by state, with reasons. */
 const DIFFERENT = [
   {
     why: 'frames leave at the end of the tick, and bufferedAmount counts until then',
@@ -214,7 +214,7 @@ async function listen(t, server) {
   return server.address().port;
 }
 
-/** Where clients can go. */
+/** Servers that clients can connect to. */
 async function startPeers(t) {
   const silent = net.createServer((socket) => socket.on('error', nothing));
   const refusing = http.createServer().on('upgrade', (_, socket) => socket.end('HTTP/1.1 400 Bad Request\r\n\r\n'));

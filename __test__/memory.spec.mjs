@@ -1,4 +1,5 @@
-// What an open connection takes while nothing happens. That of the reactor is a test in src/reactor/connection/mod.rs.
+// The memory of an idle open connection. The reactor's part is tested in
+// src/reactor/connection/mod.rs.
 import { once } from 'node:events';
 import net from 'node:net';
 
@@ -12,8 +13,9 @@ const FIRST = 500;
 const CONNECTIONS = 2000;
 
 /**
- * 152 bytes are the WebSocket and its listeners, 16 its place in the reactor's table. The rest is for what V8 learns meanwhile,
- * more on a busy machine. A dictionary of listeners would be 250 more.
+ * 152 bytes are the WebSocket and its listeners, 16 its place in the reactor's table. The rest is
+ * for V8's feedback data, which grows more on a busy machine. A dictionary of listeners would be
+ * 250 more.
  */
 const MOST = 260;
 
@@ -38,7 +40,7 @@ test.serial(`an idle connection takes at most ${MOST} bytes of the heap`, async 
   const before = await heapOf(FIRST);
   await repeat(CONNECTIONS, 20, () => open(t, port));
   let each = Infinity;
-  // What V8 keeps of a moment is gone at a later look; what a connection takes is not.
+  // Memory that V8 keeps for a moment is gone at a later look; that of a connection is not.
   for (let look = 0; look < 20 && each > MOST; look++) {
     each = ((await heapOf(FIRST + CONNECTIONS)) - before) / CONNECTIONS;
   }

@@ -1,4 +1,4 @@
-// wss.metrics() and the text that is made of it: everything that is counted is counted once.
+// wss.metrics() and its text form: everything is counted exactly once.
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -15,7 +15,7 @@ const load = createRequire(import.meta.url);
 const { contentType, prometheus, register } = load('reactor-ws/prometheus');
 const { observe } = load('reactor-ws/opentelemetry');
 
-/** What the numbers of the reactors have grown by; they are published once a turn. */
+/** The growth of the reactors' numbers, which are published once a turn. */
 async function grown(server, before, isEnough) {
   for (;;) {
     const { reactors } = server.metrics();
@@ -50,7 +50,7 @@ for (const [way, start] of Object.entries(WAYS)) {
   });
 }
 
-// The reactors serve all servers of a thread: what the other tests do would be counted too.
+// The reactors serve all servers of a thread: the traffic of the other tests would be counted too.
 test.serial('messages and bytes of a connection, in both directions', async (t) => {
   const { client, server, ws } = await openPair(t);
   const before = server.metrics().reactors;
@@ -112,7 +112,7 @@ function counts({ reactors: { batch, delay, handshake, pause, ratio, roundTrip, 
   return Object.fromEntries(Object.entries(all).map(([name, { count }]) => [name, count]));
 }
 
-/** Resolves when the counts have grown by what is wanted; they never grow by more. */
+/** Resolves when the counts have grown by the expected amounts; they never grow by more. */
 async function untilGrown(t, server, before, wanted) {
   for (;;) {
     const now = counts(server.metrics());
@@ -252,7 +252,7 @@ test('prometheus: text with a type for every sample', async (t) => {
   t.true(samples(t, prometheus(server)).has('reactor_ws_connections'));
 });
 
-/** A registry as that of prom-client: what it asks metrics for. */
+/** A registry like that of prom-client, as far as it reads metrics. */
 class Registry extends Map {
   registerMetric(metric) {
     this.set(metric.name, metric);

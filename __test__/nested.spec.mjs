@@ -1,5 +1,5 @@
-// Handlers in which the event loop runs, as with `deasync`, or that wake the delivery they are called by: nothing is delivered within
-// a delivery, and nothing is lost or comes twice.
+// Handlers in which the event loop runs, as with `deasync`, or that wake the delivery that calls
+// them: nothing is delivered within a delivery, and nothing is lost or comes twice.
 import { spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';
@@ -35,7 +35,7 @@ function nestedLoop() {
 
 const runLoop = isReference ? null : nestedLoop();
 
-/** What a handler may do in the middle of a delivery. */
+/** Actions of a handler in the middle of a delivery. */
 const ACTS = {
   'wakes the delivery': isReference ? null : require('../lib/reactor/dispatch.js').wake,
   'runs the event loop': runLoop,

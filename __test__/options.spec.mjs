@@ -1,4 +1,4 @@
-// What the constructor of the server takes. Run with WS_IMPL=ws, the same holds for ws.
+// The options of the server's constructor. Run with WS_IMPL=ws, the same holds for ws.
 import { once } from 'node:events';
 
 import test from 'ava';

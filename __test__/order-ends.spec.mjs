@@ -1,4 +1,4 @@
-// A peer's end: 'close' comes before a request that comes later, and behind what handlers have put off.
+// A peer's end: 'close' comes before a later request, and behind work that handlers have put off.
 import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import { Worker } from 'node:worker_threads';
@@ -9,10 +9,13 @@ import { isReference } from './helpers/impl.mjs';
 import { ROUNDS, SERVERS, listening, missed } from './helpers/order.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
-// That of ws reads a request on a connection that was there before as the system says.
+// The server of ws reads a request on an earlier connection in the order of the system.
 const ownOnly = isReference ? test.skip : test.serial;
 
-/** Opens a connection on each 'open', and ends its side behind what else it is sent; the shared word counts ends. */
+/**
+ * Opens a connection on each 'open', and ends its side behind the other messages; the shared word
+ * counts ends.
+ */
 const ENDING = `
   const { parentPort, workerData } = require('node:worker_threads');
   const { port, request, word } = workerData;
@@ -31,7 +34,10 @@ const ENDING = `
   parentPort.on('message', ({ name, bytes }) => (name === 'open' ? open() : socket[name](bytes, 'latin1')));
 `;
 
-/** Puts it off to a timer that is due when the handler returns: Node calls it before it reads any socket again. */
+/**
+ * Puts the answer off to a timer that is due when the handler returns: Node calls the timer before
+ * it reads any socket again.
+ */
 function toDueTimer(act, milliseconds = 2) {
   setTimeout(act, 0);
   const until = performance.now() + milliseconds;
@@ -60,7 +66,7 @@ const PUT_OFF = {
   'to the callback of a send of an immediate': (act, ws) => setImmediate(() => ws.send('s', act)),
 };
 
-/** Where the end comes: what is done when the peer is open, and in the handler of its message. */
+/** The place of the end: actions when the peer is open, and in the handler of its message. */
 const ENDS = {
   'together with the message': { opened: (peer) => peer.end(MESSAGE) },
   'together with the message, and then a request': { opened: (peer) => peer.endBeforeRequest(MESSAGE) },
@@ -79,19 +85,19 @@ function endingPeer(t, server) {
   t.teardown(() => worker.terminate());
   return {
     heard: async () => (await once(worker, 'message'))[0],
-    /** Calls back when it is open, and not in a promise job. */
+    /** Calls back when the peer is open, and not in a promise job. */
     open(isOpen) {
       worker.postMessage({ name: 'open' });
       worker.once('message', isOpen);
     },
     write: (bytes) => worker.postMessage({ name: 'write', bytes }),
-    /** Ends it behind these bytes, and waits for that. */
+    /** Ends the peer's side behind these bytes, and waits for the end. */
     end(bytes = '') {
       const ended = word[0];
       worker.postMessage({ name: 'end', bytes });
       t.not(Atomics.wait(word, 0, ended, 60_000), 'timed-out');
     },
-    /** Ends it; then something comes to a server of Node's. */
+    /** Ends the peer's side; then a request comes to a server of Node. */
     endBeforeRequest(bytes) {
       this.end(bytes);
       channel('net.server.socket').publish({ socket: { _handle: {} } });
@@ -114,7 +120,8 @@ for (const [way, start] of Object.entries(SERVERS)) {
       await peer.heard();
       return isLate;
     });
-    // Told in the next turn it never does. On a busy machine a timer may be due, and that counts as put off.
+    // If the end is reported in the next turn, this never happens. On a busy machine a timer may be
+    // due, which counts as put off.
     t.true(count <= ROUNDS / 2, `${count} of ${ROUNDS}`);
   });
 
@@ -153,7 +160,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
     let handled = 0;
     server.on('connection', (ws) =>
       ws.on('message', () => {
-        // The end comes while this handler runs: with the next batch.
+        // The end comes while this handler runs, and so with the next batch.
         if (handled++ === 0) peer.end(MESSAGE);
         const until = performance.now() + 12;
         while (performance.now() < until);

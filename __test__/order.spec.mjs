@@ -1,5 +1,6 @@
-// Order between connections, with client and server in one process: what a client observes of a connection, the server has heard of.
-// `ws` has one event loop; its client is the peer here, and the same tests run on its server with WS_IMPL=ws.
+// Order between connections, with client and server in one process: the server has had each event
+// of a connection before a client observes it. `ws` has one event loop; its client is the peer
+// here, and the same tests run on its server with WS_IMPL=ws.
 import { channel } from 'node:diagnostics_channel';
 import { once } from 'node:events';
 import http from 'node:http';
@@ -44,7 +45,8 @@ for (const [way, start] of Object.entries(SERVERS)) {
       handled++;
       for (const end = performance.now() + 4; performance.now() < end; );
     });
-    // How many handlers had run when the first client was open; the reactor may have had no processor meanwhile.
+    // The number of handlers that had run when the first client was open; the reactor may have had
+    // no processor meanwhile.
     const first = async () => {
       handled = 0;
       const clients = Array.from({ length: ROUNDS }, () => new WsClient(urlOf(server)));
@@ -106,8 +108,8 @@ for (const [way, start] of Object.entries(SERVERS)) {
 }
 
 /**
- * An HTTP server that answers with what `answer` says; returns what asks it, each time on a
- * connection of its own.
+ * An HTTP server that answers with the result of `answer`; returns a function that sends a request,
+ * each time on a connection of its own.
  */
 async function asking(t, answer) {
   const web = http.createServer((request, response) => response.end(String(answer())));
@@ -185,7 +187,7 @@ for (const [way, start] of Object.entries(SERVERS)) {
       while (heard < next) await new Promise(setImmediate);
       return isLate;
     });
-    // Handed over at the end of the tick it never is.
+    // If messages are handed over at the end of the tick, this never happens.
     t.true(count <= 0.9 * ROUNDS, `${count} of ${ROUNDS}`);
   });
 }
@@ -238,7 +240,7 @@ test.serial('many requests in one turn of the event loop take half of the time a
   const begin = performance.now();
   for (let message = 0; message < messages; message++) {
     client.send('x');
-    // What Node says when a connection has come.
+    // Node's event for a new connection.
     channel('net.server.socket').publish({ socket: { _handle: {} } });
   }
   // The machine may be busy with other things, so the turn's own length is the measure. A turn of
@@ -325,7 +327,7 @@ test('a peer that does not end its side behind its close frame is ended', async 
   t.is(server.clients.size, 0);
 });
 
-/** Asks for an upgrade, and says in the shared word that the answer is there. */
+/** Requests an upgrade, and sets the shared word when the answer is there. */
 const ASKING = `
   const { parentPort, workerData } = require('node:worker_threads');
   const socket = require('node:net').connect(workerData.port, '127.0.0.1', () => socket.write(workerData.request));

@@ -69,7 +69,8 @@ test('handshakeTimeout: a request that does not end is answered with 408', async
   const server = await startServer(t, { handshakeTimeout: 700 });
   let raw;
   let start;
-  // What has come when the time is over is read before that is noticed: only this must be in time.
+  // Bytes that have come when the time is over are read before the timeout is noticed: only these
+  // must be in time.
   do {
     start = performance.now();
     raw = await RawClient.connect(t, server.address().port);
@@ -85,7 +86,10 @@ test('handshakeTimeout: silence is ended without an answer', async (t) => {
   t.is(await raw.closed(), '');
 });
 
-/** Opens a connection that a peer keeps open by being in time; what `act` gives, or the code of 'close' if that comes first. */
+/**
+ * Opens a connection that a peer keeps open by being in time; returns the result of `act`, or the
+ * code of 'close' if that event comes first.
+ */
 async function inTime(t, options, act) {
   const server = await startServer(t, options);
   return unlessStalled(300, async () => {
@@ -114,10 +118,14 @@ test('pingInterval: a peer that answers stays', async (t) => {
   t.deepEqual(seen, [WebSocket.OPEN, 0, 0, 0, 0]);
 });
 
-/** Opens a connection that says nothing, on a server with `options`; what it got, and the code of 'close'. */
+/**
+ * Opens a connection that sends nothing, on a server with `options`; returns the bytes that it got,
+ * and the code of 'close'.
+ */
 async function silentPeer(t, options) {
   const server = await startServer(t, options);
-  // Listened for before the connection opens: it may be over before this test has its turn again.
+  // The listener is added before the connection opens: the connection may be over before this test
+  // has its turn again.
   const code = new Promise((resolve) => {
     server.on('connection', (ws) => ws.on('close', resolve));
   });
@@ -183,7 +191,7 @@ test('spin: the first server decides, later ones may say what they like', async 
 });
 
 for (const [way, start] of Object.entries(WAYS)) {
-  // On the way in by `server` that option is for the listener that several servers may share.
+  // With `server`, that option belongs to the listener that several servers may share.
   const options = way === 'port' ? { handshakeTimeout: 50 } : {};
 
   test(`by way of ${way}: handshakeTimeout is for the request, not for verifyClient`, async (t) => {
@@ -194,7 +202,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     };
     const server = await start(t, { ...options, verifyClient });
     let answer;
-    // A client that is not in time with its request is not asked about.
+    // No hook is called for a client that is late with its request.
     do {
       const raw = await RawClient.connect(t, server.address().port);
       raw.send(upgradeRequest());

@@ -1,4 +1,5 @@
-// A peer that ends its side right behind what it sends: whatever handlers put off within the turn is still done before they hear of it.
+// A peer that ends its side right behind its messages: work that handlers put off within the turn
+// is still done before 'close'.
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -19,14 +20,17 @@ const PUT_OFF = {
   'an immediate of a tick': (act) => process.nextTick(setImmediate, act),
 };
 
-/** Connections of each test: whether the end comes together with what was before it is up to the kernel. */
+/**
+ * Connections of each test: the kernel decides whether the end comes together with the bytes before
+ * it.
+ */
 const CONNECTIONS = 8;
 
 const SWITCHED = 'HTTP/1.1 101 Switching Protocols\r\n';
 const MESSAGE = '\x81\x81\0\0\0\0a';
 const PING = '\x89\x80\0\0\0\0';
 
-/** What comes back on bytes with the end behind them. */
+/** The answer to bytes with the end behind them. */
 async function answer(t, server, bytes) {
   const client = await RawClient.connect(t, server.address().port);
   client.send(bytes);
@@ -34,7 +38,7 @@ async function answer(t, server, bytes) {
   return client.closed();
 }
 
-/** All that comes back on a request, and frames, with the end behind them; each time the same. */
+/** The whole answer to a request, and frames, with the end behind them; the same each time. */
 async function answers(t, server, frames = '') {
   const all = await Promise.all(Array.from({ length: CONNECTIONS }, () => answer(t, server, upgradeRequest() + frames)));
   t.is(new Set(all).size, 1, all.join());

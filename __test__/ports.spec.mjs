@@ -1,4 +1,5 @@
-// What `port` may be, and the stand-in of the server that ws has on it. Each case runs on `ws`, too.
+// The values of `port`, and the stand-in for the server that ws makes for it. Each case runs on
+// `ws`, too.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { readFileSync } from 'node:fs';
@@ -18,7 +19,7 @@ const onPosix = process.platform === 'win32' ? test.skip : test;
 
 let pipes = 0;
 
-/** What becomes of a server with this port, in words without the number that the system chose. */
+/** The outcome of a server with this port, in words without the number that the system chose. */
 async function outcome(Server, port) {
   let server;
   try {

@@ -1,4 +1,4 @@
-// Fields of ws that its documentation does not have and that programs read all the same.
+// Fields of ws that are undocumented and that programs read all the same.
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -127,7 +127,7 @@ test("a client's 'open' comes when its server has the connection", async (t) => 
   }
 });
 
-// Serial: whatever is uncaught meanwhile is taken for its own.
+// Serial: every uncaught exception of that time counts as its own.
 test.serial("a 'connection' handler that throws does not take the client's 'open' with it", async (t) => {
   const server = await startServer(t);
   const listeners = process.listeners('uncaughtException');

@@ -1,5 +1,5 @@
-// The PROXY protocol: whose a connection is, as proxies say it. HAProxy and nginx are tried where they are installed:
-// `apt-get install haproxy nginx libnginx-mod-stream`.
+// The PROXY protocol: the clients of connections, as proxies name them. HAProxy and nginx are tried
+// where they are installed: `apt-get install haproxy nginx libnginx-mod-stream`.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -25,7 +25,7 @@ function block(command, family, addresses) {
   return Buffer.concat([SIGNATURE, Buffer.from([command, family]), length, addresses]);
 }
 
-/** Headers, and whose connection they say it is; undefined for that of the proxy. */
+/** Headers, and the client that each names; undefined where the connection is the proxy's own. */
 const HEADERS = {
   'version 1, TCP4': ['PROXY TCP4 192.0.2.1 10.0.0.1 56324 443\r\n', '192.0.2.1', 56324],
   'version 1, TCP6': ['PROXY TCP6 2001:db8::1 ::1 80 81\r\n', '2001:db8::1', 80],
@@ -39,7 +39,7 @@ const HEADERS = {
   'version 2, LOCAL with addresses': [block(0x20, 0x11, V4)],
 };
 
-/** What the server says of a connection that begins with these pieces. */
+/** The server's view of a connection that begins with these pieces. */
 async function remote(t, server, pieces) {
   const connected = once(server, 'connection');
   const raw = await RawClient.connect(t, server.address().port);
@@ -54,7 +54,7 @@ async function remote(t, server, pieces) {
 }
 
 for (const [name, [header, address = '127.0.0.1', port]] of Object.entries(HEADERS)) {
-  // P01 of the headers: the same however it arrives.
+  // P01 of the headers: the result is the same however a header arrives.
   ownOnly(`${name}: at once, split and byte by byte`, async (t) => {
     const server = await startServer(t, TRUSTED);
     const bytes = Buffer.concat([Buffer.from(header, 'latin1'), Buffer.from(upgradeRequest())]);
@@ -74,7 +74,7 @@ for (const [name, [header, address = '127.0.0.1', port]] of Object.entries(HEADE
       const raw = await RawClient.connect(t, server.address().port);
       raw.send(Buffer.concat([Buffer.from(header, 'latin1'), Buffer.from(upgradeRequest())]));
       t.true((await raw.closed()).startsWith('HTTP/1.1 400 Bad Request\r\n'));
-      // Without a header it is any other client.
+      // Without a header the peer is a client like any other.
       t.is((await remote(t, server, [upgradeRequest()]))[0], '127.0.0.1');
     }
   });
@@ -142,7 +142,7 @@ async function freePort() {
   return port;
 }
 
-/** Starts a proxy of which `configure` writes the files, and waits until it listens. */
+/** Starts a proxy with the files that `configure` writes, and waits until it listens. */
 async function startProxy(t, command, configure) {
   for (;;) {
     const folder = mkdtempSync(join(tmpdir(), 'proxy-'));
@@ -212,7 +212,10 @@ for (const send of ['send-proxy', 'send-proxy-v2', 'send-proxy-v2-ssl-cn']) {
   await throughProxy(t, server, port);
 });
 
-/** As docs/running.md says; a socket of the file system has no address that a header could replace. */
+/**
+ * The set-up of docs/running.md; a socket of the file system has no address that a header could
+ * replace.
+ */
 const BEFORE_PATH = {
   haproxy: (folder, port, path) => {
     const file = join(folder, 'haproxy.cfg');
@@ -230,7 +233,8 @@ const BEFORE_PATH = {
 };
 
 function nginxHttp(folder, server) {
-  // The workers of root would be nobody, whom a socket of the file system does not let in.
+  // The workers of a proxy that root starts run as the user nobody, which may not connect to this
+  // socket of the file system.
   const user = process.getuid?.() === 0 ? 'user root; ' : '';
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
   const head = `${user}daemon off; pid ${folder}/pid; error_log stderr; events {}`;

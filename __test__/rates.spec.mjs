@@ -1,4 +1,4 @@
-// What a client may send in a second, and what may wait to be sent to all, on every way in.
+// Limits for the rate of a client, and for the bytes that wait to be sent to all, on every way in.
 import { createHook } from 'node:async_hooks';
 import { once } from 'node:events';
 
@@ -135,7 +135,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     ]) {
       const { raw, ws } = await open(t, server);
       const failed = once(ws, 'error');
-      // Of the first, 40 messages are too long and not too many.
+      // For the first limit, 40 messages are too long and not too many.
       raw.send(Buffer.concat(Array.from({ length: code.endsWith('BYTES') ? 49 : 500 }, () => sent)));
       t.is((await failed)[0].code, code);
     }
@@ -166,7 +166,8 @@ for (const [way, start] of Object.entries(WAYS)) {
     t.pass();
   });
 
-  // What is read when it may no longer be held back would come all at once, as a flood that the limit is against.
+  // Bytes that are read when they may no longer be held back would come all at once, as the very
+  // flood that the limit prevents.
   for (const end of ['the client ends its side', 'the client resets', 'close()', 'terminate()']) {
     test(`by way of ${way}: ${end}: what is held back comes at its rate, and for closeTimeout at most`, async (t) => {
       const server = await start(t, { messagesPerSecond: 10, closeTimeout: 400 });

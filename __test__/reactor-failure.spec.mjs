@@ -13,7 +13,10 @@ import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 const ownOnly = isReference ? test.serial.skip : test.serial;
 const { WebSocketServer } = implementation;
 
-/** Only in a process of its own can the thread be made to die; this is what the report of its death leaves behind. */
+/**
+ * The thread can be made to die only in a process of its own; this is the state that the report of
+ * its death leaves behind.
+ */
 function pretendFailure(t) {
   const { state } = createRequire(import.meta.url)('../lib/reactor/table.js');
   state.failure = new Error('The reactor thread failed: as pretended');

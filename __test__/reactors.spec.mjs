@@ -1,5 +1,6 @@
-// Several reactors: connections are spread over them, and nobody sees a difference. What else does not depend on their
-// number is tested by all the other files with REACTOR_WS_REACTORS=3.
+// Several reactors: connections are spread over them, and no client sees a difference. All other
+// behaviour that does not depend on their number is tested by all the other files with
+// REACTOR_WS_REACTORS=3.
 import { once } from 'node:events';
 import { readFileSync, readdirSync } from 'node:fs';
 import net from 'node:net';
@@ -27,7 +28,7 @@ async function startMany(t, options) {
 
 // R10.
 linuxOnly('each has a thread', async (t) => {
-  // One that serves has begun to run, and has its name.
+  // A reactor that serves has begun to run, and has its name.
   await startMany(t);
   const names = readdirSync('/proc/self/task').map((id) => readFileSync(`/proc/self/task/${id}/comm`, 'utf8').trim());
   t.is(names.filter((name) => name === 'reactor-ws').length, REACTORS);

@@ -1,4 +1,4 @@
-// The request of 'connection' is made only when somebody could see it.
+// The request of 'connection' is made only when a listener could see it.
 import EventEmitter, { on, once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';

@@ -1,4 +1,5 @@
-// The same data to many connections, which goes to the reactor once: whoever gets it gets it as it was at the time of its own send.
+// The same data to many connections, which goes to the reactor once: each connection gets the data
+// as it was at the time of its own send.
 import { once } from 'node:events';
 import net from 'node:net';
 
@@ -61,14 +62,14 @@ function make(pick, length) {
   }
 }
 
-/** Changes what can be changed; ws refers to it until it is sent. */
+/** Changes the data where it can be changed; ws refers to it until it is sent. */
 function change(pick, data) {
   if (typeof data === 'string' || isReference) return;
   const bytes = Buffer.from(data.buffer ?? data, data.byteOffset ?? 0, data.byteLength);
   if (bytes.length > 0) bytes[pick(2) === 0 ? bytes.length - 1 : pick(bytes.length)] = pick(128);
 }
 
-/** What the connections are sent, and what they must get. */
+/** The messages to the connections, and those that they must get. */
 class Program {
   #pick;
   #callbacks = [];
@@ -103,7 +104,7 @@ class Program {
       if (one === 1 && n === 3) ws.ping('between');
       if (one === 2 && n === 1) this.#send(n, 'between', undefined);
       if (one === 3 && n === 2) this.#send(n, data, options);
-      // What was prepared stays as it was.
+      // A prepared message does not change.
       if (message === data || one !== 0 || n < 2) this.#send(n, message, options, data);
     }
   }
@@ -121,7 +122,7 @@ class Program {
     });
   }
 
-  /** In the middle of a turn: what it was sent may be lost. */
+  /** In the middle of a turn: messages to this connection may be lost. */
   terminate(n) {
     this.#terminated = this.sockets[n];
     this.expected[n] = null;
@@ -134,7 +135,9 @@ class Program {
   }
 }
 
-/** Whether what came is what was to come, without a comparison that prints megabytes. */
+/**
+ * Whether the received messages are the expected ones, without a comparison that prints megabytes.
+ */
 function checkMessages(t, got, expected) {
   t.is(got.length, expected.length);
   const wrong = expected.findIndex(([bytes, isBinary], i) => got[i][1] !== isBinary || !bytes.equals(got[i][0]));
@@ -332,9 +335,9 @@ sharedOnly('what connections that do not read are sent is kept once', async (t) 
     t.log(`${length} B: ${grown / MIB} MiB, ${waiting / MIB} wait for each`);
     t.is(connections, UNREAD);
     if (line === 0) continue;
-    // What waited before may have gone to the kernel meanwhile.
+    // Bytes that waited before may have gone to the kernel meanwhile.
     t.true(waiting >= (length * count) / 2, `${waiting / MIB} MiB`);
-    // With each reactor once, and twice for those who had it first there.
+    // Once for each reactor, and twice for those connections that had it first there.
     t.true(grown < 6 * REACTORS * length * count, `${grown / MIB} MiB`);
   }
 });

@@ -1,4 +1,5 @@
-// What may wait to be sent to all connections of a thread. All servers here have the same budget: the first one's counts.
+// The budget of bytes that wait to be sent to all connections of a thread. All servers here have
+// the same budget: the first one's counts.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 
@@ -39,7 +40,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     reader.ws.send('still here');
     t.is(String((await answer)[0]), 'still here');
     t.deepEqual(server.metrics().connections.failed, { WS_ERR_SEND_BUDGET: 1 });
-    // The client may have a message before the reactor has noted that the kernel has it.
+    // The client may have a message before the reactor has noted that the kernel took it.
     while (server.metrics().bytesWaiting !== 0) await new Promise(setImmediate);
   });
 }
@@ -56,6 +57,6 @@ ownOnly('by way of streams: a hundred thousand that have the same are ended soon
   budget.look();
   const milliseconds = performance.now() - begun;
   t.deepEqual([ended, budget.slow.size], [99_999, 1]);
-  // To look through all for each takes half a minute.
+  // Searching all connections for each takes half a minute.
   t.true(milliseconds < 10_000, `${milliseconds} ms`);
 });

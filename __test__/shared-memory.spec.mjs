@@ -1,4 +1,5 @@
-// Another thread may write to a SharedArrayBuffer while native code looks at it, which Rust must never see: it gets copies.
+// Another thread may write to a SharedArrayBuffer while native code looks at it, which Rust must
+// never see: native code gets copies.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { types } from 'node:util';
@@ -18,7 +19,7 @@ function isShared(value) {
   return ArrayBuffer.isView(value) ? types.isSharedArrayBuffer(value.buffer) : types.isSharedArrayBuffer(value);
 }
 
-/** Looks at what a native function is given; functions that it returns are looked at too. */
+/** Checks the arguments of a native function; functions that it returns are checked too. */
 function watched(name, native) {
   return function look(...args) {
     if (args.some(isShared)) offenders.add(name);
@@ -27,7 +28,7 @@ function watched(name, native) {
   };
 }
 
-// Before anything is started, which looks functions up once.
+// Before anything is started, because the start looks functions up once.
 if (!isReference) {
   const binding = createRequire(import.meta.url)('../lib/reactor/addon.js').addon();
   for (const { prototype } of [binding.Reactor, binding.Streams, binding.StreamEngine]) {
@@ -37,7 +38,7 @@ if (!isReference) {
   }
 }
 
-/** On both sides of every length from which on something else becomes of a payload. */
+/** Lengths on both sides of every length at which the path of a payload changes. */
 const SIZES = [1, 125, 126, 2047, 4095, 4096, 16_383, 16_384, 65_535, 65_536, 65_537, 320 * 1024, 1 << 20];
 
 function toShared(bytes) {

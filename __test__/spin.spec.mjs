@@ -1,4 +1,5 @@
-// The JavaScript thread looks for the next message before it sleeps (`spin`): nothing else may notice.
+// The JavaScript thread looks for the next message before it sleeps (`spin`): nothing else may be
+// affected.
 import { once } from 'node:events';
 import { stat } from 'node:fs/promises';
 import { Worker } from 'node:worker_threads';
@@ -7,7 +8,7 @@ import test from 'ava';
 
 import { startServer } from './helpers/impl.mjs';
 
-/** A peer on a thread of its own that answers at once, for as long as it is asked. */
+/** A peer on a thread of its own that answers at once, for as long as requests come. */
 const PEER = `
 const { WebSocket } = require('ws');
 const { workerData } = require('node:worker_threads');

@@ -1,4 +1,5 @@
-// Which tests `npm test` runs, that nothing is left out of `npm test -- --all`, and what is said before they run.
+// The tests that `npm test` runs, the completeness of `npm test -- --all`, and the output before
+// the tests run.
 import { execFile } from 'node:child_process';
 import { cpSync, existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -75,7 +76,7 @@ test('npm start and npm test say that the addon is a debug build', async (t) => 
     const clone = builtClone(t, declarations);
     const output = async (...args) => (await promisify(execFile)(process.execPath, args, { cwd: clone })).stdout;
     t.is(await output('scripts/start.mjs'), `${said}the demo\n`);
-    // A step whose program is not there.
+    // A step with a missing program.
     t.is(await output('scripts/test.mjs', 'packages'), `${said}\n0 passed, 0 failed, 0 skipped\n`);
   }
 });

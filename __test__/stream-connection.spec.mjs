@@ -378,7 +378,7 @@ test('TLS: messages of all sizes, and a clean end', async (t) => {
 ownOnly('an engine that fails ends its connection and nothing else', async (t) => {
   const { ws, near } = rawPair();
   const seen = eventsOf(ws);
-  // What a chunk that is no memory does to the native side.
+  // The effect of a chunk that is not memory on the native side.
   near.emit('data', 'not bytes');
   await closeOf(ws);
   t.deepEqual(seen, [['close', 1006, '']]);

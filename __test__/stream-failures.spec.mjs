@@ -1,4 +1,5 @@
-// What a stream throws when it is written to: whoever sends gets it, and no other stream notices. The same programs run on ws.
+// Exceptions of a stream on a write: the sender gets the exception, and no other stream is
+// affected. The same programs run on ws.
 import { once } from 'node:events';
 import { Duplex } from 'node:stream';
 
@@ -9,7 +10,10 @@ import { attach, pipe, pipePair, tlsPair } from './helpers/streams.mjs';
 
 const failure = new Error('of the stream');
 
-/** Ways in which a stream fails in the middle of a write, by name: what makes one, given what it throws. */
+/**
+ * Streams that fail in the middle of a write, by name: a function that makes one, given its
+ * exception.
+ */
 const STREAMS = {
   '_write throws': () =>
     new Duplex({

@@ -1,4 +1,5 @@
-// Whose memory it is over TLS and other streams: messages that are not all in one chunk, and what is sent.
+// Ownership of memory over TLS and other streams: messages that are not in one chunk, and sent
+// messages.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
@@ -35,7 +36,7 @@ function frameOf(opcode, payload, { fin = true, key = [1, 2, 3, 4] } = {}) {
   return Buffer.concat([Buffer.from(head), body]);
 }
 
-/** Everything that is received, kept as it was handed out: what changes later shows. */
+/** All received messages, kept as they were handed out: later changes show. */
 function keep(ws) {
   const kept = [];
   ws.on('message', (data) => kept.push(data));

@@ -1,5 +1,5 @@
-// pingInterval and idleTimeout of connections that the reactor does not serve; what it does for its own has the same table in
-// src/reactor/tests/connection/silence.rs.
+// pingInterval and idleTimeout of connections that the reactor does not serve; for the reactor's
+// own connections the same table is in src/reactor/tests/connection/silence.rs.
 import { once } from 'node:events';
 import https from 'node:https';
 import { createRequire } from 'node:module';
@@ -17,7 +17,7 @@ const PING = '8900';
 const PONG = Buffer.from([0x8a, 0x80, 0, 0, 0, 0]);
 const TEXT = Buffer.from([0x81, 0x81, 0, 0, 0, 0, 0x61]);
 
-/** What the peer does when it gets a ping, the options, and how many pings there are before the end. */
+/** The reaction of the peer to a ping, the options, and the number of pings before the end. */
 const ENDS = [
   ['no answer to a ping', { pingInterval: 30 }, 1],
   ['no byte', { idleTimeout: 30 }, 0],

@@ -13,7 +13,7 @@ const { streams } = require('../lib/connection/clients.js');
 const { bytesTaken, outgoing } = require('../lib/reactor/crossing.js');
 const { bytesPublished } = require('../lib/topics/install.js');
 
-/** Bytes of the reactor's connection that wait no more; a stream has none. */
+/** Bytes of the reactor's connection that no longer wait; a stream has none. */
 const taken = (ws) => (ws._extra?.stream ? ws._accepted + bytesPublished(ws) : bytesTaken(ws));
 
 for (const way of Object.keys(TOPIC_WAYS)) {
@@ -69,7 +69,7 @@ for (const [how, say] of Object.entries(SAID)) {
       for (const { ws } of all) for (const topic of ['other', 'room']) ws.subscribe(topic);
       say(server, 'first');
       for (const { client } of all) client.pause();
-      // Those of 65,536 bytes and more are handed over at the end of the tick only.
+      // Messages of 65,536 bytes and more are handed over at the end of the tick only.
       for (const size of [1000, 60_000, 65_535, 65_536, 2_100_000]) {
         let count = 0;
         t.true(a.ws.send('there is room'));
@@ -82,7 +82,7 @@ for (const [how, say] of Object.entries(SAID)) {
         for (const { client } of all) client.resume();
         b.ws.send(new Blob(['late']));
         say(server, 'last');
-        // What was published before it leaves is on its way.
+        // Messages that were published before the connection leaves are on their way.
         a.ws.unsubscribe('room');
         for (const heard of await heardBy(a, b, c)) t.is(heard.at(-1), 'last');
         a.ws.subscribe('room');
@@ -138,7 +138,7 @@ test('a broadcast is one record, however many connections there are', async (t) 
   const bytes = [];
   for (const count of [2, 20]) {
     const { server, all } = await openRoom(t, 'port', count);
-    // What is behind the first record of a tick is handed over with others.
+    // Records behind the first one of a tick are handed over with others.
     server.broadcast('first');
     const before = outgoing.used;
     server.broadcast('second');

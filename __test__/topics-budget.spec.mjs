@@ -4,7 +4,7 @@ import test from 'ava';
 import { openRoom } from './helpers/topics.mjs';
 
 const REACTORS = Math.max(1, Number(process.env.REACTOR_WS_REACTORS ?? 1));
-/** Of each reactor; each has all histories. */
+/** The budget of each reactor, which has all histories. */
 const SHARE = 1024 * 1024;
 const SIZE = 16 * 1024;
 
@@ -22,7 +22,7 @@ test('above historyBudget the topic with the oldest last message gives way, its 
   t.true(isWhole(most, 100));
   t.true(most.length * SIZE <= SHARE && (most.length + 3) * SIZE > SHARE, `${most.length}`);
 
-  // What is published elsewhere takes from it, and from nothing else.
+  // Messages of other topics take room from this history, and from no other.
   publish('new', 10);
   const left = await offsets('old');
   t.true(isWhole(left, 100));
@@ -32,7 +32,7 @@ test('above historyBudget the topic with the oldest last message gives way, its 
   t.is((await offsets('old')).at(-1), 101);
   t.true((await offsets('new')).length < 10, 'the other one has the oldest last message now');
 
-  // A topic that has lost all still knows its position.
+  // A topic that has lost all its messages still has its position.
   publish('new', 100);
   t.deepEqual(await offsets('old'), []);
   const { position } = await server.history('old', { since: 'oldest' });

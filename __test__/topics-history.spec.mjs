@@ -1,4 +1,4 @@
-// History, positions, and subscribers who come back.
+// History, positions, and subscribers that come back.
 import { once } from 'node:events';
 import { setImmediate as turn } from 'node:timers/promises';
 

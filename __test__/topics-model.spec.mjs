@@ -1,10 +1,12 @@
-// Random programs over connections of every kind, against a model: nobody misses a message that is not reported, nobody
-// gets one twice, the order is that of the calls, and receipts say what arrives. A million steps, from seed 1 on:
+// Random programs over connections of every kind, against a model: no connection misses a message
+// without a report, none gets one twice, the order is that of the calls, and receipts match the
+// deliveries. A million steps, from seed 1 on:
 //
 //     TOPICS_STEPS=1000000 TOPICS_SEED=1 npx ava __test__/topics-model.spec.mjs
 //
-// Each slice has a seed and a server of its own: a history grows with each step, and whoever joins at its oldest message gets
-// all of it, so one long program takes time with the square of its length.
+// Each slice has a seed and a server of its own: a history grows with each step, and a subscriber
+// that joins at its oldest message gets all of it, so one long program takes time with the square
+// of its length.
 import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
@@ -27,13 +29,13 @@ const STEPS = Number(process.env.TOPICS_STEPS ?? 10_000);
 const SLICE = Number(process.env.TOPICS_SLICE ?? 2500);
 const SEED = Number(process.env.TOPICS_SEED ?? 1);
 const CONNECTIONS = 12;
-/** Steps after which all that should have come is looked at. */
+/** Steps after which all expected messages are checked. */
 const ROUND = 250;
 /** A connection that does not read in one round of this many is slow: much is published. */
 const BURST_ROUNDS = 8;
 const BURST = 250;
 const BURST_BYTES = 64 * 1024;
-/** Milliseconds for which nothing comes that should. */
+/** Milliseconds for which no expected message comes. */
 const PATIENCE = 60_000;
 
 const framed = (length) => length + (length < 126 ? 2 : length < 65_536 ? 4 : 10);
@@ -45,7 +47,7 @@ class Program {
     this.random = randomNumbers(seed);
     this.model = new Model();
     this.all = [];
-    /** Those that have ended in this round. */
+    /** The connections that have ended in this round. */
     this.gone = [];
     this.receipts = [];
     this.answers = [];
@@ -136,7 +138,7 @@ class Program {
   }
 
   subscribe(one, name, since) {
-    // Again it would be a replay of what it has.
+    // A second subscription would replay messages that the connection has.
     if (one.ws.isSubscribed(name)) return;
     const wanted = this.model.subscribe(one, name, since);
     const position = typeof since === 'number' ? { epoch: this.epochs.get(name), offset: since } : since;
@@ -150,7 +152,8 @@ class Program {
       this.subscribe(one, name, [undefined, 'oldest', Math.max(0, top - this.random(50)), top + 1][this.random(4)]);
     },
     unsubscribe: (one, name) => {
-      // One stays a member of all: what is dropped in a topic without members is not reported.
+      // One connection stays a member of all topics: drops in a topic without members are not
+      // reported.
       if (one !== this.all[0]) this.expect(one.ws.unsubscribe(name), this.model.unsubscribe(one, name), 'unsubscribe');
     },
     publish: (one, name) => this.publish(name, null),
@@ -172,7 +175,7 @@ class Program {
     end: (one) => (one === this.all[0] || this.random(8) !== 0 ? undefined : this.end(one)),
   };
 
-  /** A connection ends, and comes back with the positions of what it has had. */
+  /** A connection ends, and comes back with the positions of its last messages. */
   async end(one) {
     const { model, random, seed } = this;
     const closed = Promise.all([once(one.client, 'close'), once(one.ws, 'close')]);
@@ -195,7 +198,7 @@ class Program {
     for (const name of joined) this.subscribe(next, name, TOPICS[name].history ? model.position(one, name) : undefined);
   }
 
-  /** One that does not read gets more than any kernel takes. */
+  /** A connection that does not read gets more than any kernel takes. */
   async burst() {
     const one = this.all[1 + this.random(CONNECTIONS - 1)];
     for (const name of SLOW_NAMES) this.subscribe(one, name);
@@ -242,7 +245,7 @@ class Program {
   }
 
   lookAtAnswer({ one, name, result: { position, recovered, replayed }, wanted }) {
-    // One that ended meanwhile is no member.
+    // A connection that ended meanwhile is no member.
     if (one.ending !== null) return;
     this.expect(recovered, wanted.recovered, `recovered, ${name}`);
     this.expect(replayed, wanted.replayed, `replayed, ${name}`);

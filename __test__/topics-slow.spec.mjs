@@ -1,4 +1,4 @@
-// What becomes of messages to one who does not read, and that nobody else notices.
+// Messages to a member that does not read, which must not affect the others.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -29,7 +29,10 @@ async function openStalled(t, way, settings) {
   return { server, live, stalled, dropped, gaps };
 }
 
-/** Publishes numbered messages, more than the kernel takes, as fast as `live` reads; sums what became of them. */
+/**
+ * Publishes numbered messages, more than the kernel takes, as fast as `live` reads; adds up their
+ * receipts.
+ */
 async function publishMany(server, live, { count = COUNT, options = () => ({}), from = 0 } = {}) {
   const sum = { matched: 0, sent: 0, queued: 0, dropped: 0 };
   for (let n = from; n < from + count; n++) {
@@ -40,7 +43,7 @@ async function publishMany(server, live, { count = COUNT, options = () => ({}), 
   return sum;
 }
 
-/** Resolves when it has heard this number, or a later one. */
+/** Resolves when the client has got this number, or a later one. */
 async function heardOf({ client, heard }, n) {
   while (heard.length === 0 || !(Number.parseInt(heard.at(-1), 10) >= n)) await once(client, 'message');
 }
@@ -86,7 +89,7 @@ for (const way of WAYS) {
     t.deepEqual(stalled.ws.topicCounts('room'), { dropped: sum.dropped, missed: 0 });
     t.deepEqual(live.ws.topicCounts('room'), { dropped: 0, missed: 0 });
     t.deepEqual(server.topicCounts('room'), { subscribers: 2, published: COUNT, dropped: sum.dropped, missed: 0 });
-    // And then it is one like the others.
+    // Then the member is like the others.
     await publishMany(server, live, { count: 1, from: COUNT });
     t.deepEqual(await numbersOf(stalled), [COUNT]);
   });
@@ -165,7 +168,7 @@ for (const way of WAYS) {
     t.is(server.subscriberCount('room'), 1);
   });
 
-  // SignalR#55575: what was serialized beforehand was not counted as waiting.
+  // SignalR#55575: messages that were serialized beforehand were not counted as waiting.
   test(`${way}: prepared messages count in bufferedAmount, in limit and in receipts`, async (t) => {
     const { server, live, stalled } = await openStalled(t, way, { slow: 'drop' });
     const message = prepare('x'.repeat(SIZE));

@@ -1,4 +1,4 @@
-// Topics: who gets what, in which order, whatever the connections are.
+// Topics: recipients, messages and their order, for connections of every kind.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
@@ -89,7 +89,7 @@ for (const way of Object.keys(TOPIC_WAYS)) {
     for (const heard of await heardBy(...all)) t.deepEqual(heard, wanted);
   });
 
-  // bun#32852: what was published in the tick of an unsubscribe was lost.
+  // bun#32852: a message that was published in the tick of an unsubscribe was lost.
   test(`${way}: published before an unsubscribe it comes; subscribed after a publish it does not`, async (t) => {
     const { server, all } = await openRoom(t, way, 2);
     const [a, b] = all;
@@ -238,7 +238,7 @@ test('a subscription, an unsubscription and a publish inside a publish', async (
   const { server, all } = await openRoom(t, 'stream', 3);
   const [a, b, c] = all;
   for (const { ws } of [a, b]) ws.subscribe('room');
-  // A stream writes inside the call: what it runs comes in the middle of the publish.
+  // A stream writes inside the call: its callbacks run in the middle of the publish.
   const { socket } = a.ws._extra.stream;
   const { _write } = socket;
   let writes = 0;
@@ -289,7 +289,7 @@ test('what was published goes on while JavaScript is blocked', async (t) => {
 
 test('connections of every kind in one topic', async (t) => {
   const rooms = await Promise.all(['port', 'server', 'stream'].map((way) => openRoom(t, way, 2)));
-  // Topics belong to a server: others do not hear of them.
+  // Topics belong to a server: other servers do not get their events.
   for (const { all } of rooms) for (const { ws } of all) ws.subscribe('room');
   for (const [n, { server }] of rooms.entries()) t.is(server.publish('room', String(n)), 2);
   for (const [n, { all }] of rooms.entries()) t.deepEqual(await heardBy(...all), [[String(n)], [String(n)]]);

@@ -1,4 +1,4 @@
-// Work that many want done, a share in each turn of the event loop: who is served when, as a model.
+// Work for many clients, a share in each turn of the event loop: the order of service, as a model.
 import { createRequire } from 'node:module';
 import { AsyncLocalStorage } from 'node:async_hooks';
 
@@ -9,7 +9,10 @@ const { Stint, Turns } = require('../lib/duplex/turns.js');
 
 const turn = () => new Promise(setImmediate);
 
-/** Somebody with `bytes` to be worked on in steps; logs its name for each run, and `done` behind the last one. */
+/**
+ * A client with `bytes` to be worked on in steps; logs its name for each run, and `done` behind the
+ * last one.
+ */
 class Someone {
   constructor(log, name, bytes, step = 10) {
     Object.assign(this, { log, name, left: bytes, step, stint: new Stint() });
@@ -59,7 +62,7 @@ test('a worker with little to do waits for none that has had more', async (t) =>
     const turns = new Turns({ bytes: 1000, slice: 100, alternates });
     const all = Array.from({ length: 300 }, (_, n) => new Someone(log, n, 100_000, 50));
     for (const one of all) turns.enter(one);
-    // Everybody has had a slice by now.
+    // Every client has had a slice by now.
     for (let n = 0; n < 100; n++) await turn();
     for (let n = 0; n < 20; n++) {
       log.length = 0;
@@ -67,7 +70,7 @@ test('a worker with little to do waits for none that has had more', async (t) =>
       await until(() => log.includes('little done'));
       t.true(log.indexOf('little') <= 1, log.join());
     }
-    // As often as he likes, as long as it is little in all.
+    // As often as the client likes, as long as the sum is small.
     const often = new Someone(log, 'often', 10);
     for (let n = 0; n < 20; n++) {
       log.length = 0;

@@ -1,4 +1,4 @@
-// Messages that never come to their end: what all of them take together is bounded, and the others get through.
+// Messages that never end: their memory is bounded in total, and other messages get through.
 import { once } from 'node:events';
 import net from 'node:net';
 
@@ -48,7 +48,7 @@ async function client(t, port) {
   return ws;
 }
 
-/** What the server says to one message. */
+/** The server's answer to one message. */
 async function ask(ws, bytes) {
   ws.send(Buffer.alloc(bytes));
   const [data] = await once(ws, 'message');
@@ -60,11 +60,12 @@ ownOnly('200 connections each send most of 1 MiB: 8 MiB and a little of each are
   const { server, port, report } = await startCrowded(t, 8 * MIB);
   const quiet = await client(t, port);
   const sockets = await Promise.all(Array.from({ length: 200 }, () => begin(t, port, MIB - 1)));
-  // All are read in turn; when this has come back fifty times, they have been.
+  // All are read in turn; when this message has come back fifty times, all have been read.
   for (let i = 0; i < 50; i++) t.is(await ask(quiet, 100), 100);
   const { grown, messages } = await report();
   t.log(`${(grown / MIB).toFixed(1)} MiB more for 200 connections`);
-  // A quarter more, one message, 16 KiB of each, and what the allocator and the sockets take.
+  // A quarter more, one message, 16 KiB of each connection, and the memory of the allocator and the
+  // sockets.
   t.true(grown < 8 * 1.25 * MIB + MIB + 200 * 16 * 1024 + 32 * MIB, `${grown / MIB} MiB`);
   t.is(messages, 50);
   for (const socket of sockets) socket.destroy();

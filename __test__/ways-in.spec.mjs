@@ -95,7 +95,7 @@ test('a head of any length given to handleUpgrade comes before what the socket h
   t.true(messages.every(([data], i) => data.toString() === `message ${i}`));
 });
 
-// In ws each of them refuses what is for another: into its frames.
+// In ws each server refuses requests for another one: it writes the refusal between the frames.
 ownOnly('several WebSocketServers of one HTTP server, each for its path', async (t) => {
   const server = await startHttp(t);
   const [a, b] = ['/a', '/b'].map((path) => new WebSocketServer({ server, path }));

@@ -1,4 +1,5 @@
-// How a connection ends, by which side, and what breaks it. Run with WS_IMPL=ws, the same holds for ws.
+// Ends of a connection by either side, and faults that break it. Run with WS_IMPL=ws, the same
+// holds for ws.
 import { once } from 'node:events';
 
 import test from 'ava';

@@ -56,7 +56,10 @@ test('pause: the end of the connection is learnt on resume', async (t) => {
   if (!isClosed) await once(ws, 'close');
 });
 
-/** Resets a connection that is paused, behind these bytes. What was reported by then, when another connection has been served. */
+/**
+ * Resets a paused connection behind these bytes. Returns the events that were reported by the time
+ * another connection has been served.
+ */
 async function resetPaused(t, bytes) {
   const { server, ws, raw } = await openRaw(t);
   const log = [];
@@ -64,7 +67,7 @@ async function resetPaused(t, bytes) {
   ws.on('close', (code) => log.push(code));
   const closed = once(ws, 'close');
   ws.pause();
-  // Who has written this knows of the pause.
+  // The writer of this message knows of the pause.
   await new Promise((resolve) => {
     ws.send('paused', resolve);
   });
@@ -90,7 +93,7 @@ test('pause: a reset behind a lot that is unread is reported on resume', async (
   t.deepEqual(reportedBefore, []);
   ws.resume();
   await closed;
-  // What the kernel had not delivered is lost, and with some systems what it had.
+  // Bytes that the kernel had not delivered are lost, and on some systems also those that it had.
   t.is(log.pop(), 1006);
   t.true(log.every((data) => data === text));
 });
@@ -175,7 +178,7 @@ test('pause: a closing handshake that takes too long ends with the close frame t
   const messages = [];
   ws.on('message', (data) => messages.push(data.length));
   ws.pause();
-  // The pause is there before what comes.
+  // The pause takes effect before the bytes come.
   await new Promise((resolve) => ws.ping(resolve));
   await raw.send(Buffer.concat([frame(1, 'a'), frame(2, Buffer.alloc(100)), frame(8, Buffer.from([3, 232]))]));
   const closed = once(ws, 'close');
@@ -184,7 +187,10 @@ test('pause: a closing handshake that takes too long ends with the close frame t
   t.deepEqual(messages, [1, 100]);
 });
 
-/** A connection that pauses when the peer's close frame has come, with its end behind, but that has not been reported. */
+/**
+ * A connection that pauses when the peer's close frame and end have come, but have not been
+ * reported.
+ */
 async function pausedBehindClose(t, options) {
   const opened = await openRaw(t, options);
   opened.raw.send(frame(8, Buffer.from([3, 232])));

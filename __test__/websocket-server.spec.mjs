@@ -290,7 +290,7 @@ test('a client that leaves while verifyClient decides is not shown', async (t) =
   t.is(await raw.closed(), '');
 });
 
-/** Runs a script with the implementation under test; resolves with what it wrote and how it ended. */
+/** Runs a script with the implementation under test; resolves with its output and exit status. */
 async function run(source) {
   const from = isReference ? 'ws' : fileURLToPath(new URL('../lib/index.js', import.meta.url));
   const child = spawn(process.execPath, ['-e', `const { WebSocketServer } = require(${JSON.stringify(from)});${source}`]);

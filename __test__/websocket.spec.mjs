@@ -1,4 +1,4 @@
-// A connection: what it sends and receives. Run with WS_IMPL=ws, the same holds for ws.
+// A connection: sent and received messages. Run with WS_IMPL=ws, the same holds for ws.
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -192,7 +192,7 @@ test('send: lone surrogates become U+FFFD, and the lengths are those of the byte
   const received = nextEvents(client, 'message', texts.length);
   const sent = Promise.all(texts.map((text) => new Promise((resolve) => ws.send(text, resolve))));
   t.deepEqual((await received).map(([data]) => data), texts.map((text) => Buffer.from(text)));
-  // The client may have all of it before it is counted as sent.
+  // The client may have the whole message before it is counted as sent.
   await sent;
   t.is(ws.bufferedAmount, 0);
 });
@@ -329,7 +329,7 @@ test('a subclass is instantiated and may override emit', async (t) => {
 
 test('listeners are those of any emitter', async (t) => {
   const { ws } = await openPair(t);
-  // What a server with clientTracking, or this suite, has attached is not ours to count.
+  // Listeners that a server with clientTracking, or this suite, has attached do not count.
   ws.removeAllListeners();
   t.deepEqual(ws.eventNames(), []);
   const calls = [];

@@ -1,5 +1,5 @@
-// How a worker with a busy server ends: by itself, by terminate(), by exit(), by an exception. A file of its own, which ava runs beside
-// that of processes: both take their time.
+// How a worker with a busy server ends: by itself, by terminate(), by exit(), by an exception. A
+// file of its own, which ava runs beside that of processes: both take long.
 import test from 'ava';
 
 import { Child, MEASURED } from './helpers/child.mjs';

@@ -1,4 +1,4 @@
-// While verifyClient decides, a peer sends on: what is behind its request stays in the socket.
+// While verifyClient decides, a peer sends on: the bytes behind its request stay in the socket.
 import { once } from 'node:events';
 import net from 'node:net';
 
@@ -11,7 +11,7 @@ import { upgradeRequest } from '../helpers/raw-client.mjs';
 const CONNECTIONS = 500;
 const BEHIND = 60 * 1024;
 
-/** Of each connection: what is read of it at once, and what JavaScript has of a request. */
+/** Bytes of each connection: those of one read, and those of a request in JavaScript. */
 const MOST = 24 * 1024;
 
 test.serial(`${CONNECTIONS} connections send ${BEHIND} bytes behind a request that is being decided`, async (t) => {

@@ -4,9 +4,12 @@ import test from 'ava';
 import { Attacked, attack, echoes, figures } from '../helpers/canary.mjs';
 
 const FLOODS = 20;
-/** What a message takes the server, in microseconds. */
+/** The time that a message takes the server, in microseconds. */
 const WORK = 10;
-/** A second of ours; more where others use the machine. What is undelivered would be minutes of work. */
+/**
+ * A second for us; more where others use the machine. All undelivered messages would be minutes of
+ * work.
+ */
 const PATIENCE = 10_000;
 
 test.serial('20 floods of 1-byte messages, and one that says little', async (t) => {

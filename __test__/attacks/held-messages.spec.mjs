@@ -1,4 +1,5 @@
-// A few messages that never end and one connection that floods: others are accepted and served all the same.
+// A few messages that never end and one connection that floods: other connections are accepted and
+// served all the same.
 import test from 'ava';
 
 import { Attacked, attack, figures, newcomers } from '../helpers/canary.mjs';
@@ -6,7 +7,7 @@ import { Attacked, attack, figures, newcomers } from '../helpers/canary.mjs';
 const MIB = 2 ** 20;
 /** `maxPayload` allows it. */
 const HELD = 70 * MIB;
-/** What a message takes the server, in microseconds. */
+/** The time that a message takes the server, in microseconds. */
 const WORK = 2;
 const PATIENCE = 20_000;
 

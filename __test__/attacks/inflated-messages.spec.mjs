@@ -1,4 +1,4 @@
-// Messages that do not end, of which a few bytes become millions: they are charged before they are inflated.
+// Endless messages of which a few bytes become millions: they are charged before they are inflated.
 import test from 'ava';
 
 import { Attacked, attack, echoes } from '../helpers/canary.mjs';
@@ -9,7 +9,10 @@ const MIB = 2 ** 20;
 const CONNECTIONS = 150;
 const INFLATED = 8 * MIB;
 const BUDGET = 64 * MIB;
-/** A quarter more, one message, 16 KiB of each; contexts of 48 KiB, and what the allocator and the sockets take. */
+/**
+ * A quarter more, one message, 16 KiB of each connection; contexts of 48 KiB, and the memory of the
+ * allocator and the sockets.
+ */
 const BOUND = 1.25 * BUDGET + INFLATED + CONNECTIONS * 64 * 1024 + 48 * MIB;
 
 const ownOnly = isReference ? test.serial.skip : test.serial;
@@ -19,7 +22,7 @@ ownOnly('150 x 8 KiB that become 8 MiB', async (t) => {
   const server = await Attacked.start(t, 0, options, MEASURED);
   const before = (await server.report()).rss;
   await attack(t, server.port, 'inflate', CONNECTIONS, INFLATED);
-  // All are read in turn; when somebody else has been answered fifty times, they have been.
+  // All are read in turn: when another client has been answered fifty times, all have been read.
   const times = await echoes(t, server.port, { times: 50, interval: 10, patience: 20_000 });
   t.true(times.every((time) => time < 20_000));
   const grown = (await server.report()).rss - before;

@@ -1,4 +1,5 @@
-// Many connections that each complete a message and begin the next at once: none of them has much, all together have.
+// Many connections that each complete a message and begin the next at once: none of them has much
+// memory, all together have much.
 import { execSync } from 'node:child_process';
 
 import test from 'ava';
@@ -6,7 +7,7 @@ import test from 'ava';
 import { Attacked, attack, figures, newcomers } from '../helpers/canary.mjs';
 
 const CONNECTIONS = 5500;
-/** Just below what everybody may keep. */
+/** Just below the bytes that every connection may keep. */
 const BYTES = 15_500;
 const PER_SECOND = 12_000;
 const PATIENCE = 20_000;

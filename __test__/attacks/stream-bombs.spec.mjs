@@ -1,4 +1,5 @@
-// Connections over TLS that send 2 MB/s of messages of 8 KiB that become 8 MiB, together: one that says little must not wait.
+// Connections over TLS that send 2 MB/s of messages of 8 KiB that become 8 MiB, together: a
+// connection that sends little must not wait.
 import test from 'ava';
 
 import { attack, bomb, waitsOf } from '../helpers/bombs.mjs';
@@ -16,7 +17,8 @@ for (const connections of [100, 300]) {
     const attacked = await waitsOf(t, port, MILLISECONDS);
     stop();
     t.log(`calm ${calm.median.toFixed(1)} ms; attacked ${attacked.median.toFixed(1)}, at most ${attacked.most.toFixed(0)} ms`);
-    // What a busy machine does to the one it does to the other. ws inflates in other threads, which this machine may not have.
+    // A busy machine slows both down alike. ws inflates in other threads, for which this machine
+    // may have no CPU.
     if (!isReference) t.true(attacked.median < 40 + 20 * calm.median, `${attacked.median} ms, calm ${calm.median} ms`);
     child.process.stdin.end();
     await child.ended();

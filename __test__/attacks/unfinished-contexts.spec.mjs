@@ -1,4 +1,5 @@
-// Beginnings of compressed messages, a few bytes each: the contexts that they would need have the budget of those that are kept.
+// Beginnings of compressed messages, a few bytes each: the contexts that they would need share the
+// budget of those that are kept.
 import test from 'ava';
 
 import { Attacked, attack, echoes, figures } from '../helpers/canary.mjs';
@@ -8,7 +9,10 @@ import { isReference } from '../helpers/impl.mjs';
 const MIB = 2 ** 20;
 const CONNECTIONS = 2000;
 const BUDGET = MIB;
-/** Of a connection, beside a context: what JavaScript and the reactor have of it, and the beginning of its message. */
+/**
+ * Bytes of a connection, beside a context: its objects in JavaScript and the reactor, and the
+ * beginning of its message.
+ */
 const EACH = 5 * 1024;
 const PATIENCE = 20_000;
 

@@ -1,7 +1,7 @@
-// More connections than the process has descriptors for: those that are served go on, the excess
-// is closed, as in ws, and none waits without an answer. Figures: of 100 connections with ten
-// descriptors left, ws opens 10 and closes 90. Without a descriptor in reserve 10 opened and 90 had
-// no answer after 4 s, nor had any of the next 200.
+// More connections than the process has descriptors for: connections that are served go on, the
+// excess is closed, as in ws, and none waits without an answer. Figures: of 100 connections with
+// ten descriptors left, ws opens 10 and closes 90. Without a descriptor in reserve 10 opened and 90
+// had no answer after 4 s, nor had any of the next 200.
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -42,7 +42,7 @@ onPosix('with descriptors used up the excess is closed, and the rest is served',
   t.true(served.length > 0 && served.length < COUNT);
   for (const { client } of served) t.is(await ask(client, 'hello'), 'hello');
 
-  // All of the others are reported, also those that came within a second of a report.
+  // All other connections are reported, also those that came within a second of a report.
   let line = 1;
   if (!isReference) {
     let reported = 0;

@@ -22,7 +22,7 @@ import { wrapUpgrades } from '../helpers/wrapped.mjs';
 const here = dirname(fileURLToPath(import.meta.url));
 const CORE = ['1.*', '2.*', '3.*', '4.*', '5.*', '6.*', '7.*', '9.*', '10.*'];
 const ALL = ['*'];
-/** How many cases they are. */
+/** The number of cases. */
 const COUNTS = new Map([
   [CORE, 301],
   [ALL, 517],
@@ -51,7 +51,7 @@ async function main() {
   if (wstest === null) {
     console.log(WSTEST_HINT);
     console.log('0 passed, 0 failed, 1 skipped');
-    // Who wants all cases does not want none.
+    // With `--all`, a run without cases is a failure.
     process.exitCode = options.all ? 1 : 0;
     return;
   }
@@ -69,7 +69,7 @@ async function main() {
     counts.failed += failed;
   }
   console.log(`${counts.passed} passed, ${counts.failed} failed, 0 skipped`);
-  // The suite leaves connections behind that nobody will close.
+  // The suite leaves connections behind that are never closed.
   process.exit(counts.failed > 0 ? 1 : 0);
 }
 

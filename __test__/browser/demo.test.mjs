@@ -49,7 +49,7 @@ test('demo', async (t) => {
     await arrive('ws');
     const lines = await page.locator('#charts path.ours').evaluateAll((paths) => paths.map((path) => path.getAttribute('d')));
     assert.equal(lines.length, 3);
-    // What there is fills them, however little it is.
+    // The content fills the charts, however little it is.
     for (const line of lines) assert.match(line, /^M0\.0,\d.*L300\.0,[\d.]+$/);
     await click('#load-toggle');
     await page.locator('#load-toggle', { hasText: 'Start' }).waitFor();
@@ -57,7 +57,7 @@ test('demo', async (t) => {
   });
 
   await t.test('demo: JavaScript is blocked, and only reactor-ws answers', async () => {
-    // A page that stands by sees the same.
+    // A page that only watches sees the same.
     const other = await openPage(t, browser, address);
     await other.locator('#state.open').waitFor();
     const sentence = /reactor-ws answered (\d+), the slowest in .*; ws answered (\d+), the slowest in ([\d,]+) ms\.$/;
@@ -72,7 +72,7 @@ test('demo', async (t) => {
       const [, ours, theirs, slowest] = sentence.exec(await page.locator('#verdict').textContent());
       return Number(ours) > Number(theirs) && Number(slowest.replaceAll(',', '')) > 1000;
     };
-    // Where the machine stood still meanwhile, neither answered.
+    // Where the machine stood still meanwhile, neither server answered.
     while (!(await block()));
     await other.locator('#verdict', { hasText: sentence }).waitFor();
     await page.locator('#block[aria-disabled=false]').waitFor();
@@ -94,7 +94,7 @@ test('demo', async (t) => {
       assert.ok(waited <= 96, `${waited} KiB`);
       return during > 0 && lacked > 0 && missed === 0 && slowest < 2500;
     };
-    // Where the machine stood still meanwhile, all were late.
+    // Where the machine stood still meanwhile, all answers were late.
     while (!(await stall()));
     await page.locator('#stall[aria-disabled=false]').waitFor();
     const labels = await page.locator('#feed-charts svg').evaluateAll((charts) => charts.map((chart) => chart.getAttribute('aria-label')));
@@ -117,7 +117,8 @@ test('demo', async (t) => {
     await page.locator('#chat-text').fill('hello, other page');
     await click('#chat button');
     await other.locator('#lines li', { hasText: 'hello, other page' }).waitFor();
-    // Another room has other lines, and those of this one are there for whoever comes back.
+    // Another room has other lines, and the lines of this one are there for a visitor who comes
+    // back.
     const enter = async (room, before) => {
       await other.locator('#room').selectOption(room);
       await other.locator('#lines li', { hasText: `${name} joined` }).nth(before).waitFor();
@@ -160,9 +161,9 @@ test('demo', async (t) => {
     for (const [role, names] of Object.entries(parts)) {
       for (const name of names) assert.equal(await page.getByRole(role, { name, exact: true }).count(), 1, `${role} ${name}`);
     }
-    // What has become of a block and of a stall is said when it is there.
+    // The result of a block and of a stall is announced when it is there.
     assert.deepEqual(await page.getByRole('status').evaluateAll((all) => all.map(({ id }) => id)), ['state', 'verdict', 'stall-verdict']);
-    // Every field has a name, and every chart says what it shows.
+    // Every field has a name, and every chart has a description.
     assert.deepEqual(await page.locator('input, select').evaluateAll((inputs) => inputs.filter((input) => input.labels.length === 0)), []);
     for (const label of await page.locator('#charts svg').evaluateAll((charts) => charts.map((chart) => chart.getAttribute('aria-label')))) {
       assert.match(label, /: reactor-ws .+, ws .+/);
@@ -252,7 +253,7 @@ test('demo: a port that is in use, or none, is a sentence', async (t) => {
   }
 });
 
-/** Runs in the page: how each text stands out from what is behind it (WCAG 2.2, 1.4.3). */
+/** Runs in the page: the contrast of each text with its background (WCAG 2.2, 1.4.3). */
 function contrastsOfPage() {
   const channels = (color) => color.match(/[\d.]+/g).map(Number);
   const luminance = (color) => {

@@ -1,4 +1,4 @@
-// What a page gets of a server, for each way in, with and without compression.
+// A page's view of a server, for each way in, with and without compression.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import test from 'node:test';
@@ -9,11 +9,11 @@ import { WAYS_IN, startOrigin } from './helpers/ways-in.mjs';
 const MAX_PAYLOAD = 1 << 20;
 const DEFLATE = { threshold: 0 };
 
-/** What the page sends; runs in the page. */
+/** The messages of the page; runs in the page. */
 async function sendEverything(url) {
   const socket = await window.openSocket(url);
   const long = 'Ärger mit 🙂 und \u0000. '.repeat(50_000).slice(0, 500_000);
-  // maxPayload is also a limit of frames, and what cannot be compressed becomes a little longer.
+  // maxPayload is also a limit of frames, and incompressible data becomes a little longer.
   const noise = new Uint8Array((1 << 20) - 4096);
   for (let at = 0; at < noise.length; at += 4096) crypto.getRandomValues(noise.subarray(at, at + 4096));
   const text = ['', 'a', 'grüße 🙂', 'x'.repeat(125), 'x'.repeat(126), 'x'.repeat(65_536), 'x'.repeat(1 << 20), long];
@@ -26,7 +26,7 @@ async function sendEverything(url) {
   return { whole, extensions: socket.extensions };
 }
 
-/** How the server may end a connection, and what the page must see. */
+/** Ways in which the server ends a connection, and the expected event of the page. */
 const CLOSED_BY_SERVER = [
   [(ws) => ws.close(), { code: 1005, reason: '', wasClean: true }],
   [(ws) => ws.close(1000, 'done'), { code: 1000, reason: 'done', wasClean: true }],
@@ -37,7 +37,7 @@ const CLOSED_BY_SERVER = [
   [(ws) => ws.terminate(), { code: 1006, reason: '', wasClean: false }],
 ];
 
-/** How the page may end it, and what the server must see. */
+/** Ways in which the page ends a connection, and the expected event of the server. */
 const CLOSED_BY_PAGE = [
   [[], [1005, '']],
   [[1000, 'bye'], [1000, 'bye']],
@@ -63,7 +63,10 @@ async function exerciseEcho(t, page, { wss, url }, isCompressed) {
 }
 
 async function exerciseClosing(t, page, { wss, url }) {
-  /** Connects the page, hands the server's side to `serve`, and returns what the page's 'close' event said. */
+  /**
+   * Connects the page, hands the server's side to `serve`, and returns the fields of the page's
+   * 'close' event.
+   */
   const run = async (serve, steps = async (address) => (await window.openSocket(address)).closed) => {
     const connected = once(wss, 'connection');
     const closed = page.evaluate(steps, url);

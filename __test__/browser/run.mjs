@@ -3,7 +3,7 @@
 //   npm run test:browser              all
 //   npm run test:browser -- demo      some
 //
-// Without Chromium it says so and counts as skipped.
+// Without Chromium the run prints that and counts as skipped.
 
 import { fileURLToPath } from 'node:url';
 

@@ -13,8 +13,8 @@ const MODES = {
 };
 
 /**
- * Sends JSON and random bytes of each size, one after the other, and digests what was sent and what came back; runs in the
- * page.
+ * Sends JSON and random bytes of each size, one after the other, and digests the sent and the
+ * received bytes; runs in the page.
  */
 async function echoAll({ url, sizes, longest }) {
   const digest = async (data) => {
@@ -45,7 +45,7 @@ async function echoAll({ url, sizes, longest }) {
   return { seen, extensions: socket.extensions, closed: await socket.closed };
 }
 
-/** An echo that also keeps the digest of what came in. */
+/** An echo that also keeps the digest of the received bytes. */
 function echo(wss, digests) {
   wss.on('connection', (ws) => {
     ws.on('message', (data, isBinary) => {

@@ -27,8 +27,8 @@ export class Context {
   }
 
   /**
-   * Adds a line to a lane. Lines of one lane are compared in their order; what happens at the two ends of a connection
-   * has no order, so that they have a lane each.
+   * Adds a line to a lane. Lines of one lane are compared in their order; events at the two ends of
+   * a connection have no order, so each end has its own lane.
    */
   log(lane, ...values) {
     (this.#lanes[lane] ??= []).push(values.map((value, i) => (i === 0 && typeof value === 'string' ? value : show(value))).join(' '));
@@ -41,7 +41,7 @@ export class Context {
     return Object.fromEntries(Object.entries(this.#lanes).map(([lane, lines]) => [lane, lines.map(clean)]));
   }
 
-  /** A port that is another one in every run. */
+  /** A port that differs from run to run. */
   hidePort(port) {
     this.#ports.add(port);
     return port;
@@ -131,8 +131,9 @@ export class Context {
   }
 
   /**
-   * For what must not come: time enough for it, while this thread has turns. What must come is waited for by itself, for a busy machine
-   * may not have run the reactor's thread meanwhile.
+   * For events that must not come: time enough for them, while this thread has turns. Expected
+   * events are waited for by themselves, because a busy machine may not have run the reactor's
+   * thread meanwhile.
    */
   async settle() {
     const server = net.createServer((socket) => socket.pipe(socket)).listen(0, '127.0.0.1');
@@ -202,7 +203,7 @@ export class Context {
   }
 }
 
-/** A Duplex over a socket, as of somebody who needs to see its bytes. */
+/** A Duplex over a socket, as of a program that needs to see its bytes. */
 export class Wrapped extends Duplex {
   constructor(socket) {
     super();

@@ -1,5 +1,5 @@
-// The deliberate differences of this package from ws, with their reasons. docs/differences.md lists those that they can
-// notice. A `scenario` without `ways` differs over every way in.
+// The deliberate differences of this package from ws, with their reasons. docs/differences.md lists
+// those that users can notice. A `scenario` without `ways` differs over every way in.
 
 /** The ways in whose sockets belong to the reactor. */
 const REACTOR = ['port', 'server', 'noServer'];

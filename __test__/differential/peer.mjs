@@ -41,7 +41,7 @@ export class Peer {
     });
   }
 
-  /** Bytes, text as latin1, or nothing but hex digits and spaces in an array. */
+  /** Bytes, text as latin1, or an array of texts with only hex digits and spaces. */
   send(data) {
     const bytes = Array.isArray(data) ? Buffer.from(data.join('').replaceAll(' ', ''), 'hex') : data;
     return new Promise((resolve) => {
@@ -72,7 +72,7 @@ export class Peer {
     return this.#received.toString('latin1').replaceAll(DATE, '<date>');
   }
 
-  /** What came behind the head. */
+  /** The bytes behind the head. */
   get body() {
     const at = this.#received.indexOf('\r\n\r\n');
     return at === -1 ? Buffer.alloc(0) : this.#received.subarray(at + 4);
@@ -99,12 +99,12 @@ export class Peer {
     });
   }
 
-  /** Until the other side has said that nothing more comes. */
+  /** Until the other side has ended its stream. */
   ended() {
     return this.#until(() => this.#hasEnded);
   }
 
-  /** Until the connection is gone; logs what has come. */
+  /** Until the connection is gone; logs the received bytes. */
   async closed() {
     await this.#until(() => this.#isClosed);
     this.report();

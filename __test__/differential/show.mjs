@@ -1,4 +1,5 @@
-// Values as text that can be compared: everything that a program can see of them, and nothing that depends on chance.
+// Values as text that can be compared: everything that a program can see of a value, without
+// anything that depends on chance.
 import { createHash } from 'node:crypto';
 
 const LONG = 200;
@@ -19,7 +20,7 @@ export function show(value) {
   return `{${Object.entries(value).map(([key, one]) => `${key}: ${show(one)}`).join(', ')}}`;
 }
 
-/** What a call returns, or how it fails. */
+/** The result of a call, or its error. */
 export function outcome(act) {
   try {
     return show(act());

@@ -12,8 +12,7 @@ import { assertOnReactor, assertOurs } from './helpers/on-reactor.mjs';
 const ROUNDS = 12;
 
 /**
- * Ways in which a connection is dropped so that its client hears of it; a frame says nothing about
- * any of them.
+ * Ways of dropping a connection that its client notices; no frame reports any of them.
  */
 const DROPS = {
   'the client ends its side': (room) => room.connection.transport.ws._socket.end(),
@@ -31,7 +30,7 @@ class Game extends Room {
   }
 }
 
-// The seat is kept by the server's 'close' listener, and asked for in the client's.
+// The server's 'close' listener keeps the seat, and the client's requests it.
 for (const [name, drop] of Object.entries(DROPS)) {
   test(`Colyseus: reconnect() as soon as the client hears of the drop: ${name}`, async (t) => {
     const server = createServer();

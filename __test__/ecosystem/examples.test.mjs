@@ -17,7 +17,7 @@ const EXAMPLES = fileURLToPath(new URL('../../examples/libraries/', import.meta.
 
 /** Starts a program, and returns its port. */
 async function start(t, name) {
-  // Inside of this package, so that its packages are found.
+  // The folder is inside of this package, so that its packages are found.
   const folder = mkdtempSync(join(HERE, '.example-'));
   t.after(() => rmSync(folder, { recursive: true }));
   cpSync(join(EXAMPLES, name), join(folder, name));

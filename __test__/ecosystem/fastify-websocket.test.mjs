@@ -65,7 +65,7 @@ test('@fastify/websocket: close codes go both ways, an upgrade without a route i
   assert.equal(`${code} ${reason}`, '4001 bye');
 
   const other = await open(t, url);
-  // The first one may still be there.
+  // The first connection may still be there.
   const peer = [...app.websocketServer.clients].at(-1);
   other.close(1000);
   assert.equal((await once(peer, 'close'))[0], 1000);

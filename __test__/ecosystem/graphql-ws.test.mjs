@@ -68,7 +68,10 @@ async function values(client, query, limit = Infinity) {
   return seen;
 }
 
-/** What every path must do: a subscription to its end, several at once, one that is left, and a long answer. */
+/**
+ * The checks for every path: a subscription to its end, several at once, one that is left, and a
+ * long answer.
+ */
 async function exercise(t, url) {
   const client = connect(t, url, { lazy: false });
   await new Promise((resolve) => client.on('connected', resolve));

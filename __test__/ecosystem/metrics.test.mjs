@@ -1,4 +1,4 @@
-// Metrics where operators have them: a registry of prom-client, and a reader of OpenTelemetry.
+// Metrics in the tools of operators: a registry of prom-client, and a reader of OpenTelemetry.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import test from 'node:test';

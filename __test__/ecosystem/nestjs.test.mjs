@@ -39,7 +39,7 @@ class Gateway {
   }
 }
 
-// What the decorators of TypeScript do.
+// The work of TypeScript's decorators, by hand.
 for (const [event, name] of Object.entries({ all: 'all', count: 'count', echo: 'echo' })) {
   SubscribeMessage(event)(Gateway.prototype, name, Object.getOwnPropertyDescriptor(Gateway.prototype, name));
 }
@@ -81,7 +81,7 @@ test('NestJS: a gateway answers, streams and broadcasts', async (t) => {
   assert.deepEqual(numbers, [1, 2, 3, 4, 5]);
   first.removeAllListeners('message');
 
-  // What nobody subscribed to, and what is no JSON, is ignored.
+  // Messages without a subscriber, and messages that are not JSON, are ignored.
   first.send(message('unknown'));
   first.send('{');
   const told = once(second, 'message');

@@ -3,8 +3,9 @@
 //   npm run test:ecosystem                           all of them
 //   npm run test:ecosystem -- socket-io express      some
 //
-// package.json has what a user writes: `ws` is overridden by this package, here a link to the repository. socket.io, which
-// takes the class as an option, keeps its `ws` to prove that the option decides; clients keep theirs.
+// package.json is as a user writes it: `ws` is overridden by this package, here a link to the
+// repository. socket.io, which takes the class as an option, keeps its `ws` to prove that the
+// option decides; clients keep theirs.
 
 import { fileURLToPath } from 'node:url';
 

@@ -1,6 +1,7 @@
-// Tracers that know `ws`: dd-trace, and opentelemetry-instrumentation-ws. They find it by the name of its folder and by its version, which
-// for this package has to be 8 or later (docs/running.md says more): here it is a copy with the version that the first stable release is to
-// have. With `ws` itself the same program has the spans that ours are compared with.
+// Tracers that know `ws`: dd-trace, and opentelemetry-instrumentation-ws. They find `ws` by the
+// name of its folder and by its version, which for this package has to be 8 or later
+// (docs/running.md has the details): here the folder is a copy with the version of the first stable
+// release. With `ws` itself the same program has the spans that ours are compared with.
 import assert from 'node:assert/strict';
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readFileSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
@@ -20,7 +21,10 @@ const NO_NETWORK = {
   DD_REMOTE_CONFIGURATION_ENABLED: 'false',
 };
 
-/** A server, a client that says something, is answered and closes; `done` is called behind that. */
+/**
+ * A server, and a client that sends a message, is answered and closes; `done` is called behind
+ * that.
+ */
 const CONVERSATION = `
 const { createServer } = require('node:http');
 const { WebSocketServer } = require('ws');
@@ -67,7 +71,7 @@ const Client = require('ws');
 const done = () => setImmediate(() => console.log(JSON.stringify(exporter.getFinishedSpans().map(({ name }) => name))));
 ${CONVERSATION}`;
 
-/** A folder whose `ws` is ours, with that version, or the one of npm. */
+/** A folder with a `ws` that is ours, with that version, or the one of npm. */
 function folderWith(t, version) {
   const folder = mkdtempSync(join(tmpdir(), 'reactor-ws-tracers-'));
   t.after(() => rmSync(folder, { recursive: true, force: true }));
@@ -88,7 +92,10 @@ function folderWith(t, version) {
   return folder;
 }
 
-/** How long spans are waited for: 'close' of the client is seen before the last one is written. */
+/**
+ * Milliseconds for which spans are waited for: 'close' of the client is seen before the last span
+ * is written.
+ */
 const PATIENCE_MS = 60_000;
 
 async function run(folder, program, way, patience = PATIENCE_MS) {
@@ -125,7 +132,7 @@ for (const way of ['port', 'server']) {
   test(`opentelemetry-instrumentation-ws, ${way}: spans as with ws`, async (t) => {
     const spans = await opentelemetry(folderWith(t, STABLE), way);
     const wanted = await opentelemetry(folderWith(t, null), way);
-    // It watches the HTTP server of Node, and with a port there is none.
+    // The tracer watches the HTTP server of Node, and with a port there is none.
     assert.deepEqual(spans, way === 'port' ? wanted.filter((name) => name !== 'HTTP GET WS') : wanted);
     for (const name of ['WS connect', 'WS upgrade', 'WS open', 'WS close']) assert.ok(spans.includes(name), `${name} in ${spans}`);
   });

@@ -1,5 +1,5 @@
-// Programs of packages that import 'ws' compile with our types in the place of @types/ws, and what is
-// published is found by every way of resolving types.
+// Programs of packages that import 'ws' compile with our types in the place of @types/ws, and every
+// way of resolving types finds the published types.
 import assert from 'node:assert/strict';
 import { spawnSync } from 'node:child_process';
 import { mkdtempSync, readdirSync, rmSync } from 'node:fs';
@@ -17,7 +17,7 @@ const FAULTY = /^node_modules\/(@colyseus\/(core|schema)|@hocuspocus\/common|yjs
 test('the programs of packages that import ws compile, and so do the declarations of the packages', () => {
   const { stdout } = run('typescript/bin/tsc', ['--project', 'types', '--listFiles']);
   const lines = stdout.split('\n');
-  // That of the override, by require and by import.
+  // The types of the override, by require and by import.
   for (const file of ['index.d.ts', 'index.d.mts']) assert.ok(lines.includes(join(root, file)), file);
   assert.ok(!lines.some((line) => line.includes('@types/ws/')), 'not @types/ws');
   const errors = lines.filter((line) => /: error TS\d+/.test(line) && !FAULTY.test(line));

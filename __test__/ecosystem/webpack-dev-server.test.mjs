@@ -1,4 +1,5 @@
-// webpack-dev-server requires 'ws' itself, and takes a class of one's own as `webSocketServer`: both ways.
+// webpack-dev-server requires 'ws' itself, and accepts a custom class as `webSocketServer`: both
+// ways are tested.
 import assert from 'node:assert/strict';
 import EventEmitter, { once } from 'node:events';
 import { mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +17,7 @@ import { RealWebSocket, assertOnReactor, assertOurs } from './helpers/on-reactor
 
 const BaseServer = createRequire(import.meta.url)('webpack-dev-server/lib/servers/BaseServer');
 
-/** A server as the documentation of webpack-dev-server wants it. */
+/** A server as the documentation of webpack-dev-server describes it. */
 class OwnServer extends BaseServer {
   constructor(server) {
     super(server);

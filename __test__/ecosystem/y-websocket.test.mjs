@@ -9,7 +9,7 @@ import { converge, until } from './helpers/documents.mjs';
 import { listen } from './helpers/http.mjs';
 import { RealWebSocket, assertOnReactor } from './helpers/on-reactor.mjs';
 
-// Its server is CommonJS, and there must be one Yjs only.
+// Its server is CommonJS, and there must be only one Yjs.
 const require = createRequire(import.meta.url);
 const { WebsocketProvider } = require('y-websocket');
 const { docs, setupWSConnection } = require('y-websocket/bin/utils');

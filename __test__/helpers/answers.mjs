@@ -43,7 +43,8 @@ function withoutDate(text) {
 
 /**
  * The whole answer to `request`: up to the end of the connection, or as long as `expected` if that keeps it open.
- * Once a line departs from `expected`, what has come is the answer, so that a wrong one fails instead of hanging.
+ * Once a line differs from `expected`, the received bytes are the answer, so that a wrong answer
+ * fails instead of hanging.
  */
 export async function answerTo(t, server, request, expected) {
   const client = await RawClient.connect(t, server.address().port);
@@ -58,8 +59,8 @@ export async function answerTo(t, server, request, expected) {
 }
 
 /**
- * One test for each row [title, request, answer, difference]. A difference { reason, ws } says that we answer otherwise
- * than ws on purpose, and what ws answers.
+ * One test for each row [title, request, answer, difference]. A difference { reason, ws } states
+ * that our answer differs from that of ws on purpose, with the answer of ws.
  */
 export function rows(prefix, options, table) {
   for (const [title, request, ours, difference] of table) {

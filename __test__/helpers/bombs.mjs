@@ -1,4 +1,5 @@
-// Connections over TLS that send few bytes which become many, and one that sends little and waits for its answers.
+// Connections over TLS with few bytes that inflate to many, and a connection that sends little and
+// waits for its answers.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import tls from 'node:tls';
@@ -32,7 +33,10 @@ async function connectRaw(t, port) {
   return socket;
 }
 
-/** So many connections that together send `rate` bytes per second of such frames, as far as they are read. Returns what ends them. */
+/**
+ * That many connections, which together send `rate` bytes per second of such frames, as far as they
+ * are read. Returns a function that ends them.
+ */
 export async function attack(t, port, connections, rate, frame) {
   const sockets = [];
   for (let at = 0; at < connections; at += 50) {
@@ -56,7 +60,7 @@ export async function attack(t, port, connections, rate, frame) {
   return stop;
 }
 
-/** Milliseconds that each answer to a short message takes, for so long. */
+/** The milliseconds that each answer to a short message takes, measured for the given time. */
 export async function waitsOf(t, port, milliseconds, text = 'x'.repeat(60)) {
   const ws = new WebSocket(`wss://127.0.0.1:${port}`, { ca: cert, servername: 'localhost', perMessageDeflate: { threshold: 0 } });
   t.teardown(() => ws.terminate());

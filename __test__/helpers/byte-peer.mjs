@@ -6,7 +6,7 @@ import tls from 'node:tls';
 import { cert } from './certificate.mjs';
 import { upgradeRequest } from './raw-client.mjs';
 
-/** How long a test waits for what must come. */
+/** The time for which a test waits for expected bytes. */
 const PATIENCE_MS = 20_000;
 
 const LENGTH_16 = 126;
@@ -60,7 +60,7 @@ export class BytePeer {
   async readHead() {
     const END = '\r\n\r\n';
     let seen = 0;
-    // Only what is new is looked at: a head may be long.
+    // Only new bytes are looked at: a head may be long.
     await this.#until(() => {
       while (seen < this.#chunks.length) {
         if (Buffer.concat(this.#chunks.slice(Math.max(seen++ - END.length, 0), seen)).includes(END)) return true;

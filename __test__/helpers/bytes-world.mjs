@@ -14,11 +14,11 @@ const ALONE = { serverNoContextTakeover: true, clientNoContextTakeover: true };
 const TAIL = Buffer.from([0, 0, 0xff, 0xff]);
 
 export const COMPRESSION = { plain: false, alone: ALONE, context: true };
-/** Over TLS there is no reactor: where it runs makes no difference. */
+/** Over TLS there is no reactor: its thread makes no difference. */
 export const WAYS_IN = (isInline || isSpread) && !isAll ? ['port', 'server'] : ['port', 'server', 'https'];
 
 const LONGEST = SIZES.at(-1);
-/** Text that says where in it a byte is: one that is missing or in another place shows. */
+/** Text that encodes the position of each byte: a byte that is missing or misplaced shows. */
 const TEXT = Buffer.from(
   Array.from({ length: LONGEST / 8 + 200 }, (_, row) => row.toString(36).padStart(7, '-').concat('\n')).join(''),
 );
@@ -83,7 +83,7 @@ export class World {
 
 /** The messages that a peer gets. */
 export class Messages {
-  /** What the window of the compressor refers to. */
+  /** The earlier bytes that the window of the compressor refers to. */
   #before = Buffer.alloc(0);
 
   constructor(peer) {
@@ -117,7 +117,7 @@ export async function untilSent(...sockets) {
   while (sockets.some((ws) => ws.bufferedAmount > 0)) await new Promise(setImmediate);
 }
 
-/** What is promised; where it fails, the error says of what that was. */
+/** Resolves as the promise does; an error names the case. */
 export async function named(title, promise) {
   try {
     return await promise;

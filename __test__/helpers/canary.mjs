@@ -23,7 +23,7 @@ export class Attacked {
     return JSON.parse(await this.#child.line(++this.#asked));
   }
 
-  /** What the server uses and does in a second, over the given milliseconds. */
+  /** The resources and work of the server per second, over the given milliseconds. */
   async rates(milliseconds) {
     const [before, begun] = [await this.report(), performance.now()];
     await delay(milliseconds);
@@ -35,7 +35,7 @@ export class Attacked {
 /** An attacker of `attacker.mjs` at work. */
 export async function attack(t, port, ...args) {
   const child = new Child(t, 'attacker.mjs', [port, ...args]);
-  // One whose beginning is not taken is at work too.
+  // An attacker is also at work if its first bytes are not taken.
   const begun = new AbortController();
   const late = delay(20_000, undefined, { signal: begun.signal }).catch(() => {});
   await Promise.race([child.line(0), late]);

@@ -1,4 +1,4 @@
-// A certificate for localhost that signs itself, and its key: for tests only, and worth nothing elsewhere.
+// A self-signed certificate for localhost, and its key: for tests only, without value elsewhere.
 export const cert = `-----BEGIN CERTIFICATE-----
 MIIBnDCCAUGgAwIBAgIUbEsJK4a2SGV93CzgX28UT6H/dAIwCgYIKoZIzj0EAwIw
 FDESMBAGA1UEAwwJbG9jYWxob3N0MCAXDTI2MTEyMTAyNTYyM1oYDzIxMjYxMDI4

@@ -8,9 +8,10 @@ import { frame } from './clients.mjs';
 import { upgradeRequest } from './raw-client.mjs';
 
 /**
- * For a child whose memory is measured: what is in use, not what is kept for later. V8's young generation grows with the garbage
- * of a moment, up to 16 MiB and more. glibc learns from the first large block that is freed to take such blocks from its
- * heaps, one for each thread, and a heap shrinks from its top only.
+ * For a child with measured memory: the memory in use, not that kept for later. V8's young
+ * generation grows with the garbage of a moment, up to 16 MiB and more. glibc learns from the first
+ * large block that is freed to take such blocks from its heaps, one for each thread, and a heap
+ * shrinks from its top only.
  */
 export const MEASURED = {
   nodeArgs: ['--expose-gc', '--max-semi-space-size=1'],
@@ -60,7 +61,8 @@ export class Child {
 }
 
 /**
- * Raw connections that are never idle: each answers whatever it gets with ten messages, and a close frame with its own.
+ * Raw connections that are never idle: each answers all that it gets with ten messages, and a close
+ * frame with its own.
  *
  * @returns The end of the text that each has received, when all connections are gone.
  */
@@ -82,7 +84,7 @@ export function traffic(t, port, connections = 4) {
   return Promise.all(Array.from({ length: connections }, connect));
 }
 
-/** Runs `step` so many times, a few at once. */
+/** Runs `step` that many times, a few at once. */
 export async function repeat(times, atOnce, step) {
   let next = 0;
   const lane = async () => {

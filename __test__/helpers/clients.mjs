@@ -29,7 +29,7 @@ export async function connect(t, server, { path = '', protocols = [], ...rest } 
   return { ws, request, client };
 }
 
-/** The same with a raw client, whose handshake answer is left out of `frames()`. */
+/** The same with a raw client; the answer to its handshake is left out of `frames()`. */
 export async function openRaw(t, options) {
   const server = await startServer(t, options);
   const raw = await RawClient.connect(t, server.address().port);
@@ -40,7 +40,7 @@ export async function openRaw(t, options) {
   return { server, ws, raw };
 }
 
-/** What a raw client got after the handshake, in hex, once it is that much. */
+/** The bytes of a raw client after the handshake, in hex, once there are that many. */
 export async function frames(raw, bytes) {
   const body = (text) => text.slice(text.indexOf('\r\n\r\n') + 4);
   const text = await raw.until((all) => body(all).length >= bytes);

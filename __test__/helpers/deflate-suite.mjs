@@ -73,7 +73,7 @@ function echoes(start) {
   }
 }
 
-/** What a frame looks like. */
+/** The form of a frame. */
 function frames(start) {
   const openSeen = openSeenBy.bind(null, start);
 
@@ -208,7 +208,7 @@ function turns(start) {
   });
 }
 
-/** What ends a connection. */
+/** Messages that end a connection. */
 function limits(start) {
   const openSeen = openSeenBy.bind(null, start);
 
@@ -233,7 +233,7 @@ function limits(start) {
     ['0005000000', 'Z_DATA_ERROR', -3, 'invalid stored block lengths'],
     ['f200110000', 'Z_DATA_ERROR', -3, 'invalid distance too far back'],
     ['0400feff', 'Z_DATA_ERROR', -3, 'invalid code lengths set'],
-    // ws takes what is missing for data.
+    // ws takes the missing bytes for data.
     ['f248cdc9', 'Z_BUF_ERROR', -5, 'unexpected end of file'],
   ]) {
     test(`z06: ${hex} ends with 1007, ${message}`, async (t) => {

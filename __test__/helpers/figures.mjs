@@ -1,7 +1,7 @@
 // Figures of the process, as Linux reports them.
 import { readFileSync, readdirSync } from 'node:fs';
 
-/** How many threads of reactors, and descriptors. */
+/** The number of reactor threads, and of descriptors. */
 export function figures() {
   const names = readdirSync('/proc/self/task').map(nameOf);
   return { threads: names.filter((name) => name === 'reactor-ws').length, files: readdirSync('/proc/self/fd').length };

@@ -1,4 +1,5 @@
-// The implementation under test: this package, or with WS_IMPL=ws the `ws` with whose behaviour it is compared.
+// The implementation under test: this package, or with WS_IMPL=ws the `ws` that it is compared
+// with.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 

@@ -5,14 +5,14 @@ import { startServerBehind } from './ways.mjs';
 
 export const ROUNDS = 100;
 /**
- * So often the order may not be kept where a reactor gets no processor in time. Without a reactor's
- * thread it always is.
+ * The number of rounds in which the order may be lost where a reactor gets no processor in time.
+ * Without a reactor's thread the order is always kept.
  */
 export const FEW = isReference || isInline ? 0 : 3;
 
 export const SERVERS = { port: startServer, server: startServerBehind };
 
-/** A server with what it has heard. */
+/** A server with the events that it has had. */
 export async function listening(t, start) {
   const server = await start(t);
   const heard = { connections: 0, closes: 0 };

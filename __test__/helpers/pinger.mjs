@@ -30,7 +30,7 @@ export class Pinger {
     this.#socket = socket;
     socket.on('error', () => {});
     socket.on('data', (data) => {
-      // Frames are so short that each comes in one piece.
+      // The frames are so short that each comes in one piece.
       for (let i = 0; i < data.length; i += 2 + data[i + 1]) this.#onFrame(data[i]);
     });
   }

@@ -11,7 +11,7 @@ const VERSION = '15.0.1';
 const folder = join(process.env.XDG_CACHE_HOME || join(homedir(), '.cache'), 'reactor-ws', `websockets-${VERSION}`);
 const python = join(folder, process.platform === 'win32' ? 'Scripts/python.exe' : 'bin/python');
 
-/** The path of it, made on first use; or why there is none. */
+/** The path of this Python, made on first use; or the reason why there is none. */
 export async function pythonWithWebsockets() {
   try {
     if (!existsSync(python)) await run(process.platform === 'win32' ? 'python' : 'python3', ['-m', 'venv', folder]);

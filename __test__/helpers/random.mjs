@@ -2,7 +2,7 @@
 
 /** Returns `random(below)`: an integer from 0 to below - 1. */
 export function randomNumbers(seed) {
-  // Seeds beside each other begin alike otherwise.
+  // Otherwise neighbouring seeds begin alike.
   let state = Math.imul(seed + 1, 2654435761) >>> 0;
   return (below) => {
     state = (Math.imul(state, 1664525) + 1013904223) >>> 0;

@@ -1,12 +1,14 @@
-// Tests in which a process has to be in time: on a machine that stops for longer they would fail whatever they test.
+// Tests in which a process has to be in time: on a machine that stops for longer, they would fail
+// for no reason of their own.
 import { performance } from 'node:perf_hooks';
 
 const GRAIN_MS = 5;
 
 /**
- * Runs `attempt` until this thread has not stood still for `most` milliseconds in it: an attempt in which it has says nothing.
+ * Runs `attempt` until this thread has not stood still for `most` milliseconds in it: an attempt
+ * with a longer stall proves nothing.
  *
- * @returns What the last attempt returned, or what it threw.
+ * @returns The result of the last attempt, or its exception.
  */
 export async function unlessStalled(most, attempt) {
   for (;;) {

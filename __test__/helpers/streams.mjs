@@ -7,15 +7,15 @@ import { cert, key } from './certificate.mjs';
 import { WebSocket } from './clients.mjs';
 import { implementation } from './impl.mjs';
 
-/** What a server gives its WebSockets. */
+/** The options that a server passes to its WebSockets. */
 export const OPTIONS = { autoPong: true, closeTimeout: 30_000, maxPendingAutoPongs: 60 };
 
 /** One end of a pipe in memory: what is written to it can be read at the other one. */
 class End extends Duplex {
   other = null;
-  /** What was written, one Buffer for every write. */
+  /** The written bytes, one Buffer for every write. */
   written = [];
-  /** Whether it arrives before the write returns; else in the next turn. */
+  /** Whether a write arrives before it returns; otherwise it arrives in the next turn. */
   isImmediate = false;
   #finishWrite = null;
 

@@ -1,6 +1,6 @@
 // Lengths on both sides of every number in the code that may be a threshold: all numeric constants of lib and src, and all
-// numbers of some size wherever they stand, so that a new one is tested by being there. That most of them are no thresholds
-// costs a few milliseconds each.
+// numbers of some size wherever they stand, so that a new one is tested by being there. Most of
+// them are no thresholds, which costs a few milliseconds each.
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -40,7 +40,7 @@ export function constants() {
   const [numbers, known] = [new Set(), new Map()];
   const files = sources();
   const named = files.flatMap((source) => [...source.matchAll(CONSTANT)]);
-  // Twice: what one is made of may stand behind it.
+  // Twice: a constant may depend on one that is declared behind it.
   for (const [, name, expression] of [...named, ...named]) {
     const value = valueOf(expression, known);
     if (Number.isNaN(value)) continue;
@@ -54,7 +54,7 @@ export function constants() {
   return [...numbers].filter((value) => value > 1 && value <= MOST).sort((a, b) => a - b);
 }
 
-/** What must be among them, or the code is not read as it should be. */
+/** Numbers that must be found, or the code is not read correctly. */
 export const KNOWN = [125, 2 << 10, 4 << 10, (4 << 10) + 16, 16 << 10, 64 << 10, (64 << 10) + 16, 320 << 10, 1 << 20];
 
 /** Every length to be tested. */
@@ -62,13 +62,13 @@ export const SIZES = [
   ...new Set([0, 1, 65_535, 65_536, LONGEST, ...constants().flatMap((value) => [value - 1, value, value + 1])]),
 ].sort((a, b) => a - b);
 
-/** Those of which all may be sent in one go; they end in many arenas, batches and turns. */
+/** The lengths that may all be sent in one go; they end in many arenas, batches and turns. */
 export const AT_ONCE = SIZES.filter((size) => size <= 400_000);
 
 /** `npm test -- --all` sets it, for what takes longer than a contributor should wait. */
 export const isAll = process.env.BYTES === 'all';
 
-/** Those to be compressed, of which the longest take long. */
+/** The lengths to be compressed, of which the longest take long. */
 export const COMPRESSED = [...AT_ONCE, 1 << 20, ...(isAll ? [LONGEST] : [])];
 
 /** For what takes a connection each and is tested elsewhere, too: those around the thresholds that everybody knows of. */

@@ -13,10 +13,13 @@ export const TOPICS = {
 export const NAMES = Object.keys(TOPICS);
 export const SLOW_NAMES = NAMES.filter((name) => TOPICS[name].slow !== undefined);
 
-/** In the place of a topic: what `send()` sends. */
+/** In place of a topic: the messages of `send()`. */
 const SENT = '';
 
-/** One connection: what it should hear, what it hears, and what it is told that it does not get. */
+/**
+ * One connection: the messages that it should get, those that it gets, and those reported as not
+ * sent.
+ */
 export class Listener {
   constructor() {
     /** Names of topics and numbers of messages. */
@@ -24,7 +27,7 @@ export class Listener {
     this.heard = [];
     this.dropped = new Map();
     this.gaps = new Map();
-    /** Once it has ended: whether all that it should hear comes before. */
+    /** Once the connection has ended: whether all its messages come before the end. */
     this.ending = null;
   }
 
@@ -36,7 +39,10 @@ export class Listener {
     this.gaps.set(name, [...(this.gaps.get(name) ?? []), [from, to]]);
   }
 
-  /** Returns what is wrong with what it has heard, '' for nothing; `missing` counts what has not come yet. */
+  /**
+   * Returns the fault in the received messages, '' for none; `missing` counts those that have not
+   * come yet.
+   */
   look(model) {
     this.missing = 0;
     this.shortage = '';
@@ -75,7 +81,7 @@ export class Listener {
   }
 }
 
-/** Who should hear what. */
+/** The messages that each connection should get. */
 export class Model {
   constructor() {
     this.topics = new Map(NAMES.map((name) => [name, { members: new Set(), messages: [] }]));
@@ -94,7 +100,7 @@ export class Model {
     this.want(one, SENT, n);
   }
 
-  /** Returns to how many it goes. */
+  /** Returns the number of recipients. */
   publish(name, n, except) {
     const { members, messages } = this.topics.get(name);
     messages.push(n);
@@ -104,7 +110,7 @@ export class Model {
     return matched.length;
   }
 
-  /** Returns what its callback gets. */
+  /** Returns the argument of the callback. */
   subscribe(one, name, since) {
     const { members, messages } = this.topics.get(name);
     const { history = 0 } = TOPICS[name];
@@ -126,7 +132,7 @@ export class Model {
     for (const { members } of this.topics.values()) members.delete(one);
   }
 
-  /** Offset of the last message of a topic that it has heard. */
+  /** Offset of the last message of a topic that the connection has got. */
   position(one, topic) {
     const last = one.heard.findLast(({ name }) => name === topic);
     return last === undefined ? undefined : this.offsets.get(last.n);

@@ -1,4 +1,4 @@
-// Servers with subscribers, and the messages that those have got.
+// Servers with subscribers, and the messages that the subscribers have got.
 import { once } from 'node:events';
 import https from 'node:https';
 
@@ -49,7 +49,10 @@ export async function openRoom(t, way, count, options) {
   return { server, all };
 }
 
-/** Resolves when the clients have all that was sent until now, with what they have heard since the last time. */
+/**
+ * Resolves when the clients have all that was sent until now, with the messages since the last
+ * time.
+ */
 export function heardBy(...members) {
   return Promise.all(members.map(heardByOne));
 }

@@ -1,4 +1,4 @@
-// One server, whichever way its connections come in.
+// One server, for each way in of its connections.
 import { once } from 'node:events';
 import http from 'node:http';
 

@@ -9,10 +9,10 @@ import vm from 'node:vm';
 const require = createRequire(import.meta.url);
 const LIB = fileURLToPath(new URL('../../lib/', import.meta.url));
 
-// The addon stays, and keeps who has loaded it first.
+// The addon stays, and keeps the context that has loaded it first.
 require(`${LIB}reactor/addon.js`).addon();
 
-/** What a context gets of the one that it is made in. */
+/** The globals that a context gets from the one that it is made in. */
 const SHARED = [
   'ArrayBuffer',
   'Buffer',
@@ -30,7 +30,7 @@ const SHARED = [
 
 /** Loads the package in a new context, which refers to what it has got. As in Jest, addons are loaded outside. */
 export function loadInContext() {
-  // Who listens there is not kept by the process.
+  // The process does not keep listeners there.
   const own = Object.create(process);
   EventEmitter.call(own);
   const world = vm.createContext({ process: own });
@@ -53,10 +53,10 @@ export function loadInContext() {
   return world.implementation;
 }
 
-/** Loads the package once more, as who empties the cache of modules does. */
+/** Loads the package once more, as a program does that empties the cache of modules. */
 export function loadAgain() {
   forget();
-  // Each keeps what it has loaded.
+  // Each module keeps those that it has loaded.
   return createRequire(import.meta.url)(`${LIB}index.js`);
 }
 

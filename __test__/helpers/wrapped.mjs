@@ -1,7 +1,7 @@
 // Sockets that look like any other stream, so that JavaScript reads and writes them.
 import { Duplex } from 'node:stream';
 
-/** A stream over a socket that is nothing but a Duplex. */
+/** A stream over a socket that is only a Duplex. */
 class Wrapped extends Duplex {
   #socket;
 

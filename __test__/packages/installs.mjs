@@ -8,11 +8,11 @@ import { promisify } from 'node:util';
 
 const PROGRAMS = fileURLToPath(new URL('programs', import.meta.url));
 export const PACKED = fileURLToPath(new URL('../../target/packages', import.meta.url));
-/** npm, which is beside Node, or started us. */
+/** The npm that is beside Node, or that started this process. */
 export const NPM = process.env.npm_execpath ?? fileURLToPath(new URL('../lib/node_modules/npm/bin/npm-cli.js', `file://${process.execPath}`));
 
 /**
- * @param {import('node:test').TestContext} t The folder goes with it
+ * @param {import('node:test').TestContext} t The test, whose end removes the folder
  * @returns {string} A folder with the programs and a PATH of its own, `bin`: Node and a shell
  */
 export function emptyProject(t) {
@@ -27,10 +27,10 @@ export function emptyProject(t) {
 }
 
 /**
- * @param {string} folder Where it runs, with no other programs on PATH
+ * @param {string} folder The working directory, with no other programs on PATH
  * @param {string[]} command The program, and its arguments
  * @param {Record<string, string>} [env] More of the environment
- * @returns {Promise<string>} What it has printed
+ * @returns {Promise<string>} The output
  */
 export async function runIn(folder, [program, ...args], env = {}) {
   const own = { HOME: folder, PATH: join(folder, 'bin'), ...env };
@@ -38,7 +38,7 @@ export async function runIn(folder, [program, ...args], env = {}) {
   return stdout;
 }
 
-/** Installs the tarballs, those of this system or another, and asks no registry. */
+/** Installs the tarballs, those of this system or another, without a registry. */
 export async function installTarballs(folder, flags = []) {
   const tarballs = readdirSync(PACKED).map((name) => join(PACKED, name));
   const main = tarballs.filter((path) => /reactor-ws-\d/.test(path));

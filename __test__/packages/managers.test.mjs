@@ -1,5 +1,5 @@
-// A registry of our own to which all packages are published as for a release, and each package manager installing from it; what
-// they have installed, on each Node.
+// A registry of our own to which all packages are published as for a release, and each package
+// manager installing from it; the installed packages, on each Node.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
 import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
@@ -16,7 +16,7 @@ const HERE = fileURLToPath(new URL('.', import.meta.url));
 const bin = (path) => join(HERE, 'node_modules', path);
 const node = process.execPath;
 
-/** How each one adds a package; `pnp`: what Node is started with. */
+/** The command of each one to add a package; `pnp`: the arguments for Node. */
 const MANAGERS = {
   npm: { add: [NPM, 'install', '--no-audit', '--no-fund'] },
   pnpm: { add: [bin('pnpm/bin/pnpm.cjs'), 'add', '--store-dir=store'] },
@@ -24,7 +24,7 @@ const MANAGERS = {
   'yarn PnP': { add: [bin('@yarnpkg/cli-dist/bin/yarn.js'), 'add'], nodeArgs: ['--require', './.pnp.cjs'] },
 };
 
-/** What Node is started with so that it may do no more than it has to. */
+/** Arguments for Node that allow only the necessary permissions. */
 const PERMITTED = { 20: ['--experimental-permission'], 22: ['--permission'], 24: ['--permission'], 26: ['--permission', '--allow-net'] };
 
 const NODES = ['20', '22', '24', '26'].filter((version) => existsSync(bin(`node-${version}/bin/node`)));
@@ -42,12 +42,12 @@ before(async () => {
   const verdaccio = bin('verdaccio/bin/verdaccio');
   child = spawn(node, [verdaccio, '--config', join(storage, 'config.yaml'), '--listen', `127.0.0.1:${port}`]);
   while ((await fetch(registry).catch(() => null)) === null) await new Promise((resolve) => setTimeout(resolve, 50));
-  // npm wants to know somebody; the registry asks nobody.
+  // npm requires a login; the registry checks none.
   writeFileSync(join(storage, 'npmrc'), `//127.0.0.1:${port}/:_authToken=trial\n`);
   const publish = fileURLToPath(new URL('../../scripts/release/publish.mjs', import.meta.url));
   const env = { NPM_CONFIG_USERCONFIG: join(storage, 'npmrc'), PATH: process.env.PATH };
   await runIn(storage, [node, publish, '--registry', registry], env);
-  // What is published is left as it is.
+  // Published packages are left unchanged.
   assert.match(await runIn(storage, [node, publish, '--registry', registry], env), /^reactor-ws@\S+ is published$/m);
 });
 
@@ -78,7 +78,7 @@ for (const [name, { add, nodeArgs = [] }] of Object.entries(MANAGERS)) {
   });
 }
 
-/** The registry, and that what is minutes old may be installed. */
+/** Settings: the registry, and that packages which are minutes old may be installed. */
 function configure(folder) {
   writeFileSync(join(folder, '.npmrc'), `registry=${registry}\nminimum-release-age=0\n`);
   const yarn = { npmRegistryServer: registry, unsafeHttpWhitelist: ['127.0.0.1'], npmMinimalAgeGate: 0 };

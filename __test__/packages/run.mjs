@@ -3,8 +3,9 @@
 //   npm run test:packages                    all: for the night, and before a release
 //   npm run test:packages -- tarballs        some; `tarballs` is part of `npm test -- --all`
 //
-// The addon for this system is that of lib/native. With REACTOR_WS_PACKED=1 the addons are those of npm/, as
-// scripts/release/addon.mjs has built them, and REACTOR_WS_NODES says what runs those for other systems; see systems.test.mjs.
+// The addon for this system is the one in lib/native. With REACTOR_WS_PACKED=1 the addons are those
+// of npm/, as scripts/release/addon.mjs has built them, and REACTOR_WS_NODES names the programs
+// that run those for other systems; see systems.test.mjs.
 
 import { fileURLToPath } from 'node:url';
 

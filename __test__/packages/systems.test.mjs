@@ -1,4 +1,4 @@
-// The packages for other systems: which of them npm chooses, and those that can be run here.
+// The packages for other systems: npm's choice among them, and runs of those that can be run here.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 

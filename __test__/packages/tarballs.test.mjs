@@ -1,4 +1,5 @@
-// The tarballs in an empty folder, installed by npm, on this Node. It needs no package, and is part of `npm test -- --all`.
+// The tarballs in an empty folder, installed by npm, on this Node. The test needs no other package,
+// and is part of `npm test -- --all`.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 

@@ -1,19 +1,19 @@
 // Compares the reports of both sides of a connection.
 
-/** Codes of 'close' on the server, by the last action of the client. */
+/** Codes of 'close' at the server, by the last action of the client. */
 const CODES = { bye: [1000], close: [4000], terminate: [1006], reset: [1006], cut: [1006], end: [1006], broken: [1006] };
-/** Endings before which all that was sent has arrived, from clients and from the server. */
+/** Endings before which all sent messages have arrived, from clients and from the server. */
 const ALL_UP = ['bye', 'close', 'terminate', 'cut', 'end', 'broken'];
 const ALL_DOWN = ['bye', 'close'];
 
 /**
- * @returns {string[]} What does not fit; nothing if all of it does
+ * @returns {string[]} The contradictions; none if everything agrees
  */
 export function compare(server, load) {
   const faults = [...server.faults, ...load.faults];
   const expect = (is, text) => is || faults.push(text);
   const { ending } = load;
-  // The policy of its topic has ended it, wherever it was.
+  // The policy of its topic has ended the connection, at any point.
   const isSlow = server.code === 1013 && 'close' in server.topics;
   expect(isSlow || CODES[ending].includes(server.code), `ended with ${server.code}`);
   const broke = ending === 'broken' && !isSlow;
@@ -34,7 +34,7 @@ export function compare(server, load) {
     expect(isAll ? got === sent : isPart, `${way}: ${got} of ${sent}`);
   }
 
-  /** What came of a topic was published while it was subscribed. */
+  /** Received messages of a topic were published during the subscription. */
   function heard(topic, { first, last }) {
     const range = server.topics[topic];
     if (range === undefined) faults.push(`${topic} was not subscribed`);

@@ -1,4 +1,5 @@
-// The clients of the soak, those of ws, in a process of their own: they come, do what their plans say, and go.
+// The clients of the soak, those of ws, in a process of their own: they connect, follow their
+// plans, and leave.
 //
 //   load.mjs <ports as JSON> <connections>      until the parent says stop
 import { createRequire } from 'node:module';
@@ -30,7 +31,7 @@ function client(id) {
   ws.on('message', (data, isBinary) => take(state, data, isBinary));
   ws.on('pong', () => state.pongs++);
   ws.on('error', (error) => {
-    // What a plan breaks off may be an error here.
+    // An action that a plan breaks off may cause an error here.
     if (!['reset', 'cut', 'terminate', 'broken'].includes(plan.ending)) report.faults.push(`error: ${error.message}`);
   });
   ws.on('close', (code) => {
@@ -56,7 +57,8 @@ function act(state) {
   } else if (isOver || state.step >= plan.steps) {
     return end(state);
   } else if (plan.stalls && state.step === plan.steps >> 1 && state.burstFrom === -1) {
-    // The number of the first message of the burst is known to the server only: it is told by its length.
+    // Only the server knows the number of the first message of the burst: the client derives it
+    // from the length.
     state.burstFrom = 0;
     state.stalled = true;
     ws.send('!burst');
@@ -81,7 +83,7 @@ function say({ ws, id, report }, n) {
   for (const [data, fin] of partsOf(message, id, n)) ws.send(data, { binary: !message.isText, fin });
 }
 
-/** A frame whose opcode is reserved, and a text that says how long it will be. */
+/** A frame with a reserved opcode, and a text with a declared length. */
 const BROKEN = Buffer.from([0x83, 0x80, 0, 0, 0, 0]);
 const UNFINISHED = Buffer.from([0x82, 0xfe, 1, 0, 0, 0, 0, 0, 1, 2, 3]);
 
@@ -91,7 +93,7 @@ function end({ ws, plan, socket }) {
   if (ending === 'reset' && plan.way === 'secure') socket.destroy();
   else if (ending === 'reset') socket.resetAndDestroy();
   else if (ending === 'broken' || ending === 'cut' || ending === 'end') {
-    // Behind what is being compressed.
+    // Behind messages that are being compressed.
     ws.ping('', true, () => {
       if (ending === 'end') return socket.end();
       socket.write(ending === 'broken' ? BROKEN : UNFINISHED);

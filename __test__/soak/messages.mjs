@@ -9,7 +9,7 @@ const EDGES = [0, 1, 125, 126, 127, 511, 512, 2047, 2048, 16_383, 16_384, 65_535
 
 const random = randomNumbers(16);
 const bytes = Buffer.from(Array.from({ length: MOST + SHIFTS }, () => random(256)));
-/** Letters, so that '!' and '#' begin nothing of it. */
+/** Letters, so that no payload begins with '!' or '#'. */
 const letters = Buffer.from(bytes.map((byte) => 97 + (byte % 26)));
 
 /** A number from 0 to 2^32 - 1 that looks random and is the same for the same numbers. */
@@ -34,11 +34,11 @@ function lengthOf(mixed) {
   return share < 998 ? part % (256 * KIB) : part % MOST;
 }
 
-/** No end of a connection may come of a machine that has other things to do. */
+/** A timeout so long that a busy machine ends no connection. */
 export const PATIENCE_MS = 24 * 3_600_000;
 export const UP = 1;
 export const DOWN = 2;
-/** What the server sends at once to one that does not read. */
+/** The messages that the server sends at once to a connection that does not read. */
 export const BURST = { messages: 12, length: 256 * KIB };
 
 /** Message number `n` of a connection in one direction: `{ data, isText }`. */
@@ -58,14 +58,14 @@ function cut(mixed, length) {
   return { data: (isText ? letters : bytes).subarray(start, start + length), isText };
 }
 
-/** What number `n` of a topic is: its number in front of letters. */
+/** Message number `n` of a topic: its number in front of letters. */
 export function publishedIn(topic, n) {
   const mixed = hash(topic.length, topic.charCodeAt(topic.length - 1), n);
   const length = mixed % 50 === 0 ? 64 * KIB : mixed % (2 * KIB);
   return `#${topic}:${n}:${letters.latin1Slice(0, length)}`;
 }
 
-/** What a connection does, and how it ends. */
+/** The actions of a connection, and its ending. */
 export function planOf(id) {
   const mixed = hash(id, 3);
   const endings = ['bye', 'bye', 'bye', 'bye', 'bye', 'bye', 'close', 'terminate', 'reset', 'cut', 'broken', 'end'];
@@ -94,7 +94,7 @@ function topicsOf(mixed) {
 
 /** Whether the handler of this message throws when it has answered. */
 export const throws = (id, n) => hash(id, 4, n) % 40 === 0;
-/** How many messages answer this one. */
+/** The number of messages that answer this one. */
 export const answersTo = (id, n) => hash(id, 5, n) % 3;
 /** The parts a message is sent in, as `[data, fin]`. */
 export function partsOf({ data }, id, n) {

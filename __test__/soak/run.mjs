@@ -20,12 +20,12 @@ const { values } = parseArgs({
 const seconds = values.seconds ? Number(values.seconds) : Number(values.minutes ?? 30) * 60;
 const connections = Number(values.connections);
 const MIB = 2 ** 20;
-/** Until then V8 and the allocator may find their size. */
+/** The time in which V8 and the allocator may reach their size. */
 const WARM_S = Math.min(300, seconds / 2);
-/** Of growth: what garbage and chance make of it in a run of that length. */
+/** Tolerances of growth: the effect of garbage and chance in a run of that length. */
 const SLACK = seconds >= 600 ? { share: 1.15, bytes: 32 * MIB } : { share: 1.5, bytes: 128 * MIB };
 const SHOWN = 20;
-/** For what is under way in the end, on a machine that has other things to do. */
+/** Time for the work under way at the end, on a busy machine. */
 const PATIENCE_MS = 600_000;
 const SHOW_EVERY_S = 60;
 
@@ -88,7 +88,7 @@ function blame(fault) {
   if (faults.push(fault) <= SHOWN) console.log(fault);
 }
 
-/** Both sides of a connection are compared when both have said how it ended. */
+/** Both sides of a connection are compared when both have reported its end. */
 function take(side, report) {
   const other = waiting[side === 'server' ? 'load' : 'server'];
   const counterpart = other.get(report.id);
@@ -129,9 +129,9 @@ function conclude() {
   return checks.every(Boolean) ? 0 : 1;
 }
 
-/** Compares the medians of the first and the last third of what is behind the warming up. */
+/** Compares the medians of the first and the last third of the samples after the warm-up. */
 function grows(figure, check) {
-  // When the load was told to stop.
+  // The time at which the load was ordered to stop.
   const end = Math.min(seconds, samples.at(-1)?.at ?? 0);
   const third = (end - WARM_S) / 3;
   const median = (from, to) => {

@@ -26,7 +26,7 @@ process.on('unhandledRejection', (error) => process.send({ fault: `rejected: ${e
 
 const options = {
   perMessageDeflate: { threshold: 512 },
-  // Neither is what a machine that is busy elsewhere may end a connection with.
+  // A busy machine must not end a connection by either of these timeouts.
   closeTimeout: PATIENCE_MS,
   handshakeTimeout: PATIENCE_MS,
   topicOptions: (topic) => ({ slow: topic.startsWith('room') ? 'queue' : topic, limit: LIMIT, history: topic === 'catch-up' ? 50 : 0 }),
@@ -40,7 +40,7 @@ for (const [name, server] of Object.entries(servers)) {
   await once(server, 'listening');
 }
 
-/** How many messages each topic of each way has had. */
+/** The number of messages of each topic, by way in. */
 const published = Object.fromEntries(Object.keys(ways).map((name) => [name, {}]));
 for (const [name, wss] of Object.entries(ways)) wss.on('connection', (ws, request) => serve(name, ws, request));
 
@@ -112,7 +112,7 @@ function publish(name, wss, topic) {
   wss.publish(topic, publishedIn(topic, n));
 }
 
-/** What the process has and uses, and what has ended since. */
+/** The resources of the process, and the connections that have ended since. */
 function sample(isAsked = false) {
   const { rss, heapUsed, external } = process.memoryUsage();
   const metrics = Object.values(ways).map((wss) => wss.metrics());

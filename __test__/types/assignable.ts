@@ -1,4 +1,4 @@
-// What is declared for @types/ws takes what is made here.
+// Variables with the types of @types/ws accept the values of this package.
 import type * as Theirs from 'ws';
 
 import Ours = require('../../index.js');
@@ -21,7 +21,7 @@ export type Checked = [
   Assert<Theirs.MessageEvent['data'], Ours.MessageEvent['data']>,
   Assert<ReturnType<Theirs.WebSocketServer['address']>, ReturnType<Ours.WebSocketServer['address']>>,
   Assert<Theirs.WebSocket['url'], Ours.WebSocket['url']>,
-  // Everything that their classes have, ours have.
+  // Our classes have all members of theirs.
   Assert<keyof Ours.WebSocket, keyof Theirs.WebSocket>,
   Assert<keyof Ours.WebSocketServer, keyof Theirs.WebSocketServer>,
   Assert<keyof Ours.ServerOptions, keyof Theirs.ServerOptions>,

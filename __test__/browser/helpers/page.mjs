@@ -25,7 +25,10 @@ export async function openPage(t, browser, address) {
 
 /** Runs in the page. */
 function install() {
-  /** An open socket. `closed` is what its 'close' event said, `failed` whether there was an 'error' event. */
+  /**
+   * An open socket. `closed` has the fields of its 'close' event, `failed` is whether there was an
+   * 'error' event.
+   */
   window.openSocket = (address, protocols) => {
     const socket = new WebSocket(address, protocols);
     socket.binaryType = 'arraybuffer';
@@ -40,7 +43,7 @@ function install() {
     });
   };
 
-  /** Sends messages at once, and returns as many that come back. */
+  /** Sends messages at once, and returns as many answers. */
   window.exchange = (socket, messages) =>
     new Promise((resolve, reject) => {
       const answers = [];
@@ -49,7 +52,7 @@ function install() {
       for (const message of messages) socket.send(message);
     });
 
-  /** Whether each message came back as it was. */
+  /** Whether each message came back unchanged. */
   window.echoes = async (socket, messages) => {
     const answers = await window.exchange(socket, messages);
     const plain = async (data) => (data instanceof Blob ? data.arrayBuffer() : data);

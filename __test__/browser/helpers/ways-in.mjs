@@ -1,4 +1,4 @@
-// A page to run in, and servers for it, whichever way its connections come in.
+// A page to run in, and servers for it, one for each way in.
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
@@ -6,7 +6,9 @@ import https from 'node:https';
 import { WebSocketServer } from '../../../lib/index.mjs';
 import { cert, key } from '../../helpers/certificate.mjs';
 
-/** Each starts to listen, and returns the WebSocketServer and the address of its sockets. */
+/**
+ * Each function starts to listen, and returns the WebSocketServer and the address of its sockets.
+ */
 export const WAYS_IN = {
   port: async (t, options) => {
     const wss = new WebSocketServer({ port: 0, host: '127.0.0.1', ...options });

@@ -1,4 +1,4 @@
-// The client: its arguments, its request, and what it makes of the answers.
+// The client: its arguments, its request, and its results for the answers.
 import { createHash } from 'node:crypto';
 import http from 'node:http';
 

@@ -1,4 +1,4 @@
-// permessage-deflate: what is agreed on, and compressed messages of both directions.
+// permessage-deflate: the negotiated parameters, and compressed messages of both directions.
 import zlib from 'node:zlib';
 
 import { frame } from '../../helpers/clients.mjs';

@@ -9,7 +9,7 @@ export default s;
 const CLOSE = frame(8, Buffer.from([3, 232, 98, 121, 101]));
 const QUIET = { events: [] };
 
-/** What an event shows: its own and inherited enumerable properties, but the target. */
+/** The visible part of an event: its own and inherited enumerable properties, except the target. */
 function shown(event, ws) {
   const fields = {};
   for (const name in event) if (name !== 'target') fields[name] = event[name];

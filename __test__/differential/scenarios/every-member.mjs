@@ -1,5 +1,6 @@
 // Everything of WebSocketServer and WebSocket that a subclass, an instance or a patched prototype can replace, by reflection
-// over ws: which of its methods are called and with what, and what an accessor that says something else decides.
+// over ws: the methods that are called and their arguments, and the effect of an accessor with
+// another value.
 import { createRequire } from 'node:module';
 
 import { section } from '../scenario.mjs';
@@ -11,7 +12,7 @@ const require = createRequire(import.meta.url);
 const reference = require('ws');
 const added = require('../../../lib/index.js');
 
-/** Names of what ws and what it inherits from have, without what is private: of methods, or of accessors. */
+/** Names of the public methods, or accessors, of ws and the classes that it extends. */
 export function membersOf(prototype) {
   const members = { methods: [], accessors: [] };
   for (let one = prototype; one !== Object.prototype; one = Object.getPrototypeOf(one)) {
@@ -28,7 +29,7 @@ const OF_SERVER = membersOf(reference.WebSocketServer.prototype).methods;
 const OF_SOCKET = membersOf(reference.WebSocket.prototype).methods;
 const CLOSE = ['8882 00000000 03e8'];
 
-/** What of the calls is not compared, and why; docs/differences.md has each of them. */
+/** Calls that are not compared, and the reason; docs/differences.md has each of them. */
 const isOwn = {
   // ws has listeners of its own on its WebSockets.
   on: ([event]) => event === 'close',
@@ -36,7 +37,7 @@ const isOwn = {
 
 const plain = (value) => (typeof value !== 'object' || value === null || Buffer.isBuffer(value) || value instanceof Error ? value : 'object');
 
-/** Replaces methods with ones that log their arguments, each in a lane of its own, and do what they did. */
+/** Wraps methods so that they log their arguments, each in a lane of its own. */
 function watch(c, who, target, names) {
   for (const name of names) {
     const own = Object.getOwnPropertyDescriptor(target, name);
@@ -53,7 +54,7 @@ function watch(c, who, target, names) {
   }
 }
 
-/** What happens to a connection. */
+/** The events of a connection. */
 const acts = {
   'a message, a ping, a pause and a close of the peer': async ({ ws, peer }) => {
     ws.on('message', (data) => ws.send(data));
@@ -88,7 +89,9 @@ const acts = {
   },
 };
 
-/** A server with watched members in a style, on which all that a server does happens. */
+/**
+ * A server with watched members in a style, which then goes through everything that a server does.
+ */
 async function visit(c, style) {
   if (style === 'of a subclass') {
     c.WebSocketServer = class extends c.WebSocketServer {};
@@ -128,7 +131,9 @@ for (const style of ['of a subclass', 'of the instance', 'of the prototype']) {
   }
 }
 
-/** A subclass whose instances have something else under each public name that ws does not have. */
+/**
+ * A subclass with instances that have another value under each public name that ws does not have.
+ */
 function filled(Class, own, theirs) {
   const names = Object.getOwnPropertyNames(own.prototype).filter((name) => !name.startsWith('_') && !(name in theirs.prototype));
   return class extends Class {
@@ -151,7 +156,7 @@ s.all('names that ws does not have are those of the program', async (c) => {
   await new Promise((resolve) => { wss.close(resolve); });
 });
 
-/** What an accessor that has been replaced says; each name of ws must be here. */
+/** The value of a replaced accessor; each name of ws must be here. */
 const SAYS = {
   binaryType: ['arraybuffer', 'fragments', 'of the program', ''],
   bufferedAmount: [0, 1e9],
@@ -195,7 +200,7 @@ for (const [name, values] of Object.entries(SAYS)) {
   }
 }
 
-/** What ws never asks. */
+/** Names that ws never reads. */
 for (const name of ['bufferedAmount', 'extensions', 'isPaused', 'protocol', 'url']) {
   s.all(`WebSocket: ${name} of the class throws`, async (c) => {
     const Class = class extends c.WebSocket {};

@@ -1,4 +1,4 @@
-// What the module exports, and the shape of its classes.
+// The exports of the module, and the shape of its classes.
 import { EventEmitter } from 'node:events';
 import { Duplex, Writable } from 'node:stream';
 

@@ -1,4 +1,4 @@
-// The constructor of WebSocketServer: defaults, what it refuses, and its fields.
+// The constructor of WebSocketServer: defaults, refused options, and fields.
 import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
 
@@ -8,7 +8,7 @@ import { outcome } from '../show.mjs';
 const s = section('options');
 export default s;
 
-/** The options as they can be seen, without those that are objects of this process. */
+/** The visible options, without those that are objects of this process. */
 const shown = ({ server, WebSocket, ...rest }) => ({ ...rest, server: typeof server, WebSocket: typeof WebSocket });
 
 s.all('the defaults in server.options', async (c) => {

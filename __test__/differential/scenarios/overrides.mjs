@@ -1,5 +1,5 @@
-// Methods of WebSocketServer and WebSocket that a subclass, an instance or a patched prototype replaces: what is called,
-// with which arguments, and what it decides.
+// Methods of WebSocketServer and WebSocket that a subclass, an instance or a patched prototype
+// replaces: the calls, their arguments, and their effect.
 import { section } from '../scenario.mjs';
 import { outcome, show } from '../show.mjs';
 
@@ -39,7 +39,7 @@ async function listen(c, style, hooks, options) {
   }
   const listening = await c.listen(options);
   if (!before) {
-    // A server of the scenario before may still have something to say.
+    // A server of the scenario before may still emit events.
     for (const [name, hook] of Object.entries(hooks)) {
       hooks[name] = (self, original, args) => (self === listening.wss ? hook(self, original, args) : original(...args));
     }

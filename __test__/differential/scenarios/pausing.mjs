@@ -1,4 +1,4 @@
-// pause(), resume() and what the raw socket of a connection can do.
+// pause(), resume() and the methods of the raw socket of a connection.
 import { once } from 'node:events';
 
 import { frame } from '../../helpers/clients.mjs';

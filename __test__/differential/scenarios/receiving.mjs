@@ -1,4 +1,4 @@
-// What a server's WebSocket makes of the frames of a client.
+// The events of a server's WebSocket for the frames of a client.
 import { once } from 'node:events';
 
 import { frame } from '../../helpers/clients.mjs';

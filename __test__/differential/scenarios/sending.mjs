@@ -1,5 +1,5 @@
-// What send(), ping() and pong() of a server put on the wire, and what their callbacks say.
-// What send() returns is ours alone.
+// The bytes of a server's send(), ping() and pong(), and the arguments of their callbacks.
+// The result of send() is an addition of this package.
 import { setImmediate as turn } from 'node:timers/promises';
 
 import { frame } from '../../helpers/clients.mjs';
@@ -178,7 +178,7 @@ s.all('after close(): callbacks, bufferedAmount, no exception', (c) =>
   c.session({}, async ({ ws, peer }) => {
     ws.close(1000);
     await peer.frames(1);
-    // The peer may have it before it is counted as sent.
+    // The peer may have the message before it is counted as sent.
     while (ws.bufferedAmount !== 0) await turn();
     for (const value of ['text', 'é', Buffer.from('buffer'), new ArrayBuffer(3), [1, 2], undefined, null, 0, 12, '']) {
       c.log('server', outcome(() => void ws.send(value, (error) => c.log('callbacks', error))), ws.bufferedAmount);
@@ -221,7 +221,7 @@ s.all('Blobs keep their place', (c) =>
   }),
 );
 
-/** A Blob that can be read, or cannot, whenever the scenario says so. */
+/** A Blob that is read, or fails to be read, at a moment of the scenario's choice. */
 function pendingBlob() {
   const blob = new Blob(['abc']);
   let fail;
@@ -229,7 +229,7 @@ function pendingBlob() {
   return { blob, fail: () => fail(new Error('unreadable')) };
 }
 
-// The first of the two that the server hears of is the error that it reports.
+// The server reports the first of the two errors that it notices.
 for (const [title, when] of [
   ['before', (fail, send) => void (fail(), send('8f80 00000000'))],
   ['behind', (_fail, send) => send('8f80 00000000')],

@@ -1,4 +1,4 @@
-// `_socket` and `request.socket` as a stream, what is written to them raw, and a WebSocket that is printed.
+// `_socket` and `request.socket` as a stream, raw writes to them, and a printed WebSocket.
 import net from 'node:net';
 import { Duplex, PassThrough, Readable, Stream, Writable } from 'node:stream';
 import { inspect } from 'node:util';
@@ -20,7 +20,7 @@ const METHODS = [
   'uncork', 'unpipe', 'unref', 'unshift', 'wrap', 'write',
 ];
 
-/** A message as it is on the wire. */
+/** The frame of a message. */
 const framed = (text) => Buffer.concat([Buffer.from([0x81, text.length]), Buffer.from(text)]);
 const CLOSE = ['8882 00000000 03e8'];
 

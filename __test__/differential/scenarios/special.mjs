@@ -62,7 +62,7 @@ s.once('a socket of the file system: server and client', async (c) => {
   await next(ws, 'close');
 });
 
-/** A WebSocket over one end of a pipe in memory, and the other end, whose bytes are kept. */
+/** A WebSocket over one end of a pipe in memory, and the other end, which keeps the bytes. */
 function overPipe(c, options = {}, isServer = true) {
   const [near, far] = pipe();
   const chunks = [];
@@ -174,7 +174,8 @@ s.over('port')('lines that end without a carriage return', async (c) => {
 s.all('bufferedAmount right behind send()', async (c) => {
   const { ws, peer, closed } = await c.open();
   ws.send('hello');
-  // 0 when the kernel has it: in ws always, with a reactor's thread when that was quick.
+  // 0 when the kernel has the bytes: in ws always, with a reactor's thread if that thread was
+  // quick.
   c.log('server', [0, 7].includes(ws.bufferedAmount));
   peer.send(CLOSE);
   await Promise.all([closed, peer.closed()]);

@@ -33,7 +33,7 @@ s.once('a mask of zeros', (c) => {
   c.log('frame', list, list.length);
 });
 
-/** A socket that logs what is written. */
+/** A socket that logs all writes. */
 function sink(c) {
   return new Duplex({
     read() {},

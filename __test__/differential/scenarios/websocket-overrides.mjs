@@ -1,5 +1,5 @@
-// Methods and getters of WebSocket that the `WebSocket` option, an instance or a patched prototype replaces: those that ws calls
-// itself are called, and decide.
+// Methods and getters of WebSocket that the `WebSocket` option, an instance or a patched prototype
+// replaces: the ones that ws calls itself are called, and take effect.
 import { section } from '../scenario.mjs';
 
 const s = section('websocket overrides');
@@ -8,11 +8,11 @@ export default s;
 const METHODS = ['setSocket', 'emit', 'emitClose', 'close', 'terminate', 'pong', 'ping', 'send', 'pause', 'resume'];
 const CLOSE = ['8882 00000000 03e8'];
 
-/** What `setSocket` gets, and what others get. */
+/** The arguments of `setSocket`, and those of other methods. */
 const shown = (name, args) =>
   name === 'setSocket' ? [typeof args[0].write, args[1], args[2]] : args.map((arg) => (arg instanceof Error ? arg.message : arg));
 
-/** Replaces methods with ones that log their arguments and do what they did. */
+/** Wraps methods so that they log their arguments. */
 function watch(c, target, names) {
   for (const name of names) {
     const own = Object.getOwnPropertyDescriptor(target, name);
@@ -141,6 +141,6 @@ s.all('a setSocket of the class that keeps the socket', async (c) => {
   c.log('peer', peer.head);
   ws.kept.destroy();
   await peer.closed();
-  // Nothing of it is left to be terminated.
+  // No connection is left to be terminated.
   ws._readyState = 3;
 });

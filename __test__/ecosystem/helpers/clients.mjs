@@ -19,7 +19,7 @@ export async function firstMessage(t, url, options) {
   return data.toString();
 }
 
-/** What comes back for a message. */
+/** The answer to a message. */
 export async function ask(client, message) {
   const answer = once(client, 'message');
   client.send(message);

@@ -2,7 +2,7 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-/** Starts to listen; the end of the test closes the server and what is still connected to it. */
+/** Starts to listen; the end of the test closes the server and its remaining connections. */
 export async function listen(t, server = createServer()) {
   server.listen(0, '127.0.0.1');
   await once(server, 'listening');

@@ -1,4 +1,4 @@
-// Proof that what a test sees was served by this package: by its reactor, and by no copy of `ws`.
+// Proof that a test was served by this package: by its reactor, and by no copy of `ws`.
 import assert from 'node:assert/strict';
 import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
@@ -14,7 +14,7 @@ const table = require('../../../lib/reactor/table.js');
 /** The `ws` of npm, of which the clients are made. */
 export const RealWebSocket = require('ws-real').WebSocket;
 
-// Whoever lets one of the copies of ws serve a connection fails its test.
+// A connection that one of the copies of ws serves fails the test.
 for (const copy of copiesOfWs()) {
   const { prototype } = require(copy).WebSocketServer;
   for (const name of ['handleUpgrade', 'completeUpgrade']) {
@@ -25,8 +25,9 @@ for (const copy of copiesOfWs()) {
 }
 
 /**
- * Waits until the reactor serves so many connections, and has counted bytes that it wrote to each: a client knows of its
- * opening, its end and the bytes before this thread does. What never comes to pass makes the test run out of time.
+ * Waits until the reactor serves that many connections, and has counted bytes that it wrote to
+ * each: a client knows of its opening, its end and the bytes before this thread does. A condition
+ * that never holds makes the test run out of time.
  *
  * @param {number} count
  * @returns {Promise<any[]>} Their WebSockets
@@ -40,12 +41,12 @@ export async function assertOnReactor(count) {
   return served;
 }
 
-/** Asserts that a server that somebody else made is one of ours. */
+/** Asserts that a server that another package made is one of ours. */
 export function assertOurs(server) {
   assert.ok(server instanceof WebSocketServer, 'the server is a WebSocketServer of reactor-ws');
 }
 
-/** Every folder where npm has put a `ws`, whatever it is called there; not the links to this package. */
+/** Every folder where npm has put a `ws`, under any name; not the links to this package. */
 function copiesOfWs() {
   const { packages } = JSON.parse(readFileSync(new URL('node_modules/.package-lock.json', folder), 'utf8'));
   const isWs = ([path, { link, name }]) => !link && (name ?? path.split('node_modules/').at(-1)) === 'ws';

@@ -1,5 +1,5 @@
 // Programs of packages that import 'ws', as their users write them; types.test.mjs compiles it with
-// this package in the place of ws. Everything that comes from 'ws' has to be of one class.
+// this package in the place of ws. All values from 'ws' have to be of one class.
 import { createServer } from 'node:http';
 
 import { WebSocketTransport } from '@colyseus/ws-transport';

@@ -1,4 +1,4 @@
-// What ws does not have.
+// Additions that ws does not have.
 import WebSocket, { BufferLike, PreparedMessage, SendOptions, WebSocketServer, extension, prepare, subprotocol } from 'ws';
 
 const wss = new WebSocketServer({ port: 0, reactors: 2, pingInterval: 30_000, idleTimeout: 1, spin: 0, earlyHandshake: true });

@@ -1,4 +1,5 @@
-// Members that `declare module` adds are those of every connection, by whatever name, also when they are not optional.
+// Members that `declare module` adds belong to every connection, under each name of the class, also
+// when they are not optional.
 import Default, { Event, Server, WebSocket, WebSocketServer } from 'ws';
 
 declare module 'ws' {

@@ -71,7 +71,7 @@ export class Encoded extends WebSocket {
   }
 }
 
-/** What stands for a connection in a test of an application. */
+/** A stand-in for a connection in a test of an application. */
 export const fake: Pick<WebSocket, 'send' | 'close' | 'readyState'> = { send() {}, close() {}, readyState: 1 };
 
 export class Rooms extends WebSocketServer {

@@ -1,4 +1,4 @@
-// Clients: ways to make them, what they send and what they hear.
+// Clients: ways to make them, messages that they send, events that they get.
 import { Agent, ClientRequest, ClientRequestArgs, IncomingMessage } from 'node:http';
 import { connect } from 'node:net';
 
@@ -66,7 +66,7 @@ export function sends(ws: WebSocket): void {
   ws.terminate();
 }
 
-/** Listeners by each of the five methods know what they get. */
+/** Listeners added by each of the five methods have typed arguments. */
 export function listeners(ws: WebSocket): void {
   ws.on('message', (data, isBinary) => console.log(isBinary ? data : data.toString()));
   ws.once('message', (data) => console.log(Array.isArray(data) ? Buffer.concat(data) : data.byteLength));
@@ -160,7 +160,7 @@ export function streams(ws: WebSocket): void {
   process.stdin.pipe(createWebSocketStream(ws, { allowHalfOpen: true, readableObjectMode: true }));
 }
 
-/** What comes is of types that a program can distinguish. */
+/** Received data has types that a program can distinguish. */
 export function parts(raw: WebSocket.RawData, data: WebSocket.Data): number {
   if (typeof data === 'string') return data.length;
   if (Array.isArray(raw)) return raw[0]?.length ?? 0;

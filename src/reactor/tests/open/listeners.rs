@@ -124,7 +124,7 @@ fn a_listener_that_leaves_finishes_its_handshakes() {
     assert_eq!(server.next(), Seen::ListenerClosed(7));
     let _late = Client::open(address);
     other.opened();
-    // Closing twice counts once, and a listener that is gone is not closed again.
+    // Leaving or closing a listener that is gone has no effect.
     server.submit(Command::Leave(7));
     server.submit(Command::CloseListener(7));
     assert_eq!(server.stop(), [Seen::Closed, Seen::Closed, Seen::ListenerClosed(0)]);
