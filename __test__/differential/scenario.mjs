@@ -49,3 +49,22 @@ export async function run(scenario, way, implementation) {
     await context.end();
   }
 }
+
+/**
+ * Wraps methods so that `log` gets the name and the arguments of each call, until the scenario ends.
+ */
+export function watchMethods(c, target, names, log) {
+  for (const name of names) {
+    const own = Object.getOwnPropertyDescriptor(target, name);
+    const original = target[name];
+    const value = function (...args) {
+      log(name, args);
+      return original.apply(this, args);
+    };
+    Object.defineProperty(target, name, { configurable: true, value, writable: true });
+    c.teardown(() => {
+      if (own === undefined) delete target[name];
+      else Object.defineProperty(target, name, own);
+    });
+  }
+}

@@ -50,12 +50,8 @@ const TURN_BATCHES = 8;
  */
 const ENDING_MILLISECONDS = 4;
 
-/**
- * Records after which the clock is read within a batch: in general, and before a request, which
- * waits for the handlers.
- */
+/** Records after which the clock is read within a batch. */
 const CLOCK_INTERVAL = 64;
-const CLOCK_INTERVAL_OF_REQUESTS = 1;
 
 /** The slot of the previous record, when there is none or that record opened the connection. */
 const NO_RECORD = -1;
@@ -67,7 +63,6 @@ let count = 0;
 let batchNumber = 0;
 let delivering = false;
 let immediate = false;
-let clockInterval = CLOCK_INTERVAL;
 
 /**
  * Milliseconds that may be delivered before requests, and since when. It takes half of the time at
@@ -126,9 +121,7 @@ function settle(message) {
   catching.left = Math.min(TURN_MILLISECONDS, catching.left + begin - catching.since);
   catching.since = begin;
   if (catching.left <= 0 || !settleReactors()) return;
-  clockInterval = CLOCK_INTERVAL_OF_REQUESTS;
   catchUp();
-  clockInterval = CLOCK_INTERVAL;
   catching.since = performance.now();
   catching.left -= catching.since - begin;
 }
@@ -190,7 +183,7 @@ function deliver(deadline) {
   let { base, buffer, bytes } = batch;
   let next = cursor;
   let previous = NO_RECORD;
-  let nextLook = next + clockInterval;
+  let nextLook = next + CLOCK_INTERVAL;
   let latest = deadline;
   while (next < count) {
     const word = next << 2;
@@ -204,8 +197,12 @@ function deliver(deadline) {
       previous = slot;
     }
     if (next >= nextLook) {
-      if (performance.now() > latest) return false;
-      nextLook = next + clockInterval;
+      if (performance.now() > latest) {
+        // A request may come next, and the handlers of the records before go on with a promise.
+        checkpoint();
+        return false;
+      }
+      nextLook = next + CLOCK_INTERVAL;
     }
     // Set before a handler may throw: the next delivery goes on behind this record.
     cursor = ++next;

@@ -131,7 +131,7 @@ function membersAmong(topic, connections) {
 }
 
 /**
- * Publishes to members whose sends wait for a Blob: the message waits too, and then goes to each
+ * Publishes to members with sends that wait for a Blob: the message waits too, and then goes to each
  * member by itself.
  *
  * @param {AnyTopic} topic The topic

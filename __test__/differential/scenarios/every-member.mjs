@@ -3,7 +3,7 @@
 // another value.
 import { createRequire } from 'node:module';
 
-import { section } from '../scenario.mjs';
+import { section, watchMethods } from '../scenario.mjs';
 
 const s = section('every member');
 export default s;
@@ -39,19 +39,9 @@ const plain = (value) => (typeof value !== 'object' || value === null || Buffer.
 
 /** Wraps methods so that they log their arguments, each in a lane of its own. */
 function watch(c, who, target, names) {
-  for (const name of names) {
-    const own = Object.getOwnPropertyDescriptor(target, name);
-    const original = target[name];
-    const value = function (...args) {
-      if (who !== 'ws' || !isOwn[name]?.(args)) c.log(`${who}.${name}`, ...args.map(plain));
-      return original.apply(this, args);
-    };
-    Object.defineProperty(target, name, { configurable: true, value, writable: true });
-    c.teardown(() => {
-      if (own === undefined) delete target[name];
-      else Object.defineProperty(target, name, own);
-    });
-  }
+  watchMethods(c, target, names, (name, args) => {
+    if (who !== 'ws' || !isOwn[name]?.(args)) c.log(`${who}.${name}`, ...args.map(plain));
+  });
 }
 
 /** The events of a connection. */

@@ -1,6 +1,6 @@
 // Methods and getters of WebSocket that the `WebSocket` option, an instance or a patched prototype
 // replaces: the ones that ws calls itself are called, and take effect.
-import { section } from '../scenario.mjs';
+import { section, watchMethods } from '../scenario.mjs';
 
 const s = section('websocket overrides');
 export default s;
@@ -14,19 +14,7 @@ const shown = (name, args) =>
 
 /** Wraps methods so that they log their arguments. */
 function watch(c, target, names) {
-  for (const name of names) {
-    const own = Object.getOwnPropertyDescriptor(target, name);
-    const original = target[name];
-    const value = function (...args) {
-      c.log(name, ...shown(name, args));
-      return original.apply(this, args);
-    };
-    Object.defineProperty(target, name, { configurable: true, value, writable: true });
-    c.teardown(() => {
-      if (own === undefined) delete target[name];
-      else Object.defineProperty(target, name, own);
-    });
-  }
+  watchMethods(c, target, names, (name, args) => c.log(name, ...shown(name, args)));
 }
 
 const acts = {

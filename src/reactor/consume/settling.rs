@@ -17,6 +17,9 @@ const SHARE: u32 = 16;
 /// the same client, with 8 ms and a sixteenth none of 1,600 (benchmark/order.mjs, two processors).
 const MOST: Duration = Duration::from_millis(8);
 
+/// A process that was stopped for longer does not pay for all of it.
+const LONGEST_DEBT: Duration = Duration::from_millis(128);
+
 /// It takes that many looks to say that what had come is gone, and that no turn begins. Mostly one
 /// begins a microsecond after the system has reported to the reactor, but its thread may be
 /// interrupted in between.
@@ -83,7 +86,7 @@ impl Settling {
     /// end that was there before.
     fn spend(&mut self, begin: Instant, end: Instant) {
         let (spent, allowance) = (end.saturating_duration_since(begin), self.allowance_at(begin));
-        let debt = spent.saturating_sub(allowance).min(MOST);
+        let debt = spent.saturating_sub(allowance).min(LONGEST_DEBT);
         self.allowance = allowance.saturating_sub(spent);
         self.since = self.since.max(end + debt);
     }
