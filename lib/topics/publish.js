@@ -131,8 +131,8 @@ function membersAmong(topic, connections) {
 }
 
 /**
- * Publishes to members with sends that wait for a Blob: the message waits too, and then goes to each
- * member by itself.
+ * Publishes to members with sends that wait for a Blob: the message waits too, and then goes to
+ * each member by itself.
  *
  * @param {AnyTopic} topic The topic
  * @param {Message} message The message
