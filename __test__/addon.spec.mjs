@@ -1,4 +1,5 @@
-// Where the native addon cannot be loaded: the error of a server or a client has the reason and the remedy.
+// Where the native addon cannot be loaded: the error of a server or a
+// client has the reason and the remedy.
 import { cp, mkdir, mkdtemp, readFile, rm, symlink, writeFile } from 'node:fs/promises';
 import { createRequire } from 'node:module';
 import { tmpdir } from 'node:os';
@@ -12,7 +13,10 @@ import { Child } from './helpers/child.mjs';
 const LIB = fileURLToPath(new URL('../lib', import.meta.url));
 const MAY_LOAD_NONE = /--no-addons.*--allow-addons/;
 
-/** The package as it is where the package with the addon was not installed, if there is one in `packages`. */
+/**
+ * The package as it is where the package with the addon was not
+ * installed, if there is one in `packages`.
+ */
 async function copyWithoutAddon(t, { packages = [], version } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'addonless-'));
   t.teardown(() => rm(folder, { recursive: true }));
@@ -48,7 +52,8 @@ async function failsWith(t, pattern, args, options) {
     t.regex(advice, /^ {2}what to do: /);
     t.deepEqual(more, []);
     t.regex(failure.message, pattern);
-    // The message, its stack and its properties, as printed for an uncaught one: not those of all causes.
+    // The message, its stack and its properties, as printed for an
+    // uncaught one: not those of all causes.
     t.true(failure.printed.split('\n').length <= 4 + Error.stackTraceLimit + 3, failure.printed);
   }
 }

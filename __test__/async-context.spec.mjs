@@ -122,7 +122,8 @@ for (const kind of ['http', 'https']) {
     const protocol = kind === 'http' ? 'ws' : 'wss';
     await Promise.all([visit(t, port, 'a', protocol), visit(t, port, 'b', protocol)]);
     const seen = (await Promise.all(ended)).sort(([a], [b]) => (a < b ? -1 : 1));
-    // A stream hands a callback on as soon as it has written: before the jobs of the handler or behind them.
+    // A stream hands a callback on as soon as it has written: before the
+    // jobs of the handler or behind them.
     t.deepEqual(seen.map((list) => [...list].sort()), [
       ['callback /a', ...all('/a')].sort(),
       ['callback /b', ...all('/b')].sort(),

@@ -136,7 +136,8 @@ const hasGlibc = process.report?.getReport().header.glibcVersionRuntime !== unde
     await once(client, 'message');
     return client;
   };
-  // glibc takes no block of a length from the system any more once one of that length has been given back.
+  // glibc takes no block of a length from the system any more once one of
+  // that length has been given back.
   (await open()).terminate();
   const first = await open();
   const before = await resident();

@@ -1,4 +1,5 @@
-// Offers of permessage-deflate: the answers of this server, on both of its ways to negotiate, and that of ws, side by side.
+// Offers of permessage-deflate: the answers of this server, on both of its ways to
+// negotiate, and that of ws, side by side.
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 import net from 'node:net';

@@ -1,4 +1,5 @@
-// permessage-deflate over streams, which shares a thread with the handlers: long work is done in slices, in order.
+// permessage-deflate over streams, which shares a thread with the handlers: long
+// work is done in slices, in order.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import net from 'node:net';
@@ -19,7 +20,9 @@ const serialOnly = isReference ? test.skip : test.serial;
 const NO_TAKEOVER = { params: { server_no_context_takeover: true, client_no_context_takeover: true } };
 const CLOSED = 'The socket was closed while data was being compressed';
 
-/** Frames of a client, each with a message of `bytes` zeros and its number at the end, in one chunk. */
+/**
+ * Frames of a client, each with a message of `bytes` zeros and its number at the end, in one chunk.
+ */
 function bombs(count, bytes) {
   const frames = Array.from({ length: count }, (_, number) => {
     const message = Buffer.alloc(bytes);
@@ -33,7 +36,9 @@ function bombs(count, bytes) {
   return Buffer.concat(frames);
 }
 
-/** The numbers of messages as they come, with `turn` for every turn of the event loop in between. */
+/**
+ * The numbers of messages as they come, with `turn` for every turn of the event loop in between.
+ */
 function numbersOf(ws) {
   const seen = [];
   let isWatching = true;

@@ -36,7 +36,10 @@ function messagesOf(lengths) {
   return Buffer.concat(parts);
 }
 
-/** Sends messages of these lengths, all read at once; `onFirst` gets the first. Resolves with the others. */
+/**
+ * Sends messages of these lengths, all read at once; `onFirst` gets the
+ * first. Resolves with the others.
+ */
 async function others(t, { ws, raw }, lengths, onFirst) {
   const messages = [];
   const closed = once(ws, 'close').then(([code]) => code);

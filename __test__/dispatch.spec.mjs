@@ -11,7 +11,9 @@ import { isReference, startServer } from './helpers/impl.mjs';
 
 const ownOnly = isReference ? test.skip : test;
 
-/** Runs a script with a server, the client of ws and the `frame` helper; resolves with its lines. */
+/**
+ * Runs a script with a server, the client of ws and the `frame` helper; resolves with its lines.
+ */
 async function run(source) {
   const from = isReference ? 'ws' : fileURLToPath(new URL('../lib/index.js', import.meta.url));
   const child = spawn(process.execPath, [

@@ -310,7 +310,10 @@ async function refusal(t, port, options = {}, path = '/') {
   return response.statusCode;
 }
 
-/** Until a connection opens in time and is closed with a code: a token may have run out when it arrives. */
+/**
+ * Until a connection opens in time and is closed with a code: a token
+ * may have run out when it arrives.
+ */
 async function closesWith(t, port, expected, options) {
   for (let code = 0; code !== expected; ) {
     const client = new wsClient(`ws://127.0.0.1:${port}`, options());

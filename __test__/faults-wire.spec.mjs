@@ -205,7 +205,10 @@ const marked = (payload) => {
 const BOMB = compressed(Buffer.alloc(16 * MIB));
 const DEFLATE = { perMessageDeflate: true, maxPayload: MIB };
 
-/** `[row, what, options, what is sent, the close code that comes]`; without a code an echo of `ok` behind it does. */
+/**
+ * `[row, what, options, what is sent, the close code that comes]`; without a
+ * code an echo of `ok` behind it does.
+ */
 const FRAMES = [
   ['F02', 'RSV1', {}, [0xc1, 0xc2].map((first) => header(first, 0x80)), 1002],
   ['F02', 'RSV2 and RSV3', {}, [0xa1, 0x91, 0xb2].map((first) => header(first, 0x80)), 1002],

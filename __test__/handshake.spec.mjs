@@ -1,4 +1,5 @@
-// The opening handshake over raw sockets, byte for byte. The names h04 to h18 are those of the engine's tests.
+// The opening handshake over raw sockets, byte for byte. The names h04 to h18
+// are those of the engine's tests.
 import { once } from 'node:events';
 
 import test from 'ava';
@@ -280,7 +281,10 @@ rows('h18', {}, [
   ['chunks', upgradeRequest({ 'Transfer-Encoding': 'chunked' }), BODY, unlike(accepted(), NO_BODY)]
 ]);
 
-/** Sends the parts one by one and resolves with the answer and the messages, of which `count` must come. */
+/**
+ * Sends the parts one by one and resolves with the answer and the
+ * messages, of which `count` must come.
+ */
 async function converse(t, parts, count) {
   const server = await startServer(t);
   const messages = [];
@@ -294,7 +298,8 @@ async function converse(t, parts, count) {
   const client = await RawClient.connect(t, server.address().port);
   for (const part of parts) {
     await client.send(part);
-    // Gives the server, which shares this thread or this machine, a turn to read the part by itself.
+    // Gives the server, which shares this thread or this machine, a
+    // turn to read the part by itself.
     await new Promise(setImmediate);
   }
   await all;

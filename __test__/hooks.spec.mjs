@@ -10,7 +10,10 @@ import { WebSocketServer, implementation, startServer } from './helpers/impl.mjs
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 
 
-/** Puts `hook(original, args)` in the place of a method with a definition, which is not an assignment. */
+/**
+ * Puts `hook(original, args)` in the place of a method with a
+ * definition, which is not an assignment.
+ */
 function define(t, target, name, hook) {
   const before = Object.getOwnPropertyDescriptor(target, name);
   const original = target[name];
@@ -24,7 +27,10 @@ function define(t, target, name, hook) {
   });
 }
 
-/** Ways to decide about upgrades from now on, by name: `(t, server, decide)`, where `decide()` says whether somebody comes in. */
+/**
+ * Ways to decide about upgrades from now on, by name: `(t, server, decide)`, where
+ * `decide()` says whether somebody comes in.
+ */
 const LATE = {
   'handleUpgrade, defined on the instance'(t, server, decide) {
     define(t, server, 'handleUpgrade', (original, args) => guard(original, args, 1, decide));

@@ -198,7 +198,10 @@ const DIFFERENT = [
 const isListed = (where, state, member) =>
   DIFFERENT.some((entry) => entry.where.includes(where) && entry.state.test(state) && entry.members.includes(member));
 
-/** The members whose outcomes differ and are not listed, or are listed and do not, with both outcomes. */
+/**
+ * The members whose outcomes differ and are not listed, or are
+ * listed and do not, with both outcomes.
+ */
 async function compare([state, reach], where, expecting, acting) {
   const expected = await outcomes(expecting, reach);
   const actual = await outcomes(acting, reach);

@@ -244,7 +244,8 @@ test.serial('many requests in one turn of the event loop take half of the time a
     channel('net.server.socket').publish({ socket: { _handle: {} } });
   }
   // The machine may be busy with other things, so the turn's own length is the measure. A turn of
-  // 8 ms is saved up at first; the last delivery may go beyond its share by one more, and a message.
+  // 8 ms is saved up at first; the last delivery may go beyond its
+  // share by one more, and a message.
   const elapsed = performance.now() - begin;
   t.true(handled * cost <= elapsed / 2 + 16 + 2 * cost, `${handled} handled in ${elapsed} ms`);
   while (handled < messages) await nextTurn();

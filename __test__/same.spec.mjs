@@ -18,7 +18,9 @@ const MODES = {
   'context takeover': [true, true],
 };
 
-/** Lengths around which something changes: header, loop over characters, comparison, large payloads. */
+/**
+ * Lengths around which something changes: header, loop over characters, comparison, large payloads.
+ */
 const LENGTHS = [0, 1, 4, 10, 11, 125, 126, 1023, 2047, 2048, 2049, 5000, 16383, 16384, 65535, 65536, 70_000, 300_000];
 
 /** Numbers that are the same in every run. */

@@ -1,4 +1,5 @@
-// Connections over TLS and any other Duplex: the same events and the same API as over the reactor's sockets.
+// Connections over TLS and any other Duplex: the same events and the same
+// API as over the reactor's sockets.
 import { once } from 'node:events';
 
 import test from 'ava';

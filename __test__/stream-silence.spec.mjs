@@ -45,7 +45,10 @@ for (const [title, options, pings] of ENDS) {
   });
 }
 
-/** How long the event loop has stood still since, at most, in milliseconds; it keeps the process alive, which a pipe does not. */
+/**
+ * How long the event loop has stood still since, at most, in milliseconds; it keeps the
+ * process alive, which a pipe does not.
+ */
 function watchStalls(t) {
   let [last, longest] = [performance.now(), 0];
   const look = () => {

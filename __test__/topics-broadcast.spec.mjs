@@ -1,4 +1,5 @@
-// broadcast(): a message to all connections of a server, which are members of a topic without a name.
+// broadcast(): a message to all connections of a server, which are
+// members of a topic without a name.
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';

@@ -135,7 +135,8 @@ for (const way of WAYS) {
     t.deepEqual(heard, [since(0), since(0), since(100), since(200)]);
   });
 
-  // socket.io's redis-streams adapter replayed messages without their position, so the next resume repeated them.
+  // socket.io's redis-streams adapter replayed messages without their position,
+  // so the next resume repeated them.
   test(`${way}: a stamp is in each message, live, replayed and prepared`, async (t) => {
     const stamp = { before: '{"id":"$epoch:$offset","n":$offset,"data":', after: '}' };
     const { server, all } = await openRoom(t, way, 2, { topicOptions: () => ({ history: 10, stamp }) });

@@ -13,7 +13,10 @@ const SIZE = 64 * 1024;
 const LIMIT = 256 * 1024;
 const COUNT = 220;
 
-/** A server with one topic, a member that reads, and one that does not before `client._socket.resume()`. */
+/**
+ * A server with one topic, a member that reads, and one that does not
+ * before `client._socket.resume()`.
+ */
 async function openStalled(t, way, settings) {
   // Each reactor has its share of the budget, and several of these tests run at once.
   const topicOptions = () => ({ limit: LIMIT, ...settings });

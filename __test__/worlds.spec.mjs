@@ -1,4 +1,5 @@
-// Copies of the package that come and go, as in Jest, which loads it once for each test file. Their reactors go with them.
+// Copies of the package that come and go, as in Jest, which loads it once for each test
+// file. Their reactors go with them.
 import { once } from 'node:events';
 
 import test from 'ava';

@@ -1,11 +1,12 @@
-// Runs the Autobahn|Testsuite fuzzing client against an echo server and fails on anything but the best verdicts.
+// Runs the Autobahn|Testsuite fuzzing client against an echo server and fails
+// on anything but the best verdicts.
 //
-//   npm run test:autobahn                          sections 1-7, 9 and 10: everything but compression
-//   npm run test:autobahn -- --all                 all sections, on a port and over streams: for the night
-//   npm run test:autobahn -- --cases 1.*,6.12.*    some of them
-//   npm run test:autobahn -- --way stream          where connections come in: port, server (node:http) or stream (any Duplex)
-//   npm run test:autobahn -- --impl ws             the same cases against the ws package
-//   npm run test:autobahn -- --server ./file.mjs   or against any module that exports WebSocketServer
+//   npm run test:autobahn                        sections 1-7, 9 and 10: all but compression
+//   npm run test:autobahn -- --all               all sections, on a port and over streams
+//   npm run test:autobahn -- --cases 1.*,6.12.*  some of them
+//   npm run test:autobahn -- --way stream        instead of a port: server (node:http) or stream
+//   npm run test:autobahn -- --impl ws           the same cases against the ws package
+//   npm run test:autobahn -- --server ./file.mjs against any module that exports WebSocketServer
 
 import { spawn } from 'node:child_process';
 import { mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
@@ -28,7 +29,8 @@ const COUNTS = new Map([
   [ALL, 517],
 ]);
 const WAYS = ['port', 'server', 'stream'];
-// Section 9 sends messages of up to 16 MiB, and 4 MiB in fragments of 64 bytes: both limits would refuse them.
+// Section 9 sends messages of up to 16 MiB, and 4 MiB in fragments of 64
+// bytes: both limits would refuse them.
 const LIMITS = { maxPayload: 32 * 1024 * 1024, maxFragments: 0 };
 const GOOD = new Set(['OK', 'INFORMATIONAL']);
 const PATIENCE_MS = 60 * 60 * 1000;
@@ -149,7 +151,8 @@ function readVerdicts(file, agent) {
 }
 
 function isGood({ id, behavior, behaviorClose }) {
-  // 6.4.*: invalid UTF-8 found at the end of the message rather than at its first bad byte is allowed by RFC 6455.
+  // 6.4.*: invalid UTF-8 found at the end of the message rather than at its first
+  // bad byte is allowed by RFC 6455.
   const allowed = (word) => GOOD.has(word) || (word === 'NON-STRICT' && id.startsWith('6.4.'));
   return allowed(behavior) && GOOD.has(behaviorClose);
 }

@@ -1,4 +1,5 @@
-// Payloads of 0 B to 4 MiB, JSON and random, there and back through Chromium's compression and ours.
+// Payloads of 0 B to 4 MiB, JSON and random, there and back through
+// Chromium's compression and ours.
 import assert from 'node:assert/strict';
 import test from 'node:test';
 

@@ -1,4 +1,5 @@
-// The tools of a scenario: one of the two implementations, a log, and servers and peers that end with it.
+// The tools of a scenario: one of the two implementations, a log, and
+// servers and peers that end with it.
 import { EventEmitter, once } from 'node:events';
 import http from 'node:http';
 import net from 'node:net';
@@ -71,7 +72,10 @@ export class Context {
     });
   }
 
-  /** A server over the way of the scenario. `wss` is the WebSocketServer, `http` the HTTP server if there is one. */
+  /**
+   * A server over the way of the scenario. `wss` is the WebSocketServer, `http`
+   * the HTTP server if there is one.
+   */
   async listen(options = {}) {
     const { WebSocketServer } = this;
     if (this.way === 'port' || this.way === undefined) {
@@ -122,8 +126,9 @@ export class Context {
   }
 
   /**
-   * A connection: a server, its `ws` with all events in the lane `server`, and the `peer`. `onConnection` runs in the
-   * 'connection' event, `request` are fields of the upgrade request, `early` is sent with it.
+   * A connection: a server, its `ws` with all events in the lane `server`, and the `peer`.
+   * `onConnection` runs in the 'connection' event, `request` are fields of the upgrade
+   * request, `early` is sent with it.
    */
   async open(options, { onConnection, request, early, events } = {}) {
     const listening = await this.listen(options);
@@ -178,8 +183,8 @@ export class Context {
   }
 
   /**
-   * A bare TCP server for clients: `answer(request, socket, count)` gets the head of each request, and the number of
-   * requests before it.
+   * A bare TCP server for clients: `answer(request, socket, count)` gets the head of each request,
+   * and the number of requests before it.
    */
   async origin(answer) {
     const server = net.createServer({ allowHalfOpen: true, noDelay: true });

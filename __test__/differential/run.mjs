@@ -1,5 +1,5 @@
-// node __test__/differential/run.mjs [part of a title] [way]: both logs of the scenarios that differ; with a way, also
-// the logs of those that do not.
+// node __test__/differential/run.mjs [part of a title] [way]: both logs of the scenarios that
+// differ; with a way, also the logs of those that do not.
 import { inspect, isDeepStrictEqual } from 'node:util';
 
 import { differences } from './differences.mjs';

@@ -51,7 +51,8 @@ export async function run(scenario, way, implementation) {
 }
 
 /**
- * Wraps methods so that `log` gets the name and the arguments of each call, until the scenario ends.
+ * Wraps methods so that `log` gets the name and the arguments of
+ * each call, until the scenario ends.
  */
 export function watchMethods(c, target, names, log) {
   for (const name of names) {

@@ -1,4 +1,5 @@
-// express beside a WebSocketServer on one HTTP server, both ways: `server`, and upgrades that the application hands over.
+// express beside a WebSocketServer on one HTTP server, both ways: `server`, and upgrades
+// that the application hands over.
 import assert from 'node:assert/strict';
 import { once } from 'node:events';
 import { createServer } from 'node:http';

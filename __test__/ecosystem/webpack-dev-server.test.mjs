@@ -52,7 +52,8 @@ async function start(t, webSocketServer) {
 }
 
 /**
- * Loads the bundle, with the client of webpack-dev-server in it, into as much of a page as the client needs.
+ * Loads the bundle, with the client of webpack-dev-server in it, into as
+ * much of a page as the client needs.
  *
  * @returns {Promise<EventEmitter>} 'socket' when it connects, 'reload' when it reloads the page
  */

@@ -42,9 +42,9 @@ function withoutDate(text) {
 }
 
 /**
- * The whole answer to `request`: up to the end of the connection, or as long as `expected` if that keeps it open.
- * Once a line differs from `expected`, the received bytes are the answer, so that a wrong answer
- * fails instead of hanging.
+ * The whole answer to `request`: up to the end of the connection, or as long as `expected` if that
+ * keeps it open. Once a line differs from `expected`, the received bytes are the answer, so that a
+ * wrong answer fails instead of hanging.
  */
 export async function answerTo(t, server, request, expected) {
   const client = await RawClient.connect(t, server.address().port);

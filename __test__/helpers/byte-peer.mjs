@@ -1,4 +1,5 @@
-// The other end of a connection as bytes: reads exactly as many bytes as are asked for, and frames as they are on the wire.
+// The other end of a connection as bytes: reads exactly as many bytes as are asked for,
+// and frames as they are on the wire.
 import { once } from 'node:events';
 import net from 'node:net';
 import tls from 'node:tls';

@@ -21,7 +21,9 @@ export async function openPair(t, options, clientOptions) {
   return { server, ...(await connect(t, server, clientOptions)) };
 }
 
-/** The two ends of a new connection: the server's `ws` with its `request`, and the `client` of ws. */
+/**
+ * The two ends of a new connection: the server's `ws` with its `request`, and the `client` of ws.
+ */
 export async function connect(t, server, { path = '', protocols = [], ...rest } = {}) {
   const client = new wsClient(urlOf(server) + path, protocols, rest);
   t.teardown(() => client.terminate());

@@ -1,5 +1,5 @@
-// permessage-deflate against the client of ws, whichever way connections come in: negotiation, messages both ways, limits,
-// errors.
+// permessage-deflate against the client of ws, whichever way connections come in: negotiation,
+// messages both ways, limits, errors.
 import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 

@@ -1,4 +1,5 @@
-// A Python that has the package websockets, in an environment of its own in the cache directory of the user.
+// A Python that has the package websockets, in an environment of its own in
+// the cache directory of the user.
 import { execFile } from 'node:child_process';
 import { existsSync } from 'node:fs';
 import { homedir } from 'node:os';

@@ -56,7 +56,10 @@ export class RawClient {
     this.#socket.resetAndDestroy();
   }
 
-  /** Resolves with the text received once it satisfies `isEnough`; fails if the connection closes before. */
+  /**
+   * Resolves with the text received once it satisfies `isEnough`; fails
+   * if the connection closes before.
+   */
   async until(isEnough) {
     const text = await this.untilClosedOr(isEnough);
     if (!isEnough(text)) throw new Error(`closed after ${JSON.stringify(text)}`);
@@ -81,8 +84,8 @@ export class RawClient {
 }
 
 /**
- * An upgrade request. Of `fields`, null leaves a header out and an array repeats it; `line` is the request line and
- * `extra` goes before the empty line as it is.
+ * An upgrade request. Of `fields`, null leaves a header out and an array repeats it; `line` is the
+ * request line and `extra` goes before the empty line as it is.
  */
 export function upgradeRequest({ line = 'GET / HTTP/1.1', extra = '', ...fields } = {}) {
   const headers = {

@@ -70,7 +70,10 @@ export function closeOf(ws) {
   });
 }
 
-/** A WebSocket over one end of a stream; `deflate` are negotiated parameters and options of permessage-deflate. */
+/**
+ * A WebSocket over one end of a stream; `deflate` are negotiated parameters
+ * and options of permessage-deflate.
+ */
 export function attach(socket, { isServer = true, head = Buffer.alloc(0), deflate, ...options } = {}) {
   const ws = new WebSocket(null, undefined, { ...OPTIONS, ...options });
   ws._isServer = isServer;

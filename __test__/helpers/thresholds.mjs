@@ -1,6 +1,6 @@
-// Lengths on both sides of every number in the code that may be a threshold: all numeric constants of lib and src, and all
-// numbers of some size wherever they stand, so that a new one is tested by being there. Most of
-// them are no thresholds, which costs a few milliseconds each.
+// Lengths on both sides of every number in the code that may be a threshold: all numeric constants
+// of lib and src, and all numbers of some size wherever they stand, so that a new one is tested by
+// being there. Most of them are no thresholds, which costs a few milliseconds each.
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
 
@@ -8,7 +8,10 @@ const ROOT = fileURLToPath(new URL('../../', import.meta.url));
 /** Larger ones are budgets of a turn: one message that is longer than all of them is enough. */
 const MOST = 2 << 20;
 const LONGEST = 5 << 20;
-/** Shorter ones are thresholds only where they have a name: there are flags, sizes of headers, statuses and close codes. */
+/**
+ * Shorter ones are thresholds only where they have a name: there are flags, sizes of
+ * headers, statuses and close codes.
+ */
 const LEAST_NAMELESS = 1024;
 
 const NUMBER = String.raw`(?:0x[\da-f_]+|\d[\d_]*)`;
@@ -71,7 +74,10 @@ export const isAll = process.env.BYTES === 'all';
 /** The lengths to be compressed, of which the longest take long. */
 export const COMPRESSED = [...AT_ONCE, 1 << 20, ...(isAll ? [LONGEST] : [])];
 
-/** For what takes a connection each and is tested elsewhere, too: those around the thresholds that everybody knows of. */
+/**
+ * For what takes a connection each and is tested elsewhere, too: those around the
+ * thresholds that everybody knows of.
+ */
 export const FEW_SIZES = isAll
   ? SIZES
   : SIZES.filter((size) => size < 2 || size === LONGEST || KNOWN.some((known) => Math.abs(size - known) <= 1));

@@ -26,7 +26,9 @@ async function startSecure(t, options) {
 /** Ways to start a server, by name: each serves its connections in another place. */
 export const TOPIC_WAYS = { ...WAYS, https: startSecure };
 
-/** A connection to a server that `TOPIC_WAYS` has started, and the texts that its client has heard. */
+/**
+ * A connection to a server that `TOPIC_WAYS` has started, and the texts that its client has heard.
+ */
 export async function join(t, server, options) {
   const { ws, client } = server.options.server instanceof https.Server ? await connectSecurely(t, server) : await connect(t, server, options);
   const heard = [];

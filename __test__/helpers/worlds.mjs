@@ -28,7 +28,10 @@ const SHARED = [
   'setTimeout',
 ];
 
-/** Loads the package in a new context, which refers to what it has got. As in Jest, addons are loaded outside. */
+/**
+ * Loads the package in a new context, which refers to what it has got. As in
+ * Jest, addons are loaded outside.
+ */
 export function loadInContext() {
   // The process does not keep listeners there.
   const own = Object.create(process);

@@ -1,4 +1,5 @@
-// Bundlers and other runtimes, without a setting for this package. An addon cannot be in a bundle: it stays in node_modules.
+// Bundlers and other runtimes, without a setting for this package. An addon cannot be in a
+// bundle: it stays in node_modules.
 import assert from 'node:assert/strict';
 import { cpSync, existsSync, mkdirSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,4 +1,5 @@
-// Folders of users: the packed packages, installed by a package manager that finds no compiler, no cargo and no git.
+// Folders of users: the packed packages, installed by a package manager that finds
+// no compiler, no cargo and no git.
 import { execFile } from 'node:child_process';
 import { cpSync, mkdirSync, mkdtempSync, readdirSync, rmSync, symlinkSync, writeFileSync } from 'node:fs';
 import { tmpdir } from 'node:os';
@@ -42,7 +43,8 @@ export async function runIn(folder, [program, ...args], env = {}) {
 export async function installTarballs(folder, flags = []) {
   const tarballs = readdirSync(PACKED).map((name) => join(PACKED, name));
   const main = tarballs.filter((path) => /reactor-ws-\d/.test(path));
-  // npm refuses a package for another system that is asked for by name, so these are left to the main package, as overrides.
+  // npm refuses a package for another system that is asked for by name, so these are left
+  // to the main package, as overrides.
   const overrides = tarballs.filter((path) => !main.includes(path));
   const named = overrides.map((path) => [/reactor-ws-[a-z].*(?=-\d)/.exec(path)[0], `file:${path}`]);
   writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, overrides: Object.fromEntries(named) }));

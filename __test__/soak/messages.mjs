@@ -1,4 +1,5 @@
-// The messages of both ends of the soak: each makes a message from its numbers, so every byte that comes can be compared.
+// The messages of both ends of the soak: each makes a message from its numbers, so every
+// byte that comes can be compared.
 import { randomNumbers } from '../helpers/random.mjs';
 
 const KIB = 1024;

@@ -1,5 +1,6 @@
-// Thousands of connections that come and go for a long time, clients of ws in another process than the server. Every message and
-// every byte is accounted for on both sides, and the resources of the server do not grow.
+// Thousands of connections that come and go for a long time, clients of ws in another process
+// than the server. Every message and every byte is accounted for on both sides, and the
+// resources of the server do not grow.
 //
 //   npm run soak -- --minutes 30 [--connections 2000]      or --seconds
 //

@@ -1,5 +1,5 @@
-// The server of the soak, a child of run.mjs: connections on a port, behind an HTTP server and over TLS. It reports each connection
-// that has ended, and samples of its resources.
+// The server of the soak, a child of run.mjs: connections on a port, behind an HTTP server and over
+// TLS. It reports each connection that has ended, and samples of its resources.
 import http from 'node:http';
 import https from 'node:https';
 import { once } from 'node:events';

@@ -30,7 +30,10 @@ export function connect(c, address, ...args) {
   return { ws, closed: next(ws, 'close') };
 }
 
-/** A client of an origin that answers with these lines behind the accepted key; both ends then close. */
+/**
+ * A client of an origin that answers with these lines behind the
+ * accepted key; both ends then close.
+ */
 async function session(c, args, lines, act = () => {}, frames = Buffer.alloc(0)) {
   const port = await c.origin((head, peer) => {
     c.log('origin', 'request', cleanHead(head));

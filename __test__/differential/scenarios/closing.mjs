@@ -130,7 +130,8 @@ s.all('closeTimeout: a peer that does not answer', (c) =>
 s.all('closeTimeout: a peer that answers and does not end', async (c) => {
   const { ws, peer, closed } = await c.open({ closeTimeout: 30 });
   peer.answersEnd = false;
-  // The answer comes with the message in whose handler the server closes: in time, however slow the machine is.
+  // The answer comes with the message in whose handler the server closes: in
+  // time, however slow the machine is.
   ws.on('message', () => ws.close(1000));
   peer.send(Buffer.concat([frame(1, 'x'), closeFrame(1000)]));
   await closed;

@@ -1,6 +1,6 @@
-// Everything of WebSocketServer and WebSocket that a subclass, an instance or a patched prototype can replace, by reflection
-// over ws: the methods that are called and their arguments, and the effect of an accessor with
-// another value.
+// Everything of WebSocketServer and WebSocket that a subclass, an instance or a patched prototype
+// can replace, by reflection over ws: the methods that are called and their arguments, and the
+// effect of an accessor with another value.
 import { createRequire } from 'node:module';
 
 import { section, watchMethods } from '../scenario.mjs';
@@ -108,7 +108,8 @@ for (const style of ['of a subclass', 'of the instance', 'of the prototype']) {
 
   for (const [title, act] of Object.entries(acts)) {
     s.all(`WebSocket: methods ${style}: ${title}`, async (c) => {
-      // That of an instance answers no pings, nor does that of a prototype on a port that listens: docs/differences.md.
+      // That of an instance answers no pings, nor does that of a prototype on a port
+      // that listens: docs/differences.md.
       const isAsked = style === 'of a subclass' || (style === 'of the prototype' && c.way !== 'port');
       const names = OF_SOCKET.filter((name) => name !== 'pong' || isAsked);
       const Class = style === 'of a subclass' ? class extends c.WebSocket {} : c.WebSocket;

@@ -42,7 +42,10 @@ export function options(): WebSocket[] {
   ];
 }
 
-/** Options as a program keeps them under `exactOptionalPropertyTypes`: with a value that may be undefined. */
+/**
+ * Options as a program keeps them under `exactOptionalPropertyTypes`:
+ * with a value that may be undefined.
+ */
 export function maybe(given: { timeout?: number; origin?: string; agent?: Agent }): WebSocket.ClientOptions {
   return { handshakeTimeout: given.timeout, origin: given.origin, agent: given.agent, rejectUnauthorized: undefined };
 }
