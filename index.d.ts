@@ -13,8 +13,8 @@ import * as websocket from './types/websocket';
 
 // The value of `require('reactor-ws')`: the class, which carries the other names. It extends
 // `websocket.WebSocket` and is not the same declaration, because a namespace that contains itself
-// makes the compiler recurse. Members that `declare module` adds to `WebSocket` are inherited. Either
-// class can be used where the other one is wanted: both carry the same values.
+// makes the compiler recurse. Members that `declare module` adds to `WebSocket` are inherited.
+// Either class can be used where the other one is wanted: both carry the same values.
 declare class WebSocket extends websocket.WebSocket {}
 
 declare namespace WebSocket {

@@ -1,5 +1,6 @@
-// Authentication by a JSON Web Token (HS256), without a library. Programs send it as `Authorization: Bearer <token>`. Browsers
-// cannot set headers of a WebSocket: they offer it as a subprotocol, new WebSocket(url, ['token', token]).
+// Authentication by a JSON Web Token (HS256), without a library. Programs send it as
+// `Authorization: Bearer <token>`. Browsers cannot set headers of a WebSocket: they offer it as a
+// subprotocol, new WebSocket(url, ['token', token]).
 
 import { createHmac, timingSafeEqual } from 'node:crypto';
 
@@ -20,7 +21,8 @@ server.on('connection', (socket, request) => {
   const { user } = request;
   socket.on('error', console.error);
   socket.send(`hello ${user.sub}`);
-  // A token that expires while the connection is open ends the connection. Timers take no more than 24 days.
+  // A token that expires while the connection is open ends the connection.
+  // Timers take no more than 24 days.
   const rest = Math.min(user.exp * 1000 - Date.now(), 2 ** 31 - 1);
   const timer = setTimeout(() => socket.close(4001, 'token expired'), rest);
   socket.on('close', () => clearTimeout(timer));

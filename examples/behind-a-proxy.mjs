@@ -1,4 +1,5 @@
-// The client's address behind nginx, HAProxy or a load balancer. Only a proxy of yours may set the header: anybody can send one.
+// The client's address behind nginx, HAProxy or a load balancer. Only a proxy of yours may set
+// the header: anybody can send one.
 
 import { BlockList, isIP } from 'node:net';
 
@@ -17,7 +18,10 @@ server.on('connection', (socket, request) => {
 
 server.on('listening', () => console.log(`listening on port ${server.address().port}`));
 
-/** Each proxy appends the address that it sees: the client's is the last one that is no proxy of ours. */
+/**
+ * Each proxy appends the address that it sees: the client's is the
+ * last one that is no proxy of ours.
+ */
 function clientAddress({ headers, socket }) {
   const forwarded = (headers['x-forwarded-for'] ?? '').split(',').map((address) => address.trim());
   const chain = [...forwarded, plain(socket.remoteAddress ?? '')].filter((address) => isIP(address) !== 0);

@@ -1,4 +1,5 @@
-// One port, several processes. A message to all goes through the primary, since each worker knows only its own clients.
+// One port, several processes. A message to all goes through the primary, since each
+// worker knows only its own clients.
 
 import cluster from 'node:cluster';
 import { availableParallelism } from 'node:os';

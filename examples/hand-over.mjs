@@ -1,4 +1,5 @@
-// A new version without a refused connection: SIGHUP starts the program again, which takes the listening socket over.
+// A new version without a refused connection: SIGHUP starts the program again, which
+// takes the listening socket over.
 
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';

@@ -1,4 +1,5 @@
-// Ends connections whose peer has vanished: after one interval of silence the reactor sends a ping, after another one it ends the connection.
+// Ends connections whose peer has vanished: after one interval of silence the reactor sends a ping,
+// after another one it ends the connection.
 
 import { WebSocketServer } from 'reactor-ws';
 

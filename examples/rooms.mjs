@@ -1,4 +1,5 @@
-// A chat with rooms. Messages are JSON: { join: 'room' }, { leave: 'room' }, { room: 'room', text: 'hello' }.
+// A chat with rooms. Messages are JSON: { join: 'room' }, { leave: 'room' },
+// { room: 'room', text: 'hello' }.
 
 import { WebSocketServer } from 'reactor-ws';
 

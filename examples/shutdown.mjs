@@ -1,4 +1,5 @@
-// A shutdown that comes to its end. close() of a server refuses new connections, but open ones keep the process alive: close them as well.
+// A shutdown that comes to its end. close() of a server refuses new connections, but open ones keep
+// the process alive: close them as well.
 
 import { createServer } from 'node:http';
 

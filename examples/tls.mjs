@@ -1,4 +1,5 @@
-// TLS, with a certificate that is loaded again on SIGHUP. Open connections go on; new ones get the new certificate.
+// TLS, with a certificate that is loaded again on SIGHUP. Open connections go on;
+// new ones get the new certificate.
 // node examples/tls.mjs <certificate.pem> <key.pem>
 
 import { readFileSync } from 'node:fs';

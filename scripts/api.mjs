@@ -253,7 +253,8 @@ function declaration(node, text, file) {
 /** @returns {Doc} */
 function parseDoc(comment) {
   const lines = comment.split('\n').map((line) => line.replace(/^\s*\* ?/, '').trim());
-  const [text, ...tags] = lines.join('\n').trim().split(/^@/m);
+  // A line of text may begin with the name of a package, `@types/ws`.
+  const [text, ...tags] = lines.join('\n').trim().split(/^@(?=\w+\s)/m);
   /** @type {Doc} */
   const doc = { text: oneLine(text), params: [], returns: '', throws: [] };
   for (const tag of tags) {

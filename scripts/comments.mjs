@@ -7,7 +7,7 @@ import { root } from './run.mjs';
 import { sources } from './layers.mjs';
 
 const MOST_COLUMNS = 100;
-const WIDTH_OF = ['lib', 'src', '__test__'];
+const WIDTH_OF = ['lib', 'src', '__test__', 'tests', 'fuzz', 'types', 'examples', 'build.rs'];
 
 /** A line that is nothing but comment. */
 const LINE = { js: /^\s*(\/\/|\/\*|\*(\s|$))/, rs: /^\s*\/\// };

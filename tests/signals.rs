@@ -26,8 +26,8 @@ extern "C" fn count(_signal: libc::c_int) {
 
 /// Installs a handler after which calls fail with EINTR instead of going on.
 fn catch(signal: libc::c_int) {
-    // SAFETY: all zeros is a `sigaction` without flags, so without SA_RESTART; the handler only counts, which is
-    // async-signal-safe, and lives as long as the program.
+    // SAFETY: all zeros is a `sigaction` without flags, so without SA_RESTART; the handler only
+    // counts, which is async-signal-safe, and lives as long as the program.
     let installed = unsafe {
         let mut action: libc::sigaction = std::mem::zeroed();
         action.sa_sigaction = count as extern "C" fn(libc::c_int) as libc::sighandler_t;

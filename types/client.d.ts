@@ -15,8 +15,8 @@ export type FinishRequestCallback = (request: ClientRequest, ws: WebSocket) => v
 type Declared = 'agent' | 'checkServerIdentity' | 'createConnection' | 'headers' | 'host' | 'protocol';
 
 /**
- * Options of a client. Options of `https.request` that the address does not decide are passed on. The
- * constructor also takes Node's `ClientRequestArgs`.
+ * Options of a client. Options of `https.request` that the address does not decide are passed on.
+ * The constructor also takes Node's `ClientRequestArgs`.
  */
 export interface ClientOptions extends Omit<RequestOptions, Declared> {
   /** An agent of Node. Default: none; each client has a connection of its own */
@@ -39,7 +39,10 @@ export interface ClientOptions extends Omit<RequestOptions, Declared> {
   protocolVersion?: number | undefined;
   /** Milliseconds that the handshake may take. Default: no limit */
   handshakeTimeout?: number | undefined;
-  /** Follow redirects. Credentials are not sent to another host, unless there is a 'redirect' listener. Default: false */
+  /**
+   * Follow redirects. Credentials are not sent to another host, unless there is a
+   * 'redirect' listener. Default: false
+   */
   followRedirects?: boolean | undefined;
   /** Most redirects that are followed. Default: 10 */
   maxRedirects?: number | undefined;
@@ -48,11 +51,14 @@ export interface ClientOptions extends Omit<RequestOptions, Declared> {
   /** Fills the four bytes of a masking key. Default: random bytes */
   generateMask?(key: Buffer): void;
   /**
-   * Offer compression; true means all defaults. Numbers that zlib would refuse, or a wrong `releaseAfter`, throw a RangeError
-   * or a TypeError at once. Default: true
+   * Offer compression; true means all defaults. Numbers that zlib would refuse, or a wrong
+   * `releaseAfter`, throw a RangeError or a TypeError at once. Default: true
    */
   perMessageDeflate?: boolean | deflate.ClientOptions | undefined;
-  /** Emit messages that were received together in one turn; false: one message, ping or pong per turn. Default: true */
+  /**
+   * Emit messages that were received together in one turn; false: one message,
+   * ping or pong per turn. Default: true
+   */
   allowSynchronousEvents?: boolean | undefined;
   /** Answer pings. Default: true */
   autoPong?: boolean | undefined;

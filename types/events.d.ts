@@ -3,7 +3,10 @@ import { WebSocket } from './websocket';
 /** The form of binary messages. */
 export type BinaryType = 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
 
-/** Data of a 'message' event, by `binaryType`. For 'blob' it is a Blob, which the type omits, as @types/ws does. */
+/**
+ * Data of a 'message' event, by `binaryType`. For 'blob' it is a Blob, which
+ * the type omits, as @types/ws does.
+ */
 export type RawData = Buffer | ArrayBuffer | Buffer[];
 
 /** Data of a `MessageEvent`. For data to be sent, see `BufferLike`. */

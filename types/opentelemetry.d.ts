@@ -4,7 +4,10 @@ import { WebSocketServer } from './server';
 export interface ObserveOptions {
   /** Attributes of every number, such as `{ server: 'chat' }`. */
   attributes?: Record<string, string>;
-  /** A MeterProvider. Default: the global one of `@opentelemetry/api`, which has to be installed then */
+  /**
+   * A MeterProvider. Default: the global one of
+   * `@opentelemetry/api`, which has to be installed then
+   */
   meterProvider?: { getMeter(name: string, version?: string): any };
 }
 

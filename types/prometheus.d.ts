@@ -17,8 +17,8 @@ export interface Registry {
 }
 
 /**
- * Shows the metrics of a server in a registry of prom-client, beside those that are there. Several servers may be in one registry: `labels`
- * distinguish them.
+ * Shows the metrics of a server in a registry of prom-client, beside those that are there. Several
+ * servers may be in one registry: `labels` distinguish them.
  *
  * @param registry Such as `register` of prom-client
  * @param labels Labels of every sample, such as `{ server: 'chat' }`

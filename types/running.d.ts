@@ -9,8 +9,8 @@ export interface DrainOptions {
   /** Reason of the close frames, at most 123 bytes. Default: none */
   reason?: string | Uint8Array | undefined;
   /**
-   * Another process listens on the same socket: waiting connections are accepted and served, then this one stops accepting, and nobody is
-   * refused. Only with `port`. Default: false
+   * Another process listens on the same socket: waiting connections are accepted and served, then
+   * this one stops accepting, and nobody is refused. Only with `port`. Default: false
    */
   handOver?: boolean | undefined;
   /** Ends the drain early: the clients that are left stay open. */
@@ -32,31 +32,42 @@ export interface DrainProgress {
 /** Who may connect. 0 means no limit; by default, only the head of a request is limited. */
 export interface AdmissionOptions {
   /**
-   * Connections; one more is answered with 503. With `port` connections in their handshake count, and one too many is answered before it
-   * has sent anything. Not in ws. Default: 0
+   * Connections; one more is answered with 503. With `port` connections in their handshake count,
+   * and one too many is answered before it has sent anything. Not in ws. Default: 0
    */
   maxConnections?: number;
-  /** Connections of one IPv4 address, or of one /64 of IPv6; one more is answered with 429. Not in ws. Default: 0 */
+  /**
+   * Connections of one IPv4 address, or of one /64 of IPv6; one more is
+   * answered with 429. Not in ws. Default: 0
+   */
   maxConnectionsPerAddress?: number;
   /**
-   * Upgrade requests per second, and as many at once after a second without any, up to 1000000; more are answered with 503. Not in ws.
-   * Default: 0
+   * Upgrade requests per second, and as many at once after a second without any, up to 1000000;
+   * more are answered with 503. Not in ws. Default: 0
    */
   handshakesPerSecond?: number;
-  /** Most bytes of an upgrade request, 256 to 1048576; more is answered with 431. Not in ws. Default: 16384 */
+  /**
+   * Most bytes of an upgrade request, 256 to 1048576; more is answered
+   * with 431. Not in ws. Default: 16384
+   */
   maxHeaderBytes?: number;
-  /** Most header fields of an upgrade request, 8 to 256; more is answered with 431. Not in ws. Default: 256 */
+  /**
+   * Most header fields of an upgrade request, 8 to 256; more is answered
+   * with 431. Not in ws. Default: 256
+   */
   maxHeaders?: number;
   /**
-   * Pages that may connect; others are answered with 403. In a string `*` stands for one or more letters, digits, `-`, `.` and `_`,
-   * and the string `'*'` for every origin. A function is also asked about requests without an origin; otherwise these may connect, as only
-   * browsers send one. Not in ws. Default: every page
+   * Pages that may connect; others are answered with 403. In a string `*` stands for one or more
+   * letters, digits, `-`, `.` and `_`, and the string `'*'` for every origin. A function is also
+   * asked about requests without an origin; otherwise these may connect, as only browsers send
+   * one. Not in ws. Default: every page
    */
   allowedOrigins?: OriginRule | readonly OriginRule[] | null;
   /**
-   * Connections from these peers must begin with a header of the PROXY protocol, version 1 or 2; those from anybody else must not. The
-   * client that the header names is `request.socket.remoteAddress` and `remotePort`, and counts for `maxConnectionsPerAddress`. Only with a
-   * TCP `port`. Not in ws. Default: none
+   * Connections from these peers must begin with a header of the PROXY protocol, version 1 or 2;
+   * those from anybody else must not. The client that the header names is
+   * `request.socket.remoteAddress` and `remotePort`, and counts for `maxConnectionsPerAddress`.
+   * Only with a TCP `port`. Not in ws. Default: none
    */
   proxyProtocol?: ProxyProtocol | null;
 }
@@ -67,21 +78,31 @@ export interface ProxyProtocol {
   trusted: readonly string[];
 }
 
-/** How fast each client may send, and how much may wait to be sent to all. 0, the default, means no limit. */
+/**
+ * How fast each client may send, and how much may wait to be sent to
+ * all. 0, the default, means no limit.
+ */
 export interface TrafficOptions {
-  /** Messages, pings and pongs of one connection per second, and as many at once after a second without any. Not in ws. Default: 0 */
+  /**
+   * Messages, pings and pongs of one connection per second, and as many at once after a second
+   * without any. Not in ws. Default: 0
+   */
   messagesPerSecond?: number;
-  /** Bytes on the socket of one connection per second, and as many at once after a second without any. Not in ws. Default: 0 */
+  /**
+   * Bytes on the socket of one connection per second, and as many at once after a second
+   * without any. Not in ws. Default: 0
+   */
   bytesPerSecond?: number;
   /**
-   * What becomes of a connection that sends more: it is not read until it may send again, so that TCP holds the client back, or it is
-   * closed with 1008. Not in ws. Default: 'pause'
+   * What becomes of a connection that sends more: it is not read until it may send again, so that
+   * TCP holds the client back, or it is closed with 1008. Not in ws. Default: 'pause'
    */
   limit?: 'pause' | 'close';
   /**
-   * Bytes that may wait to be sent to all connections of the thread, up to 2^53 - 1. Above it, the connections with the most waiting bytes
-   * fail with `WS_ERR_SEND_BUDGET` and end with 1006. Each reactor has its part, and all streams together have the same amount again. The
-   * value of a thread's first server counts. Not in ws. Default: 0
+   * Bytes that may wait to be sent to all connections of the thread, up to 2^53 - 1. Above it, the
+   * connections with the most waiting bytes fail with `WS_ERR_SEND_BUDGET` and end with 1006. Each
+   * reactor has its part, and all streams together have the same amount again. The value of a
+   * thread's first server counts. Not in ws. Default: 0
    */
   sendBudget?: number;
 }
@@ -89,7 +110,9 @@ export interface TrafficOptions {
 /** One of `allowedOrigins`: a pattern, an expression, or a function that is asked. */
 export type OriginRule = string | RegExp | ((origin: string | undefined, request: IncomingMessage) => boolean);
 
-/** Counts of a server since it was made, and of the reactors of its thread since they were started. */
+/**
+ * Counts of a server since it was made, and of the reactors of its thread since they were started.
+ */
 export interface Metrics {
   connections: {
     /** Present clients; 0 without `clientTracking`. */
@@ -107,7 +130,10 @@ export interface Metrics {
     /** How many JavaScript has answered with a status other than 101, by status. */
     refused: Record<string, number>;
   };
-  /** How often a connection was not read for a while, or closed, because of `messagesPerSecond` and `bytesPerSecond`. */
+  /**
+   * How often a connection was not read for a while, or closed, because of
+   * `messagesPerSecond` and `bytesPerSecond`.
+   */
   tooFast: { messages: number; bytes: number };
   /** Bytes that wait to be sent: `bufferedAmount` of all clients. */
   bytesWaiting: number;
@@ -149,7 +175,10 @@ export interface ReactorMetrics {
   compressedFrom: number;
   /** Bytes of the same messages, after compression. */
   compressedTo: number;
-  /** Refused connections that were closed before they had read why: each reactor gives 1024 of them time for that. */
+  /**
+   * Refused connections that were closed before they had read why: each reactor
+   * gives 1024 of them time for that.
+   */
   cutRefusals: number;
   /** Connections that were ended because of `sendBudget`. */
   overBudget: number;
@@ -164,8 +193,8 @@ export interface ReactorMetrics {
   /** Time from a ping until its pong. */
   roundTrip: Histogram;
   /**
-   * Time that connections were not read: `program` has called `pause()`, a `rate` holds the client back, or JavaScript is `behind` with what
-   * has come.
+   * Time that connections were not read: `program` has called `pause()`, a `rate` holds the client
+   * back, or JavaScript is `behind` with what has come.
    */
   pause: { program: Histogram; rate: Histogram; behind: Histogram };
   /** Time from the system's report that there is something to read until JavaScript takes it. */

@@ -59,11 +59,14 @@ export class Sender {
 }
 
 /**
- * Takes the bytes of a connection, and emits 'message' (data, isBinary), 'ping' (data), 'pong' (data), 'conclude' (code,
- * reason) and 'error'. Written bytes are unmasked in place.
+ * Takes the bytes of a connection, and emits 'message' (data, isBinary), 'ping' (data), 'pong'
+ * (data), 'conclude' (code, reason) and 'error'. Written bytes are unmasked in place.
  */
 export class Receiver extends Writable {
-  /** Options as those of a WebSocket, with the same defaults. `isServer`: whether frames must be masked. Default: false */
+  /**
+   * Options as those of a WebSocket, with the same defaults. `isServer`: whether
+   * frames must be masked. Default: false
+   */
   constructor(options?: {
     isServer?: boolean;
     /** The negotiated extensions by name: a PerMessageDeflate. Default: none */
@@ -84,7 +87,9 @@ export interface DeflateOptions {
   clientMaxWindowBits?: boolean | number;
   /** Bytes below which a message is not compressed when the context is not kept. Default: 1024 */
   threshold?: number;
-  /** Calls to zlib at a time, of all instances; the option of the first instance counts. Default: 10 */
+  /**
+   * Calls to zlib at a time, of all instances; the option of the first instance counts. Default: 10
+   */
   concurrencyLimit?: number;
   zlibDeflateOptions?: object;
   zlibInflateOptions?: object;
@@ -139,5 +144,8 @@ export namespace subprotocol {
   function parse(header: string): Set<string>;
 }
 
-/** A stream over a WebSocket: each chunk that is written is sent as a message; received messages can be read. */
+/**
+ * A stream over a WebSocket: each chunk that is written is sent as a
+ * message; received messages can be read.
+ */
 export function createWebSocketStream(ws: WebSocket, options?: DuplexOptions): Duplex;

@@ -4,8 +4,8 @@ import { BufferLike, PreparedMessage, PrepareOptions } from './sending';
 import { WebSocket } from './websocket';
 
 /**
- * Where a message of a topic with history is. The epoch changes whenever the history is lost; the offset counts the
- * messages from 1 on, without holes.
+ * Where a message of a topic with history is. The epoch changes whenever the history is lost; the
+ * offset counts the messages from 1 on, without holes.
  */
 export interface Position {
   readonly epoch: string;
@@ -14,13 +14,19 @@ export interface Position {
 
 /** Options of `subscribe()`. */
 export interface SubscribeOptions {
-  /** The position of the last message that the subscriber has, or 'oldest'. Default: only messages published from now on */
+  /**
+   * The position of the last message that the subscriber has, or 'oldest'. Default:
+   * only messages published from now on
+   */
   since?: Position | 'oldest' | null;
 }
 
 /** The argument of the callback of `subscribe()`. */
 export interface Subscribed {
-  /** Whether the connection has got all messages published after `since`; false: nothing was replayed. */
+  /**
+   * Whether the connection has got all messages published after
+   * `since`; false: nothing was replayed.
+   */
   recovered: boolean;
   /** Position of the last message before those that come live; null without history. */
   position: Position | null;
@@ -92,7 +98,10 @@ export interface History {
   messages: Array<{ data: Buffer; isBinary: boolean; position: Position }>;
 }
 
-/** Text that is written around each message of a topic; `$epoch` and `$offset` stand for its position. */
+/**
+ * Text that is written around each message of a topic; `$epoch` and
+ * `$offset` stand for its position.
+ */
 export interface Stamp {
   before?: string;
   after?: string;
@@ -102,15 +111,23 @@ export interface Stamp {
 export interface TopicOptions {
   /** How many messages are kept, up to 2^32 - 1. Default: 0, and there are no positions */
   history?: number;
-  /** Milliseconds for which a message is kept, up to 2147483647. Default: as long as there is room */
+  /**
+   * Milliseconds for which a message is kept, up to 2147483647. Default: as long as there is room
+   */
   ttl?: number | null;
-  /** Most bytes of the messages that are kept, up to 2^32 - 1. Default: no limit but `historyBudget` */
+  /**
+   * Most bytes of the messages that are kept, up to 2^32 - 1. Default: no limit but `historyBudget`
+   */
   maxBytes?: number | null;
-  /** Milliseconds since the last message for which a topic without subscribers keeps its position. Default: one day */
+  /**
+   * Milliseconds since the last message for which a topic without subscribers
+   * keeps its position. Default: one day
+   */
   positionTtl?: number;
   /**
-   * What becomes of a message to a connection that more than `limit` bytes wait for: it waits too; it is dropped; the last one of each key
-   * waits; it is sent from the history once the connection has read the rest; the connection is closed with 1013. Default: 'queue'
+   * What becomes of a message to a connection that more than `limit` bytes wait for: it waits too;
+   * it is dropped; the last one of each key waits; it is sent from the history once the connection
+   * has read the rest; the connection is closed with 1013. Default: 'queue'
    */
   slow?: 'queue' | 'drop' | 'latest' | 'catch-up' | 'close';
   /** Bytes that may wait for a connection before it is slow, up to 2^32 - 1. Default: 1 MiB */

@@ -15,8 +15,8 @@ export type VerifyClientCallbackSync<Request extends IncomingMessage = IncomingM
 ) => boolean;
 
 /**
- * A `verifyClient` that answers now or later. `code` is the HTTP status of a refusal (default 401), `message` its body,
- * `headers` more header fields.
+ * A `verifyClient` that answers now or later. `code` is the HTTP status of a refusal (default 401),
+ * `message` its body, `headers` more header fields.
  */
 export type VerifyClientCallbackAsync<Request extends IncomingMessage = IncomingMessage> = (
   info: VerifyInfo<Request>,

@@ -21,7 +21,8 @@ import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscri
 /**
  * A connection: one that the server makes, or a client.
  *
- * Besides the events there is the interface of the browser: `onmessage`, `addEventListener` and so on.
+ * Besides the events there is the interface of the browser:
+ * `onmessage`, `addEventListener` and so on.
  */
 export class WebSocket extends EventEmitter {
   /** Ready state 0: not connected yet. */
@@ -56,11 +57,15 @@ export class WebSocket extends EventEmitter {
   /** A WebSocket that is not connected: for classes that extend this one, and for `setSocket`. */
   constructor(address: null, protocols?: undefined, options?: ServerOptions<any, any>);
 
-  /** The form of binary messages. Text is always a `Buffer`. Unknown values are ignored. Default: `'nodebuffer'` */
+  /**
+   * The form of binary messages. Text is always a `Buffer`. Unknown values are
+   * ignored. Default: `'nodebuffer'`
+   */
   binaryType: BinaryType;
   /**
-   * Bytes of frames, headers included, that were sent and are not in the kernel yet; close frames do not count. After the connection left
-   * OPEN, the value grows by the bytes given to `send()`, `ping()` and `pong()`.
+   * Bytes of frames, headers included, that were sent and are not in the kernel yet; close
+   * frames do not count. After the connection left OPEN, the value grows by the bytes given to
+   * `send()`, `ping()` and `pong()`.
    */
   readonly bufferedAmount: number;
   /** Names of the negotiated extensions, comma-separated; `''` without one. */
@@ -71,7 +76,9 @@ export class WebSocket extends EventEmitter {
   readonly protocol: string;
   /** One of CONNECTING, OPEN, CLOSING and CLOSED. */
   readonly readyState: 0 | 1 | 2 | 3;
-  /** The address of a client. On a server it is undefined, which the type omits, as @types/ws does. */
+  /**
+   * The address of a client. On a server it is undefined, which the type omits, as @types/ws does.
+   */
   readonly url: string;
 
   /** A listener for the event 'open', as in a browser. */
@@ -84,8 +91,8 @@ export class WebSocket extends EventEmitter {
   onmessage: ((event: MessageEvent) => void) | null;
 
   /**
-   * Starts the closing handshake. The connection is destroyed if it takes longer than `closeTimeout`. Without
-   * effect when it was started before.
+   * Starts the closing handshake. The connection is destroyed if it takes longer than
+   * `closeTimeout`. Without effect when it was started before.
    *
    * @param code 1000 to 1003, 1007 to 1014 or 3000 to 4999; without it the close frame is empty
    * @param reason At most 123 bytes
@@ -95,8 +102,9 @@ export class WebSocket extends EventEmitter {
   close(code?: number, reason?: string | Uint8Array): void;
 
   /**
-   * Stops the events that come from the peer, and reading from the socket: the peer feels back-pressure. Messages that were
-   * received together with the one being handled are still emitted. Without effect in CONNECTING and CLOSED.
+   * Stops the events that come from the peer, and reading from the socket: the peer feels
+   * back-pressure. Messages that were received together with the one being handled are still
+   * emitted. Without effect in CONNECTING and CLOSED.
    */
   pause(): void;
 
@@ -117,13 +125,16 @@ export class WebSocket extends EventEmitter {
   pong(data?: any, mask?: boolean | ControlCallback, callback?: ControlCallback): void;
 
   /**
-   * Sends a message. The data is copied before the call returns; a Blob is read first, and later sends wait for it. In CLOSING
-   * and CLOSED only the callback gets an error. For a message from `prepare()` the options have no effect.
+   * Sends a message. The data is copied before the call returns; a Blob is read first, and later
+   * sends wait for it. In CLOSING and CLOSED only the callback gets an error. For a message from
+   * `prepare()` the options have no effect.
    *
-   * @param callback Called when the message was handed to the kernel, or with an error when it never will be
-   * @returns Whether there is room for more: false when 1 MiB or more waits to be sent (over TLS or another stream, its
-   *   `writableHighWaterMark`), this message included. `'drain'` follows then; nothing is refused. Also false in CLOSING
-   *   and CLOSED, where no `'drain'` follows. In ws it is undefined; a class that extends this one may return nothing
+   * @param callback Called when the message was handed to the kernel, or
+   *   with an error when it never will be
+   * @returns Whether there is room for more: false when 1 MiB or more waits to be sent (over TLS
+   *   or another stream, its `writableHighWaterMark`), this message included. `'drain'` follows
+   *   then; nothing is refused. Also false in CLOSING and CLOSED, where no `'drain'` follows. In ws
+   *   it is undefined; a class that extends this one may return nothing
    * @throws {TypeError} ERR_INVALID_ARG_TYPE for data that is neither text nor bytes
    * @throws {Error} In CONNECTING
    */
@@ -131,14 +142,15 @@ export class WebSocket extends EventEmitter {
   send(data: BufferLike | PreparedMessage, options: SendOptions | null | undefined, callback?: SendCallback): boolean | void;
 
   /**
-   * Makes the connection a subscriber of a topic of its server, from the next published message on. A second call does no harm;
-   * with `since` it replays the messages again. Allowed in every callback; after the connection left OPEN nothing happens. Not in
-   * ws.
+   * Makes the connection a subscriber of a topic of its server, from the next published message on.
+   * A second call does no harm; with `since` it replays the messages again. Allowed in every
+   * callback; after the connection left OPEN nothing happens. Not in ws.
    *
-   * @param callback Called once, later: when the connection is a subscriber and missed messages were sent, or when it never
-   *   will be
+   * @param callback Called once, later: when the connection is a subscriber and missed messages
+   *   were sent, or when it never will be
    * @returns Whether the connection is a subscriber: false unless it is open
-   * @throws {TypeError | RangeError} For a topic that is not a string, and a `since` that is not a position
+   * @throws {TypeError | RangeError} For a topic that is not a string, and
+   *   a `since` that is not a position
    * @throws {TypeError} For a WebSocket without a server
    */
   subscribe(topic: string, callback?: (result: Subscribed) => void): boolean;
@@ -147,15 +159,24 @@ export class WebSocket extends EventEmitter {
     options: SubscribeOptions | null | undefined,
     callback?: (result: Subscribed) => void,
   ): boolean;
-  /** Undoes `subscribe()`; messages published before still come. Returns whether the connection was a subscriber. Not in ws. */
+  /**
+   * Undoes `subscribe()`; messages published before still come. Returns whether the
+   * connection was a subscriber. Not in ws.
+   */
   unsubscribe(topic: string): boolean;
   /** Whether the connection has subscribed to a topic. Not in ws. */
   isSubscribed(topic: string): boolean;
   /** The topics that the connection has subscribed to; none after it left OPEN. Not in ws. */
   readonly subscriptions: string[];
-  /** How many messages of a topic the connection did not get, even of a topic that it has left. Not in ws. */
+  /**
+   * How many messages of a topic the connection did not get, even of a
+   * topic that it has left. Not in ws.
+   */
   topicCounts(topic: string): TopicLosses;
-  /** As `publish()` of the server, to all subscribers but this connection, which need not subscribe or be open. Not in ws. */
+  /**
+   * As `publish()` of the server, to all subscribers but this connection, which need not
+   * subscribe or be open. Not in ws.
+   */
   publish(
     topic: string,
     data: Published,
@@ -165,15 +186,18 @@ export class WebSocket extends EventEmitter {
   publish(topic: string, data: Published, options: PublishOptions): number | Promise<Receipt>;
 
   /**
-   * Opens a detached WebSocket over a stream on which the handshake has been done; `head` has the bytes that were read after
-   * it.
+   * Opens a detached WebSocket over a stream on which the handshake has been done; `head` has
+   * the bytes that were read after it.
    */
   setSocket(socket: Duplex, head: Buffer, options: ClientOptions | ServerOptions<any, any>): void;
 
   /** Destroys the connection at once. `'close'` with code 1006 follows, and no other event. */
   terminate(): void;
 
-  /** Adds a listener as in a browser: it gets one object, in which text is a string. Given twice, it is added once. */
+  /**
+   * Adds a listener as in a browser: it gets one object, in which text is a
+   * string. Given twice, it is added once.
+   */
   addEventListener<T extends keyof WebSocketEventMap>(
     type: T,
     listener: ((event: WebSocketEventMap[T]) => void) | { handleEvent(event: WebSocketEventMap[T]): void },
@@ -190,26 +214,34 @@ export class WebSocket extends EventEmitter {
   /** A control frame. A ping was answered before, unless `autoPong` is false. */
   on(event: 'ping' | 'pong', listener: (this: this, data: Buffer) => void): this;
   /**
-   * The connection is gone; emitted once. The code is the peer's, 1005 when its close frame had none, 1006 when
-   * there was no close frame.
+   * The connection is gone; emitted once. The code is the peer's, 1005 when its close frame had
+   * none, 1006 when there was no close frame.
    */
   on(event: 'close', listener: (this: this, code: number, reason: Buffer) => void): this;
   /**
-   * The peer broke the protocol; `'close'` follows. `error.code` is one of the `WS_ERR_` codes of ws, or
-   * `WS_ERR_UNFINISHED_MESSAGE`: a message was given up, see `unfinishedBudget`;
-   * `WS_ERR_TOO_MANY_MESSAGES` and `WS_ERR_TOO_MANY_BYTES`, see `limit`; `WS_ERR_SEND_BUDGET`, see `sendBudget`.
+   * The peer broke the protocol; `'close'` follows. `error.code` is one of the `WS_ERR_`
+   * codes of ws, or `WS_ERR_UNFINISHED_MESSAGE`: a message was given up, see
+   * `unfinishedBudget`; `WS_ERR_TOO_MANY_MESSAGES` and `WS_ERR_TOO_MANY_BYTES`, see `limit`;
+   * `WS_ERR_SEND_BUDGET`, see `sendBudget`.
    */
   on(event: 'error', listener: (this: this, error: Error) => void): this;
   /**
-   * 1 MiB or more was waiting to be sent, and now it is at most half of that: time to go on sending. Follows a `send()` that
-   * returned false, unless the connection closes first. Over a stream it is the stream's `'drain'`. Not in ws.
+   * 1 MiB or more was waiting to be sent, and now it is at most half of that: time to go on
+   * sending. Follows a `send()` that returned false, unless the connection closes first. Over a
+   * stream it is the stream's `'drain'`. Not in ws.
    */
   on(event: 'drain', listener: (this: this) => void): this;
   /** Of a client: the connection is open, and messages may be sent. */
   on(event: 'open', listener: (this: this) => void): this;
-  /** The connection was too slow for messages of a topic, and does not get them. At most once in a turn. Not in ws. */
+  /**
+   * The connection was too slow for messages of a topic, and does not get them.
+   * At most once in a turn. Not in ws.
+   */
   on(event: 'dropped', listener: (this: this, topic: string, count: number) => void): this;
-  /** With `slow: 'catch-up'`: the history no longer has messages that the connection missed, those at `from` to `to`. Not in ws. */
+  /**
+   * With `slow: 'catch-up'`: the history no longer has messages that the connection missed,
+   * those at `from` to `to`. Not in ws.
+   */
   on(event: 'gap', listener: (this: this, topic: string, from: Position, to: Position) => void): this;
   /** Of a client: the answer to the upgrade, with status 101. */
   on(event: 'upgrade', listener: (this: this, response: IncomingMessage) => void): this;

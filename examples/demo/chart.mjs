@@ -15,7 +15,8 @@ export class Chart {
 
   /**
    * @param {HTMLElement} parent
-   * @param {{ key: string, title: string, unit: string, lines?: typeof SERVERS, floor?: number, top?: number }} settings
+   * @param {{ key: string, title: string, unit: string, lines?: typeof SERVERS,
+   *   floor?: number, top?: number }} settings
    *   `floor`: on a logarithmic scale that begins there; `top`: the scale ends there at least
    */
   constructor(parent, settings) {
@@ -40,7 +41,10 @@ export class Chart {
     }
   }
 
-  /** @param {{ isBlocked: boolean, servers: Record<string, Record<string, number | null>> }[]} samples The oldest first */
+  /**
+   * @param {{ isBlocked: boolean, servers: Record<string, Record<string, number | null>> }[]}
+   * samples The oldest first
+   */
   draw(samples) {
     const { floor, key, lines, title, top: least = 1, unit } = this.#settings;
     const values = (name) => samples.map(({ servers }) => servers[name][key] ?? 0);

@@ -1,5 +1,6 @@
-// reactor-ws and ws beside each other: two servers, the same load on both, and its cost. All of them are processes of
-// their own, so this process watches them also while their JavaScript is blocked.
+// reactor-ws and ws beside each other: two servers, the same load on both, and its
+// cost. All of them are processes of their own, so this process watches them also
+// while their JavaScript is blocked.
 
 import { fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
@@ -15,7 +16,10 @@ const HISTORY = 120;
 export const BLOCK_MS = 3000;
 export const MOST = { connections: 500, rate: 100_000 };
 
-/** Emits 'sample' four times a second, 'verdict' when a block is over, and 'load' when the load has changed. */
+/**
+ * Emits 'sample' four times a second, 'verdict' when a block is over, and
+ * 'load' when the load has changed.
+ */
 export class Contest extends EventEmitter {
   history = [];
   load = { isOn: true, connections: 100, rate: 20_000 };

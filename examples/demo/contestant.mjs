@@ -1,6 +1,8 @@
-// One of the two servers that the demo compares, in a process of its own: node contestant.mjs reactor-ws|ws
+// One of the two servers that the demo compares, in a process of its own:
+// node contestant.mjs reactor-ws|ws
 //
-// The server echoes. The demo asks it to block its JavaScript, and gets a report on that thread once a second.
+// The server echoes. The demo asks it to block its JavaScript, and gets a
+// report on that thread once a second.
 
 import { monitorEventLoopDelay, performance } from 'node:perf_hooks';
 
@@ -49,7 +51,8 @@ function report() {
   process.send({
     figures: {
       perTurn: turns === 0 ? 0 : received / turns,
-      // The histogram has the time between two timers, of which the time that they were set to is no delay.
+      // The histogram has the time between two timers, of which the time
+      // that they were set to is no delay.
       delayMax: Math.max(0, delay.max / 1e6 - RESOLUTION_MS),
       busy: performance.eventLoopUtilization(now, utilization).utilization * 100,
     },

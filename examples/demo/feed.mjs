@@ -1,4 +1,5 @@
-// A topic with ten readers, of which one may stall: the others go on as before, and the one gets the messages that it lacks from the history.
+// A topic with ten readers, of which one may stall: the others go on as before, and the one gets
+// the messages that it lacks from the history.
 
 import { fork } from 'node:child_process';
 import { EventEmitter, once } from 'node:events';
@@ -11,12 +12,18 @@ const INTERVAL_MS = 10;
 export const STALL_MS = 5000;
 /** Samples that a new page gets: 30 s. */
 const SAMPLES = 120;
-/** Bytes that may wait for a reader. A reader with more is behind: the history serves it when it reads on. */
+/**
+ * Bytes that may wait for a reader. A reader with more is behind: the
+ * history serves it when it reads on.
+ */
 const WAITING_BYTES = 64 * 1024;
 /** Messages of 10 s and more. */
 const HISTORY = 1500;
 
-/** Emits 'sample' four times a second, and 'stalled' when a stall begins and when its reader has caught up. */
+/**
+ * Emits 'sample' four times a second, and 'stalled' when a stall begins
+ * and when its reader has caught up.
+ */
 export class Feed extends EventEmitter {
   history = [];
   isStalled = false;
@@ -67,7 +74,10 @@ export class Feed extends EventEmitter {
     for (const socket of this.#server.clients) socket.terminate();
   }
 
-  /** Publishes a message with its number and its time, by a clock that all processes of a machine share. */
+  /**
+   * Publishes a message with its number and its time, by a clock that
+   * all processes of a machine share.
+   */
   #publish() {
     const message = Buffer.alloc(BYTES);
     message.writeDoubleLE((this.#published += 1), 0);

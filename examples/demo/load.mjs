@@ -1,12 +1,16 @@
-// The load of the demo, in a process of its own: the same messages at the same rate to each server, over plain sockets, since the
-// servers are compared. The parent sends the ports and the load: { ports: [1, 2], connections: 100, rate: 20000 }.
+// The load of the demo, in a process of its own: the same messages at the same rate to each server,
+// over plain sockets, since the servers are compared. The parent sends the ports and the load: {
+// ports: [1, 2], connections: 100, rate: 20000 }.
 
 import { connect } from 'node:net';
 
 const TICK_MS = 10;
 const REPORT_MS = 250;
 const PAYLOAD = 20;
-/** A binary frame of a client, masked with zeros (RFC 6455, 5.2), so that its payload is that of its echo. */
+/**
+ * A binary frame of a client, masked with zeros (RFC 6455, 5.2), so that
+ * its payload is that of its echo.
+ */
 const FRAME = Buffer.concat([Buffer.from([0x82, 0x80 | PAYLOAD, 0, 0, 0, 0]), Buffer.alloc(PAYLOAD, 'reactor-ws')]);
 const ECHO_BYTES = 2 + PAYLOAD;
 const MOST_AT_ONCE = 64;
@@ -52,7 +56,8 @@ class Connection {
       this.bytes += data.length;
       return;
     }
-    // The answer to the upgrade is short and comes by itself: nothing was sent yet that could be echoed behind it.
+    // The answer to the upgrade is short and comes by itself: nothing was sent
+    // yet that could be echoed behind it.
     this.isOpen = data.includes('\r\n\r\n');
   }
 }

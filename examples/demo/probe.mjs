@@ -1,4 +1,5 @@
-// Measures how long a server takes to answer a ping, ten times a second, on a connection of its own.
+// Measures how long a server takes to answer a ping, ten times a
+// second, on a connection of its own.
 
 import { performance } from 'node:perf_hooks';
 

@@ -1,6 +1,7 @@
 // The readers of the feed, in a process of their own: node readers.mjs <port> <count>
 //
-// The first one stalls when the demo asks for it. Four times a second the demo gets its figures, and those of the slowest of the others.
+// The first one stalls when the demo asks for it. Four times a second the demo gets its figures,
+// and those of the slowest of the others.
 
 import { WebSocket } from 'reactor-ws';
 

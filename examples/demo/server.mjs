@@ -1,5 +1,5 @@
-// The demo: reactor-ws and ws under the same load, a topic with a reader that stalls, an echo, and chat rooms. One port serves the
-// page and its WebSockets.
+// The demo: reactor-ws and ws under the same load, a topic with a reader that stalls, an echo, and
+// chat rooms. One port serves the page and its WebSockets.
 //
 // A text message is JSON with a `type`; a binary message is echoed as it is.
 

@@ -1,4 +1,5 @@
-// Fastify with @fastify/websocket, which requires `ws`: package.json overrides it, see docs/migrating-from-ws.md.
+// Fastify with @fastify/websocket, which requires `ws`: package.json overrides
+// it, see docs/migrating-from-ws.md.
 
 import websocket from '@fastify/websocket';
 import fastify from 'fastify';

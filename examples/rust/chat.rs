@@ -1,7 +1,9 @@
-//! A chat broker: the path of the address is the room, and each message goes to all members of the sender's room.
+//! A chat broker: the path of the address is the room, and each message goes to
+//! all members of the sender's room.
 //!
-//! It has two threads. The reactor owns the sockets, and must not wait: its handler hands everything on. The broker owns the
-//! rooms, and answers through a [`Handle`], which any thread may use.
+//! It has two threads. The reactor owns the sockets, and must not wait: its handler
+//! hands everything on. The broker owns the rooms, and answers through a
+//! [`Handle`], which any thread may use.
 //!
 //! `cargo run --example chat --no-default-features --features reactor`; PORT chooses the port.
 
