@@ -27,6 +27,10 @@ const OPTIONS = [
 
 /** Texts that are for developers of this package only, and never reach a user. */
 const INTERNAL = [/^Protocol error /];
+/** Codes that no user sees: of a fault of ours, of a cause, and the name of an environment variable. */
+const INTERNAL_CODES = ['WS_ERR_UNKNOWN', 'ERR_REACTOR_WS_VERSION', 'REACTOR_WS_REACTORS'];
+/** Texts that are no errors: explanations of metrics. */
+const NO_ERRORS = 'lib/running/families.js';
 
 /** @returns {string[]} one line per fault */
 export function documentViolations() {
@@ -110,16 +114,15 @@ function optionViolations() {
   });
 }
 
-/** Codes of errors belong in docs/api.md, and each text that lib and the engine have in docs/troubleshooting.md. */
+/** Codes of errors and warnings belong in docs/api.md, under "Error codes", and each text in docs/troubleshooting.md. */
 function errorViolations() {
-  const table = read('src/engine/error.rs');
-  const codes = new Set([...table.matchAll(/"((?:WS_ERR|Z)_\w+)"/g)].map(([, code]) => code));
-  const api = read('docs/api.md');
-  const lacking = [...codes].filter((code) => !api.includes(`\`${code}\``)).map((code) => `docs/api.md: lacks ${code}`);
+  const sources = libFiles().map((file) => [file, read(file).replace(/^\s*(\/\/|\/\*|\*).*$/gm, '')]);
+  const codes = new Set(sources.flatMap(([, source]) => [...source.matchAll(/'((?:WS_ERR|(?:ERR_)?REACTOR_WS|Z)_[A-Z]\w+)'/g)].map(([, code]) => code)));
+  const [, section] = /^## Error codes\n([^]*?)^## /m.exec(read('docs/api.md'));
+  const undocumented = [...codes].filter((code) => !INTERNAL_CODES.includes(code) && !section.includes(`\`${code}\``));
+  const lacking = undocumented.map((code) => `docs/api.md: lacks ${code}`);
   const help = read('docs/troubleshooting.md');
-  const texts = libFiles().flatMap((file) => [...read(file).matchAll(/Error\(\s*(?:'([^'\n]{8,})'|"([^"\n]{8,})"|`([^`\n]{8,})`)/g)]);
-  for (const [, ...quoted] of texts) {
-    const text = quoted.find(Boolean);
+  for (const text of sources.flatMap(([file, source]) => (file === NO_ERRORS ? [] : textsOf(source)))) {
     if (!INTERNAL.some((pattern) => pattern.test(text)) && !isExplained(help, text)) {
       lacking.push(`docs/troubleshooting.md: lacks "${text}"`);
     }
@@ -127,9 +130,18 @@ function errorViolations() {
   return lacking;
 }
 
+/** What may be printed: arguments of errors, each `message` of some words, and whatever else reads as a sentence. */
+function textsOf(source) {
+  const QUOTED = String.raw`(?:'([^'\n]{8,})'|"([^"\n]{8,})"|\`([^\`\n]{8,})\`)`;
+  const behind = (before) => [...source.matchAll(new RegExp(before + QUOTED, 'g'))].map((match) => match.slice(1).find(Boolean));
+  const messages = behind(String.raw`\bmessage: `).filter((text) => /^\S+(?: \S+){2}/.test(text));
+  const sentences = behind('').filter((text) => /^[A-Z][\w']*(?: \S+){2}/.test(text));
+  return [...new Set([...behind(String.raw`Error\(\s*`), ...messages, ...sentences])];
+}
+
 /** Whether the longest piece without a placeholder is there. */
 function isExplained(help, text) {
-  const pieces = text.split(/\$\{(?:[^{}]|\{[^}]*\})*\}/).map((piece) => piece.trim());
+  const pieces = text.split(/\$\{(?:[^{}]|\{[^}]*\})*\}|%d/).map((piece) => piece.trim());
   const [longest] = pieces.sort((a, b) => b.length - a.length);
   return help.includes(longest);
 }
