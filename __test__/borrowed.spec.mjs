@@ -7,8 +7,9 @@ import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
-import { connect, frame, openRaw } from './helpers/clients.mjs';
+import { connect, frame, openRaw, urlOf } from './helpers/clients.mjs';
 import { WebSocketServer, implementation, isReference, startServer } from './helpers/impl.mjs';
+import { TOPIC_WAYS, connectTo } from './helpers/topics.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
 // The server of ws has no such option.
@@ -45,6 +46,10 @@ class Kept {
     return this.messages.filter(({ data, bytes }) => data.length !== 0 && !data.equals(bytes)).length;
   }
 
+  get areIntact() {
+    return this.messages.every(({ data, buffer, part, bytes }) => data.equals(bytes) && buffer.byteLength !== 0 && part.equals(bytes.subarray(bytes.length >> 1)));
+  }
+
   async untilEmpty() {
     while (!this.areEmpty) await nextTurn();
   }
@@ -52,6 +57,115 @@ class Kept {
 
 async function until(isTrue) {
   while (!isTrue()) await nextTurn();
+}
+
+/** Both ends of a connection over which `receiver` gets messages, by the way of that connection. */
+const RECEIVERS = {
+  ...Object.fromEntries(Object.keys(TOPIC_WAYS).map((way) => [way, receivedByServer(way)])),
+  async client(t, options) {
+    const server = await startServer(t, { perMessageDeflate: options.perMessageDeflate });
+    const receiver = new implementation.WebSocket(urlOf(server), { ...options, ...BORROWED });
+    t.teardown(() => receiver.terminate());
+    const [[sender]] = await Promise.all([once(server, 'connection'), once(receiver, 'open')]);
+    return { receiver, sender };
+  },
+};
+/** The ways whose messages are lent; the others are the program's. */
+const LENT = ['port', 'server'];
+
+function receivedByServer(way) {
+  return async (t, { perMessageDeflate, ...options }) => {
+    const server = await TOPIC_WAYS[way](t, { ...BORROWED, ...options, perMessageDeflate });
+    const { ws: receiver, client: sender } = await connectTo(t, server, { perMessageDeflate });
+    return { receiver, sender };
+  };
+}
+
+/** Forms of a message: how it is sent. */
+const FORMS = {
+  bytes: { send: (sender, data) => sender.send(data) },
+  text: { send: (sender, data) => sender.send(data, { binary: false }) },
+  fragments: { send: sendInParts },
+  compressed: { isCompressed: true, send: (sender, data) => sender.send(data) },
+  'compressed text in fragments': { isCompressed: true, send: (sender, data) => sendInParts(sender, data, { binary: false }) },
+};
+
+function sendInParts(sender, data, options) {
+  const third = Math.ceil(data.length / 3);
+  for (let part = 0; part < 3; part++) sender.send(data.subarray(part * third, (part + 1) * third), { ...options, fin: part === 2 });
+}
+
+/** What handlers do with the message of number `n` after they have kept it. */
+const HANDLERS = {
+  return: { act: () => {} },
+  'are called once in a turn': { options: { allowSynchronousEvents: false }, act: () => {} },
+  throw: {
+    act(receiver, n) {
+      if (n % 7 === 3) throw new Error('from a handler');
+    },
+  },
+  pause: {
+    act(receiver, n) {
+      if (n % 3 !== 0) return;
+      receiver.pause();
+      setImmediate(() => receiver.resume());
+    },
+  },
+  close: { ends: true, act: (receiver, n) => n === 2 && receiver.close() },
+  terminate: { ends: true, act: (receiver, n) => n === 2 && receiver.terminate() },
+};
+
+/** Around the lengths of messages that come in a small batch, in a large one, and in memory of their own. */
+const LENGTHS = [1, 20, 126, 4096, 16 * 1024, 64 * 1024, 200_000, 5];
+
+/** Whoever handlers throw to, until the end of the test. */
+function catchThrown(t) {
+  const listeners = process.listeners('uncaughtException');
+  const thrown = [];
+  process.removeAllListeners('uncaughtException');
+  process.on('uncaughtException', (error) => thrown.push(error.message));
+  t.teardown(() => {
+    process.removeAllListeners('uncaughtException');
+    for (const listener of listeners) process.on('uncaughtException', listener);
+  });
+  return thrown;
+}
+
+for (const way of Object.keys(RECEIVERS)) {
+  for (const [does, { act, ends = false, options }] of Object.entries(HANDLERS)) {
+    serialOnly(`${way}: handlers that ${does}`, async (t) => {
+      const thrown = catchThrown(t);
+      for (const [form, { send, isCompressed = false }] of Object.entries(FORMS)) {
+        const { receiver, sender } = await RECEIVERS[way](t, { ...options, perMessageDeflate: isCompressed && { threshold: 0 } });
+        for (const end of [receiver, sender]) end.on('error', () => {});
+        const kept = new Kept();
+        const sent = [...LENGTHS, ...LENGTHS].map(payload);
+        let changed = 0;
+        receiver.on('message', async (data) => {
+          const bytes = sent[kept.messages.length];
+          await nextTurn();
+          changed += data.length !== 0 && !data.equals(bytes);
+        });
+        receiver.on('message', (data) => {
+          const n = kept.messages.length;
+          kept.take(data, sent[n]);
+          act(receiver, n);
+        });
+        const closed = once(receiver, 'close');
+        for (const bytes of sent) send(sender, bytes);
+        if (ends) await closed;
+        else await until(() => kept.messages.length === sent.length);
+        t.is(kept.wrong, 0, form);
+        t.true(kept.messages.length >= 3, form);
+        if (LENT.includes(way)) await kept.untilEmpty();
+        for (let turn = 0; turn < 5; turn++) await nextTurn();
+        t.true(LENT.includes(way) || kept.areIntact, form);
+        t.is(changed, 0, form);
+        receiver.terminate();
+      }
+      t.deepEqual([...new Set(thrown)], does === 'throw' ? ['from a handler'] : []);
+    });
+  }
 }
 
 for (const way of ['port', 'server']) {
@@ -74,76 +188,6 @@ for (const way of ['port', 'server']) {
       t.is(kept.wrong, 0);
       await kept.untilEmpty();
       t.pass();
-    });
-  }
-
-  ownOnly(`${way}: compressed`, async (t) => {
-    const server = await WAYS[way](t, { ...BORROWED, perMessageDeflate: { threshold: 0 } });
-    const { ws, client } = await connect(t, server, { perMessageDeflate: { threshold: 0 } });
-    const kept = new Kept();
-    ws.on('message', (data) => kept.take(data, payload(SIZES[kept.messages.length], 1)));
-    for (const size of SIZES) client.send(payload(size, 1));
-    await until(() => kept.messages.length === SIZES.length);
-    t.is(kept.wrong, 0);
-    await kept.untilEmpty();
-  });
-
-  ownOnly(`${way}: kept over an await, and by a promise job`, async (t) => {
-    const server = await WAYS[way](t, BORROWED);
-    const { ws, client } = await connect(t, server);
-    const kept = new Kept();
-    let later = 0;
-    ws.on('message', async (data) => {
-      kept.take(data, payload(20_000, 1));
-      for (let n = 0; n < 3; n++) await nextTurn();
-      later += data.length;
-    });
-    for (let n = 0; n < 50; n++) client.send(payload(20_000, 1));
-    await until(() => kept.messages.length === 50);
-    await kept.untilEmpty();
-    t.deepEqual([kept.wrong, later], [0, 0]);
-  });
-
-  ownOnly(`${way}: paused in a handler, resumed later`, async (t) => {
-    const server = await WAYS[way](t, BORROWED);
-    const { ws, client } = await connect(t, server);
-    const kept = new Kept();
-    ws.on('message', (data) => {
-      kept.take(data, payload(5000, kept.messages.length));
-      ws.pause();
-      setImmediate(() => ws.resume());
-    });
-    for (let n = 0; n < 40; n++) client.send(payload(5000, n));
-    await until(() => kept.messages.length === 40);
-    t.is(kept.wrong, 0);
-    await kept.untilEmpty();
-  });
-
-  ownOnly(`${way}: one event in each turn`, async (t) => {
-    const server = await WAYS[way](t, { ...BORROWED, allowSynchronousEvents: false });
-    const { ws, client } = await connect(t, server);
-    const kept = new Kept();
-    ws.on('message', (data) => kept.take(data, payload(3000, kept.messages.length)));
-    for (let n = 0; n < 40; n++) client.send(payload(3000, n));
-    await until(() => kept.messages.length === 40);
-    t.is(kept.wrong, 0);
-    await kept.untilEmpty();
-  });
-
-  for (const end of ['close', 'terminate']) {
-    ownOnly(`${way}: ${end}() in a handler`, async (t) => {
-      const server = await WAYS[way](t, BORROWED);
-      const { ws, client } = await connect(t, server);
-      const kept = new Kept();
-      ws.on('message', (data) => {
-        kept.take(data, payload(9000, kept.messages.length));
-        if (kept.messages.length === 3) ws[end]();
-      });
-      client.on('error', () => {});
-      for (let n = 0; n < 20; n++) client.send(payload(9000, n));
-      await once(ws, 'close');
-      t.is(kept.wrong, 0);
-      await kept.untilEmpty();
     });
   }
 
@@ -187,28 +231,6 @@ ownOnly('fragments, pings and pongs', async (t) => {
   t.is(kept.wrong, 0);
   await kept.untilEmpty();
   await raw.until((text) => text.split('\x8a\x03abc').length === 21);
-});
-
-serialOnly('handlers that throw', async (t) => {
-  const server = await startServer(t, BORROWED);
-  const { ws, client } = await connect(t, server);
-  const kept = new Kept();
-  const thrown = [];
-  const listeners = process.listeners('uncaughtException');
-  process.removeAllListeners('uncaughtException');
-  process.on('uncaughtException', (error) => thrown.push(error));
-  t.teardown(() => {
-    process.removeAllListeners('uncaughtException');
-    for (const listener of listeners) process.on('uncaughtException', listener);
-  });
-  ws.on('message', (data) => {
-    kept.take(data, payload(7000, kept.messages.length));
-    if (kept.messages.length % 7 === 0) throw new Error('from a handler');
-  });
-  for (let n = 0; n < 70; n++) client.send(payload(7000, n));
-  await until(() => kept.messages.length === 70 && thrown.length === 10);
-  t.is(kept.wrong, 0);
-  await kept.untilEmpty();
 });
 
 serialOnly('what is kept takes no memory', async (t) => {
@@ -257,27 +279,6 @@ serialOnly('another server of the thread: its messages stay what they are', asyn
   t.is(kept.borrowed.changed, 0);
 });
 
-ownOnly('over other streams, and for clients, messages are the program\'s', async (t) => {
-  const server = await WAYS.stream(t, BORROWED);
-  const { ws, client: reference } = await connect(t, server);
-  const { address, port } = server.address();
-  const client = new implementation.WebSocket(`ws://${address}:${port}`, BORROWED);
-  const opened = once(server, 'connection');
-  await once(client, 'open');
-  const [[peer]] = await Promise.all([opened]);
-  const kept = [];
-  ws.on('message', (data) => kept.push(data));
-  client.on('message', (data) => kept.push(data));
-  for (const size of SIZES) {
-    reference.send(payload(size, 1));
-    peer.send(payload(size, 1));
-  }
-  await until(() => kept.length === 2 * SIZES.length);
-  for (let n = 0; n < 5; n++) await nextTurn();
-  t.true(kept.every((data) => data.equals(payload(data.length, 1))));
-  client.terminate();
-});
-
 ownOnly('any other value throws', (t) => {
   for (const value of ['lent', '', true, 1, {}]) {
     t.throws(() => new WebSocketServer({ port: 0, messages: value }), { instanceOf: TypeError, message: /^options\.messages must be 'owned' or 'borrowed'\. Received / });
@@ -285,11 +286,61 @@ ownOnly('any other value throws', (t) => {
   for (const messages of [undefined, null, 'owned']) t.notThrows(() => new WebSocketServer({ noServer: true, messages }));
 });
 
-/** The text on standard error of a program that keeps a message and touches it, or does not. */
-async function warnings(environment, isTouched) {
+/** The output of a program, in which LIB stands for the package. */
+async function run(program, environment) {
   const lib = fileURLToPath(new URL('../lib/index.js', import.meta.url));
+  const child = spawn(process.execPath, ['-e', program.replace('LIB', JSON.stringify(lib))], { env: { ...process.env, NODE_ENV: environment } });
+  const said = { stdout: '', stderr: '' };
+  for (const name of ['stdout', 'stderr']) child[name].on('data', (chunk) => (said[name] += chunk));
+  await once(child, 'close');
+  return said;
+}
+
+/**
+ * Messages of all lengths, to handlers that keep, throw, pause and await, on a server that counts how often memory is moved.
+ */
+const COUNTING = `
+  const { transfer } = ArrayBuffer.prototype;
+  const clone = structuredClone;
+  const moves = new Map();
+  const count = (buffer) => moves.set(buffer, (moves.get(buffer) ?? 0) + 1);
+  if (transfer !== undefined) ArrayBuffer.prototype.transfer = function () { count(this); return transfer.call(this); };
+  globalThis.structuredClone = (value, options) => { options?.transfer?.forEach(count); return clone(value, options); };
+  process.on('uncaughtException', () => {});
+  const { WebSocket, WebSocketServer } = require(LIB);
+  const server = new WebSocketServer({ port: 0, host: '127.0.0.1', messages: 'borrowed' }, () => {
+    const client = new WebSocket('ws://127.0.0.1:' + server.address().port);
+    client.on('open', () => {
+      for (let n = 0; n < 400; n++) client.send(Buffer.alloc([20, 5000, 16384, 200000][n % 4]), { binary: n % 3 !== 0 });
+    });
+  });
+  const kept = [];
+  const memory = new Set();
+  const end = () => {
+    if (kept.some((data) => data.length !== 0)) return setImmediate(end);
+    const times = [...memory].map((buffer) => moves.get(buffer) ?? 0);
+    console.log(JSON.stringify({ messages: kept.length, batches: memory.size, most: Math.max(...moves.values(), ...times), least: Math.min(...times) }));
+    process.exit();
+  };
+  server.on('connection', (ws) => ws.on('message', async () => { await null; }).on('message', (data) => {
+    memory.add(data.buffer);
+    const n = kept.push(data);
+    if (n === 400) end();
+    if (n % 11 === 0) { ws.pause(); setImmediate(() => ws.resume()); }
+    if (n % 7 === 0) throw new Error('from a handler');
+  }));`;
+
+ownOnly('memory is taken back exactly once: that of a batch, whatever its handlers do', async (t) => {
+  const { stdout, stderr } = await run(COUNTING, 'production');
+  const { messages, batches, most, least } = JSON.parse(stdout);
+  t.log(`${messages} messages in ${batches} pieces of memory, each moved ${least} to ${most} times`);
+  t.deepEqual([messages, least, most, stderr], [400, 1, 1, '']);
+});
+
+/** The text on standard error of a program that keeps a message and touches it, or does not. */
+function warnings(environment, isTouched) {
   const program = `
-    const { WebSocket, WebSocketServer } = require(${JSON.stringify(lib)});
+    const { WebSocket, WebSocketServer } = require(LIB);
     const server = new WebSocketServer({ port: 0, host: '127.0.0.1', messages: 'borrowed' }, () => {
       const client = new WebSocket('ws://127.0.0.1:' + server.address().port);
       client.on('open', () => client.send('x'));
@@ -301,11 +352,7 @@ async function warnings(environment, isTouched) {
         server.close();
       }));
     }));`;
-  const child = spawn(process.execPath, ['-e', program], { env: { ...process.env, NODE_ENV: environment } });
-  const said = { stdout: '', stderr: '' };
-  for (const name of ['stdout', 'stderr']) child[name].on('data', (chunk) => (said[name] += chunk));
-  await once(child, 'close');
-  return said;
+  return run(program, environment);
 }
 
 ownOnly('in development an empty message says why, once', async (t) => {

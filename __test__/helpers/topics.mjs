@@ -30,14 +30,19 @@ export const TOPIC_WAYS = { ...WAYS, https: startSecure };
  * A connection to a server that `TOPIC_WAYS` has started, and the texts that its client has heard.
  */
 export async function join(t, server, options) {
-  const { ws, client } = server.options.server instanceof https.Server ? await connectSecurely(t, server) : await connect(t, server, options);
+  const { ws, client } = await connectTo(t, server, options);
   const heard = [];
   client.on('message', (data, isBinary) => heard.push(isBinary ? data : data.toString()));
   return { ws, client, heard };
 }
 
-async function connectSecurely(t, server) {
-  const client = new wsClient(`wss://localhost:${server.address().port}`, { ca: cert, lookup: undefined });
+/** The two ends of a new connection to a server that `TOPIC_WAYS` has started. */
+export function connectTo(t, server, options) {
+  return server.options.server instanceof https.Server ? connectSecurely(t, server, options) : connect(t, server, options);
+}
+
+async function connectSecurely(t, server, options) {
+  const client = new wsClient(`wss://localhost:${server.address().port}`, { ca: cert, lookup: undefined, ...options });
   t.teardown(() => client.terminate());
   const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
   return { ws, client };
