@@ -50,14 +50,14 @@ export function candidates() {
     },
     reactor_borrowed: {
       ...reactor,
-      text: "reactor-ws, messages: 'borrowed'",
+      text: 'reactor-ws, borrowed',
       options: { messages: 'borrowed' },
       missing: reactor.missing ?? missingOption('messages'),
       full: true,
     },
     reactor_inline_borrowed: {
       ...reactor,
-      text: "reactor-ws, no thread, messages: 'borrowed'",
+      text: 'reactor-ws, no thread, borrowed',
       options: { reactors: 0, messages: 'borrowed' },
       missing: reactor.missing ?? missingOption('messages'),
       full: true,

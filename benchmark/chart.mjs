@@ -9,7 +9,7 @@ const RIGHT = 110;
 const ROW = 20;
 const HEAD = 56;
 const GAP = 34;
-const COLORS = ['#8b949e', '#1f6feb', '#d29922', '#58a6ff', '#3fb950', '#bc8cff', '#f778ba'];
+const COLORS = ['#8b949e', '#1f6feb', '#d29922', '#58a6ff', '#3fb950', '#bc8cff', '#f778ba', '#a371f7'];
 
 /**
  * A chart whose groups have a scale of their own: they differ by orders of magnitude. Whiskers are the least and the greatest run.

@@ -1,8 +1,9 @@
 // The one picture of README.md: the cost of an echo on the JavaScript thread, and the echoes per second, beside ws and uWebSockets.js.
 import { escape } from './chart.mjs';
+import { datesOf } from './record.mjs';
 import { summarize } from './stats.mjs';
 
-/** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
+/** @typedef {import('./record.mjs').Figures} Figures */
 /** @typedef {typeof THEMES.light} Theme */
 /** @typedef {{ name: string, value: number, label: string, factor: string, highlighted: boolean }} Bar */
 
@@ -33,23 +34,23 @@ const HEAD = 70;
 const GAP = 40;
 
 /**
- * @param {BenchmarkRecord} record
+ * @param {Figures} record
  * @returns {string} A sentence with the first group's figures, and the machine
  */
 export function overviewText(record) {
   const [group] = GROUPS;
   const [cpu] = cpuBars(record, group[0]).filter(({ highlighted }) => highlighted);
   const [ws, ours] = rateBars(record, group[0]);
-  const { machine } = record;
+  const { date, machine, options, versions } = record.headOf[group[0]];
   return (
     `When 100 connections echo 20 bytes, the JavaScript thread spends ${cpu.factor} CPU time per message than with \`ws\`, and the ` +
-    `server answers ${ours.label} messages per second, where \`ws\` answers ${ws.label}. (${record.date}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ` +
-    `ws ${record.versions.ws}; medians of ${record.options.rounds} rounds.)`
+    `server answers ${ours.label} messages per second, where \`ws\` answers ${ws.label}. (${date}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ` +
+    `ws ${versions.ws}; medians of ${options.rounds} rounds.)`
   );
 }
 
 /**
- * @param {BenchmarkRecord} record
+ * @param {Figures} record
  * @param {Theme} theme
  * @returns {string} SVG
  */
@@ -67,7 +68,8 @@ export function overview(record, theme) {
     y += CANDIDATES.length * ROW + GAP - 18;
   }
   const { machine } = record;
-  const foot = `Echo server, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ${record.date}. Each group has its own scale.`;
+  const shown = GROUPS.flatMap(([shape]) => [shape, `${shape}-unpinned`]);
+  const foot = `Echo server, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ${datesOf(record, shown)}. Each group has its own scale.`;
   parts.push(text(16, y + 2, foot, 'dim'));
   return `<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 ${WIDTH} ${y + 16}" role="img" aria-label="${escape(ariaText(record))}">
 <style>
@@ -81,7 +83,7 @@ ${parts.join('\n').replaceAll('{ours}', theme.ours).replaceAll('{others}', theme
 }
 
 /**
- * @param {BenchmarkRecord} record
+ * @param {Figures} record
  * @param {string} shape
  * @returns {Bar[]}
  */
@@ -92,7 +94,7 @@ function cpuBars(record, shape) {
 }
 
 /**
- * @param {BenchmarkRecord} record
+ * @param {Figures} record
  * @param {string} shape
  * @returns {Bar[]}
  */
@@ -102,7 +104,7 @@ function rateBars(record, shape) {
 }
 
 /**
- * @param {BenchmarkRecord} record
+ * @param {Figures} record
  * @param {string} shape
  * @param {string} metric
  * @param {(value: number) => string} label
@@ -140,7 +142,7 @@ function draw({ name, value, label, factor, highlighted }, left, y, longest, nam
 }
 
 /**
- * @param {BenchmarkRecord} record
+ * @param {Figures} record
  * @returns {string}
  */
 function ariaText(record) {

@@ -1,26 +1,29 @@
 // Draws benchmark/plots/*.svg from a record, and rewrites its tables in README.md, docs/performance.md and benchmark/README.md.
 //
-// usage: node benchmark/plot.mjs [record.json]     default: the newest complete record
-//        node benchmark/plot.mjs --check           writes nothing, and names the parts that differ from that record
-import { existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
-import { basename, dirname, join, relative } from 'node:path';
+// usage: node benchmark/plot.mjs [record.json]     default: each shape from the newest record that has it
+//        node benchmark/plot.mjs --check           writes nothing, and names the parts that differ from those records
+import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { dirname, join, relative } from 'node:path';
 import { candidateText, candidates } from './candidates.mjs';
 import { barChart } from './chart.mjs';
 import { THEMES, overview, overviewText } from './overview.mjs';
 import { benchmarkDir, rootDir } from './paths.mjs';
-import { TOPICS } from './record.mjs';
+import { TOPICS, datesOf, figuresOf, newestFigures } from './record.mjs';
 import { digits, shapeText, viewOf } from './report.mjs';
 import { defaultShapes } from './shapes.mjs';
 import { summarize } from './stats.mjs';
 import { tables } from './tables.mjs';
 
-/** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
+/** @typedef {import('./record.mjs').Figures} Figures */
 
 /** The text between these marks comes from the newest record; with `topics`, from the newest record of topics. */
 const marks = (/** @type {string} */ name) => [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];
 
 /** The candidates that are drawn: the others are in the tables. */
-const DRAWN = ['ws', 'reactor', 'reactor_inline', 'uws', 'reactor_echo', 'uws_cpp', 'socketio', 'reactor_drop', 'uws_drop'];
+const DRAWN = [
+  ...['ws', 'reactor', 'reactor_inline', 'reactor_borrowed', 'reactor_inline_borrowed', 'uws', 'reactor_echo', 'uws_cpp'],
+  ...['socketio', 'reactor_drop', 'uws_drop'],
+];
 const MAIN = defaultShapes(false);
 
 /**
@@ -109,22 +112,19 @@ const TOPIC_CHARTS = [
 ];
 
 const isCheck = process.argv[2] === '--check';
-const file = isCheck ? newestRecord() : (process.argv[2] ?? newestRecord());
-if (!file) throw new Error('No record yet: npm run bench');
-/** @type {BenchmarkRecord} */
-const record = JSON.parse(readFileSync(file, 'utf8'));
+const file = isCheck ? undefined : process.argv[2];
+const record = file ? figuresOf(file) : newestFigures();
+if (!record) throw new Error('No record yet: npm run bench');
 const plots = join(benchmarkDir, 'plots');
 mkdirSync(plots, { recursive: true });
 const drawn = draw(CHARTS, record);
 for (const [name, theme] of Object.entries(THEMES)) put(join(plots, `overview-${name}.svg`), overview(record, theme));
-rewrite(join(rootDir, 'README.md'), 'bench', () => picture());
+rewrite(join(rootDir, 'README.md'), 'bench', () => picture(record));
 rewrite(join(rootDir, 'docs', 'performance.md'), 'bench', (where) => [...tables(record, false), '', ...images(drawn, where).slice(0, 3)]);
 rewrite(join(benchmarkDir, 'README.md'), 'bench', (where) => [...tables(record, true), '', ...images(drawn, where)]);
 
-const fileOfTopics = newestRecord(TOPICS);
-if (fileOfTopics) {
-  /** @type {BenchmarkRecord} */
-  const topics = JSON.parse(readFileSync(fileOfTopics, 'utf8'));
+const topics = newestFigures(TOPICS);
+if (topics) {
   const charts = draw(TOPIC_CHARTS, topics);
   rewrite(join(rootDir, 'docs', 'topics.md'), 'topics', (where) => [...tables(topics, false), '', ...images(charts, where)]);
   rewrite(join(benchmarkDir, 'README.md'), 'topics', (where) => [...tables(topics, true), '', ...images(charts, where)]);
@@ -132,7 +132,7 @@ if (fileOfTopics) {
 
 /**
  * @param {Chart[]} charts
- * @param {BenchmarkRecord} from
+ * @param {Figures} from
  * @returns {Chart[]} The charts that the record has figures for
  */
 function draw(charts, from) {
@@ -141,7 +141,8 @@ function draw(charts, from) {
     const groups = groupsOf(chart, from);
     if (!isCheck) rmSync(path, { force: true });
     if (groups.length === 0) return false;
-    const subtitle = `${from.machine.cpu}, ${from.date}; each group has its own scale`;
+    const shown = Object.keys(from.results).filter(chart.takes);
+    const subtitle = `${from.machine.cpu}, ${datesOf(from, shown)}; each group has its own scale`;
     put(path, barChart({ title: chart.title, subtitle, groups }));
     return true;
   });
@@ -165,19 +166,8 @@ function put(path, content) {
 }
 
 /**
- * @param {string} kind Beginning of its name
- */
-function newestRecord(kind = '') {
-  const directory = join(benchmarkDir, 'record');
-  const isOfKind = new RegExp(`^${kind}[0-9-]+\\.json$`);
-  const files = readdirSync(directory, { recursive: true }).map(String).filter((name) => isOfKind.test(basename(name)));
-  const newest = files.sort((a, b) => basename(a).localeCompare(basename(b))).at(-1);
-  return newest && join(directory, newest);
-}
-
-/**
  * @param {Chart} chart
- * @param {BenchmarkRecord} from
+ * @param {Figures} from
  */
 function groupsOf({ metric, unit, takes, scale = 1, js }, from) {
   const all = candidates();
@@ -197,8 +187,12 @@ function groupsOf({ metric, unit, takes, scale = 1, js }, from) {
     .filter(({ bars }) => bars.length > 0);
 }
 
-/** The picture of README.md, as GitHub and npm show it. */
-function picture() {
+/**
+ * The picture of README.md, as GitHub and npm show it.
+ *
+ * @param {Figures} from
+ */
+function picture(from) {
   const where = relative(rootDir, plots);
   return [
     '<picture>',
@@ -206,7 +200,7 @@ function picture() {
     `  <img alt="CPU time and throughput beside ws and uWebSockets.js" src="${where}/overview-light.svg">`,
     '</picture>',
     '',
-    overviewText(record),
+    overviewText(from),
   ];
 }
 

@@ -1,8 +1,8 @@
 // Records of runs: the machine, the versions, the figures of every run.
-import { existsSync, mkdirSync, readFileSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, readFileSync, readdirSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { availableParallelism, cpus, release, totalmem } from 'node:os';
-import { dirname, join } from 'node:path';
+import { basename, dirname, join } from 'node:path';
 import { benchmarkDir } from './paths.mjs';
 
 /** @typedef {import('./stats.mjs').Run} Run */
@@ -15,6 +15,11 @@ import { benchmarkDir } from './paths.mjs';
  * @property {{ rounds: number, seconds: number, warmup: number, settle?: number, pinned: boolean, full?: boolean, topics?: boolean }} options
  * @property {Record<string, import('./micro.mjs').Micro>} [micro] Figures of benchmark/engine.rs
  * @property {Results} results
+ */
+/** @typedef {Pick<BenchmarkRecord, 'date' | 'machine' | 'versions' | 'options'>} Head */
+/**
+ * @typedef {Head & Pick<BenchmarkRecord, 'micro' | 'results'> & { headOf: Record<string, Head> }} Figures What the documents show: each shape
+ *   from the newest record that has it, which `headOf` names. The rest is of the record that most shapes come from.
  */
 
 /** The beginning of the name of a record of topics. */
@@ -51,18 +56,19 @@ export function describeMachine() {
 }
 
 /**
- * Writes a record, a partial one where version control does not see it; a record that is not full is partial, too, when that day has a full
- * one. One run is one line, so that records can be compared.
+ * Writes a record. One run is one line, so that records can be compared.
  *
  * @param {BenchmarkRecord} record
- * @param {boolean} partial
+ * @param {'whole' | 'part' | 'cache'} kind A part, of chosen shapes or candidates, gets a name that no other has. A whole record replaces
+ *   that of the same day, unless it is the less complete one. The cache is where version control does not see it
  * @returns {string} The file
  */
-export function writeRecord(record, partial) {
-  const name = `${record.options.topics ? TOPICS : ''}${record.date}.json`;
-  const recorded = join(benchmarkDir, 'record', record.machine.name, name);
-  const keep = partial || (!record.options.full && isFull(recorded));
-  const file = keep ? join(benchmarkDir, '.cache', name) : recorded;
+export function writeRecord(record, kind) {
+  const name = `${record.options.topics ? TOPICS : ''}${record.date}`;
+  const folder = join(benchmarkDir, 'record', record.machine.name);
+  const whole = join(folder, `${name}.json`);
+  const isLess = kind === 'whole' && !record.options.full && isFull(whole);
+  const file = kind === 'cache' || isLess ? join(benchmarkDir, '.cache', `${name}.json`) : kind === 'part' ? freeName(folder, name) : whole;
   mkdirSync(dirname(file), { recursive: true });
   const { results, micro = {}, ...head } = record;
   const shapes = Object.entries(results).map(([shape, byCandidate]) => {
@@ -77,6 +83,78 @@ export function writeRecord(record, partial) {
   const lists = [`"micro": {\n${micros.join(',\n')}\n  }`, `"results": {\n${shapes.join(',\n')}\n  }`];
   writeFileSync(file, `${start},\n  ${lists.join(',\n  ')}\n}\n`);
   return file;
+}
+
+/**
+ * @param {string[]} files Records of one kind and machine
+ * @returns {Figures | undefined} Nothing without a record
+ */
+function merge(files) {
+  /** @type {BenchmarkRecord[]} */
+  const records = files.sort(inOrder).map((file) => JSON.parse(readFileSync(file, 'utf8')));
+  if (records.length === 0) return undefined;
+  /** @type {Results} */
+  const results = Object.assign({}, ...records.map((record) => record.results));
+  const newest = (/** @type {string} */ shape) => records.findLast((record) => shape in record.results) ?? records[0];
+  const headOf = Object.fromEntries(Object.keys(results).map((shape) => [shape, newest(shape)]));
+  const share = (/** @type {Head} */ head) => Object.values(headOf).filter((other) => other === head).length;
+  const main = records.reduce((most, record) => (share(record) > share(most) ? record : most));
+  const micro = records.findLast((record) => Object.keys(record.micro ?? {}).length > 0)?.micro;
+  return { ...main, micro, results, headOf };
+}
+
+/**
+ * The figures of the machine that was measured last.
+ *
+ * @param {string} [kind] Beginning of the names of the records
+ * @returns {Figures | undefined} Nothing without a record
+ */
+export function newestFigures(kind = '') {
+  const directory = join(benchmarkDir, 'record');
+  const isOfKind = new RegExp(`^${kind}[0-9-]+\\.json$`);
+  const files = readdirSync(directory, { recursive: true }).map((name) => join(directory, String(name)));
+  const all = files.filter((file) => isOfKind.test(basename(file))).sort(inOrder);
+  return merge(all.filter((file) => dirname(file) === dirname(all[all.length - 1])));
+}
+
+/**
+ * @param {string} file
+ * @returns {Figures} Of one record
+ */
+export function figuresOf(file) {
+  return /** @type {Figures} */ (merge([file]));
+}
+
+/**
+ * By date; parts behind the whole of their day.
+ *
+ * @param {string} one
+ * @param {string} other
+ */
+function inOrder(one, other) {
+  const [a, b] = [one, other].map((file) => basename(file, '.json'));
+  return a.localeCompare(b, 'en', { numeric: true });
+}
+
+/**
+ * @param {string} folder
+ * @param {string} name
+ */
+function freeName(folder, name) {
+  let number = 1;
+  while (existsSync(join(folder, `${name}-${number}.json`))) number++;
+  return join(folder, `${name}-${number}.json`);
+}
+
+/**
+ * The days on which these shapes were measured.
+ *
+ * @param {Figures} figures
+ * @param {string[]} shapes
+ */
+export function datesOf({ date, headOf }, shapes) {
+  const dates = shapes.filter((shape) => shape in headOf).map((shape) => headOf[shape].date);
+  return [...new Set(dates.length > 0 ? dates : [date])].sort().join(', ');
 }
 
 /**

@@ -25,11 +25,13 @@ const USAGE = `usage: node benchmark/run.mjs [options]
   --shapes a,b        of ${Object.keys(shapes).join(', ')}
   --candidates a,b    of ${Object.keys(known()).join(', ')}
   --extra name=COMMAND  another server: prints {"port":N} or listens on the port that {port} in the command is replaced by
-  --full              also the shapes and candidates that are not part of the promises, and the engine by itself
+  --full              also the shapes and candidates that are not part of the promises, and the engine by itself; with --shapes all
+                      candidates of those
   --topics            topics instead of messages: other shapes, other candidates, a record of its own
   --micro             the engine by itself; without --shapes and --full only that
   --no-pin            leave all CPUs to everyone
-  --record            record also a partial run (fewer rounds, shapes or candidates than the default)`;
+  --record            record also a partial run (fewer rounds, shapes or candidates than the default); with chosen shapes or
+                      candidates in a file of its own, whose shapes the documents show instead of older figures`;
 
 const { values } = parseArgs({
   options: {
@@ -73,14 +75,15 @@ async function main() {
   if (!pin) console.error('Not pinned to CPUs: taskset is missing, there are fewer than two, or --no-pin.');
   limitConnections(chosen);
 
-  const micro = values.micro || values.full ? runMicro() : undefined;
+  const chose = [values.shapes, values.candidates, ...values.extra].some(Boolean) || (values.micro && !values.full);
+  const isFull = values.full && !chose;
+  const micro = values.micro || isFull ? runMicro() : undefined;
   const { results, failures } = await measureAll(chosen, servers, rounds, pin);
-  const options = { rounds, ...window, pinned: pin, full: values.full, ...(isTopics && { topics: true }) };
+  const options = { rounds, ...window, pinned: pin, full: isFull, ...(isTopics && { topics: true }) };
   const record = { ...describeMachine(), options, micro, results };
   printReport(record);
-  const chose = [values.shapes, values.candidates, ...values.extra].some(Boolean) || (values.micro && !values.full);
-  const partial = rounds < 5 || values['no-pin'] || chose;
-  const file = writeRecord(record, failures.length > 0 || (partial && !values.record));
+  const isKept = failures.length === 0 && (values.record || !(rounds < 5 || values['no-pin'] || chose));
+  const file = writeRecord(record, !isKept ? 'cache' : chose ? 'part' : 'whole');
   console.log(`\nWritten to ${relative(rootDir, file)}`);
   if (failures.length > 0) throw new Error(`without figures for\n  ${failures.join('\n  ')}`);
 }

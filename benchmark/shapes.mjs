@@ -32,6 +32,9 @@ const ON_ONE_CPU = [
 ];
 const MANY = [...NODE_AND_FLOOR, 'reactor_inline', 'tokio_echo', 'uws_cpp'];
 
+/** Shapes whose round trips are shown with their tail; each also unpinned. */
+export const TAILS = ['100x20', '100x20x32', '10x1024', '200x16384'].flatMap((name) => [name, `${name}-unpinned`]);
+
 /** @type {Record<string, Shape>} Named [what differs-]connections x payload bytes [x in flight] [-what differs]. */
 export const shapes = {
   '100x20': { ...echo(100, 20), quiet: true },
@@ -225,7 +228,7 @@ function oneWay(text, mode, payload) {
     // Once asked, a server pushes for good.
     fresh: mode === 'push',
     full: true,
-    candidates: NODE,
+    candidates: mode === 'push' ? [...NODE, 'reactor_inline'] : NODE,
   };
 }
 

@@ -1,11 +1,11 @@
 // A record as the tables of the documents.
 import { candidateText, candidates } from './candidates.mjs';
 import { columnsOf, digits, microRows, shapeText, targetRows, viewOf } from './report.mjs';
-import { defaultShapes } from './shapes.mjs';
+import { TAILS, defaultShapes } from './shapes.mjs';
 import { ratios, summarize } from './stats.mjs';
 import { topicShapes } from './topic-shapes.mjs';
 
-/** @typedef {import('./record.mjs').BenchmarkRecord} BenchmarkRecord */
+/** @typedef {import('./record.mjs').Figures} Figures */
 /** @typedef {import('./shapes.mjs').View} View */
 
 /** The first two columns of a view, and the divisor of its figures. */
@@ -23,20 +23,20 @@ const HEADINGS = {
   idle: 'bytes of memory per idle connection (CPU us per s of the idle server), x of ws',
 };
 
-/** Shapes whose round trips are shown with their tail; each also unpinned. */
-const TAILS = ['100x20', '100x20x32', '10x1024', '200x16384'].flatMap((name) => [name, `${name}-unpinned`]);
-
 /**
- * @param {BenchmarkRecord} record
+ * @param {Figures} record
  * @param {boolean} everything Also shapes that only --full measures, targets, and the engine by itself
  * @returns {string[]} Lines of Markdown
  */
 export function tables(record, everything) {
-  const { machine, options, versions } = record;
-  const system = `${machine.cpu}, ${machine.cores} cores, Linux ${machine.kernel}, Node ${machine.node}, ws ${versions.ws}`;
-  const lines = [`Measured ${record.date}: ${system}; medians of ${options.rounds} rounds.`];
   const main = { ...defaultShapes(false), ...topicShapes };
   const chosen = Object.keys(record.results).filter((shape) => everything || shape in main);
+  const others = new Set(chosen.map((shape) => record.headOf[shape]).filter((head) => head.options !== record.options));
+  const lines = [`Measured ${headText(record)}.`];
+  for (const head of others) {
+    const names = chosen.filter((shape) => record.headOf[shape] === head).map(shapeText);
+    lines.push('', `Measured ${headText(head)}: ${names.join('; ')}.`);
+  }
   const views = /** @type {(keyof typeof HEADINGS)[]} */ (everything ? Object.keys(HEADINGS) : ['cost', 'throughput', 'topics', 'jitter', 'avalanche']);
   for (const view of views) {
     const shapes = chosen.filter((shape) => (view === 'tail' ? TAILS.includes(shape) : viewOf(shape) === view));
@@ -55,7 +55,15 @@ export function tables(record, everything) {
 }
 
 /**
- * @param {BenchmarkRecord} record
+ * @param {import('./record.mjs').Head} head
+ */
+function headText({ date, machine, options, versions }) {
+  const system = `${machine.cpu}, ${machine.cores} cores, Linux ${machine.kernel}, Node ${machine.node}, ws ${versions.ws}`;
+  return `${date}: ${system}; medians of ${options.rounds} rounds`;
+}
+
+/**
+ * @param {Figures} record
  * @param {keyof typeof HEADINGS} view
  * @param {string[]} shapes
  */
@@ -72,7 +80,7 @@ function viewTable(record, view, shapes) {
 /**
  * The first figure of the view, the others in parentheses, and the ratio to ws, for topics to uWebSockets.js.
  *
- * @param {BenchmarkRecord['results'][string]} byCandidate
+ * @param {Figures['results'][string]} byCandidate
  * @param {string} candidate
  * @param {View} view
  */
