@@ -115,7 +115,7 @@ const HANDLERS = {
   terminate: { ends: true, act: (receiver, n) => n === 2 && receiver.terminate() },
 };
 
-/** Around the lengths of messages that come in a small batch, in a large one, and in memory of their own. */
+/** Lengths of messages that come in a small batch, in a large one, and in memory of their own. */
 const LENGTHS = [1, 20, 126, 4096, 16 * 1024, 64 * 1024, 200_000, 5];
 
 /** Whoever handlers throw to, until the end of the test. */
@@ -297,7 +297,8 @@ async function run(program, environment) {
 }
 
 /**
- * Messages of all lengths, to handlers that keep, throw, pause and await, on a server that counts how often memory is moved.
+ * Messages of all lengths, to handlers that keep, throw, pause and await, on a server that counts
+ * how often memory is moved.
  */
 const COUNTING = `
   const { transfer } = ArrayBuffer.prototype;
