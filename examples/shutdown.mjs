@@ -20,7 +20,11 @@ http.listen(process.env.PORT ?? 8080, () => console.log(`listening on port ${htt
 for (const signal of ['SIGTERM', 'SIGINT']) process.once(signal, shutdown);
 
 function shutdown() {
-  http.close(() => console.log('no more connections'));
+  http.close(() => {
+    console.log('no more connections');
+    // In a worker of a cluster, also PM2's, the channel would keep the process alive.
+    process.disconnect?.();
+  });
   server.close();
   http.closeIdleConnections();
   // Messages sent before leave first. 1001 means "going away": clients may connect again.

@@ -21,6 +21,7 @@ const OPTIONS = [
   ['types/server.d.ts', 'ServerOptions', 'docs/options.md'],
   ['types/running.d.ts', 'AdmissionOptions', 'docs/options.md'],
   ['types/running.d.ts', 'DrainOptions', 'docs/running.md'],
+  ['types/opentelemetry.d.ts', 'ObserveOptions', 'docs/api.md'],
   ['types/deflate.d.ts', 'Options', 'docs/compression.md'],
   ['types/deflate.d.ts', 'ServerOptions', 'docs/compression.md'],
 ];
