@@ -152,6 +152,66 @@ test('an async handler that rejects is an unhandled rejection, and the next mess
   t.deepEqual(lines.sort(), ['message b', 'rejected']);
 });
 
+/** Delivers what has come within this call, as Node does when a server of its own gets a connection. */
+const deliverWithin = `
+  const arrival = require('node:diagnostics_channel').channel('net.server.socket');
+  const deliverWithin = (isDone) => {
+    for (const end = Date.now() + 5_000; !isDone() && Date.now() < end; ) arrival.publish({ socket: { _handle: {} } });
+  };
+`;
+
+ownOnly('a tick that throws before a request is an uncaught exception, whoever watches the async stack', async (t) => {
+  const { code, lines } = await run(`
+    ${deliverWithin}
+    require('node:async_hooks').createHook({ init() {} }).enable();
+    let handled = 0;
+    process.on('uncaughtException', (error) => console.log(error.message));
+    const start = async (socket) => {
+      for (const text of ['tick', 'tick', 'handler', 'tick']) {
+        // What is thrown ends the delivery, which goes on by then.
+        await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+        const next = handled + 1;
+        setImmediate(() => {
+          socket.write(frame(1, text));
+          deliverWithin(() => handled === next);
+          console.log('request ' + handled);
+        });
+        while (handled !== next) await new Promise(setImmediate);
+      }
+      setImmediate(() => process.exit(0));
+    };
+    server.on('connection', (ws) => ws.on('message', (data) => {
+      handled++;
+      if (String(data) === 'handler') throw new Error('from a handler');
+      process.nextTick(() => { throw new Error('from a tick'); });
+      process.nextTick(() => { throw new Error('from another'); });
+    }));
+  `);
+  const ticks = ['from a tick', 'from another'];
+  const expected = [...ticks, 'request 1', ...ticks, 'request 2', 'request 3', 'from a handler', ...ticks, 'request 4'];
+  t.deepEqual(lines, expected);
+  t.is(code, 0);
+});
+
+ownOnly('messages are handled before a request with a clock of a test, too', async (t) => {
+  const { lines } = await run(`
+    ${deliverWithin}
+    let handled = 0;
+    const start = (socket) => {
+      for (const clock of [performance, { now: () => 0 }, performance]) {
+        globalThis.performance = clock;
+        const next = handled + 1;
+        socket.write(frame(1, 'x'));
+        deliverWithin(() => handled === next);
+        console.log(handled === next);
+      }
+      process.exit(0);
+    };
+    server.on('connection', (ws) => ws.on('message', () => handled++));
+  `);
+  t.deepEqual(lines, ['true', 'true', 'true']);
+});
+
 // J04.
 test("what a peer does wrong is an uncaught exception where nobody listens to 'error'", async (t) => {
   const { code, lines } = await run(`

@@ -1,6 +1,8 @@
 'use strict';
 
-// Not the global one: a test may have put another in its place.
+// Not the global ones: a test may have put others in their place.
+const { executionAsyncId } = require('node:async_hooks');
+const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
 const { root } = require('../async-context');
@@ -94,15 +96,25 @@ function continueLater() {
 
 /**
  * Delivers what waits now, in the middle of another callback: other code of this process is about
- * to see the reactor's work, whose records come first. What a handler throws is
- * thrown later.
+ * to see the reactor's work, whose records come first.
  */
 function catchUp() {
-  if (state.native === null) return;
-  try {
-    root.runInAsyncScope(turn);
-  } catch (error) {
-    process.nextTick(rethrow, error);
+  if (state.native !== null) root.runInAsyncScope(turnWithin);
+}
+
+/**
+ * A turn in the middle of another callback. What a handler throws is thrown later. What a tick
+ * throws is reported at once: the tick's frame is still on the async stack, which Node clears with
+ * the report. Otherwise it ends the process when the callback returns.
+ */
+function turnWithin() {
+  for (let step = turn; ; step = checkpoint) {
+    try {
+      return step();
+    } catch (error) {
+      if (executionAsyncId() === root.asyncId()) return process.nextTick(rethrow, error);
+      queueMicrotask(() => rethrow(error));
+    }
   }
 }
 

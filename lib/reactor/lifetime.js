@@ -12,8 +12,8 @@ const { flush } = require('./crossing');
 const LONGEST_DELAY = 2 ** 31 - 1;
 
 /**
- * Channels on which Node reports a connection or a request of a server of its own, before it emits
- * any event.
+ * Channels on which Node reports a connection of a server of its own, behind the listeners of
+ * 'connection', and a request, before it emits any event.
  */
 const ARRIVALS = ['net.server.socket', 'http.server.request.start'];
 

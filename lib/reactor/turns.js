@@ -1,5 +1,8 @@
 'use strict';
 
+// Not the global one: a test may have put another in its place.
+const { performance } = require('node:perf_hooks');
+
 const { checkpoint } = require('./checkpoint');
 const { callNext, incoming, loopTurn } = require('./crossing');
 
