@@ -182,6 +182,11 @@ export interface ReactorMetrics {
   cutRefusals: number;
   /** Connections that were ended because of `sendBudget`. */
   overBudget: number;
+  /**
+   * Connections and requests, also of HTTP servers of the thread, that may have come ahead of what had come before them on other connections:
+   * a reactor had no processor in time, or JavaScript had used up its share of time for that. See docs/order.md.
+   */
+  unsettled: number;
   /** Batches that JavaScript has taken. */
   batches: number;
   /** Records in them: messages, and other events of connections. */

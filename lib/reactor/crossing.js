@@ -65,6 +65,11 @@ const incoming = {
   isHanded: false,
   /** Number of the event loop's turn that it is delivered in. */
   turn: 0,
+  /**
+   * How often JavaScript has let something go ahead of what had come before it, apart from those
+   * times that the native part counts.
+   */
+  unsettled: 0,
 };
 
 /**

@@ -128,12 +128,22 @@ function turnWithin() {
 function settle(message) {
   // Without a handle the bytes are those of the program, which may be in the middle of anything.
   const { socket } = /** @type {{ socket?: { _handle?: unknown } }} */ (message);
-  if (socket?._handle == null || immediate || delivering) return;
+  if (socket?._handle == null) return;
+  if (immediate || delivering) {
+    incoming.unsettled++;
+    return;
+  }
   const begin = performance.now();
   catching.left = Math.min(TURN_MILLISECONDS, catching.left + begin - catching.since);
   catching.since = begin;
-  if (catching.left <= 0 || !settleReactors()) return;
+  if (catching.left <= 0) {
+    incoming.unsettled++;
+    return;
+  }
+  if (!settleReactors()) return;
   catchUp();
+  // What is left over comes later.
+  if (immediate) incoming.unsettled++;
   catching.since = performance.now();
   catching.left -= catching.since - begin;
 }

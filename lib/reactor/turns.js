@@ -113,7 +113,9 @@ function mayWait() {
   const { left, since } = allowance;
   allowance.left = Math.min(MOST_WAITING, left + (now - since) / WAITING_SHARE);
   allowance.since = now;
-  return (allowance.isWaiting = allowance.left > 0);
+  allowance.isWaiting = allowance.left > 0;
+  if (!allowance.isWaiting) incoming.unsettled++;
+  return allowance.isWaiting;
 }
 
 module.exports = { JUST_NOW, beginTurn, callDue, endTurn, ends, inNextTurn, isRecent, mayWait };

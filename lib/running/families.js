@@ -57,6 +57,7 @@ function familiesOfReactors(reactors) {
     counter('messages', 'Messages of all servers of the thread', of(messages)),
     counter('control_frames', 'Pings and pongs that have come', of(controls)),
     counter('dropped', 'Messages that slow members of topics did not get', of(({ dropped }) => one(dropped))),
+    counter('unsettled', 'Arrivals that may have been ahead of what had come before', of(({ unsettled }) => one(unsettled))),
     counter('over_budget', 'Connections that were ended because of sendBudget', of(({ overBudget }) => one(overBudget))),
     counter('compressed_bytes', 'Bytes of messages that were compressed, before and after', of(compressed)),
     counter('batches', 'Batches that JavaScript has taken', of(({ batches }) => one(batches))),

@@ -1,5 +1,6 @@
 'use strict';
 
+const { incoming } = require('../reactor/crossing');
 const { DENIALS, MAX_RECORDS } = require('../reactor/layout');
 const { state } = require('../reactor/table');
 
@@ -51,10 +52,11 @@ function look(server) {
  * @param {import('../native/binding').ReactorMetrics} native Counts of the native part
  * @returns {ReactorMetrics} The same with histograms in their public form
  */
-function reactorMetrics({ batch, delay, handshake, pauses, ratio, roundTrip, turn, ...totals }) {
+function reactorMetrics({ batch, delay, handshake, pauses, ratio, roundTrip, turn, unsettled, ...totals }) {
   const [program, rate, behind] = pauses.map(times);
   return {
     ...totals,
+    unsettled: unsettled + incoming.unsettled,
     handshake: times(handshake),
     roundTrip: times(roundTrip),
     pause: { program, rate, behind },

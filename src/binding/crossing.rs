@@ -57,6 +57,8 @@ pub(super) struct Crossing {
     pub(super) delays: Histogram,
     /// Records of the batches that were taken.
     pub(super) batches: Histogram,
+    /// How often something came that may have been ahead of bytes which had come before it.
+    pub(super) unsettled: u64,
 }
 
 impl Crossing {
@@ -79,6 +81,7 @@ impl Crossing {
             delivered,
             delays: Histogram::default(),
             batches: Histogram::default(),
+            unsettled: 0,
         }
     }
 
@@ -183,8 +186,14 @@ impl Crossing {
     /// Makes the reactors hand over the bytes that have come to them by now. Returns whether there
     /// is a batch to drain.
     pub(super) fn settle(&mut self) -> Result<bool> {
-        self.drive.settle();
+        self.settle_drive();
         Ok(self.links.iter().any(|link| link.inbox.is_waiting()))
+    }
+
+    fn settle_drive(&mut self) {
+        if !self.drive.settle() {
+            self.unsettled += 1;
+        }
     }
 
     /// Number of the event loop's turn, as in `DRAINED_TURN`.
@@ -225,7 +234,7 @@ impl Crossing {
             if self.links.len() > 1 && batch.openings() != 0 {
                 // A connection that opens comes behind earlier records of others, such as ends of
                 // connections.
-                self.drive.settle();
+                self.settle_drive();
                 let others = (1..self.links.len()).map(|behind| self.take_behind(number + behind - 1, 1));
                 self.taken = others.flatten().collect();
             }

@@ -39,9 +39,9 @@ pub(super) trait Drive {
     /// Reports that credit was given back for which a reactor waits.
     fn give_credit(&self, number: usize) -> Result<()>;
 
-    /// Makes the reactors hand over the bytes that have come by now, if that does not take too
-    /// long.
-    fn settle(&self);
+    /// Makes the reactors hand over the bytes that have come by now. Returns false if it has given
+    /// up, since that takes too long.
+    fn settle(&self) -> bool;
 
     /// JavaScript's end of the way back; `None` where there is no libuv.
     fn wake(&self) -> Option<&Wake>;

@@ -210,11 +210,12 @@ impl Drive for Inline {
     }
 
     /// Runs a turn, if there is something to be read. The caller takes the records.
-    fn settle(&self) {
+    fn settle(&self) -> bool {
         if is_readable(self.descriptor) {
             self.run(|reactor| reactor.run_once(Some(Duration::ZERO)));
             self.rung.store(false, Ordering::Relaxed);
         }
+        true
     }
 
     fn wake(&self) -> Option<&Wake> {

@@ -181,9 +181,9 @@ impl Drive for Threads {
         self.handle(number)?.wake().map_err(|error| system_error(&error))
     }
 
-    fn settle(&self) {
+    fn settle(&self) -> bool {
         let descriptor = |number: usize| self.descriptors.get(number).copied().flatten();
-        self.settling.borrow_mut().settle(|number| descriptor(number).is_some_and(is_readable));
+        self.settling.borrow_mut().settle(|number| descriptor(number).is_some_and(is_readable))
     }
 
     fn wake(&self) -> Option<&Wake> {

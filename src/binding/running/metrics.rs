@@ -47,6 +47,8 @@ pub struct ReactorMetrics {
     pub over_budget: f64,
     /// Refused connections that were not given time to read why.
     pub cut_refusals: f64,
+    /// How often something came that may have been ahead of bytes which had come before it.
+    pub unsettled: f64,
     /// Batches that JavaScript has taken.
     pub batches: f64,
     /// Records that JavaScript has dealt with.
@@ -108,6 +110,7 @@ pub(in crate::binding) fn metrics(links: &[Arc<Link>], crossing: &Crossing) -> R
         dropped: tally.dropped as f64,
         compressed_from: tally.compressed_from as f64,
         compressed_to: tally.compressed_to as f64,
+        unsettled: crossing.unsettled as f64,
         batches: batch.buckets.iter().sum(),
         records: links.iter().map(|link| link.inbox.delivered() as f64).sum(),
         undelivered: links.iter().map(|link| link.inbox.weight() as f64).sum(),

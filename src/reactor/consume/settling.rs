@@ -40,22 +40,27 @@ impl Settling {
         Self { links, allowance: MOST, since: Instant::now() }
     }
 
-    /// Returns when the bytes that have come so far are handed over, or when that takes too long.
-    /// `has_come`: whether the system has events for the reactor of that number.
-    pub fn settle(&mut self, has_come: impl Fn(usize) -> bool) {
+    /// Returns when the bytes that have come so far are handed over, or when that takes too long;
+    /// false if it knows of some that are not. `has_come`: whether the system has events for the
+    /// reactor of that number.
+    pub fn settle(&mut self, has_come: impl Fn(usize) -> bool) -> bool {
         let mut begin = None;
+        let mut settled = true;
         for (number, link) in self.links.iter().enumerate() {
             let pace = &link.pace;
             let goal = pace.goal();
             // Looks behind the last one that found something.
             let mut looks = LOOKS;
+            let mut found = false;
             while !pace.has_reached(goal) {
                 let has_come = has_come(number);
                 if has_come {
                     looks = 0;
+                    found = true;
                 } else if !pace.is_at_work() {
                     // It may have taken the events and not have begun its turn.
                     if looks >= LOOKS {
+                        settled &= !found;
                         break;
                     }
                     looks += 1;
@@ -63,7 +68,8 @@ impl Settling {
                 let now = Instant::now();
                 let waited = now.saturating_duration_since(*begin.get_or_insert(now));
                 if waited >= self.allowance_at(now - waited) {
-                    return self.spend(now - waited, now);
+                    self.spend(now - waited, now);
+                    return false;
                 }
                 // The reactor may need this CPU.
                 std::thread::yield_now();
@@ -72,6 +78,7 @@ impl Settling {
         if let Some(begin) = begin {
             self.spend(begin, Instant::now());
         }
+        settled
     }
 
     /// What may be waited from `now` on.
@@ -105,7 +112,7 @@ mod tests {
     #[test]
     fn what_is_idle_is_not_waited_for() {
         let mut settling = settling();
-        settling.settle(|_| false);
+        assert!(settling.settle(|_| false));
         assert_eq!(settling.allowance, MOST);
     }
 
@@ -114,14 +121,14 @@ mod tests {
         let mut settling = settling();
         let (links, looks) = (settling.links.clone(), Cell::new(0));
         links[1].pace.begin();
-        settling.settle(|number| {
+        let settled = settling.settle(|number| {
             looks.set(looks.get() + number);
             if looks.get() == 2 {
                 links[1].pace.end();
             }
             false
         });
-        assert_eq!(looks.get(), 2);
+        assert_eq!((looks.get(), settled), (2, true));
     }
 
     #[test]
@@ -139,12 +146,13 @@ mod tests {
     }
 
     /// The reactor has taken what comes with the first look, and begins its turn with look `begin`.
-    fn looks_until_begin(begin: u32) -> u32 {
+    /// Returns the number of looks, and whether nothing is left.
+    fn looks_until_begin(begin: u32) -> (u32, bool) {
         loop {
             let mut settling = settling();
             let (links, looks) = (settling.links.clone(), Cell::new(0));
             let start = Instant::now();
-            settling.settle(|number| {
+            let settled = settling.settle(|number| {
                 looks.set(looks.get() + number as u32);
                 if looks.get() == begin {
                     links[1].pace.begin();
@@ -155,19 +163,19 @@ mod tests {
             });
             // Otherwise it had no CPU for so long that it gave up.
             if start.elapsed() < MOST {
-                return looks.get();
+                return (looks.get(), settled);
             }
         }
     }
 
     #[test]
     fn what_a_reactor_has_taken_is_waited_for_before_its_turn_begins() {
-        assert_eq!(looks_until_begin(3), 4);
+        assert_eq!(looks_until_begin(3), (4, true));
     }
 
     #[test]
     fn what_has_gone_again_is_not_waited_for() {
-        assert_eq!(looks_until_begin(u32::MAX), 1 + LOOKS + 1);
+        assert_eq!(looks_until_begin(u32::MAX), (1 + LOOKS + 1, false));
     }
 
     #[test]
@@ -196,7 +204,7 @@ mod tests {
         let mut settling = settling();
         let begin = Instant::now();
         for _ in 0..1000 {
-            settling.settle(|_| true);
+            assert!(!settling.settle(|_| true));
         }
         // It is spent at once, and what accrues meanwhile is a part of that.
         assert!(settling.allowance.is_zero() || settling.allowance < MOST / 2);

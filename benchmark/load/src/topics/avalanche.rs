@@ -16,7 +16,7 @@ use crate::topics::crowd::Crowd;
 /// Lets all members connect, and connect again.
 ///
 /// # Errors
-/// A handshake fails, or a member does not receive the messages that are sent afterwards.
+/// A handshake fails otherwise than by a reset, or a member does not receive the messages that are sent afterwards.
 pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
     let mut crowd = Crowd::new(args)?;
     crowd.check()?;
@@ -39,6 +39,7 @@ pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
 
     let mut report = Report::new(args);
     report.integer("handshakes", args.connections as u64);
+    report.integer("resets", crowd.resets);
     report.number("back_95_ms", almost);
     report.number("back_100_ms", all);
     report.costs("handshake", args.connections as u64, all / 1e3, Some(&server), &own);

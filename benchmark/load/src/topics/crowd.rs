@@ -3,6 +3,7 @@
 use std::cmp::Reverse;
 use std::collections::BinaryHeap;
 use std::error::Error;
+use std::io;
 use std::net::SocketAddr;
 use std::time::Duration;
 
@@ -29,6 +30,8 @@ pub(crate) struct Crowd<'a> {
     changes: BinaryHeap<Reverse<(u64, usize)>>,
     /// Messages so far.
     pub(crate) said: u64,
+    /// Members that the system has cut off before they were up, and that have tried again.
+    pub(crate) resets: u64,
     frame: Vec<u8>,
     /// Sockets that are never read.
     _stalled: Vec<Socket>,
@@ -47,6 +50,7 @@ impl<'a> Crowd<'a> {
             shared: Shared::new(args)?,
             changes: BinaryHeap::new(),
             said: 0,
+            resets: 0,
             frame: Vec::new(),
             _stalled: Vec::new(),
         };
@@ -61,7 +65,7 @@ impl<'a> Crowd<'a> {
     }
 
     /// Lets all members that are away connect, a number of them at a time, and returns the times at
-    /// which they were connected.
+    /// which they were connected. Where all come at once, the system may cut some off.
     pub(crate) fn open(&mut self, at_once: usize) -> Result<Vec<u64>, Box<dyn Error>> {
         let mut waiting: Vec<_> = (0..self.members.len()).filter(|at| self.members[*at].is_away()).collect();
         let (mut times, mut opening) = (Vec::with_capacity(waiting.len()), 0);
@@ -76,7 +80,14 @@ impl<'a> Crowd<'a> {
             self.wait(None)?;
             for number in self.heard_of() {
                 let was_up = self.members[number].is_up();
-                self.advance(number)?;
+                match self.members[number].advance(&mut self.shared) {
+                    Err(error) if at_once == usize::MAX && !was_up && is_reset(&*error) => {
+                        self.resets += 1;
+                        self.members[number].cut();
+                        self.begin(number)?;
+                    }
+                    result => result.map_err(|error| format!("member {number}: {error}"))?,
+                }
                 if !was_up && self.members[number].is_up() {
                     times.push(self.shared.now());
                     opening -= 1;
@@ -249,4 +260,8 @@ impl<'a> Crowd<'a> {
         }
         Ok(())
     }
+}
+
+fn is_reset(error: &(dyn Error + 'static)) -> bool {
+    error.downcast_ref::<io::Error>().is_some_and(|error| error.kind() == io::ErrorKind::ConnectionReset)
 }
