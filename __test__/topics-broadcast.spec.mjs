@@ -6,7 +6,7 @@ import { createRequire } from 'node:module';
 
 import test from 'ava';
 
-import { prepare } from '../lib/index.mjs';
+import { WebSocket, prepare } from '../lib/index.mjs';
 import { TOPIC_WAYS, heardBy, join, openRoom } from './helpers/topics.mjs';
 
 const require = createRequire(import.meta.url);
@@ -122,6 +122,30 @@ for (const way of Object.keys(TOPIC_WAYS)) {
   });
 }
 
+for (const way of Object.keys(TOPIC_WAYS)) {
+  for (const clientTracking of [true, false]) {
+    test(`${way}: a broadcast reaches what a setSocket() of the program opens late, clientTracking ${clientTracking}`, async (t) => {
+      class Kept extends WebSocket {
+        setSocket(...args) {
+          this.begin = () => super.setSocket(...args);
+        }
+      }
+      const { server, all } = await openRoom(t, way, 2, { WebSocket: Kept, clientTracking });
+      const [early, late] = all;
+      early.ws.begin();
+      t.is(server.broadcast('first'), 1);
+      late.ws.on('open', () => t.is(server.broadcast('open'), 2));
+      late.ws.begin();
+      all.push(await join(t, server));
+      t.is(server.broadcast('two are open'), 2);
+      all[2].ws.begin();
+      t.is(server.broadcast('last'), 3);
+      t.deepEqual(await heardBy(...all), [['first', 'open', 'two are open', 'last'], ['open', 'two are open', 'last'], ['last']]);
+      for (const { ws } of all) ws.terminate();
+    });
+  }
+}
+
 test('clients that are no list: each broadcast throws, and the next one with a list reaches all', async (t) => {
   const { server, all } = await openRoom(t, 'port', 2);
   const { clients } = server;
@@ -143,19 +167,22 @@ test('what a program takes out of clients gets a broadcast all the same, the fir
   for (const heard of await heardBy(...all)) t.deepEqual(heard, ['first', 'second']);
 });
 
-test('a broadcast is one record, however many connections there are', async (t) => {
-  const bytes = [];
-  for (const count of [2, 20]) {
-    const { server, all } = await openRoom(t, 'port', count);
-    // Records behind the first one of a tick are handed over with others.
-    server.broadcast('first');
-    const before = outgoing.used;
-    server.broadcast('second');
-    bytes.push(outgoing.used - before);
-    for (const heard of await heardBy(...all)) t.deepEqual(heard, ['first', 'second']);
-  }
-  t.deepEqual(bytes, [32, 32]);
-});
+for (const [how, say] of Object.entries(SAID)) {
+  test(`${how}() is one record, however many connections there are`, async (t) => {
+    const bytes = [];
+    for (const count of [2, 20]) {
+      const { server, all } = await openRoom(t, 'port', count);
+      for (const { ws } of all) ws.subscribe('room');
+      // Records behind the first one of a tick are handed over with others.
+      say(server, 'first');
+      const before = outgoing.used;
+      say(server, 'second');
+      bytes.push(outgoing.used - before);
+      for (const heard of await heardBy(...all)) t.deepEqual(heard, ['first', 'second']);
+    }
+    t.deepEqual(bytes, [32, 32]);
+  });
+}
 
 test('a server that listens has the connections of handleUpgrade() among its clients, too', async (t) => {
   const { server, all } = await openRoom(t, 'port', 1);

@@ -85,7 +85,11 @@ for (const way of WAYS) {
     t.true(sum.dropped > 0);
     t.true(stalled.ws.bufferedAmount <= LIMIT + 3 * SIZE, `${stalled.ws.bufferedAmount}`);
     stalled.ws.send('-1');
+    const controls = [once(stalled.client, 'ping'), once(stalled.client, 'pong')];
+    stalled.ws.ping();
+    stalled.ws.pong();
     const heard = await readAll(stalled);
+    await Promise.all(controls);
     t.is(heard.pop(), -1);
     t.deepEqual(heard, [...heard].sort((a, b) => a - b));
     t.is(heard.length + sum.dropped, COUNT);

@@ -1,5 +1,7 @@
 // Topics: recipients, messages and their order, for connections of every kind.
 import { once } from 'node:events';
+import http from 'node:http';
+import https from 'node:https';
 import { createRequire } from 'node:module';
 import { setImmediate as turn } from 'node:timers/promises';
 import { Worker } from 'node:worker_threads';
@@ -7,10 +9,14 @@ import { Worker } from 'node:worker_threads';
 import test from 'ava';
 
 import { WebSocket, prepare } from '../lib/index.mjs';
-import { urlOf } from './helpers/clients.mjs';
-import { isInline } from './helpers/impl.mjs';
+import { cert, key } from './helpers/certificate.mjs';
+import { urlOf, wsClient } from './helpers/clients.mjs';
+import { isInline, isSpread } from './helpers/impl.mjs';
 import { TOPIC_WAYS, heardBy, join, openRoom } from './helpers/topics.mjs';
+import { wrapUpgrades } from './helpers/wrapped.mjs';
 
+/** Topics are any strings. */
+const NAMES = ['a', 'b', '', '__proto__', '\0', '\u{d800}', '\u{d801}', 'A', 'a '.repeat(100_000)];
 const LONG = 'x'.repeat(100_000);
 const DATA = ['', 'text', 'ä'.repeat(3000), 42, Buffer.from([1, 2, 3]), new Float64Array([1, 2]), LONG, Buffer.alloc(200_000, 7)];
 
@@ -124,17 +130,17 @@ for (const way of Object.keys(TOPIC_WAYS)) {
     const [a, b] = all;
     t.deepEqual(a.ws.subscriptions, []);
     t.false(a.ws.unsubscribe('a'));
-    for (const topic of ['a', 'b', '', '__proto__', 'a']) t.true(a.ws.subscribe(topic));
+    for (const topic of [...NAMES, 'a']) t.true(a.ws.subscribe(topic));
     b.ws.subscribe('a');
-    t.deepEqual(a.ws.subscriptions, ['a', 'b', '', '__proto__']);
-    t.deepEqual([...server.topics()], [['a', 2], ['b', 1], ['', 1], ['__proto__', 1]]);
+    t.deepEqual(a.ws.subscriptions, NAMES);
+    t.deepEqual([...server.topics()], NAMES.map((topic) => [topic, topic === 'a' ? 2 : 1]));
     t.is(server.subscriberCount('a'), 2);
     t.is(server.subscriberCount('none'), 0);
     t.true(a.ws.isSubscribed(''));
     t.false(b.ws.isSubscribed(''));
     t.is(server.publish('a', 'once'), 2);
-    t.is(server.publish('__proto__', 'too'), 1);
-    t.deepEqual(await heardBy(a, b), [['once', 'too'], ['once']]);
+    for (const topic of NAMES.slice(1)) t.is(server.publish(topic, 'too'), 1);
+    t.deepEqual(await heardBy(a, b), [['once', ...NAMES.slice(1).map(() => 'too')], ['once']]);
     t.true(a.ws.unsubscribe('a'));
     t.false(a.ws.unsubscribe('a'));
     t.is(server.subscriberCount('a'), 1);
@@ -181,6 +187,68 @@ for (const way of Object.keys(TOPIC_WAYS)) {
     await once(b.client, 'message');
     t.deepEqual(b.heard.splice(0), ['from the handler']);
     t.deepEqual(b.ws.subscriptions, ['other']);
+  });
+
+  test(`${way}: legal in every callback, in 'close' of the server and behind it`, async (t) => {
+    const seen = [];
+    const act = (where, ws) => {
+      // Each time, for some callbacks run twice.
+      seen.push(where);
+      ws.subscribe(`of ${where}`, () => server.publish('acts', `called ${where}`));
+      ws.publish('acts', where);
+      server.publish(`of ${where}`, where);
+      server.broadcast(where);
+      ws.unsubscribe(`of ${where}`);
+    };
+    const topicOptions = (topic) => {
+      if (topic === 'nested' && !seen.includes('topicOptions')) {
+        seen.push('topicOptions');
+        a.ws.subscribe('nested');
+        act('topicOptions', a.ws);
+      }
+      return topic === 'lossy' ? { slow: 'catch-up', limit: 0, history: 1 } : {};
+    };
+    let a = null;
+    const { server, all } = await openRoom(t, way, 2, { topicOptions });
+    const b = all[1];
+    [a] = all;
+    b.ws.subscribe('acts');
+    for (const event of ['ping', 'pong', 'message', 'error', 'drain', 'gap']) a.ws.once(event, () => act(event, a.ws));
+    server.once('topic', () => act('topic', a.ws));
+    server.once('connection', (ws) => act('connection', ws));
+    await join(t, server);
+    a.ws.subscribe('nested');
+    t.deepEqual(a.ws.subscriptions, ['nested']);
+    a.ws.send('x', () => act('send', a.ws));
+    a.ws.ping('x', false, () => act('ping()', a.ws));
+    a.client.ping();
+    a.client.send('x');
+    await once(a.ws, 'message');
+    await server.publish('nested', 'x', { receipt: true }).then(() => act('receipt', a.ws));
+    // More than the kernel takes, of which all but the last one is lost.
+    a.ws.subscribe('lossy');
+    a.client.pause();
+    for (let waiting = 0; waiting < 4; ) {
+      const { sent } = await server.publish('lossy', 'y'.repeat(100_000), { receipt: true });
+      if (sent === 0) waiting++;
+    }
+    while (a.ws.send('x'.repeat(100_000)));
+    a.client.resume();
+    while (!seen.includes('gap') || !seen.includes('drain')) await turn();
+    await heardBy(a, b);
+    a.ws.once('close', () => act('close', a.ws));
+    a.client._socket.write(Buffer.from([0xff, 0x80, 0, 0, 0, 0]));
+    await new Promise((resolve) => a.ws.once('close', resolve));
+    t.true(['topic', 'connection', 'send', 'ping()', 'ping', 'message', 'receipt', 'error', 'close'].every((name) => seen.includes(name)), seen.join());
+    const [heard] = await heardBy(b);
+    t.deepEqual(heard.filter((text) => !text.startsWith('called')), ['error', 'error', 'close', 'close']);
+    const over = once(server, 'close').then(() => act('over', b.ws));
+    b.ws.terminate();
+    server.clients.forEach((ws) => ws.terminate());
+    server.close();
+    server.options.server?.close();
+    await over;
+    t.deepEqual([server.publish('acts', 'x'), server.broadcast('x'), [...server.topics()]], [0, 0, []]);
   });
 
   test(`${way}: a receipt`, async (t) => {
@@ -270,6 +338,30 @@ const READER = `
   });
 `;
 
+// By itself: the counts are those of all servers.
+test.serial('a message is compressed once for each group of equal parameters', async (t) => {
+  const server = await TOPIC_WAYS.port(t, { perMessageDeflate: { threshold: 100, serverNoContextTakeover: true } });
+  const all = [];
+  for (const serverMaxWindowBits of [10, 15, 10, 15, 10, 15]) {
+    all.push(await join(t, server, { perMessageDeflate: { serverMaxWindowBits } }));
+    all.at(-1).ws.subscribe('room');
+  }
+  const texts = ['a', 'b'].map((letter) => `${letter} `.repeat(5000));
+  const compressed = () => server.metrics().reactors.compressedFrom;
+  const before = compressed();
+  for (const text of texts) t.is(server.publish('room', text), 6);
+  t.is(server.publish('room', 'c', { compress: false }), 6);
+  for (const { heard, client } of all) {
+    while (heard.length < 3) await once(client, 'message');
+    t.deepEqual(heard, [...texts, 'c']);
+  }
+  while (compressed() - before < 40_000) await turn();
+  await heardBy(...all);
+  // Each reactor has some of them.
+  const most = isSpread ? Number(process.env.REACTOR_WS_REACTORS) : 1;
+  t.true((compressed() - before) % 10_000 === 0 && compressed() - before <= most * 40_000, `${compressed() - before}`);
+});
+
 test('what was published goes on while JavaScript is blocked', async (t) => {
   if (isInline) return t.pass('without a thread it does not');
   const server = await TOPIC_WAYS.port(t);
@@ -288,33 +380,39 @@ test('what was published goes on while JavaScript is blocked', async (t) => {
 });
 
 test('connections of every kind in one topic', async (t) => {
-  const rooms = await Promise.all(['port', 'server', 'stream'].map((way) => openRoom(t, way, 2)));
-  // Topics belong to a server: other servers do not get their events.
-  for (const { all } of rooms) for (const { ws } of all) ws.subscribe('room');
-  for (const [n, { server }] of rooms.entries()) t.is(server.publish('room', String(n)), 2);
-  for (const [n, { all }] of rooms.entries()) t.deepEqual(await heardBy(...all), [[String(n)], [String(n)]]);
-});
-
-test('many connections of the reactors and of streams in one topic', async (t) => {
-  const server = await TOPIC_WAYS.server(t);
-  const { handleUpgrade } = Object.getPrototypeOf(server);
-  const wrapped = (await TOPIC_WAYS.stream(t)).handleUpgrade;
-  let count = 0;
-  server.handleUpgrade = function alternate(...args) {
-    return (count++ % 2 === 0 ? handleUpgrade : wrapped).apply(this, args);
+  const server = await TOPIC_WAYS.port(t);
+  const wrapped = wrapUpgrades({ __proto__: server });
+  const listen = async (behind, owner) => {
+    behind.on('upgrade', (request, socket, head) => {
+      owner.handleUpgrade(request, socket, head, (ws) => server.emit('connection', ws, request));
+    });
+    behind.listen(0, '127.0.0.1');
+    await once(behind, 'listening');
+    t.teardown(() => behind.close());
+    return behind.address().port;
   };
+  const urls = [
+    urlOf(server),
+    `ws://127.0.0.1:${await listen(http.createServer(), server)}`,
+    `ws://127.0.0.1:${await listen(http.createServer(), wrapped)}`,
+    `wss://localhost:${await listen(https.createServer({ cert, key }), server)}`,
+  ];
   const all = [];
-  for (let n = 0; n < 6; n++) all.push(await join(t, server));
-  for (const { ws } of all) ws.subscribe('room');
-  t.is(server.publish('room', 'to all'), 6);
-  t.is(all[0].ws.publish('room', 'but a'), 5);
-  t.is(all[1].ws.publish('room', 'but b'), 5);
-  const { matched, bytes } = await server.publish('room', 'for all', { receipt: true });
-  t.deepEqual([matched, bytes], [6, 54]);
-  const [a, b, ...others] = await heardBy(...all);
-  t.deepEqual(a, ['to all', 'but b', 'for all']);
-  t.deepEqual(b, ['to all', 'but a', 'for all']);
-  for (const heard of others) t.deepEqual(heard, ['to all', 'but a', 'but b', 'for all']);
+  for (const url of [...urls, ...urls]) {
+    const client = new wsClient(url, url.startsWith('wss') ? { ca: cert, lookup: undefined } : {});
+    t.teardown(() => client.terminate());
+    const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
+    const heard = [];
+    client.on('message', (data) => heard.push(data.toString()));
+    all.push({ ws, client, heard });
+    ws.subscribe('room');
+  }
+  t.is(server.publish('room', 'to all'), 8);
+  for (const [n, { ws }] of all.entries()) t.is(ws.publish('room', `but ${n}`), 7);
+  const { matched, bytes, dropped } = await server.publish('room', 'for all', { receipt: true });
+  t.deepEqual([matched, bytes, dropped], [8, 72, 0]);
+  const others = (n) => all.flatMap((_, other) => (other === n ? [] : [`but ${other}`]));
+  for (const [n, heard] of (await heardBy(...all)).entries()) t.deepEqual(heard, ['to all', ...others(n), 'for all'], `${n}`);
 });
 
 test('what is wrong throws, and names the argument', async (t) => {
@@ -366,6 +464,31 @@ test('a WebSocket without a server has no topics; a connecting one throws', asyn
   t.throws(() => ws.publish('a', ''), { instanceOf: TypeError });
   t.false(ws.isSubscribed('a'));
   t.deepEqual(ws.subscriptions, []);
+});
+
+test('more topics than one part of the table has', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 2);
+  const [a, b] = all;
+  const names = Array.from({ length: 5000 }, (_, n) => (n % 2 ? `user/${n}/messages` : `${n}`));
+  // A walk that has begun shows no topic twice when the table becomes one of many parts.
+  a.ws.subscribe('before');
+  const walk = server.topics();
+  t.deepEqual(walk.next().value, ['before', 1]);
+  for (const name of names) a.ws.subscribe(name);
+  const shown = [...walk].map(([name]) => name);
+  t.is(new Set(shown).size, shown.length);
+  b.ws.subscribe(names[4999]);
+  const counts = new Map(server.topics());
+  t.deepEqual([counts.size, counts.get(names[7]), counts.get(names[4999]), counts.get('none')], [5001, 1, 2, undefined]);
+  for (const name of names.slice(0, 10)) t.is(server.publish(name, name), 1);
+  t.deepEqual(await heardBy(a), [names.slice(0, 10)]);
+  for (const name of names.slice(0, 4999)) t.true(a.ws.unsubscribe(name));
+  t.deepEqual([...server.topics()].sort(), [['before', 1], [names[4999], 2]]);
+  a.ws.terminate();
+  b.ws.unsubscribe(names[4999]);
+  t.deepEqual([...server.topics()], []);
+  t.true(b.ws.subscribe('again'));
+  t.deepEqual([...server.topics()], [['again', 1]]);
 });
 
 test('programs may give connections and servers fields of these names', async (t) => {

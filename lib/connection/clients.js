@@ -22,7 +22,17 @@ let looked = null;
 function track(server, ws) {
   ws._order = ++opened;
   clientsOf(server)?.add(ws);
-  server._topics?.everyone?.welcome(ws);
+  welcome(ws);
+}
+
+/**
+ * Makes a connection that has just opened a recipient of broadcasts. A `setSocket()` of the program
+ * may open it long after it has become a client.
+ *
+ * @param {WebSocket} ws An open connection, or one that opens later
+ */
+function welcome(ws) {
+  ws._owner?._topics?.everyone?.welcome(ws);
 }
 
 /**
@@ -92,4 +102,4 @@ function trackClients(server, clients) {
   Object.defineProperty(server, 'clients', property);
 }
 
-module.exports = { clientsOf, list, streams, track, trackClients };
+module.exports = { clientsOf, list, streams, track, trackClients, welcome };

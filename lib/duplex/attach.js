@@ -4,7 +4,7 @@ const { CLIENT, GONE, ONE_BY_ONE, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
 const { opened } = require('../reactor/diagnostics');
 const { heedBinaryType } = require('../connection/binary-type');
-const { streams } = require('../connection/clients');
+const { streams, welcome } = require('../connection/clients');
 const { startClosing } = require('../connection/state');
 const { StreamConnection } = require('./connection');
 const { pullAll } = require('./cork');
@@ -106,6 +106,7 @@ function attachStream(ws, socket, head, options) {
 
   heedBinaryType(ws);
   ws._readyState = OPEN;
+  welcome(ws);
   // Connections of servers have a request, and are reported with it.
   if ((ws._bits & CLIENT) !== 0) opened(ws, null);
   ws.emit('open');

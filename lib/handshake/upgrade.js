@@ -4,7 +4,7 @@ const { STATUS_CODES } = require('node:http');
 
 const { HALTED, HANDSHAKE, OWN_PONG } = require('../bits');
 const { capture, setContext } = require('../async-context');
-const { list } = require('../connection/clients');
+const { list, welcome } = require('../connection/clients');
 const { EMPTY_BUFFER, kOpen } = require('../constants');
 const diagnostics = require('../reactor/diagnostics');
 const { negotiatedDeflate } = require('../deflate/options');
@@ -257,6 +257,7 @@ class ReactorHandshake extends Handshake {
       opened._attach(server, upgrade, protocol, extensions);
       if (late === null && hasOwnPong(server.options)) opened._bits |= OWN_PONG;
       opened._adopt(socket);
+      welcome(opened);
       late?.deliver(opened);
       opened.emit('open');
     };

@@ -2,7 +2,7 @@
 
 const { GONE } = require('../bits');
 const { clientsOf, streams } = require('../connection/clients');
-const { CONNECTING, OPEN } = require('../constants');
+const { OPEN } = require('../constants');
 const { state } = require('../reactor/table');
 const { messageOf } = require('./message');
 const { publishTo, targetOf } = require('./publish');
@@ -43,13 +43,9 @@ class Everyone extends Topic {
   /** @param {WebSocket} ws A connection that gets all broadcasts from now on */
   welcome(ws) {
     // A program may put anything into `clients`.
-    if (ws?._owner?._topics !== this.topics) return;
-    if (ws._readyState === CONNECTING) {
-      // A `setSocket()` of the program opens the connection later.
-      ws.once('open', () => this.topics.everyone?.welcome(ws));
-    } else if (ws._readyState === OPEN && (ws._bits & GONE) === 0) {
-      subscriptionsOf(ws).enter(this.topics, this, undefined, undefined);
-    }
+    if (ws?._owner?._topics !== this.topics || ws._readyState !== OPEN || (ws._bits & GONE) !== 0) return;
+    const subscriptions = subscriptionsOf(ws);
+    if (!subscriptions.joined.has(this)) subscriptions.enter(this.topics, this, undefined, undefined);
   }
 }
 

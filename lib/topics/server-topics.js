@@ -5,9 +5,11 @@
 const { state } = require('../reactor/table');
 const records = require('./records');
 const { settingsOf } = require('./settings');
+const { Table, partOfName } = require('./table');
 const { Topic } = require('./topic');
 
 /** @import { Server } from '../connection/state' */
+/** @import { AnyTable } from './table' */
 /** @import { AnyTopic } from './topic' */
 
 /**
@@ -29,8 +31,8 @@ class ServerTopics {
   constructor(server) {
     this.server = server;
     this.options = server._forTopics();
-    /** By name. @type {Map<string, AnyTopic>} */
-    this.all = new Map();
+    /** By name. @type {AnyTable<string, AnyTopic>} */
+    this.all = new Table(partOfName);
     /**
      * The topic of all open connections, which has no name: it exists from the first broadcast on,
      * until all have gone.
@@ -88,7 +90,7 @@ class ServerTopics {
     if (known !== undefined) return known;
     const topic = new Topic(name, settings);
     if (topic.ring !== null) this.register(topic);
-    this.all.set(name, topic);
+    this.all.add(name, topic);
     return topic;
   }
 

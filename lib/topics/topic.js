@@ -3,18 +3,20 @@
 const { published } = require('../connection/pressure');
 const { Ring } = require('./ring');
 const { SLOW } = require('./settings');
+const { Table, partOfNumber } = require('./table');
 
 /** @import { WebSocket } from '../connection/state' */
 /** @import { Settings } from './settings' */
 /** @import { AnyMember } from './stream-member' */
+/** @import { AnyTable } from './table' */
 
 /** Number of the next topic that needs one of its own; 0 is none. */
 let last = 0;
 /** Numbers that can be used again: those of topics that the reactors never report on. */
 const free = /** @type {number[]} */ ([]);
 
-/** Topics that the reactors report on, by number. @type {Map<number, Topic>} */
-const reporting = new Map();
+/** Topics that the reactors report on, by number. @type {AnyTable<number, Topic>} */
+const reporting = new Table(partOfNumber);
 
 /** @typedef {Topic} AnyTopic */
 
@@ -67,7 +69,7 @@ class Topic {
   /** Gives it a number. */
   enlist() {
     this.number = (this.reports ? undefined : free.pop()) ?? next();
-    if (this.reports) reporting.set(this.number, this);
+    if (this.reports) reporting.add(this.number, this);
   }
 
   /** The reactors forget it. */
