@@ -69,7 +69,7 @@ class Table {
     const { few, partOf } = this;
     const parts = Array.from({ length: PARTS }, () => /** @type {Map<K, V>} */ (new Map()));
     for (const [key, value] of few) parts[partOf(key)].set(key, value);
-    // Whoever is walking through `few` goes on with it.
+    // An iterator that is under way goes on with `few`.
     [this.few, this.parts] = [new Map(), parts];
   }
 

@@ -47,7 +47,8 @@ function unready() {
   const found = [];
   const url = manifest.repository?.url ?? '';
   if (!/^git\+https:\/\/\S+\.git$/.test(url)) {
-    found.push('package.json: no repository: { type: "git", url: "git+https://….git" }; npm compares it with where a release comes from');
+    const wanted = '"repository": { "type": "git", "url": "git+https://….git" }';
+    found.push(`package.json: add ${wanted}; pack.mjs writes it into all packages, and npm compares it with the origin of a release`);
   }
   const changes = readFileSync(join(root, 'CHANGELOG.md'), 'utf8');
   if (!changes.includes(`## [${version}]`)) found.push(`CHANGELOG.md: no heading ## [${version}]`);
