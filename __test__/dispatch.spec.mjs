@@ -152,7 +152,9 @@ test('an async handler that rejects is an unhandled rejection, and the next mess
   t.deepEqual(lines.sort(), ['message b', 'rejected']);
 });
 
-/** Delivers what has come within this call, as Node does when a server of its own gets a connection. */
+/**
+ * Delivers what has come within this call, as Node does when a server of its own gets a connection.
+ */
 const deliverWithin = `
   const arrival = require('node:diagnostics_channel').channel('net.server.socket');
   const deliverWithin = (isDone) => {

@@ -4,7 +4,8 @@ import { join } from 'node:path';
 import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
 
 /**
- * The load generator, without which there is nothing to do, and the servers in Rust, which are candidates.
+ * The load generator, without which there is nothing to do, and the
+ * servers in Rust, which are candidates.
  *
  * @param {boolean} [isAlone] Whether only the load generator is needed
  */

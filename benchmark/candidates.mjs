@@ -17,7 +17,8 @@ import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
  * @property {boolean} [rough] Whether it is ad hoc: not asked for the closing handshake
  * @property {string[]} [tasks] The tasks that it can do; all without this
  * @property {string[]} [words] Behind the shape's task on its command line
- * @property {Record<string, string | number | boolean>} [load] Options of the load generator that differ
+ * @property {Record<string, string | number | boolean>} [load] Options
+ *   of the load generator that differ
  * @property {boolean} [withoutJs] Whether it has no JavaScript thread
  */
 
@@ -101,7 +102,8 @@ export function candidates() {
 }
 
 /**
- * The candidates that have rooms. A candidate named after what it leaves out is compared with itself within one run.
+ * The candidates that have rooms. A candidate named after what it leaves out is
+ * compared with itself within one run.
  *
  * @returns {Record<string, Candidate>}
  */
@@ -120,7 +122,8 @@ export function topicCandidates() {
     socketio,
     socketio_recovery: { ...socketio, text: 'Socket.IO, connection state recovery', words: ['recovery'] },
     reactor: ours,
-    // At the rate that 10,000 connections allow: a thread that runs once in 30 ms begins cold, whatever its work.
+    // At the rate that 10,000 connections allow: a thread that runs once in 30
+    // ms begins cold, whatever its work.
     reactor_100: { ...ours, text: 'reactor-ws, 100 subscribers, 30 a second', load: { connections: 100, rate: 30 } },
     reactor_inline: { ...ours, text: 'reactor-ws, no thread', options: { reactors: 0 } },
     reactor_history: { ...ours, text: 'reactor-ws, history', words: ['history'], load: { protocol: 'stamped' } },

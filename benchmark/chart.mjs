@@ -12,7 +12,8 @@ const GAP = 34;
 const COLORS = ['#8b949e', '#1f6feb', '#d29922', '#58a6ff', '#3fb950', '#bc8cff', '#f778ba', '#a371f7'];
 
 /**
- * A chart whose groups have a scale of their own: they differ by orders of magnitude. Whiskers are the least and the greatest run.
+ * A chart whose groups have a scale of their own: they differ by orders of magnitude. Whiskers
+ * are the least and the greatest run.
  *
  * @param {{ title: string, subtitle: string, groups: Group[] }} chart
  * @returns {string}

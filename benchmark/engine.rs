@@ -112,8 +112,8 @@ fn read(c: &mut Criterion) {
     group.finish();
 }
 
-/// A text message of 64 KiB: in one frame in one input, and in inputs of 4 KiB (validated and assembled piece
-/// by piece).
+/// A text message of 64 KiB: in one frame in one input, and in inputs of 4 KiB
+/// (validated and assembled piece by piece).
 fn utf8(c: &mut Criterion) {
     let mut group = c.benchmark_group("utf8");
     for (name, letter) in [("ascii", "a"), ("cyrillic", "\u{436}"), ("emoji", "\u{1f642}")] {

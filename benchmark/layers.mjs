@@ -1,4 +1,5 @@
-// The part of the server that a sample of a profile belongs to, by the place of the processor, not by its callers.
+// The part of the server that a sample of a profile belongs to, by the place of
+// the processor, not by its callers.
 
 /** In the order of the tables. */
 export const LAYERS = /** @type {const} */ ({

@@ -1,4 +1,5 @@
-// The one picture of README.md: the cost of an echo on the JavaScript thread, and the echoes per second, beside ws and uWebSockets.js.
+// The one picture of README.md: the cost of an echo on the JavaScript thread, and the echoes per
+// second, beside ws and uWebSockets.js.
 import { escape } from './chart.mjs';
 import { datesOf } from './record.mjs';
 import { summarize } from './stats.mjs';

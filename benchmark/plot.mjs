@@ -1,7 +1,9 @@
-// Draws benchmark/plots/*.svg from a record, and rewrites its tables in README.md, docs/performance.md and benchmark/README.md.
+// Draws benchmark/plots/*.svg from a record, and rewrites its tables in README.md,
+// docs/performance.md and benchmark/README.md.
 //
-// usage: node benchmark/plot.mjs [record.json]     default: each shape from the newest record that has it
-//        node benchmark/plot.mjs --check           writes nothing, and names the parts that differ from those records
+// usage: node benchmark/plot.mjs [record.json] default: each shape
+// from the newest record that has it
+//        node benchmark/plot.mjs --check           writes nothing, and names what differs
 import { existsSync, mkdirSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { dirname, join, relative } from 'node:path';
 import { candidateText, candidates } from './candidates.mjs';
@@ -16,7 +18,10 @@ import { tables } from './tables.mjs';
 
 /** @typedef {import('./record.mjs').Figures} Figures */
 
-/** The text between these marks comes from the newest record; with `topics`, from the newest record of topics. */
+/**
+ * The text between these marks comes from the newest record; with `topics`,
+ * from the newest record of topics.
+ */
 const marks = (/** @type {string} */ name) => [`<!-- ${name}:begin -->`, `<!-- ${name}:end -->`];
 
 /** The candidates that are drawn: the others are in the tables. */

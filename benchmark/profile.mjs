@@ -1,4 +1,5 @@
-// The time of a message by thread and layer: the parts of a figure of the benchmark. Needs perf. See README.md.
+// The time of a message by thread and layer: the parts of a figure of the
+// benchmark. Needs perf. See README.md.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { mkdtempSync, rmSync } from 'node:fs';

@@ -19,7 +19,8 @@ import { benchmarkDir } from './paths.mjs';
 /** @typedef {Pick<BenchmarkRecord, 'date' | 'machine' | 'versions' | 'options'>} Head */
 /**
  * @typedef {Head & Pick<BenchmarkRecord, 'micro' | 'results'> & { headOf: Record<string, Head> }} Figures What the documents show: each shape
- *   from the newest record that has it, which `headOf` names. The rest is of the record that most shapes come from.
+ *   from the newest record that has it, which `headOf` names. The rest is of the record that most
+ *   shapes come from.
  */
 
 /** The beginning of the name of a record of topics. */
@@ -59,8 +60,9 @@ export function describeMachine() {
  * Writes a record. One run is one line, so that records can be compared.
  *
  * @param {BenchmarkRecord} record
- * @param {'whole' | 'part' | 'cache'} kind A part, of chosen shapes or candidates, gets a name that no other has. A whole record replaces
- *   that of the same day, unless it is the less complete one. The cache is where version control does not see it
+ * @param {'whole' | 'part' | 'cache'} kind A part, of chosen shapes or candidates, gets a name
+ *   that no other has. A whole record replaces that of the same day, unless it is the less complete
+ *   one. The cache is where version control does not see it
  * @returns {string} The file
  */
 export function writeRecord(record, kind) {

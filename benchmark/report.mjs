@@ -11,7 +11,10 @@ const shapes = { ...messageShapes, ...topicShapes };
 
 /** A spread (max - min) / median above this marks a figure as unsteady. */
 const UNSTEADY = 0.3;
-/** Above this share of a CPU the load generator is the bottleneck: throughput and latency are then its own. */
+/**
+ * Above this share of a CPU the load generator is the bottleneck:
+ * throughput and latency are then its own.
+ */
 const LOAD_BOUND = 0.97;
 
 const CPU = /** @type {const} */ ([

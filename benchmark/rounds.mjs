@@ -23,9 +23,10 @@ import { runAvalanche, runLoad, startServer } from './server-process.mjs';
  */
 
 /**
- * A server runs through all rounds and idles while it is not its turn, so that the compilations of V8, the first work of the allocator
- * and the collections of the first second are behind it. Where the question is about a new process, each round has its own.
- * A candidate that fails once has no figures at all.
+ * A server runs through all rounds and idles while it is not its turn, so that the
+ * compilations of V8, the first work of the allocator and the collections of the first second
+ * are behind it. Where the question is about a new process, each round has its own. A
+ * candidate that fails once has no figures at all.
  *
  * @param {Plan} plan
  * @returns {Promise<Record<string, Run[]>>} Runs by candidate

@@ -1,10 +1,13 @@
-// How many messages per second one JavaScript thread can take with several reactors, on machines with more processors than this one.
+// How many messages per second one JavaScript thread can take with several reactors, on machines
+// with more processors than this one.
 //
-//   node benchmark/scale.mjs [--shapes 100x20,100x20x32,10x1024x32,200x16384] [--reactors 1,2,4,8] [--rounds 5] [--seconds 0.5]
+//   node benchmark/scale.mjs [--shapes 100x20,100x20x32,10x1024x32,200x16384] [--reactors 1,2,4,8]
+//     [--rounds 5] [--seconds 0.5]
 //
-// Measured: the CPU time of a message on JavaScript's thread and on the reactors, messages per crossing, and how often each thread
-// slept, with all threads of the server on one CPU ("together") and with the reactors on the other one ("apart", where what crosses
-// leaves one cache for another). Computed from it: what would be the limit if each thread had a processor of its own.
+// Measured: the CPU time of a message on JavaScript's thread and on the reactors, messages per
+// crossing, and how often each thread slept, with all threads of the server on one CPU ("together")
+// and with the reactors on the other one ("apart", where what crosses leaves one cache for
+// another). Computed from it: what would be the limit if each thread had a processor of its own.
 import { fork, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
 import { readdirSync, readFileSync } from 'node:fs';
@@ -74,7 +77,8 @@ async function showShape(name) {
 }
 
 /**
- * The reactors' share is divided by their number, JavaScript's is not; the dearer of the two places counts.
+ * The reactors' share is divided by their number, JavaScript's is not; the
+ * dearer of the two places counts.
  *
  * @param {{ reactors: number, together: boolean }[]} ways
  * @param {Cost[]} costs

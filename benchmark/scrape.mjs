@@ -1,4 +1,5 @@
-// What metrics cost: CPU time of a server with 10,000 idle connections, without and with a scrape each second.
+// What metrics cost: CPU time of a server with 10,000 idle connections,
+// without and with a scrape each second.
 //
 //   node benchmark/scrape.mjs [--connections 10000] [--seconds 10]
 import { spawn } from 'node:child_process';
@@ -19,7 +20,10 @@ const { values } = parseArgs({ options: { connections: { type: 'string', default
 if (values.serve) await serve();
 else await measure(Number(values.connections), Number(values.seconds));
 
-/** Answers with the metrics at /metrics, and anywhere else with the CPU time of the process in seconds. */
+/**
+ * Answers with the metrics at /metrics, and anywhere else with the
+ * CPU time of the process in seconds.
+ */
 async function serve() {
   const { WebSocketServer } = await import('../lib/index.mjs');
   const { default: { contentType, prometheus } } = await import('../lib/running/prometheus.js');

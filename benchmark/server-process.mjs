@@ -22,7 +22,8 @@ export function canPin() {
 }
 
 /**
- * Raises the limit of open files of this process, which its children inherit, to `wanted` if that is allowed.
+ * Raises the limit of open files of this process, which its children
+ * inherit, to `wanted` if that is allowed.
  *
  * @param {number} wanted
  * @returns {number} The limit in force
@@ -40,10 +41,11 @@ function fileLimit() {
 /**
  * Starts a server and waits until it listens.
  *
- * @param {string[]} command Program and arguments. With {port} in an argument the server listens there; without, it prints
- *   `{"port":N,"pid":P}` as its first line
+ * @param {string[]} command Program and arguments. With {port} in an argument the server listens
+ *   there; without, it prints `{"port":N,"pid":P}` as its first line
  * @param {number | undefined} cpu CPU to run on
- * @param {Record<string, unknown>} [options] Options that the servers with the API of ws add to theirs
+ * @param {Record<string, unknown>} [options] Options that the servers
+ *   with the API of ws add to theirs
  * @returns {Promise<Server>}
  */
 export async function startServer(command, cpu, options) {
@@ -126,7 +128,8 @@ async function freePort() {
  * Runs the load generator once.
  *
  * @param {Server} server
- * @param {Record<string, string | number | boolean>} options Without the dashes; true = a flag without value
+ * @param {Record<string, string | number | boolean>} options Without the
+ *   dashes; true = a flag without value
  * @returns {Promise<Record<string, any>>}
  */
 export async function runLoad(server, options) {

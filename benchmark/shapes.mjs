@@ -3,15 +3,19 @@
 /**
  * @typedef {object} Shape
  * @property {string} text Description
- * @property {Record<string, string | number | boolean>} load Options of the load generator, without the dashes
+ * @property {Record<string, string | number | boolean>} load Options of the
+ *   load generator, without the dashes
  * @property {View} view The figures that mean something
  * @property {string} [task] Task of the server, with its numbers; an echo without it
  * @property {boolean} [unpinned] Whether server and load generator may use all CPUs
  * @property {number} [rounds] The most rounds that are worthwhile
- * @property {boolean} [fresh] Whether each round needs a new server; one runs through all rounds without it
+ * @property {boolean} [fresh] Whether each round needs a new server; one
+ *   runs through all rounds without it
  * @property {boolean} [full] Whether it is only measured with --full
- * @property {string[]} [candidates] The servers that take part unless others are chosen on the command line; all without it
- * @property {boolean} [quiet] Whether the first round also checks that the server uses no CPU afterwards
+ * @property {string[]} [candidates] The servers that take part unless others are chosen on
+ *   the command line; all without it
+ * @property {boolean} [quiet] Whether the first round also checks that
+ *   the server uses no CPU afterwards
  */
 /** @typedef {'cost' | 'throughput' | 'distribution' | 'oneWay' | 'idle' | 'rate' | 'blocked' | 'topics' | 'jitter' | 'avalanche'} View */
 
@@ -35,7 +39,10 @@ const MANY = [...NODE_AND_FLOOR, 'reactor_inline', 'tokio_echo', 'uws_cpp'];
 /** Shapes whose round trips are shown with their tail; each also unpinned. */
 export const TAILS = ['100x20', '100x20x32', '10x1024', '200x16384'].flatMap((name) => [name, `${name}-unpinned`]);
 
-/** @type {Record<string, Shape>} Named [what differs-]connections x payload bytes [x in flight] [-what differs]. */
+/**
+ * @type {Record<string, Shape>} Named [what differs-]connections x payload
+ * bytes [x in flight] [-what differs].
+ */
 export const shapes = {
   '100x20': { ...echo(100, 20), quiet: true },
   '100x20x32': echo(100, 20, 32),
@@ -182,8 +189,8 @@ function unpinned(connections, payload, inFlight) {
 }
 
 /**
- * More than may wait for JavaScript: 100 MB are under way. Pinned, the reactor has one CPU, and shares it with a thread that
- * never rests.
+ * More than may wait for JavaScript: 100 MB are under way. Pinned, the reactor has one CPU, and
+ * shares it with a thread that never rests.
  *
  * @returns {Shape}
  */
@@ -252,7 +259,8 @@ function hello(what, load, task) {
 }
 
 /**
- * At least a millisecond between two requests of a connection: the server is not saturated, unless it is very slow.
+ * At least a millisecond between two requests of a connection: the server is not
+ * saturated, unless it is very slow.
  *
  * @param {number} connections
  * @param {'timeouts'} [task]
@@ -328,8 +336,8 @@ function deflate(text, load) {
 }
 
 /**
- * The cost of a message that crosses to JavaScript together with others: many arrive in one write, and the thread rests
- * until the next ones.
+ * The cost of a message that crosses to JavaScript together with others: many arrive in one write,
+ * and the thread rests until the next ones.
  */
 function crossings() {
   /** @type {Record<string, Shape>} */

@@ -1,6 +1,9 @@
 // Figures of many runs: medians, spread, ratios.
 
-/** @typedef {Record<string, any> & { round: number }} Run One line of the load generator, and the round it was measured in. */
+/**
+ * @typedef {Record<string, any> & { round: number }} Run One line of the load generator,
+ * and the round it was measured in.
+ */
 /** @typedef {{ median: number, min: number, max: number, runs: number }} Summary */
 
 /**
@@ -25,8 +28,8 @@ export function summarize(runs, metric) {
 }
 
 /**
- * Two ratios of the same runs. That of the medians uses all of them; that of the rounds cancels drift from round to round.
- * When they disagree, the machine was not quiet enough.
+ * Two ratios of the same runs. That of the medians uses all of them; that of the rounds cancels
+ * drift from round to round. When they disagree, the machine was not quiet enough.
  *
  * @param {Run[] | undefined} runs
  * @param {Run[] | undefined} base

@@ -25,7 +25,8 @@ const HEADINGS = {
 
 /**
  * @param {Figures} record
- * @param {boolean} everything Also shapes that only --full measures, targets, and the engine by itself
+ * @param {boolean} everything Also shapes that only --full measures,
+ *   targets, and the engine by itself
  * @returns {string[]} Lines of Markdown
  */
 export function tables(record, everything) {
@@ -78,7 +79,8 @@ function viewTable(record, view, shapes) {
 }
 
 /**
- * The first figure of the view, the others in parentheses, and the ratio to ws, for topics to uWebSockets.js.
+ * The first figure of the view, the others in parentheses, and the ratio to
+ * ws, for topics to uWebSockets.js.
  *
  * @param {Figures['results'][string]} byCandidate
  * @param {string} candidate

@@ -79,7 +79,8 @@ export const targets = [
     .map((shape) => ({ shape, ...CPU, against: 'ws', limit: 1 })),
   { shape: 'blocked-unpinned', metric: 'max_us', text: 'ping while blocked, slowest, us', limit: 50_000 },
   { shape: 'blocked', metric: 'max_us', text: 'ping while blocked, slowest, us', limit: 50_000 },
-  // 64 MiB, 16 KiB of each connection, and 32 MiB for sockets, the reserves of the allocator, and 4 MiB of pings.
+  // 64 MiB, 16 KiB of each connection, and 32 MiB for sockets, the reserves of
+  // the allocator, and 4 MiB of pings.
   { shape: 'blocked', metric: 'rss_growth_kib', text: 'memory while blocked, KiB more', limit: (64 + 32) * 1024 + 100 * 16 },
   ...Object.keys(topicShapes)
     .filter((shape) => shape.startsWith('publish-'))

@@ -1,4 +1,5 @@
-// Bytes of memory per subscription and per topic: 1,000 connections with 1,000 subscriptions each, to the same topics and to others.
+// Bytes of memory per subscription and per topic: 1,000 connections with 1,000 subscriptions each,
+// to the same topics and to others.
 //
 //   node benchmark/topics-memory.mjs [--candidates reactor,uws]
 import { once } from 'node:events';

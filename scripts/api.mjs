@@ -16,8 +16,8 @@ const BEGIN = '<!-- api:begin -->';
 const END = '<!-- api:end -->';
 
 /**
- * The items with sections of their own, in this order: name, the file that declares it, heading, and the name of an instance. All
- * others are among the types.
+ * The items with sections of their own, in this order: name, the file that declares it, heading,
+ * and the name of an instance. All others are among the types.
  */
 const SECTIONS = [
   ['WebSocketServer', 'types/server.d.ts', 'Class: WebSocketServer', 'server'],
@@ -46,7 +46,10 @@ const SAME_AS_ON = /^(once|off|addListener|removeListener|prependListener|prepen
 /** @typedef {{ name: string, kind: number, file: string, doc: Doc, code: string, members: Declaration[] }} Declaration */
 /** @typedef {{ text: string, params: [string, string][], returns: string, throws: string[] }} Doc */
 
-/** @returns {string[]} one line per document that is not what the types say, and per member without a comment */
+/**
+ * @returns {string[]} one line per document that is not what the types say,
+ * and per member without a comment
+ */
 export function apiViolations() {
   const text = readFileSync(join(root, DOCUMENT), 'utf8');
   const silent = silentMembers(text).map((name) => `${DOCUMENT}: nothing is said of ${name}; add a comment to its type`);
@@ -233,7 +236,8 @@ function declarationsOf(nodes, text, file) {
   return [...nodes].flatMap((node) => {
     if (node.kind === SyntaxKind.ModuleDeclaration) {
       const inner = declarationsOf(node.body.statements, text, file);
-      // The namespace of a class is the names that it carries; any other one is an object with functions.
+      // The namespace of a class is the names that it carries; any other
+      // one is an object with functions.
       return node.name.text === 'WebSocket' ? inner : [{ ...declaration(node, text, file), members: inner }];
     }
     return NAMED.has(node.kind) ? [declaration(node, text, file)] : [];

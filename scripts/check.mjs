@@ -1,4 +1,5 @@
-// npm run check: everything that needs no test to be run. Goes through all checks and names those that failed.
+// npm run check: everything that needs no test to be run. Goes through all
+// checks and names those that failed.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
@@ -59,7 +60,10 @@ function clippy(features) {
   return run('cargo', ['clippy', '--all-targets', ...features, '--', '-D', 'warnings']);
 }
 
-/** Licences, duplicates and sources of dependencies. Advisories need their database, and do not depend on a change. */
+/**
+ * Licences, duplicates and sources of dependencies. Advisories need their
+ * database, and do not depend on a change.
+ */
 async function denied() {
   const { code: missing } = await run('cargo', ['deny', '--version'], { capture: true });
   if (missing === 0) return run('cargo', ['deny', '--offline', 'check', 'bans', 'licenses', 'sources']);

@@ -1,4 +1,5 @@
-// The path of Chromium, or of a browser based on it: CHROMIUM_PATH, then PATH, then the places of its installers.
+// The path of Chromium, or of a browser based on it: CHROMIUM_PATH, then PATH,
+// then the places of its installers.
 
 import { delimiter, join } from 'node:path';
 

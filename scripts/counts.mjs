@@ -4,8 +4,8 @@ import { stripVTControlCharacters } from 'node:util';
 
 /** @typedef {{ passed: number, failed: number, skipped: number }} Counts */
 /**
- * `failures`: the runner's words about each failed or unfinished test, its title first. One fault can have several of them,
- * such as a test and its file.
+ * `failures`: the runner's words about each failed or unfinished test, its title first. One fault
+ * can have several of them, such as a test and its file.
  * @typedef {Counts & { failures: string[] }} Result
  */
 
@@ -27,7 +27,8 @@ export function sum(list) {
 }
 
 /**
- * The result of one step. A step that ended badly without a failed test, or ended without any count, is one failure.
+ * The result of one step. A step that ended badly without a failed test, or ended
+ * without any count, is one failure.
  * @param {(output: string) => Result | null} parse
  * @param {{ code: number, output: string }} ended
  * @returns {Result}
@@ -53,8 +54,8 @@ export function parseCargo(output) {
 }
 
 /**
- * ava's own report, test by test: its summary hides the passed tests once one failed, and its TAP reporter falls over a
- * test that hangs.
+ * ava's own report, test by test: its summary hides the passed tests once one failed, and its TAP
+ * reporter falls over a test that hangs.
  */
 export function parseAva(output) {
   // A cross without brackets stands for a whole file: it crashed, or has no tests.
@@ -82,7 +83,10 @@ export function parseNodeTest(output) {
   return { passed: pass, failed: fail + cancelled, skipped: skipped + todo, failures };
 }
 
-/** A last line in our own format, from the runners of this repository, and `failed:` lines before it. */
+/**
+ * A last line in our own format, from the runners of this
+ * repository, and `failed:` lines before it.
+ */
 export function parseOwn(output) {
   const lines = [...output.matchAll(/^(\d+) passed, (\d+) failed, (\d+) skipped$/gm)];
   if (lines.length === 0) return null;

@@ -28,7 +28,9 @@ const OPTIONS = [
 
 /** Texts that are for developers of this package only, and never reach a user. */
 const INTERNAL = [/^Protocol error /];
-/** Codes that no user sees: of a fault of ours, of a cause, and the name of an environment variable. */
+/**
+ * Codes that no user sees: of a fault of ours, of a cause, and the name of an environment variable.
+ */
 const INTERNAL_CODES = ['WS_ERR_UNKNOWN', 'ERR_REACTOR_WS_VERSION', 'REACTOR_WS_REACTORS'];
 /** Texts that are no errors: explanations of metrics. */
 const NO_ERRORS = 'lib/running/families.js';
@@ -115,7 +117,10 @@ function optionViolations() {
   });
 }
 
-/** Codes of errors and warnings belong in docs/api.md, under "Error codes", and each text in docs/troubleshooting.md. */
+/**
+ * Codes of errors and warnings belong in docs/api.md, under "Error codes", and each
+ * text in docs/troubleshooting.md.
+ */
 function errorViolations() {
   const sources = libFiles().map((file) => [file, read(file).replace(/^\s*(\/\/|\/\*|\*).*$/gm, '')]);
   const codes = new Set(sources.flatMap(([, source]) => [...source.matchAll(/'((?:WS_ERR|(?:ERR_)?REACTOR_WS|Z)_[A-Z]\w+)'/g)].map(([, code]) => code)));
@@ -131,7 +136,10 @@ function errorViolations() {
   return lacking;
 }
 
-/** What may be printed: arguments of errors, each `message` of some words, and whatever else reads as a sentence. */
+/**
+ * What may be printed: arguments of errors, each `message` of some words, and
+ * whatever else reads as a sentence.
+ */
 function textsOf(source) {
   const QUOTED = String.raw`(?:'([^'\n]{8,})'|"([^"\n]{8,})"|\`([^\`\n]{8,})\`)`;
   const behind = (before) => [...source.matchAll(new RegExp(before + QUOTED, 'g'))].map((match) => match.slice(1).find(Boolean));

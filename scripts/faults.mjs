@@ -1,5 +1,6 @@
-// npm run test:faults: the tests of all faults that the code has to bear, and docs/faults.md with their results. A test is one of a
-// fault that its title, its function or a comment in its file names, such as `F07 port: ...`, `fn f07_...` or `// F07.`
+// npm run test:faults: the tests of all faults that the code has to bear, and docs/faults.md with
+// their results. A test is one of a fault that its title, its function or a comment in its file
+// names, such as `F07 port: ...`, `fn f07_...` or `// F07.`
 //
 // `faultViolations` compares the table with the tests, without running them.
 

@@ -1,5 +1,6 @@
-// npm run test:fuzz: every fuzz target for a minute, or `-- --seconds 300 frames records` for some of them and that long. Needs a nightly
-// toolchain and cargo-fuzz; without them it is skipped, with a line about it. Findings are in fuzz/artifacts, the corpora in fuzz/corpus.
+// npm run test:fuzz: every fuzz target for a minute, or `-- --seconds 300 frames records` for some
+// of them and that long. Needs a nightly toolchain and cargo-fuzz; without them it is skipped, with
+// a line about it. Findings are in fuzz/artifacts, the corpora in fuzz/corpus.
 
 import { existsSync, readdirSync } from 'node:fs';
 import { join } from 'node:path';

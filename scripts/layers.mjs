@@ -1,4 +1,5 @@
-// The rules of ARCHITECTURE.md that neither the compiler nor clippy checks: the words that a layer may not contain.
+// The rules of ARCHITECTURE.md that neither the compiler nor clippy checks: the
+// words that a layer may not contain.
 
 import { readdirSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';
@@ -11,7 +12,10 @@ const LISTS = 'lib/reactor/layout.js';
 /** Files of a folder of the code or of its tests, of which a reader must have an overview. */
 const MAX_FILES = 17;
 
-/** For every layer: words that would show knowledge that it must not have. Comments and test folders may contain them. */
+/**
+ * For every layer: words that would show knowledge that it must not have. Comments
+ * and test folders may contain them.
+ */
 const RULES = [
   { layer: 'src/engine', words: /\b(std::net|std::thread|mio|napi|crate::(bridge|reactor|binding))\b/ },
   { layer: 'src/engine', except: 'src/engine/mask/', words: /\bunsafe\s*(\{|fn|impl)/ },
@@ -21,7 +25,8 @@ const RULES = [
   { layer: 'src/binding', words: /\b(mio|crate::engine::(frame|mask|message|utf8))\b/ },
   // P12: a panic in a method becomes an exception; unwinding into Node would end the process.
   { layer: 'src/binding', words: /^\s+#\[napi\b(?!.*\bcatch_unwind\b).*/ },
-  // Sender and Receiver are classes of the ws API that are defined in the words of the wire; the layout has the sentences of errors.
+  // Sender and Receiver are classes of the ws API that are defined in the words of the wire; the
+  // layout has the sentences of errors.
   {
     layer: 'lib',
     except: /^lib\/(compat\/(sender|receiver)|reactor\/layout)\.js$/,

@@ -1,10 +1,14 @@
-// npm run test:loom: the models of src/bridge, with every interleaving of the two threads that loom can find.
+// npm run test:loom: the models of src/bridge, with every interleaving of
+// the two threads that loom can find.
 
 import { fileURLToPath } from 'node:url';
 
 import { run } from './run.mjs';
 
-/** loom replaces the atomics at compile time: a folder of its own keeps the ordinary build from being thrown away. */
+/**
+ * loom replaces the atomics at compile time: a folder of its own keeps the
+ * ordinary build from being thrown away.
+ */
 export const LOOM_ENV = {
   RUSTFLAGS: '--cfg loom',
   CARGO_TARGET_DIR: `${process.env.CARGO_TARGET_DIR ?? 'target'}/loom`,

@@ -1,5 +1,5 @@
-// npm run test:miri: the two places with unsafe code below the binding, under Miri. Needs a nightly toolchain with Miri;
-// without one it is skipped, with a line about it.
+// npm run test:miri: the two places with unsafe code below the binding, under Miri. Needs a nightly
+// toolchain with Miri; without one it is skipped, with a line about it.
 
 import { formatCounts, formatFailures, parseCargo, resultOf, sum } from './counts.mjs';
 import { run } from './run.mjs';

@@ -11,7 +11,8 @@ const SOURCE = 'src';
 /**
  * @returns {string[]} one line per cycle, each with the files in it
  *
- * A module may name the one that encloses it, as the compiler lets it: `reactor/read/turn.rs` the `Reactor` of `reactor/mod.rs`.
+ * A module may name the one that encloses it, as the compiler lets it: `reactor/read/turn.rs`
+ * the `Reactor` of `reactor/mod.rs`.
  */
 export function moduleCycles() {
   const graph = moduleGraph();
@@ -20,7 +21,10 @@ export function moduleCycles() {
     .map((component) => `these modules need each other: ${shortestCycle(graph, component).join(' -> ')}`);
 }
 
-/** @returns {Map<string, Set<string>>} by the path of a module, the modules that it names; `crate::reactor::read::turn` */
+/**
+ * @returns {Map<string, Set<string>>} by the path of a module, the modules that it
+ * names; `crate::reactor::read::turn`
+ */
 export function moduleGraph() {
   const files = new Map();
   for (const name of readdirSync(join(root, SOURCE), { recursive: true })) {
@@ -40,7 +44,10 @@ export function moduleGraph() {
   return graph;
 }
 
-/** All paths in the code that begin with `crate` or `super`, or are used from a module within; groups are taken apart. */
+/**
+ * All paths in the code that begin with `crate` or `super`, or are used from a
+ * module within; groups are taken apart.
+ */
 function* pathsIn(code, module) {
   for (const [, path] of code.matchAll(/^(?:pub(?:\([^)]*\))? )?use (\w+(?:::\w+)*)/gm)) yield `${module}::${path}`;
   for (const [, start, rest] of code.matchAll(/\b(crate|super)((?:::(?:\w+|\{[^;]*?\}(?=;)))+)/g)) {

@@ -1,4 +1,5 @@
-// The tests of a package of its own below __test__, which node:test runs: installs their packages, and counts.
+// The tests of a package of its own below __test__, which node:test runs:
+// installs their packages, and counts.
 
 import { readdirSync } from 'node:fs';
 import { join } from 'node:path';
@@ -7,7 +8,10 @@ import { formatCounts, formatFailures, parseNodeTest, resultOf } from './counts.
 import { run } from './run.mjs';
 import { setup, ensureDependencies } from './setup.mjs';
 
-/** The tests wait for events only: a test, or a file of them, that takes longer hangs. Ten times as long as a slow machine needs. */
+/**
+ * The tests wait for events only: a test, or a file of them, that takes longer hangs. Ten times
+ * as long as a slow machine needs.
+ */
 const LONGEST_TEST_MS = 480_000;
 
 /**

@@ -15,8 +15,10 @@ const windows = process.platform === 'win32';
  * @param {string} command
  * @param {string[]} args
  * @param {{ env?: Record<string, string>, capture?: boolean, limit?: number }} [options]
- *   `capture`: also return the output; `limit`: milliseconds until the command and its children are killed (20 minutes)
- * @returns {Promise<{ code: number, output: string }>} code -1: it could not be started or was killed
+ *   `capture`: also return the output; `limit`: milliseconds until the command and its children
+ *   are killed (20 minutes)
+ * @returns {Promise<{ code: number, output: string }>} code -1: it
+ *   could not be started or was killed
  */
 export function run(command, args, { env = {}, capture = false, limit = LIMIT_MS } = {}) {
   const shown = Object.entries(env).filter(([name]) => name !== 'PATH');

@@ -1,11 +1,15 @@
-// npm run test:sanitize: the tests of bridge and reactor built with ThreadSanitizer and with AddressSanitizer, std included; one of
-// them with `-- thread` or `-- address`. Needs Linux and a nightly toolchain with rust-src; without it the step is skipped.
+// npm run test:sanitize: the tests of bridge and reactor built with ThreadSanitizer and with
+// AddressSanitizer, std included; one of them with `-- thread` or `-- address`. Needs Linux and a
+// nightly toolchain with rust-src; without it the step is skipped.
 
 import { formatCounts, formatFailures, parseCargo, resultOf, sum } from './counts.mjs';
 import { run } from './run.mjs';
 
 const TARGET = `${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-unknown-linux-gnu`;
-/** An address sanitizer that looks for leaks would report memory that the tests leave to the end of their process. */
+/**
+ * An address sanitizer that looks for leaks would report memory that the tests
+ * leave to the end of their process.
+ */
 const OPTIONS = { ASAN_OPTIONS: 'detect_leaks=0', TSAN_OPTIONS: 'halt_on_error=1' };
 /** A sanitizer takes more address space than that test leaves. */
 const SKIPPED = ['--', '--skip', 'r18_without_memory'];

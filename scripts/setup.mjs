@@ -1,5 +1,5 @@
-// The needs of every command: the npm dependencies, and an addon that is not older than its sources.
-// It runs before node_modules exists, so it imports nothing but Node itself.
+// The needs of every command: the npm dependencies, and an addon that is not older than its
+// sources. It runs before node_modules exists, so it imports nothing but Node itself.
 
 import { existsSync, readFileSync, readdirSync, statSync } from 'node:fs';
 import { join } from 'node:path';
@@ -18,7 +18,10 @@ export async function setup() {
   await ensureAddon();
 }
 
-/** `npm ci` in a package of this repository, if its node_modules is missing or older than its package-lock.json. */
+/**
+ * `npm ci` in a package of this repository, if its node_modules is missing or
+ * older than its package-lock.json.
+ */
 export async function ensureDependencies(folder = root) {
   const installed = join(folder, 'node_modules/.package-lock.json');
   if (existsSync(installed) && modified(installed) >= modified(join(folder, 'package-lock.json'))) return;

@@ -1,8 +1,10 @@
-// The steps of `npm test`, for which a contributor waits, and those that `npm test -- --all` and CI run beside or instead.
+// The steps of `npm test`, for which a contributor waits, and those that
+// `npm test -- --all` and CI run beside or instead.
 
 /**
- * Spec files whose result depends on the thread of the reactor and the number of reactors: work of connections, the order of their events,
- * wake-ups, ends. The others have the same answer in each mode.
+ * Spec files whose result depends on the thread of the reactor and the number of
+ * reactors: work of connections, the order of their events, wake-ups, ends. The others
+ * have the same answer in each mode.
  */
 export const MODE_SPECS = [
   'abuse',
@@ -44,7 +46,8 @@ const INLINE = { REACTOR_WS_REACTORS: '0' };
 const SEVERAL = { REACTOR_WS_REACTORS: '3' };
 
 /**
- * `runs`: in `npm test`, or in `npm test -- --all`. A layer's step leaves out what the layers below have run.
+ * `runs`: in `npm test`, or in `npm test -- --all`. A layer's step leaves
+ * out what the layers below have run.
  *
  * @type {{ name: string, runs: 'short' | 'all', kind: string, args?: string[], below?: string[], env?: Record<string, string> }[]}
  */

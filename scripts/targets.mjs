@@ -1,5 +1,6 @@
-// npm run check:targets: clippy for the platforms of package.json that this machine is not, so that none of them is broken
-// by a change made on another. It checks types and lints; it links and runs nothing, so no foreign linker is needed.
+// npm run check:targets: clippy for the platforms of package.json that this machine is not, so that
+// none of them is broken by a change made on another. It checks types and lints; it links and runs
+// nothing, so no foreign linker is needed.
 
 import { readFileSync } from 'node:fs';
 import { join } from 'node:path';

@@ -1,9 +1,11 @@
-// npm run test:node-versions: the same addon and the same ava suite on every supported Node, one after the other.
+// npm run test:node-versions: the same addon and the same ava suite on every
+// supported Node, one after the other.
 //
 //   npm run test:node-versions                 20, 22, 24 and 26
 //   npm run test:node-versions -- 20 24        some of them
 //
-// Each Node comes from npm as the package of its platform's binary, which needs no install script, into node_modules/.cache.
+// Each Node comes from npm as the package of its platform's binary, which needs no install
+// script, into node_modules/.cache.
 
 import { execFileSync } from 'node:child_process';
 import { existsSync, mkdirSync } from 'node:fs';
@@ -36,7 +38,10 @@ async function testOn(version) {
   return { name, ...resultOf(parseAva, ended) };
 }
 
-/** The path of a Node of that version, installed on first use; null when npm has none for this platform. */
+/**
+ * The path of a Node of that version, installed on first use; null
+ * when npm has none for this platform.
+ */
 async function install(version) {
   const folder = join(root, 'node_modules/.cache', `node-${version}`);
   const binary = join(folder, 'node_modules', packageName(), 'bin', process.platform === 'win32' ? 'node.exe' : 'node');

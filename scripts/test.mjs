@@ -1,5 +1,5 @@
-// npm test: every layer from the bottom up, then the tests that need all of them. The last lines name what failed and what was left out;
-// the very last has the counts.
+// npm test: every layer from the bottom up, then the tests that need all of them. The last lines
+// name what failed and what was left out; the very last has the counts.
 //
 //   npm test                      the steps for which a contributor waits
 //   npm test -- --all             everything, as CI does

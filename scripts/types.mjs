@@ -31,7 +31,8 @@ const OPTIONS = {
  *
  * @param {'ours' | 'theirs'} types The package of the types
  * @param {string} folder
- * @param {{ compiler?: string, settings?: object }} [options] `compiler`: a path inside node_modules
+ * @param {{ compiler?: string, settings?: object }} [options]
+ *   `compiler`: a path inside node_modules
  */
 export async function compile(types, folder, { compiler = 'typescript/bin/tsc', settings = {} } = {}) {
   let code = 0;

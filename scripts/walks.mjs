@@ -1,4 +1,5 @@
-// The two walks of ARCHITECTURE.md name functions and the files that they are in: both must be there.
+// The two walks of ARCHITECTURE.md name functions and the files that
+// they are in: both must be there.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { dirname, join } from 'node:path';

@@ -1,4 +1,5 @@
-// The path of the fuzzing client of Autobahn|Testsuite, if it is installed: WSTEST, then PATH, then the place its installer uses.
+// The path of the fuzzing client of Autobahn|Testsuite, if it is installed: WSTEST, then PATH,
+// then the place its installer uses.
 
 import { execFileSync } from 'node:child_process';
 import { homedir } from 'node:os';

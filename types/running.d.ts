@@ -183,8 +183,9 @@ export interface ReactorMetrics {
   /** Connections that were ended because of `sendBudget`. */
   overBudget: number;
   /**
-   * Connections and requests, also of HTTP servers of the thread, that may have come ahead of what had come before them on other connections:
-   * a reactor had no processor in time, or JavaScript had used up its share of time for that. See docs/order.md.
+   * Connections and requests, also of HTTP servers of the thread, that may have come ahead of what
+   * had come before them on other connections: a reactor had no processor in time, or JavaScript
+   * had used up its share of time for that. See docs/order.md.
    */
   unsettled: number;
   /** Batches that JavaScript has taken. */

@@ -1,6 +1,8 @@
-// The contract of every benchmark server: listen on 127.0.0.1, report where, do the task, and end on SIGTERM.
+// The contract of every benchmark server: listen on 127.0.0.1, report where,
+// do the task, and end on SIGTERM.
 //
-// The task is on the command line, `echo` without one; tasks.mjs and shapes.mjs have the purpose of each.
+// The task is on the command line, `echo` without one; tasks.mjs and
+// shapes.mjs have the purpose of each.
 import { createServer } from 'node:https';
 
 import { cert, key } from '../../__test__/helpers/certificate.mjs';
@@ -30,12 +32,13 @@ export function listening(port) {
 }
 
 /**
- * The program of the servers with the API of ws; only the import and the source of connections differ.
+ * The program of the servers with the API of ws; only the import and
+ * the source of connections differ.
  *
  * @param {new (options: any) => import('node:events').EventEmitter & { address(): any, clients?: Set<any> }} WebSocketServer
  * @param {{ http?: import('node:http').Server, own?: Record<string, unknown>, prepare?: import('./tasks.mjs').Prepare }} [differences]
- *   `http`: the server whose upgrades it takes, its own port without it; `own`: options that ws does not have; `prepare`: makes a
- *   message ready for many connections
+ *   `http`: the server whose upgrades it takes, its own port without it; `own`: options that ws
+ *   does not have; `prepare`: makes a message ready for many connections
  */
 export function serve(WebSocketServer, { http, own, prepare } = {}) {
   const alone = { serverNoContextTakeover: true, clientNoContextTakeover: true, threshold: 0 };

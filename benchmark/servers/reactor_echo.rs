@@ -1,6 +1,8 @@
-//! The same echo server on the same reactor without JavaScript: what the crossing costs is the difference to it.
+//! The same echo server on the same reactor without JavaScript: what the
+//! crossing costs is the difference to it.
 //!
-//! Prints `{"port":N,"pid":P}` when it listens on 127.0.0.1. The first argument is the port, 0 by default.
+//! Prints `{"port":N,"pid":P}` when it listens on 127.0.0.1. The first
+//! argument is the port, 0 by default.
 
 use std::io::Write;
 use std::net::{IpAddr, Ipv4Addr};

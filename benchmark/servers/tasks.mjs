@@ -34,7 +34,9 @@ export const tasks = {
       bytes += data.length;
     };
   },
-  /** Once a message has come, sends one of `length` bytes to everybody every `period` milliseconds. */
+  /**
+   * Once a message has come, sends one of `length` bytes to everybody every `period` milliseconds.
+   */
   push: ({ all, numbers: [length, period] }) => {
     const numbered = numberedMessages(length);
     return () => () => {
@@ -60,7 +62,10 @@ export const tasks = {
   },
   /** Parses every message, and sends the result as JSON. */
   json: () => (ws) => (data) => ws.send(JSON.stringify(JSON.parse(data.toString()))),
-  /** An echo that blocks for as many milliseconds as a message asks for, and then sends that message back too. */
+  /**
+   * An echo that blocks for as many milliseconds as a message asks for, and
+   * then sends that message back too.
+   */
   blocked: () => (ws) => (data, isBinary) => {
     // The first byte alone rules out nearly all messages.
     if (data[0] === BLOCK[0] && data.subarray(0, BLOCK.length).equals(BLOCK)) {
@@ -88,7 +93,8 @@ function echo(ws) {
 }
 
 /**
- * Messages that begin with their number, as the load generator expects them: text up to 20 bytes, else binary.
+ * Messages that begin with their number, as the load generator expects them:
+ * text up to 20 bytes, else binary.
  *
  * @param {number} length
  * @returns {() => string | Buffer}

@@ -1,7 +1,8 @@
-//! The same engine under tokio: one thread, a task for each connection, `read().await` and `try_write`.
+//! The same engine under tokio: one thread, a task for each
+//! connection, `read().await` and `try_write`.
 //!
-//! What a reactor of our own gains is the difference to it. Prints `{"port":N,"pid":P}` when it listens on 127.0.0.1. The
-//! first argument is the port, 0 by default.
+//! What a reactor of our own gains is the difference to it. Prints `{"port":N,"pid":P}` when it
+//! listens on 127.0.0.1. The first argument is the port, 0 by default.
 
 use std::io::{self, ErrorKind, Write as _};
 use std::net::Ipv4Addr;

@@ -1,9 +1,11 @@
-// Builds the addons that are published, and reads them again: small, for old systems, without symbols.
+// Builds the addons that are published, and reads them again: small,
+// for old systems, without symbols.
 //
 //   node scripts/release/addon.mjs linux-x64-gnu linux-arm64-musl
 //
-// For Linux this needs cargo-zigbuild, which links for any C library: `pip install -r npm/requirements.txt`. The symbols go to
-// target/symbols. An addon for development is built by `npm run build`, with plain cargo, for this system, with symbols.
+// For Linux this needs cargo-zigbuild, which links for any C library:
+// `pip install -r npm/requirements.txt`. The symbols go to target/symbols. An addon for development
+// is built by `npm run build`, with plain cargo, for this system, with symbols.
 
 import { execFileSync } from 'node:child_process';
 import { copyFileSync, mkdirSync, statSync } from 'node:fs';
@@ -17,7 +19,10 @@ import { systems } from './systems.mjs';
 const GLIBC = '2.17';
 const MOST_BYTES = 2 * 1024 * 1024;
 const LIBRARIES = { darwin: 'libreactor_ws.dylib', linux: 'libreactor_ws.so', windows: 'reactor_ws.dll' };
-/** The libraries that an addon may need of a system: the parts of the C library, and nothing of a compiler. */
+/**
+ * The libraries that an addon may need of a system: the parts of the C
+ * library, and nothing of a compiler.
+ */
 const NEEDED = /^(libc|ld-linux-[\w-]+|libpthread|libdl|libm|librt)\.so(\.\d)?$/;
 
 if (process.argv[1] === import.meta.filename) {
@@ -48,7 +53,10 @@ async function build(system) {
   if (faults.length > 0) giveUp(faults.join('\n'));
 }
 
-/** Published files have no path of this machine; for musl the addon is linked with the C library of the process. */
+/**
+ * Published files have no path of this machine; for musl the addon is linked
+ * with the C library of the process.
+ */
 function flags(name) {
   const home = process.env.CARGO_HOME ?? join(homedir(), '.cargo');
   const moved = [`--remap-path-prefix=${home}=/cargo`, `--remap-path-prefix=${root}=/reactor-ws/`];

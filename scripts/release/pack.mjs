@@ -1,8 +1,9 @@
-// Packs the published files into target/packages: the packages with the addons, and the main package, which names all of them.
+// Packs the published files into target/packages: the packages with the addons, and the main
+// package, which names all of them.
 //
 //   node scripts/release/pack.mjs              all systems; one without an addon is an error
-//   node scripts/release/pack.mjs --trial      for tests: a system without an addon gets a file that is none
-//   node scripts/release/pack.mjs --host       for tests: the same, with the addon of lib/native as the one for this system
+//   node scripts/release/pack.mjs --trial      for tests: where one is missing, a file that is none
+//   node scripts/release/pack.mjs --host       for tests: the same, with lib/native for this one
 
 import { copyFileSync, cpSync, existsSync, mkdirSync, readFileSync, readdirSync, rmSync, writeFileSync } from 'node:fs';
 import { createRequire } from 'node:module';

@@ -1,11 +1,16 @@
-// Publishes target/packages: the packages with the addons first, so that the main package never names a missing one.
+// Publishes target/packages: the packages with the addons first, so that the main
+// package never names a missing one.
 //
 //   node scripts/release/publish.mjs --dry-run
-//   node scripts/release/publish.mjs                          by hand, after npm login: the first version, which creates the packages
-//   node scripts/release/publish.mjs --provenance             in release.yml, which has no token: npm trusts the workflow
-//   node scripts/release/publish.mjs --registry http://127.0.0.1:4873/     a trial
+//   node scripts/release/publish.mjs
+//     By hand, after npm login: the first version, which creates the packages.
+//   node scripts/release/publish.mjs --provenance
+//     In release.yml, which has no token: npm trusts the workflow.
+//   node scripts/release/publish.mjs --registry http://127.0.0.1:4873/
+//     A trial.
 //
-// Packages that exist in this version are left as they are, so that the command may be repeated after a failure.
+// Packages that exist in this version are left as they are, so that the command
+// may be repeated after a failure.
 
 import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';

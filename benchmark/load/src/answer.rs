@@ -32,7 +32,8 @@ impl Answering {
         self.open
     }
 
-    /// Whether the last bytes ended within a header, so that `echo` needs the space before its input.
+    /// Whether the last bytes ended within a header, so that `echo`
+    /// needs the space before its input.
     pub fn needs_headroom(&self) -> bool {
         !self.partial.is_empty()
     }

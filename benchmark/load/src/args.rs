@@ -8,7 +8,8 @@ use crate::messages::MIN_JSON;
 /// The mode of one run.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
 pub(crate) enum Mode {
-    /// Closed loop: every connection keeps `in_flight` requests outstanding; every response is compared.
+    /// Closed loop: every connection keeps `in_flight` requests
+    /// outstanding; every response is compared.
     Echo,
     /// Send only; the server counts, and a marker at the end asks for the count.
     Ingest,
@@ -92,7 +93,8 @@ pub(crate) struct Args {
     pub(crate) hold: Duration,
     /// Idle mode: each connection first echoes this many messages.
     pub(crate) touch: u64,
-    /// Length of the check that an idle server uses no CPU, after the measured window; zero = no check.
+    /// Length of the check that an idle server uses no CPU, after the
+    /// measured window; zero = no check.
     pub(crate) quiet: Duration,
     /// Failure after this long without any progress.
     pub(crate) timeout: Duration,

@@ -21,13 +21,15 @@ pub(crate) struct Connection {
     matcher: Matcher,
     /// Requests sent so far.
     sent: u64,
-    /// When each outstanding request was sent, at its sequence number modulo the length, a power of two.
+    /// When each outstanding request was sent, at its sequence number
+    /// modulo the length, a power of two.
     sent_at: Box<[u64]>,
     /// The rest of the requests, which the socket did not take.
     unsent: Vec<u8>,
 }
 
-/// Responses that one call of [`Connection::receive`] completed: sequence numbers `first .. first + count`.
+/// Responses that one call of [`Connection::receive`] completed: sequence
+/// numbers `first .. first + count`.
 pub(crate) struct Received {
     pub(crate) first: u64,
     pub(crate) count: u64,

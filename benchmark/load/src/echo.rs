@@ -236,8 +236,8 @@ impl<'a> ClosedLoop<'a> {
             self.now = self.epoch.elapsed().as_nanos() as u64;
             record(&mut self.latencies, connection, &received, self.now, self.window);
             answered += received.count;
-            // A short read has emptied the socket; more would be a new event. Only the end of the stream
-            // would not.
+            // A short read has emptied the socket; more would be a new event. Only
+            // the end of the stream would not.
             let stream = &self.connections[number].stream;
             if stream.is_empty_after(length, self.input.len()) && !event.is_read_closed() {
                 break;
@@ -287,8 +287,8 @@ impl<'a> ClosedLoop<'a> {
     }
 }
 
-/// Records the time that `received` took, of requests sent since `window`. Requests of one write share one
-/// entry.
+/// Records the time that `received` took, of requests sent since `window`.
+/// Requests of one write share one entry.
 fn record(
     latencies: &mut Histogram<u64>,
     connection: &Connection,

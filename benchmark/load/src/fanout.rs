@@ -81,7 +81,8 @@ impl<'a> Fanout<'a> {
         self.messages.push_request(0, self.published, &mut request);
         self.published += 1;
         let start = Instant::now();
-        // Nothing else is on its way to the server: a frame that the socket does not take is an error.
+        // Nothing else is on its way to the server: a frame that the
+        // socket does not take is an error.
         self.subscribers.first_mut().ok_or("no connection")?.0.write_all(&request)?;
         let mut missing = self.subscribers.len() as u64;
         let mut events = Events::with_capacity(1024);

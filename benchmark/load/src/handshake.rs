@@ -52,8 +52,8 @@ impl Handshake {
     /// Takes bytes of the response; true once it is complete and right.
     ///
     /// # Errors
-    /// The response is not the 101 that RFC 6455 section 4.1 asks for, or frames follow it before any request
-    /// was sent.
+    /// The response is not the 101 that RFC 6455 section 4.1 asks for, or frames
+    /// follow it before any request was sent.
     pub(crate) fn feed(&mut self, input: &[u8]) -> Result<bool, Box<dyn Error>> {
         self.response.extend_from_slice(input);
         let Some(end) = self.response.windows(4).position(|four| four == b"\r\n\r\n") else {

@@ -80,7 +80,8 @@ impl<'a> Ingest<'a> {
         self.senders.iter().map(|sender| sender.sent).sum()
     }
 
-    /// Sends on all connections in turn until `length` has passed or `goal` more messages were sent.
+    /// Sends on all connections in turn until `length` has passed
+    /// or `goal` more messages were sent.
     fn pump(&mut self, length: Duration, goal: u64) -> Result<(), Box<dyn Error>> {
         let mut events = Events::with_capacity(1024);
         let end = Instant::now() + length;

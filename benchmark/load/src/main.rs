@@ -1,5 +1,5 @@
-//! Load generator for WebSocket echo servers: one thread, one `mio::Poll`, every response compared byte by
-//! byte.
+//! Load generator for WebSocket echo servers: one thread, one `mio::Poll`,
+//! every response compared byte by byte.
 //!
 //! The generator is not a client library: it sends what the benchmarks need, and fails on
 //! everything that they do not expect.

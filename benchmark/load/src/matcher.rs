@@ -20,12 +20,12 @@ pub(crate) struct Matcher {
 }
 
 impl Matcher {
-    /// Compares `input`, the next bytes of the stream, with responses before `sent`; returns how many of them
-    /// it completes.
+    /// Compares `input`, the next bytes of the stream, with responses before `sent`;
+    /// returns how many of them it completes.
     ///
     /// # Errors
-    /// The stream differs: a sentence that says where. Ping and pong frames between responses are let
-    /// through.
+    /// The stream differs: a sentence that says where. Ping and pong frames
+    /// between responses are let through.
     pub(crate) fn feed(
         &mut self,
         connection: usize,
@@ -68,7 +68,8 @@ impl Matcher {
         self.at == 0 && self.control.is_empty() && self.unfinished.is_empty()
     }
 
-    /// As `feed`. A ping or pong between responses is an error here: no server of the compressed shapes sends any.
+    /// As `feed`. A ping or pong between responses is an error here: no server of
+    /// the compressed shapes sends any.
     fn feed_packed(
         &mut self,
         connection: usize,

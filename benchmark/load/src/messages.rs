@@ -4,7 +4,8 @@
 //! for the comparison:
 //!
 //! ```text
-//! payload = prefix ++ digits(sequence, connection), 12 bytes ++ separator ++ fill[offset(sequence, connection)..] ++ tail
+//! payload = prefix ++ digits(sequence, connection), 12 bytes ++ separator ++
+//! fill[offset(sequence, connection)..] ++ tail
 //! ```
 //! Prefix, separator and tail are empty except in JSON, where the fill is records of 32 bytes:
 //! `["<digits>",{"id":1234567,"name":"abcdefg"},...,"<x up to the length>"]`. JSON.stringify
@@ -17,14 +18,15 @@ use crate::packed::Packed;
 
 /// Bytes of a payload that spell sequence number and connection.
 const DIGITS: usize = 12;
-/// Number of offsets into the fill; a power of two, small enough for the table to stay in a level 2 cache.
+/// Number of offsets into the fill; a power of two, small enough for the
+/// table to stay in a level 2 cache.
 const OFFSETS: usize = 1 << 16;
 /// Bytes of a record of JSON.
 const RECORD: usize = 32;
 
-/// First bytes of the message that asks an ingest server for its count; no payload of a run starts so. The
-/// server answers with one text message: these bytes, the number of messages, a space, and their bytes, in
-/// decimal.
+/// First bytes of the message that asks an ingest server for its count; no payload of a run
+/// starts so. The server answers with one text message: these bytes, the number of messages, a
+/// space, and their bytes, in decimal.
 pub(crate) const MARKER: &[u8] = b"#count ";
 
 /// Fewest bytes of JSON: prefix, digits, separator and a tail without letters.
@@ -81,7 +83,8 @@ impl Messages {
         Self { packed, ..Self::new(args.payload, args.binary, args.seed) }
     }
 
-    /// Text that JSON.parse takes and JSON.stringify makes again; `payload` is at least [`MIN_JSON`].
+    /// Text that JSON.parse takes and JSON.stringify makes again;
+    /// `payload` is at least [`MIN_JSON`].
     fn json(payload: usize, seed: u64) -> Self {
         let mut random = Random::new(seed ^ 0x6a73_6f6e);
         let mut record = || {

@@ -61,8 +61,8 @@ impl<'a> Opener<'a> {
         })
     }
 
-    /// Starts connections as long as `more(number started)` holds and hands each open one to `on_open` with
-    /// the time it took.
+    /// Starts connections as long as `more(number started)` holds and hands each open one to
+    /// `on_open` with the time it took.
     pub(crate) fn run(
         &mut self,
         mut more: impl FnMut(usize) -> bool,

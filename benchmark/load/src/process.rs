@@ -24,13 +24,14 @@ pub(crate) struct CpuUse {
     pub(crate) main: u64,
     /// CPU time by thread name; the main thread is `main`, and threads of equal names are added up.
     pub(crate) threads: BTreeMap<String, u64>,
-    /// Share of the total in user mode, from the kernel's coarser tick counts; 0 when there were none.
+    /// Share of the total in user mode, from the kernel's coarser
+    /// tick counts; 0 when there were none.
     pub(crate) user_share: f64,
 }
 
 impl CpuTime {
-    /// Reads the CPU time of process `pid`. `/proc/<pid>/task/<tid>/schedstat` counts nanoseconds and
-    /// includes the kernel's work.
+    /// Reads the CPU time of process `pid`. `/proc/<pid>/task/<tid>/schedstat` counts
+    /// nanoseconds and includes the kernel's work.
     pub(crate) fn read(pid: u32) -> io::Result<Self> {
         let mut threads = BTreeMap::new();
         for entry in fs::read_dir(format!("/proc/{pid}/task"))? {
@@ -70,16 +71,16 @@ impl CpuTime {
     }
 }
 
-/// Resident memory of a process in KiB, page-exact: `VmRSS` of `/proc/<pid>/status` may lag behind by a batch
-/// of pages per thread.
+/// Resident memory of a process in KiB, page-exact: `VmRSS` of `/proc/<pid>/status` may lag
+/// behind by a batch of pages per thread.
 pub(crate) fn resident_kib(pid: u32) -> Result<u64, Box<dyn Error>> {
     let rollup = fs::read_to_string(format!("/proc/{pid}/smaps_rollup"))?;
     let line = rollup.lines().find_map(|line| line.strip_prefix("Rss:")).ok_or("no Rss in smaps_rollup")?;
     Ok(line.trim().trim_end_matches("kB").trim_end().parse()?)
 }
 
-/// CPU time that a server spends while nothing happens: waits until it is quiet (at most 5 s), then watches
-/// for `length`.
+/// CPU time that a server spends while nothing happens: waits until it is quiet (at most
+/// 5 s), then watches for `length`.
 pub(crate) fn idle_use(pid: u32, length: Duration) -> io::Result<CpuUse> {
     let step = Duration::from_millis(250);
     let give_up = Instant::now() + Duration::from_secs(5);
@@ -99,9 +100,9 @@ pub(crate) fn idle_use(pid: u32, length: Duration) -> io::Result<CpuUse> {
 
 /// Runs the calling thread on one CPU only.
 pub(crate) fn pin(cpu: usize) -> io::Result<()> {
-    // SAFETY: cpu_set_t is a plain bit array for which all zeros is the empty set; CPU_SET checks nothing but
-    // indexes within it for every cpu below CPU_SETSIZE, which the assertion holds; sched_setaffinity only
-    // reads the set, for the size given.
+    // SAFETY: cpu_set_t is a plain bit array for which all zeros is the empty set; CPU_SET checks
+    // nothing but indexes within it for every cpu below CPU_SETSIZE, which the assertion holds;
+    // sched_setaffinity only reads the set, for the size given.
     let status = unsafe {
         assert!(cpu < libc::CPU_SETSIZE as usize, "no such CPU");
         let mut set: libc::cpu_set_t = std::mem::zeroed();

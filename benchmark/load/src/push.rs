@@ -1,8 +1,8 @@
 //! Messages that servers send by themselves: the generator asks once, then only reads.
 //!
-//! Every connection must get the same stream of messages: a sequence number in 12 decimal digits, one more than
-//! in the message before, and letters `x` up to the payload's length. Messages of up to 20 bytes
-//! are text, longer ones binary.
+//! Every connection must get the same stream of messages: a sequence number in 12 decimal digits,
+//! one more than in the message before, and letters `x` up to the payload's length. Messages of up
+//! to 20 bytes are text, longer ones binary.
 
 use std::error::Error;
 use std::io::{ErrorKind, Read, Write};

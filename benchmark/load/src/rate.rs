@@ -9,7 +9,8 @@ use crate::open::Opener;
 use crate::process::CpuTime;
 use crate::report::{self, Report};
 
-/// Opens connections as fast as the server takes them, `connections` at a time, and drops each at once.
+/// Opens connections as fast as the server takes them, `connections`
+/// at a time, and drops each at once.
 ///
 /// # Errors
 /// A handshake fails or none gets on within the timeout.
@@ -29,7 +30,8 @@ pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
             |stream, took| {
                 opened += 1;
                 histogram.saturating_record(took.as_nanos() as u64);
-                // A reset leaves no port in TIME_WAIT: there are fewer ports than handshakes in a minute.
+                // A reset leaves no port in TIME_WAIT: there are fewer
+                // ports than handshakes in a minute.
                 stream.reset_on_drop()?;
                 Ok(())
             },

@@ -7,8 +7,8 @@ use hdrhistogram::Histogram;
 use crate::args::Args;
 use crate::process::CpuUse;
 
-/// A JSON object under construction. Keys and strings are this program's own or thread names; the latter are
-/// escaped.
+/// A JSON object under construction. Keys and strings are this program's own or
+/// thread names; the latter are escaped.
 pub(crate) struct Report(String);
 
 impl Report {
@@ -98,7 +98,8 @@ impl Report {
     }
 }
 
-/// A histogram of nanoseconds from 1 ns to 1 min; three significant digits, more than the noise deserves.
+/// A histogram of nanoseconds from 1 ns to 1 min; three significant
+/// digits, more than the noise deserves.
 pub(crate) fn histogram() -> Histogram<u64> {
     let made = Histogram::new_with_bounds(1, 60_000_000_000, 3);
     made.unwrap_or_else(|error| unreachable!("constant bounds are valid: {error}"))

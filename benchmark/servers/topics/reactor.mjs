@@ -1,4 +1,5 @@
-// Topics of reactor-ws. With `history` members go on where they were, with `drop` slow ones miss messages.
+// Topics of reactor-ws. With `history` members go on where they were,
+// with `drop` slow ones miss messages.
 import { WebSocketServer } from '../../../lib/index.mjs';
 import { listening } from '../contract.mjs';
 import { LIMIT, remember, wanted, words } from './room.mjs';

@@ -1,4 +1,5 @@
-// The common part of servers with rooms: a connection names a room, and messages of a member go to all members.
+// The common part of servers with rooms: a connection names a room, and
+// messages of a member go to all members.
 import { URLSearchParams } from 'node:url';
 
 import { asked } from '../contract.mjs';
@@ -20,7 +21,8 @@ export function wanted(url) {
 }
 
 /**
- * In place of a room: subscribes to as many topics as a message asks for, collects garbage, and answers.
+ * In place of a room: subscribes to as many topics as a message asks
+ * for, collects garbage, and answers.
  *
  * @param {string} message A prefix and a count
  * @param {(topic: string) => void} subscribe

@@ -1,4 +1,5 @@
-// Rooms of Socket.IO, which is installed by hand: npm install --no-save socket.io. With `recovery` its connection state recovery.
+// Rooms of Socket.IO, which is installed by hand: npm install --no-save socket.io. With
+// `recovery` its connection state recovery.
 import { createServer } from 'node:http';
 import { createRequire } from 'node:module';
 import { listening } from '../contract.mjs';

@@ -16,7 +16,8 @@ use crate::topics::crowd::Crowd;
 /// Lets all members connect, and connect again.
 ///
 /// # Errors
-/// A handshake fails otherwise than by a reset, or a member does not receive the messages that are sent afterwards.
+/// A handshake fails otherwise than by a reset, or a member does not receive the
+/// messages that are sent afterwards.
 pub(crate) fn run(args: &Args) -> Result<String, Box<dyn Error>> {
     let mut crowd = Crowd::new(args)?;
     crowd.check()?;

@@ -81,7 +81,8 @@ impl Words {
         push_masked(out, &text, MASK);
     }
 
-    /// Appends the frame with which Socket.IO's namespace is asked for, or a session is taken up again.
+    /// Appends the frame with which Socket.IO's namespace is asked
+    /// for, or a session is taken up again.
     pub(crate) fn push_join(id: Option<&str>, position: Option<&str>, out: &mut Vec<u8>) {
         let text = match (id, position) {
             (Some(id), Some(position)) => format!("40{{\"pid\":\"{id}\",\"offset\":\"{position}\"}}"),

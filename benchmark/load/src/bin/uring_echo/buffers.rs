@@ -1,4 +1,5 @@
-//! The memory that the kernel receives into: it takes a buffer when bytes are there, not when they are asked for.
+//! The memory that the kernel receives into: it takes a buffer when bytes are
+//! there, not when they are asked for.
 
 use std::io;
 use std::sync::atomic::{AtomicU16, Ordering};
@@ -9,8 +10,9 @@ use wire::answer::HEADROOM;
 
 /// The buffer group that the receive requests name.
 pub(crate) const GROUP: u16 = 0;
-/// A power of two: as many as the completions that the kernel makes in one go, about 20, and those of the turn before
-/// need. With 32 some receives found none; more do not stay in the cache until they come round again.
+/// A power of two: as many as the completions that the kernel makes in one go, about 20, and
+/// those of the turn before need. With 32 some receives found none; more do not stay in the
+/// cache until they come round again.
 pub(crate) const BUFFERS: u16 = 64;
 /// Bytes read at once: a message of 16 KiB, and most of the bytes that follow it.
 const INPUT: usize = 32 << 10;
@@ -45,8 +47,9 @@ impl Buffers {
     /// The first `length` bytes of a buffer that the kernel has filled, behind `HEADROOM`.
     pub(crate) fn input(&mut self, buffer: u16, length: usize) -> &mut [u8] {
         assert!(buffer < BUFFERS && length <= INPUT, "the kernel filled a buffer that it was not given");
-        // SAFETY: within `memory`, see `start`; the kernel has handed the buffer back and gets it again by `give_back`
-        // only, and nobody else has a reference to it while `self` is borrowed.
+        // SAFETY: within `memory`, see `start`; the kernel has handed the buffer
+        // back and gets it again by `give_back` only, and nobody else has a
+        // reference to it while `self` is borrowed.
         unsafe { std::slice::from_raw_parts_mut(self.start(buffer).sub(HEADROOM), HEADROOM + length) }
     }
 
@@ -54,22 +57,25 @@ impl Buffers {
     pub(crate) fn give_back(&mut self, buffers: impl IntoIterator<Item = u16>) {
         for buffer in buffers {
             let at = usize::from(self.tail % BUFFERS);
-            // SAFETY: an entry of the page, which is 4096 bytes long and initialised. The kernel does not look at it
-            // before the tail says that it may. The entry's last field, which in the first one is the tail, stays.
+            // SAFETY: an entry of the page, which is 4096 bytes long and initialised. The kernel
+            // does not look at it before the tail says that it may. The entry's last field, which
+            // in the first one is the tail, stays.
             let entry = unsafe { &mut *self.ring.add(at) };
             entry.set_addr(self.start(buffer) as u64);
             entry.set_len(INPUT as u32);
             entry.set_bid(buffer);
             self.tail = self.tail.wrapping_add(1);
         }
-        // SAFETY: the tail is a field of the first entry, and aligned; kernel and process only use it atomically.
+        // SAFETY: the tail is a field of the first entry, and aligned; kernel
+        // and process only use it atomically.
         unsafe {
             AtomicU16::from_ptr(BufRingEntry::tail(self.ring).cast_mut()).store(self.tail, Ordering::Release)
         };
     }
 
     fn start(&self, buffer: u16) -> *mut u8 {
-        // SAFETY: `memory` has `BUFFERS` times `STRIDE` bytes, and every caller has a number below `BUFFERS`.
+        // SAFETY: `memory` has `BUFFERS` times `STRIDE` bytes, and every
+        // caller has a number below `BUFFERS`.
         unsafe { self.memory.add(usize::from(buffer) * STRIDE + STRIDE - INPUT) }
     }
 }

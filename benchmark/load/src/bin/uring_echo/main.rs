@@ -1,4 +1,5 @@
-//! The floor with io_uring: what `mio_echo` does, without a system call for each read and each write.
+//! The floor with io_uring: what `mio_echo` does, without a system
+//! call for each read and each write.
 //!
 //! Nothing polls for it in a kernel thread (SQPOLL): that would hide CPU time where no figure
 //! counts it. With `--check` it only reports whether the kernel lets it run, by its exit status and

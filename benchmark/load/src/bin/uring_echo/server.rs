@@ -3,7 +3,7 @@
 //!
 //! ```text
 //! enter -> on_accept, on_received -> answer -> try_send        what nearly always happens
-//!       -> on_refused -> send -> on_sent                       when a peer does not read as fast as it writes
+//!       -> on_refused -> send -> on_sent                       when a peer reads too slowly
 //!       -> after_tries: buffers back to the kernel, what came second, receives that had ended
 //! ```
 //!
@@ -154,8 +154,8 @@ impl Server {
     }
 
     fn push(&mut self, entry: &squeue::Entry) -> io::Result<()> {
-        // SAFETY: what entries point to stays where it is until they are over: buffers are given back after that,
-        // `sending` is not touched before.
+        // SAFETY: what entries point to stays where it is until they are over: buffers are given
+        // back after that, `sending` is not touched before.
         while unsafe { self.submissions.push(entry) }.is_err() {
             self.enter(0)?;
         }
@@ -250,8 +250,9 @@ impl Server {
     fn on_refused(&mut self, slot: u32, result: i32) -> io::Result<()> {
         let Some(connection) = &mut self.connections[slot as usize] else { return Ok(()) };
         connection.ended |= result < 0 && result != -libc::EAGAIN;
-        // SAFETY: the buffer was given to the kernel by `try_send` in the turn before, and is not given back for
-        // other bytes before all of its completions, of which this is one, are handled.
+        // SAFETY: the buffer was given to the kernel by `try_send` in the turn
+        // before, and is not given back for other bytes before all of its
+        // completions, of which this is one, are handled.
         let tried =
             unsafe { std::slice::from_raw_parts(connection.tried.start, connection.tried.length as usize) };
         // A second answer of the same turn comes behind it.
