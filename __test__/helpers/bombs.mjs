@@ -7,6 +7,7 @@ import zlib from 'node:zlib';
 
 import { cert } from './certificate.mjs';
 import { upgradeRequest } from './raw-client.mjs';
+import { withoutProcessor } from './stalls.mjs';
 
 const WebSocket = createRequire(import.meta.url)('ws');
 const DEFLATE = { 'Sec-WebSocket-Extensions': 'permessage-deflate; client_no_context_takeover; server_no_context_takeover' };
@@ -63,19 +64,27 @@ export async function attack(t, port, connections, rate, frame) {
   return stop;
 }
 
-/** The milliseconds that each answer to a short message takes, measured for the given time. */
-export async function waitsOf(t, port, milliseconds, text = 'x'.repeat(60)) {
+/**
+ * The milliseconds that each answer to a short message takes, measured for the given time. Those in
+ * which the client or the server, process `pid`, had no processor are left out, whichever are more:
+ * they may be the same ones.
+ */
+export async function waitsOf(t, port, milliseconds, pid) {
+  const text = 'x'.repeat(60);
+  const look = () => ({ at: performance.now(), lost: [process.pid, pid].map(withoutProcessor) });
   const ws = new WebSocket(`wss://127.0.0.1:${port}`, { ca: cert, servername: 'localhost', perMessageDeflate: { threshold: 0 } });
   t.teardown(() => ws.terminate());
   await once(ws, 'open');
   const waits = [];
   const end = performance.now() + milliseconds;
   while (performance.now() < end) {
-    const began = performance.now();
+    const before = look();
     const answered = once(ws, 'message');
     ws.send(text);
     await answered;
-    waits.push(performance.now() - began);
+    const after = look();
+    const lost = Math.max(...after.lost.map((all, index) => all - before.lost[index]));
+    waits.push(Math.max(after.at - before.at - lost, 0));
     await new Promise((resolve) => setTimeout(resolve, 5));
   }
   ws.terminate();
