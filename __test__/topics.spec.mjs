@@ -223,21 +223,29 @@ for (const way of Object.keys(TOPIC_WAYS)) {
     await server.publish('nested', 'x', { receipt: true }).then(() => act('receipt', a.ws));
     // More than the kernel takes, of which all but the last one is lost.
     a.ws.subscribe('lossy');
-    a.client.pause();
-    for (let waiting = 0; waiting < 4; ) {
-      const { sent } = await server.publish('lossy', 'y'.repeat(100_000), { receipt: true });
-      if (sent === 0) waiting++;
+    const early = ['topic', 'connection', 'topicOptions', 'send', 'ping()', 'ping', 'pong', 'message', 'receipt', 'gap', 'drain'];
+    while (!early.every((name) => seen.includes(name))) {
+      a.client.pause();
+      for (let waiting = 0; waiting < 2; ) {
+        const { sent } = await server.publish('lossy', 'y'.repeat(100_000), { receipt: true });
+        if (sent === 0) waiting++;
+      }
+      for (let n = 0; n < 3; n++) server.publish('lossy', 'y'.repeat(100_000));
+      while (a.ws.send('x'.repeat(100_000)));
+      a.client.resume();
+      while (a.ws.bufferedAmount !== 0) await turn();
     }
-    while (a.ws.send('x'.repeat(100_000)));
-    a.client.resume();
-    while (!seen.includes('gap') || !seen.includes('drain')) await turn();
-    await heardBy(a, b);
+    const heardUntil = async (text) => {
+      b.ws.send(text);
+      while (!b.heard.includes(text)) await once(b.client, 'message');
+      return b.heard.splice(0, b.heard.indexOf(text));
+    };
+    await heardUntil('all before');
     a.ws.once('close', () => act('close', a.ws));
     a.client._socket.write(Buffer.from([0xff, 0x80, 0, 0, 0, 0]));
     await new Promise((resolve) => a.ws.once('close', resolve));
-    t.true(['topic', 'connection', 'send', 'ping()', 'ping', 'message', 'receipt', 'error', 'close'].every((name) => seen.includes(name)), seen.join());
-    const [heard] = await heardBy(b);
-    t.deepEqual(heard.filter((text) => !text.startsWith('called')), ['error', 'error', 'close', 'close']);
+    const heard = await heardUntil('the end');
+    t.deepEqual(heard.filter((text) => !text.startsWith('called')), ['all before', 'error', 'error', 'close', 'close']);
     const over = once(server, 'close').then(() => act('over', b.ws));
     b.ws.terminate();
     server.clients.forEach((ws) => ws.terminate());
