@@ -23,25 +23,32 @@ fn masked(payload: &[u8]) -> Vec<u8> {
 #[test]
 fn no_more_messages_than_allowed_are_read_at_any_time_and_none_is_lost() {
     for size in [0, 1, 125, 126, 70_000] {
-        let (server, rates) = limited(40, 0, false);
-        let mut client = Client::open(server.address);
-        server.opened();
-        let begun = Instant::now();
-        let payload = vec![7; size];
-        let stream = masked(&payload).repeat(60);
-        let writer = std::thread::spawn(move || {
-            client.write(&stream);
-            client
-        });
-        for count in 1..=60 {
-            assert_eq!(server.next(), Seen::Binary(payload.clone()));
-            let allowed = 41.0 + 40.0 * begun.elapsed().as_secs_f64();
-            assert!(f64::from(count) <= allowed, "{count} of {size} bytes after {:?}", begun.elapsed());
-        }
-        assert!(rates.exceeded()[0] >= 1 && rates.exceeded()[1] == 0);
-        drop(writer.join());
-        server.expect(&[Seen::End, Seen::Closed]);
+        // A machine that is busy may read them more slowly than is allowed: then none is held back.
+        assert!((0..5).any(|_| are_held_back(size)), "{size} bytes");
     }
+}
+
+/// Whether some of 60 messages had to wait. None is lost or comes too early.
+fn are_held_back(size: usize) -> bool {
+    let (server, rates) = limited(40, 0, false);
+    let mut client = Client::open(server.address);
+    server.opened();
+    let begun = Instant::now();
+    let payload = vec![7; size];
+    let stream = masked(&payload).repeat(60);
+    let writer = std::thread::spawn(move || {
+        client.write(&stream);
+        client
+    });
+    for count in 1..=60 {
+        assert_eq!(server.next(), Seen::Binary(payload.clone()));
+        let allowed = 41.0 + 40.0 * begun.elapsed().as_secs_f64();
+        assert!(f64::from(count) <= allowed, "{count} of {size} bytes after {:?}", begun.elapsed());
+    }
+    drop(writer.join());
+    server.expect(&[Seen::End, Seen::Closed]);
+    assert_eq!(rates.exceeded()[1], 0);
+    rates.exceeded()[0] >= 1
 }
 
 /// Reading the bytes in the kernel would take a minute; the peer no longer needs them.
@@ -155,8 +162,9 @@ fn one_too_many_closes_with_1008_behind_those_that_were_allowed() {
         server.opened();
         let begun = Instant::now();
         let stream = masked(b"x").repeat(20_000);
-        // Bytes that come while the peer is being closed may be answered with a reset.
-        for part in stream.chunks(piece) {
+        // Bytes that come while the peer is being closed may be answered with a reset. In pieces
+        // they may be too slow, on a busy machine.
+        for part in stream.chunks(piece).chain([&stream[..]]) {
             use std::io::Write;
             if client.0.write_all(part).is_err() {
                 break;
