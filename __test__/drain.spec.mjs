@@ -2,6 +2,7 @@
 import { spawn } from 'node:child_process';
 import dns from 'node:dns';
 import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import net from 'node:net';
 import { createInterface } from 'node:readline';
@@ -302,5 +303,31 @@ onPosix('examples/drain.mjs: SIGTERM closes all and ends the process', async (t)
   child.kill('SIGTERM');
   t.deepEqual(await codes, [1012, 1012, 1012, 1012, 1012]);
   t.is((await lines.next()).value, '{ closed: 5, timedOut: 0, left: 0 }');
+  t.deepEqual(await exited, [0, null]);
+});
+
+onPosix('the deployments of docs/running.md: their program ends, and leaves time for its drain', async (t) => {
+  const page = readFileSync(fileURLToPath(new URL('../docs/running.md', import.meta.url)), 'utf8');
+  const [, yaml] = /<!-- kubernetes -->\n\n```yaml\n([^]*?)```/.exec(page);
+  const [, command] = /command: (\[.*\])/.exec(yaml);
+  const env = Object.fromEntries([...yaml.matchAll(/\{ name: (\w+), value: "(\d+)" \}/g)].map(([, name, value]) => [name, value]));
+  const [node, program] = JSON.parse(command);
+  t.is(node, 'node');
+  t.is(env.PORT, /tcpSocket: \{ port: (\d+) \}/.exec(yaml)[1]);
+  const path = fileURLToPath(new URL(`../examples/${program}`, import.meta.url));
+  const number = (text, pattern) => Number(pattern.exec(text)[1].replaceAll('_', ''));
+  const source = readFileSync(path, 'utf8');
+  const [closeTimeout, atMost] = [number(source, /closeTimeout: (\d+)/), number(source, /AbortSignal\.timeout\(([\d_]+)\)/)];
+  // A second for the last to go.
+  t.true(Number(env.DURATION) + closeTimeout + 1000 <= atMost);
+  t.true(atMost <= 1000 * (number(yaml, /terminationGracePeriodSeconds: (\d+)/) - number(yaml, /preStop: .*seconds: (\d+)/)));
+  t.true(atMost <= 1000 * number(page, /--stop-timeout (\d+)/) && atMost <= 1000 * number(page, /TimeoutStopSec=(\d+)/));
+  const child = spawn(process.execPath, [path], { env: { ...process.env, ...env, PORT: '0' }, stdio: ['ignore', 'pipe', 'inherit'] });
+  t.teardown(() => child.exitCode === null && child.kill('SIGKILL'));
+  const lines = createInterface({ input: child.stdout })[Symbol.asyncIterator]();
+  await lines.next();
+  const exited = once(child, 'exit');
+  child.kill('SIGTERM');
+  t.is((await lines.next()).value, '{ closed: 0, timedOut: 0, left: 0 }');
   t.deepEqual(await exited, [0, null]);
 });

@@ -8,46 +8,13 @@ import test from 'ava';
 import { frame, wsClient } from './helpers/clients.mjs';
 import { isReference } from './helpers/impl.mjs';
 import { KEY, RawClient, upgradeRequest } from './helpers/raw-client.mjs';
+import { attacked, framed, opened } from './helpers/under-attack.mjs';
 import { WAYS } from './helpers/ways.mjs';
 
 const KIB = 1024;
 const MIB = KIB * KIB;
 const GIB = 1024 * MIB;
-/**
- * Milliseconds in which the canary is answered: seconds, because other programs may use the machine
- * meanwhile.
- */
-const PATIENCE = 60_000;
 const NODE = ['server', 'stream'];
-
-/** Listens, with a canary that sends all the time until the attack is over, and is answered. */
-async function attacked(t, way, options, attack) {
-  const server = await WAYS[way](t, options);
-  server.on('connection', (ws, { url }) => {
-    ws.on('error', () => {});
-    ws.on('message', (data, isBinary) => url !== '/sink' && ws.send(data, { binary: isBinary }));
-  });
-  const port = (server.address() ?? server._server.address()).port;
-  const canary = new wsClient(`ws://127.0.0.1:${port}/canary`, { perMessageDeflate: false });
-  t.teardown(() => canary.terminate());
-  await once(canary, 'open');
-  let [isOver, echoes, worst] = [false, 0, 0];
-  const singing = (async () => {
-    do {
-      const begun = performance.now();
-      const answer = once(canary, 'message', { signal: AbortSignal.timeout(PATIENCE) });
-      canary.send(String(echoes));
-      t.is(String((await answer)[0]), String(echoes));
-      worst = Math.max(worst, performance.now() - begun);
-      echoes++;
-      await new Promise((resolve) => setTimeout(resolve, 5));
-    } while (!isOver);
-  })();
-  await attack({ server, port });
-  isOver = true;
-  await singing;
-  t.log(`canary: ${echoes} echoes, the longest ${worst.toFixed(0)} ms`);
-}
 
 /** The status of the answer; 'closed' if there is none. */
 async function statusOf(t, port, bytes) {
@@ -173,15 +140,6 @@ for (const way of Object.keys(WAYS)) {
   });
 }
 
-/** As `frame`, also of more than 125 bytes. */
-function framed(opcode, payload, isLast = true) {
-  const bytes = Buffer.from(payload);
-  if (bytes.length < 126) return frame(opcode, bytes, isLast);
-  const head = Buffer.from([(isLast ? 0x80 : 0) | opcode, 0xff, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0, 0]);
-  head.writeUInt32BE(bytes.length, 6);
-  return Buffer.concat([head, bytes]);
-}
-
 const header = (first, ...rest) => Buffer.from([first, ...rest, 0, 0, 0, 0]);
 const long = (length) => {
   const bytes = Buffer.alloc(8);
@@ -203,6 +161,7 @@ const marked = (payload) => {
   return one;
 };
 const BOMB = compressed(Buffer.alloc(16 * MIB));
+const DEFLATED = { 'Sec-WebSocket-Extensions': 'permessage-deflate' };
 const DEFLATE = { perMessageDeflate: true, maxPayload: MIB };
 
 /**
@@ -238,15 +197,6 @@ const FRAMES = [
   ['Z06', 'an empty message', DEFLATE, [marked(Buffer.from([0]))]],
 ];
 
-/** The answer to an upgrade, and behind it the answers to the frames. */
-async function opened(t, port, isDeflating) {
-  const raw = await RawClient.connect(t, port);
-  const offer = isDeflating ? { 'Sec-WebSocket-Extensions': 'permessage-deflate' } : {};
-  await raw.send(upgradeRequest({ line: 'GET /sink HTTP/1.1', ...offer }));
-  await raw.until((text) => text.includes('\r\n\r\n'));
-  return raw;
-}
-
 /** The status code of the close frame at the end of the received bytes. */
 const codeIn = (text) => {
   const at = text.lastIndexOf('\x88');
@@ -258,7 +208,7 @@ for (const way of Object.keys(WAYS)) {
     test.serial(`${row} ${way}: ${name}`, async (t) => {
       await attacked(t, way, options, async ({ port }) => {
         for (const input of inputs) {
-          const raw = await opened(t, port, options.perMessageDeflate);
+          const raw = await opened(t, port, options.perMessageDeflate ? DEFLATED : {});
           raw.send(input);
           if (code === undefined) {
             raw.send(frame(9, 'ok'));

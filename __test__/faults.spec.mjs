@@ -29,8 +29,7 @@ async function statusOf(t, server, fields) {
 }
 
 for (const [name, start] of Object.entries(WAYS)) {
-  // H16.
-  test(`${name}: a page of any origin connects, unless verifyClient says no`, async (t) => {
+  test(`H16 ${name}: a page of any origin connects, unless verifyClient says no`, async (t) => {
     const open = await start(t);
     const seen = nextEvents(open, 'connection', 5);
     const origins = [null, 'null', 'https://elsewhere.example', ['https://a.example', 'https://b.example'], '\xe9'];

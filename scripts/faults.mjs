@@ -13,6 +13,9 @@ import { root, run, tool } from './run.mjs';
 import { setup } from './setup.mjs';
 
 const DOCUMENT = 'docs/faults.md';
+/** The ways in as titles of tests have them: `F07 port: ...`. */
+const WAYS = ['port', 'server', 'stream'];
+const EVERY_WAY = 'every way in';
 const KINDS = {
   H: 'Handshakes',
   F: 'Frames',
@@ -25,8 +28,8 @@ const KINDS = {
 
 /** The title of each row; behind a bar the substitute for all or a part of it. */
 const ROWS = `
-H01 connections that say nothing
-H02 a header that never ends
+H01 connections that say nothing | their deadline behind a server of Node: its \`headersTimeout\`
+H02 a header that never ends | its deadline behind a server of Node: its \`headersTimeout\`
 H03 a header byte by byte
 H04 headers and request lines beyond the limit
 H05 wrong keys
@@ -58,7 +61,7 @@ F09 lengths that are longer than needed
 F10 fragments of nothing
 F11 text that is not UTF-8
 F12 a message that never ends
-F13 many messages that stop below the limits
+F13 many messages that stop below the limits | the bound of their memory: on a port, with \`unfinishedBudget\`; Node reads streams
 F14 empty fragments
 F15 a frame byte by byte
 F16 a flood of pings
@@ -66,7 +69,7 @@ F17 a flood of pings from a peer that never reads
 F18 a flood of pongs
 F19 status codes
 F20 the longest message, and a byte more
-F21 a text longer than a string can be | where 2.4 GB of memory are free; otherwise the test reports that and passes
+F21 a text longer than a string can be | on a port, as all ways share the engine; where 2.4 GB of memory are free; otherwise the test reports that and passes
 F22 a flood of short messages
 Z01 compression that was not negotiated
 Z02 bombs
@@ -84,8 +87,8 @@ R02 a peer that reads byte by byte
 R03 a broadcast to peers of which some do not read
 R04 a frame that comes slowly
 R05 a long queue, then close()
-R06 descriptors are used up
-R07 errors of accept
+R06 descriptors are used up | a port and an HTTP server of Node have tests; a stream needs no descriptor of ours
+R07 errors of accept | on the other ways Node accepts
 R08 many connections come and go | \`npm run soak\` has them for 30 minutes
 R09 60,000 idle connections | both ends need a descriptor each; the test has 2,000, the benchmark as many as the limit allows
 R10 the number of threads
@@ -96,7 +99,7 @@ R14 many unfinished messages
 R15 a flood of sends
 R16 100,000 deadlines at once | the test has 1,124 connections, for the reason of R09, and 100,000 entries of the wheel
 R17 one connection that floods, and many others
-R18 the limit of memory
+R18 the limit of memory | for all ways: the process ends
 J01 calls at the wrong time
 J02 handlers that throw
 J03 handlers that reject
@@ -128,8 +131,8 @@ P08 the addon in a worker only
 P09 many workers
 P10 a worker ends while its thread is blocked
 P11 a panic of the reactor
-P12 a panic on the JavaScript thread
-P13 a reactor that hangs
+P12 a panic on the JavaScript thread | on the other ways no program can cause one
+P13 a reactor that hangs | only tests in Rust can make one hang; it has adopted sockets too, and no streams
 P14 fork without exec | Node cannot
 P15 versions of Node | \`npm run test:node-versions\`
 O01 resets
@@ -139,7 +142,7 @@ O04 a peer that vanishes
 O05 half of a connection is closed
 O06 interrupted calls | a mask for the signals of the reactor thread: it has none, handlers run wherever the kernel puts them
 O07 short writes
-O08 urgent bytes
+O08 urgent bytes | the test is of the reactor, which has adopted sockets too; libuv never asks for urgent bytes
 O09 a slot that is used again
 O10 wake-ups
 O11 the clock jumps
@@ -193,9 +196,9 @@ function table(resultOf) {
   const lines = [
     '# Faults',
     '',
-    'The faults that the code has to bear, with their tests: `npm run test:faults` runs them and writes this table. `faults-wire` tests',
-    'every way in: a port, sockets adopted from an HTTP server of Node, and streams. Meanwhile another connection sends messages',
-    'all the time and is answered.',
+    'The faults that the code has to bear, with their tests: `npm run test:faults` runs them and writes this table. "every way in": a test',
+    'named after the row has passed on a port, on sockets adopted from an HTTP server of Node, and on streams. During these tests another',
+    'connection sends messages all the time and is answered, unless the process ends. Other rows say what stands in for it.',
   ];
   let kind = '';
   for (const { row, text, instead } of ROWS) {
@@ -218,6 +221,10 @@ export function faultViolations() {
   const wrong = ROWS.filter(({ row, instead }) => instead === '' && filesOf().get(row).length === 0).map(({ row }) => `${row}: no test names it`);
   const found = readFileSync(join(root, DOCUMENT), 'utf8');
   if (bare(found) !== bare(table(() => ''))) wrong.push(`${DOCUMENT}: out of date; npm run test:faults writes it`);
+  const lines = new Map(found.split('\n').map((line) => [line.slice(2, 5), line]));
+  for (const { row, instead } of ROWS) {
+    if (instead === '' && !lines.get(row)?.includes(EVERY_WAY)) wrong.push(`${row}: has no test of its name on every way in, and nothing in its place`);
+  }
   if (/^\| [A-Z]\d\d \|.*\*\*failed/m.test(found)) wrong.push(`${DOCUMENT}: has tests that failed`);
   return wrong;
 }
@@ -255,7 +262,9 @@ async function main() {
     const [own, left] = [seen.filter(isNamed).length, skipped.filter(isNamed).length];
     if (own === 0) return 'passed';
     if (own === left) return `skipped, ${own} by name`;
-    return `passed, ${own - left} by name${left > 0 ? `, ${left} skipped` : ''}`;
+    const ran = seen.filter((test) => isNamed(test) && !test.isSkipped);
+    const ways = WAYS.every((way) => ran.some(({ title }) => title.includes(` ${way}: `))) ? `, ${EVERY_WAY}` : '';
+    return `passed, ${own - left} by name${ways}${left > 0 ? `, ${left} skipped` : ''}`;
   };
   writeFileSync(join(root, DOCUMENT), table(resultOf));
   for (const { file, title } of failed) console.log(`failed: ${file}: ${title}`);

@@ -5,17 +5,17 @@ import http from 'node:http';
 import { WebSocketServer, startServer } from './impl.mjs';
 import { wrapUpgrades } from './wrapped.mjs';
 
-async function startBehind(options) {
+async function startBehind(options, { port = 0, host = '127.0.0.1' }) {
   const server = http.createServer();
   const wss = new WebSocketServer({ server, ...options });
-  server.listen(0, '127.0.0.1');
+  server.listen(port, host);
   await once(server, 'listening');
   return { server, wss };
 }
 
 /** A WebSocketServer behind an HTTP server of Node. */
-export async function startServerBehind(t, options) {
-  const { server, wss } = await startBehind(options);
+export async function startServerBehind(t, options, where = {}) {
+  const { server, wss } = await startBehind(options, where);
   wss.on('connection', (socket) => socket.on('error', () => {}));
   t.teardown(() => {
     for (const client of wss.clients ?? []) client.terminate();
@@ -31,3 +31,11 @@ export const WAYS = {
   server: startServerBehind,
   stream: async (t, options) => wrapUpgrades(await startServerBehind(t, options)),
 };
+
+/** A server for a fixture, by one of these ways; the process can end once it is closed. */
+export async function serve(way = 'port', options = {}) {
+  const wss = await WAYS[way]({ teardown() {} }, options);
+  if (way === 'port') return wss;
+  const http = wss._server;
+  return wss.on('close', () => http.close());
+}
