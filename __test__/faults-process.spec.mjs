@@ -1,5 +1,5 @@
-// Faults of the process, its threads and the system, row by row, for every way in. Another client is
-// served meanwhile, where the process lives on. The rows are those of docs/faults.md.
+// Faults of the process, its threads and the system, row by row, for every way in. Another client
+// is served meanwhile, where the process lives on. The rows are those of docs/faults.md.
 import { once } from 'node:events';
 import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
 

@@ -86,7 +86,9 @@ function writeAll() {
 function attachStream(ws, socket, head, options) {
   if (streams.size === 0) process.on('exit', writeAll);
   streams.add(ws);
-  sendBudget.use(ws._owner?.options.sendBudget ?? 0);
+  const given = ws._owner?.options;
+  // An own property only: a program may have extended Object.prototype.
+  sendBudget.use((given && Object.hasOwn(given, 'sendBudget') && given.sendBudget) || 0);
   const connection = new StreamConnection(ws, socket, options);
   const { allowSynchronousEvents = true } = options;
   ws._bits = (allowSynchronousEvents ? ws._bits & ~ONE_BY_ONE : ws._bits | ONE_BY_ONE) | STREAM;

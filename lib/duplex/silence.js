@@ -6,7 +6,7 @@ const { clearTimeout, setTimeout } = require('node:timers');
 const { CLIENT } = require('../bits');
 const { OPEN } = require('../constants');
 
-/** @import { StreamConnection } from '../connection/state' */
+/** @import { StreamConnection, WebSocket } from '../connection/state' */
 
 /** Milliseconds: the longest delay that a timer takes. */
 const LONGEST_DELAY = 2 ** 31 - 1;
@@ -89,16 +89,18 @@ function silenceOf(connection) {
   const { ws } = connection;
   // The options are those of a server.
   if ((ws._bits & CLIENT) !== 0) return null;
-  const ping = milliseconds(ws._options?.pingInterval);
-  const idle = milliseconds(ws._options?.idleTimeout);
+  const [ping, idle] = [milliseconds(ws, 'pingInterval'), milliseconds(ws, 'idleTimeout')];
   return ping === 0 && idle === 0 ? null : new Silence(connection, ping, idle);
 }
 
 /**
- * @param {unknown} given The value of an option: milliseconds
- * @returns {number} 0, which is never, for what is not a positive number
+ * @param {WebSocket} ws One of a server
+ * @param {'pingInterval' | 'idleTimeout'} name An option of the server
+ * @returns {number} Its milliseconds; 0, which is never, for what is not a positive number
  */
-function milliseconds(given) {
+function milliseconds({ _options: options }, name) {
+  // Own properties only: a program may have extended Object.prototype.
+  const given = options && Object.hasOwn(options, name) ? options[name] : 0;
   return typeof given === 'number' && given > 0 ? Math.min(given, LONGEST_DELAY) : 0;
 }
 
