@@ -79,7 +79,7 @@ export function framed(opcode, payload, isLast = true) {
   return Buffer.concat([head, bytes]);
 }
 
-/** Tests, each of which has the row and title of its name, on every way in. `test` is that of ava. */
+/** Tests by row and title, each on every way in. `test` is that of ava. */
 export function onEveryWay(test, rows, options = () => ({})) {
   for (const way of Object.keys(WAYS)) {
     for (const [name, act] of Object.entries(rows)) {
