@@ -68,9 +68,11 @@ function blocked(title, { connections, messages, bytes }) {
     const flood = new Child(t, 'flood.mjs', [port, '/', connections, messages, bytes]);
     await flood.line(0);
 
-    const pinging = setInterval(() => pingers.forEach((pinger) => pinger.ping()), 10);
+    let pinging;
     t.teardown(() => clearInterval(pinging));
     const { grown, wrong } = await block(server, async () => {
+      // Not before: behind a message that waits, there is room for some 50 pings.
+      pinging = setInterval(() => pingers.forEach((pinger) => pinger.ping()), 10);
       // A pong that was on its way does not count.
       const answered = (pinger, most) => pinger.until(() => pinger.times.length > most);
       if (!isInline) await Promise.all(pingers.map((pinger) => answered(pinger, pinger.times.length + PONGS)));
