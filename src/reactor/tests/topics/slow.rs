@@ -160,18 +160,27 @@ fn a_member_that_does_not_read_takes_twice_the_limit_and_a_message_at_most() {
 fn drops_of_one_turn_are_reported_together_and_the_receipt_has_them() {
     let mut slow = Slow::new(SLOW_DROP, 0);
     slow.publish(60, |_| vec![]);
-    slow.dropped();
-    for n in 60..70 {
-        slow.stage.target(1, n, &[], b"");
-        slow.stage.publish(1, &message(n));
+    let slot = slow.stalled.1.slot;
+    // The kernel may have taken some of what waited in between, and there is room for as much.
+    for round in 0.. {
+        slow.dropped();
+        for n in 60..70 {
+            slow.stage.target(1, n, &[], b"");
+            slow.stage.publish(1, &message(n));
+        }
+        slow.stage.settle();
+        let reports = slow.stage.take(IN_DROPPED);
+        let receipts = slow.stage.take(IN_RECEIPT);
+        assert_eq!(frames(&mut slow.stage, &mut slow.live.0, 10).len(), 10);
+        if reports == [(slot, vec![1, 10])] {
+            assert_eq!(receipts.len(), 10);
+            for (n, (_, words)) in (60..70).zip(&receipts) {
+                assert_eq!(words[..5], [n, 2, 1, 0, 1], "all but one are sent");
+            }
+            return;
+        }
+        assert!(round < 5, "{reports:?}");
     }
-    slow.stage.settle();
-    assert_eq!(slow.stage.take(IN_DROPPED), [(slow.stalled.1.slot, vec![1, 10])]);
-    let receipts = slow.stage.take(IN_RECEIPT);
-    for (n, (_, words)) in (60..70).zip(&receipts) {
-        assert_eq!(words[..5], [n, 2, 1, 0, 1], "all but one are sent");
-    }
-    assert_eq!(frames(&mut slow.stage, &mut slow.live.0, 10).len(), 10);
 }
 
 #[test]
