@@ -53,7 +53,9 @@ export class RawClient {
 
   /** Sends RST. */
   reset() {
-    this.#socket.resetAndDestroy();
+    // Behind end(), which an end of the server causes too, a reset of Node's may fail silently.
+    if (this.#socket.writableEnded) this.#socket.destroy();
+    else this.#socket.resetAndDestroy();
   }
 
   /**
