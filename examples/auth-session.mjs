@@ -1,5 +1,5 @@
-// Authentication by a session cookie. POST /login?name=ada sets the cookie, and only
-// those who have it get a WebSocket.
+// Authentication by a session cookie. POST /login?name=ada sets the cookie, and only clients
+// with that cookie get a WebSocket.
 
 import { randomUUID } from 'node:crypto';
 import { createServer } from 'node:http';
