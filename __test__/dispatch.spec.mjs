@@ -195,6 +195,33 @@ ownOnly('a tick that throws before a request is an uncaught exception, whoever w
   t.is(code, 0);
 });
 
+ownOnly('ticks that throw again and again hold no request up', async (t) => {
+  const { code, lines } = await run(`
+    ${deliverWithin}
+    require('node:async_hooks').createHook({ init() {} }).enable();
+    let [handled, thrown] = [0, 0];
+    process.on('uncaughtException', () => thrown++);
+    const start = (socket) => setImmediate(() => {
+      socket.write(frame(1, 'x'));
+      deliverWithin(() => handled === 1);
+      console.log('request', thrown > 0, thrown < 1000);
+      // The event loop goes on, too.
+      setTimeout(() => process.exit(0), 1);
+    });
+    server.on('connection', (ws) => ws.on('message', () => {
+      handled++;
+      process.nextTick(function again() {
+        // The end of a test that has failed.
+        if (thrown === 1e6) return process.exit(1);
+        process.nextTick(again);
+        throw new Error('from a tick');
+      });
+    }));
+  `);
+  t.deepEqual(lines, ['request true true']);
+  t.is(code, 0);
+});
+
 ownOnly('messages are handled before a request with a clock of a test, too', async (t) => {
   const { lines } = await run(`
     ${deliverWithin}

@@ -52,6 +52,9 @@ const TURN_BATCHES = 8;
  */
 const ENDING_MILLISECONDS = 4;
 
+/** The most ticks that may throw in a turn in the middle of another callback. */
+const MOST_THROWN = 64;
+
 /** Records after which the clock is read within a batch. */
 const CLOCK_INTERVAL = 64;
 
@@ -108,12 +111,15 @@ function catchUp() {
  * the report. Otherwise it ends the process when the callback returns.
  */
 function turnWithin() {
-  for (let step = turn; ; step = checkpoint) {
+  let step = turn;
+  // Node goes on with the ticks behind the last one in another turn of the event loop.
+  for (let thrown = 0; thrown < MOST_THROWN; thrown++) {
     try {
       return step();
     } catch (error) {
       if (executionAsyncId() === root.asyncId()) return process.nextTick(rethrow, error);
-      queueMicrotask(() => rethrow(error));
+      state.native.report(error);
+      step = checkpoint;
     }
   }
 }

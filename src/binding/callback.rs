@@ -6,7 +6,7 @@ use std::cell::Cell;
 use std::ffi::c_void;
 use std::ptr;
 
-use napi::bindgen_prelude::{Function, JsObjectValue, Object};
+use napi::bindgen_prelude::{Function, JsObjectValue, Object, Unknown};
 use napi::{Env, Error, JsValue, Result, Status, sys};
 
 /// A JavaScript function that the event loop's callbacks may call. It belongs to its environment's
@@ -177,6 +177,14 @@ unsafe extern "C" fn run(handle: sys::napi_async_cleanup_hook_handle, hook: *mut
 
 const OK: sys::napi_status = sys::Status::napi_ok;
 const PENDING: sys::napi_status = sys::Status::napi_pending_exception;
+
+/// Reports an exception as Node does with one that nobody caught: to 'uncaughtException', or it
+/// ends the process. With the report Node clears the async stack.
+pub(super) fn report_exception(env: &Env, error: &Unknown<'_>) {
+    // SAFETY: the environment and the value belong to the call that is running. Node refuses where
+    // no JavaScript may run any more.
+    unsafe { sys::napi_fatal_exception(env.raw(), error.raw()) };
+}
 
 /// # Safety
 /// As for [`Callback::call`].
