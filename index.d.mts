@@ -1,5 +1,6 @@
-// What `import` gives: the names of index.d.ts.
-import WebSocket = require('./index.js');
+// What `import` gives: the names of index.d.ts, from declarations of their own. A program with
+// CommonJS modules and ES modules may add members to `WebSocket` in both.
+import { WebSocket } from './types/esm/websocket.mjs';
 
 export import AddressInfo = WebSocket.AddressInfo;
 export import BinaryType = WebSocket.BinaryType;
@@ -46,6 +47,4 @@ export import extension = WebSocket.extension;
 export import prepare = WebSocket.prepare;
 export import subprotocol = WebSocket.subprotocol;
 
-// The declaration that `declare module` adds members to; see index.d.ts.
-import Class = WebSocket.WebSocket;
-export { Class as WebSocket, WebSocket as default };
+export { WebSocket, WebSocket as default };

@@ -8,27 +8,27 @@ import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
+import { mainManifest } from '../scripts/release/pack.mjs';
 import { Child } from './helpers/child.mjs';
 
 const LIB = fileURLToPath(new URL('../lib', import.meta.url));
 const MAY_LOAD_NONE = /--no-addons.*--allow-addons/;
 
 /**
- * The package as it is where the package with the addon was not
- * installed, if there is one in `packages`.
+ * The package without an addon: as in a clone, or with `packed` as packed for a test or a release,
+ * where the package with the addon was not installed.
  */
-async function copyWithoutAddon(t, { packages = [], version } = {}) {
+async function copyWithoutAddon(t, { packed, version } = {}) {
   const folder = await mkdtemp(join(tmpdir(), 'addonless-'));
   t.teardown(() => rm(folder, { recursive: true }));
   const left = (path) => !path.endsWith('.node');
   await cp(LIB, join(folder, 'lib'), { recursive: true, filter: left });
-  const manifest = JSON.parse(await readFile(join(LIB, '../package.json'), 'utf8'));
+  const manifest = packed ? mainManifest(packed === 'release') : JSON.parse(await readFile(join(LIB, '../package.json'), 'utf8'));
   if (version !== undefined) {
     const layout = join(folder, 'lib/reactor/layout.js');
     await writeFile(layout, (await readFile(layout, 'utf8')).replace(`VERSION: '${manifest.version}'`, `VERSION: '${version}'`));
     manifest.version = version;
   }
-  manifest.optionalDependencies = Object.fromEntries(packages.map((name) => [name, manifest.version]));
   await writeFile(join(folder, 'package.json'), JSON.stringify(manifest));
   return join(folder, 'lib/index.js');
 }
@@ -59,26 +59,32 @@ async function failsWith(t, pattern, args, options) {
 }
 
 const BUILD = /npm ci && npm run build$/;
-const system = process.platform === 'linux' ? 'linux-x64-gnu linux-x64-musl linux-arm64-gnu linux-arm64-musl'.split(' ') : [];
-const PACKAGES = [...system, `${process.platform}-${process.arch}`, `${process.platform}-${process.arch}-msvc`].map((name) => `reactor-ws-${name}`);
+const OWN_VERSION = createRequire(import.meta.url)('../package.json').version;
 
 test('a package that is not installed is named', async (t) => {
-  const name = new RegExp(`npm install reactor-ws-${process.platform}-${process.arch}`);
-  await failsWith(t, name, [await copyWithoutAddon(t, { packages: PACKAGES })]);
+  const { platform, arch } = process;
+  const name = new RegExp(`npm install reactor-ws-${platform}-${arch}\\S*@${OWN_VERSION.replaceAll('.', '\\.')};`);
+  await failsWith(t, name, [await copyWithoutAddon(t, { packed: 'release' })]);
 });
 
 test('it is the one for the C library of the system', async (t) => {
   if (process.platform !== 'linux') return t.pass();
-  const index = await copyWithoutAddon(t, { packages: PACKAGES });
+  const index = await copyWithoutAddon(t, { packed: 'release' });
   for (const [interpreter, libc] of [['/lib/ld-musl-x86_64.so.1', 'musl'], ['/lib64/ld-linux-x86-64.so.2', 'gnu']]) {
     const program = join(index, '..', libc);
     await writeFile(program, `\x7fELF\0${interpreter}\0`);
-    await failsWith(t, new RegExp(`npm install reactor-ws-linux-\\w+-${libc};`), [index, program]);
+    await failsWith(t, new RegExp(`npm install reactor-ws-linux-\\w+-${libc}@`), [index, program]);
   }
 });
 
-test('a package that was never published is not named: the commands that build are', async (t) => {
-  await failsWith(t, BUILD, [await copyWithoutAddon(t)]);
+test('before a release no package is to be installed by name: the commands that build are named', async (t) => {
+  const [clone, packed] = [await copyWithoutAddon(t), await copyWithoutAddon(t, { packed: 'test' })];
+  await failsWith(t, /it has not been built\n/, [clone]);
+  await failsWith(t, /its package is not installed\n/, [packed]);
+  for (const index of [clone, packed]) {
+    await failsWith(t, BUILD, [index]);
+    await failsWith(t, /^(?![^]*npm install reactor-ws)/, [index]);
+  }
 });
 
 test('where Node may load no addons, the message says so', async (t) => {
@@ -100,11 +106,10 @@ test('a process that may load addons but not use the network gets no listener', 
 
 test('an addon of another version is not used', async (t) => {
   const { systemName } = createRequire(import.meta.url)('../lib/reactor/loader.js');
-  const own = createRequire(import.meta.url)('../package.json').version;
   const addon = join(LIB, 'native', `reactor-ws.${systemName()}.node`);
   const why = /could not be loaded: its version is (\S+), and that of reactor-ws is 9\.8\.7\n/;
-  const copy = async (packages = []) => {
-    const index = await copyWithoutAddon(t, { packages, version: '9.8.7' });
+  const copy = async (packed) => {
+    const index = await copyWithoutAddon(t, { packed, version: '9.8.7' });
     return { index, folder: join(index, '../..') };
   };
 
@@ -112,7 +117,7 @@ test('an addon of another version is not used', async (t) => {
   const env = { NAPI_RS_NATIVE_LIBRARY_PATH: addon };
   await failsWith(t, why, [given.index], { env });
   const [{ message }] = await failures(t, [given.index], { env });
-  t.is(why.exec(message)[1], own);
+  t.is(why.exec(message)[1], OWN_VERSION);
 
   const built = await copy();
   await mkdir(join(built.folder, 'lib/native'), { recursive: true });
@@ -120,11 +125,11 @@ test('an addon of another version is not used', async (t) => {
   await failsWith(t, why, [built.index]);
   await failsWith(t, BUILD, [built.index]);
 
-  const installed = await copy(PACKAGES);
+  const installed = await copy('release');
   const name = `reactor-ws-${systemName()}`;
   const folder = join(installed.folder, 'node_modules', name);
   await mkdir(folder, { recursive: true });
-  await writeFile(join(folder, 'package.json'), JSON.stringify({ name, version: own, main: 'addon.node' }));
+  await writeFile(join(folder, 'package.json'), JSON.stringify({ name, version: OWN_VERSION, main: 'addon.node' }));
   await symlink(addon, join(folder, 'addon.node'));
   await failsWith(t, why, [installed.index]);
   await failsWith(t, /what to do: npm install reactor-ws@9\.8\.7\b/, [installed.index]);

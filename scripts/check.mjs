@@ -11,7 +11,7 @@ import { ceilingViolations, layerViolations } from './layers.mjs';
 import { moduleCycles } from './modules.mjs';
 import { root, run, tool } from './run.mjs';
 import { setup } from './setup.mjs';
-import { compile } from './types.mjs';
+import { compile, esmViolations } from './types.mjs';
 import { walkViolations } from './walks.mjs';
 
 const LOAD = ['--manifest-path', 'benchmark/load/Cargo.toml'];
@@ -25,11 +25,12 @@ const CHECKS = [
   ['rustdoc', () => run('cargo', ['doc', '--no-deps', '--document-private-items'], { env: { RUSTDOCFLAGS: '-D warnings' } })],
   ['clippy: load generator', () => clippy(LOAD)],
   ['types', () => tool('typescript/bin/tsc', ['--noEmit', '--project', 'tsconfig.json'])],
-  ...['programs', 'augmented'].flatMap((folder) => [
+  ...['programs', 'augmented', 'both'].flatMap((folder) => [
     [`types: ${folder} for @types/ws, with theirs`, () => compile('theirs', folder)],
     [`types: ${folder} for @types/ws, with ours`, () => compile('ours', folder)],
   ]),
   ['types: programs for ours', () => compile('ours', 'own')],
+  ['types/esm', () => report(esmViolations())],
   ['eslint', () => tool('eslint/bin/eslint.js', ['--max-warnings', '0', '.'])],
   ['imports', () => tool('dependency-cruiser/bin/dependency-cruise.mjs', ['--config', '.dependency-cruiser.mjs', 'lib'])],
   ['layers', () => report(layerViolations())],

@@ -24,6 +24,13 @@ function addon() {
 }
 
 /**
+ * @typedef {object} Manifest What pack.mjs adds to package.json
+ * @property {Record<string, string>} [optionalDependencies] The packages with addons
+ * @property {boolean} [released] Whether they are published
+ * @property {string} version
+ */
+
+/**
  * The error that is thrown in place of the loader's.
  *
  * @param {AggregateError} error With the reason of each place where an addon could have been
@@ -33,10 +40,10 @@ function explained(error) {
   const { NAPI_RS_NATIVE_LIBRARY_PATH: given } = process.env;
   const failures = error.errors.filter((reason) => given || reason.code !== 'MODULE_NOT_FOUND');
   const name = `reactor-ws-${systemName()}`;
-  const { optionalDependencies = {}, version } = /** @type {{ optionalDependencies?: Record<string, string>, version: string }} */ (require('../../package.json'));
-  const published = Object.hasOwn(optionalDependencies, name);
-  const lookedFor = published ? `the package ${name}, and a build in lib/native` : 'a build in lib/native';
-  const [why, advice] = diagnosis(failures, published ? name : null, version);
+  const { optionalDependencies = {}, released = false, version } = /** @type {Manifest} */ (require('../../package.json'));
+  const packed = Object.hasOwn(optionalDependencies, name);
+  const lookedFor = packed ? `the package ${name}, and a build in lib/native` : 'a build in lib/native';
+  const [why, advice] = diagnosis(failures, packed ? name : null, packed && released ? version : null);
   const lines = [
     `reactor-ws: the native addon could not be loaded: ${why}`,
     `  system: ${process.platform} ${process.arch}${libc()}, Node ${process.versions.node}`,
@@ -52,25 +59,24 @@ function explained(error) {
 /**
  * @param {(Error & { code?: string })[]} failures The errors of addons that exist
  * @param {string | null} name Name of the package for this system; null: there is none
- * @param {string} version Version of this package
+ * @param {string | null} released The version that a registry has of it; null: it has none, so
+ *   `npm install` would be of no help
  * @returns {[why: string, advice: string]} The remedy, for the message of the error
  */
-function diagnosis(failures, name, version) {
+function diagnosis(failures, name, released) {
   const reasons = [...new Set(failures.map(firstLine))];
   if (reasons.some((reason) => DISABLED.test(reason))) {
     return ['this process may load no addons', 'start Node without --no-addons, and --permission with --allow-addons'];
   }
   if (failures.some(({ code }) => code === 'ERR_REACTOR_WS_VERSION')) {
-    const again = `npm install reactor-ws@${version}, also where a bundle looks for it`;
-    return [reasons.join('; '), name === null ? BUILD : `${again}; ${BUILD}`];
+    const again = `npm install reactor-ws@${released}, also where a bundle looks for it`;
+    return [reasons.join('; '), released === null ? BUILD : `${again}; ${BUILD}`];
   }
   if (reasons.length !== 0) return [reasons.join('; '), `install on the system it runs on, or ${BUILD}`];
   if (name === null) return ['it has not been built', BUILD];
-  return [
-    'its package is not installed',
-    `install without --omit=optional, and without node_modules or a lock file of another system: npm install ${name}; ` +
-      'a bundle needs reactor-ws in a node_modules',
-  ];
+  const install = 'install without --omit=optional, and without node_modules or a lock file of another system';
+  const remedy = released === null ? `; or ${BUILD}` : `: npm install ${name}@${released}; a bundle needs reactor-ws in a node_modules`;
+  return ['its package is not installed', install + remedy];
 }
 
 /**

@@ -1,7 +1,7 @@
 // Packs the published files into target/packages: the packages with the addons, and the main
 // package, which names all of them.
 //
-//   node scripts/release/pack.mjs              all systems; one without an addon is an error
+//   node scripts/release/pack.mjs              for a release: one without an addon is an error
 //   node scripts/release/pack.mjs --trial      for tests: where one is missing, a file that is none
 //   node scripts/release/pack.mjs --host       for tests: the same, with lib/native for this one
 
@@ -19,6 +19,9 @@ const SHARED = ['version', 'license', 'author', 'repository', 'homepage', 'bugs'
 /** The fields of the main package for those who work on it. */
 const OWN = ['scripts', 'devDependencies', 'ava', 'overrides', 'allowScripts', 'napi'];
 
+/** Tells packages of a release, whose errors may advise `npm install`, from those of a test. */
+export const RELEASED = '"released": true';
+
 if (process.argv[1] === import.meta.filename) await pack(process.argv[2] ?? '');
 
 async function pack(mode) {
@@ -30,7 +33,7 @@ async function pack(mode) {
 
   rmSync(OUT, { force: true, recursive: true });
   mkdirSync(OUT, { recursive: true });
-  const folders = [...packed.map(stageAddon), stageMain()];
+  const folders = [...packed.map(stageAddon), stageMain(mode === '')];
   const { code } = await npm(['pack', ...folders, '--pack-destination', OUT, '--silent']);
   if (code !== 0) giveUp('npm pack failed');
   for (const folder of folders) rmSync(folder, { recursive: true });
@@ -58,7 +61,7 @@ function stageAddon({ file, folder, name }) {
 }
 
 /** Makes a folder with the main package: the files of `files`, and a manifest for users. */
-function stageMain() {
+function stageMain(isRelease) {
   const staged = join(OUT, 'main');
   for (const pattern of [...manifest.files, 'README.md', 'LICENSE']) {
     const [folder, name] = [join(pattern, '..'), basename(pattern)];
@@ -66,10 +69,15 @@ function stageMain() {
     const names = suffix === null ? [name] : readdirSync(join(root, folder)).filter((one) => one.endsWith(suffix));
     for (const one of names) cpSync(join(root, folder, one), join(staged, folder, one));
   }
+  writeManifest(staged, mainManifest(isRelease));
+  return staged;
+}
+
+/** The manifest of the main package, for users. */
+export function mainManifest(isRelease) {
   const rest = Object.fromEntries(Object.entries(manifest).filter(([key]) => !OWN.includes(key)));
   const optionalDependencies = Object.fromEntries(systems.map(({ name }) => [`reactor-ws-${name}`, manifest.version]));
-  writeManifest(staged, { ...rest, optionalDependencies });
-  return staged;
+  return { ...rest, optionalDependencies, ...(isRelease ? JSON.parse(`{ ${RELEASED} }`) : {}) };
 }
 
 function common() {

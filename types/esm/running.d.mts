@@ -1,0 +1,224 @@
+// Made from types/running.d.ts by scripts/types.mjs.
+import { IncomingMessage } from 'node:http';
+
+/** How the clients of a server are closed before it ends. */
+export interface DrainOptions {
+  /** Milliseconds over which the closings are spread, 0 to 2147483647. Default: 10000 */
+  duration?: number | undefined;
+  /** Status code of the close frames. Default: 1012, "Service Restart" */
+  code?: number | undefined;
+  /** Reason of the close frames, at most 123 bytes. Default: none */
+  reason?: string | Uint8Array | undefined;
+  /**
+   * Another process listens on the same socket: waiting connections are accepted and served, then
+   * this one stops accepting, and nobody is refused. Only with `port`. Default: false
+   */
+  handOver?: boolean | undefined;
+  /** Ends the drain early: the clients that are left stay open. */
+  signal?: AbortSignal | undefined;
+  /** Called when a count has changed, at most every 100 ms, and at the end. */
+  onProgress?: ((progress: DrainProgress) => void) | undefined;
+}
+
+/** Counts of the clients that there were when the drain began. */
+export interface DrainProgress {
+  /** How many are gone. */
+  closed: number;
+  /** How many were cut off because they had not answered the close frame within `closeTimeout`. */
+  timedOut: number;
+  /** How many are still there. */
+  left: number;
+}
+
+/** Who may connect. 0 means no limit; by default, only the head of a request is limited. */
+export interface AdmissionOptions {
+  /**
+   * Connections; one more is answered with 503. With `port` connections in their handshake count,
+   * and one too many is answered before it has sent anything. Not in ws. Default: 0
+   */
+  maxConnections?: number;
+  /**
+   * Connections of one IPv4 address, or of one /64 of IPv6; one more is
+   * answered with 429. Not in ws. Default: 0
+   */
+  maxConnectionsPerAddress?: number;
+  /**
+   * Upgrade requests per second, and as many at once after a second without any, up to 1000000;
+   * more are answered with 503. Not in ws. Default: 0
+   */
+  handshakesPerSecond?: number;
+  /**
+   * Most bytes of an upgrade request, 256 to 1048576; more is answered
+   * with 431. Not in ws. Default: 16384
+   */
+  maxHeaderBytes?: number;
+  /**
+   * Most header fields of an upgrade request, 8 to 256; more is answered
+   * with 431. Not in ws. Default: 256
+   */
+  maxHeaders?: number;
+  /**
+   * Pages that may connect; others are answered with 403. In a string `*` stands for one or more
+   * letters, digits, `-`, `.` and `_`, and the string `'*'` for every origin. A function is also
+   * asked about requests without an origin; otherwise these may connect, as only browsers send
+   * one. Not in ws. Default: every page
+   */
+  allowedOrigins?: OriginRule | readonly OriginRule[] | null;
+  /**
+   * Connections from these peers must begin with a header of the PROXY protocol, version 1 or 2;
+   * those from anybody else must not. The client that the header names is
+   * `request.socket.remoteAddress` and `remotePort`, and counts for `maxConnectionsPerAddress`.
+   * Only with a TCP `port`. Not in ws. Default: none
+   */
+  proxyProtocol?: ProxyProtocol | null;
+}
+
+/** Proxies in front of the server that name the client of each connection they forward. */
+export interface ProxyProtocol {
+  /** Addresses of the proxies, or networks such as `10.0.0.0/8` and `fd00::/8`. */
+  trusted: readonly string[];
+}
+
+/**
+ * How fast each client may send, and how much may wait to be sent to
+ * all. 0, the default, means no limit.
+ */
+export interface TrafficOptions {
+  /**
+   * Messages, pings and pongs of one connection per second, and as many at once after a second
+   * without any. Not in ws. Default: 0
+   */
+  messagesPerSecond?: number;
+  /**
+   * Bytes on the socket of one connection per second, and as many at once after a second
+   * without any. Not in ws. Default: 0
+   */
+  bytesPerSecond?: number;
+  /**
+   * What becomes of a connection that sends more: it is not read until it may send again, so that
+   * TCP holds the client back, or it is closed with 1008. Not in ws. Default: 'pause'
+   */
+  limit?: 'pause' | 'close';
+  /**
+   * Bytes that may wait to be sent to all connections of the thread, up to 2^53 - 1. Above it, the
+   * connections with the most waiting bytes fail with `WS_ERR_SEND_BUDGET` and end with 1006. Each
+   * reactor has its part, and all streams together have the same amount again. The value of a
+   * thread's first server counts. Not in ws. Default: 0
+   */
+  sendBudget?: number;
+}
+
+/** One of `allowedOrigins`: a pattern, an expression, or a function that is asked. */
+export type OriginRule = string | RegExp | ((origin: string | undefined, request: IncomingMessage) => boolean);
+
+/**
+ * Counts of a server since it was made, and of the reactors of its thread since they were started.
+ */
+export interface Metrics {
+  connections: {
+    /** Present clients; 0 without `clientTracking`. */
+    open: number;
+    /** How many have opened. */
+    opened: number;
+    /** How many have ended, by the code of 'close'. */
+    closed: Record<string, number>;
+    /** How many have failed, by the code of 'error'. */
+    failed: Record<string, number>;
+  };
+  handshakes: {
+    /** How many were denied by which limit: `connections`, `address`, `rate`, `head`, `origin`. */
+    denied: Record<string, number>;
+    /** How many JavaScript has answered with a status other than 101, by status. */
+    refused: Record<string, number>;
+  };
+  /**
+   * How often a connection was not read for a while, or closed, because of
+   * `messagesPerSecond` and `bytesPerSecond`.
+   */
+  tooFast: { messages: number; bytes: number };
+  /** Bytes that wait to be sent: `bufferedAmount` of all clients. */
+  bytesWaiting: number;
+  /** All reactors of the thread, for all servers; null before the first one has been started. */
+  reactors: ReactorMetrics | null;
+}
+
+/** Counts of the reactors of a thread since they were started, for all servers. */
+export interface ReactorMetrics {
+  /** Sockets that were accepted. */
+  accepted: number;
+  /** Requests that are not HTTP, or too long: 400 and 431. */
+  badRequests: number;
+  /** Requests that ask for no upgrade: 426. */
+  plainRequests: number;
+  /** Upgrade requests that the reactors have refused: 400 and 405. */
+  refused: number;
+  /** Requests that were not complete within `handshakeTimeout`: 408. */
+  timeouts: number;
+  /** Bytes that were read from sockets, requests included. */
+  bytesReceived: number;
+  /** Bytes that were written to sockets, answers to requests included. */
+  bytesSent: number;
+  /** Messages that were received. */
+  messagesReceived: number;
+  /** Those of them that are text. */
+  textsReceived: number;
+  /** Pings that were received. */
+  pingsReceived: number;
+  /** Pongs that were received. */
+  pongsReceived: number;
+  /** Messages that were given to `send()`, fragments one by one. */
+  messagesSent: number;
+  /** Those of them that are text. */
+  textsSent: number;
+  /** Messages of topics that slow members did not get. */
+  dropped: number;
+  /** Bytes of compressed messages, before compression. */
+  compressedFrom: number;
+  /** Bytes of the same messages, after compression. */
+  compressedTo: number;
+  /**
+   * Refused connections that were closed before they had read why: each reactor
+   * gives 1024 of them time for that.
+   */
+  cutRefusals: number;
+  /** Connections that were ended because of `sendBudget`. */
+  overBudget: number;
+  /**
+   * Connections and requests, also of HTTP servers of the thread, that may have come ahead of what
+   * had come before them on other connections: a reactor had no processor in time, or JavaScript
+   * had used up its share of time for that. See docs/order.md.
+   */
+  unsettled: number;
+  /** Batches that JavaScript has taken. */
+  batches: number;
+  /** Records in them: messages, and other events of connections. */
+  records: number;
+  /** Bytes of memory of batches that JavaScript has not dealt with. */
+  undelivered: number;
+  /** Time from accepting a socket of a `port` until its upgrade is accepted. */
+  handshake: Histogram;
+  /** Time from a ping until its pong. */
+  roundTrip: Histogram;
+  /**
+   * Time that connections were not read: `program` has called `pause()`, a `rate` holds the client
+   * back, or JavaScript is `behind` with what has come.
+   */
+  pause: { program: Histogram; rate: Histogram; behind: Histogram };
+  /** Time from the system's report that there is something to read until JavaScript takes it. */
+  delay: Histogram;
+  /** Time that a reactor works between two waits. */
+  turn: Histogram;
+  /** Records of a batch. */
+  batch: Histogram<'records'>;
+  /** Bytes of a sent message after compression, divided by those before. */
+  ratio: Histogram<'ratio'>;
+}
+
+/** How often something took a certain time, or had a certain size. */
+export interface Histogram<Unit extends string = 'seconds'> {
+  count: number;
+  /** Seconds, or whatever the unit is. */
+  sum: number;
+  /** Counts by upper bound, each of which is twice the one before: 1 us, 2 us, 4 us and so on. */
+  upTo: Array<Record<Unit | 'count', number>>;
+}

@@ -1,0 +1,356 @@
+// Made from types/server.d.ts by scripts/types.mjs.
+import { EventEmitter } from 'node:events';
+import { IncomingMessage, Server as HttpServer } from 'node:http';
+import { Server as HttpsServer } from 'node:https';
+import { Duplex } from 'node:stream';
+
+import * as deflate from './deflate.mjs';
+import * as running from './running.mjs';
+import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicCounts, TopicOptions } from './topics.mjs';
+import { VerifyClientCallbackAsync, VerifyClientCallbackSync } from './verify.mjs';
+import { WebSocket } from './websocket.mjs';
+
+/** `Class` is the class of the connections, `Request` that of the requests of `server`. */
+export interface ServerOptions<
+  Class extends typeof WebSocket = typeof WebSocket,
+  Request extends typeof IncomingMessage = typeof IncomingMessage,
+> extends running.AdmissionOptions,
+    running.TrafficOptions {
+  /**
+   * Port to listen on; 0 for any free one. As in ws it may also be a value that
+   * `server.listen()` of Node takes, which the type omits, as @types/ws does: the path of a
+   * socket in the file system, or an object such as `{ port, host }`, `{ path }` and
+   * `{ fd }`. The path of URLs is `path`.
+   */
+  port?: number | undefined;
+  /** Address or name to listen on. Default: every address */
+  host?: string | undefined;
+  /** On an IPv6 address, do not take IPv4 connections. Not in ws. Default: false */
+  ipv6Only?: boolean | undefined;
+  /**
+   * Most connections that wait to be accepted; the system may let
+   * fewer wait. Default: 4096, in ws 511
+   */
+  backlog?: number | undefined;
+  /**
+   * Other processes with the same option may listen on the same TCP port, and the system
+   * spreads connections over them. Linux and FreeBSD; elsewhere listening fails with
+   * ENOTSUP. Not in ws. Default: false
+   */
+  reusePort?: boolean | undefined;
+  /**
+   * With `port`: small messages leave at once (TCP_NODELAY). Not an option of ws,
+   * which does the same. Default: true
+   */
+  noDelay?: boolean | undefined;
+  /** With `port`: the system probes silent connections (SO_KEEPALIVE). Not in ws. Default: false */
+  keepAlive?: boolean | undefined;
+  /**
+   * Milliseconds of silence before the first probe, rounded up to seconds, up to 32767000; 0:
+   * the system's. Not in ws. Default: 0
+   */
+  keepAliveInitialDelay?: number | undefined;
+  /**
+   * An HTTP or HTTPS server whose upgrades are taken. It is never closed. Several may
+   * share one, each with its `path`.
+   */
+  server?: HttpServer<Request> | HttpsServer<Request> | undefined;
+  /** Take only connections that are given to `handleUpgrade`. */
+  noServer?: boolean | undefined;
+  /**
+   * Accept only this path, whatever the query. Others are answered with 400. Default: every path
+   */
+  path?: string | undefined;
+  /**
+   * Most bytes of a message; more closes with 1009. 0, and 2 GiB and more, are 4 GiB - 1. Read when
+   * the server is made. Default: 100 MiB
+   */
+  maxPayload?: number | undefined;
+  /**
+   * Most fragments of a message; more closes with 1008. 0 is no limit. Read when
+   * the server is made. Default: 16384
+   */
+  maxFragments?: number | undefined;
+  /** Without effect: an unfinished frame is held in one piece. Default: 262144 */
+  maxBufferedChunks?: number | undefined;
+  /** Most automatic pongs that wait to be sent; more terminates. 0 is no limit. Default: 60 */
+  maxPendingAutoPongs?: number | undefined;
+  /** Do not check that text and close reasons are UTF-8. Default: false */
+  skipUTF8Validation?: boolean | undefined;
+  /** Answer pings. Default: true */
+  autoPong?: boolean | undefined;
+  /** Milliseconds that a closing handshake may take. Default: 30000 */
+  closeTimeout?: number | undefined;
+  /**
+   * Who owns the messages that handlers get. 'owned': the program, as in ws. 'borrowed': a message
+   * is valid until the listener returns, or until its first `await`. Its memory is then used for
+   * the next messages, and views of it that the program has kept have length 0. Copy what you keep:
+   * `Buffer.from(data)`. The same holds for pings and pongs. An ArrayBuffer or a Blob of
+   * `binaryType` is always yours, and so are the messages of connections over TLS and other
+   * streams. Not in ws. Default: 'owned'
+   */
+  messages?: 'owned' | 'borrowed' | undefined;
+  /**
+   * With `port`: an upgrade that no hook decides is answered while JavaScript is
+   * busy, before 'connection' is emitted. Otherwise it is answered after
+   * 'connection', as in ws. Not in ws. Default: false
+   */
+  earlyHandshake?: boolean | undefined;
+  /**
+   * Milliseconds from accept to a complete upgrade request, 1 to 2147483647. After that, a started
+   * request is answered with 408, and a connection that sent nothing is ended. Time that
+   * `verifyClient` takes does not count. Not in ws. Default: 10000
+   */
+  handshakeTimeout?: number | undefined;
+  /**
+   * Milliseconds of silence after which a ping is sent, up to 2147483647; after the same time again
+   * without any byte from the peer the connection ends with 1006. While it is paused the peer does
+   * not count as silent. 0 means never. Not in ws. Default: 0
+   */
+  pingInterval?: number | undefined;
+  /**
+   * Milliseconds of silence after which the connection ends with 1006, up to 2147483647. 0
+   * means never. Not in ws. Default: 0
+   */
+  idleTimeout?: number | undefined;
+  /**
+   * Microseconds for which the reactor polls after traffic before it sleeps. The
+   * JavaScript thread does the same, for 50 us at most, after a delivery of up to four
+   * messages, unless it has something else to do. -1 is automatic, 0 never, at most
+   * 2147483647. Never on one processor. All servers of a thread share one reactor: the
+   * value of the first one counts. Not in ws. Default: -1
+   */
+  spin?: number | undefined;
+  /**
+   * Reactor threads, 0 to 64. Connections are spread over them and stay where they are. 0: none;
+   * the reactor runs on the JavaScript thread, between its other work: pings are then answered only
+   * when that thread is free. Where libuv cannot watch it (Windows, Bun, Deno) 0 is the same as 1.
+   * All servers of a thread share its reactors: the value of the first one counts. Not in ws.
+   * Default: the environment variable `REACTOR_WS_REACTORS`, or 1
+   */
+  reactors?: number | undefined;
+  /**
+   * Bytes that unfinished messages of all connections of the reactors may take together, up to 2^53
+   * - 1; 0 is no limit. Above it, connections with 16 KiB of one take turns; those that do not
+   * continue theirs meanwhile are closed with 1013. The value of a thread's first server counts.
+   * Connections over TLS and other streams do not count. Not in ws. Default: 256 MiB
+   */
+  unfinishedBudget?: number | undefined;
+  /**
+   * Returns the settings of a topic; called once for each, when it is made. Not in ws. Default:
+   * no history, and all messages wait
+   */
+  topicOptions?: ((topic: string) => TopicOptions | null | undefined) | null | undefined;
+  /**
+   * Bytes that the messages of all histories may take together, up to 2^53 - 1; 0 is no limit.
+   * Above it, the topic with the oldest last message loses its oldest messages. The value of the
+   * thread's first server with a history counts. Not in ws. Default: 64 MiB
+   */
+  historyBudget?: number | undefined;
+  /**
+   * Emit messages that were received together in one turn; false: one message,
+   * ping or pong per turn. Default: true
+   */
+  allowSynchronousEvents?: boolean | undefined;
+  /** Keep the `clients` set. Default: true */
+  clientTracking?: boolean | undefined;
+  /**
+   * Compression; true means all defaults. With `port` it is read when
+   * the server is made. Default: false
+   */
+  perMessageDeflate?: boolean | deflate.ServerOptions | undefined;
+  /** Chooses one of the offered subprotocols; falsy for none. Default: the first */
+  handleProtocols?: ((protocols: Set<string>, request: InstanceType<Request>) => string | false) | undefined;
+  /** Accepts or refuses a handshake; asynchronous when it has two parameters. */
+  verifyClient?:
+    | VerifyClientCallbackAsync<InstanceType<Request>>
+    | VerifyClientCallbackSync<InstanceType<Request>>
+    | undefined;
+  /** The class of the connections; it must extend `WebSocket`. */
+  WebSocket?: Class | undefined;
+}
+
+/** The address of a server that listens. */
+export interface AddressInfo {
+  address: string;
+  /** `'IPv4'` or `'IPv6'` */
+  family: string;
+  port: number;
+}
+
+/** A WebSocket server on a port of its own. */
+export class WebSocketServer<
+  Class extends typeof WebSocket = typeof WebSocket,
+  Request extends typeof IncomingMessage = typeof IncomingMessage,
+> extends EventEmitter {
+  /**
+   * The options over the defaults. Hooks and `path` may be
+   * assigned; they are read at every upgrade.
+   */
+  options: ServerOptions<Class, Request>;
+  /** Without effect, and undefined; declared as in @types/ws. The path is `options.path`. */
+  path: string;
+  /** The open connections; undefined when `clientTracking` is false. */
+  clients: Set<InstanceType<Class>>;
+
+  /**
+   * With `port`, listens at once.
+   *
+   * @param callback A listener for `'listening'`
+   * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a
+   *   wrong type of `earlyHandshake`, `handshakeTimeout`, `pingInterval`, `idleTimeout`,
+   *   `ipv6Only`, `spin`, `reactors` and `unfinishedBudget`
+   * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these options out of its range
+   */
+  constructor(options?: ServerOptions<Class, Request>, callback?: () => void);
+
+  /**
+   * The bound address: a string for a pipe or a socket of the file system; null before the
+   * server listens and after `close()`.
+   */
+  address(): AddressInfo | string | null;
+
+  /**
+   * The descriptor of the server's own listening socket, for `stdio` of `spawn()`: the child may
+   * listen on it too, and outlive this process. Null without one, as on Windows and with
+   * `server`. Not in ws. See docs/running.md.
+   */
+  descriptor(): number | null;
+
+  /**
+   * Accepts no new connections. Open ones stay; `'close'` is emitted when the last one is gone.
+   *
+   * @param callback A listener for `'close'`; gets an error when the server was closed before
+   */
+  close(callback?: (error?: Error) => void): void;
+
+  /**
+   * Closes the clients, spread over a time; upgrades are answered with 503 from now on, unless
+   * another process serves them (`handOver`). Not in ws. See docs/running.md.
+   */
+  drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
+
+  /**
+   * Counts of the server and the reactors until now; `reactor-ws/prometheus` turns them into
+   * text. Not in ws. See docs/running.md.
+   */
+  metrics(): running.Metrics;
+
+  /**
+   * Answers an upgrade request that an HTTP server of Node has read, at once or later.
+   *
+   * @param socket Any Duplex
+   * @param callback Called synchronously unless `verifyClient` decides later; the WebSocket is open
+   * @throws {Error} When the socket is a WebSocket's already
+   */
+  handleUpgrade(
+    request: InstanceType<Request>,
+    socket: Duplex,
+    head: Buffer,
+    callback: (ws: InstanceType<Class>, request: InstanceType<Request>) => void,
+  ): void;
+
+  /**
+   * Whether the request is for this server: by default, whether its path is `options.path`. May be
+   * replaced; a Promise counts as true, as in ws.
+   */
+  shouldHandle(request: InstanceType<Request>): boolean | Promise<boolean>;
+
+  /**
+   * Sends a message to all subscribers of a topic: it crosses to the reactors once, is framed
+   * once, and compressed once for all connections with the same parameters without context
+   * takeover. If published before an `unsubscribe()` it is delivered, if before a
+   * `subscribe()` it is not. Not in ws.
+   *
+   * @returns How many subscribers it goes to, without those excepted. With
+   *   `receipt: true`, what became of it
+   * @throws {TypeError} For a topic that is not a string, a Blob, and data that `send()` does not
+   *   take; in a topic with a stamp, for data that is not text
+   */
+  publish(
+    topic: string,
+    data: Published,
+    options: PublishOptions & { receipt: true },
+  ): Promise<Receipt>;
+  publish(
+    topic: string,
+    data: Published,
+    options?: (PublishOptions & { receipt?: false }) | null,
+  ): number;
+  publish(topic: string, data: Published, options: PublishOptions): number | Promise<Receipt>;
+  /**
+   * Sends a message to all open connections, and returns how many. Taking connections out of
+   * `clients` makes no difference: use `except` or topics for that. Not in ws.
+   *
+   * @throws {TypeError} As `publish()`
+   */
+  broadcast(data: Published, options?: BroadcastOptions | null): number;
+  /** How many connections have subscribed to a topic. Not in ws. */
+  subscriberCount(topic: string): number;
+  /** Counts of a topic; zeros if there is no such topic. Not in ws. */
+  topicCounts(topic: string): TopicCounts;
+  /** All topics that have subscribers or a history, and how many subscribers. Not in ws. */
+  topics(): IterableIterator<[string, number]>;
+  /** The messages that a topic has kept. Not in ws. */
+  history(topic: string, options?: HistoryOptions | null): Promise<History>;
+
+  /**
+   * A topic has its first subscriber ('created'), or has lost its last one ('empty'). Emitted in
+   * the order of these changes, in the next tick. Not in ws.
+   */
+  on(event: 'topic', listener: (this: this, topic: string, event: 'created' | 'empty') => void): this;
+  /**
+   * A connection is open. All its events run in the store of an AsyncLocalStorage in which this one
+   * is called; without hooks it is the store in which the server was made. The request object is
+   * made only when a listener can see it: `(ws) => ...` avoids that cost.
+   */
+  on(event: 'connection', listener: (this: this, ws: InstanceType<Class>, request: InstanceType<Request>) => void): this;
+  /**
+   * The lines of the 101 response before they are written; lines may be added. A
+   * listener costs time at every handshake.
+   */
+  on(event: 'headers', listener: (this: this, headers: string[], request: InstanceType<Request>) => void): this;
+  /** An invalid upgrade request. A listener has to answer it, and to end the socket. */
+  on(event: 'wsClientError', listener: (this: this, error: Error, socket: Duplex, request: InstanceType<Request>) => void): this;
+  /**
+   * Listening failed, for example with code EADDRINUSE. With `server`
+   * it is any 'error' of that server.
+   */
+  on(event: 'error', listener: (this: this, error: Error) => void): this;
+  /**
+   * The process has no descriptors left, and `count` connections were closed as they came since the
+   * last such event; at most once a second. Not in ws.
+   */
+  on(event: 'exhausted', listener: (this: this, count: number) => void): this;
+  /**
+   * The server is bound, and accepts connections. With `server` it is that server's 'listening'.
+   */
+  on(event: 'listening', listener: (this: this) => void): this;
+  /** The server was closed, and the last of its connections is gone. */
+  on(event: 'close', listener: (this: this) => void): this;
+  on(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  /** As `on()`, for one time. */
+  once<E extends keyof Emitted<Class, Request>>(event: E, listener: (this: this, ...args: Emitted<Class, Request>[E]) => void): this;
+  once(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  /** The same as `on()`. */
+  addListener<E extends keyof Emitted<Class, Request>>(event: E, listener: (this: this, ...args: Emitted<Class, Request>[E]) => void): this;
+  addListener(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  /** Undoes `on()`, `once()` and `addListener()`. */
+  off<E extends keyof Emitted<Class, Request>>(event: E, listener: (this: this, ...args: Emitted<Class, Request>[E]) => void): this;
+  off(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+  /** The same as `off()`. */
+  removeListener<E extends keyof Emitted<Class, Request>>(event: E, listener: (this: this, ...args: Emitted<Class, Request>[E]) => void): this;
+  removeListener(event: string | symbol, listener: (this: this, ...args: any[]) => void): this;
+}
+
+/** The arguments of the listeners of each event; see `on()`. */
+interface Emitted<Class extends typeof WebSocket, Request extends typeof IncomingMessage> {
+  connection: [ws: InstanceType<Class>, request: InstanceType<Request>];
+  headers: [headers: string[], request: InstanceType<Request>];
+  wsClientError: [error: Error, socket: Duplex, request: InstanceType<Request>];
+  error: [error: Error];
+  exhausted: [count: number];
+  listening: [];
+  close: [];
+  topic: [topic: string, event: 'created' | 'empty'];
+}

@@ -1,0 +1,141 @@
+// Made from types/topics.d.ts by scripts/types.mjs.
+// Topics. None of it is in ws.
+
+import { BufferLike, PreparedMessage, PrepareOptions } from './sending.mjs';
+import { WebSocket } from './websocket.mjs';
+
+/**
+ * Where a message of a topic with history is. The epoch changes whenever the history is lost; the
+ * offset counts the messages from 1 on, without holes.
+ */
+export interface Position {
+  readonly epoch: string;
+  readonly offset: number;
+}
+
+/** Options of `subscribe()`. */
+export interface SubscribeOptions {
+  /**
+   * The position of the last message that the subscriber has, or 'oldest'. Default:
+   * only messages published from now on
+   */
+  since?: Position | 'oldest' | null;
+}
+
+/** The argument of the callback of `subscribe()`. */
+export interface Subscribed {
+  /**
+   * Whether the connection has got all messages published after
+   * `since`; false: nothing was replayed.
+   */
+  recovered: boolean;
+  /** Position of the last message before those that come live; null without history. */
+  position: Position | null;
+  /** How many messages were replayed. */
+  replayed: number;
+}
+
+/** Options of `broadcast()`. */
+export interface BroadcastOptions extends PrepareOptions {
+  /** Connections that do not get it. */
+  except?: WebSocket | Iterable<WebSocket> | null;
+}
+
+/** Options of `publish()`. */
+export interface PublishOptions extends BroadcastOptions {
+  /** With `slow: 'latest'` a message replaces an older one of the same key. Default: `''` */
+  key?: string;
+  /** Whether to return a promise of a `Receipt`. Default: false */
+  receipt?: boolean;
+}
+
+/** What became of one message. `sent`, `queued` and `dropped` add up to `matched`. */
+export interface Receipt {
+  /** Subscribers that the message was for. */
+  matched: number;
+  /** Subscribers for which the kernel, or the stream, has the whole message. */
+  sent: number;
+  /** Subscribers for which the message waits. */
+  queued: number;
+  /** Connections that do not get it. */
+  dropped: number;
+  /** Bytes of the frames that were sent or wait; over streams, before compression. */
+  bytes: number;
+  /** Position of the message; null without history. */
+  position: Position | null;
+}
+
+/** How many messages of a topic a connection did not get. */
+export interface TopicLosses {
+  /** Messages that were dropped, or that a later one has replaced, as event 'dropped' says. */
+  dropped: number;
+  /** Messages that the history no longer had, as event 'gap' says. */
+  missed: number;
+}
+
+/** Counts of a topic since it was made; `dropped` and `missed` are of all its subscribers. */
+export interface TopicCounts extends TopicLosses {
+  /** Present subscribers. */
+  subscribers: number;
+  /** How many messages were published. */
+  published: number;
+}
+
+/** Options of `history()`. */
+export interface HistoryOptions {
+  /** The position after which messages are wanted. Default: all that are kept */
+  since?: Position | 'oldest' | null;
+  /** Most messages. Default: all */
+  limit?: number;
+}
+
+/** The result of `history()`. */
+export interface History {
+  /** Whether nothing is missing after `since`; false: there are no messages here. */
+  recovered: boolean;
+  /** Position of the topic's last message; null without history. */
+  position: Position | null;
+  /** The messages, the oldest first. */
+  messages: Array<{ data: Buffer; isBinary: boolean; position: Position }>;
+}
+
+/**
+ * Text that is written around each message of a topic; `$epoch` and
+ * `$offset` stand for its position.
+ */
+export interface Stamp {
+  before?: string;
+  after?: string;
+}
+
+/** The settings of a topic: the result of `topicOptions`. */
+export interface TopicOptions {
+  /** How many messages are kept, up to 2^32 - 1. Default: 0, and there are no positions */
+  history?: number;
+  /**
+   * Milliseconds for which a message is kept, up to 2147483647. Default: as long as there is room
+   */
+  ttl?: number | null;
+  /**
+   * Most bytes of the messages that are kept, up to 2^32 - 1. Default: no limit but `historyBudget`
+   */
+  maxBytes?: number | null;
+  /**
+   * Milliseconds since the last message for which a topic without subscribers
+   * keeps its position. Default: one day
+   */
+  positionTtl?: number;
+  /**
+   * What becomes of a message to a connection that more than `limit` bytes wait for: it waits too;
+   * it is dropped; the last one of each key waits; it is sent from the history once the connection
+   * has read the rest; the connection is closed with 1013. Default: 'queue'
+   */
+  slow?: 'queue' | 'drop' | 'latest' | 'catch-up' | 'close';
+  /** Bytes that may wait for a connection before it is slow, up to 2^32 - 1. Default: 1 MiB */
+  limit?: number;
+  /** For topics with history, which then take text only. */
+  stamp?: Stamp | null;
+}
+
+/** Data that can be published. */
+export type Published = Exclude<BufferLike, Blob> | PreparedMessage;
