@@ -55,6 +55,14 @@ class Kept {
   }
 }
 
+/** The bytes of a message in the form of each `binaryType`; of another form they are others. */
+const bytesOf = {
+  nodebuffer: (data) => data,
+  arraybuffer: (data) => Buffer.from(data instanceof ArrayBuffer ? data : 'no ArrayBuffer'),
+  fragments: (list) => Buffer.concat(list),
+  blob: async (blob) => Buffer.from(await blob.arrayBuffer()),
+};
+
 async function until(isTrue) {
   while (!isTrue()) await nextTurn();
 }
@@ -204,6 +212,19 @@ for (const way of ['port', 'server']) {
       await until(() => got.fragments[0].length === 0);
       t.true(payload(size, 1).equals(Buffer.from(got.arraybuffer)));
       t.true(payload(size, 1).equals(Buffer.from(await got.blob.arrayBuffer())));
+    }
+  });
+
+  ownOnly(`${way}: a stream of objects has messages in the form of binaryType`, async (t) => {
+    const server = await WAYS[way](t, BORROWED);
+    for (const type of ['nodebuffer', 'arraybuffer', 'fragments', 'blob']) {
+      const { ws, client } = await connect(t, server);
+      ws.binaryType = type;
+      const stream = implementation.createWebSocketStream(ws, { readableObjectMode: true });
+      for (const size of SIZES) client.send(payload(size, size));
+      client.close();
+      const got = await Promise.all((await stream.toArray()).map((data) => bytesOf[type](data)));
+      t.true(Buffer.concat(got).equals(Buffer.concat(SIZES.map((size) => payload(size, size)))), type);
     }
   });
 
@@ -362,4 +383,17 @@ ownOnly('in development an empty message says why, once', async (t) => {
   t.is(touched.stderr.split('REACTOR_WS_BORROWED').length, 2, touched.stderr);
   t.is((await warnings('development', false)).stderr, '');
   t.is((await warnings('production', true)).stderr, '');
+});
+
+ownOnly('in development a handler may make its message not extensible', async (t) => {
+  const program = `
+    const { WebSocket, WebSocketServer } = require(LIB);
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1', messages: 'borrowed' }, () => {
+      const client = new WebSocket('ws://127.0.0.1:' + server.address().port);
+      let left = 10;
+      const ask = () => (left-- === 0 ? process.exit() : client.send('x'));
+      client.on('open', ask).on('close', ask).on('message', (data) => process.stdout.write(data, ask));
+    });
+    server.on('connection', (ws) => ws.on('message', (data) => ws.send(Object.preventExtensions(data))));`;
+  t.deepEqual(await run(program, 'development'), { stdout: 'x'.repeat(10), stderr: '' });
 });

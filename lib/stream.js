@@ -143,11 +143,20 @@ class WebSocketStream extends Duplex {
 
 /**
  * @param {AnyWebSocket} ws A WebSocket, of this package or another
- * @param {Buffer} data Its message
- * @returns {Buffer} The message, or a copy where its handler must not keep it
+ * @param {unknown} data Its message, in the form that `binaryType` names
+ * @returns {unknown} The message, or a copy where its handler must not keep it
  */
 function kept(ws, data) {
-  return typeof ws._bits === 'number' && (ws._bits & BORROWED) !== 0 ? Buffer.from(data) : data;
+  return typeof ws._bits === 'number' && (ws._bits & BORROWED) !== 0 ? copyOf(data) : data;
+}
+
+/**
+ * @param {unknown} data A borrowed message
+ * @returns {unknown} The same in memory of its own, which an ArrayBuffer or a Blob has already
+ */
+function copyOf(data) {
+  if (Array.isArray(data)) return data.map(copyOf);
+  return Buffer.isBuffer(data) ? Buffer.from(data) : data;
 }
 
 /** @param {Duplex} stream A stream that is destroyed */

@@ -72,7 +72,7 @@ function lend(message) {
 function returned() {
   const { lent } = development;
   if (lent === null || lent.length === 0) return;
-  for (const message of lent) if (message.length === 0) Object.setPrototypeOf(message, RETURNED);
+  for (const message of lent) if (message.length === 0) mark(message);
   lent.length = 0;
 }
 
@@ -84,7 +84,16 @@ function returned() {
 function takeBack(message) {
   if (message.length === 0) return;
   move(message);
-  if (development.lent !== null && message.length === 0) Object.setPrototypeOf(message, RETURNED);
+  if (development.lent !== null && message.length === 0) mark(message);
+}
+
+/**
+ * The use of a message is reported from now on, unless a handler has made it not extensible.
+ *
+ * @param {Buffer} message A message that was taken back, in development
+ */
+function mark(message) {
+  Reflect.setPrototypeOf(message, RETURNED);
 }
 
 /** The prototype of a message that was taken back, in development. */
