@@ -193,3 +193,35 @@ test('null and undefined are the default', async (t) => {
   client.close();
   await once(client, 'close');
 });
+
+for (const [option, value, status, index] of [
+  ['maxConnections', 2, 'HTTP/1.1 503 Service Unavailable', 0],
+  ['maxConnectionsPerAddress', 2, 'HTTP/1.1 429 Too Many Requests', 1],
+  ['handshakesPerSecond', 1, 'HTTP/1.1 503 Service Unavailable', 2],
+  ['maxHeaders', 8, 'HTTP/1.1 431 Request Header Fields Too Large', 3],
+]) {
+  test(`the limits of a server hold for what another one hands on: ${option}`, async (t) => {
+    const listening = await startServer(t);
+    const limited = new WebSocketServer({ noServer: true, [option]: value });
+    listening.handleUpgrade = (request, socket, head, callback) => limited.handleUpgrade(request, socket, head, callback);
+    const fields = option === 'maxHeaders' ? { a: '1', b: '2', c: '3', d: '4' } : {};
+    const answers = [];
+    const raws = [];
+    // One in a second is not too many: on a slow machine it takes more of them.
+    const most = option === 'handshakesPerSecond' ? 100 : 3;
+    while (answers.length < most && !answers.includes(status)) {
+      const { head, raw } = await ask(t, listening, fields);
+      answers.push(statusOf(head)[0]);
+      raws.push(raw);
+    }
+    t.is(answers.at(-1), status);
+    t.is(denied(limited)[index], 1);
+    if (index > 1) return;
+    t.deepEqual(answers, [OPEN, OPEN, status]);
+    raws[0].reset();
+    let answer;
+    do answer = (await ask(t, listening)).head;
+    while (answer.startsWith(status));
+    t.true(answer.startsWith(OPEN), answer);
+  });
+}

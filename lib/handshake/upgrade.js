@@ -234,6 +234,16 @@ class ReactorHandshake extends Handshake {
   }
 
   /**
+   * Counts the connection, unless its reactor has done so for the same server.
+   *
+   * @param {InstanceType<typeof import('../running/admission').Admission>} admission The limits of
+   *   the server
+   */
+  enter(admission) {
+    return this.server === this.upgrade.server ? null : admission.enter(this.request, this.socket);
+  }
+
+  /**
    * @param {WebSocket} ws The WebSocket, which is not open yet
    * @param {string} response The 101
    * @param {string} protocol The subprotocol, '' for none
