@@ -3,6 +3,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
+import { createRequire } from 'node:module';
 
 import test from 'ava';
 
@@ -11,6 +12,23 @@ import { cert, key } from './helpers/certificate.mjs';
 import { urlOf, wsClient } from './helpers/clients.mjs';
 import { TOPIC_WAYS, heardBy, openRoom } from './helpers/topics.mjs';
 import { wrapUpgrades } from './helpers/wrapped.mjs';
+
+const { batch } = createRequire(import.meta.url)('../lib/reactor/batch.js');
+
+// Alone: messages of other tests would move the place of the next batch.
+test.serial('receipts and answers leave the memory of their batches to the next ones', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 1);
+  const ask = async () => {
+    await server.publish('room', 'one', { receipt: true });
+    await new Promise((resolve) => all[0].ws.subscribe('room', {}, resolve));
+    return [batch.buffer, batch.base];
+  };
+  const [buffer, base] = await ask();
+  for (let n = 0; n < 20; n++) {
+    const [later, place] = await ask();
+    t.true(later === buffer && place === base, `${n}: ${place}, not ${base}`);
+  }
+});
 
 test('connections of every kind in one topic', async (t) => {
   const server = await TOPIC_WAYS.port(t);

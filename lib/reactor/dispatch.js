@@ -373,6 +373,20 @@ function payload(tag, offset, length) {
 }
 
 /**
+ * The payload of a record of the batch being delivered, for code that has read it before a handler
+ * runs. A view that a handler might keep would cost the memory of the whole batch.
+ *
+ * @param {number} tag kind | flags | aux of the record
+ * @param {number} offset Offset of the payload in the batch
+ * @param {number} length Bytes of the payload
+ * @returns {Buffer} A view of the batch, or memory of its own
+ */
+function peek(tag, offset, length) {
+  if ((tag & IN_FLAG_OWNED) !== 0) return takeLarge(offset, length);
+  return new FastBuffer(batch.buffer, batch.base + offset, length);
+}
+
+/**
  * Number of the batch being delivered, -1 outside of a delivery.
  *
  * @returns {number} The number, counted from the first batch on
@@ -397,4 +411,4 @@ function fail(reason) {
   process.nextTick(() => state.topics?._onFailed());
 }
 
-module.exports = { catchUp, currentBatch, payload, settle, wake };
+module.exports = { catchUp, currentBatch, payload, peek, settle, wake };

@@ -5,7 +5,7 @@
 const { GONE, TERMINATED } = require('../bits');
 const { inContext } = require('../async-context');
 const { CONNECTING, OPEN, READY_STATES } = require('../constants');
-const { payload } = require('../reactor/dispatch');
+const { peek } = require('../reactor/dispatch');
 const {
   DROPPED_COUNT,
   DROPPED_TOPIC,
@@ -233,13 +233,13 @@ function ownerOf(ws) {
  * @param {number} length Bytes of the payload
  */
 function record(ws, tag, offset, length) {
-  if ((ws._bits & TERMINATED) === 0) inContext(ws, onRecord, tag & KIND_MASK, payload(tag, offset, length));
+  if ((ws._bits & TERMINATED) === 0) inContext(ws, onRecord, tag & KIND_MASK, peek(tag, offset, length));
 }
 
 /**
  * @param {WebSocket} ws The connection of the record
  * @param {number} kind Kind of the record
- * @param {Buffer} bytes Its payload
+ * @param {Buffer} bytes Its payload, which is read before any handler runs
  */
 function onRecord(ws, kind, bytes) {
   if (kind === IN_SUBSCRIBED) {

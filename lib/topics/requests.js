@@ -14,7 +14,7 @@ const {
   RECEIPT_REQUEST,
   RECEIPT_SENT,
 } = require('../reactor/layout');
-const { payload } = require('../reactor/dispatch');
+const { payload, peek } = require('../reactor/dispatch');
 const lifetime = require('../reactor/lifetime');
 const { state } = require('../reactor/table');
 const records = require('./records');
@@ -115,7 +115,7 @@ const answers = {
    */
   _onRecord(tag, offset, length) {
     const kind = tag & KIND_MASK;
-    if (kind === IN_RECEIPT) onReceipt(payload(tag, offset, length));
+    if (kind === IN_RECEIPT) onReceipt(peek(tag, offset, length));
     else if (kind === IN_HISTORY) onHistory(payload(tag, offset, length));
   },
 
