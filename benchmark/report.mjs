@@ -1,7 +1,7 @@
 // The readable form of a record: a table for each shape, and the results of the targets.
 import { candidateText } from './candidates.mjs';
 import { shapes as messageShapes } from './shapes.mjs';
-import { ratios, summarize } from './stats.mjs';
+import { differences, ratios, summarize } from './stats.mjs';
 import { FLOOR, baselines, microTargets, targets } from './targets.mjs';
 import { topicShapes } from './topic-shapes.mjs';
 
@@ -116,12 +116,13 @@ export function targetRows(record) {
       const spread = figure.runs > 1 ? `[${digits(figure.min)} - ${digits(figure.max)}]` : '';
       return [[shape, text, '', wanted, digits(figure.median), spread, '', verdict(target, figure.median)]];
     }
-    const ratio = ratios(runs, record.results[shape]?.[against], metric);
-    if (!ratio) return [];
-    const rounds = `${digits(ratio.ofRounds)} [${digits(ratio.min)} - ${digits(ratio.max)}]`;
-    // Both ways of dividing must agree that the target is met.
-    const met = verdict(target, ratio.ofMedians, ratio.ofRounds);
-    return [[shape, text, against, wanted, digits(ratio.ofMedians), rounds, floorOf(record, target), met]];
+    const compare = target.difference ? differences : ratios;
+    const figure = compare(runs, record.results[shape]?.[against], metric);
+    if (!figure) return [];
+    const rounds = `${digits(figure.ofRounds)} [${digits(figure.min)} - ${digits(figure.max)}]`;
+    // Both ways of comparing must agree that the target is met.
+    const met = verdict(target, figure.ofMedians, figure.ofRounds);
+    return [[shape, text, against, wanted, digits(figure.ofMedians), rounds, floorOf(record, target), met]];
   });
   const micros = microTargets.flatMap((target) => {
     const figure = record.micro?.[target.name]?.[target.metric];

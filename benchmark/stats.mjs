@@ -28,6 +28,18 @@ export function summarize(runs, metric) {
 }
 
 /**
+ * How much more than the base, with the spread over the rounds.
+ *
+ * @param {Run[] | undefined} runs
+ * @param {Run[] | undefined} base
+ * @param {string} metric
+ * @returns {{ ofMedians: number, ofRounds: number, min: number, max: number } | undefined} Nothing when there is nothing to subtract
+ */
+export function differences(runs, base, metric) {
+  return compared(runs, base, metric, (ours, theirs) => ours - theirs);
+}
+
+/**
  * Two ratios of the same runs. That of the medians uses all of them; that of the rounds cancels
  * drift from round to round. When they disagree, the machine was not quiet enough.
  *
@@ -37,19 +49,24 @@ export function summarize(runs, metric) {
  * @returns {{ ofMedians: number, ofRounds: number, min: number, max: number } | undefined} Nothing when there is nothing to divide
  */
 export function ratios(runs, base, metric) {
-  const ours = summarize(runs, metric);
-  const theirs = summarize(base, metric);
-  if (!runs || !base || !ours || !theirs || theirs.median === 0) return undefined;
-  const perRound = [];
-  for (const run of runs) {
-    const other = base.find(({ round }) => round === run.round);
-    if (other && other[metric] > 0 && typeof run[metric] === 'number') perRound.push(run[metric] / other[metric]);
-  }
+  return compared(runs, base, metric, (ours, theirs) => (theirs > 0 ? ours / theirs : undefined));
+}
+
+/**
+ * @param {Run[] | undefined} runs
+ * @param {Run[] | undefined} base
+ * @param {string} metric
+ * @param {(ours: number, theirs: number) => number | undefined} compare
+ */
+function compared(runs, base, metric, compare) {
+  const [ours, theirs] = [summarize(runs, metric), summarize(base, metric)];
+  const ofMedians = ours && theirs && compare(ours.median, theirs.median);
+  if (ofMedians === undefined) return undefined;
+  const perRound = (runs ?? []).flatMap((run) => {
+    const other = base?.find(({ round }) => round === run.round)?.[metric];
+    const measured = typeof other === 'number' && typeof run[metric] === 'number';
+    return (measured ? compare(run[metric], other) : undefined) ?? [];
+  });
   if (perRound.length === 0) return undefined;
-  return {
-    ofMedians: ours.median / theirs.median,
-    ofRounds: median(perRound),
-    min: Math.min(...perRound),
-    max: Math.max(...perRound),
-  };
+  return { ofMedians, ofRounds: median(perRound), min: Math.min(...perRound), max: Math.max(...perRound) };
 }

@@ -7,9 +7,10 @@ import { topicShapes } from './topic-shapes.mjs';
  * @property {string} shape
  * @property {string} metric
  * @property {string} text The metric in words
- * @property {number} limit The greatest value of the ratio, or without `against` of the figure
+ * @property {number} limit The greatest value of the ratio or difference, or without `against` of the figure
  * @property {boolean} [least] Whether `limit` is the least instead
- * @property {string} [against] Candidate that the ratio refers to
+ * @property {string} [against] Candidate that the figure is compared with
+ * @property {boolean} [difference] Whether it is compared as a difference instead of a ratio
  * @property {string} [candidate] Whose figure it is, reactor without it
  */
 
@@ -91,6 +92,15 @@ export const targets = [
   { shape: 'rooms', ...CPU, against: 'uws', limit: 0.85 },
   { shape: 'stalled', metric: 'p99_us', text: 'delivery, p99', candidate: 'reactor_drop', against: 'reactor_drop_live', limit: 1.1 },
   { shape: 'stalled-16384', metric: 'rss_growth_kib', text: 'memory, KiB more', candidate: 'reactor_drop', limit: 1024 },
+  {
+    shape: 'stalled-16384',
+    metric: 'rss_growth_kib',
+    text: 'memory, KiB more than with nobody stalled',
+    candidate: 'reactor_drop',
+    against: 'reactor_drop_live',
+    difference: true,
+    limit: 1024,
+  },
   { shape: 'jitter', metric: 'delivered_percent', text: '% delivered', candidate: 'reactor_history', limit: 100, least: true },
   { shape: 'jitter', metric: 'recovery_p99_us', text: 'recovery, p99, us', candidate: 'reactor_history', limit: 50_000 },
   ...['avalanche-5000', 'avalanche-10000'].flatMap((shape) => [
