@@ -182,7 +182,7 @@ for (const way of ['port', 'server']) {
       const server = await WAYS[way](t, BORROWED);
       const { ws, client } = await connect(t, server);
       const kept = new Kept();
-      const sent = SIZES.flatMap((size) => Array.from({ length: 5 }, (_, n) => payload(size, n)));
+      const sent = [0, ...SIZES].flatMap((size) => Array.from({ length: 5 }, (_, n) => payload(size, n)));
       ws.on('message', (data, isBinary) => {
         t.is(isBinary, !isText);
         kept.take(data, sent[kept.messages.length]);

@@ -22,9 +22,7 @@ const REJECTIONS = 0x20;
 const CONTEXT = 0x40;
 /** There is no WebSocket yet, but a handshake. */
 const HANDSHAKE = 0x80;
-/** Messages are taken back when their handlers have returned: option `messages`. */
-const BORROWED = 0x8_0000;
-const NOT_PLAIN = 0xff | BORROWED;
+const NOT_PLAIN = 0xff;
 
 // The progress of both sides.
 
@@ -54,6 +52,8 @@ const STREAM_PAUSED = 0x2_0000;
 const HALTED = PAUSED | STREAM_PAUSED;
 /** Pings are answered by the `pong()` of the WebSocket's class, and not by the reactor. */
 const OWN_PONG = 0x4_0000;
+/** Messages are taken back when their handlers have returned: option `messages`. */
+const BORROWED = 0x8_0000;
 
 module.exports = {
   BORROWED,

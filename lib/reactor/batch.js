@@ -123,8 +123,11 @@ function takeBack() {
   const { borrowed, bytes, taken, viewed } = batch;
   if (!borrowed) return viewed;
   batch.borrowed = false;
-  for (const data of taken) borrowing.takeBack(data);
-  taken.length = 0;
+  if (taken.length !== 0) {
+    for (const data of taken) borrowing.takeBack(data);
+    // A call of V8's runtime, even of an array that is empty.
+    taken.length = 0;
+  }
   const isKept = viewed || !renew(bytes);
   borrowing.returned();
   return isKept;
@@ -249,15 +252,25 @@ function takeLarge(index, length) {
  */
 function borrowedPayload(tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
-  batch.borrowed = true;
   if ((tag & IN_FLAG_OWNED) !== 0) {
     const own = takeLarge(offset, length);
+    batch.borrowed = true;
     batch.taken.push(own);
     return own;
   }
   const data = new FastBuffer(batch.buffer, batch.base + offset, length);
-  borrowing.lend(data);
+  borrow(data);
   return data;
 }
 
-module.exports = { attach, batch, borrowedPayload, lendsMessages, nextBatch, restore, takeLarge };
+/**
+ * A handler gets a message that the next `nextBatch` takes back.
+ *
+ * @param {Buffer} data A view of the batch, not empty
+ */
+function borrow(data) {
+  batch.borrowed = true;
+  borrowing.lend(data);
+}
+
+module.exports = { attach, batch, borrow, borrowedPayload, lendsMessages, nextBatch, restore, takeLarge };

@@ -8,8 +8,8 @@ const { setImmediate } = require('node:timers');
 const { root } = require('../async-context');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const { isTraced } = require('./diagnostics');
-const { NOT_PLAIN } = require('../bits');
-const { batch, nextBatch, restore, takeLarge } = require('./batch');
+const { BORROWED, NOT_PLAIN } = require('../bits');
+const { batch, borrow, nextBatch, restore, takeLarge } = require('./batch');
 const { checkpoint } = require('./checkpoint');
 const { delivered, incoming, settle: settleReactors } = require('./crossing');
 const {
@@ -252,12 +252,12 @@ function deliver(deadline) {
       connection !== undefined &&
       !traced && (connection._bits & NOT_PLAIN) === 0
     ) {
-      batch.viewed = true;
       connection._turn = turnNumber;
       const data = length === 0 ? EMPTY_BUFFER : new FastBuffer(buffer, base + records[word + 2], length);
+      if ((connection._bits & BORROWED) === 0) batch.viewed = true;
+      else if (length !== 0) borrow(data);
       const listener = connection._events.message;
-      // A single listener is called without `emit`, which saves a tenth of what a small message
-      // costs.
+      // Without `emit` a single listener saves a tenth of what a small message costs.
       if (typeof listener === 'function' && connection.emit === nodeEmit) {
         Reflect.apply(listener, connection, [data, kind === IN_BINARY]);
       } else {
