@@ -58,7 +58,7 @@ async function missedOnce(t, server, round) {
   return share <= 0.05 ? ROUNDS : misses;
 }
 
-/** Milliseconds for which threads of this process waited for a processor; NaN if unknown. */
+/** Milliseconds for which threads of this process could run and had no processor, or NaN. */
 function runDelay() {
   if (process.platform !== 'linux') return NaN;
   let nanoseconds = 0;

@@ -6,6 +6,7 @@ const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
 const { root } = require('../async-context');
+const { addon } = require('./addon');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const { isTraced } = require('./diagnostics');
 const { BORROWED, NOT_PLAIN } = require('../bits');
@@ -118,7 +119,7 @@ function turnWithin() {
       return step();
     } catch (error) {
       if (executionAsyncId() === root.asyncId()) return process.nextTick(rethrow, error);
-      state.native.report(error);
+      addon().reportException(error);
       step = checkpoint;
     }
   }

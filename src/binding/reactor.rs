@@ -4,7 +4,7 @@ use std::cell::RefCell;
 use std::rc::Rc;
 use std::sync::Arc;
 
-use napi::bindgen_prelude::{Array, Function, Uint8ArraySlice, Uint32ArraySlice, Unknown};
+use napi::bindgen_prelude::{Array, Function, Uint8ArraySlice, Uint32ArraySlice};
 use napi::{Env, Error, Result, Status};
 use napi_derive::napi;
 
@@ -15,7 +15,6 @@ use crate::engine::{MessageKind, Prepared};
 use crate::reactor::{Adoption, Command, ConnectionId, Link, ListenerConfig};
 
 use super::adopt;
-use super::callback::report_exception;
 use super::crossing::{Crossing, flush_with, function, lend};
 use super::deflate::NegotiatedDeflate;
 use super::drive::Drive;
@@ -214,12 +213,6 @@ impl JsReactor {
     #[napi(catch_unwind)]
     pub fn settle<'env>(&self, env: &'env Env) -> Result<Function<'env, (), bool>> {
         function(env, "settle", &self.crossing, Crossing::settle)
-    }
-
-    /// Reports an exception to 'uncaughtException' at once.
-    #[napi(catch_unwind)]
-    pub fn report(&self, env: &Env, error: Unknown<'_>) {
-        report_exception(env, &error);
     }
 
     /// The function that returns the number of the event loop's turn, as in `DRAINED_TURN`.
