@@ -113,6 +113,27 @@ for (const way of WAYS) {
     t.deepEqual(await heardBy(all[0]), [['1', '2', '3']]);
   });
 
+  test(`${way}: 'catch-up' keeps the order of the calls behind a replay, in which it may be excepted, leave and come back`, async (t) => {
+    const { server, all } = await openRoom(t, way, 1, { topicOptions: () => ({ history: 100, slow: 'catch-up' }) });
+    const [{ ws }] = all;
+    const { position } = await server.publish('room', '1', { receipt: true });
+    ws.subscribe('room', { since: 'oldest' });
+    ws.send('a');
+    server.publish('room', '2');
+    ws.send('b');
+    server.publish('room', '3', { except: ws });
+    server.publish('room', '4');
+    ws.send('c');
+    ws.unsubscribe('room');
+    server.publish('room', '5');
+    ws.send('d');
+    ws.subscribe('room', { since: { ...position, offset: 4 } });
+    ws.send('e');
+    server.publish('room', '6');
+    t.deepEqual(await heardBy(all[0]), [['1', 'a', '2', 'b', '4', 'c', 'd', '5', 'e', '6']]);
+    t.deepEqual(ws.topicCounts('room'), { dropped: 0, missed: 0 });
+  });
+
   test(`${way}: whatever is published meanwhile, without a gap and without a duplicate`, async (t) => {
     const { server, all } = await openRoom(t, way, 4, kept(10_000));
     const [a] = all;
@@ -303,6 +324,39 @@ test('a position outlives the messages, and positionTtl the position', async (t)
     t.true(server._topics.all.has(topic));
     ws.unsubscribe(topic);
   }
+});
+
+/** Resolves when the topic has expired, with `positionTtl: 1`. */
+async function expired(server, topic) {
+  const { publishedAt } = server._topics.all.get(topic).ring;
+  while (Date.now() <= publishedAt) await turn();
+}
+
+test('topics that have expired are forgotten soon, however many there are', async (t) => {
+  const { server } = await openRoom(t, 'port', 1, { topicOptions: () => ({ history: 1, positionTtl: 1 }) });
+  for (let n = 0; n < 20_000; n++) server.publish(String(n), '');
+  await expired(server, '19999');
+  server._topics.sweep();
+  const begun = performance.now();
+  while (server._topics.all.size !== 0) await new Promise((resolve) => setTimeout(resolve, 10));
+  // Not 4096 in ten seconds.
+  t.true(performance.now() - begun < 20_000);
+});
+
+test('a topic that topicOptions has subscribed to does not expire', async (t) => {
+  let ws = null;
+  const topicOptions = () => {
+    const member = ws;
+    ws = null;
+    member?.subscribe('room');
+    return { history: 1, positionTtl: 1 };
+  };
+  const { server, all } = await openRoom(t, 'port', 1, { topicOptions });
+  [{ ws }] = all;
+  t.is(server.publish('room', '1'), 1);
+  await expired(server, 'room');
+  server._topics.sweep();
+  t.deepEqual([...server.topics()], [['room', 1]]);
 });
 
 // socket.io's adapter for Redis reads the whole stream for each connection that comes back.

@@ -161,6 +161,43 @@ for (const way of WAYS) {
     });
   }
 
+  for (const slow of ['drop', 'latest']) {
+    test(`${way}: '${slow}' reports what the last member did not get, although the topic ends with it`, async (t) => {
+      const { server, live, stalled, dropped } = await openStalled(t, way, { slow });
+      await publishMany(server, live);
+      live.ws.unsubscribe('room');
+      for (let n = 0; n < 50; n++) server.publish('room', '0', { key: String(n % 2) });
+      stalled.ws.unsubscribe('room');
+      t.deepEqual([...server.topics()], []);
+      const heard = await readAll(stalled);
+      while (heard.length + stalled.ws.topicCounts('room').dropped < COUNT + 50) await once(stalled.ws, 'dropped');
+      t.is(heard.length + dropped.reduce((a, b) => a + b, 0), COUNT + 50);
+    });
+  }
+
+  test(`${way}: 'latest' tells all keys apart`, async (t) => {
+    const { server, live, stalled } = await openStalled(t, way, { slow: 'latest' });
+    await publishMany(server, live, { options: () => ({ key: 'a' }) });
+    const keys = ['\u{d800}', '\u{d801}', '\u{fffd}', ''];
+    for (const [n, key] of keys.entries()) server.publish('room', String(COUNT + n), { key });
+    stalled.client._socket.resume();
+    await heardOf(stalled, COUNT + keys.length - 1);
+    t.deepEqual((await numbersOf(stalled)).slice(-keys.length), keys.map((_, n) => COUNT + n));
+  });
+
+  test(`${way}: 'catch-up' bounds what waits for one that has come back and does not read`, async (t) => {
+    const { server, live, stalled, gaps } = await openStalled(t, way, { slow: 'catch-up', history: COUNT });
+    stalled.ws.unsubscribe('room');
+    await publishMany(server, live);
+    const { replayed } = await new Promise((resolve) => stalled.ws.subscribe('room', { since: 'oldest' }, resolve));
+    t.is(replayed, COUNT);
+    t.true(stalled.ws.bufferedAmount <= LIMIT + 3 * SIZE, `${stalled.ws.bufferedAmount}`);
+    stalled.client._socket.resume();
+    while (stalled.heard.length < COUNT) await once(stalled.client, 'message');
+    await publishMany(server, live, { count: 1, from: COUNT });
+    t.deepEqual([await numbersOf(stalled), gaps], [upTo(COUNT + 1), []]);
+  });
+
   test(`${way}: 'close' closes it with 1013`, async (t) => {
     const { server, live, stalled } = await openStalled(t, way, { slow: 'close' });
     const closed = once(stalled.client, 'close');

@@ -92,6 +92,18 @@ function target(topic, receipt, excepted, key) {
 }
 
 /**
+ * Asks for a receipt of nothing, which each reactor sends behind all of its earlier reports.
+ *
+ * @param {number} number Number of a topic that has ended
+ * @param {number} receipt Number of the receipt
+ */
+function ask(number, receipt) {
+  pushTarget({ number }, [], '', [receipt, 0, 0, 0]);
+  outbox.pushBytes(TOPIC_SLOT, number, OUT_PUBLISH | OUT_FLAG_FIN, EMPTY_BUFFER);
+  outbox.handOver();
+}
+
+/**
  * The publish that follows is of a message that all other members have had already.
  *
  * @param {AnyTopic} topic The topic
@@ -104,14 +116,15 @@ function targetLate(topic, ws, key, offset) {
 }
 
 /**
- * @param {AnyTopic} topic The topic
+ * @param {Pick<AnyTopic, 'number'>} topic The topic
  * @param {WebSocket[]} named Connections of the reactors
  * @param {string} key The message replaces an earlier one of the same key; '' for none
  * @param {[receipt: number, isLate: number, low: number, high: number]} about The other words, in
  *   their order
  */
 function pushTarget(topic, named, key, [receipt, ...late]) {
-  const name = key === '' ? EMPTY_BUFFER : Buffer.from(key);
+  // In UTF-8 all lone surrogates would be the same key.
+  const name = key === '' ? EMPTY_BUFFER : Buffer.from(key, 'utf16le');
   const words = new Uint32Array(TARGET_WORDS + 2 * named.length);
   words.set([receipt, named.length, name.length, ...late]);
   for (const [index, { _generation, _slot }] of named.entries()) {
@@ -184,6 +197,7 @@ function longOf(bytes, index) {
 module.exports = {
   FROM,
   WORD_BYTES,
+  ask,
   begin,
   end,
   history,

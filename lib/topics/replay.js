@@ -7,10 +7,12 @@ const { streamDestroyed } = require('../errors');
 const { MOST_ENTRIES } = require('./arguments');
 const { ofEntry } = require('./post');
 const { askHistory } = require('./requests');
+const { PIECE } = require('./stream-member');
 
 /** @import { WebSocket } from '../connection/state' */
 /** @import { Waiting } from '../connection/waiting' */
 /** @import { Entry, Past } from './requests' */
+/** @import { AnyMember } from './stream-member' */
 /** @import { AnyTopic } from './topic' */
 
 /**
@@ -23,8 +25,10 @@ const { askHistory } = require('./requests');
  * @param {number} since Offset
  * @param {(recovered: boolean, replayed: number) => void} done Called with whether nothing is
  *   missing, and the number of messages
+ * @param {AnyMember | null} member It sends the messages, as many as may wait for it, and the others
+ *   when there is room; null: all are sent at once
  */
-function replay(ws, topic, mode, since, done) {
+function replay(ws, topic, mode, since, done, member) {
   /** The reactor has not answered; null: it never will. @type {Past | null | undefined} */
   let answer;
   let isTurn = false;
@@ -35,16 +39,24 @@ function replay(ws, topic, mode, since, done) {
       return;
     }
     arrived(ws, 0);
+    const isRecovered = Boolean(answer?.recovered);
     const entries = answer?.recovered ? answer.entries : [];
-    sendFirst(ws, entries.map(sendOf, ws));
-    done(Boolean(answer?.recovered), entries.length);
+    if (member === null || !answer) {
+      sendFirst(ws, entries.map(sendOf, ws));
+      done(isRecovered, entries.length);
+      return;
+    }
+    const past = answer;
+    const { top } = past;
+    sendFirst(ws, [{ size: 0, send: (error) => error === undefined && member.start(past) }]);
+    done(isRecovered, entries.length === 0 ? 0 : top + 1 - entries[0].offset);
   };
   const takeTurn = () => {
     isTurn = true;
     expect(ws, 0);
     if (answer !== undefined) finish();
   };
-  askHistory(topic, mode, since, MOST_ENTRIES, (past) => {
+  askHistory(topic, mode, since, member === null ? MOST_ENTRIES : PIECE, (past) => {
     answer = past;
     if (isTurn) finish();
   });

@@ -18,6 +18,7 @@ const { payload, peek } = require('../reactor/dispatch');
 const lifetime = require('../reactor/lifetime');
 const { state } = require('../reactor/table');
 const records = require('./records');
+const { forgetReports } = require('./topic');
 
 const { WORD_BYTES, longOf, wordOf } = records;
 
@@ -106,6 +107,37 @@ function askReceipt(done) {
   return request;
 }
 
+/**
+ * Numbers of topics that the reactors have been told to forget: they may have reported before what
+ * members did not get.
+ *
+ * @type {number[]}
+ */
+let ended = [];
+let isEnding = false;
+
+/** @param {AnyTopic} topic A topic without members that the reactors know */
+function endTopic(topic) {
+  const { number } = topic;
+  records.end(topic);
+  if (!topic.reports || state.failure !== null) return;
+  ended.push(number);
+  if (!isEnding) awaitReports();
+}
+
+/** Waits for the last reports on ended topics: a receipt of each reactor comes behind them. */
+function awaitReports() {
+  const numbers = ended;
+  ended = [];
+  isEnding = true;
+  const request = askReceipt((sum) => {
+    isEnding = false;
+    for (const number of numbers) forgetReports(number);
+    if (ended.length !== 0 && sum !== null) awaitReports();
+  });
+  records.ask(numbers[0], request);
+}
+
 /** The receiver of records that are for no connection. */
 const answers = {
   /**
@@ -178,4 +210,4 @@ function entriesOf(bytes, count) {
   return entries;
 }
 
-module.exports = { askHistory, askReceipt, nextRequest };
+module.exports = { askHistory, askReceipt, endTopic, nextRequest };

@@ -4,6 +4,7 @@
 
 const { state } = require('../reactor/table');
 const records = require('./records');
+const { endTopic } = require('./requests');
 const { settingsOf } = require('./settings');
 const { Table, partOfName } = require('./table');
 const { Topic } = require('./topic');
@@ -17,6 +18,10 @@ const { Topic } = require('./topic');
  */
 const SWEEP_MILLISECONDS = 10_000;
 const SWEEP_TOPICS = 4096;
+
+/** The interval while a check finds this many topics that have expired: there may be more. */
+const BUSY_MILLISECONDS = 50;
+const BUSY_TOPICS = SWEEP_TOPICS / 4;
 
 /** The events of a topic that listeners of the server get. */
 const EVENT = { CREATED: 'created', EMPTY: 'empty' };
@@ -70,7 +75,8 @@ class ServerTopics {
     const settings = this.settings(name);
     if (settings.history === 0) return undefined;
     const created = this.create(name, settings);
-    this.rest(created);
+    // `topicOptions` may have subscribed to it.
+    if (created.size === 0) this.rest(created);
     return created;
   }
 
@@ -122,8 +128,12 @@ class ServerTopics {
   /** @param {AnyTopic} topic A topic with a history and without subscribers */
   rest(topic) {
     this.idle.add(topic);
-    if (this.sweeping !== null) return;
-    this.sweeping = setInterval(() => this.sweep(), SWEEP_MILLISECONDS);
+    if (this.sweeping === null) this.sweepLater(SWEEP_MILLISECONDS);
+  }
+
+  /** @param {number} milliseconds Time until idle topics are checked */
+  sweepLater(milliseconds) {
+    this.sweeping = setTimeout(() => this.sweep(), milliseconds);
     this.sweeping.unref();
   }
 
@@ -132,26 +142,31 @@ class ServerTopics {
     if (topic === this.everyone) this.everyone = null;
     else this.all.delete(topic.name);
     this.idle.delete(topic);
-    if (topic.number !== 0) records.end(topic);
+    if (topic.number !== 0) endTopic(topic);
   }
 
   /** Forgets topics whose positions have expired. */
   sweep() {
+    this.stopSweeping();
     const now = Date.now();
     let left = Math.min(SWEEP_TOPICS, this.idle.size);
+    let forgotten = 0;
     for (const topic of this.idle) {
       if (left-- === 0) break;
       const { ring, settings } = topic;
       // Topics that stay are checked again after all others.
       this.idle.delete(topic);
       if (ring !== null && now - ring.publishedAt < settings.positionTtl) this.idle.add(topic);
-      else this.forget(topic);
+      else {
+        this.forget(topic);
+        forgotten++;
+      }
     }
-    if (this.idle.size === 0) this.stopSweeping();
+    if (this.idle.size !== 0) this.sweepLater(forgotten < BUSY_TOPICS ? SWEEP_MILLISECONDS : BUSY_MILLISECONDS);
   }
 
   stopSweeping() {
-    if (this.sweeping !== null) clearInterval(this.sweeping);
+    if (this.sweeping !== null) clearTimeout(this.sweeping);
     this.sweeping = null;
   }
 

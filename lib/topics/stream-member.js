@@ -7,6 +7,7 @@ const { inContext } = require('../async-context');
 const { TERMINATED } = require('../bits');
 const { OPEN } = require('../constants');
 const { streamOf } = require('../connection/state');
+const { sendLater } = require('../connection/waiting');
 const { ofEntry, owned, postTo } = require('./post');
 const { FROM } = require('./records');
 const { askHistory } = require('./requests');
@@ -20,7 +21,7 @@ const { SLOW } = require('./settings');
 /** "Try Again Later", which IANA has added to the codes of RFC 6455, section 7.4.1. */
 const TRY_AGAIN_LATER = 1013;
 
-/** Messages that a member gets, while it catches up, between two looks at its waiting bytes. */
+/** The most messages that a member that catches up asks for at once. */
 const PIECE = 64;
 
 /** The outcomes of a message. */
@@ -51,6 +52,10 @@ class StreamMember {
     /** Offsets of later messages that it is excepted from. @type {Set<number> | null} */
     this.skips = null;
     this.isAsking = false;
+    /** Whether its sends wait for messages of the past, see `await`. */
+    this.isStarting = false;
+    /** How many messages it asks for: about as many as it had room for the last time. */
+    this.piece = 1;
     /** Dropped messages that have not been reported to it. */
     this.unreported = 0;
   }
@@ -71,6 +76,7 @@ class StreamMember {
    * @returns {number} One of OUTCOME
    */
   publish(message, offset, key, written) {
+    if (this.isStarting) return this.later(offset, owned(message));
     if (this.has !== null) return OUTCOME.KEPT;
     if (this.kept.size !== 0) return this.keep(message, key);
     if (!this.mayBeSlow() || !this.isSlow()) {
@@ -90,7 +96,8 @@ class StreamMember {
 
   /** @param {number} offset Offset of a message that it never gets, not even when it catches up */
   skip(offset) {
-    if (this.has === null) return;
+    if (this.isStarting) this.later(offset, null);
+    if (this.has === null || this.isStarting) return;
     this.skips ??= new Set();
     for (const first of this.skips) {
       // It will be a gap, unless it is in an answer that is on its way.
@@ -122,8 +129,15 @@ class StreamMember {
 
   /** It is no longer a member, and never gets the messages that it missed while it was slow. */
   quit() {
-    const { has, kept, skips, topic } = this;
-    const behind = has === null || topic.ring === null ? 0 : topic.ring.offset - has - countAbove(skips, has);
+    const top = this.topic.ring?.offset ?? 0;
+    if (this.isStarting) sendLater(this.ws, 0, (error) => error === undefined && this.part(top));
+    else this.part(top);
+  }
+
+  /** @param {number} top Offset of the last message when it left; 0 without history */
+  part(top) {
+    const { has, kept, skips } = this;
+    const behind = has === null || top <= has ? 0 : top - has - countAbove(skips, has);
     if (kept.size + behind > 0) this.drop(kept.size + behind);
   }
 
@@ -137,12 +151,59 @@ class StreamMember {
     if (this.has !== null) this.catchUp(FROM.OFFSET);
   }
 
+  /**
+   * It has subscribed with messages of the past, which it gets like those that it misses while it is
+   * slow. Its sends wait for the first of them, and so do messages that are published meanwhile.
+   *
+   * @param {number} offset Offset after which the messages begin
+   */
+  await(offset) {
+    this.has = offset;
+    this.isStarting = true;
+  }
+
+  /** @param {Past} past The answer about these messages */
+  start({ entries, recovered, top }) {
+    this.isStarting = false;
+    // What is older is no gap.
+    this.has = recovered && entries.length !== 0 ? entries[0].offset - 1 : top;
+    this.onPast({ entries: recovered ? entries : [], recovered: true, top }, FROM.OFFSET);
+  }
+
+  /**
+   * A message takes its place among the sends that wait.
+   *
+   * @param {number} offset Offset of the message
+   * @param {Message | null} message null: the member is excepted from it
+   * @returns {number} One of OUTCOME
+   */
+  later(offset, message) {
+    const size = message === null ? 0 : message.data.length;
+    sendLater(this.ws, size, (error) => error === undefined && this.follow(offset, message));
+    return OUTCOME.KEPT;
+  }
+
+  /**
+   * @param {number} offset As for `later`
+   * @param {Message | null} message As for `later`
+   */
+  follow(offset, message) {
+    if (this.has !== offset - 1 || (message !== null && this.isSlow())) {
+      // The message comes from the history.
+      if (message === null) this.skip(offset);
+      return;
+    }
+    this.has = offset;
+    if (message !== null) postTo(this.ws, message);
+    this.goOn();
+  }
+
   /** @param {number} mode One of FROM */
   catchUp(mode) {
     const { has, topic } = this;
-    if (this.isAsking || has === null || topic.number === 0) return;
+    if (this.isAsking || this.isStarting || has === null || topic.number === 0) return;
     this.isAsking = true;
-    askHistory(topic, mode, has, PIECE, (past) => {
+    askHistory(topic, mode, has, this.piece, (past) => {
       this.isAsking = false;
       if (past !== null && this.isIn()) this.onPast(past, mode);
     });
@@ -158,18 +219,31 @@ class StreamMember {
    * @param {number} mode One of FROM
    */
   onPast({ entries, recovered, top }, mode) {
+    // It has got all from elsewhere meanwhile.
+    if (this.has === null) return;
     if (!recovered && mode === FROM.OFFSET) {
       // The ring has moved on: it has lost the rest.
       this.catchUp(FROM.OLDEST);
       return;
     }
+    let given = 0;
     for (const entry of entries) {
+      if (entry.offset <= this.has) continue;
+      // It asks again when it has room.
+      if (given++ !== 0 && this.isSlow()) break;
       this.miss(entry.offset - 1);
       this.has = entry.offset;
-      if (!this.skips?.has(entry.offset)) postTo(this.ws, ofEntry(entry));
+      // A copy: the whole answer would stay in memory as long as one of its messages waits.
+      if (!this.skips?.has(entry.offset)) postTo(this.ws, ofEntry({ ...entry, data: Buffer.from(entry.data) }));
     }
+    this.piece = Math.min(PIECE, 2 * Math.max(given, 1));
     // Messages published since it asked are not missing.
     if (entries.length === 0) this.miss(top);
+    this.goOn();
+  }
+
+  /** It gets the messages that it still lacks, if it has room. */
+  goOn() {
     const { ring } = this.topic;
     if (ring === null || this.has === ring.offset) this.has = this.skips = null;
     else if (!this.isSlow()) this.catchUp(FROM.OFFSET);
@@ -221,4 +295,4 @@ function reportGap(ws, topic, { from, to }) {
   if ((ws._bits & TERMINATED) === 0) ws._extra?.topics?.passed(topic, from, to);
 }
 
-module.exports = { OUTCOME, StreamMember };
+module.exports = { OUTCOME, PIECE, StreamMember };

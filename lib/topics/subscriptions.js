@@ -8,10 +8,12 @@ const { replay } = require('./replay');
 const { nextRequest } = require('./requests');
 const { StreamMember } = require('./stream-member');
 const { topicsOf } = require('./server-topics');
+const { SLOW } = require('./settings');
 
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position, Subscribed, TopicLosses } from '../../types/topics' */
 /** @import { Topics } from './server-topics' */
+/** @import { AnyMember } from './stream-member' */
 /** @import { AnyTopic } from './topic' */
 
 /** @typedef {(result: Subscribed) => void} SubscribedCallback */
@@ -124,7 +126,7 @@ class Subscriptions {
    */
   joinLater(topic, mode, offset, callback) {
     const { ws } = this;
-    this.replay(topic, mode, offset, callback);
+    this.replay(topic, mode, offset, callback, null);
     sendLater(ws, 0, (error) => {
       if (error === undefined && this.joined.has(topic)) subscribe(ws, topic, 0, FROM.NOW, 0);
     });
@@ -139,8 +141,12 @@ class Subscriptions {
    */
   joinAsStream(topic, mode, offset, callback) {
     topic.streams ??= new Map();
-    if (!topic.streams.has(this.ws)) topic.streams.set(this.ws, new StreamMember(this.ws, topic));
-    this.replay(topic, mode, offset, callback);
+    const isCatchingUp = mode !== FROM.NOW && topic.settings.slow === SLOW['catch-up'];
+    let member = topic.streams.get(this.ws);
+    // An answer that is on its way is for the member before it.
+    if (member === undefined || isCatchingUp) topic.streams.set(this.ws, (member = new StreamMember(this.ws, topic)));
+    if (isCatchingUp) member.await(offset);
+    this.replay(topic, mode, offset, callback, isCatchingUp ? member : null);
   }
 
   /**
@@ -149,11 +155,12 @@ class Subscriptions {
    * @param {number} offset Where it begins, in the history
    * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
    *   never will be
+   * @param {AnyMember | null} member See `replay` of replay.js
    */
-  replay(topic, mode, offset, callback) {
+  replay(topic, mode, offset, callback, member) {
     const position = positionOf(topic);
     if (mode !== FROM.NOW) {
-      replay(this.ws, topic, mode, offset, (recovered, replayed) => callback?.({ recovered, position, replayed }));
+      replay(this.ws, topic, mode, offset, (recovered, replayed) => callback?.({ recovered, position, replayed }), member);
     } else if (callback !== undefined) {
       process.nextTick(callback, { recovered: false, position, replayed: 0 });
     }

@@ -77,10 +77,9 @@ class Topic {
     if (this.reports) reporting.add(this.number, this);
   }
 
-  /** The reactors forget it. */
+  /** The reactors forget it. If they report on it, its number is in use until `forgetReports`. */
   strike() {
-    if (this.reports) reporting.delete(this.number);
-    else giveBack(this.number);
+    if (!this.reports) giveBack(this.number);
     this.number = 0;
   }
 }
@@ -105,6 +104,11 @@ function next() {
   return ++last;
 }
 
+/** @param {number} number The number of a topic on which no report comes any more */
+function forgetReports(number) {
+  reporting.delete(number);
+}
+
 /**
  * @param {number} number The number in a report
  * @returns {Topic | undefined} undefined: the topic is forgotten
@@ -113,4 +117,4 @@ function reportingTopic(number) {
   return reporting.get(number);
 }
 
-module.exports = { Topic, reportingTopic };
+module.exports = { Topic, forgetReports, reportingTopic };

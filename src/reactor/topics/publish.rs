@@ -156,13 +156,15 @@ impl<C: Consumer> Reactor<C> {
 
     /// All members have had the message.
     fn end_publishing(&mut self, publishing: Publishing) {
-        let Publishing { topic, message, prepared, offset, except, receipt, postponed, .. } = publishing;
+        let Publishing { topic, patience, message, prepared, offset, except, receipt, postponed, .. } =
+            publishing;
         // It may have been compressed with more parameters.
         if let Some(known) = prepared.and_then(|number| self.prepared.get_mut(&number)) {
             **known = message.clone();
         }
         if offset.is_some() {
-            let except = (!except.is_empty()).then_some(except);
+            // Only a member that catches up is sent it without asking for it.
+            let except = (patience.slow == Slow::CatchUp && !except.is_empty()).then_some(except);
             self.topics.remember(topic, Kept::new(message, self.work.now, except));
         }
         self.topics.receipts.extend(receipt);

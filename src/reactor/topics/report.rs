@@ -53,6 +53,11 @@ impl Dropped {
         *known = known.saturating_add(count);
     }
 
+    /// The report about one connection and topic.
+    pub(in crate::reactor) fn take_one(&mut self, id: ConnectionId, topic: u32) -> Option<u32> {
+        self.counts.remove(&(id, topic))
+    }
+
     /// A turn's reports: the connection, the topic, the count.
     pub(in crate::reactor) fn take(&mut self, now: Instant) -> Vec<(ConnectionId, u32, u32)> {
         let first = self.order.drain(..self.order.len().min(REPORTS));

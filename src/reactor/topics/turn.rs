@@ -5,6 +5,7 @@ use std::time::Instant;
 use crate::bridge::layout::IN_DROPPED;
 
 use crate::reactor::Reactor;
+use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::topics::registry::Topics;
 use crate::reactor::topics::report::encode;
@@ -46,10 +47,15 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         for (id, topic, count) in self.topics.dropped.take(self.work.now) {
-            self.work.tally.dropped += u64::from(count);
-            if self.connections.get(id).is_some() {
-                self.consumer.on_topic(id.slot, IN_DROPPED, encode(&[topic, count]));
-            }
+            self.on_dropped(id, topic, count);
+        }
+    }
+
+    /// Reports messages of one topic that a connection is not sent.
+    pub(in crate::reactor::topics) fn on_dropped(&mut self, id: ConnectionId, topic: u32, count: u32) {
+        self.work.tally.dropped += u64::from(count);
+        if self.connections.get(id).is_some() {
+            self.consumer.on_topic(id.slot, IN_DROPPED, encode(&[topic, count]));
         }
     }
 }

@@ -181,6 +181,23 @@ fn the_budget_takes_from_the_topic_that_was_published_to_least_recently() {
     stage.expect_nothing_left();
 }
 
+#[test]
+fn the_budget_counts_those_that_a_message_is_not_for() {
+    for (slow, kept) in [(SLOW_QUEUE, 0), (SLOW_CATCH_UP, 8 * 1000)] {
+        let (mut stage, _client, id) = stage(1, [slow, 0, 1000, 0, 0]);
+        publish(&mut stage, 1..=1);
+        stage.settle();
+        let before = stage.reactors[0].topics.histories.used;
+        stage.target(1, 0, &[id; 1000], b"");
+        publish(&mut stage, 2..=2);
+        stage.settle();
+        assert_eq!(stage.reactors[0].topics.histories.used, 2 * before + kept);
+        stage.about(OUT_TOPIC_END, 1, 0, 0, b"");
+        stage.settle();
+        stage.expect_nothing_left();
+    }
+}
+
 /// Messages expire, their offsets do not; the reactor does not wake when nothing will expire.
 #[test]
 fn messages_expire_and_their_memory_is_freed_without_anybody_asking() {

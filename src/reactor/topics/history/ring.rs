@@ -28,8 +28,13 @@ impl Kept {
         at: Instant,
         except: Option<Box<[ConnectionId]>>,
     ) -> Self {
-        let counted = message.memory() + OVERHEAD;
-        Self { message, at, except, counted }
+        let mut kept = Self { message, at, except, counted: 0 };
+        kept.counted = kept.memory();
+        kept
+    }
+
+    fn memory(&self) -> usize {
+        self.message.memory() + self.except.as_deref().map_or(0, size_of_val) + OVERHEAD
     }
 }
 
@@ -153,7 +158,7 @@ impl Ring {
     pub(in crate::reactor) fn replace(&mut self, offset: u64, message: Prepared) {
         let Some(kept) = self.get_mut(offset) else { return };
         kept.message = message;
-        let now = kept.message.memory() + OVERHEAD;
+        let now = kept.memory();
         let before = std::mem::replace(&mut kept.counted, now);
         self.memory = self.memory - before + now;
     }
