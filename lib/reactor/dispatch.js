@@ -1,18 +1,15 @@
 'use strict';
 
 // Not the global ones: a test may have put others in their place.
-const { executionAsyncId } = require('node:async_hooks');
 const { performance } = require('node:perf_hooks');
 const { setImmediate } = require('node:timers');
 
-const { root } = require('../async-context');
-const { addon } = require('./addon');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const { isTraced } = require('./diagnostics');
 const { BORROWED, NOT_PLAIN } = require('../bits');
 const { batch, borrow, nextBatch, restore, takeLarge } = require('./batch');
 const { checkpoint } = require('./checkpoint');
-const { delivered, incoming, settle: settleReactors } = require('./crossing');
+const { delivered, incoming } = require('./crossing');
 const {
   ADOPTED_SLOTS,
   IN_BINARY,
@@ -53,9 +50,6 @@ const TURN_BATCHES = 8;
  */
 const ENDING_MILLISECONDS = 4;
 
-/** The most ticks that may throw in a turn in the middle of another callback. */
-const MOST_THROWN = 64;
-
 /** Records after which the clock is read within a batch. */
 const CLOCK_INTERVAL = 64;
 
@@ -69,12 +63,6 @@ let count = 0;
 let batchNumber = 0;
 let delivering = false;
 let immediate = false;
-
-/**
- * Milliseconds that may be delivered before requests, and since when. It takes half of the time at
- * most: with many requests in one turn of the event loop, the others of that turn wait for it.
- */
-const catching = { left: TURN_MILLISECONDS, since: 0 };
 
 /** Called when records wait, or to go on with a turn that was cut short. */
 function wake() {
@@ -98,68 +86,17 @@ function continueLater() {
   setImmediate(continueTurn);
 }
 
-/**
- * Delivers what waits now, in the middle of another callback: other code of this process is about
- * to see the reactor's work, whose records come first.
- */
-function catchUp() {
-  if (state.native !== null) root.runInAsyncScope(turnWithin);
+/** @returns {boolean} Whether what is left over comes in an immediate */
+function isPostponed() {
+  return immediate;
 }
 
-/**
- * A turn in the middle of another callback. What a handler throws is thrown later. What a tick
- * throws is reported at once: the tick's frame is still on the async stack, which Node clears with
- * the report. Otherwise it ends the process when the callback returns.
- */
-function turnWithin() {
-  let step = turn;
-  // Node goes on with the ticks behind the last one in another turn of the event loop.
-  for (let thrown = 0; thrown < MOST_THROWN; thrown++) {
-    try {
-      return step();
-    } catch (error) {
-      if (executionAsyncId() === root.asyncId()) return process.nextTick(rethrow, error);
-      addon().reportException(error);
-      step = checkpoint;
-    }
-  }
+/** @returns {boolean} Whether a handler is being called */
+function isDelivering() {
+  return delivering;
 }
 
-/**
- * Acts on a connection or a request of a server of Node's. In one event loop, bytes that came to
- * ours before would have been read before.
- *
- * @param {unknown} message The message of the channel: `{ socket }`, or of another type in another
- *   version of Node
- */
-function settle(message) {
-  // Without a handle the bytes are those of the program, which may be in the middle of anything.
-  const { socket } = /** @type {{ socket?: { _handle?: unknown } }} */ (message);
-  if (socket?._handle == null) return;
-  if (immediate || delivering) {
-    incoming.unsettled++;
-    return;
-  }
-  const begin = performance.now();
-  catching.left = Math.min(TURN_MILLISECONDS, catching.left + begin - catching.since);
-  catching.since = begin;
-  if (catching.left <= 0) {
-    incoming.unsettled++;
-    return;
-  }
-  if (!settleReactors()) return;
-  catchUp();
-  // What is left over comes later.
-  if (immediate) incoming.unsettled++;
-  catching.since = performance.now();
-  catching.left -= catching.since - begin;
-}
-
-/** @param {unknown} error The exception of a handler */
-function rethrow(error) {
-  throw error;
-}
-
+/** Delivers what waits, for as long as a turn may take. The rest comes in an immediate. */
 function turn() {
   // A handler that runs the event loop, as deasync does, or calls this function is in a delivery,
   // which goes on when it returns.
@@ -412,4 +349,4 @@ function fail(reason) {
   process.nextTick(() => state.topics?._onFailed());
 }
 
-module.exports = { catchUp, currentBatch, payload, peek, settle, wake };
+module.exports = { TURN_MILLISECONDS, currentBatch, isDelivering, isPostponed, payload, peek, turn, wake };

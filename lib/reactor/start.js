@@ -3,8 +3,9 @@
 const { addon } = require('./addon');
 const { root } = require('../async-context');
 const batch = require('./batch');
+const { settle } = require('./catch-up');
 const crossing = require('./crossing');
-const { settle, wake } = require('./dispatch');
+const { wake } = require('./dispatch');
 const { DRAINED_WORDS } = require('./layout');
 const lifetime = require('./lifetime');
 const outbox = require('./outbox');
