@@ -7,7 +7,7 @@ import { topicShapes } from './topic-shapes.mjs';
  * @property {string} shape
  * @property {string} metric
  * @property {string} text The metric in words
- * @property {number} limit The greatest value of the ratio or difference, or without `against` of the figure
+ * @property {number} limit The greatest ratio or difference; without `against` the greatest figure
  * @property {boolean} [least] Whether `limit` is the least instead
  * @property {string} [against] Candidate that the figure is compared with
  * @property {boolean} [difference] Whether it is compared as a difference instead of a ratio

@@ -43,7 +43,7 @@ function turnWithin() {
       return step();
     } catch (error) {
       if (executionAsyncId() === root.asyncId()) return process.nextTick(rethrow, error);
-      addon().reportException(error);
+      addon().report(error);
       step = checkpoint;
     }
   }

@@ -152,7 +152,7 @@ class StreamMember {
   }
 
   /**
-   * It has subscribed with messages of the past, which it gets like those that it misses while it is
+   * It has subscribed with messages of the past, and gets them like those that it misses while
    * slow. Its sends wait for the first of them, and so do messages that are published meanwhile.
    *
    * @param {number} offset Offset after which the messages begin

@@ -8,7 +8,6 @@ use std::ptr;
 
 use napi::bindgen_prelude::{Function, JsObjectValue, Object, Unknown};
 use napi::{Env, Error, JsValue, Result, Status, sys};
-use napi_derive::napi;
 
 /// A JavaScript function that the event loop's callbacks may call. It belongs to its environment's
 /// thread.
@@ -181,8 +180,7 @@ const PENDING: sys::napi_status = sys::Status::napi_pending_exception;
 
 /// Reports an exception at once, as Node does with one that nobody caught: to 'uncaughtException',
 /// or it ends the process. With the report Node clears the async stack.
-#[napi(catch_unwind)]
-pub fn report_exception(env: &Env, error: Unknown<'_>) {
+pub(super) fn report_exception(env: &Env, error: &Unknown<'_>) {
     // SAFETY: the environment and the value belong to the call that is running. Node refuses where
     // no JavaScript may run any more.
     unsafe { sys::napi_fatal_exception(env.raw(), error.raw()) };

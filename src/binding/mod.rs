@@ -32,4 +32,4 @@ pub use start::ReactorOptions;
 pub use streams::Streams;
 pub use streams::engine::StreamEngine;
 pub use streams::parser::StreamOptions;
-pub use tables::{deflate_budget_is_full, lists, set_deflate_budget, version};
+pub use tables::{deflate_budget_is_full, lists, report, set_deflate_budget, version};

@@ -1,13 +1,23 @@
 //! Functions of the addon itself, and the one number that JavaScript sets for all of the process.
 
+use napi::Env;
+use napi::bindgen_prelude::Unknown;
 use napi_derive::napi;
 
 use crate::engine::deflate::Budget;
+
+use super::callback::report_exception;
 
 /// The version of the package that this addon was built for. An addon of another one is not used.
 #[napi(catch_unwind)]
 pub fn version() -> &'static str {
     env!("CARGO_PKG_VERSION")
+}
+
+/// Reports an exception at once, as Node does with one that nobody caught.
+#[napi(catch_unwind)]
+pub fn report(env: &Env, error: Unknown<'_>) {
+    report_exception(env, &error);
 }
 
 /// Two empty arrays in an array: of the environment's own context, in whichever context the caller

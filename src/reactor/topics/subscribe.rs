@@ -67,7 +67,7 @@ impl<C: Consumer> Reactor<C> {
             }
         };
         self.topics.dropped.add(id, number, u32::try_from(missed).unwrap_or(u32::MAX));
-        // At once: JavaScript forgets a topic without members when all that it did before is reported.
+        // At once: JavaScript forgets a topic without members when all before is reported.
         if let Some(count) = self.topics.dropped.take_one(id, number) {
             self.on_dropped(id, number, count);
         }
