@@ -59,7 +59,7 @@ class Program {
   async start() {
     const { t } = this;
     const options = { topicOptions: (name) => TOPICS[name], historyBudget: 0 };
-    this.isCompressed = this.seed % 4 === 0;
+    this.isCompressed = this.seed % 2 === 0;
     if (this.isCompressed) options.perMessageDeflate = { threshold: 500 };
     this.server = await startServer(t, options);
     const { handleUpgrade } = Object.getPrototypeOf(this.server);

@@ -97,7 +97,7 @@ class StreamMember {
   /** @param {number} offset Offset of a message that it never gets, not even when it catches up */
   skip(offset) {
     if (this.isStarting) this.later(offset, null);
-    if (this.has === null || this.isStarting) return;
+    if (this.has === null) return;
     this.skips ??= new Set();
     for (const first of this.skips) {
       // It will be a gap, unless it is in an answer that is on its way.
@@ -189,8 +189,7 @@ class StreamMember {
    */
   follow(offset, message) {
     if (this.has !== offset - 1 || (message !== null && this.isSlow())) {
-      // The message comes from the history.
-      if (message === null) this.skip(offset);
+      // The message comes from the history, where `skips` has those that are not for this member.
       return;
     }
     this.has = offset;
