@@ -54,6 +54,8 @@ class StreamMember {
     this.isAsking = false;
     /** Whether its sends wait for messages of the past, see `await`. */
     this.isStarting = false;
+    /** Messages that have their place among the sends that wait. */
+    this.following = 0;
     /** How many messages it asks for: about as many as it had room for the last time. */
     this.piece = 1;
     /** Dropped messages that have not been reported to it. */
@@ -179,7 +181,11 @@ class StreamMember {
    */
   later(offset, message) {
     const size = message === null ? 0 : message.data.length;
-    sendLater(this.ws, size, (error) => error === undefined && this.follow(offset, message));
+    this.following++;
+    sendLater(this.ws, size, (error) => {
+      this.following--;
+      if (error === undefined) this.follow(offset, message);
+    });
     return OUTCOME.KEPT;
   }
 
@@ -188,19 +194,20 @@ class StreamMember {
    * @param {Message | null} message As for `later`
    */
   follow(offset, message) {
-    if (this.has !== offset - 1 || (message !== null && this.isSlow())) {
-      // The message comes from the history, where `skips` has those that are not for this member.
-      return;
+    // Otherwise it comes from the history, where `skips` has those that are not for this member.
+    if (this.has === offset - 1 && (message === null || !this.isSlow())) {
+      this.has = offset;
+      if (message !== null) postTo(this.ws, message);
     }
-    this.has = offset;
-    if (message !== null) postTo(this.ws, message);
-    this.goOn();
+    if (this.has !== null) this.goOn();
   }
 
   /** @param {number} mode One of FROM */
   catchUp(mode) {
     const { has, topic } = this;
     if (this.isAsking || this.isStarting || has === null || topic.number === 0) return;
+    // What it would get goes behind them, and the last of them asks.
+    if (this.following !== 0) return;
     this.isAsking = true;
     askHistory(topic, mode, has, this.piece, (past) => {
       this.isAsking = false;
