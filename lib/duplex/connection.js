@@ -26,6 +26,7 @@ const { StreamEngine } = require('./engine');
 const { LEAST_SHARED, sharedCopy } = require('./copies');
 const { gateOf } = require('./gate');
 const { sendBudget } = require('./send-budget');
+const { shortLived } = require('../reactor/message-memory');
 const { silenceOf } = require('./silence');
 const { Stint, inflating } = require('./turns');
 const { lengthOf, unshared } = require('../views');
@@ -104,6 +105,7 @@ class StreamConnection {
    * @param {Buffer} chunk Bytes, which are unmasked in place
    */
   input(chunk) {
+    shortLived(chunk.length);
     if (this.silence !== null) this.silence.heard();
     if (this.gate === null) this.parseNext(chunk);
     else this.gate.input(chunk);

@@ -18,6 +18,7 @@ const {
   STREAM_ROOM,
   STREAM_WORDS,
 } = require('../reactor/layout');
+const { shortLived } = require('../reactor/message-memory');
 const { Parts } = require('./parts');
 
 /** @import { Deflate } from '../deflate/options' */
@@ -296,6 +297,7 @@ function payload(engine, chunk, tag, offset, length) {
   if (length === 0) return EMPTY_BUFFER;
   if ((tag & IN_FLAG_OWNED) === 0) return new FastBuffer(chunk.buffer, chunk.byteOffset + offset, length);
   const data = Buffer.allocUnsafeSlow(length);
+  shortLived(length);
   engine.native.takeLarge(offset, data);
   return data;
 }

@@ -1,6 +1,7 @@
 'use strict';
 
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
+const { shortLived } = require('../reactor/message-memory');
 
 /** Bytes: shorter parts are copied, for a view takes more memory than they do. */
 const LEAST_KEPT = 4 * 1024;
@@ -63,6 +64,7 @@ class Parts {
     // beginning. Bytes in the cache are moved there at half the cost of new memory.
     const isRoom = total <= this.first.length;
     const message = /** @type {Buffer} */ (isRoom ? this.first.subarray(0, total) : Buffer.allocUnsafe(total));
+    if (!isRoom) shortLived(total);
     let at = 0;
     for (const part of this.list) {
       message.set(part, at);

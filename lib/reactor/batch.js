@@ -4,7 +4,7 @@ const borrowing = require('./borrowing');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const crossing = require('./crossing');
 const { IN_FLAG_OWNED, LENT_BYTES } = require('./layout');
-const { allocate } = require('./attached-memory');
+const { allocate, shortLived } = require('./message-memory');
 
 /** @import { Native } from './table' */
 
@@ -238,6 +238,7 @@ function lendMore() {
  */
 function takeLarge(index, length) {
   const data = Buffer.allocUnsafeSlow(length);
+  shortLived(length);
   native.takeLarge(index, data);
   return data;
 }
