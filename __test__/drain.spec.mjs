@@ -225,7 +225,11 @@ test('handOver: what has come is served and closed like the others, then nothing
   await once(begun, 'connect');
   const { client } = await connect(t, server);
   const closed = once(client, 'close');
-  const drained = server.drain({ duration: 0, handOver: true });
+  const reports = [];
+  const drained = server.drain({ duration: 0, handOver: true, onProgress: (counts) => reports.push(counts) });
+  const reported = async (count) => {
+    while (reports.length < count) await new Promise(setImmediate);
+  };
   t.is((await closed)[0], 1012);
   for (let isRefused = false; !isRefused; ) {
     const late = net.connect(port, OWN_HOST);
@@ -233,10 +237,14 @@ test('handOver: what has come is served and closed like the others, then nothing
     late.destroy();
   }
   t.is(server.clients.size, 0);
+  await reported(1);
   begun.write(upgradeRequest());
   let text = '';
   while (!text.endsWith('\x88\x02\x03\xf4')) text += (await once(begun, 'data'))[0].toString('latin1');
   t.regex(text, /^HTTP\/1\.1 101 /);
+  const before = reports.length;
+  await reported(before + 1);
+  t.deepEqual(reports.at(-1), { closed: 1, timedOut: 0, left: 1 });
   begun.destroy();
   t.deepEqual(await drained, { closed: 2, timedOut: 0, left: 0 });
   t.deepEqual([server.address(), server.descriptor()], [null, null]);

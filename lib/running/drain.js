@@ -123,6 +123,7 @@ class Drain {
     this.pace.add(now);
     clearTimeout(this.timer);
     this.wait(now);
+    this.changed();
   }
 
   /**

@@ -73,7 +73,9 @@ const DEFAULTS = Object.freeze({
 function settingsOf(given) {
   if (given === undefined || given === null) return DEFAULTS;
   checkOptions(given, 'topicOptions()');
-  const options = /** @type {TopicOptions} */ (given);
+  const options = /** @type {TopicOptions & { then?: unknown }} */ (given);
+  // Its settings come when the topic has been made.
+  if (typeof options.then === 'function') throw wrong(TypeError, 'topicOptions()', 'an object, not a Promise', given);
   const settings = {
     slow: slowOf(options.slow),
     limit: number('limit', options.limit),

@@ -20,9 +20,12 @@ export interface DrainOptions {
   onProgress?: ((progress: DrainProgress) => void) | undefined;
 }
 
-/** Counts of the clients that there were when the drain began. */
+/**
+ * Counts of the clients that there were when the drain began. With `handOver` those that have
+ * joined since count, too.
+ */
 export interface DrainProgress {
-  /** How many are gone. */
+  /** How many are gone, without those of `timedOut`. */
   closed: number;
   /** How many were cut off because they had not answered the close frame within `closeTimeout`. */
   timedOut: number;

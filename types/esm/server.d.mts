@@ -137,8 +137,8 @@ export interface ServerOptions<
    */
   unfinishedBudget?: number | undefined;
   /**
-   * Returns the settings of a topic; called once for each, when it is made. Not in ws. Default:
-   * no history, and all messages wait
+   * Returns the settings of a topic, not a Promise of them; called once for each, when it is made.
+   * Not in ws. Default: no history, and all messages wait
    */
   topicOptions?: ((topic: string) => TopicOptions | null | undefined) | null | undefined;
   /**
