@@ -10,6 +10,7 @@ import { Child } from './helpers/child.mjs';
 import { frame, wsClient } from './helpers/clients.mjs';
 import { implementation, isReference } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
+import { TOPIC_WAYS, heardBy, join } from './helpers/topics.mjs';
 
 const ownOnly = isReference ? test.serial.skip : test.serial;
 const { WebSocketServer } = implementation;
@@ -42,6 +43,23 @@ ownOnly('an HTTP server goes on: its connections are served on this thread', asy
   client.close();
   t.is((await once(client, 'close'))[0], 1005);
 });
+
+for (const slow of ['queue', 'catch-up']) {
+  ownOnly(`topics of an HTTP server go on without their history, ${slow}`, async (t) => {
+    const server = await TOPIC_WAYS.https(t, { topicOptions: () => ({ history: 10, slow }) });
+    const [one, two] = [await join(t, server), await join(t, server)];
+    one.ws.subscribe('room');
+    server.publish('room', 'past');
+    pretendFailure(t);
+    const answer = new Promise((resolve) => two.ws.subscribe('room', { since: 'oldest' }, resolve));
+    const receipt = await server.publish('room', 'live', { receipt: true });
+    t.deepEqual([receipt.matched, receipt.sent + receipt.queued], [2, 2]);
+    const { recovered, replayed, position } = await answer;
+    t.deepEqual([recovered, replayed, position.offset], [false, 0, 1]);
+    await t.throwsAsync(server.history('room'), { message: 'The reactor failed' });
+    t.deepEqual(await heardBy(one, two), [['past', 'live'], ['live']]);
+  });
+}
 
 ownOnly('a port: an error', async (t) => {
   pretendFailure(t);

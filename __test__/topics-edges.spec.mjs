@@ -152,3 +152,17 @@ test('programs may give connections and servers fields of these names', async (t
   server.publish('a', 'x');
   t.deepEqual(await heardBy(one), [['x']]);
 });
+
+test('topicOptions may subscribe to the topic that is published', async (t) => {
+  for (const history of [0, 1]) {
+    let asked = 0;
+    const { server, all } = await openRoom(t, 'port', 1, {
+      topicOptions(topic) {
+        if (asked++ === 0) all[0].ws.subscribe(topic);
+        return { history };
+      },
+    });
+    t.is(server.publish('room', 'one'), 1);
+    t.deepEqual(await heardBy(...all), [['one']]);
+  }
+});

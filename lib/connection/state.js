@@ -6,6 +6,7 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
 /** @import { AsyncResource } from 'node:async_hooks' */
 /** @import EventEmitter from 'node:events' */
 /** @import { Holder } from '../reactor/table' */
+/** @import { AnyMember } from '../topics/stream-member' */
 /** @import { AnyTopic } from '../topics/topic' */
 
 /**
@@ -107,7 +108,8 @@ const { ABNORMAL, HIGH_WATER_MARK } = require('../reactor/layout');
  * @property {number} heard The same, minus the bytes that its present topics count
  * @property {number} askAt See `hasRoom` of pressure.js
  * @property {() => void} leave Leaves all topics, and joins no other
- * @property {() => void} drained The bytes that waited for its stream have left
+ * @property {(member: AnyMember) => void} wait A member waits for `drained`
+ * @property {() => void} drained The bytes that waited for its stream have left, or are compressed
  * @property {(topic: AnyTopic, count: number) => void} lost It missed this many messages
  * @property {(topic: AnyTopic, from: number, to: number) => void} passed It never gets the messages
  *   with these offsets

@@ -137,6 +137,8 @@ class Job {
     try {
       connection.postPayload(tag, length, callback);
       sendWaiting(ws);
+      // The end of the last message that waits tells subscribers of topics that there is room.
+      if (connection.job === null && !connection.socket.writableNeedDrain) ws._extra?.topics?.drained();
     } finally {
       connection.isCompressing = false;
     }

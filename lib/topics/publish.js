@@ -4,6 +4,7 @@ const { STREAM } = require('../bits');
 const { post } = require('../connection/post');
 const { late, sendLater } = require('../connection/waiting');
 const { frameBytes } = require('../reactor/layout');
+const { state } = require('../reactor/table');
 const { lengthOf } = require('../views');
 const { checkOptions, checkTopic, wrong } = require('./arguments');
 const { messageOf, stamped } = require('./message');
@@ -179,7 +180,7 @@ function keyFor({ settings }, key) {
  * @param {Tally | null} receipt Counts the outcomes; null without a receipt
  */
 function toReactors(topic, message, excepted, key, receipt) {
-  if (topic.number === 0 || (topic.members === 0 && topic.ring === null)) return;
+  if (topic.number === 0 || (topic.members === 0 && topic.ring === null) || state.failure !== null) return;
   const others = excepted.length === 0 ? excepted : excepted.filter((ws) => (ws._bits & STREAM) === 0);
   const used = keyFor(topic, key);
   const isSpecial = receipt !== null || others.length !== 0 || used !== '';

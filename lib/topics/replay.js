@@ -29,8 +29,9 @@ const { PIECE } = require('./stream-member');
  *   when there is room; null: all are sent at once
  */
 function replay(ws, topic, mode, since, done, member) {
-  /** The reactor has not answered; null: it never will. @type {Past | null | undefined} */
+  /** Without it the reactor has not answered. @type {Past | undefined} */
   let answer;
+  const offset = topic.ring?.offset ?? 0;
   let isTurn = false;
   const finish = () => {
     if ((ws._bits & (GONE | TERMINATED)) !== 0 || ws._extra?.stream?.socket.destroyed) {
@@ -39,25 +40,26 @@ function replay(ws, topic, mode, since, done, member) {
       return;
     }
     arrived(ws, 0);
-    const isRecovered = Boolean(answer?.recovered);
-    const entries = answer?.recovered ? answer.entries : [];
-    if (member === null || !answer) {
+    const past = /** @type {Past} */ (answer);
+    const { recovered, top } = past;
+    const entries = recovered ? past.entries : [];
+    if (member === null) {
       sendFirst(ws, entries.map(sendOf, ws));
-      done(isRecovered, entries.length);
+      done(recovered, entries.length);
       return;
     }
-    const past = answer;
-    const { top } = past;
     sendFirst(ws, [{ size: 0, send: (error) => error === undefined && member.start(past) }]);
-    done(isRecovered, entries.length === 0 ? 0 : top + 1 - entries[0].offset);
+    done(recovered, entries.length === 0 ? 0 : top + 1 - entries[0].offset);
   };
   const takeTurn = () => {
     isTurn = true;
     expect(ws, 0);
-    if (answer !== undefined) finish();
+    // Not in the middle of the sends that wait: the callback would be called before those behind.
+    if (answer !== undefined) process.nextTick(finish);
   };
   askHistory(topic, mode, since, member === null ? MOST_ENTRIES : PIECE, (past) => {
-    answer = past;
+    // The reactors have died, and the history with them.
+    answer = past ?? { entries: [], recovered: false, top: offset };
     if (isTurn) finish();
   });
   if ((ws._bits & SENDS_WAIT) === 0) takeTurn();

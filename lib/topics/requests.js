@@ -88,6 +88,10 @@ function expectAnswer() {
  * @param {(answer: Past | null) => void} done Called later; null: the reactors have died
  */
 function askHistory(topic, mode, since, limit, done) {
+  if (state.failure !== null) {
+    process.nextTick(done, null);
+    return;
+  }
   const request = nextRequest();
   expectAnswer();
   histories.set(request, done);

@@ -73,7 +73,8 @@ class ServerTopics {
     const topic = this.all.get(name);
     if (topic !== undefined || this.isOver || this.options.topicOptions === null) return topic;
     const settings = this.settings(name);
-    if (settings.history === 0) return undefined;
+    // `topicOptions` may have subscribed to it.
+    if (settings.history === 0) return this.all.get(name);
     const created = this.create(name, settings);
     // `topicOptions` may have subscribed to it.
     if (created.size === 0) this.rest(created);

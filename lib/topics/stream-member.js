@@ -64,9 +64,10 @@ class StreamMember {
 
   /** @returns {boolean} Whether more bytes wait for it than the topic allows */
   isSlow() {
-    // Without the call no 'drain' follows.
-    if (!streamOf(this.ws).socket.writableNeedDrain) return false;
-    return this.ws.bufferedAmount > this.topic.settings.limit;
+    const { job, socket } = streamOf(this.ws);
+    // A call of `drained` follows when the stream has room, or all is compressed.
+    if (!socket.writableNeedDrain && job === null) return false;
+    return this.ws.bufferedAmount > Math.max(this.topic.settings.limit, socket.writableHighWaterMark);
   }
 
   /**
@@ -89,6 +90,7 @@ class StreamMember {
     if (slow === SLOW.latest) return this.keep(message, key);
     if (slow === SLOW['catch-up']) {
       this.has = offset - 1;
+      this.ws._extra?.topics?.wait(this);
       return OUTCOME.KEPT;
     }
     if (slow === SLOW.close) this.ws.close(TRY_AGAIN_LATER);
@@ -120,6 +122,7 @@ class StreamMember {
   keep(message, key) {
     if (this.kept.delete(key)) this.drop(1);
     this.kept.set(key, owned(message));
+    this.ws._extra?.topics?.wait(this);
     return OUTCOME.KEPT;
   }
 
@@ -132,7 +135,8 @@ class StreamMember {
   /** It is no longer a member, and never gets the messages that it missed while it was slow. */
   quit() {
     const top = this.topic.ring?.offset ?? 0;
-    if (this.isStarting) sendLater(this.ws, 0, (error) => error === undefined && this.part(top));
+    // Its messages that have a place among the sends that wait are sent.
+    if (this.isStarting || this.following !== 0) sendLater(this.ws, 0, (error) => error === undefined && this.part(top));
     else this.part(top);
   }
 
@@ -141,6 +145,11 @@ class StreamMember {
     const { has, kept, skips } = this;
     const behind = has === null || top <= has ? 0 : top - has - countAbove(skips, has);
     if (kept.size + behind > 0) this.drop(kept.size + behind);
+  }
+
+  /** @returns {boolean} Whether it has yet to be sent messages that came while it was slow */
+  isBehind() {
+    return (this.kept.size !== 0 || this.has !== null) && this.isIn();
   }
 
   /** The bytes that waited for it have left. */
@@ -162,6 +171,7 @@ class StreamMember {
   await(offset) {
     this.has = offset;
     this.isStarting = true;
+    this.ws._extra?.topics?.wait(this);
   }
 
   /** @param {Past} past The answer about these messages */
@@ -211,7 +221,9 @@ class StreamMember {
     this.isAsking = true;
     askHistory(topic, mode, has, this.piece, (past) => {
       this.isAsking = false;
-      if (past !== null && this.isIn()) this.onPast(past, mode);
+      if (!this.isIn()) return;
+      if (past !== null) this.onPast(past, mode);
+      else this.onPast({ entries: [], recovered: false, top: topic.ring?.offset ?? 0 }, FROM.OLDEST);
     });
   }
 

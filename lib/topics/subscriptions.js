@@ -33,6 +33,8 @@ class Subscriptions {
      * @type {Map<number, { topic: AnyTopic, callback: SubscribedCallback }> | null}
      */
     this.pending = null;
+    /** Members of topics that have been slow, over a stream. @type {Set<AnyMember> | null} */
+    this.behind = null;
     /** Losses by the name of the topic. @type {Map<string, TopicLosses> | null} */
     this.losses = null;
     /**
@@ -207,9 +209,21 @@ class Subscriptions {
     }
   }
 
-  /** The bytes that waited for its stream have left. */
+  /** @param {AnyMember} member A member of a topic that waits for `drained` */
+  wait(member) {
+    this.behind ??= new Set();
+    this.behind.add(member);
+  }
+
+  /** The bytes that waited for its stream have left, or have been compressed. */
   drained() {
-    for (const topic of this.joined) topic.streams?.get(this.ws)?.drained();
+    const { behind } = this;
+    if (behind === null) return;
+    this.behind = null;
+    for (const member of behind) {
+      if (member.isBehind()) member.drained();
+      if (member.isBehind()) this.wait(member);
+    }
   }
 
   /**

@@ -1,0 +1,94 @@
+// Subscribers of topics while sends of their connection wait: for compression, for a Blob, or for
+// messages of the past.
+import { randomBytes } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { heardBy, join, openRoom } from './helpers/topics.mjs';
+
+const SIZE = 10_000;
+const LIMIT = 64 * 1024;
+const COUNT = 1000;
+
+const numbers = (heard) => heard.map((text) => Number.parseInt(text, 10));
+const upTo = (count) => Array.from({ length: count }, (_, n) => n);
+/** Half of it is left when it is compressed. */
+const message = (n, size) => `${n} `.padEnd(8, ' ') + randomBytes(size / 2).toString('hex');
+
+/** A Blob that is not read before `ready` says so. */
+class Late extends Blob {
+  async arrayBuffer() {
+    await once(ready, 'ready');
+    return super.arrayBuffer();
+  }
+}
+const ready = new EventEmitter();
+
+for (const slow of ['drop', 'latest', 'catch-up', 'since']) {
+  test(`stream: with compression, too, no more than limit waits for one that does not read, ${slow}`, async (t) => {
+    const settings = { history: 2 * COUNT, limit: LIMIT, slow: slow === 'since' ? 'catch-up' : slow };
+    const { server, all } = await openRoom(t, 'stream', 1, { historyBudget: 0, perMessageDeflate: true, topicOptions: () => settings });
+    const [{ ws, client, heard }] = all;
+    let dropped = 0;
+    ws.on('dropped', (topic, count) => (dropped += count));
+    client._socket.pause();
+    if (slow !== 'since') ws.subscribe('room');
+    for (let n = 0; n < COUNT; n++) server.publish('room', message(n, SIZE));
+    if (slow === 'since') ws.subscribe('room', { since: 'oldest' });
+    let most = 0;
+    for (const until = Date.now() + 200; Date.now() < until; await turn()) most = Math.max(most, ws.bufferedAmount);
+    t.true(most <= LIMIT + SIZE + 100, `${most} bytes waited`);
+    client._socket.resume();
+    while (heard.length + dropped < COUNT) await turn();
+    t.deepEqual(numbers(heard), numbers(heard).sort((a, b) => a - b));
+    t.deepEqual([heard.length + dropped, dropped !== 0], [COUNT, slow === 'drop' || slow === 'latest']);
+  });
+}
+
+test('stream: what has a place among the sends that wait is not reported as dropped', async (t) => {
+  const settings = { history: 100, slow: 'catch-up', limit: 100 * LIMIT };
+  const { server, all } = await openRoom(t, 'stream', 1, { perMessageDeflate: true, topicOptions: () => settings });
+  all[0].ws.subscribe('room');
+  for (let n = 0; n < 5; n++) server.publish('room', message(n, 20 * SIZE));
+  const one = await join(t, server);
+  one.ws.on('dropped', (topic, count) => t.fail(`${count} dropped`));
+  const answered = new Promise((resolve) => one.ws.subscribe('room', { since: 'oldest' }, resolve));
+  for (let n = 5; n < 10; n++) server.publish('room', message(n, 20 * SIZE));
+  t.is((await answered).replayed, 5);
+  t.true(one.ws.unsubscribe('room'));
+  server.publish('room', 'none');
+  const [heard] = await heardBy(one);
+  t.deepEqual(numbers(heard), upTo(10));
+  t.deepEqual(one.ws.topicCounts('room'), { dropped: 0, missed: 0 });
+});
+
+for (const way of ['port', 'stream']) {
+  for (const slow of ['queue', 'catch-up']) {
+    test.serial(`${way}: a subscription behind a Blob, whose callback sends, or throws, ${slow}`, async (t) => {
+      const { server, all } = await openRoom(t, way, 2, { topicOptions: () => ({ history: 10, slow }) });
+      server.publish('room', 'past');
+      const [sends, throws] = all;
+      for (const { ws } of all) ws.send(new Late(['blob']), { binary: false });
+      sends.ws.subscribe('room', { since: 'oldest' }, () => sends.ws.send('of the callback'));
+      throws.ws.subscribe('room', { since: 'oldest' }, () => {
+        throw new Error('mine');
+      });
+      for (const { ws } of all) ws.send('a');
+      server.publish('room', 'live');
+      for (const { ws } of all) ws.send('b');
+      // Behind the answer about the history.
+      await server.history('room');
+      const listeners = process.rawListeners('uncaughtException');
+      process.removeAllListeners('uncaughtException');
+      const uncaught = once(process, 'uncaughtException');
+      ready.emit('ready');
+      const [{ message: thrown }] = await uncaught;
+      for (const listener of listeners) process.on('uncaughtException', listener);
+      t.is(thrown, 'mine');
+      const expected = ['blob', 'past', 'a', 'live', 'b'];
+      t.deepEqual(await heardBy(...all), [[...expected, 'of the callback'], expected]);
+    });
+  }
+}
