@@ -47,6 +47,38 @@ for (const slow of ['drop', 'latest', 'catch-up', 'since']) {
   });
 }
 
+for (const way of ['port', 'stream']) {
+  for (const slow of ['drop', 'latest', 'catch-up', 'close']) {
+    test.serial(`${way}: slow applies to what was published behind a Blob, ${slow}`, async (t) => {
+      const settings = { history: 2 * COUNT, limit: LIMIT, slow };
+      const { server, all } = await openRoom(t, way, 1, { historyBudget: 0, closeTimeout: 600_000, topicOptions: () => settings });
+      const [{ ws, client, heard }] = all;
+      let dropped = 0;
+      ws.on('dropped', (topic, count) => (dropped += count));
+      client._socket.pause();
+      ws.subscribe('room');
+      ws.send(new Late(['blob']), { binary: false });
+      for (let n = 0; n < COUNT; n++) {
+        const except = n % 100 === 50 ? ws : null;
+        server.publish('room', `${n} `.padEnd(SIZE, 'x'), { except });
+      }
+      ready.emit('ready');
+      while (ws.bufferedAmount > COUNT * SIZE / 2) await turn();
+      await server.publish('other', '', { receipt: true });
+      t.true(ws.bufferedAmount <= LIMIT + SIZE + 100, `${ws.bufferedAmount} bytes wait`);
+      client._socket.resume();
+      if (slow === 'close') t.is((await once(client, 'close'))[0], 1013);
+      else while (heard.length - 1 + dropped < (COUNT * 99) / 100) await turn();
+      t.is(heard.shift(), 'blob');
+      const wanted = upTo(COUNT).filter((n) => n % 100 !== 50);
+      if (slow === 'catch-up') t.deepEqual(numbers(heard), wanted);
+      else if (slow === 'close') t.deepEqual(numbers(heard), wanted.slice(0, heard.length));
+      else t.deepEqual(numbers(heard), numbers(heard).filter((n) => wanted.includes(n)).sort((a, b) => a - b));
+      t.true(heard.length !== 0 && (slow === 'catch-up' || heard.length < wanted.length));
+    });
+  }
+}
+
 test('stream: what has a place among the sends that wait is not reported as dropped', async (t) => {
   const settings = { history: 100, slow: 'catch-up', limit: 100 * LIMIT };
   const { server, all } = await openRoom(t, 'stream', 1, { perMessageDeflate: true, topicOptions: () => settings });

@@ -4,7 +4,7 @@
 // for its own connections.
 
 const { inContext } = require('../async-context');
-const { TERMINATED } = require('../bits');
+const { SENDS_WAIT, TERMINATED } = require('../bits');
 const { OPEN } = require('../constants');
 const { streamOf } = require('../connection/state');
 const { sendLater } = require('../connection/waiting');
@@ -62,12 +62,16 @@ class StreamMember {
     this.unreported = 0;
   }
 
-  /** @returns {boolean} Whether more bytes wait for it than the topic allows */
-  isSlow() {
+  /**
+   * @param {boolean} [isTurn] Whether the sends that wait are behind the message in question
+   * @returns {boolean} Whether more bytes wait for it than the topic allows
+   */
+  isSlow(isTurn = false) {
     const { job, socket } = streamOf(this.ws);
     // A call of `drained` follows when the stream has room, or all is compressed.
     if (!socket.writableNeedDrain && job === null) return false;
-    return this.ws.bufferedAmount > Math.max(this.topic.settings.limit, socket.writableHighWaterMark);
+    const behind = isTurn ? this.ws._ensureExtra().lateBytes : 0;
+    return this.ws.bufferedAmount - behind > Math.max(this.topic.settings.limit, socket.writableHighWaterMark);
   }
 
   /**
@@ -81,8 +85,22 @@ class StreamMember {
   publish(message, offset, key, written) {
     if (this.isStarting) return this.later(offset, owned(message));
     if (this.has !== null) return OUTCOME.KEPT;
+    if (this.mayBeSlow() && this.isBlocked()) return this.postpone(message, offset, key);
+    return this.give(message, offset, key, false, written);
+  }
+
+  /**
+   * @param {Message} message As for `publish`
+   * @param {number} offset As for `publish`
+   * @param {string} key As for `publish`
+   * @param {boolean} isTurn Whether it has waited for its turn among the sends
+   * @param {SentCallback} [written] As for `publish`
+   * @returns {number} One of OUTCOME
+   */
+  give(message, offset, key, isTurn, written) {
+    if (this.has !== null) return OUTCOME.KEPT;
     if (this.kept.size !== 0) return this.keep(message, key);
-    if (!this.mayBeSlow() || !this.isSlow()) {
+    if (!this.mayBeSlow() || !this.isSlow(isTurn)) {
       postTo(this.ws, message, written);
       return OUTCOME.POSTED;
     }
@@ -93,7 +111,8 @@ class StreamMember {
       this.ws._extra?.topics?.wait(this);
       return OUTCOME.KEPT;
     }
-    if (slow === SLOW.close) this.ws.close(TRY_AGAIN_LATER);
+    // Not in the middle of sends that have waited.
+    if (slow === SLOW.close) process.nextTick(close, this.ws);
     else this.drop(1);
     return OUTCOME.DROPPED;
   }
@@ -101,7 +120,7 @@ class StreamMember {
   /** @param {number} offset Offset of a message that it never gets, not even when it catches up */
   skip(offset) {
     if (this.isStarting) this.later(offset, null);
-    if (this.has === null) return;
+    if (this.has === null && (this.following === 0 || this.topic.settings.slow !== SLOW['catch-up'])) return;
     this.skips ??= new Set();
     for (const first of this.skips) {
       // It will be a gap, unless it is in an answer that is on its way.
@@ -113,6 +132,43 @@ class StreamMember {
 
   mayBeSlow() {
     return this.topic.settings.slow !== SLOW.queue;
+  }
+
+  /** @returns {boolean} Whether it is known only later how much will wait: its sends wait for a Blob */
+  isBlocked() {
+    if (this.following !== 0) return true;
+    return (this.ws._bits & SENDS_WAIT) !== 0 && streamOf(this.ws).job === null && this.kept.size === 0;
+  }
+
+  /**
+   * A message takes its place among the sends that wait, and is given then.
+   *
+   * @param {Message} message As for `publish`
+   * @param {number} offset As for `publish`
+   * @param {string} key As for `publish`
+   * @returns {number} One of OUTCOME
+   */
+  postpone(message, offset, key) {
+    const kept = owned(message);
+    this.place(kept.data.length, () => {
+      this.give(kept, offset, key, true);
+      if (this.following !== 0) return;
+      if (this.has === null) this.skips = null;
+      if (!this.isSlow()) this.drained();
+    });
+    return OUTCOME.KEPT;
+  }
+
+  /**
+   * @param {number} size Bytes of a message that has a place among the sends that wait
+   * @param {() => void} give Called when its turn has come
+   */
+  place(size, give) {
+    this.following++;
+    sendLater(this.ws, size, (error) => {
+      this.following--;
+      if (error === undefined) give();
+    });
   }
 
   /**
@@ -154,6 +210,8 @@ class StreamMember {
 
   /** The bytes that waited for it have left. */
   drained() {
+    // What it would get goes behind them, and the last of them asks.
+    if (this.following !== 0) return;
     for (const [key, message] of this.kept) {
       if (this.isSlow()) return;
       this.kept.delete(key);
@@ -190,12 +248,7 @@ class StreamMember {
    * @returns {number} One of OUTCOME
    */
   later(offset, message) {
-    const size = message === null ? 0 : message.data.length;
-    this.following++;
-    sendLater(this.ws, size, (error) => {
-      this.following--;
-      if (error === undefined) this.follow(offset, message);
-    });
+    this.place(message === null ? 0 : message.data.length, () => this.follow(offset, message));
     return OUTCOME.KEPT;
   }
 
@@ -215,9 +268,7 @@ class StreamMember {
   /** @param {number} mode One of FROM */
   catchUp(mode) {
     const { has, topic } = this;
-    if (this.isAsking || this.isStarting || has === null || topic.number === 0) return;
-    // What it would get goes behind them, and the last of them asks.
-    if (this.following !== 0) return;
+    if (this.isAsking || this.isStarting || has === null || topic.number === 0 || this.following !== 0) return;
     this.isAsking = true;
     askHistory(topic, mode, has, this.piece, (past) => {
       this.isAsking = false;
@@ -285,6 +336,11 @@ function countAbove(offsets, least) {
   let count = 0;
   for (const offset of offsets ?? []) if (offset > least) count++;
   return count;
+}
+
+/** @param {WebSocket} ws A connection that is slow */
+function close(ws) {
+  ws.close(TRY_AGAIN_LATER);
 }
 
 /** @param {StreamMember} member A member that has missed messages */
