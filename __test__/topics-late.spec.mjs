@@ -48,6 +48,30 @@ for (const slow of ['drop', 'latest', 'catch-up', 'since']) {
 }
 
 for (const way of ['port', 'stream']) {
+  test.serial(`${way}: no more than limit of a history waits, when it was asked for behind a Blob`, async (t) => {
+    const settings = { history: 2 * COUNT, limit: LIMIT, slow: 'catch-up' };
+    const { server, all } = await openRoom(t, way, 1, { historyBudget: 0, topicOptions: () => settings });
+    const [{ ws, client, heard }] = all;
+    client._socket.pause();
+    for (let n = 0; n < COUNT; n++) server.publish('room', `${n} `.padEnd(SIZE, 'x'));
+    ws.send(new Late(['blob']), { binary: false });
+    const answer = new Promise((resolve) => ws.subscribe('room', { since: 'oldest' }, resolve));
+    for (let n = COUNT; n < COUNT + 10; n++) {
+      server.publish('room', 'not for it', { except: ws });
+      server.publish('room', `${n} `);
+    }
+    ready.emit('ready');
+    const { recovered, replayed, position } = await answer;
+    t.deepEqual([recovered, replayed, position.offset], [true, COUNT, COUNT]);
+    for (const until = Date.now() + 100; Date.now() < until; await turn()) {
+      if (ws.bufferedAmount > LIMIT + SIZE + 1000) t.fail(`${ws.bufferedAmount} bytes wait`);
+    }
+    client._socket.resume();
+    while (heard.length < COUNT + 11) await once(client, 'message');
+    t.is(heard.shift(), 'blob');
+    t.deepEqual(numbers(heard), upTo(COUNT + 10));
+  });
+
   for (const slow of ['drop', 'latest', 'catch-up', 'close']) {
     test.serial(`${way}: slow applies to what was published behind a Blob, ${slow}`, async (t) => {
       const settings = { history: 2 * COUNT, limit: LIMIT, slow };

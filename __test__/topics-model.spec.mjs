@@ -10,7 +10,7 @@
 import { once } from 'node:events';
 import http from 'node:http';
 import { createRequire } from 'node:module';
-import { setImmediate as turn } from 'node:timers/promises';
+import { setTimeout, setImmediate as turn } from 'node:timers/promises';
 
 import test from 'ava';
 
@@ -39,6 +39,14 @@ const BURST_BYTES = 64 * 1024;
 const PATIENCE = 60_000;
 
 const framed = (length) => length + (length < 126 ? 2 : length < 65_536 ? 4 : 10);
+
+/** Steps are made while it is read. */
+class SlowBlob extends Blob {
+  async arrayBuffer() {
+    await setTimeout(this.size % 8);
+    return super.arrayBuffer();
+  }
+}
 
 class Program {
   constructor(t, seed) {
@@ -160,7 +168,7 @@ class Program {
     publishFrom: (one, name) => this.publish(name, one),
     send: (one) => {
       const { n, data, text, isBinary } = this.message('');
-      one.ws.send(this.random(10) === 0 ? new Blob([text]) : data, { binary: isBinary });
+      one.ws.send(this.random(6) === 0 ? new SlowBlob([text]) : data, { binary: isBinary });
       this.model.send(one, n);
     },
     broadcast: (one) => {

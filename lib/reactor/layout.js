@@ -469,7 +469,7 @@ module.exports = {
   SUBSCRIBE_TOPIC: 0,
   /**
    * Word of `OUT_SUBSCRIBE` and, one before, of `OUT_HISTORY`: a number for the answer, 0
-   * when none is wanted.
+   * when none is wanted. With `SINCE_BEHIND`: how many messages were asked for.
    */
   SUBSCRIBE_REQUEST: 1,
   /** Word behind it: the beginning of the wanted messages, one of `SINCE_`. */
@@ -484,6 +484,11 @@ module.exports = {
   SINCE_OFFSET: 1,
   /** `SUBSCRIBE_SINCE`: all that the history has. */
   SINCE_OLDEST: 2,
+  /**
+   * `SUBSCRIBE_SINCE`: after an offset, for a member that catches up. The history had all of
+   * them when that was asked; what it has lost since is a gap.
+   */
+  SINCE_BEHIND: 3,
   /** Word of `OUT_TARGET`: a number for the receipt, 0 when none is wanted. */
   TARGET_REQUEST: 0,
   /** Word of `OUT_TARGET`: the number of connections that it names. */

@@ -23,6 +23,7 @@ const {
   OUT_TOPIC_END,
   OUT_UNSUBSCRIBE,
   PUBLISH_TEXT,
+  SINCE_BEHIND,
   SINCE_NOW,
   SINCE_OFFSET,
   SINCE_OLDEST,
@@ -35,7 +36,7 @@ const {
 /** @import { AnyTopic } from './topic' */
 
 /** Where a replay begins. */
-const FROM = { NOW: SINCE_NOW, OFFSET: SINCE_OFFSET, OLDEST: SINCE_OLDEST };
+const FROM = { NOW: SINCE_NOW, OFFSET: SINCE_OFFSET, OLDEST: SINCE_OLDEST, BEHIND: SINCE_BEHIND };
 
 /** The number of values of a word. */
 const WORD = 2 ** 32;
@@ -60,7 +61,8 @@ function end(topic) {
 /**
  * @param {WebSocket} ws A connection of the reactor
  * @param {AnyTopic} topic The topic
- * @param {number} request Number of the answer; 0: none is wanted
+ * @param {number} request Number of the answer; 0: none is wanted; with BEHIND: how many messages
+ *   were asked for
  * @param {number} mode One of FROM
  * @param {number} since Offset after which it begins
  */

@@ -1,8 +1,10 @@
 'use strict';
 
-const { SENDS_WAIT, STREAM } = require('../bits');
+const { inContext } = require('../async-context');
+const { SENDS_WAIT, STREAM, TERMINATED } = require('../bits');
 const { published } = require('../connection/pressure');
 const { sendLater } = require('../connection/waiting');
+const { ofEntry, postTo } = require('./post');
 const { FROM, subscribe, unsubscribe } = require('./records');
 const { replay } = require('./replay');
 const { nextRequest } = require('./requests');
@@ -12,6 +14,7 @@ const { SLOW } = require('./settings');
 
 /** @import { Server, WebSocket } from '../connection/state' */
 /** @import { Position, Subscribed, TopicLosses } from '../../types/topics' */
+/** @import { Past } from './requests' */
 /** @import { Topics } from './server-topics' */
 /** @import { AnyMember } from './stream-member' */
 /** @import { AnyTopic } from './topic' */
@@ -35,6 +38,12 @@ class Subscriptions {
     this.pending = null;
     /** Members of topics that have been slow, over a stream. @type {Set<AnyMember> | null} */
     this.behind = null;
+    /**
+     * Memberships that began with messages of the past while sends waited.
+     *
+     * @type {Map<AnyTopic, object> | null}
+     */
+    this.stays = null;
     /** Losses by the name of the topic. @type {Map<string, TopicLosses> | null} */
     this.losses = null;
     /**
@@ -128,10 +137,51 @@ class Subscriptions {
    */
   joinLater(topic, mode, offset, callback) {
     const { ws } = this;
-    this.replay(topic, mode, offset, callback, null);
+    const catchesUp = mode !== FROM.NOW && topic.settings.slow === SLOW['catch-up'];
+    const stay = catchesUp ? this.stayIn(topic) : {};
+    this.replay(topic, mode, offset, callback, catchesUp ? { start: (past) => this.startLate(topic, past, stay) } : null);
     sendLater(ws, 0, (error) => {
       if (error === undefined && this.joined.has(topic)) subscribe(ws, topic, 0, FROM.NOW, 0);
     });
+  }
+
+  /**
+   * @param {AnyTopic} topic The topic
+   * @returns {object} Its membership, which is another one when it leaves and comes back
+   */
+  stayIn(topic) {
+    this.stays ??= new Map();
+    const stay = this.stays.get(topic) ?? {};
+    this.stays.set(topic, stay);
+    return stay;
+  }
+
+  /**
+   * The turn of a call that has waited: the reactor sends the messages, as many as may wait, and
+   * those that were published meanwhile come from here.
+   *
+   * @param {AnyTopic} topic The topic
+   * @param {Past} past The answer about the messages that were asked for
+   * @param {object} stay Its membership then
+   */
+  startLate(topic, { entries, recovered, top }, stay) {
+    const [first] = entries;
+    if (!recovered || first === undefined) return;
+    const { ws } = this;
+    const count = top + 1 - first.offset;
+    if (this.stays?.get(topic) === stay) {
+      this.askAt = 0;
+      subscribe(ws, topic, count, FROM.BEHIND, first.offset - 1);
+      return;
+    }
+    // It has left: the history has messages that are not for it.
+    const next = entries.findIndex((entry, index) => {
+      if (index !== 0 && ws.bufferedAmount > topic.settings.limit) return true;
+      postTo(ws, ofEntry(entry));
+      return false;
+    });
+    const missed = next === -1 ? count - entries.length : count - next;
+    if (missed !== 0) process.nextTick(inContext, ws, lose, topic, missed);
   }
 
   /**
@@ -157,7 +207,7 @@ class Subscriptions {
    * @param {number} offset Where it begins, in the history
    * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
    *   never will be
-   * @param {AnyMember | null} member See `replay` of replay.js
+   * @param {Pick<AnyMember, 'start'> | null} member See `replay` of replay.js
    */
   replay(topic, mode, offset, callback, member) {
     const position = positionOf(topic);
@@ -176,6 +226,7 @@ class Subscriptions {
     const topics = topicsOf(/** @type {Server} */ (this.ws._owner));
     const topic = topics.all.get(name);
     if (topic === undefined || !this.joined.delete(topic)) return false;
+    this.stays?.delete(topic);
     if ((this.ws._bits & STREAM) === 0) unsubscribe(this.ws, topic);
     else topic.streams?.get(this.ws)?.quit();
     this.part(topic);
@@ -199,6 +250,7 @@ class Subscriptions {
     }
     if (joined.size === 0) return;
     this.joined = new Set();
+    this.stays = null;
     const topics = topicsOf(/** @type {Server} */ (ws._owner));
     const isLate = (ws._bits & (SENDS_WAIT | STREAM)) === SENDS_WAIT;
     for (const topic of joined) {
@@ -279,6 +331,15 @@ class Subscriptions {
     const position = topic.ring === null ? null : { epoch: topic.ring.epoch, offset };
     callback({ recovered, position, replayed });
   }
+}
+
+/**
+ * @param {WebSocket} ws A connection
+ * @param {AnyTopic} topic The topic
+ * @param {number} count How many messages it did not get
+ */
+function lose(ws, topic, count) {
+  if ((ws._bits & TERMINATED) === 0) ws._extra?.topics?.lost(topic, count);
 }
 
 /**

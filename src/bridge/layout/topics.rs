@@ -145,7 +145,7 @@ layout! {
     /// Word of [`OUT_SUBSCRIBE`]: the number of the topic.
     SUBSCRIBE_TOPIC: usize = 0;
     /// Word of [`OUT_SUBSCRIBE`] and, one before, of [`OUT_HISTORY`]: a number for the answer, 0
-    /// when none is wanted.
+    /// when none is wanted. With [`SINCE_BEHIND`]: how many messages were asked for.
     SUBSCRIBE_REQUEST: usize = 1;
     /// Word behind it: the beginning of the wanted messages, one of `SINCE_`.
     SUBSCRIBE_SINCE: usize = 2;
@@ -160,6 +160,9 @@ layout! {
     SINCE_OFFSET: u32 = 1;
     /// [`SUBSCRIBE_SINCE`]: all that the history has.
     SINCE_OLDEST: u32 = 2;
+    /// [`SUBSCRIBE_SINCE`]: after an offset, for a member that catches up. The history had all of
+    /// them when that was asked; what it has lost since is a gap.
+    SINCE_BEHIND: u32 = 3;
 
     /// Word of [`OUT_TARGET`]: a number for the receipt, 0 when none is wanted.
     TARGET_REQUEST: usize = 0;

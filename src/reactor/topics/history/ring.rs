@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
 
-use crate::bridge::layout::{SINCE_OFFSET, SINCE_OLDEST};
+use crate::bridge::layout::{SINCE_BEHIND, SINCE_OFFSET, SINCE_OLDEST};
 use crate::engine::Prepared;
 
 use crate::reactor::connection::id::ConnectionId;
@@ -44,6 +44,8 @@ pub(in crate::reactor) enum Since {
     Now,
     Offset(u64),
     Oldest,
+    /// After an offset, whether or not the messages are still there.
+    Behind(u64),
 }
 
 impl Since {
@@ -52,6 +54,7 @@ impl Since {
         match since {
             SINCE_OFFSET => Self::Offset(offset),
             SINCE_OLDEST => Self::Oldest,
+            SINCE_BEHIND => Self::Behind(offset),
             _ => Self::Now,
         }
     }
@@ -173,6 +176,7 @@ impl Ring {
                 let next = offset.checked_add(1)?;
                 (self.oldest()..=self.top + 1).contains(&next).then_some(next)
             }
+            Since::Behind(offset) => offset.checked_add(1).filter(|&next| next <= self.top + 1),
         }
     }
 }
