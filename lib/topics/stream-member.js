@@ -134,7 +134,7 @@ class StreamMember {
     return this.topic.settings.slow !== SLOW.queue;
   }
 
-  /** @returns {boolean} Whether it is known only later how much will wait: its sends wait for a Blob */
+  /** @returns {boolean} Whether its sends wait for a Blob: how much waits is only known later */
   isBlocked() {
     if (this.following !== 0) return true;
     return (this.ws._bits & SENDS_WAIT) !== 0 && streamOf(this.ws).job === null && this.kept.size === 0;

@@ -106,8 +106,8 @@ fn a_member_that_catches_up_from_the_beginning_goes_on_live() {
     assert_eq!(numbers(&mut stage, &mut client, 1), [20_011]);
 }
 
-/// Messages that a member has asked for while its sends waited, and others that were published until
-/// their turn came.
+/// Messages that a member has asked for while its sends waited, and others that were published
+/// until their turn came.
 #[test]
 fn a_member_that_comes_late_is_behind() {
     for (history, asked, got) in [(100, 1, vec![2, 3, 4, 5, 7, 8]), (4, 0, vec![4, 5, 7, 8])] {
