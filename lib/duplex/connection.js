@@ -107,8 +107,24 @@ class StreamConnection {
   input(chunk) {
     shortLived(chunk.length);
     if (this.silence !== null) this.silence.heard();
-    if (this.gate === null) this.parseNext(chunk);
-    else this.gate.input(chunk);
+    if (this.gate !== null) {
+      this.gate.input(chunk);
+      return;
+    }
+    let isDone = false;
+    try {
+      this.parseNext(chunk);
+      isDone = true;
+    } finally {
+      if (!isDone) this.flowAnew();
+    }
+  }
+
+  /** A handler has thrown, which ends the flow of the stream: what it has read would stay there. */
+  flowAnew() {
+    if (this.isOver || this.socket.isPaused()) return;
+    this.socket.pause();
+    process.nextTick(() => this.command(OUT_RESUME));
   }
 
   /** @param {Buffer} chunk The bytes that may be parsed */
