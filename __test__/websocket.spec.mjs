@@ -156,6 +156,16 @@ test('send: what is sent behind a Blob waits for it', async (t) => {
   t.is(await frames(raw, 13), '820161' + '810162' + '890163' + '880203e8');
 });
 
+// J11.
+test('close: a reason that waits for a Blob is that of the call', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  const reason = Buffer.from('why');
+  ws.send(new Blob(['a']));
+  ws.close(1000, reason);
+  reason.fill('x');
+  t.is(await frames(raw, 10), '820161' + '880503e8776879');
+});
+
 // J01.
 test('after close(): send does not throw, its callback gets an error and bufferedAmount grows', async (t) => {
   const { ws } = await openRaw(t);

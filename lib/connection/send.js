@@ -138,8 +138,13 @@ function sendClosed(ws, data, callback) {
  * @param {Uint8Array} reason At most 123 bytes of UTF-8
  */
 function postClose(ws, code, reason) {
-  if ((ws._bits & SENDS_WAIT) === 0) closeNow(ws, code, reason);
-  else sendLater(ws, 0, (error) => error === undefined && closeNow(ws, code, reason));
+  if ((ws._bits & SENDS_WAIT) === 0) {
+    closeNow(ws, code, reason);
+    return;
+  }
+  // A copy: the caller may use its memory again.
+  const copy = copyOf(reason);
+  sendLater(ws, 0, (error) => error === undefined && closeNow(ws, code, copy));
 }
 
 /**
