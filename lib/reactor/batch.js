@@ -1,10 +1,12 @@
 'use strict';
 
 const borrowing = require('./borrowing');
+const { BORROWED, HANDSHAKE } = require('../bits');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const crossing = require('./crossing');
-const { IN_FLAG_OWNED, LENT_BYTES } = require('./layout');
+const { IN_CLOSE, IN_FLAG_OWNED, IN_OPEN, IN_REQUEST, KIND_MASK, LENT_BYTES } = require('./layout');
 const { allocate, shortLived } = require('./message-memory');
+const { connectionOf } = require('./table');
 
 /** @import { Native } from './table' */
 
@@ -45,11 +47,18 @@ const batch = {
 let native = /** @type {Native} */ (/** @type {unknown} */ (null));
 /** The most buffers that may be lent. */
 let mostLent = 0;
-/** @type {Buffer} */
-let slab = Buffer.alloc(0);
-/** Beginning and end of the last batch in the slab. */
-let slabStart = 0;
-let slabEnd = 0;
+/**
+ * Memory that batches are copied to; `start` and `end` are those of the last one.
+ *
+ * @typedef {{ memory: Buffer, start: number, end: number }} Slab
+ */
+
+/** @type {Slab} */
+const ownedSlab = { memory: Buffer.alloc(0), start: 0, end: 0 };
+/** For batches of which a part is taken back: they begin where it begins. @type {Slab} */
+const borrowedSlab = { memory: Buffer.alloc(0), start: 0, end: 0 };
+/** The one that was used last. */
+let slab = ownedSlab;
 /**
  * Memory that the reactors read into, by its number. Memory comes back with a batch: for good with
  * a large one, which then needs no copy, and until the next drain with a small one. The native part
@@ -79,8 +88,9 @@ function attach(reactors, list) {
 
 /** @param {number} least Bytes that must fit */
 function newSlab(least) {
-  slab = memoryOf(Math.max(least, SLAB_BYTES));
-  slabStart = slabEnd = 0;
+  const bytes = Math.max(least, SLAB_BYTES);
+  slab.memory = slab === borrowedSlab ? Buffer.allocUnsafeSlow(bytes) : allocate(bytes);
+  slab.start = slab.end = 0;
 }
 
 /**
@@ -91,12 +101,12 @@ function newSlab(least) {
  */
 function nextBatch() {
   const viewed = isBorrowing ? takeBack() : batch.viewed;
-  if (viewed) slabStart = slabEnd;
+  if (viewed) slab.start = slab.end;
   batch.viewed = false;
   if (handed !== null) {
     // Memory that no handler has seen can be used again.
     lend(viewed && batch.bytes === handed ? memoryOf(LENT_BYTES) : handed);
-    show(slab, slabStart);
+    show(slab.memory, slab.start);
     handed = null;
   }
   if (!crossing.drain()) return 0;
@@ -105,10 +115,13 @@ function nextBatch() {
     handed = /** @type {Buffer} */ (lent[id]);
     lent[id] = undefined;
     // The slab has no bytes of this batch.
-    slabEnd = slabStart;
+    slab.end = slab.start;
     if (!isWary) show(handed, 0);
   }
-  if (handed === null || isWary) intoSlab();
+  if (handed === null || isWary) {
+    if (isBorrowing) slab = mayBorrow(count) ? borrowedSlab : ownedSlab;
+    intoSlab();
+  }
   if (handed === null && id === -1) lendMore();
   return count;
 }
@@ -138,20 +151,20 @@ function takeBack() {
  * @returns {boolean} Whether only this file has the memory now; false: nothing has changed
  */
 function renew(memory) {
-  const isSlab = memory === slab;
+  const isSlab = memory === slab.memory;
   if (!isSlab && memory !== handed) return false;
   // The bytes before it are not borrowed.
-  if (isSlab && slabStart !== 0) return false;
+  if (isSlab && slab.start !== 0) return false;
   const moved = borrowing.move(memory);
   if (moved === null && memory.length !== 0) return false;
   if (isSlab) {
     if (moved === null) newSlab(0);
-    else slab = moved;
-    slabEnd = 0;
+    else slab.memory = moved;
+    slab.end = 0;
   } else {
     handed = moved ?? memoryOf(LENT_BYTES);
   }
-  show(slab, slabStart);
+  show(slab.memory, slab.start);
   return true;
 }
 
@@ -165,7 +178,8 @@ function lendsMessages(options) {
   if (!isBorrowing) {
     isBorrowing = true;
     borrowing.begin();
-    newSlab(0);
+    // As in `attach`.
+    borrowedSlab.memory = Buffer.allocUnsafeSlow(SLAB_BYTES);
   }
   return true;
 }
@@ -178,18 +192,39 @@ function memoryOf(bytes) {
   return isBorrowing ? Buffer.allocUnsafeSlow(bytes) : allocate(bytes);
 }
 
+/**
+ * Small messages that are kept would each have a slab of their own, if every batch began a new one.
+ *
+ * @param {number} count Records of the last drained batch
+ * @returns {boolean} Whether a message of it may have to be taken back
+ */
+function mayBorrow(count) {
+  const { records } = crossing.incoming;
+  let previous = -1;
+  for (let word = 0; word < count << 2; word += 4) {
+    const slot = records[word];
+    const kind = records[word + 1] & KIND_MASK;
+    if (kind === IN_OPEN || kind === IN_REQUEST) return true;
+    if (kind > IN_CLOSE || slot === previous) continue;
+    if (((connectionOf(slot)?._bits ?? 0) & (BORROWED | HANDSHAKE)) !== 0) return true;
+    previous = slot;
+  }
+  return false;
+}
+
 /** Copies the bytes of the last drained batch into the slab. */
 function intoSlab() {
   const { bytes, lent: id } = crossing.incoming;
   const from = handed === null ? lent[id] : handed;
   // Bytes behind messages that handlers own could not be taken back.
-  const isShared = isBorrowing && slabStart !== 0 && bytes !== 0;
-  if (isShared || bytes > slab.length - slabStart) newSlab(bytes);
-  if (from === undefined) native.copyBytes(slab, slabStart);
-  else if (bytes !== 0) slab.set(new FastBuffer(from.buffer, 0, bytes), slabStart);
+  const isShared = slab === borrowedSlab && slab.start !== 0 && bytes !== 0;
+  if (isShared || bytes > slab.memory.length - slab.start) newSlab(bytes);
+  const { memory, start } = slab;
+  if (from === undefined) native.copyBytes(memory, start);
+  else if (bytes !== 0) memory.set(new FastBuffer(from.buffer, 0, bytes), start);
   // Batches begin at multiples of 8 so that handlers can lay typed arrays over what starts a batch.
-  slabEnd = Math.min((slabStart + bytes + 7) & ~7, slab.length);
-  show(slab, slabStart);
+  slab.end = Math.min((start + bytes + 7) & ~7, memory.length);
+  show(memory, start);
 }
 
 /**

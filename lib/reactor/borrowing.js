@@ -8,19 +8,52 @@ const WHY =
   "A message was used after its handler had returned. Its server has the option messages: 'borrowed', " +
   'so its memory was given back, and it is empty. Copy what you keep: Buffer.from(data).';
 
-/**
- * @typedef {ArrayBuffer & { [kHolder]?: { memory: Movable }, transfer?: () => Movable }} Movable
- */
+/** @typedef {ArrayBuffer & { transfer?: () => Movable }} Movable */
 
 /** Node 22 and later. */
 const { transfer } = /** @type {Movable} */ (ArrayBuffer.prototype);
 
+/** The fields of a subclass are put on the object that its constructor is given. */
+class Given {
+  /** @param {object} object The object */
+  constructor(object) {
+    return object;
+  }
+}
+
 /**
- * For a detached ArrayBuffer, and for the one that has its memory now: the holder of that
+ * A detached ArrayBuffer, and the one that has its memory now: both have the holder of that
  * memory. A write of Node's that is still under way refers to a message, and to bytes that must not
- * be freed.
+ * be freed. The field is private, for behind it are the messages of others.
  */
-const kHolder = Symbol('kHolder');
+class Moved extends Given {
+  /** @type {{ memory: Movable }} */
+  #holder;
+
+  /**
+   * @param {Movable} buffer The ArrayBuffer
+   * @param {{ memory: Movable }} holder The holder of its memory
+   */
+  constructor(buffer, holder) {
+    super(buffer);
+    this.#holder = holder;
+  }
+
+  /**
+   * @param {Movable} from The ArrayBuffer that had the memory
+   * @param {Movable} to The one that has it now
+   */
+  static note(from, to) {
+    let holder = { memory: to };
+    if (#holder in from) {
+      holder = from.#holder;
+      holder.memory = to;
+    } else {
+      new Moved(from, holder);
+    }
+    new Moved(to, holder);
+  }
+}
 
 const development = {
   /** Messages that are lent at the moment; null in production. @type {Buffer[] | null} */
@@ -50,9 +83,7 @@ function move(memory) {
   try {
     const moved = transfer === undefined ? structuredClone(buffer, { transfer: [buffer] }) : transfer.call(buffer);
     if (buffer.byteLength !== 0 || moved.byteLength !== bytes) return null;
-    const holder = (buffer[kHolder] ??= { memory: moved });
-    holder.memory = moved;
-    moved[kHolder] = holder;
+    Moved.note(buffer, moved);
     return new FastBuffer(moved);
   } catch {
     return null;
