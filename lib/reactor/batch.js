@@ -5,7 +5,7 @@ const { BORROWED, HANDSHAKE } = require('../bits');
 const { EMPTY_BUFFER, FastBuffer } = require('../constants');
 const crossing = require('./crossing');
 const { IN_CLOSE, IN_FLAG_OWNED, IN_OPEN, IN_REQUEST, KIND_MASK, LENT_BYTES } = require('./layout');
-const { allocate, shortLived } = require('./message-memory');
+const { allocate, allocateMovable } = require('./message-memory');
 const { connectionOf } = require('./table');
 
 /** @import { Native } from './table' */
@@ -89,7 +89,7 @@ function attach(reactors, list) {
 /** @param {number} least Bytes that must fit */
 function newSlab(least) {
   const bytes = Math.max(least, SLAB_BYTES);
-  slab.memory = slab === borrowedSlab ? Buffer.allocUnsafeSlow(bytes) : allocate(bytes);
+  slab.memory = slab === borrowedSlab ? allocateMovable(bytes) : allocate(bytes);
   slab.start = slab.end = 0;
 }
 
@@ -179,7 +179,7 @@ function lendsMessages(options) {
     isBorrowing = true;
     borrowing.begin();
     // As in `attach`.
-    borrowedSlab.memory = Buffer.allocUnsafeSlow(SLAB_BYTES);
+    borrowedSlab.memory = allocateMovable(SLAB_BYTES);
   }
   return true;
 }
@@ -189,7 +189,7 @@ function lendsMessages(options) {
  * @returns {Buffer} The memory, which is not zeroed; its ArrayBuffer is its own
  */
 function memoryOf(bytes) {
-  return isBorrowing ? Buffer.allocUnsafeSlow(bytes) : allocate(bytes);
+  return isBorrowing ? allocateMovable(bytes) : allocate(bytes);
 }
 
 /**
@@ -272,8 +272,7 @@ function lendMore() {
  * @returns {Buffer} A Buffer that owns its memory
  */
 function takeLarge(index, length) {
-  const data = Buffer.allocUnsafeSlow(length);
-  shortLived(length);
+  const data = allocateMovable(length);
   native.takeLarge(index, data);
   return data;
 }

@@ -69,13 +69,23 @@ function isKept(memory) {
  * @returns {Buffer} The memory, which is not zeroed; its ArrayBuffer is its own
  */
 function allocate(bytes) {
-  const memory = Buffer.allocUnsafeSlow(bytes);
-  shortLived(bytes);
+  const memory = allocateMovable(bytes);
   markAsUntransferable(memory.buffer);
   if (transfer !== null) {
     for (const name of DETACHING) Object.defineProperty(memory.buffer, name, { value: transfer });
   }
   return memory;
+}
+
+/**
+ * Memory for messages that are taken back from handlers.
+ *
+ * @param {number} bytes Length of the memory, in bytes
+ * @returns {Buffer} The memory, which is not zeroed; its ArrayBuffer is its own
+ */
+function allocateMovable(bytes) {
+  shortLived(bytes);
+  return Buffer.allocUnsafeSlow(bytes);
 }
 
 /**
@@ -100,4 +110,4 @@ function youngBytes() {
   return young === undefined ? 0 : young.space_used_size + young.space_available_size;
 }
 
-module.exports = { allocate, shortLived };
+module.exports = { allocate, allocateMovable, shortLived };

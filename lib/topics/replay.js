@@ -25,8 +25,8 @@ const { PIECE } = require('./stream-member');
  * @param {number} since Offset
  * @param {(recovered: boolean, replayed: number) => void} done Called with whether nothing is
  *   missing, and the number of messages
- * @param {Pick<AnyMember, 'start'> | null} member It sends the messages, as many as may wait, and the others
- *   when there is room; null: all are sent at once
+ * @param {Pick<AnyMember, 'start'> | null} member It sends the messages, as many as may wait, and
+ *   the others when there is room; null: all are sent at once
  */
 function replay(ws, topic, mode, since, done, member) {
   /** Without it the reactor has not answered. @type {Past | undefined} */
