@@ -1,4 +1,4 @@
-// The memory of borrowed messages: who can reach it, and what it is used for next.
+// The memory of borrowed messages: what leads to it, and what it is used for next.
 import { once } from 'node:events';
 import { setImmediate as nextTurn } from 'node:timers/promises';
 

@@ -347,13 +347,22 @@ function close(ws) {
 function report(member) {
   const { topic, unreported, ws } = member;
   member.unreported = 0;
-  if ((ws._bits & TERMINATED) === 0) inContext(ws, lose, topic, unreported);
+  reportLost(ws, topic, unreported);
 }
 
 /**
  * @param {WebSocket} ws A connection
  * @param {AnyTopic} topic The topic
  * @param {number} count How many messages it did not get
+ */
+function reportLost(ws, topic, count) {
+  if ((ws._bits & TERMINATED) === 0) inContext(ws, lose, topic, count);
+}
+
+/**
+ * @param {WebSocket} ws As for `reportLost`
+ * @param {AnyTopic} topic As for `reportLost`
+ * @param {number} count As for `reportLost`
  */
 function lose(ws, topic, count) {
   ws._extra?.topics?.lost(topic, count);
@@ -369,4 +378,4 @@ function reportGap(ws, topic, { from, to }) {
   if ((ws._bits & TERMINATED) === 0) ws._extra?.topics?.passed(topic, from, to);
 }
 
-module.exports = { OUTCOME, PIECE, StreamMember };
+module.exports = { OUTCOME, PIECE, StreamMember, reportLost };

@@ -1,14 +1,13 @@
 'use strict';
 
-const { inContext } = require('../async-context');
-const { SENDS_WAIT, STREAM, TERMINATED } = require('../bits');
+const { SENDS_WAIT, STREAM } = require('../bits');
 const { published } = require('../connection/pressure');
 const { sendLater } = require('../connection/waiting');
 const { ofEntry, postTo } = require('./post');
 const { FROM, subscribe, unsubscribe } = require('./records');
 const { replay } = require('./replay');
 const { nextRequest } = require('./requests');
-const { StreamMember } = require('./stream-member');
+const { StreamMember, reportLost } = require('./stream-member');
 const { topicsOf } = require('./server-topics');
 const { SLOW } = require('./settings');
 
@@ -181,7 +180,7 @@ class Subscriptions {
       return false;
     });
     const missed = next === -1 ? count - entries.length : count - next;
-    if (missed !== 0) process.nextTick(inContext, ws, lose, topic, missed);
+    if (missed !== 0) process.nextTick(reportLost, ws, topic, missed);
   }
 
   /**
@@ -331,15 +330,6 @@ class Subscriptions {
     const position = topic.ring === null ? null : { epoch: topic.ring.epoch, offset };
     callback({ recovered, position, replayed });
   }
-}
-
-/**
- * @param {WebSocket} ws A connection
- * @param {AnyTopic} topic The topic
- * @param {number} count How many messages it did not get
- */
-function lose(ws, topic, count) {
-  if ((ws._bits & TERMINATED) === 0) ws._extra?.topics?.lost(topic, count);
 }
 
 /**
