@@ -63,9 +63,9 @@ for (const way of ['port', 'stream']) {
     ready.emit('ready');
     const { recovered, replayed, position } = await answer;
     t.deepEqual([recovered, replayed, position.offset], [true, COUNT, COUNT]);
-    for (const until = Date.now() + 100; Date.now() < until; await turn()) {
-      if (ws.bufferedAmount > LIMIT + SIZE + 1000) t.fail(`${ws.bufferedAmount} bytes wait`);
-    }
+    // The difference of two counts is right when the reactor rests, as it does: nobody reads.
+    for (const until = Date.now() + 100; Date.now() < until; await turn());
+    t.true(ws.bufferedAmount <= LIMIT + SIZE + 1000, `${ws.bufferedAmount} bytes wait`);
     client._socket.resume();
     while (heard.length < COUNT + 11) await once(client, 'message');
     t.is(heard.shift(), 'blob');
