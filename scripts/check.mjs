@@ -5,9 +5,8 @@ import { existsSync, readFileSync } from 'node:fs';
 import { join } from 'node:path';
 
 import { documentViolations } from './documents.mjs';
-import { textViolations, widthViolations } from './comments.mjs';
 import { faultViolations } from './faults.mjs';
-import { ceilingViolations, layerViolations } from './layers.mjs';
+import { layerViolations } from './layers.mjs';
 import { moduleCycles } from './modules.mjs';
 import { root, run, tool } from './run.mjs';
 import { setup } from './setup.mjs';
@@ -42,9 +41,6 @@ const CHECKS = [
   ['docs/api.md', async () => report((await import('./api.mjs')).apiViolations())],
   ['figures', () => run(process.execPath, ['benchmark/plot.mjs', '--check'])],
   ['cycles between modules', () => report(moduleCycles())],
-  ['parameters without text', () => report(textViolations())],
-  ['width of comments', () => report(widthViolations())],
-  ['file sizes', () => report(ceilingViolations())],
   ['generated files', () => report(generatedViolations())],
 ];
 

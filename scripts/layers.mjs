@@ -2,15 +2,9 @@
 // words that a layer may not contain.
 
 import { readdirSync, readFileSync } from 'node:fs';
-import { dirname, join } from 'node:path';
+import { join } from 'node:path';
 
 import { root } from './run.mjs';
-
-const MAX_LINES = 400;
-/** Generated: its sources have overviews of their own. */
-const LISTS = 'lib/reactor/layout.js';
-/** Files of a folder of the code or of its tests, of which a reader must have an overview. */
-const MAX_FILES = 17;
 
 /**
  * For every layer: words that would show knowledge that it must not have. Comments
@@ -34,7 +28,6 @@ const RULES = [
   },
 ];
 
-const MEASURED = ['src', 'lib', '__test__', 'benchmark', 'examples', 'scripts', 'types', 'index.d.ts', 'index.d.mts'];
 const CODE = /\.(rs|js|mjs|cjs|ts|mts)$/;
 const IGNORED = /(^|\/)(node_modules|native|target|reports|record|\.cache|ecosystem\/\.[^/]+)(\/|$)/;
 
@@ -45,21 +38,6 @@ export function layerViolations() {
       .filter((file) => !matches(file, except) && !/(^|\/)tests?(\/|\.rs$)/.test(file))
       .flatMap((file) => linesWith(file, words)),
   );
-}
-
-/** @returns {string[]} one line per file or folder above its ceiling */
-export function ceilingViolations() {
-  const files = MEASURED.flatMap(sources);
-  const long = files.flatMap((file) => {
-    const lines = read(file).replace(/\n$/, '').split('\n').length;
-    return lines > MAX_LINES && file !== LISTS ? [`${file}: ${lines} lines, at most ${MAX_LINES}`] : [];
-  });
-  const filesOf = new Map();
-  for (const folder of files.filter((file) => /^(src|lib)\//.test(file)).map((file) => dirname(file))) {
-    filesOf.set(folder, (filesOf.get(folder) ?? 0) + 1);
-  }
-  const full = [...filesOf].filter(([, count]) => count > MAX_FILES);
-  return [...long, ...full.map(([folder, count]) => `${folder}: ${count} files, at most ${MAX_FILES}`)];
 }
 
 function linesWith(file, words) {
