@@ -131,7 +131,6 @@ rewrite(join(benchmarkDir, 'README.md'), 'bench', (where) => [...tables(record, 
 const topics = newestFigures(TOPICS);
 if (topics) {
   const charts = draw(TOPIC_CHARTS, topics);
-  rewrite(join(rootDir, 'docs', 'topics.md'), 'topics', (where) => [...tables(topics, false), '', ...images(charts, where)]);
   rewrite(join(benchmarkDir, 'README.md'), 'topics', (where) => [...tables(topics, true), '', ...images(charts, where)]);
 }
 

@@ -8,14 +8,14 @@ import { WebSocketServer } from 'reactor-ws';
 
 const { DURATION = 10_000, LISTEN_FDS, PORT = 8080 } = process.env;
 // Descriptor 3 is the first socket of systemd, and here the one of the process before.
-const wss = new WebSocketServer({ port: LISTEN_FDS ? { fd: 3 } : PORT, closeTimeout: 5000 }, () => {
-  console.log(`${process.pid} listens on ${JSON.stringify(wss.address())}`);
+const server = new WebSocketServer({ port: LISTEN_FDS ? { fd: 3 } : PORT, closeTimeout: 5000 }, () => {
+  console.log(`${process.pid} listens on ${JSON.stringify(server.address())}`);
   process.send?.('listening');
 });
 
-wss.on('connection', (ws) => {
-  ws.on('error', console.error);
-  ws.on('message', (data) => ws.send(`${process.pid}: ${data}`));
+server.on('connection', (socket) => {
+  socket.on('error', console.error);
+  socket.on('message', (data) => socket.send(`${process.pid}: ${data}`));
 });
 
 process.once('SIGHUP', replace);
@@ -24,7 +24,7 @@ process.once('SIGTERM', leave);
 async function replace() {
   const next = spawn(process.execPath, process.argv.slice(1), {
     env: { ...process.env, LISTEN_FDS: '1' },
-    stdio: ['ignore', 'inherit', 'inherit', wss.descriptor(), 'ipc'],
+    stdio: ['ignore', 'inherit', 'inherit', server.descriptor(), 'ipc'],
   });
   const [event] = await Promise.race([once(next, 'message'), once(next, 'exit')]);
   if (event === 'listening') await leave();
@@ -32,6 +32,6 @@ async function replace() {
 }
 
 async function leave() {
-  await wss.drain({ duration: Number(DURATION), handOver: true });
+  await server.drain({ duration: Number(DURATION), handOver: true });
   process.exit();
 }

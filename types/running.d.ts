@@ -188,7 +188,7 @@ export interface ReactorMetrics {
   /**
    * Connections and requests, also of HTTP servers of the thread, that may have come ahead of what
    * had come before them on other connections: a reactor had no processor in time, or JavaScript
-   * had used up its share of time for that. See docs/order.md.
+   * had used up its share of time for that.
    */
   unsettled: number;
   /** Batches that JavaScript has taken. */

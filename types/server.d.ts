@@ -212,7 +212,7 @@ export class WebSocketServer<
   /**
    * The descriptor of the server's own listening socket, for `stdio` of `spawn()`: the child may
    * listen on it too, and outlive this process. Null without one, as on Windows and with
-   * `server`. Not in ws. See docs/running.md.
+   * `server`. Not in ws.
    */
   descriptor(): number | null;
 
@@ -225,13 +225,13 @@ export class WebSocketServer<
 
   /**
    * Closes the clients, spread over a time; upgrades are answered with 503 from now on, unless
-   * another process serves them (`handOver`). Not in ws. See docs/running.md.
+   * another process serves them (`handOver`). Not in ws.
    */
   drain(options?: running.DrainOptions): Promise<running.DrainProgress>;
 
   /**
    * Counts of the server and the reactors until now; `reactor-ws/prometheus` turns them into
-   * text. Not in ws. See docs/running.md.
+   * text. Not in ws.
    */
   metrics(): running.Metrics;
 
