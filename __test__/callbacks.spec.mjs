@@ -236,7 +236,6 @@ function nextConnection(wss, peer) {
 // connection that is gone. ws holds no messages, and without a thread only bytes are read that are
 // delivered.
 (isInline || isReference ? test.skip : test)('a Blob is read when the connection has been reset, and what is held is delivered later', async (t) => {
-  t.timeout(180_000);
   const { ws, raw } = await openRaw(t);
   const log = [];
   const note = (name) => (error) => log.push(`${name}: ${error?.code ?? error?.message}`);

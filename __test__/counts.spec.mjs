@@ -3,6 +3,7 @@
 import test from 'ava';
 
 import { formatFailures, parseAva, parseCargo, parseNodeTest, parseOwn, resultOf } from '../scripts/counts.mjs';
+import { run } from '../scripts/run.mjs';
 
 const AVA = `
   ✔ echo › a message (1.2s)
@@ -96,6 +97,13 @@ test('node:test and our own runners', (t) => {
   const own = `noise\n${formatFailures({ failures }).join('\n')}\n1 passed, 3 failed, 0 skipped\n`;
   t.deepEqual(parseOwn(own), { passed: 1, failed: 3, skipped: 0, failures });
   t.deepEqual(formatFailures({ failures: ['bad'] }, 'ecosystem'), ['failed: ecosystem › bad']);
+});
+
+test('the result of a command that hangs says that it was killed', async (t) => {
+  const ended = await run(process.execPath, ['-e', 'setInterval(() => {}, 1000)'], { capture: true, silence: 0.002 });
+  t.deepEqual(ended, { code: -1, output: '', reason: 'killed: it had printed nothing for 0.002 minutes' });
+  const result = resultOf(parseAva, { ...ended, output: '  ✔ a › b\n' });
+  t.deepEqual(result, { passed: 1, failed: 1, skipped: 0, failures: [ended.reason] });
 });
 
 test('a step that ended badly without saying why is one failure', (t) => {

@@ -74,7 +74,6 @@ test('blocks of every language are checked somewhere', (t) => {
 
 for (const document of new Set(inLanguage('js').filter(runs).map((block) => block.document))) {
   ownOnly(`fragments of ${document} run`, async (t) => {
-    t.timeout(180_000);
     const fragments = inLanguage('js').filter((block) => runs(block) && block.document === document);
     const child = new Child(t, 'blocks.mjs', [], { nodeArgs: ['--no-warnings', '--experimental-vm-modules'], stdio: ['pipe', 'pipe', 'pipe'] });
     child.process.stdin.end(JSON.stringify(fragments.map(({ code }) => code)));

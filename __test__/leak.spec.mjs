@@ -7,8 +7,9 @@ import test from 'ava';
 import { Child, MEASURED, repeat } from './helpers/child.mjs';
 import { frame } from './helpers/clients.mjs';
 import { upgradeRequest } from './helpers/raw-client.mjs';
+import { isAll } from './helpers/thresholds.mjs';
 
-const CYCLES = 20_000;
+const CYCLES = isAll ? 20_000 : 5000;
 const MIB = 2 ** 20;
 
 const ECHO = frame(2, 'echo me').length - 4;

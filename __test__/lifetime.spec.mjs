@@ -4,12 +4,13 @@ import { fileURLToPath } from 'node:url';
 import test from 'ava';
 
 import { Child, repeat, traffic } from './helpers/child.mjs';
+import { isAll } from './helpers/thresholds.mjs';
 
-const TIMES = 50;
+const TIMES = isAll ? 50 : 8;
 const AT_ONCE = 4;
 const FOREIGN_LOOP = ['--require', fileURLToPath(new URL('./fixtures/foreign-loop.cjs', import.meta.url))];
 
-/** Ends a busy server 50 times; `check` looks at each end and at what the clients got. */
+/** Ends a busy server that many times; `check` looks at each end and at what the clients got. */
 function ends(way, { code = 7, signal = null, stderr = '', nodeArgs = [] }, check = () => {}) {
   // P03, P04, P05.
   test.serial(`a busy server's process ends: ${[way, ...nodeArgs.slice(0, 1)].join(' ')}`, async (t) => {

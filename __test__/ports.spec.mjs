@@ -160,7 +160,6 @@ const BUSY = `
 const systemAllows = (count) => process.platform === 'linux' && Number(readFileSync('/proc/sys/net/core/somaxconn', 'utf8')) >= count;
 
 (systemAllows(2000) ? test : test.skip)('two thousand may wait to be accepted', async (t) => {
-  t.timeout(60_000);
   const flag = new Int32Array(new SharedArrayBuffer(4));
   const path = createRequire(import.meta.url).resolve('../lib/index.js');
   const worker = new Worker(BUSY, { eval: true, workerData: { flag, path } });

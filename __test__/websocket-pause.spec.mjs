@@ -229,33 +229,31 @@ test('pause: close() waits for the answer that nobody has read, as long as it ma
   t.true(took > closeTimeout - 20, `${took} ms`);
 });
 
+/** A test in which the end waits for `closeTimeout` does not end. */
+const NEVER = { closeTimeout: 2 ** 31 - 1 };
+
 test('pause: what closes the connection in the same read as the pause is not waited for', async (t) => {
-  const { ws, raw } = await openRaw(t);
+  const { ws, raw } = await openRaw(t, NEVER);
   ws.on('message', () => ws.pause());
   const closed = once(ws, 'close');
   raw.send(Buffer.concat([frame(1, 'a'), frame(8, Buffer.from([3, 232]))]));
-  const begun = performance.now();
   t.is((await closed)[0], 1000);
-  t.true(performance.now() - begun < 20_000, 'not closeTimeout, which is 30 s');
 });
 
 test('pause: behind the closing handshake it keeps nobody from the end', async (t) => {
-  const server = await startServer(t);
+  const server = await startServer(t, NEVER);
   const socket = net.connect({ port: server.address().port, host: '127.0.0.1', allowHalfOpen: true });
   t.teardown(() => socket.destroy());
   socket.write(upgradeRequest());
   const [ws] = await once(server, 'connection');
   const closed = once(ws, 'close');
-  let begun = 0;
   socket.resume().on('end', () => {
-    begun = performance.now();
     ws.pause();
     socket.end();
   });
   socket.write(frame(8, Buffer.from([3, 232])));
   t.is((await closed)[0], 1000);
   t.true(ws.isPaused);
-  t.true(performance.now() - begun < 20_000, 'not closeTimeout, which is 30 s');
 });
 
 for (const [way, start] of Object.entries(WAYS)) {

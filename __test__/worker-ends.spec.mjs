@@ -3,6 +3,7 @@
 import test from 'ava';
 
 import { Child, MEASURED } from './helpers/child.mjs';
+import { isAll } from './helpers/thresholds.mjs';
 
 /** Ends busy servers in workers; the process that had them must be as it was before. */
 function endsWorkers(way, times, atOnce, mainToo) {
@@ -20,7 +21,6 @@ function endsWorkers(way, times, atOnce, mainToo) {
 }
 
 for (const way of ['terminate()', 'terminate() while blocked', 'process.exit()', 'an exception', 'its natural end']) {
-  for (const mainToo of ['yes', 'no']) endsWorkers(way, 50, 2, mainToo);
+  for (const mainToo of ['yes', 'no']) endsWorkers(way, isAll ? 50 : 8, 2, mainToo);
 }
-endsWorkers('terminate()', 100, 20, 'yes');
-endsWorkers('terminate()', 100, 20, 'no');
+for (const mainToo of ['yes', 'no']) endsWorkers('terminate()', isAll ? 100 : 40, 20, mainToo);

@@ -1,15 +1,16 @@
 // Builds the Rust parts of the benchmark.
 import { spawnSync } from 'node:child_process';
 import { join } from 'node:path';
+import { setup } from '../scripts/setup.mjs';
 import { benchmarkDir, rootDir, targetDir } from './paths.mjs';
 
 /**
- * The load generator, without which there is nothing to do, and the
- * servers in Rust, which are candidates.
+ * The addon as users get it, the load generator, and the servers in Rust, which are candidates.
  *
  * @param {boolean} [isAlone] Whether only the load generator is needed
  */
-export function buildServers(isAlone = false) {
+export async function buildServers(isAlone = false) {
+  await setup('release');
   const manifest = join(benchmarkDir, 'load', 'Cargo.toml');
   if (!cargo(['--locked', '--manifest-path', manifest])) throw new Error('The load generator does not build');
   if (isAlone) return;

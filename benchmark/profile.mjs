@@ -60,7 +60,7 @@ if (values.help) {
 async function main() {
   if (spawnSync('perf', ['--version']).status !== 0) throw new Error('perf is missing; Debian has it in linux-perf');
   if (!canPin()) throw new Error('needs taskset and two CPUs');
-  buildServers();
+  await buildServers();
   for (const name of values.shapes.split(',')) {
     const shape = shapes[name];
     if (!shape) throw new Error(`No shape ${name}; there are ${Object.keys(shapes).join(', ')}`);

@@ -69,7 +69,7 @@ if (values.help) {
 async function main() {
   const rounds = Number(values.rounds);
   const chosen = chooseShapes();
-  buildServers(isTopics);
+  await buildServers(isTopics);
   const servers = chooseCandidates();
   const pin = !values['no-pin'] && canPin();
   if (!pin) console.error('Not pinned to CPUs: taskset is missing, there are fewer than two, or --no-pin.');

@@ -46,7 +46,7 @@ const { values } = parseArgs({
  */
 
 if (!canPin()) throw new Error('needs taskset and two CPUs');
-buildServers();
+await buildServers();
 for (const name of values.shapes.split(',')) await showShape(name);
 
 /**

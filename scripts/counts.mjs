@@ -30,12 +30,13 @@ export function sum(list) {
  * The result of one step. A step that ended badly without a failed test, or ended
  * without any count, is one failure.
  * @param {(output: string) => Result | null} parse
- * @param {{ code: number, output: string }} ended
+ * @param {{ code: number, output: string, reason?: string }} ended
  * @returns {Result}
  */
-export function resultOf(parse, { code, output }) {
+export function resultOf(parse, { code, output, reason }) {
   const result = parse(withoutColors(output)) ?? { passed: 0, failed: 1, skipped: 0, failures: [] };
   if (code !== 0 && result.failed === 0) result.failed = 1;
+  if (reason !== undefined) result.failures.push(reason);
   if (result.failed > 0 && result.failures.length === 0) result.failures.push(`no test named, exit code ${code}`);
   return result;
 }

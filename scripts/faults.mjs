@@ -232,7 +232,7 @@ export function faultViolations() {
 /** Runs the tests, and returns the result of each, with its file. */
 async function results() {
   const specs = [...new Set([...filesOf().values()].flat())].filter((path) => path.endsWith('.mjs'));
-  const ava = await tool('ava/entrypoints/cli.mjs', ['--tap', ...specs], { capture: true, limit: 60 * 60 * 1000 });
+  const ava = await tool('ava/entrypoints/cli.mjs', ['--tap', ...specs], { capture: true });
   const cargo = await run('cargo', ['test', '--no-fail-fast', '--no-default-features', '--features', 'reactor'], { capture: true });
   const seen = [];
   for (const [, not, title] of ava.output.matchAll(/^(not )?ok \d+ - (.*)$/gm)) {

@@ -7,20 +7,21 @@ import { fileURLToPath } from 'node:url';
 /** The repository's root: every command runs there. */
 export const root = fileURLToPath(new URL('..', import.meta.url));
 
-const LIMIT_MS = 20 * 60 * 1000;
+/** A command that works prints more often, even on a machine that is ten times slower than others. */
+const SILENCE_MINUTES = 30;
 const windows = process.platform === 'win32';
 
 /**
  * Runs `command` with its output passed through.
  * @param {string} command
  * @param {string[]} args
- * @param {{ env?: Record<string, string>, capture?: boolean, limit?: number }} [options]
- *   `capture`: also return the output; `limit`: milliseconds until the command and its children
- *   are killed (20 minutes)
- * @returns {Promise<{ code: number, output: string }>} code -1: it
- *   could not be started or was killed
+ * @param {{ env?: Record<string, string>, capture?: boolean, silence?: number }} [options]
+ *   `capture`: also return the output, and kill the command and its children when they have
+ *   printed nothing for `silence` minutes: it hangs
+ * @returns {Promise<{ code: number, output: string, reason?: string }>} code -1: it could not be
+ *   started or was killed; `reason` says why
  */
-export function run(command, args, { env = {}, capture = false, limit = LIMIT_MS } = {}) {
+export function run(command, args, { env = {}, capture = false, silence = SILENCE_MINUTES } = {}) {
   const shown = Object.entries(env).filter(([name]) => name !== 'PATH');
   console.log(`\n$ ${[...shown.map(([name, value]) => `${name}="${value}"`), command, ...args].join(' ')}`);
   const child = spawn(command, args, {
@@ -31,7 +32,7 @@ export function run(command, args, { env = {}, capture = false, limit = LIMIT_MS
     detached: !windows,
     shell: windows && command !== process.execPath,
   });
-  return collect(child, limit);
+  return collect(child, capture ? silence : null);
 }
 
 /** Runs npm itself: the very npm that started us, if one did. */
@@ -55,11 +56,13 @@ export function isExecutable(file) {
   }
 }
 
-function collect(child, limit) {
-  const watchdog = setTimeout(() => {
-    console.error(`killed after ${limit / 1000} s`);
+function collect(child, silence) {
+  let reason;
+  const watchdog = silence === null ? undefined : setTimeout(() => {
+    reason = `killed: it had printed nothing for ${silence} minutes`;
+    console.error(reason);
     killGroup(child);
-  }, limit);
+  }, silence * 60_000);
   const interrupted = () => {
     killGroup(child);
     process.exit(130);
@@ -70,6 +73,7 @@ function collect(child, limit) {
   for (const name of ['stdout', 'stderr']) {
     child[name]?.setEncoding('utf8').on('data', (text) => {
       output += text;
+      watchdog?.refresh();
       process[name].write(text);
     });
   }
@@ -77,13 +81,17 @@ function collect(child, limit) {
     const done = (code) => {
       clearTimeout(watchdog);
       for (const signal of ['SIGINT', 'SIGTERM']) process.off(signal, interrupted);
-      settle({ code, output });
+      settle({ code, output, reason });
     };
     child.once('error', (error) => {
-      console.error(error.code === 'ENOENT' ? `${child.spawnfile} was not found` : error.message);
+      reason = error.code === 'ENOENT' ? `${child.spawnfile} was not found` : error.message;
+      console.error(reason);
       done(-1);
     });
-    child.once('close', (code) => done(code ?? -1));
+    child.once('close', (code, signal) => {
+      if (code === null) reason ??= `ended by ${signal}`;
+      done(code ?? -1);
+    });
   });
 }
 

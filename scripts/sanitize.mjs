@@ -13,7 +13,6 @@ const TARGET = `${process.arch === 'arm64' ? 'aarch64' : 'x86_64'}-unknown-linux
 const OPTIONS = { ASAN_OPTIONS: 'detect_leaks=0', TSAN_OPTIONS: 'halt_on_error=1' };
 /** A sanitizer takes more address space than that test leaves. */
 const SKIPPED = ['--', '--skip', 'r18_without_memory'];
-const LIMIT_MS = 60 * 60 * 1000;
 
 const { output } = await run('rustc', ['+nightly', '--print', 'sysroot'], { capture: true });
 const { code: missing } = await run('ls', [`${output.trim()}/lib/rustlib/src/rust/library/Cargo.lock`], { capture: true });
@@ -26,7 +25,7 @@ if (process.platform !== 'linux' || missing !== 0) {
   for (const sanitizer of chosen.length > 0 ? chosen : ['thread', 'address']) {
     const args = ['+nightly', 'test', '-Zbuild-std', '--target', TARGET, '--lib', '--no-default-features', '--features', 'reactor', ...SKIPPED];
     const env = { ...OPTIONS, RUSTFLAGS: `-Zsanitizer=${sanitizer}`, CARGO_TARGET_DIR: `target/sanitize-${sanitizer}` };
-    results.push(resultOf(parseCargo, await run('cargo', args, { capture: true, env, limit: LIMIT_MS })));
+    results.push(resultOf(parseCargo, await run('cargo', args, { capture: true, env })));
   }
   for (const result of results) for (const line of formatFailures(result)) console.log(line);
   const total = sum(results);

@@ -8,14 +8,19 @@ import { npm, root, run } from './run.mjs';
 
 const NATIVE = join(root, 'lib/native');
 const DECLARATIONS = join(NATIVE, 'binding.d.ts');
-/** The mark that `npm run build:debug` writes above the declarations. */
+/** The marks that `npm run build:debug` and `build:light` write above the declarations. */
 const DEBUG = '// A debug build.';
+const LIGHT = '// A light build.';
 const SOURCES = ['src', 'build.rs', 'Cargo.toml', 'Cargo.lock'];
 
-/** Installs dependencies and builds the addon where needed; ends the process when that fails. */
-export async function setup() {
+/**
+ * Installs dependencies and builds the addon where needed; ends the process when that fails.
+ *
+ * @param {'light' | 'release'} [build] `release`: the addon that users get, which takes a minute
+ */
+export async function setup(build = 'light') {
   await ensureDependencies();
-  await ensureAddon();
+  await ensureAddon(build);
 }
 
 /**
@@ -29,17 +34,24 @@ export async function ensureDependencies(folder = root) {
   if (code !== 0) giveUp(`npm ci failed${folder === root ? '' : ` in ${folder}`}`);
 }
 
-/** Builds the addon in release, if there is none or it is older than its sources. */
-async function ensureAddon() {
-  if (addonIsFresh()) {
-    const isDebug = readFileSync(DECLARATIONS, 'utf8').startsWith(DEBUG);
-    if (isDebug) console.log('lib/native has a debug build, which is several times slower: npm run build makes a release');
+/**
+ * Builds the addon, if there is none, it is older than its sources, or it is not a release and has
+ * to be one.
+ */
+async function ensureAddon(build) {
+  if (addonIsFresh() && (build === 'light' || !isMarked(DEBUG, LIGHT))) {
+    if (isMarked(DEBUG)) console.log('lib/native has a debug build, which is several times slower: npm run build makes a release');
     return;
   }
   const { code: cargo } = await run('cargo', ['--version']);
   if (cargo !== 0) giveUp('cargo is needed to build the addon: install Rust from https://rustup.rs');
-  const { code } = await npm(['run', 'build']);
+  const { code } = await npm(['run', build === 'release' ? 'build' : 'build:light']);
   if (code !== 0 || !addonIsFresh()) giveUp('building the addon failed');
+}
+
+function isMarked(...marks) {
+  const declarations = readFileSync(DECLARATIONS, 'utf8');
+  return marks.some((mark) => declarations.startsWith(mark));
 }
 
 function addonIsFresh() {

@@ -10,7 +10,7 @@ const CONNECTIONS = 5500;
 /** Just below the bytes that every connection may keep. */
 const BYTES = 15_500;
 const PER_SECOND = 12_000;
-const PATIENCE = 20_000;
+const PATIENCE = 180_000;
 
 function descriptors() {
   const limit = process.platform === 'win32' ? 'unlimited' : execSync('ulimit -n', { shell: '/bin/sh' }).toString().trim();

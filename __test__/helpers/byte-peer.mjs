@@ -8,7 +8,7 @@ import { cert } from './certificate.mjs';
 import { upgradeRequest } from './raw-client.mjs';
 
 /** The time for which a test waits for expected bytes. */
-const PATIENCE_MS = 20_000;
+const PATIENCE_MS = 180_000;
 
 const LENGTH_16 = 126;
 const LENGTH_64 = 127;

@@ -37,7 +37,7 @@ export async function attack(t, port, ...args) {
   const child = new Child(t, 'attacker.mjs', [port, ...args]);
   // An attacker is also at work if its first bytes are not taken.
   const begun = new AbortController();
-  const late = delay(20_000, undefined, { signal: begun.signal }).catch(() => {});
+  const late = delay(60_000, undefined, { signal: begun.signal }).catch(() => {});
   await Promise.race([child.line(0), late]);
   // A timer that runs on keeps the test's process for its 20 s.
   begun.abort();

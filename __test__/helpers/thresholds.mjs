@@ -60,24 +60,23 @@ export function constants() {
 /** Numbers that must be found, or the code is not read correctly. */
 export const KNOWN = [125, 2 << 10, 4 << 10, (4 << 10) + 16, 16 << 10, 64 << 10, (64 << 10) + 16, 320 << 10, 1 << 20];
 
-/** Every length to be tested. */
-export const SIZES = [
-  ...new Set([0, 1, 65_535, 65_536, LONGEST, ...constants().flatMap((value) => [value - 1, value, value + 1])]),
-].sort((a, b) => a - b);
+/** `npm test -- --all` sets it, for what takes longer than a contributor should wait. */
+export const isAll = process.env.BYTES === 'all';
+
+const around = (values) => values.flatMap((value) => [value - 1, value, value + 1]);
+const EVERY = [...new Set([0, 1, 65_535, 65_536, LONGEST, ...around(constants())])].sort((a, b) => a - b);
+
+/**
+ * For what takes a connection each, is compressed, or is tested elsewhere, too: the lengths around
+ * the thresholds that everybody knows of.
+ */
+export const FEW_SIZES = isAll ? EVERY : EVERY.filter((size) => size < 2 || size === LONGEST || around(KNOWN).includes(size));
+
+/** Every length to be tested; another mode of the reactors repeats few of them. */
+export const SIZES = process.env.REACTOR_WS_REACTORS === undefined ? EVERY : FEW_SIZES;
 
 /** The lengths that may all be sent in one go; they end in many arenas, batches and turns. */
 export const AT_ONCE = SIZES.filter((size) => size <= 400_000);
 
-/** `npm test -- --all` sets it, for what takes longer than a contributor should wait. */
-export const isAll = process.env.BYTES === 'all';
-
 /** The lengths to be compressed, of which the longest take long. */
-export const COMPRESSED = [...AT_ONCE, 1 << 20, ...(isAll ? [LONGEST] : [])];
-
-/**
- * For what takes a connection each and is tested elsewhere, too: those around the
- * thresholds that everybody knows of.
- */
-export const FEW_SIZES = isAll
-  ? SIZES
-  : SIZES.filter((size) => size < 2 || size === LONGEST || KNOWN.some((known) => Math.abs(size - known) <= 1));
+export const COMPRESSED = [...FEW_SIZES.filter((size) => size <= 400_000), 1 << 20, ...(isAll ? [LONGEST] : [])];

@@ -9,7 +9,7 @@ import { WAYS } from './ways.mjs';
  * Milliseconds in which the canary is answered: seconds, because other programs may use the machine
  * meanwhile.
  */
-const PATIENCE = 60_000;
+const PATIENCE = 180_000;
 
 /** Listens, with a canary that sends all the time until the attack is over, and is answered. */
 export async function attacked(t, way, options, attack) {

@@ -14,7 +14,7 @@ import { runNodeTests } from '../../scripts/node-test.mjs';
 import { run } from '../../scripts/run.mjs';
 import { setup } from '../../scripts/setup.mjs';
 
-await setup();
+await setup('release');
 const mode = process.env.REACTOR_WS_PACKED ? '--trial' : '--host';
 const { code } = await run(process.execPath, ['scripts/release/pack.mjs', mode]);
 if (code !== 0) process.exit(code);

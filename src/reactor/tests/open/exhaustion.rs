@@ -27,7 +27,8 @@ fn an_idle_reactor_leaves_the_processor_alone_even_if_it_may_spin() {
         reactor.run_once(Some(rest)).unwrap();
     }
     let used = on_cpu() - before;
-    assert!(used < Duration::from_millis(30), "{used:?} of 300 ms");
+    // Spinning takes all of it.
+    assert!(used < Duration::from_millis(150), "{used:?} of 300 ms");
 }
 
 /// Runs a test that is ignored otherwise in a process with a limit.
