@@ -131,11 +131,50 @@ for (const [way, start] of Object.entries(WAYS)) {
   });
 }
 
-test('a refused origin is warned of once, with what to do', async (t) => {
+for (const [way, start] of Object.entries(WAYS)) {
+  test(`by way of ${way}: allowedOrigins: without an origin only functions decide, and only true lets in`, async (t) => {
+    const page = 'https://a.com';
+    for (const [name, allowedOrigins, anonymous, named] of [
+      ['an expression before a function that refuses', [/^https:\/\/a\.com$/, () => false], false, true],
+      ['and after it', [() => false, /^https:\/\/a\.com$/], false, true],
+      ['a string beside a function that refuses', ['*', () => false], false, true],
+      ['a function that allows after one that refuses', [() => false, () => true], true, true],
+      ['a function that allows', [/^https:\/\/b\.com$/, () => true], true, true],
+      ['an expression that matches nothing', [/^https:\/\/a\.com$/], true, true],
+      ['an async function', async () => true, false, false],
+      ['a function that says nothing', () => undefined, false, false],
+    ]) {
+      const server = await start(t, { allowedOrigins });
+      const isOpen = async (fields) => statusOf((await ask(t, server, fields)).head)[0] === OPEN;
+      t.is(await isOpen({}), anonymous, name);
+      t.is(await isOpen({ Origin: page }), named, name);
+    }
+  });
+}
+
+function warningsOf(t) {
   const warnings = [];
   const listener = (warning) => warning.code === 'REACTOR_WS_ORIGIN' && warnings.push(warning.message);
   process.on('warning', listener);
   t.teardown(() => process.removeListener('warning', listener));
+  return warnings;
+}
+
+test.serial('no warning advises to allow pages without an origin', async (t) => {
+  const warnings = warningsOf(t);
+  const server = await startServer(t, { allowedOrigins: [() => false] });
+  for (const fields of [{}, { Origin: 'null' }]) {
+    t.is(statusOf((await ask(t, server, fields)).head)[0], 'HTTP/1.1 403 Forbidden');
+  }
+  await new Promise(setImmediate);
+  t.deepEqual(
+    warnings.filter((text) => /undefined|null|no origin/.test(text)),
+    ['A WebSocket of a file, or of a sandboxed page, was refused: such pages have no origin'],
+  );
+});
+
+test('a refused origin is warned of once, with what to do', async (t) => {
+  const warnings = warningsOf(t);
   const server = await startServer(t, { allowedOrigins: 'https://example.com' });
   for (let i = 0; i < 15; i++) {
     t.is(statusOf((await ask(t, server, { Origin: 'https://example.org' })).head)[0], 'HTTP/1.1 403 Forbidden');

@@ -4,7 +4,7 @@ import { networkInterfaces } from 'node:os';
 
 import test from 'ava';
 
-import { WebSocket, connect } from './helpers/clients.mjs';
+import { WebSocket, connect, frame } from './helpers/clients.mjs';
 import { WebSocketServer, startServer } from './helpers/impl.mjs';
 import { RawClient, upgradeRequest } from './helpers/raw-client.mjs';
 import { unlessStalled } from './helpers/stalls.mjs';
@@ -41,6 +41,110 @@ for (const [name, least, wrong, most = 2147483647] of [
         message: `options.${name} must be an integer from ${least} to ${most}. Received ${value}`,
       });
     }
+  });
+}
+
+// A limit that is not there would leave the server open.
+for (const [wrong, right] of [
+  ['allowedOrigin', 'allowedOrigins'],
+  ['allowedorigins', 'allowedOrigins'],
+  ['proxyProtocols', 'proxyProtocol'],
+  ['proxyprotocol', 'proxyProtocol'],
+  ['maxpayload', 'maxPayload'],
+  ['maxConnection', 'maxConnections'],
+  ['maxConnectionPerAddress', 'maxConnectionsPerAddress'],
+  ['verifyclient', 'verifyClient'],
+]) {
+  test(`${wrong}, which is almost ${right}, throws`, (t) => {
+    t.throws(() => new WebSocketServer({ noServer: true, [wrong]: null }), {
+      instanceOf: TypeError,
+      message: `options.${wrong} is not an option. Its name is ${right}`,
+    });
+  });
+}
+
+test('what frameworks and programs hand on does not throw', (t) => {
+  // The options of a gateway of NestJS, of Colyseus, and of Node's servers.
+  const names = ['namespace', 'transports', 'cors', 'cookie', 'serveClient', 'parser', 'connectTimeout', 'pingTimeout', 'upgradeTimeout', 'maxHttpBufferSize', 'allowRequest', 'httpCompression', 'wsEngine', 'adapter'];
+  names.push('pingMaxRetries', 'beforeListen', 'tracker', 'timeout', 'headersTimeout', 'requestTimeout', 'maxHeaderSize', 'keepAliveTimeout', 'key', 'cert', 'logger', 'routes', 'options', 'name');
+  t.notThrows(() => new WebSocketServer({ noServer: true, ...Object.fromEntries(names.map((name) => [name, {}])) }));
+});
+
+test('an unknown option of an object that only this package has throws', async (t) => {
+  const server = await startServer(t, { topicOptions: (topic) => JSON.parse(topic) });
+  const { ws } = await connect(t, server);
+  for (const [call, label, there] of [
+    [() => new WebSocketServer({ port: 0, proxyProtocol: { trusted: ['::1'], trust: [] } }), 'options.proxyProtocol.trust', 'trusted'],
+    [() => server.publish('{ "histroy": 5 }', 'a'), 'topicOptions().histroy', 'slow, limit, history, ttl, maxBytes, positionTtl, stamp'],
+    [() => server.publish('{ "history": 5, "stamp": { "befor": "" } }', 'a'), 'topicOptions().stamp.befor', 'before, after'],
+    [() => server.publish('{}', 'a', { recipt: true }), 'options.recipt', 'binary, compress, fin, mask, except, key, receipt'],
+    [() => ws.publish('{}', 'a', { Except: ws }), 'options.Except', 'binary, compress, fin, mask, except, key, receipt'],
+    [() => server.broadcast('a', { receipt: true }), 'options.receipt', 'binary, compress, fin, mask, except'],
+    [() => ws.subscribe('{}', { sinse: 'oldest' }), 'options.sinse', 'since'],
+    [() => server.history('{}', { most: 1 }), 'options.most', 'since, limit'],
+  ]) {
+    t.throws(call, { instanceOf: TypeError, message: `${label} is not an option. There are: ${there}` });
+  }
+  await t.throwsAsync(server.drain({ durration: 1 }), { message: 'options.durration is not an option. There are: code, duration, handOver, onProgress, reason, signal' });
+  t.is(server.publish('{}', 'a', { binary: false, compress: true, fin: true, mask: false, except: null, key: '', receipt: false }), 0);
+});
+
+const NUMBERS = ['backlog', 'closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs'];
+const NOT_NUMBERS = ['1mb', '', ' ', 'NaN', true, false, {}, [], [5], 5n, () => 5];
+const WRONG_NUMBERS = [NaN, -1, '-1', -0.5, -Infinity];
+
+test('numbers of ws: what is no number throws, and is not "no limit"', (t) => {
+  const client = (options) => new WebSocket('ws://127.0.0.1:1', options).on('error', () => {});
+  const server = (options) => new WebSocketServer({ noServer: true, ...options });
+  for (const [make, names, label] of [
+    [server, NUMBERS, 'options'],
+    [client, [...NUMBERS.slice(1), 'maxRedirects'], 'options'],
+    [(perMessageDeflate) => server({ perMessageDeflate }), ['concurrencyLimit', 'threshold'], 'options.perMessageDeflate'],
+    [(perMessageDeflate) => client({ perMessageDeflate }), ['concurrencyLimit', 'threshold'], 'options.perMessageDeflate'],
+  ]) {
+    for (const name of names) {
+      const throws = (value) => t.throws(() => make({ [name]: value }));
+      for (const value of NOT_NUMBERS) {
+        const error = throws(value);
+        t.true(error instanceof TypeError);
+        t.true(error.message.startsWith(`${label}.${name} must be a number. Received `), error.message);
+      }
+      for (const value of WRONG_NUMBERS) {
+        const error = throws(value);
+        t.true(error instanceof RangeError);
+        t.true(error.message.startsWith(`${label}.${name} must be 0 or more. Received `), error.message);
+      }
+      for (const value of [0, -0, 1, '1', ' 2 ', 1.5, 2 ** 31, Infinity, undefined, null]) t.notThrows(() => make({ [name]: value }));
+    }
+  }
+});
+
+for (const [way, start] of Object.entries(WAYS)) {
+  test(`by way of ${way}: maxPayload: text of a number and a fraction are limits`, async (t) => {
+    for (const [maxPayload, most] of [['3', 3], [0.5, 1], [3.5, 3]]) {
+      const server = await start(t, { maxPayload });
+      const { ws, client } = await connect(t, server);
+      client.send('a'.repeat(most));
+      t.is(String((await once(ws, 'message'))[0]), 'a'.repeat(most));
+      client.send('a'.repeat(most + 1));
+      t.is((await once(client, 'close'))[0], 1009);
+    }
+  });
+
+  test(`by way of ${way}: closeTimeout: more than a timer takes is no shorter`, async (t) => {
+    const server = await start(t, { closeTimeout: Infinity });
+    const raw = await RawClient.connect(t, server.address().port);
+    const connected = once(server, 'connection');
+    raw.send(upgradeRequest());
+    const [ws] = await connected;
+    ws.close(1000);
+    await raw.until((text) => text.endsWith('\x88\x02\x03\xe8'));
+    // A timer of Node takes it for 1 ms.
+    await new Promise((resolve) => setTimeout(resolve, 50));
+    t.is(ws.readyState, WebSocket.CLOSING);
+    const closed = once(ws, 'close');
+    raw.send(frame(8, Buffer.from('03e8', 'hex')));
+    t.is((await closed)[0], 1000);
   });
 }
 

@@ -55,25 +55,59 @@ function wrongType(label, wanted, value) {
 }
 
 /**
+ * Options that only this package has: an unknown one is an error.
+ *
+ * @param {object | null | undefined} options What the program has given
+ * @param {string[]} known Names of the options that there are
+ * @param {string} label The name of the object in errors
+ * @throws {TypeError}
+ */
+function checkNames(options, known, label) {
+  if (options === undefined || options === null) return;
+  for (const name of Object.keys(options)) {
+    if (!known.includes(name)) throw new TypeError(`${label}.${name} is not an option. There are: ${known.join(', ')}`);
+  }
+}
+
+/**
+ * Numbers that ws coerces: what is not a number would mean no limit there, and no time.
+ *
+ * @param {Record<string, any>} options The options of ws
+ * @param {string[]} names Those that are numbers
+ * @param {string} [label] The name of the object in errors
+ * @throws {TypeError | RangeError}
+ */
+function checkNumbers(options, names, label = 'options') {
+  for (const name of names) {
+    const value = options[name];
+    if (value === undefined || value === null) continue;
+    const isText = typeof value === 'string' && value.trim() !== '' && !Number.isNaN(Number(value));
+    if (typeof value !== 'number' && !isText) throw wrongType(`${label}.${name}`, 'a number', value);
+    if (!(Number(value) >= 0)) throw new RangeError(`${label}.${name} must be 0 or more. Received ${inspect(value)}`);
+  }
+}
+
+/**
  * A limit as ws takes it: an integer of 32 bits, where 0 and less is no limit. More than MOST is no
  * limit either: ws would take 1e10, which programs use for "as much as there is", for 1410065408.
+ * A fraction of 1 is a limit.
  *
  * @param {number | undefined} value The value of an option, of any type in fact: converted as in ws
  * @returns {number} 0 is no limit
  */
 function limit(value = 0) {
-  return value > MOST ? 0 : Math.max(value | 0, 0);
+  return value > MOST ? 0 : Math.max(value | 0, value > 0 ? 1 : 0);
 }
 
 /**
- * A delay as `setTimeout` takes it.
+ * A delay as `setTimeout` takes it, where a longer one than it takes is the longest.
  *
  * @param {unknown} value The value of an option: milliseconds
  * @returns {number} Milliseconds, at least 1
  */
 function delay(value) {
   const number = Number(value);
-  return number >= 1 && number <= LONGEST_DELAY ? Math.trunc(number) : 1;
+  return number >= 1 ? Math.trunc(Math.min(number, LONGEST_DELAY)) : 1;
 }
 
-module.exports = { LONGEST_DELAY, checkValue, delay, limit, wrongType };
+module.exports = { LONGEST_DELAY, checkNames, checkNumbers, checkValue, delay, limit, wrongType };

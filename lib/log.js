@@ -21,49 +21,27 @@ function warn(code, text) {
 }
 
 /**
- * Warns of an option whose name is almost one of `known`. A name unlike all of them is not
- * ours to judge: programs keep options of their own beside those of ws.
+ * Reports names that are not `known`: by a warning, as programs keep options of their own beside
+ * those of ws. A name that differs from a known one in capitals or an s only is an error: a limit
+ * that is not there would leave a server open.
  *
  * @param {object} options What the program has given
  * @param {string[]} known Names of the options that there are
- * @param {string[]} own The names that an option is compared with
+ * @param {string} label What has the options
+ * @throws {TypeError}
  */
-function warnOfMisspelt(options, known, own) {
+function reportUnknown(options, known, label) {
   for (const name of Object.keys(options)) {
     if (known.includes(name)) continue;
-    const meant = own.find((other) => isLike(name, other));
-    if (meant !== undefined) {
-      warn('REACTOR_WS_UNKNOWN_OPTION', `there is no option ${name}; did you mean ${meant}?`);
-    }
+    const meant = known.find((other) => plain(other) === plain(name));
+    if (meant !== undefined) throw new TypeError(`${label}.${name} is not an option. Its name is ${meant}`);
+    warn('REACTOR_WS_UNKNOWN_OPTION', `${label}.${name} is not an option`);
   }
 }
 
-/**
- * @param {string} name Name of an unknown option
- * @param {string} other Name of a known option
- * @returns {boolean} Whether the two differ only in capitals, or in one letter of six
- */
-function isLike(name, other) {
-  if (name.toLowerCase() === other.toLowerCase()) return true;
-  const most = Math.floor(other.length / 6);
-  return Math.abs(name.length - other.length) <= most && distance(name, other) <= most;
+/** @param {string} name Name of an option @returns {string} The same without capitals and any s */
+function plain(name) {
+  return name.toLowerCase().replaceAll('s', '');
 }
 
-/**
- * @param {string} a A word
- * @param {string} b Another word
- * @returns {number} The number of letters that have to be added, removed or changed
- */
-function distance(a, b) {
-  let row = Array.from({ length: b.length + 1 }, (_, index) => index);
-  for (let i = 1; i <= a.length; i++) {
-    const next = [i];
-    for (let j = 1; j <= b.length; j++) {
-      next[j] = Math.min(row[j] + 1, next[j - 1] + 1, row[j - 1] + Number(a[i - 1] !== b[j - 1]));
-    }
-    row = next;
-  }
-  return row[b.length];
-}
-
-module.exports = { log, warn, warnOfMisspelt };
+module.exports = { log, reportUnknown, warn };

@@ -1,13 +1,13 @@
 'use strict';
 
-const { LONGEST_DELAY, checkValue, delay, limit, wrongType } = require('./checks');
+const { LONGEST_DELAY, checkNumbers, checkValue, delay, limit, wrongType } = require('./checks');
 const { applyMemoryOptions } = require('./deflate/budget');
 const { deflateOptions } = require('./deflate/options');
 const { Admission, originsOf } = require('./running/admission');
 const { proxiesOf } = require('./running/proxies');
 const { Rates } = require('./running/rates');
 const { checkPort, nodePlace, placeOf } = require('./listening');
-const { warnOfMisspelt } = require('./log');
+const { reportUnknown } = require('./log');
 const WebSocket = require('./websocket');
 const { lendsMessages } = require('./reactor/batch');
 
@@ -98,6 +98,9 @@ const OWN = {
 /** The names of all options. */
 const KNOWN = [...Object.keys(DEFAULTS), ...Object.keys(OWN), 'allowedOrigins', 'proxyProtocol'];
 
+/** The numbers among the options of ws. */
+const NUMBERS = ['backlog', 'closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs'];
+
 /** The options of the reactors, which all servers of a thread share. */
 const SHARED = ['reactors', 'spin', 'unfinishedBudget', 'sendBudget'];
 
@@ -118,9 +121,9 @@ const WATCHED = /** @type {const} */ (['handleProtocols', 'path', 'verifyClient'
  *
  * @param {ServerOptions} given The argument of the constructor, in fact of any type
  * @returns {ServerOptions} The options laid over the defaults
- * @throws {TypeError} Unless there is exactly one of port, server and noServer, or for a wrong type
- *   of an own option
- * @throws {RangeError} For a port or an own option out of its range
+ * @throws {TypeError} Unless there is exactly one of port, server and noServer; for a wrong type of
+ *   an option, and a misspelt one
+ * @throws {RangeError} For an option out of its range
  */
 function merge(given) {
   const options = /** @type {ServerOptions} */ (/** @type {unknown} */ ({ ...DEFAULTS, ...given }));
@@ -133,7 +136,8 @@ function merge(given) {
   if (options.perMessageDeflate === true) options.perMessageDeflate = {};
   if (server && typeof server.on !== 'function') throw wrongType('options.server', 'an HTTP server', server);
   if (port != null) options.port = /** @type {number} */ (checkPort(options));
-  warnOfMisspelt(given, KNOWN, Object.keys(OWN));
+  reportUnknown(given, KNOWN, 'options');
+  checkNumbers(options, NUMBERS);
   for (const name of Object.keys(OWN)) own(options, name);
   reactorsOf(options);
   originsOf(options.allowedOrigins);
@@ -226,7 +230,7 @@ function listenOptions(options, { backlog, fd, ipv6Only, path, port, reusePort }
     reusePort: reusePort === undefined ? own(options, 'reusePort') : !!reusePort,
     noDelay,
     keepAlive: keepAlive ? keepAliveInitialDelay : -1,
-    backlog: Number(backlog) > 0 ? Number(backlog) | 0 : BACKLOG,
+    backlog: limit(/** @type {number} */ (backlog)) || BACKLOG,
     ipv6Only: ipv6Only === undefined ? own(options, 'ipv6Only') : !!ipv6Only,
     path: options.path ? String(options.path) : null,
     earlyHandshake: own(options, 'earlyHandshake'),

@@ -61,9 +61,9 @@ export interface AdmissionOptions {
   maxHeaders?: number;
   /**
    * Pages that may connect; others are answered with 403. In a string `*` stands for one or more
-   * letters, digits, `-`, `.` and `_`, and the string `'*'` for every origin. A function is also
-   * asked about requests without an origin; otherwise these may connect, as only browsers send
-   * one. Not in ws. Default: every page
+   * letters, digits, `-`, `.` and `_`, and the string `'*'` for every origin. Functions are also
+   * asked about requests without an origin, and decide on them; without a function these may
+   * connect, as only browsers send one. Not in ws. Default: every page
    */
   allowedOrigins?: OriginRule | readonly OriginRule[] | null;
   /**

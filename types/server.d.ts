@@ -196,10 +196,9 @@ export class WebSocketServer<
    * With `port`, listens at once.
    *
    * @param callback A listener for `'listening'`
-   * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a
-   *   wrong type of `earlyHandshake`, `handshakeTimeout`, `pingInterval`, `idleTimeout`,
-   *   `ipv6Only`, `spin`, `reactors` and `unfinishedBudget`
-   * @throws {RangeError} ERR_SOCKET_BAD_PORT; for one of these options out of its range
+   * @throws {TypeError} Unless exactly one of `port`, `server` and `noServer` is given; for a wrong
+   *   type of an option, and a misspelt one
+   * @throws {RangeError} ERR_SOCKET_BAD_PORT; for an option out of its range
    */
   constructor(options?: ServerOptions<Class, Request>, callback?: () => void);
 

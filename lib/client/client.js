@@ -9,6 +9,7 @@ const { addon } = require('../reactor/addon');
 const { complaint, credentialsOf, parseAddress, whereOf } = require('./address');
 const { checkResponse } = require('./response');
 const { CLOSING, CONNECTING } = require('../constants');
+const { checkNumbers } = require('../checks');
 const { catchUp } = require('../reactor/catch-up');
 const { applyMemoryOptions } = require('../deflate/budget');
 const { check } = require('../deflate/options');
@@ -33,6 +34,9 @@ const DEFAULTS = {
   followRedirects: false,
   maxRedirects: 10,
 };
+
+/** The numbers among the options of ws. */
+const NUMBERS = ['closeTimeout', 'maxBufferedChunks', 'maxFragments', 'maxPayload', 'maxPendingAutoPongs', 'maxRedirects'];
 
 /** Options of `http.request` that the program cannot set. */
 const NOT_GIVEN = { hostname: undefined, protocol: undefined, protocols: undefined, method: 'GET' };
@@ -105,6 +109,7 @@ class Client {
         `Unsupported protocol version: ${settings.protocolVersion} (supported versions: ${versions})`,
       );
     }
+    checkNumbers(settings, NUMBERS);
     if (settings.perMessageDeflate) check(/** @type {DeflateOptions} */ (settings.perMessageDeflate));
     settings.perMessageDeflate = applyMemoryOptions(settings.perMessageDeflate);
     this.url = url.href;

@@ -1,10 +1,26 @@
 'use strict';
 
-const { inspect } = require('node:util');
 const zlib = require('node:zlib');
 
-/** Milliseconds: the longest delay a timer takes. */
-const LONGEST_DELAY = 2 ** 31 - 1;
+const { LONGEST_DELAY, checkNumbers, checkValue } = require('../checks');
+const { reportUnknown } = require('../log');
+
+/** Names of the options that there are. */
+const KNOWN = [
+  'budget',
+  'clientMaxWindowBits',
+  'clientNoContextTakeover',
+  'compressor',
+  'concurrencyLimit',
+  'isServer',
+  'maxPayload',
+  'releaseAfter',
+  'serverMaxWindowBits',
+  'serverNoContextTakeover',
+  'threshold',
+  'zlibDeflateOptions',
+  'zlibInflateOptions',
+];
 
 /** Bytes below which a message is not compressed where this end has no context takeover. */
 const THRESHOLD = 1024;
@@ -89,6 +105,8 @@ function negotiatedDeflate(carrier) {
  * @throws {RangeError | TypeError}
  */
 function check(options) {
+  checkNumbers(options, ['concurrencyLimit', 'threshold'], 'options.perMessageDeflate');
+  if (typeof options === 'object') reportUnknown(options, KNOWN, 'options.perMessageDeflate');
   const { clientMaxWindowBits, serverMaxWindowBits, zlibDeflateOptions, zlibInflateOptions } = options;
   releaseAfter(options.releaseAfter);
   const bits = [serverMaxWindowBits, clientMaxWindowBits];
@@ -167,12 +185,8 @@ function threshold(bytes) {
  */
 function releaseAfter(millis) {
   if (millis === undefined || millis === null) return 0;
-  const name = 'options.perMessageDeflate.releaseAfter';
-  if (typeof millis !== 'number') throw new TypeError(`${name} must be a number. Received ${inspect(millis)}`);
-  if (!Number.isInteger(millis) || millis < 0 || millis > LONGEST_DELAY) {
-    throw new RangeError(`${name} must be an integer from 0 to ${LONGEST_DELAY}. Received ${inspect(millis)}`);
-  }
-  return millis;
+  const range = { type: /** @type {const} */ ('number'), least: 0, most: LONGEST_DELAY };
+  return /** @type {number} */ (checkValue(range, millis, 'options.perMessageDeflate.releaseAfter'));
 }
 
 module.exports = { check, deflateOptions, negotiatedDeflate };

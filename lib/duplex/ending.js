@@ -4,6 +4,7 @@
 // server hold back, at its rate, and for `closeTimeout` at most.
 
 const { CLOSE_RECEIVED, TERMINATED } = require('../bits');
+const { delay } = require('../checks');
 const receive = require('../connection/receive');
 const { IN_CLOSED } = require('../reactor/layout');
 
@@ -16,7 +17,7 @@ const { IN_CLOSED } = require('../reactor/layout');
  *   the time that has begun counts
  */
 function startCloseTimer(connection) {
-  connection.closeTimer ??= setTimeout(cut, connection.ws._closeTimeout, connection);
+  connection.closeTimer ??= setTimeout(cut, delay(connection.ws._closeTimeout), connection);
 }
 
 /**

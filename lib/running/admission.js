@@ -91,21 +91,22 @@ class Admission {
     const origin = headers[Number(headers['sec-websocket-version']) === 8 ? 'sec-websocket-origin' : 'origin'];
     const text = /** @type {string | undefined} */ (origin);
     if (this.allows(text, request)) return null;
-    if (this.shown.size < MOST_SHOWN && !this.shown.has(String(text))) warn(this.shown, String(text));
+    if (text !== undefined && this.shown.size < MOST_SHOWN && !this.shown.has(text)) warn(this.shown, text);
     return this.deny(ORIGIN);
   }
 
   /**
    * @param {string | undefined} origin The header field; undefined without it
    * @param {IncomingMessage} request The upgrade request
-   * @returns {boolean} Whether one of the rules allows it
+   * @returns {boolean} Whether one of the rules allows it. Without an origin only functions are
+   *   rules; a Promise of one allows nothing
    */
   allows(origin, request) {
-    const isJudged = (/** @type {RegExp | Judge} */ judge) =>
-      typeof judge === 'function' ? judge(origin, request) : origin === undefined || origin.search(judge) !== -1;
-    const isPlain = this.judges.every((judge) => typeof judge !== 'function');
-    if (origin === undefined && isPlain) return true;
-    return (origin !== undefined && this.native.allows(origin)) || this.judges.some(isJudged);
+    if (origin === undefined && !this.judges.some(isFunction)) return true;
+    if (origin !== undefined && this.native.allows(origin)) return true;
+    return this.judges.some((judge) =>
+      isFunction(judge) ? judge(origin, request) === true : origin !== undefined && origin.search(judge) !== -1,
+    );
   }
 
   /**
@@ -120,6 +121,11 @@ class Admission {
 
 /** @typedef {(origin: string | undefined, request: IncomingMessage) => boolean} Judge */
 
+/** @type {(judge: RegExp | Judge) => judge is Judge} */
+function isFunction(judge) {
+  return typeof judge === 'function';
+}
+
 /**
  * @param {Set<string>} shown Origins that have caused a warning
  * @param {string} origin The value that was refused
@@ -127,9 +133,12 @@ class Admission {
 function warn(shown, origin) {
   shown.add(origin);
   if (origin.length > MOST_CHARACTERS) origin = `${origin.slice(0, MOST_CHARACTERS)}...`;
-  process.emitWarning(`A WebSocket of a page of ${origin} was refused. To allow it, add '${origin}' to allowedOrigins`, {
-    code: 'REACTOR_WS_ORIGIN',
-  });
+  // Every site can make a page with this origin: to allow it is nobody's need.
+  const text =
+    origin === 'null'
+      ? 'A WebSocket of a file, or of a sandboxed page, was refused: such pages have no origin'
+      : `A WebSocket of a page of ${origin} was refused. To allow it, add '${origin}' to allowedOrigins`;
+  process.emitWarning(text, { code: 'REACTOR_WS_ORIGIN' });
 }
 
 /**

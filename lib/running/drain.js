@@ -1,6 +1,6 @@
 'use strict';
 
-const { LONGEST_DELAY, checkValue, delay, wrongType } = require('../checks');
+const { LONGEST_DELAY, checkNames, checkValue, delay, wrongType } = require('../checks');
 const { closeReason } = require('../connection/arguments');
 const { CLOSED } = require('../constants');
 const { ABNORMAL } = require('../reactor/layout');
@@ -226,7 +226,9 @@ class Drain {
  * @param {DrainOptions} [options] See `DrainOptions`
  * @throws {TypeError | RangeError}
  */
-function checked({ code = SERVICE_RESTART, duration = DURATION.initial, handOver = false, onProgress, reason = '', signal } = {}) {
+function checked(options = {}) {
+  const { code = SERVICE_RESTART, duration = DURATION.initial, handOver = false, onProgress, reason = '', signal } = options;
+  checkNames(options, ['code', 'duration', 'handOver', 'onProgress', 'reason', 'signal'], 'options');
   checkValue(DURATION, duration, 'options.duration');
   checkValue(HAND_OVER, handOver, 'options.handOver');
   closeReason(code, reason);

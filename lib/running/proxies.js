@@ -3,7 +3,7 @@
 const { isIP } = require('node:net');
 const { inspect } = require('node:util');
 
-const { wrongType } = require('../checks');
+const { checkNames, wrongType } = require('../checks');
 
 /** @import { ServerOptions } from '../options' */
 
@@ -23,6 +23,7 @@ function proxiesOf({ proxyProtocol }) {
   if (!Array.isArray(trusted) || trusted.length === 0) {
     throw wrongType('options.proxyProtocol', "{ trusted: ['address or network', ...] }", proxyProtocol);
   }
+  checkNames(proxyProtocol, ['trusted'], 'options.proxyProtocol');
   for (const one of trusted) checkNetwork(one);
   return trusted;
 }

@@ -4,6 +4,8 @@
 
 const { inspect } = require('node:util');
 
+const { checkNames } = require('../checks');
+
 /** The beginning of a subscription: a position, or the oldest message. */
 const OLDEST = 'oldest';
 
@@ -30,11 +32,13 @@ function checkTopic(topic) {
 
 /**
  * @param {unknown} options The argument of that name
+ * @param {string[]} known Names of the options that there are
  * @param {string} [label] Name of the argument
  */
-function checkOptions(options, label = 'options') {
+function checkOptions(options, known, label = 'options') {
   if (options === undefined || options === null) return;
   if (typeof options !== 'object') throw wrong(TypeError, label, 'an object', options);
+  checkNames(options, known, label);
 }
 
 /** @param {unknown} callback The argument of that name */

@@ -5,7 +5,7 @@ const { clientsOf, streams } = require('../connection/clients');
 const { OPEN } = require('../constants');
 const { state } = require('../reactor/table');
 const { messageOf } = require('./message');
-const { publishTo, targetOf } = require('./publish');
+const { BROADCAST, publishTo, targetOf } = require('./publish');
 const { topicsOf } = require('./server-topics');
 const { DEFAULTS } = require('./settings');
 const { subscriptionsOf } = require('./subscriptions');
@@ -25,7 +25,7 @@ const { Topic } = require('./topic');
  * @throws {TypeError} Also for `clients` of the program that cannot be iterated
  */
 function broadcast(server, data, options) {
-  const { except } = targetOf(options, null);
+  const { except } = targetOf(options, null, BROADCAST);
   const message = messageOf(data, options);
   return Number(publishTo(everyoneOf(server), message, { except, key: '', receipt: false }));
 }

@@ -19,7 +19,7 @@ const { positionOf, startOf } = require('./subscriptions');
  */
 function history(server, name, options) {
   checkTopic(name);
-  checkOptions(options);
+  checkOptions(options, ['since', 'limit']);
   const since = sinceOf(options);
   const limit = limitOf(options);
   const topic = server._topics?.all.get(name);

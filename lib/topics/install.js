@@ -81,7 +81,7 @@ const ofConnection = {
       options = undefined;
     }
     checkTopic(topic);
-    checkOptions(options);
+    checkOptions(options, ['since']);
     checkCallback(callback);
     const since = sinceOf(options);
     ownerOf(this);

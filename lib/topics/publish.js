@@ -21,6 +21,10 @@ const { subscriptionsOf } = require('./subscriptions');
 /** @import { Message } from './message' */
 /** @import { AnyTopic } from './topic' */
 
+/** Names of options: those of `send()` are taken by both methods. */
+const BROADCAST = ['binary', 'compress', 'fin', 'mask', 'except'];
+const PUBLISH = [...BROADCAST, 'key', 'receipt'];
+
 /** No connection is excepted. @type {Set<WebSocket>} */
 const NO_CONNECTION = new Set();
 
@@ -80,12 +84,13 @@ function publishTo(topic, given, target) {
  *
  * @param {PublishOptions | null | undefined} options `except`, `key` and `receipt`
  * @param {WebSocket | null} publisher The connection that publishes; null: the server does
+ * @param {string[]} [known] Names of the options that there are
  * @returns {{ except: Set<WebSocket>, key: string, receipt: boolean }} Connections that do not get
  *   it; '' for no key; whether a receipt is wanted
  * @throws {TypeError}
  */
-function targetOf(options, publisher) {
-  checkOptions(options);
+function targetOf(options, publisher, known = PUBLISH) {
+  checkOptions(options, known);
   const { except, key = '', receipt = false } = options ?? {};
   if (typeof key !== 'string') throw wrong(TypeError, 'options.key', 'a string', key);
   if (typeof receipt !== 'boolean') throw wrong(TypeError, 'options.receipt', 'a boolean', receipt);
@@ -307,4 +312,4 @@ class Tally {
   }
 }
 
-module.exports = { publish, publishTo, targetOf };
+module.exports = { BROADCAST, publish, publishTo, targetOf };

@@ -72,7 +72,7 @@ const DEFAULTS = Object.freeze({
  */
 function settingsOf(given) {
   if (given === undefined || given === null) return DEFAULTS;
-  checkOptions(given, 'topicOptions()');
+  checkOptions(given, Object.keys(DEFAULTS), 'topicOptions()');
   const options = /** @type {TopicOptions & { then?: unknown }} */ (given);
   // Its settings come when the topic has been made.
   if (typeof options.then === 'function') throw wrong(TypeError, 'topicOptions()', 'an object, not a Promise', given);
@@ -128,7 +128,7 @@ function slowOf(value) {
  */
 function stampOf(value) {
   if (value === undefined || value === null) return null;
-  if (typeof value !== 'object') throw wrong(TypeError, label('stamp'), 'an object', value);
+  checkOptions(value, ['before', 'after'], label('stamp'));
   const { before = '', after = '' } = value;
   if (typeof before !== 'string') throw wrong(TypeError, label('stamp.before'), 'a string', before);
   if (typeof after !== 'string') throw wrong(TypeError, label('stamp.after'), 'a string', after);

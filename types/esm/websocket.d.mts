@@ -236,7 +236,7 @@ export class WebSocket extends EventEmitter {
   on(event: 'open', listener: (this: this) => void): this;
   /**
    * The connection was too slow for messages of a topic, and does not get them.
-   * At most once in a turn. Not in ws.
+   * At most once in 10 ms, over streams once in a turn. Not in ws.
    */
   on(event: 'dropped', listener: (this: this, topic: string, count: number) => void): this;
   /**

@@ -181,7 +181,9 @@ fn on_upgrade<C: Consumer>(
         rest: &[],
     };
     let asks = consumer.asks(opening.listener, verdict);
-    let refused = admission.filter(|admission| !asks && verdict.is_ok() && !is_allowed(admission, request));
+    let refused = admission.filter(|admission| {
+        !asks && checked.as_ref().is_ok_and(|it| !is_allowed(admission, request, it.version))
+    });
     if let Some(admission) = refused.filter(|admission| !admission.shows_origin()) {
         deny(session, admission.deny(Denial::Origin));
         return Step::Wait;
@@ -315,10 +317,9 @@ pub(in crate::reactor) fn deny(session: &mut Session<'_>, denial: Denial) {
 }
 
 /// Whether the page that a request comes from may connect.
-fn is_allowed(admission: &Admission, request: &Request<'_>) -> bool {
+fn is_allowed(admission: &Admission, request: &Request<'_>, version: u8) -> bool {
     // As `verifyClient` gets it: the last drafts of the protocol have a field of their own.
-    let is_draft = request.values("sec-websocket-version").eq([b"8".as_slice()]);
-    let name = if is_draft { "sec-websocket-origin" } else { "origin" };
+    let name = if version == 8 { "sec-websocket-origin" } else { "origin" };
     let mut origins = request.values(name).peekable();
     if origins.peek().is_none() {
         admission.allows(None)
