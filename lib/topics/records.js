@@ -74,10 +74,10 @@ function subscribe(ws, topic, request, mode, since) {
 
 /**
  * @param {WebSocket} ws A connection of the reactor
- * @param {AnyTopic} topic The topic
+ * @param {number} number Number of a topic; 0: all topics, for good
  */
-function unsubscribe(ws, topic) {
-  outbox.pushWords(ws._slot, ws._generation, OUT_UNSUBSCRIBE, [topic.number]);
+function unsubscribe(ws, number) {
+  outbox.pushWords(ws._slot, ws._generation, OUT_UNSUBSCRIBE, [number]);
   outbox.handOver();
 }
 

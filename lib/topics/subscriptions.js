@@ -1,6 +1,6 @@
 'use strict';
 
-const { SENDS_WAIT, STREAM } = require('../bits');
+const { GONE, SENDS_WAIT, STREAM } = require('../bits');
 const { published } = require('../connection/pressure');
 const { sendLater } = require('../connection/waiting');
 const { ofEntry, postTo } = require('./post');
@@ -226,7 +226,7 @@ class Subscriptions {
     const topic = topics.all.get(name);
     if (topic === undefined || !this.joined.delete(topic)) return false;
     this.stays?.delete(topic);
-    if ((this.ws._bits & STREAM) === 0) unsubscribe(this.ws, topic);
+    if ((this.ws._bits & STREAM) === 0) unsubscribe(this.ws, topic.number);
     else topic.streams?.get(this.ws)?.quit();
     this.part(topic);
     if (topic.size === 0) topics.emptied(topic);
@@ -240,7 +240,7 @@ class Subscriptions {
     else topic.streams?.delete(this.ws);
   }
 
-  /** The connection is no longer open: the reactor forgets its memberships by itself. */
+  /** The connection is no longer open. */
   leave() {
     const { joined, pending, ws } = this;
     if (pending !== null) {
@@ -251,10 +251,8 @@ class Subscriptions {
     this.joined = new Set();
     this.stays = null;
     const topics = topicsOf(/** @type {Server} */ (ws._owner));
-    const isLate = (ws._bits & (SENDS_WAIT | STREAM)) === SENDS_WAIT;
+    if ((ws._bits & (GONE | STREAM)) === 0) unsubscribe(ws, 0);
     for (const topic of joined) {
-      // Its close frame waits for a Blob.
-      if (isLate) unsubscribe(ws, topic);
       this.part(topic);
       if (topic.size === 0) topics.emptied(topic);
     }

@@ -311,7 +311,8 @@ impl<C: Consumer> Reactor<C> {
 
     /// Closes the socket and reports that to the consumer.
     fn destroy(&mut self, slot: u32) {
-        self.report_dropped();
+        let Some(id) = self.connections.id(slot) else { return };
+        self.report_dropped(id);
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
         self.seat.left();
         // The slot of its settings may belong to another server by now.

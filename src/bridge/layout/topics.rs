@@ -101,7 +101,8 @@ layout! {
     /// A connection becomes a member, after the messages that it asks to have again. Payload: words
     /// `SUBSCRIBE_`.
     OUT_SUBSCRIBE: u8 = 19;
-    /// A connection is no longer a member. Payload: one word, the number of the topic.
+    /// A connection is no longer a member. Payload: one word, the number of the topic; 0 for
+    /// all topics, of a connection that joins none any more.
     OUT_UNSUBSCRIBE: u8 = 20;
     /// More about the next [`OUT_PUBLISH`]. Slot: [`TOPIC_SLOT`]. Payload: words `TARGET_`, then
     /// slot and generation of each connection that it names, then the bytes of the key.

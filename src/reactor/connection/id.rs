@@ -2,7 +2,7 @@
 
 /// Names one connection for as long as the reactor lives: a slot that is used again has another
 /// generation.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub struct ConnectionId {
     /// Index into the slab; from [`ADOPTED_SLOTS`](crate::bridge::layout::ADOPTED_SLOTS) on, an
     /// index into that of the sockets that others have numbered.

@@ -44,9 +44,8 @@ pub(in crate::reactor) struct Connection {
     /// Its last long read was mostly short messages: the next one brings no more than some hundred.
     /// Here and not in `read`, where it would take 8 bytes.
     pub(in crate::reactor) dense: bool,
-    /// Some topic has messages for it that were not sent because it was slow. Here for the
-    /// same reason.
-    pub(in crate::reactor) behind: bool,
+    /// Its part in topics. Here for the same reason.
+    pub(in crate::reactor) following: Following,
     /// The consumer wants the peer's end, which it knows of, reported once more.
     pub(in crate::reactor) end_asked: bool,
     /// Sends whose end the consumer wants reported. Boxed: few connections have any at a time.
@@ -54,6 +53,17 @@ pub(in crate::reactor) struct Connection {
     /// The time at which compression contexts were used last; `None` when there are none to
     /// release. Boxed: few connections have any.
     pub(in crate::reactor) contexts_used: Option<Box<Instant>>,
+}
+
+/// The part of a connection in topics.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(in crate::reactor) enum Following {
+    /// It gets the messages of its topics as they are published.
+    Live,
+    /// Some topic has messages for it that were not sent because it was slow.
+    Behind,
+    /// The consumer has taken it out of all topics: nothing that is published is for it.
+    Left,
 }
 
 impl Connection {
@@ -74,7 +84,7 @@ impl Connection {
             write: WriteHalf::default(),
             pinged: false,
             dense: false,
-            behind: false,
+            following: Following::Live,
             end_asked: false,
             marks: None,
             contexts_used: None,

@@ -6,6 +6,7 @@ use crate::engine::frame::wire_len;
 
 use crate::reactor::Reactor;
 use crate::reactor::config::COST_OF_CALL;
+use crate::reactor::connection::Following;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::topics::behind::{Behind, Behinds, Cursor, Latest};
@@ -15,13 +16,16 @@ use crate::reactor::topics::report::{encode, halves};
 impl<C: Consumer> Reactor<C> {
     /// Sends a connection missed messages of its topics, of each topic as many as may wait for it.
     pub(in crate::reactor) fn catch_up(&mut self, id: ConnectionId) {
+        if self.connections.get(id).is_none_or(|connection| connection.following != Following::Behind) {
+            return;
+        }
         let mut behind = self.topics.joined_mut(id).and_then(|joined| joined.behind.take());
         if let Some(behinds) = &mut behind {
             self.serve_behinds(id, behinds);
         }
         let behind = behind.filter(|behinds| !behinds.is_empty());
         if let Some(connection) = self.connections.get(id) {
-            connection.behind = behind.is_some();
+            connection.following = if behind.is_some() { Following::Behind } else { Following::Live };
         }
         if let Some(joined) = self.topics.joined_mut(id) {
             joined.behind = behind;

@@ -7,6 +7,7 @@ use crate::engine::{FrameKind, Prepared};
 use crate::reactor::Reactor;
 use crate::reactor::command::apply::send_prepared;
 use crate::reactor::config::{COST_OF_CALL, COST_OF_MEMBER};
+use crate::reactor::connection::Following;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
@@ -50,6 +51,7 @@ impl<C: Consumer> Reactor<C> {
             except,
             key: target.key,
             receipt,
+            is_late: late.is_some(),
             postponed: Vec::new(),
         });
         match late {
@@ -108,14 +110,15 @@ impl<C: Consumer> Reactor<C> {
         if publishing.excepts(id) {
             return;
         }
-        // A connection that closes has left all topics.
-        if !connection.takes_frames() || connection.write.will_close() {
+        let has_left = connection.following == Following::Left && !publishing.is_late;
+        if has_left || !connection.takes_frames() {
             self.consumer.on_withheld(id, publishing.bytes());
             return;
         }
         let is_patient = publishing.patience.slow == Slow::Queue;
-        let is_slow =
-            !is_patient && (connection.behind || connection.write.waiting() > publishing.patience.limit);
+        let is_slow = !is_patient
+            && (connection.following == Following::Behind
+                || connection.write.waiting() > publishing.patience.limit);
         let outcome = match is_slow.then(|| self.on_slow(id, publishing)).flatten() {
             Some(outcome) => {
                 self.consumer.on_withheld(id, publishing.bytes());

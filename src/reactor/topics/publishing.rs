@@ -76,6 +76,8 @@ pub(in crate::reactor) struct Publishing {
     pub(in crate::reactor) except: Box<[ConnectionId]>,
     pub(in crate::reactor) key: Arc<[u8]>,
     pub(in crate::reactor) receipt: Option<Box<Receipt>>,
+    /// It was published before, see [`Recipients::Late`].
+    pub(in crate::reactor) is_late: bool,
     /// Members for which a write has made room meanwhile: the messages that they have missed are
     /// known when this is done.
     pub(in crate::reactor) postponed: Vec<ConnectionId>,

@@ -1,10 +1,9 @@
 //! Reports about topics to JavaScript.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeMap, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::topics::hash::ByNumber;
 use crate::reactor::topics::receipt::Receipt;
 
 /// Most reports of dropped messages in one turn; messages dropped meanwhile are added to waiting
@@ -35,7 +34,7 @@ impl Receipt {
 /// Dropped messages that have not been reported to JavaScript, by connection and topic.
 #[derive(Default)]
 pub(in crate::reactor) struct Dropped {
-    counts: ByNumber<(ConnectionId, u32), u32>,
+    counts: BTreeMap<(ConnectionId, u32), u32>,
     order: VecDeque<(ConnectionId, u32)>,
     /// No report is due before then.
     due: Option<Instant>,
@@ -56,6 +55,16 @@ impl Dropped {
     /// The report about one connection and topic.
     pub(in crate::reactor) fn take_one(&mut self, id: ConnectionId, topic: u32) -> Option<u32> {
         self.counts.remove(&(id, topic))
+    }
+
+    /// The reports about one connection: the topic, the count.
+    pub(in crate::reactor) fn take_of(&mut self, id: ConnectionId) -> Vec<(u32, u32)> {
+        let mut reports = Vec::new();
+        while let Some((&key, &count)) = self.counts.range((id, 0)..=(id, u32::MAX)).next() {
+            self.counts.remove(&key);
+            reports.push((key.1, count));
+        }
+        reports
     }
 
     /// A turn's reports: the connection, the topic, the count.

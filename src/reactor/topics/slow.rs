@@ -4,6 +4,7 @@ use crate::engine::CloseCode;
 
 use crate::reactor::Reactor;
 use crate::reactor::config::WRITE_BUDGET;
+use crate::reactor::connection::Following;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
@@ -66,7 +67,7 @@ impl<C: Consumer> Reactor<C> {
         };
         self.topics.dropped.add(id, topic, replaced.into());
         if let Some(connection) = self.connections.get(id) {
-            connection.behind = true;
+            connection.following = Following::Behind;
         }
         Some(Outcome::Kept(bytes))
     }

@@ -3,6 +3,7 @@
 use crate::bridge::layout::{IN_SUBSCRIBED, SUBSCRIBE_WORDS};
 
 use crate::reactor::Reactor;
+use crate::reactor::connection::Following;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::topics::behind::{Behind, Cursor};
@@ -18,7 +19,8 @@ impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn on_subscribe(&mut self, id: ConnectionId, payload: &[u8]) {
         let Some(words) = words::<SUBSCRIBE_WORDS>(payload) else { return };
         let [number, request, since, low, high] = words;
-        if self.connections.get(id).is_none_or(|connection| connection.life.is_gone()) {
+        let Some(connection) = self.connections.get(id) else { return };
+        if connection.life.is_gone() || connection.following == Following::Left {
             return;
         }
         let is_there = self.topics.join(number, id);
@@ -59,6 +61,9 @@ impl<C: Consumer> Reactor<C> {
                     .get_or_insert_default()
                     .insert(number, Behind::CatchUp(Cursor { next: first, again }));
             }
+            if let Some(connection) = self.connections.get(id) {
+                connection.following = Following::Behind;
+            }
             self.catch_up(id);
         } else {
             (first..=top).for_each(|offset| self.send_kept(id, number, offset));
@@ -66,10 +71,13 @@ impl<C: Consumer> Reactor<C> {
         (Some(u32::try_from(top + 1 - first).unwrap_or(u32::MAX)), top)
     }
 
-    /// A connection is no longer a member. It never gets the messages that it missed while it was
-    /// slow.
+    /// A connection is no longer a member, with number 0 of any topic. It never gets the messages
+    /// that it missed while it was slow.
     pub(in crate::reactor) fn on_unsubscribe(&mut self, id: ConnectionId, payload: &[u8]) {
         let Some([number]) = words(payload) else { return };
+        if number == 0 {
+            return self.on_left(id);
+        }
         let missed = match self.topics.leave(number, id) {
             None => 0,
             Some(Behind::Latest(latest)) => latest.len(),
@@ -83,5 +91,14 @@ impl<C: Consumer> Reactor<C> {
         if let Some(count) = self.topics.dropped.take_one(id, number) {
             self.on_dropped(id, number, count);
         }
+    }
+
+    /// A connection has left all topics. Its memberships are taken back some at a time.
+    fn on_left(&mut self, id: ConnectionId) {
+        self.report_dropped(id);
+        if let Some(connection) = self.connections.get(id) {
+            connection.following = Following::Left;
+        }
+        self.topics.on_gone(id);
     }
 }

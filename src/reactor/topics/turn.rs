@@ -36,17 +36,15 @@ impl<C: Consumer> Reactor<C> {
         self.topics.take_back();
         self.settle_receipts();
         if self.topics.dropped.is_due(now) {
-            self.report_dropped();
+            for (id, topic, count) in self.topics.dropped.take(now) {
+                self.on_dropped(id, topic, count);
+            }
         }
     }
 
-    /// Reports messages that connections are not sent; for a connection that is about to go, before
-    /// it goes.
-    pub(in crate::reactor) fn report_dropped(&mut self) {
-        if self.topics.dropped.is_empty() {
-            return;
-        }
-        for (id, topic, count) in self.topics.dropped.take(self.work.now) {
+    /// Reports the messages that a connection was not sent, before it goes or leaves all topics.
+    pub(in crate::reactor) fn report_dropped(&mut self, id: ConnectionId) {
+        for (topic, count) in self.topics.dropped.take_of(id) {
             self.on_dropped(id, topic, count);
         }
     }

@@ -6,7 +6,6 @@ use std::io;
 use mio::net::TcpStream;
 
 use crate::bridge::large::Large;
-use crate::bridge::layout::{OUT_CLOSE, OUT_END};
 use crate::engine::Frame;
 
 use crate::reactor::connection::queue::Mark;
@@ -159,12 +158,6 @@ impl WriteHalf {
     /// Bytes that wait to be written or compressed.
     pub(in crate::reactor) fn waiting(&self) -> usize {
         self.outgoing.len() + self.deferred.as_ref().map_or(0, |deferred| deferred.bytes)
-    }
-
-    /// Whether our side ends after the sends that wait to be compressed.
-    pub(in crate::reactor) fn will_close(&self) -> bool {
-        let last = self.deferred.as_ref().and_then(|deferred| deferred.sends.back());
-        last.is_some_and(|pending| matches!(pending.kind, OUT_CLOSE | OUT_END))
     }
 
     /// Whether queued bytes wait for the peer or the consumer, not for their turn to be written.

@@ -82,7 +82,6 @@ impl<C: Consumer> Reactor<C> {
         let done = queued == 0 && (connection.write.state.is_ending() || ends);
         let settled = connection.write.settled();
         let asked = std::mem::take(&mut connection.end_asked);
-        let behind = connection.behind;
         if connection.life.is_reported() {
             self.consumer.on_settled(id, settled);
             if sent > 0 {
@@ -95,9 +94,7 @@ impl<C: Consumer> Reactor<C> {
         if asked && let Some((mut session, consumer)) = self.session(id.slot) {
             consumer.on_end(&mut session);
         }
-        if behind {
-            self.catch_up(id);
-        }
+        self.catch_up(id);
         if done {
             self.finish(id);
         }

@@ -4,7 +4,7 @@
 
 use std::collections::BTreeMap;
 
-use super::stage::{Inflow, Settings, Stage};
+use super::stage::{Inflow, Settings, Stage, words};
 use crate::bridge::layout::*;
 use crate::reactor::tests::*;
 use crate::reactor::{ConnectionId, ListenerConfig, ReactorConfig};
@@ -55,6 +55,8 @@ struct Model {
     stage: Stage,
     dice: Dice,
     peers: Vec<Peer>,
+    /// Connections that have left all topics and ended a side while messages waited for them.
+    left: Vec<Peer>,
     /// Of each topic: the numbers of its messages, in the order of their offsets.
     published: [Vec<u32>; TOPICS.len()],
     next: u32,
@@ -72,11 +74,12 @@ impl Model {
     fn new(reactors: usize, seed: u64) -> Self {
         let listening = ListenerConfig::default();
         let mut stage = Stage::with(reactors, ReactorConfig::default(), listening, Some(4 << 10));
-        (0..).zip(TOPICS).for_each(|(number, settings)| stage.topic(number, settings));
+        (1..).zip(TOPICS).for_each(|(number, settings)| stage.topic(number, settings));
         Self {
             stage,
             dice: Dice(seed | 1),
             peers: Vec::new(),
+            left: Vec::new(),
             published: Default::default(),
             next: 0,
             receipts: BTreeMap::new(),
@@ -93,6 +96,7 @@ impl Model {
         match self.dice.roll(100) {
             0..3 if self.peers.len() < MOST_PEERS => self.open(),
             _ if self.peers.is_empty() => {}
+            3 if closes && self.dice.roll(2) == 0 => self.half_close(peer),
             3 if closes => self.close(peer),
             4..10 => self.subscribe(peer, topic),
             10..13 => self.unsubscribe(peer, topic),
@@ -146,6 +150,15 @@ impl Model {
         }
     }
 
+    /// A connection ends its side, and the consumer answers that as it does.
+    fn half_close(&mut self, peer: usize) {
+        let left = self.peers.swap_remove(peer);
+        self.closed = true;
+        self.stage.record(left.id, OUT_UNSUBSCRIBE, 0, 0, &words(&[0]));
+        self.stage.record(left.id, OUT_END, 0, 0, b"");
+        self.left.push(left);
+    }
+
     fn subscribe(&mut self, peer: usize, topic: usize) {
         let since = match self.dice.roll(2) {
             0 if !self.peers[peer].joined.contains_key(&topic) => {
@@ -169,12 +182,12 @@ impl Model {
         self.next += 1;
         self.answers.insert(self.next, [first.is_some().into(), again.len() as u32, position]);
         let how = if since.is_some() { SINCE_OFFSET } else { SINCE_NOW };
-        self.stage.join_since(id, topic as u32, self.next, how, since.unwrap_or(0) as u32);
+        self.stage.join_since(id, number(topic), self.next, how, since.unwrap_or(0) as u32);
     }
 
     fn unsubscribe(&mut self, peer: usize, topic: usize) {
         self.peers[peer].joined.remove(&topic);
-        self.stage.leave(self.peers[peer].id, topic as u32);
+        self.stage.leave(self.peers[peer].id, number(topic));
     }
 
     /// A message of some length that names itself.
@@ -207,8 +220,8 @@ impl Model {
         }
         self.published[topic].push(n);
         self.receipts.insert(n, matched);
-        self.stage.target(topic as u32, n, &except, &(n % KEYS).to_le_bytes());
-        self.stage.publish(topic as u32, &message);
+        self.stage.target(number(topic), n, &except, &(n % KEYS).to_le_bytes());
+        self.stage.publish(number(topic), &message);
     }
 
     fn turn(&mut self) {
@@ -219,7 +232,7 @@ impl Model {
 
     /// Clients that are not stalled read some of the present bytes.
     fn read(&mut self) {
-        for peer in self.peers.iter_mut().filter(|peer| !peer.stalled) {
+        for peer in self.peers.iter_mut().chain(&mut self.left).filter(|peer| !peer.stalled) {
             let most = 1 + self.dice.roll(20_000);
             for (first, payload) in peer.inflow.read(&mut peer.client, most) {
                 assert_eq!(first, 0x81);
@@ -248,8 +261,8 @@ impl Model {
         let drops = self.stage.take(IN_DROPPED).into_iter().map(|(slot, it)| (slot, it[0], it[1]));
         for (slot, topic, count) in gaps.chain(drops).collect::<Vec<_>>() {
             // Messages that an ending member was not sent are reported before its end.
-            if let Some(peer) = self.peers.iter_mut().find(|peer| peer.id.slot == slot) {
-                peer.missing[topic as usize] += count;
+            if let Some(peer) = self.peers.iter_mut().chain(&mut self.left).find(|it| it.id.slot == slot) {
+                peer.missing[topic as usize - 1] += count;
             }
         }
         self.stage.reported.clear();
@@ -275,9 +288,9 @@ impl Model {
     fn end(mut self) {
         self.overwhelm();
         let begun = std::time::Instant::now();
-        self.peers.iter_mut().for_each(|peer| peer.stalled = false);
+        self.peers.iter_mut().chain(&mut self.left).for_each(|peer| peer.stalled = false);
         self.stage.submit();
-        while self.peers.iter().any(|peer| !peer.is_served()) {
+        while self.peers.iter().any(|peer| !peer.is_served()) || self.left.iter().any(|it| !it.inflow.ended) {
             self.read();
             assert!(begun.elapsed() < PATIENCE, "{}", self.shortages());
         }
@@ -285,6 +298,7 @@ impl Model {
         self.read();
         assert!(self.receipts.values().all(|&left| left == 0) && self.answers.is_empty());
         self.peers.iter().for_each(Peer::check);
+        self.left.iter().for_each(Peer::check_left);
         if !self.closed {
             let all: usize =
                 self.peers.iter().map(|it| it.got.iter().filter(|it| it.0 != SEND).count()).sum();
@@ -295,13 +309,14 @@ impl Model {
         }
         // A member that did not read was slow.
         assert!([2, 3, 4, 6].iter().all(|&topic| self.peers[0].missing[topic] > 0));
+        self.peers.append(&mut self.left);
         for peer in std::mem::take(&mut self.peers) {
             peer.client.reset();
         }
         while self.stage.reactors.iter().any(|reactor| reactor.connections() > 0) {
             self.stage.turn();
         }
-        (0..TOPICS.len() as u32).for_each(|topic| self.stage.about(OUT_TOPIC_END, topic, 0, 0, b""));
+        (0..TOPICS.len()).for_each(|topic| self.stage.about(OUT_TOPIC_END, number(topic), 0, 0, b""));
         self.stage.settle();
         self.stage.expect_nothing_left();
     }
@@ -339,12 +354,31 @@ impl Peer {
                 assert!(latest.iter().all(|last| got.contains(last)), "{latest:?} {got:?}");
             }
         }
-        // Messages that are queued at once are in the order of the calls.
+        self.check_order();
+    }
+
+    /// It has got all that was queued when it left, and nothing else.
+    fn check_left(&self) {
+        for topic in 0..=SEND {
+            let (got, expected) = (self.of(topic, &self.got), self.of(topic, &self.expected));
+            assert!(is_part_of(&got, &expected), "{topic} {got:?} {expected:?}");
+            assert!(![0, 1, SEND].contains(&topic) || got == expected, "{topic} {got:?} {expected:?}");
+        }
+        self.check_order();
+    }
+
+    /// Messages that are queued at once are in the order of the calls.
+    fn check_order(&self) {
         let at_once = |messages: &[(usize, u32)]| -> Vec<_> {
             messages.iter().filter(|(topic, _)| [0, 1, 2, SEND].contains(topic)).copied().collect()
         };
         assert!(is_part_of(&at_once(&self.got), &at_once(&self.expected)));
     }
+}
+
+/// The number of a topic in records: 0 is none.
+fn number(topic: usize) -> u32 {
+    topic as u32 + 1
 }
 
 /// Whether the first list is the second with some items left out.
