@@ -16,12 +16,12 @@ import { walkViolations } from './walks.mjs';
 const LOAD = ['--manifest-path', 'benchmark/load/Cargo.toml'];
 
 const CHECKS = [
-  ['cargo fmt', () => run('cargo', ['fmt', '--check'])],
+  ['cargo fmt', () => run('cargo', ['fmt', '--all', '--check'])],
   ['cargo fmt: load generator', () => run('cargo', ['fmt', '--check', ...LOAD])],
-  ['clippy: engine', () => clippy(['--no-default-features'])],
+  ['clippy: engine', () => clippy(['--workspace', '--no-default-features'])],
   ['clippy: reactor', () => clippy(['--no-default-features', '--features', 'reactor,tokio'])],
   ['clippy: binding', () => clippy([])],
-  ['rustdoc', () => run('cargo', ['doc', '--no-deps', '--document-private-items'], { env: { RUSTDOCFLAGS: '-D warnings' } })],
+  ['rustdoc', () => run('cargo', ['doc', '--workspace', '--no-deps', '--document-private-items'], { env: { RUSTDOCFLAGS: '-D warnings' } })],
   ['clippy: load generator', () => clippy(LOAD)],
   ['types', () => tool('typescript/bin/tsc', ['--noEmit', '--project', 'tsconfig.json'])],
   ...['programs', 'augmented', 'both'].flatMap((folder) => [

@@ -156,7 +156,7 @@ O13 a tenth of the CPU | of a container's quota: the test stops the process nine
     return { row: line.slice(0, 3), text, instead };
   });
 
-const FOLDERS = ['__test__', 'src', 'tests'];
+const FOLDERS = ['__test__', 'src', 'crates', 'tests'];
 const isTest = (path) => /\.spec\.mjs$|\.rs$/.test(path);
 const named = (text) => new Set([...text.matchAll(/(?<![a-z0-9])([hfzrjpo]\d\d)(?![0-9a-z])/gi)].map(([, row]) => row.toUpperCase()));
 

@@ -13,7 +13,7 @@ import { root } from './run.mjs';
 const RULES = [
   { layer: 'src/engine', words: /\b(std::net|std::thread|mio|napi|crate::(bridge|reactor|binding))\b/ },
   { layer: 'src/engine', except: 'src/engine/mask/', words: /\bunsafe\s*(\{|fn|impl)/ },
-  { layer: 'src/one_shot', words: /\b(std::net|std::thread|mio|napi|crate::\w+)\b/ },
+  { layer: 'crates/one-shot', words: /\b(std::net|std::thread|mio|napi|reactor_ws|[Ww]eb_?[Ss]ocket\w*)\b/ },
   { layer: 'src/bridge', words: /\b(Tcp\w+|UdpSocket|socket2|mio|napi|crate::(reactor|binding))\b/ },
   { layer: 'src/reactor', words: /\b(napi|crate::binding)\b/ },
   { layer: 'src/binding', words: /\b(mio|crate::engine::(frame|mask|message|utf8))\b/ },

@@ -11,7 +11,7 @@ const DECLARATIONS = join(NATIVE, 'binding.d.ts');
 /** The marks that `npm run build:debug` and `build:light` write above the declarations. */
 const DEBUG = '// A debug build.';
 const LIGHT = '// A light build.';
-const SOURCES = ['src', 'build.rs', 'Cargo.toml', 'Cargo.lock'];
+const SOURCES = ['src', 'crates', 'build.rs', 'Cargo.toml', 'Cargo.lock'];
 
 /**
  * Installs dependencies and builds the addon where needed; ends the process when that fails.

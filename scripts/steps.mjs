@@ -53,8 +53,8 @@ const SEVERAL = { REACTOR_WS_REACTORS: '3' };
  */
 const STEPS = [
   // One build instead of three: the tests are those of the three layers.
-  { name: 'rust', runs: 'short', kind: 'cargo' },
-  { name: 'engine', runs: 'all', kind: 'cargo', args: ['--no-default-features'] },
+  { name: 'rust', runs: 'short', kind: 'cargo', args: ['--workspace'] },
+  { name: 'engine', runs: 'all', kind: 'cargo', args: ['--workspace', '--no-default-features'] },
   { name: 'reactor', runs: 'all', kind: 'cargo', args: ['--no-default-features', '--features', 'reactor'], below: ['engine::'] },
   { name: 'loom', runs: 'all', kind: 'loom' },
   { name: 'binding', runs: 'all', kind: 'cargo', below: ['engine::', 'bridge::', 'reactor::'] },

@@ -8,8 +8,7 @@
 //!
 //! `engine` is RFC 6455 with no sockets, clock or threads. `reactor` owns every socket. `bridge` is
 //! the only memory the two threads share. `binding` is the only code that knows about JavaScript.
-//! Nothing imports to its right; see ARCHITECTURE.md. `one_shot` is a DEFLATE encoder, which the
-//! engine uses beside that of zlib-rs.
+//! Nothing imports to its right; see ARCHITECTURE.md.
 //!
 //! # In Rust
 //!
@@ -18,7 +17,6 @@
 //! smallest server, `examples/rust/chat.rs` has a second thread that sends.
 
 pub mod engine;
-mod one_shot;
 
 #[cfg(feature = "reactor")]
 pub mod bridge;

@@ -1,5 +1,5 @@
 // Lengths on both sides of every number in the code that may be a threshold: all numeric constants
-// of lib and src, and all numbers of some size wherever they stand, so that a new one is tested by
+// of crates, lib and src, and all numbers of some size wherever they stand, so that a new one is tested by
 // being there. Most of them are no thresholds, which costs a few milliseconds each.
 import { readFileSync, readdirSync } from 'node:fs';
 import { fileURLToPath } from 'node:url';
@@ -23,7 +23,7 @@ const NO_CODE = /\/\*[^]*?\*\/|\/\/.*$|^#\[cfg\(test\)\]\nmod [^]*/gm;
 
 /** The code of every file that is neither generated nor a test. */
 function sources() {
-  const folders = ['lib', 'src'].flatMap((folder) => readdirSync(ROOT + folder, { recursive: true }).map((name) => `${folder}/${name}`));
+  const folders = ['crates', 'lib', 'src'].flatMap((folder) => readdirSync(ROOT + folder, { recursive: true }).map((name) => `${folder}/${name}`));
   const names = folders.filter((name) => /\.(?:js|rs)$/.test(name) && !/tests?\b|native|reactor\/layout\.js/.test(name));
   return names.map((name) => readFileSync(ROOT + name, 'utf8').replaceAll(NO_CODE, ''));
 }

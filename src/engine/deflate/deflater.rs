@@ -2,7 +2,7 @@
 
 use zlib_rs::{Deflate, DeflateConfig, DeflateFlush, Method, Status};
 
-use crate::one_shot::TRAILER;
+use one_shot::TRAILER;
 
 use super::settings::{Settings, deflate_window_bits};
 

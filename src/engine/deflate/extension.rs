@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use crate::engine::config::Role;
 use crate::engine::error::ErrorKind;
-use crate::one_shot::Manner;
+use one_shot::Manner;
 
 use super::deflater::{Deflater, Recipe};
 use super::incoming::{Incoming, Incomplete};

@@ -4,7 +4,7 @@ use zlib_rs::{Inflate, InflateError, InflateFlush, Status};
 
 use crate::engine::error::ErrorKind;
 use crate::engine::utf8::Validator;
-use crate::one_shot::TRAILER;
+use one_shot::TRAILER;
 
 use super::settings::MAX_WINDOW_BITS;
 

@@ -6,7 +6,7 @@
 //!                    contexts: lent by the Pool, kept only where context takeover was negotiated
 //! ```
 //!
-//! Without context, and at the levels 1 to 6, a message is compressed by `crate::one_shot`, which
+//! Without context, and at the levels 1 to 6, a message is compressed by [`one_shot`], which
 //! needs no context and is shared by all.
 //!
 //! # Memory

@@ -3,7 +3,7 @@
 
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
-use crate::one_shot::OneShot;
+use one_shot::OneShot;
 
 use super::budget::Budget;
 use super::deflater::{Deflater, Recipe};

@@ -14,10 +14,9 @@
 //!   16 KiB   85,500 ns, 3,424 B   52,000 ns, 3,507 B
 //! ```
 //!
-//! It knows nothing of WebSockets: bytes in, bytes out. [`engine::deflate`](crate::engine::deflate)
-//! decides when to use it.
+//! It knows nothing of WebSockets: bytes in, bytes out.
 
-#![deny(unsafe_code)]
+#![forbid(unsafe_code)]
 
 mod bits;
 mod block;
@@ -33,18 +32,18 @@ use matcher::{Effort, LONGEST, Matcher, PIECE};
 
 /// The empty stored block that ends each message, but for its first byte; permessage-deflate leaves
 /// it out (RFC 7692, section 7.2.1).
-pub(crate) const TRAILER: [u8; 4] = [0, 0, 0xff, 0xff];
+pub const TRAILER: [u8; 4] = [0, 0, 0xff, 0xff];
 
 /// Memory and tables that stay between messages: bytes of heap, but for the symbols of the longest
 /// block that there was.
-pub(crate) struct OneShot {
+pub struct OneShot {
     matcher: Matcher,
     block: Block,
 }
 
 /// The settings by which a message is compressed.
 #[derive(Clone, Copy, Debug, PartialEq, Eq)]
-pub(crate) struct Manner {
+pub struct Manner {
     effort: Effort,
     /// No reference goes back further.
     window: usize,
@@ -52,7 +51,7 @@ pub(crate) struct Manner {
 
 impl Manner {
     /// The encoder for `level`, 1 to 6 as zlib counts, and a window of 8 to 15 bits.
-    pub(crate) fn new(level: u8, window_bits: u8) -> Self {
+    pub fn new(level: u8, window_bits: u8) -> Self {
         let (depth, nice, lazy, inserts) = match level {
             0..=1 => (1, 16, 0, 0),
             2 => (2, 16, 0, 0),
@@ -67,13 +66,14 @@ impl Manner {
 }
 
 impl OneShot {
-    pub(crate) fn new() -> Self {
+    /// An encoder that has compressed nothing yet.
+    pub fn new() -> Self {
         Self { matcher: Matcher::new(), block: Block::new() }
     }
 
     /// Appends `plain`, compressed, to `out`, up to the empty stored block that ends it. Of that,
     /// with `fin`, the last four bytes are left out (RFC 7692, section 7.2.1).
-    pub(crate) fn compress(&mut self, plain: &[u8], manner: Manner, fin: bool, out: &mut Vec<u8>) {
+    pub fn compress(&mut self, plain: &[u8], manner: Manner, fin: bool, out: &mut Vec<u8>) {
         out.reserve(plain.len() / 3);
         let mut bits = Bits::new(out);
         for piece in plain.chunks(PIECE) {
