@@ -16,8 +16,9 @@ export class Chart {
   /**
    * @param {HTMLElement} parent
    * @param {{ key: string, title: string, unit: string, lines?: typeof SERVERS,
-   *   floor?: number, top?: number }} settings
-   *   `floor`: on a logarithmic scale that begins there; `top`: the scale ends there at least
+   *   floor?: number, top?: number, clips?: boolean, note?: string }} settings
+   *   `floor`: on a logarithmic scale that begins there; `top`: the scale ends there at least;
+   *   `clips`: a burst does not flatten the rest; `note`: a sentence below
    */
   constructor(parent, settings) {
     const { lines = SERVERS } = settings;
@@ -31,7 +32,7 @@ export class Chart {
     const paths = Object.values(lines).map(({ style }) => `<path class="${style}" d=""/>`);
     figure.innerHTML = `<h2>${settings.title}</h2><dl>${values.join('')}</dl>
       <svg viewBox="0 0 ${WIDTH} ${HEIGHT}" preserveAspectRatio="none" role="img"><path class="blocked" d=""/>${paths.join('')}</svg>
-      <p class="note"><span>${settings.floor === undefined ? 'from 0' : `from ${settings.floor}, logarithmic`}</span><span class="top"></span></p>`;
+      <p class="note"><span>${settings.floor === undefined ? 'from 0' : `from ${settings.floor}, logarithmic`}</span><span class="top"></span></p>${settings.note === undefined ? '' : `<p class="note">${settings.note}</p>`}`;
     this.#svg = figure.querySelector('svg');
     this.#blocked = figure.querySelector('path.blocked');
     this.#top = figure.querySelector('.top');
@@ -46,12 +47,14 @@ export class Chart {
    * samples The oldest first
    */
   draw(samples) {
-    const { floor, key, lines, title, top: least = 1, unit } = this.#settings;
+    const { clips, floor, key, lines, title, top: least = 1, unit } = this.#settings;
     const values = (name) => samples.map(({ servers }) => servers[name][key] ?? 0);
-    const top = Math.max(least, ...Object.keys(lines).flatMap(values));
+    const shown = Object.keys(lines).flatMap(values);
+    const highest = Math.max(least, ...shown);
+    const top = clips ? Math.min(highest, Math.max(least, 2 * median(shown))) : highest;
     // The samples fill the chart, from the first two on.
     const x = (index) => ((index / Math.max(1, samples.length - 1)) * WIDTH).toFixed(1);
-    const share = (value) => (floor === undefined ? value / top : Math.log(Math.max(value, floor) / floor) / Math.log(top / floor));
+    const share = (value) => (floor === undefined ? Math.min(value / top, 1) : Math.log(Math.max(value, floor) / floor) / Math.log(top / floor));
     const y = (value) => (HEIGHT - share(value) * (HEIGHT - 4) - 2).toFixed(1);
     const spoken = [];
     for (const [name, path] of Object.entries(this.#paths)) {
@@ -63,9 +66,15 @@ export class Chart {
     }
     const stripes = samples.flatMap(({ isBlocked }, index) => (isBlocked && index > 0 ? [`M${x(index - 1)},0V${HEIGHT}H${x(index)}V0Z`] : []));
     this.#blocked.setAttribute('d', stripes.join(''));
-    this.#top.textContent = `to ${format(Math.ceil(top))} ${unit}`;
+    this.#top.textContent = `to ${format(Math.ceil(top))} ${unit}${top < highest ? `, bursts to ${format(Math.ceil(highest))}` : ''}`;
     this.#svg.setAttribute('aria-label', `${title}: ${spoken.join(', ')}`);
   }
+}
+
+/** @param {number[]} values Those that are 0 do not count */
+function median(values) {
+  const sorted = values.filter((value) => value > 0).sort((a, b) => a - b);
+  return sorted.length === 0 ? 0 : sorted[sorted.length >> 1];
 }
 
 /** @param {number | null} value */

@@ -10,15 +10,15 @@ url.protocol = location.protocol === 'https:' ? 'wss:' : 'ws:';
 
 /** Samples in a chart: 30 s. */
 const POINTS = 120;
-const READERS = { others: { style: 'ours', title: 'the other 9' }, one: { style: 'theirs', title: 'the one' } };
+const READERS = { others: { style: 'ours', title: '9 readers' }, one: { style: 'theirs', title: 'the stalled one' } };
 const feedCharts = [
-  new Chart($('feed-charts'), { key: 'messages', title: 'Messages of the topic', unit: '/s', floor: 1, top: 100, lines: READERS }),
-  new Chart($('feed-charts'), { key: 'delay', title: 'A message takes', unit: 'ms', floor: 0.1, top: 10, lines: READERS }),
+  new Chart($('feed-charts'), { key: 'messages', title: 'Messages received', unit: '/s', floor: 1, top: 100, lines: READERS }),
+  new Chart($('feed-charts'), { key: 'delay', title: 'Time from publish to receipt', unit: 'ms', floor: 0.1, top: 10, lines: READERS }),
 ];
 const charts = [
-  new Chart($('charts'), { key: 'javascriptCpu', title: 'CPU of the JavaScript thread', unit: '%', top: 10 }),
-  new Chart($('charts'), { key: 'ping', title: 'A ping is answered in', unit: 'ms', floor: 0.1, top: 10 }),
-  new Chart($('charts'), { key: 'echoes', title: 'Messages', unit: '/s', top: 100 }),
+  new Chart($('charts'), { key: 'javascriptCpu', title: 'CPU of the JavaScript thread', unit: '%', top: 10, note: 'While it is blocked, JavaScript computes: both threads are busy then.' }),
+  new Chart($('charts'), { key: 'ping', title: 'Time to answer a ping', unit: 'ms', floor: 0.1, top: 10 }),
+  new Chart($('charts'), { key: 'echoes', title: 'Messages echoed', unit: '/s', top: 100, clips: true }),
 ];
 const MORE = [
   ['allCpu', 'CPU of all threads, %'],
@@ -42,8 +42,8 @@ let delay = 500;
 
 const HANDLERS = {
   welcome({ history, load: current, feed: feedHistory, rooms }) {
-    samples = history;
-    feed = feedHistory;
+    samples = fromFirst(history, 'echoes');
+    feed = fromFirst(feedHistory, 'messages');
     showLoad(current);
     $('room').replaceChildren(...rooms.map((room) => Object.assign(document.createElement('option'), { textContent: room })));
     if (samples.length > 0) draw();
@@ -62,8 +62,8 @@ const HANDLERS = {
   stalled({ stalled: { isStalled, during, slowest, lacked, missed, waited } }) {
     showBusy($('stall'), isStalled);
     if (isStalled) return;
-    const others = `Meanwhile each of the others got ${during} messages or more, the slowest after ${milliseconds(slowest)}.`;
-    const one = `The one then got the ${lacked} that it lacked, and missed ${missed}; at most ${bytes(waited)} waited for it.`;
+    const others = `Meanwhile each of the 9 readers got ${during} messages or more, the slowest after ${milliseconds(slowest)}.`;
+    const one = `The stalled one then got the ${lacked} that it lacked, and missed ${missed}; at most ${bytes(waited)} waited for it.`;
     $('stall-verdict').textContent = `${others} ${one}`;
   },
   room({ room }) {
@@ -102,6 +102,12 @@ function connect() {
 function add(list, sample) {
   list.push(sample);
   if (list.length > POINTS) list.shift();
+}
+
+/** The samples from the first one on in which something was done. */
+function fromFirst(list, key) {
+  const first = list.findIndex(({ servers }) => Object.values(servers).some((figures) => figures[key] > 0));
+  return first === -1 ? [] : list.slice(first);
 }
 
 function drawFeed() {
