@@ -23,6 +23,7 @@ declare namespace WebSocket {
   export import BufferLike = sending.BufferLike;
   export import CertMeta = client.CertMeta;
   export import ClientOptions = client.ClientOptions;
+  export import CloseCause = events.CloseCause;
   export import CloseEvent = events.CloseEvent;
   export import Data = events.Data;
   export import DrainOptions = running.DrainOptions;

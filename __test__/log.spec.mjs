@@ -5,7 +5,7 @@ import test from 'ava';
 import { Child } from './helpers/child.mjs';
 
 for (const [title, env, expected] of [
-  ['handshakes, pauses and ends', 'reactor-ws', [/^handshake: refused with 400$/, /^connection 1: open$/, /^connection 1: paused$/, /^connection 1: resumed$/, /^connection 1: closed with 4000$/]],
+  ['handshakes, pauses and ends', 'reactor-ws', [/^handshake: refused with 400$/, /^connection 1 of 127\.0\.0\.1 port \d+: open$/, /^connection 1: paused$/, /^connection 1: resumed$/, /^connection 1 of 127\.0\.0\.1 port \d+: closed with 4000, closed$/]],
   ['nothing for another section', 'http-of-another', []],
 ]) {
   test(`NODE_DEBUG: ${title}`, async (t) => {

@@ -25,20 +25,28 @@ async function grown(server, before, isEnough) {
   }
 }
 
+/** The counts of connections that are not 0. */
+function counted(server) {
+  const { open, opened, closed, ended, failed } = server.metrics().connections;
+  const some = (counts) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
+  return { open, opened, closed: some(closed), ended: some(ended), failed: some(failed) };
+}
+
 for (const [way, start] of Object.entries(WAYS)) {
-  test(`by way of ${way}: connections, by how they end, and refusals`, async (t) => {
+  for (const clientTracking of [true, false]) test(`by way of ${way}: connections, by how they end, and refusals, clientTracking: ${clientTracking}`, async (t) => {
     let verdict = true;
-    const server = await start(t, { verifyClient: () => verdict });
-    t.deepEqual(server.metrics().connections, { open: 0, opened: 0, closed: {}, failed: {} });
+    const server = await start(t, { clientTracking, verifyClient: () => verdict });
+    t.deepEqual(counted(server), { open: 0, opened: 0, closed: {}, ended: {}, failed: {} });
+    t.like(server.metrics().connections, { closed: { 1000: 0, 1005: 0, 1006: 0, other: 0 }, ended: { closed: 0, fin: 0 }, failed: { WS_ERR_INVALID_UTF8: 0 } });
     const pairs = [];
     for (let i = 0; i < 4; i++) pairs.push(await connect(t, server));
     const ended = pairs.map(({ ws }) => once(ws, 'close'));
-    t.deepEqual(server.metrics().connections, { open: 4, opened: 4, closed: {}, failed: {} });
+    t.deepEqual(counted(server), { open: 4, opened: 4, closed: {}, ended: {}, failed: {} });
     pairs[0].client.close(1000);
     pairs[1].client.close(4001);
     pairs[2].client.terminate();
     await Promise.all(ended.slice(0, 3));
-    t.deepEqual(server.metrics().connections, { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, 4001: 1 }, failed: {} });
+    t.deepEqual(counted(server), { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, other: 1 }, ended: { closed: 2, fin: 1 }, failed: {} });
     verdict = false;
     for (let i = 0; i < 3; i++) {
       const raw = await RawClient.connect(t, server.address().port);
@@ -46,7 +54,7 @@ for (const [way, start] of Object.entries(WAYS)) {
       await raw.closed();
     }
     t.deepEqual(server.metrics().handshakes.refused, { 401: 3 });
-    t.deepEqual(server.metrics().connections, { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, 4001: 1 }, failed: {} });
+    t.deepEqual(counted(server), { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, other: 1 }, ended: { closed: 2, fin: 1 }, failed: {} });
   });
 }
 
@@ -248,7 +256,7 @@ test('prometheus: text with a type for every sample', async (t) => {
   const all = String.raw`server="a \"b\"\\\nc"`;
   t.is(found.get(`reactor_ws_connections{${all}}`), 0);
   t.is(found.get(`reactor_ws_connections_opened_total{${all}}`), 1);
-  t.is(found.get(`reactor_ws_connections_closed_total{${all},code="4000"}`), 1);
+  t.is(found.get(`reactor_ws_connections_closed_total{${all},code="other"}`), 1);
   t.is(found.get(`reactor_ws_handshakes_denied_total{${all},reason="connections"}`), 1);
   t.true(found.get(`reactor_ws_delay_seconds_count{${all}}`) > 0);
   t.is(found.get(`reactor_ws_delay_seconds_count{${all}}`), found.get(`reactor_ws_delay_seconds_bucket{${all},le="+Inf"}`));

@@ -85,6 +85,6 @@ linuxOnly("its connections close with 1006, its server has an 'error', and the p
     'send: WebSocket is not open: readyState 3 (CLOSED)',
     'server close',
     'server error: The reactor failed: waiting for events failed: Invalid argument (os error 22)',
-    'ws close 1006',
+    'ws close 1006 reactor-failed',
   ]);
 });

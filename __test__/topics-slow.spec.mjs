@@ -211,6 +211,7 @@ for (const way of WAYS) {
     t.deepEqual(heard, upTo(heard.length));
     if (stalled.ws.readyState !== stalled.ws.CLOSED) await once(stalled.ws, 'close');
     t.is(server.subscriberCount('room'), 1);
+    t.is(stalled.ws.closeCause, 'slow');
   });
 
   // SignalR#55575: messages that were serialized beforehand were not counted as waiting.

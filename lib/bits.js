@@ -55,8 +55,14 @@ const OWN_PONG = 0x4_0000;
 /** Messages are taken back when their handlers have returned: option `messages`. */
 const BORROWED = 0x8_0000;
 
+/** The cause of the end, one of CAUSES, once it is known: its number is here. */
+const CAUSE_SHIFT = 24;
+const CAUSE_BITS = 0x1f << CAUSE_SHIFT;
+
 module.exports = {
   BORROWED,
+  CAUSE_BITS,
+  CAUSE_SHIFT,
   CLIENT,
   CLOSE_RECEIVED,
   CLOSE_SENT,

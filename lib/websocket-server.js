@@ -216,7 +216,7 @@ class WebSocketServer extends EventEmitter {
    */
   _closed(connection) {
     this._connections--;
-    this._counts.ended(connection);
+    this._counts.left(connection);
     const clients = clientsOf(this);
     clients?.delete(/** @type {Connection} */ (connection));
     this._drain?.gone(connection);

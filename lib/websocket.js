@@ -42,6 +42,7 @@ const receive = require('./connection/receive');
 const { BINARY, TEXT, closeReason, tagOf } = require('./connection/arguments');
 const { binaryTypeOf, heedBinaryType } = require('./connection/binary-type');
 const { command, hasConnection, post } = require('./connection/post');
+const { causeOf } = require('./connection/cause');
 const { hasRoom } = require('./connection/pressure');
 const { Extra, startClosing } = require('./connection/state');
 const { bytesTaken } = require('./reactor/crossing');
@@ -53,6 +54,8 @@ const { attachStream } = require('./duplex/attach');
 const topics = require('./topics/install');
 const {
   ABNORMAL,
+  CAUSE,
+  CAUSES,
   HIGH_WATER_MARK,
   IN_SUBSCRIBED,
   KIND_MASK,
@@ -128,6 +131,11 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
     const taken = bytesTaken(this);
     if (taken < 0) return late;
     return Math.max(this._accepted + topics.bytesPublished(this) - taken, 0) + late;
+  }
+
+  /** @returns {import('../types/events').CloseCause | null} null before 'close' */
+  get closeCause() {
+    return this._readyState === CLOSED ? /** @type {any} */ (CAUSES[causeOf(this)]) : null;
   }
 
   get extensions() {
@@ -353,7 +361,7 @@ class WebSocket extends /** @type {new () => EventEmitter & Fields & TopicFields
   /** The reactor died. */
   _onFailed() {
     this._bits |= GONE | TERMINATED;
-    if (this._readyState !== CLOSED) inContext(this, receive.finish);
+    if (this._readyState !== CLOSED) inContext(this, receive.finish, CAUSE.REACTOR_FAILED);
   }
 }
 

@@ -3,6 +3,28 @@ import { WebSocket } from './websocket';
 /** The form of binary messages. */
 export type BinaryType = 'nodebuffer' | 'arraybuffer' | 'fragments' | 'blob';
 
+/** Why a connection has ended: `closeCause` of a WebSocket. Not in ws. */
+export type CloseCause =
+  | 'closed'
+  | 'fin'
+  | 'reset'
+  | 'terminate'
+  | 'ping-timeout'
+  | 'idle-timeout'
+  | 'close-timeout'
+  | 'too-many-pongs'
+  | 'protocol-error'
+  | 'too-big'
+  | 'too-fast'
+  | 'send-budget'
+  | 'unfinished-budget'
+  | 'slow'
+  | 'drain'
+  | 'exhausted'
+  | 'panic'
+  | 'reactor-failed'
+  | 'handshake';
+
 /**
  * Data of a 'message' event, by `binaryType`. For 'blob' it is a Blob, which
  * the type omits, as @types/ws does.

@@ -13,7 +13,7 @@ import * as topics from './topics';
 import * as verify from './verify';
 
 import { ClientOptions } from './client';
-import { BinaryType, CloseEvent, ErrorEvent, Event, EventListenerOptions, MessageEvent, RawData, WebSocketEventMap } from './events';
+import { BinaryType, CloseCause, CloseEvent, ErrorEvent, Event, EventListenerOptions, MessageEvent, RawData, WebSocketEventMap } from './events';
 import { BufferLike, ControlCallback, PreparedMessage, SendCallback, SendOptions } from './sending';
 import { ServerOptions } from './server';
 import { Position, Published, PublishOptions, Receipt, SubscribeOptions, Subscribed, TopicLosses } from './topics';
@@ -68,6 +68,11 @@ export class WebSocket extends EventEmitter {
    * `send()`, `ping()` and `pong()`.
    */
   readonly bufferedAmount: number;
+  /**
+   * Why the connection has ended; null before 'close'. See
+   * [the list](running.md#why-did-this-connection-end). Not in ws.
+   */
+  readonly closeCause: CloseCause | null;
   /** Names of the negotiated extensions, comma-separated; `''` without one. */
   readonly extensions: string;
   /** Whether `pause()` was called, and `resume()` has not been called since. */
@@ -289,6 +294,7 @@ export namespace WebSocket {
   export import BufferLike = sending.BufferLike;
   export import CertMeta = client.CertMeta;
   export import ClientOptions = client.ClientOptions;
+  export import CloseCause = events.CloseCause;
   export import CloseEvent = events.CloseEvent;
   export import Data = events.Data;
   export import DrainOptions = running.DrainOptions;

@@ -10,7 +10,7 @@ class Wrapped extends Duplex {
     this.#socket = socket;
     socket.on('data', (chunk) => this.push(chunk) || socket.pause());
     socket.on('end', () => this.push(null));
-    socket.on('close', () => this.destroy());
+    socket.on('close', () => this.destroy(socket.errored));
     socket.on('error', () => {});
   }
 

@@ -10,7 +10,9 @@ const { complaint, credentialsOf, parseAddress, whereOf } = require('./address')
 const { checkResponse } = require('./response');
 const { CLOSING, CONNECTING } = require('../constants');
 const { checkNumbers } = require('../checks');
+const { endsBy } = require('../connection/cause');
 const { catchUp } = require('../reactor/catch-up');
+const { CAUSE } = require('../reactor/layout');
 const { applyMemoryOptions } = require('../deflate/budget');
 const { check } = require('../deflate/options');
 const { DEFLATE, headerOf, offerOf } = require('../handshake/negotiation');
@@ -326,6 +328,7 @@ function abort(ws) {
 function abortHandshake(client, stream, message) {
   const { ws } = client;
   ws._readyState = CLOSING;
+  endsBy(ws, CAUSE.HANDSHAKE);
   const error = new Error(message);
   Error.captureStackTrace(error, abortHandshake);
   if (stream.setHeader) {
@@ -347,6 +350,7 @@ function abortHandshake(client, stream, message) {
  */
 function fail(ws, error) {
   ws._readyState = CLOSING;
+  endsBy(ws, CAUSE.HANDSHAKE);
   ws._bits |= ERROR_EMITTED;
   ws.emit('error', error);
   ws.emitClose();

@@ -121,6 +121,7 @@ class ListenerServer extends EventEmitter {
    */
   _onRefused(count) {
     warn('REACTOR_WS_EXHAUSTED', 'no descriptors are left: connections are closed as they come');
+    this._wss._counts.exhausted += count;
     this._wss._emit('exhausted', count);
   }
 

@@ -9,7 +9,7 @@ const {
   OPENED_REMOTE_ADDRESS,
   OPENED_REMOTE_PORT,
 } = require('../reactor/layout');
-const { formatIpv6 } = require('./ipv6');
+const { formatAddress } = require('../connection/address');
 const { withReactor } = require('./reactor-socket');
 const control = require('./socket-control');
 const { LazySocket } = require('./lazy-socket');
@@ -59,17 +59,6 @@ function readPeer(peer, slot, bytes, start) {
 function readAddress(bytes, at, family) {
   if (family === 6) return bytes.toString('latin1', at, at + IPV6_BYTES);
   return family === 4 ? bytes.readInt32BE(at) : '';
-}
-
-/**
- * @param {number | string} address As `Peer` keeps it
- * @returns {string | undefined} As Node writes addresses
- */
-function formatAddress(address) {
-  if (typeof address === 'number') {
-    return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`;
-  }
-  return address === '' ? undefined : formatIpv6(address);
 }
 
 /**

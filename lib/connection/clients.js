@@ -65,6 +65,17 @@ function list(server) {
 }
 
 /**
+ * @param {Server} server A WebSocketServer
+ * @returns {WebSocket[]} Its connections until 'close', also without `clientTracking`
+ */
+function connectionsOf(server) {
+  const tracked = clientsOf(server);
+  if (tracked) return [...tracked];
+  const all = /** @type {Array<WebSocket | undefined>} */ ([...state.connections, ...state.adopted, ...streams]);
+  return /** @type {WebSocket[]} */ (all.filter((one) => one !== undefined && one._order > 0 && one._owner === server));
+}
+
+/**
  * The property `clients`. A list takes 70 bytes for each connection, and few programs look at it.
  */
 const property = {
@@ -102,4 +113,4 @@ function trackClients(server, clients) {
   Object.defineProperty(server, 'clients', property);
 }
 
-module.exports = { clientsOf, list, streams, track, trackClients, welcome };
+module.exports = { clientsOf, connectionsOf, list, streams, track, trackClients, welcome };

@@ -2,7 +2,9 @@
 
 const { OWN_PONG, STREAM } = require('../bits');
 const { OPEN } = require('../constants');
+const { endsBy } = require('./cause');
 const { limit } = require('../checks');
+const { CAUSE } = require('../reactor/layout');
 
 /** @import { WebSocket } from './state' */
 
@@ -27,6 +29,7 @@ function answerPing(ws, data) {
   const extra = ws._ensureExtra();
   const most = limit(ws._options.maxPendingAutoPongs);
   if (most > 0 && extra.pendingPongs >= most) {
+    endsBy(ws, CAUSE.TOO_MANY_PONGS);
     ws.terminate();
     return;
   }

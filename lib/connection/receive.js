@@ -19,6 +19,7 @@ const { copyOf } = require('./arguments');
 const { inContext } = require('../async-context');
 const { binaryTypeOf, convert } = require('./binary-type');
 const { deliverBorrowed, payloadOf } = require('./borrowed');
+const { causeOf, endsBy } = require('./cause');
 const { list } = require('./clients');
 const { EMPTY_BUFFER, OPEN } = require('../constants');
 const { closed: reportClosed, emitMessage, failed: reportFailed } = require('../reactor/diagnostics');
@@ -28,6 +29,8 @@ const { closeArguments, protocolError } = require('../errors');
 const {
   ABNORMAL,
   AUX_SHIFT,
+  CAUSE,
+  CAUSES,
   FLAGS_SHIFT,
   IN_BINARY,
   IN_CLOSE,
@@ -45,6 +48,7 @@ const {
   OUT_END,
   OUT_PAUSE,
   OUT_RESUME,
+  PROTOCOL_ERRORS,
 } = require('../reactor/layout');
 const { log } = require('../log');
 const { abandonSends, command, sent } = require('./post');
@@ -214,7 +218,7 @@ function isEvent(tag) {
 /** @type {TakeData} */
 function deliver(ws, tag, data) {
   const kind = tag & KIND_MASK;
-  if (kind === IN_CLOSED) finish(ws);
+  if (kind === IN_CLOSED) finish(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK);
   else if ((ws._bits & TERMINATED) !== 0 && data !== DUE) return;
   else if (kind === IN_TEXT) emitMessage(ws, data, false);
   else if (kind === IN_BINARY) emitMessage(ws, convert(binaryTypeOf(ws), data, (ws._bits & BORROWED) !== 0), true);
@@ -316,7 +320,7 @@ function ended(ws) {
 function leave(ws) {
   ws._bits |= GONE;
   table.depart(ws._slot);
-  finish(ws);
+  finish(ws, CAUSE.FIN);
 }
 
 /**
@@ -332,7 +336,8 @@ function failed(ws, kind, detail) {
   if ((ws._bits & TERMINATED) === 0) ws.close(...closeArguments(kind));
   if ((ws._bits & ERROR_EMITTED) !== 0) return;
   ws._bits |= ERROR_EMITTED;
-  ws._owner?._counts.failed(kind);
+  endsBy(ws, PROTOCOL_ERRORS[kind]?.cause ?? CAUSE.PROTOCOL_ERROR);
+  ws._owner?._counts.broke(kind);
   const error = protocolError(kind, detail);
   ws.emit('error', reportFailed(ws, error));
 }
@@ -365,12 +370,18 @@ function onClosed(ws, tag) {
     if ((ws._bits & PAUSED) === 0) scheduleNext(ws);
     if ((ws._bits & STREAM) === 0) abandonSends(ws);
   } else {
-    finish(ws);
+    finish(ws, (tag >>> FLAGS_SHIFT) & KIND_MASK);
   }
 }
 
-/** @param {WebSocket} ws A connection of which only 'close' is left */
-function finish(ws) {
+/**
+ * @param {WebSocket} ws A connection of which only 'close' is left
+ * @param {number} cause Why it has ended, unless an earlier cause is known
+ */
+function finish(ws, cause) {
+  // The peer's close frame may have come too late for a program that has called terminate().
+  endsBy(ws, cause === CAUSE.CLOSED && (ws._bits & CLOSE_RECEIVED) === 0 ? CAUSE.TERMINATE : cause);
+  ws._owner?._drain?.explain(ws);
   ended(ws);
   startClosing(ws);
   if ((ws._bits & STREAM) === 0) {
@@ -379,7 +390,7 @@ function finish(ws) {
   }
   ws._owner?._closed(ws);
   try {
-    reportClosed(ws, ws._extra?.closeCode ?? ABNORMAL, ws._extra?.closeMessage ?? EMPTY_BUFFER);
+    reportClosed(ws, ws._extra?.closeCode ?? ABNORMAL, ws._extra?.closeMessage ?? EMPTY_BUFFER, CAUSES[causeOf(ws)]);
     ws.emitClose();
   } finally {
     ws._extra?.socket?._onClosed();

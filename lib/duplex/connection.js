@@ -4,11 +4,13 @@ const { CLIENT, CLOSE_RECEIVED, CLOSE_SENT, GONE, HALTED, HOLDING, NOT_PLAIN } =
 const { inContext } = require('../async-context');
 const { EMPTY_BUFFER } = require('../constants');
 const { emitMessage } = require('../reactor/diagnostics');
+const { endsBy } = require('../connection/cause');
 const { negotiatedDeflate } = require('../deflate/options');
 const receive = require('../connection/receive');
 const { maskKey } = require('./mask-key');
 const { MASK_FLIPPED, toBytes } = require('../connection/arguments');
 const {
+  CAUSE,
   IN_BINARY,
   IN_TEXT,
   KIND_MASK,
@@ -254,6 +256,7 @@ class StreamConnection {
 
   /** The engine failed: that ends this connection and nothing else. */
   broke() {
+    endsBy(this.ws, CAUSE.PANIC);
     this.failed = true;
     this.socket.destroy();
   }

@@ -6,9 +6,10 @@
 const { CLOSE_RECEIVED, TERMINATED } = require('../bits');
 const { delay } = require('../checks');
 const receive = require('../connection/receive');
-const { IN_CLOSED } = require('../reactor/layout');
+const { endsBy } = require('../connection/cause');
+const { CAUSE, FLAGS_SHIFT, IN_CLOSED } = require('../reactor/layout');
 
-/** @import { StreamConnection } from '../connection/state' */
+/** @import { StreamConnection, WebSocket } from '../connection/state' */
 
 /**
  * Destroys the stream when closing takes too long. What is held back is delivered until then.
@@ -25,7 +26,8 @@ function startCloseTimer(connection) {
  *
  * @param {StreamConnection} connection A connection that has been closing for too long
  */
-function cut({ gate, socket }) {
+function cut({ gate, hasEnded, socket, ws }) {
+  endsBy(ws, causeOfEnd(ws, hasEnded || socket._readableState.ended, CAUSE.CLOSE_TIMEOUT));
   gate?.shut();
   socket.destroy();
 }
@@ -64,11 +66,24 @@ function finish(connection) {
   clearTimeout(connection.closeTimer);
   connection.engine.dispose();
   connection.releaser?.stop();
-  const { failed, hasEnded, ws } = connection;
+  const { failed, hasEnded, socket, ws } = connection;
   // Where ws must wait for the end of its receiver, other listeners of the stream's 'close' come
   // first.
-  if (hasEnded || failed || (ws._bits & CLOSE_RECEIVED) !== 0) receive.closed(ws, IN_CLOSED);
-  else process.nextTick(receive.closed, ws, IN_CLOSED);
+  const tag = IN_CLOSED | (causeOfEnd(ws, hasEnded, socket.errored ? CAUSE.RESET : CAUSE.TERMINATE) << FLAGS_SHIFT);
+  if (hasEnded || failed || (ws._bits & CLOSE_RECEIVED) !== 0) receive.closed(ws, tag);
+  else process.nextTick(receive.closed, ws, tag);
+}
+
+/**
+ * @param {WebSocket} ws The connection of a stream that has closed, or is about to
+ * @param {boolean} hasEnded Whether the peer has ended its side
+ * @param {number} other The cause if there is no better one
+ * @returns {number} Why it ends, as the reactor would say
+ */
+function causeOfEnd({ _bits: bits }, hasEnded, other) {
+  if ((bits & CLOSE_RECEIVED) !== 0) return CAUSE.CLOSED;
+  if ((bits & TERMINATED) !== 0) return CAUSE.TERMINATE;
+  return hasEnded ? CAUSE.FIN : other;
 }
 
 module.exports = { finish, startCloseTimer, streamClosed };

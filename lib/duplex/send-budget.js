@@ -4,7 +4,8 @@
 const { setImmediate } = require('node:timers');
 
 const { EMPTY_BUFFER } = require('../constants');
-const { FLAGS_SHIFT, IN_ERROR, PROTOCOL_ERRORS } = require('../reactor/layout');
+const { endsBy } = require('../connection/cause');
+const { CAUSE, FLAGS_SHIFT, IN_ERROR, PROTOCOL_ERRORS } = require('../reactor/layout');
 
 /** @import { StreamConnection } from '../connection/state' */
 
@@ -57,6 +58,7 @@ class SendBudget {
       this.slow.delete(connection);
       // A listener of another one's 'error' may have ended it.
       if (connection.isOver) continue;
+      endsBy(connection.ws, CAUSE.SEND_BUDGET);
       connection.take(ERROR, EMPTY_BUFFER);
       connection.ws.terminate();
     }

@@ -4,7 +4,9 @@
 const { clearTimeout, setTimeout } = require('node:timers');
 
 const { CLIENT } = require('../bits');
+const { endsBy } = require('../connection/cause');
 const { OPEN } = require('../constants');
+const { CAUSE } = require('../reactor/layout');
 
 /** @import { StreamConnection, WebSocket } from '../connection/state' */
 
@@ -67,6 +69,7 @@ class Silence {
     if (socket.isPaused() || connection.isLagging) {
       this.arm(this.first());
     } else if (ping === 0 || this.isPinged || (idle !== 0 && idle <= ping)) {
+      endsBy(ws, ping === 0 || (idle !== 0 && idle < 2 * ping) ? CAUSE.IDLE_TIMEOUT : CAUSE.PING_TIMEOUT);
       socket.destroy();
     } else {
       this.isPinged = true;

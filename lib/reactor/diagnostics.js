@@ -83,9 +83,10 @@ function opened(ws, request) {
  * @param {WebSocket} ws A connection that is gone, before 'close'
  * @param {number} code Status code of 'close'
  * @param {Buffer} reason Its reason
+ * @param {string | null} cause Its `closeCause`
  */
-function closed(ws, code, reason) {
-  if (closing.hasSubscribers) closing.publish({ ws, request: requestOf(ws), code, reason });
+function closed(ws, code, reason, cause) {
+  if (closing.hasSubscribers) closing.publish({ ws, request: requestOf(ws), code, reason, cause });
 }
 
 /**

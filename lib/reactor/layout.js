@@ -130,7 +130,7 @@ module.exports = {
   IN_CLOSE: 6,
   /** The peer broke the protocol. flags: number of the error kind, aux: detail number. */
   IN_ERROR: 7,
-  /** The socket is gone. Last record of a connection. */
+  /** The socket is gone. Last record of a connection. flags: number of the `Cause`. */
   IN_CLOSED: 8,
   /** The kernel has the bytes of the `length` oldest sends that asked for this record. */
   IN_SENT: 9,
@@ -419,7 +419,10 @@ module.exports = {
    * `SUBSCRIBE_`.
    */
   OUT_SUBSCRIBE: 19,
-  /** A connection is no longer a member. Payload: one word, the number of the topic. */
+  /**
+   * A connection is no longer a member. Payload: one word, the number of the topic; 0 for
+   * all topics, of a connection that joins none any more.
+   */
   OUT_UNSUBSCRIBE: 20,
   /**
    * More about the next `OUT_PUBLISH`. Slot: `TOPIC_SLOT`. Payload: words `TARGET_`, then
@@ -535,41 +538,67 @@ module.exports = {
     { name: 'origin', status: 403, headers: {} },
   ],
 
+  /** Why a connection has ended, by the numbers from 1 in the flags of `IN_CLOSED`. */
+  CAUSES: [null, 'closed', 'fin', 'reset', 'terminate', 'ping-timeout', 'idle-timeout', 'close-timeout', 'too-many-pongs', 'protocol-error', 'too-big', 'too-fast', 'send-budget', 'unfinished-budget', 'slow', 'drain', 'exhausted', 'panic', 'reactor-failed', 'handshake'],
+
+  /** Those numbers. */
+  CAUSE: {
+    CLOSED: 1,
+    FIN: 2,
+    RESET: 3,
+    TERMINATE: 4,
+    PING_TIMEOUT: 5,
+    IDLE_TIMEOUT: 6,
+    CLOSE_TIMEOUT: 7,
+    TOO_MANY_PONGS: 8,
+    PROTOCOL_ERROR: 9,
+    TOO_BIG: 10,
+    TOO_FAST: 11,
+    SEND_BUDGET: 12,
+    UNFINISHED_BUDGET: 13,
+    SLOW: 14,
+    DRAIN: 15,
+    EXHAUSTED: 16,
+    PANIC: 17,
+    REACTOR_FAILED: 18,
+    HANDSHAKE: 19,
+  },
+
   /**
    * What a peer did wrong, by the flags of an `IN_ERROR` record. `%d` stands for its aux.
    *
-   * @type {Array<{ code: string, message: string, closeCode: number, range: boolean } | undefined>}
+   * @type {Array<{ code: string, message: string, closeCode: number, cause: number, range: boolean } | undefined>}
    */
   PROTOCOL_ERRORS: [
     undefined,
-    { code: 'WS_ERR_UNEXPECTED_RSV_2_3', message: 'Invalid WebSocket frame: RSV2 and RSV3 must be clear', closeCode: 1002, range: true },
-    { code: 'WS_ERR_UNEXPECTED_RSV_1', message: 'Invalid WebSocket frame: RSV1 must be clear', closeCode: 1002, range: true },
-    { code: 'WS_ERR_INVALID_OPCODE', message: 'Invalid WebSocket frame: invalid opcode %d', closeCode: 1002, range: true },
-    { code: 'WS_ERR_EXPECTED_FIN', message: 'Invalid WebSocket frame: FIN must be set', closeCode: 1002, range: true },
-    { code: 'WS_ERR_INVALID_CONTROL_PAYLOAD_LENGTH', message: 'Invalid WebSocket frame: invalid payload length %d', closeCode: 1002, range: true },
-    { code: 'WS_ERR_EXPECTED_MASK', message: 'Invalid WebSocket frame: MASK must be set', closeCode: 1002, range: true },
-    { code: 'WS_ERR_UNEXPECTED_MASK', message: 'Invalid WebSocket frame: MASK must be clear', closeCode: 1002, range: true },
-    { code: 'WS_ERR_INVALID_CLOSE_CODE', message: 'Invalid WebSocket frame: invalid status code %d', closeCode: 1002, range: true },
-    { code: 'WS_ERR_INVALID_UTF8', message: 'Invalid WebSocket frame: invalid UTF-8 sequence', closeCode: 1007, range: false },
-    { code: 'WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH', message: 'Unsupported WebSocket frame: payload length > 2^53 - 1', closeCode: 1009, range: true },
-    { code: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH', message: 'Max payload size exceeded', closeCode: 1009, range: true },
-    { code: 'WS_ERR_TOO_MANY_BUFFERED_PARTS', message: 'Too many message fragments', closeCode: 1008, range: true },
-    { code: 'Z_DATA_ERROR', message: 'invalid block type', closeCode: 1007, range: false },
-    { code: 'Z_DATA_ERROR', message: 'invalid stored block lengths', closeCode: 1007, range: false },
-    { code: 'Z_DATA_ERROR', message: 'too many length or distance symbols', closeCode: 1007, range: false },
-    { code: 'Z_DATA_ERROR', message: 'invalid code lengths set', closeCode: 1007, range: false },
-    { code: 'Z_DATA_ERROR', message: 'invalid bit length repeat', closeCode: 1007, range: false },
-    { code: 'Z_DATA_ERROR', message: 'invalid code -- missing end-of-block', closeCode: 1007, range: false },
-    { code: 'Z_DATA_ERROR', message: 'invalid literal/lengths set', closeCode: 1007, range: false },
-    { code: 'Z_DATA_ERROR', message: 'invalid distances set', closeCode: 1007, range: false },
-    { code: 'Z_DATA_ERROR', message: 'invalid literal/length code', closeCode: 1007, range: false },
-    { code: 'Z_DATA_ERROR', message: 'invalid distance code', closeCode: 1007, range: false },
-    { code: 'Z_DATA_ERROR', message: 'invalid distance too far back', closeCode: 1007, range: false },
-    { code: 'Z_BUF_ERROR', message: 'unexpected end of file', closeCode: 1007, range: false },
-    { code: 'WS_ERR_UNFINISHED_MESSAGE', message: 'Unfinished message given up to make room for others', closeCode: 1013, range: true },
-    { code: 'WS_ERR_TOO_MANY_MESSAGES', message: 'Too many messages per second', closeCode: 1008, range: true },
-    { code: 'WS_ERR_TOO_MANY_BYTES', message: 'Too many bytes per second', closeCode: 1008, range: true },
-    { code: 'WS_ERR_SEND_BUDGET', message: 'Too much waits to be sent to a peer that does not read', closeCode: 1013, range: true },
+    { code: 'WS_ERR_UNEXPECTED_RSV_2_3', message: 'Invalid WebSocket frame: RSV2 and RSV3 must be clear', closeCode: 1002, cause: 9, range: true },
+    { code: 'WS_ERR_UNEXPECTED_RSV_1', message: 'Invalid WebSocket frame: RSV1 must be clear', closeCode: 1002, cause: 9, range: true },
+    { code: 'WS_ERR_INVALID_OPCODE', message: 'Invalid WebSocket frame: invalid opcode %d', closeCode: 1002, cause: 9, range: true },
+    { code: 'WS_ERR_EXPECTED_FIN', message: 'Invalid WebSocket frame: FIN must be set', closeCode: 1002, cause: 9, range: true },
+    { code: 'WS_ERR_INVALID_CONTROL_PAYLOAD_LENGTH', message: 'Invalid WebSocket frame: invalid payload length %d', closeCode: 1002, cause: 9, range: true },
+    { code: 'WS_ERR_EXPECTED_MASK', message: 'Invalid WebSocket frame: MASK must be set', closeCode: 1002, cause: 9, range: true },
+    { code: 'WS_ERR_UNEXPECTED_MASK', message: 'Invalid WebSocket frame: MASK must be clear', closeCode: 1002, cause: 9, range: true },
+    { code: 'WS_ERR_INVALID_CLOSE_CODE', message: 'Invalid WebSocket frame: invalid status code %d', closeCode: 1002, cause: 9, range: true },
+    { code: 'WS_ERR_INVALID_UTF8', message: 'Invalid WebSocket frame: invalid UTF-8 sequence', closeCode: 1007, cause: 9, range: false },
+    { code: 'WS_ERR_UNSUPPORTED_DATA_PAYLOAD_LENGTH', message: 'Unsupported WebSocket frame: payload length > 2^53 - 1', closeCode: 1009, cause: 9, range: true },
+    { code: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH', message: 'Max payload size exceeded', closeCode: 1009, cause: 10, range: true },
+    { code: 'WS_ERR_TOO_MANY_BUFFERED_PARTS', message: 'Too many message fragments', closeCode: 1008, cause: 10, range: true },
+    { code: 'Z_DATA_ERROR', message: 'invalid block type', closeCode: 1007, cause: 9, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid stored block lengths', closeCode: 1007, cause: 9, range: false },
+    { code: 'Z_DATA_ERROR', message: 'too many length or distance symbols', closeCode: 1007, cause: 9, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid code lengths set', closeCode: 1007, cause: 9, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid bit length repeat', closeCode: 1007, cause: 9, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid code -- missing end-of-block', closeCode: 1007, cause: 9, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid literal/lengths set', closeCode: 1007, cause: 9, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid distances set', closeCode: 1007, cause: 9, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid literal/length code', closeCode: 1007, cause: 9, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid distance code', closeCode: 1007, cause: 9, range: false },
+    { code: 'Z_DATA_ERROR', message: 'invalid distance too far back', closeCode: 1007, cause: 9, range: false },
+    { code: 'Z_BUF_ERROR', message: 'unexpected end of file', closeCode: 1007, cause: 9, range: false },
+    { code: 'WS_ERR_UNFINISHED_MESSAGE', message: 'Unfinished message given up to make room for others', closeCode: 1013, cause: 13, range: true },
+    { code: 'WS_ERR_TOO_MANY_MESSAGES', message: 'Too many messages per second', closeCode: 1008, cause: 11, range: true },
+    { code: 'WS_ERR_TOO_MANY_BYTES', message: 'Too many bytes per second', closeCode: 1008, cause: 11, range: true },
+    { code: 'WS_ERR_SEND_BUDGET', message: 'Too much waits to be sent to a peer that does not read', closeCode: 1013, cause: 12, range: true },
   ],
 
   /** The answer to a key is the digest of the key and this (RFC 6455, 4.2.2). */

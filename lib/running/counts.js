@@ -1,7 +1,12 @@
 'use strict';
 
+const { peerOf } = require('../connection/address');
+const { causeOf } = require('../connection/cause');
 const { log } = require('../log');
-const { ABNORMAL, PROTOCOL_ERRORS } = require('../reactor/layout');
+const { ABNORMAL, CAUSES, PROTOCOL_ERRORS, isValidStatusCode } = require('../reactor/layout');
+
+/** @import { CloseCause } from '../../types/events' */
+/** @import { WebSocket } from '../connection/state' */
 
 /**
  * A WebSocket, or the handshake of one, as far as it is counted.
@@ -9,56 +14,81 @@ const { ABNORMAL, PROTOCOL_ERRORS } = require('../reactor/layout');
  * @typedef {object} Counted
  * @property {number} [_order] Its number among the connections of listeners, counted as they open;
  *   0 or undefined: none of them
+ * @property {number} _bits See bits.js
  * @property {{ callbacks: unknown, closeCode?: number } | null} _extra `closeCode`: the code of
  *   'close'
  */
 
-/** Counts of a server's connections, for `metrics()`. */
+/** The first of the codes that programs choose (RFC 6455, 7.4.2). */
+const PRIVATE = 3000;
+
+/** What a 'close' without a close frame, or without a code in it, reports (RFC 6455, 7.4.1). */
+const WITHOUT_CODE = [1005, ABNORMAL];
+
+const CODES = Array.from({ length: PRIVATE }, (_, code) => code).filter((code) => isValidStatusCode(code) || WITHOUT_CODE.includes(code));
+
+/** Counts of a server's connections, for `metrics()`: all keys are there from the beginning. */
 class Counts {
   constructor() {
-    this.opened = 0;
-    /** Connections that have ended, by the code of 'close'. @type {Map<number, number>} */
-    this.closed = new Map();
-    /** Connections that have failed, by the code of 'error'. @type {Map<string, number>} */
-    this.errors = new Map();
-    /** Handshakes that JavaScript has refused, by status. @type {Map<number, number>} */
-    this.refused = new Map();
+    this.open = this.opened = 0;
+    /** Connections that have ended, by the code of 'close'; a peer may choose any other. */
+    this.closed = zeros([...CODES, 'other']);
+    /** The same by `closeCause`. */
+    this.ended = /** @type {Record<CloseCause, number>} */ (zeros(/** @type {CloseCause[]} */ (CAUSES.slice(1))));
+    /** Connections that have failed, by the code of 'error'. */
+    this.failed = zeros(PROTOCOL_ERRORS.flatMap((row) => row?.code ?? []));
+    /** Handshakes that JavaScript has refused, by status. @type {Record<string, number>} */
+    this.refused = {};
+    /** Connections that were closed as they came: the process had no descriptors left. */
+    this.exhausted = 0;
   }
 
-  /** @param {Counted} ws A WebSocket that is open */
+  /** @param {WebSocket} ws A WebSocket that is open */
   began(ws) {
+    this.open++;
     this.opened++;
-    if (log.enabled) log('connection %d: open', ws._order);
+    if (log.enabled) log('%s: open', nameOf(ws));
   }
 
   /** @param {Counted} connection A WebSocket that has ended, or a handshake that has */
-  ended(connection) {
-    const order = /** @type {number} */ (connection._order);
-    if (!(order > 0)) return;
+  left(connection) {
+    if (!(/** @type {number} */ (connection._order) > 0)) return;
+    this.open--;
     const code = connection._extra?.closeCode ?? ABNORMAL;
-    add(this.closed, code);
-    if (log.enabled) log('connection %d: closed with %d', order, code);
+    const cause = /** @type {CloseCause} */ (CAUSES[causeOf(connection)]);
+    this.closed[code in this.closed ? code : 'other']++;
+    this.ended[cause]++;
+    if (log.enabled) log('%s: closed with %d, %s', nameOf(/** @type {WebSocket} */ (connection)), code, cause);
   }
 
   /** @param {number} kind Number of the protocol error for which a connection is closed */
-  failed(kind) {
-    add(this.errors, PROTOCOL_ERRORS[kind]?.code ?? 'WS_ERR_UNKNOWN');
+  broke(kind) {
+    const row = PROTOCOL_ERRORS[kind];
+    if (row !== undefined) this.failed[row.code]++;
   }
 
   /** @param {number} status Status of the answer to an upgrade */
   refusedWith(status) {
-    add(this.refused, status);
+    this.refused[status] = (this.refused[status] ?? 0) + 1;
     if (log.enabled) log('handshake: refused with %d', status);
   }
 }
 
 /**
- * @template {string | number} Key
- * @param {Map<Key, number>} counts By code or status
- * @param {Key} key The code or status that has come once more
+ * @param {Array<string | number>} keys What is counted
+ * @returns {Record<string, number>} None of each
  */
-function add(counts, key) {
-  counts.set(key, (counts.get(key) ?? 0) + 1);
+function zeros(keys) {
+  return Object.fromEntries(keys.map((key) => [key, 0]));
+}
+
+/**
+ * @param {WebSocket} ws A connection of a server
+ * @returns {string} As the log names it
+ */
+function nameOf(ws) {
+  const { address, port } = peerOf(ws);
+  return address === undefined ? `connection ${ws._order}` : `connection ${ws._order} of ${address} port ${port}`;
 }
 
 module.exports = { Counts };

@@ -1,9 +1,11 @@
 'use strict';
 
 const { LONGEST_DELAY, checkNames, checkValue, delay, wrongType } = require('../checks');
+const { CAUSE_BITS, CAUSE_SHIFT } = require('../bits');
 const { closeReason } = require('../connection/arguments');
+const { causeOf } = require('../connection/cause');
 const { CLOSED } = require('../constants');
-const { ABNORMAL } = require('../reactor/layout');
+const { CAUSE } = require('../reactor/layout');
 const { state } = require('../reactor/table');
 const { Pace } = require('./pace');
 
@@ -30,11 +32,6 @@ const REPORT_INTERVAL = 100;
  * it.
  */
 const CUT_TIMEOUT = 1000;
-
-/**
- * Milliseconds by which the reactor may see the end of `closeTimeout` before this thread does.
- */
-const TICK = 20;
 
 /**
  * Closes the clients that a server has, spread over a time; new ones are refused from then on.
@@ -134,12 +131,22 @@ class Drain {
   gone(ws) {
     if (this.isOver) return;
     if (!this.open.delete(ws)) return this.refuses ? undefined : this.changed();
-    const until = this.closing.get(/** @type {WebSocket} */ (ws)) ?? Infinity;
     this.closing.delete(/** @type {WebSocket} */ (ws));
-    const code = ws._extra?.closeCode ?? ABNORMAL;
-    if (this.cut.has(ws) || (code === ABNORMAL && performance.now() >= until - TICK)) this.timedOut++;
+    if (this.cut.has(ws) || causeOf(ws) === CAUSE.CLOSE_TIMEOUT) this.timedOut++;
     else this.closed++;
     this.changed();
+  }
+
+  /**
+   * Makes the drain the cause of an end that it has brought about.
+   *
+   * @param {WebSocket} ws A connection that has ended, and is not `gone`
+   */
+  explain(ws) {
+    let cause = causeOf(ws);
+    if (cause === CAUSE.CLOSED && this.closing.has(ws)) cause = CAUSE.DRAIN;
+    if (cause === CAUSE.TERMINATE && this.cut.has(ws)) cause = CAUSE.CLOSE_TIMEOUT;
+    ws._bits = (ws._bits & ~CAUSE_BITS) | (cause << CAUSE_SHIFT);
   }
 
   changed() {

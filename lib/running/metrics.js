@@ -1,11 +1,12 @@
 'use strict';
 
+const { connectionsOf } = require('../connection/clients');
 const { incoming } = require('../reactor/crossing');
 const { DENIALS, MAX_RECORDS } = require('../reactor/layout');
 const { state } = require('../reactor/table');
 
 /** @import { Histogram, Metrics, ReactorMetrics } from '../../types/running' */
-/** @import { Server, WebSocket } from '../connection/state' */
+/** @import { Server } from '../connection/state' */
 
 /** The first bound of the ratio of compression. */
 const LEAST_RATIO = 1 / 1024;
@@ -21,31 +22,23 @@ function metricsOf(server) {
   const { _admission: admission, _counts: counts, _rates: rates } = server;
   const [messages, bytes] = rates === null ? [0, 0] : rates.native.exceeded();
   const denied = admission === null ? DENIALS.map(() => 0) : admission.native.denied();
-  const { open, waiting } = look(server);
   return {
-    connections: { open, opened: counts.opened, closed: Object.fromEntries(counts.closed), failed: Object.fromEntries(counts.errors) },
+    connections: {
+      open: counts.open,
+      opened: counts.opened,
+      closed: { ...counts.closed },
+      ended: { ...counts.ended },
+      failed: { ...counts.failed },
+      exhausted: counts.exhausted,
+    },
     handshakes: {
       denied: Object.fromEntries(DENIALS.map(({ name }, index) => [name, denied[index]])),
-      refused: Object.fromEntries(counts.refused),
+      refused: { ...counts.refused },
     },
     tooFast: { messages, bytes },
-    bytesWaiting: waiting,
+    bytesWaiting: connectionsOf(server).reduce((sum, client) => sum + client.bufferedAmount, 0),
     reactors: state.native === null ? null : reactorMetrics(state.native.metrics()),
   };
-}
-
-/**
- * @param {Server} server A WebSocketServer
- * @returns {{ open: number, waiting: number }} The number of its clients, and the bytes that wait
- * to be sent to them
- */
-function look(server) {
-  let [open, waiting] = [0, 0];
-  for (const client of /** @type {{ clients?: Set<WebSocket> }} */ (/** @type {unknown} */ (server)).clients ?? []) {
-    open++;
-    waiting += client.bufferedAmount;
-  }
-  return { open, waiting };
 }
 
 /**

@@ -6,7 +6,9 @@
 const { inContext } = require('../async-context');
 const { SENDS_WAIT, TERMINATED } = require('../bits');
 const { OPEN } = require('../constants');
+const { endsBy } = require('../connection/cause');
 const { streamOf } = require('../connection/state');
+const { CAUSE } = require('../reactor/layout');
 const { sendLater } = require('../connection/waiting');
 const { ofEntry, owned, postTo } = require('./post');
 const { FROM } = require('./records');
@@ -340,6 +342,7 @@ function countAbove(offsets, least) {
 
 /** @param {WebSocket} ws A connection that is slow */
 function close(ws) {
+  endsBy(ws, CAUSE.SLOW);
   ws.close(TRY_AGAIN_LATER);
 }
 

@@ -38,6 +38,7 @@ use mio::{Events, Poll, Token, Waker};
 
 use crate::bridge::chunk::Outbox;
 use crate::bridge::gauges::MAX_SLOTS;
+use crate::bridge::layout::Cause;
 use crate::engine::Prepared;
 
 pub use command::handle::{Adoption, Command, Handle};
@@ -296,10 +297,10 @@ impl<C: Consumer> Reactor<C> {
     fn guarded(&mut self, slot: u32, step: impl FnOnce(&mut Self)) {
         let panicked = catch_unwind(AssertUnwindSafe(|| step(self))).is_err();
         if panicked && !catch_unwind(AssertUnwindSafe(|| self.give_up(slot))).unwrap_or(false) {
-            self.destroy(slot);
+            self.destroy(slot, Cause::Panic);
         }
         while let Some(id) = self.work.doomed.pop() {
-            self.destroy(id.slot);
+            self.destroy(id.slot, Cause::Reset);
         }
     }
 
@@ -309,8 +310,9 @@ impl<C: Consumer> Reactor<C> {
         self.session(slot).is_some_and(|(mut session, _)| session.give_up())
     }
 
-    /// Closes the socket and reports that to the consumer.
-    fn destroy(&mut self, slot: u32) {
+    /// Closes the socket and reports that to the consumer, with this cause unless an earlier one is
+    /// known.
+    fn destroy(&mut self, slot: u32, cause: Cause) {
         let Some(id) = self.connections.id(slot) else { return };
         self.report_dropped(id);
         let Some((id, mut connection)) = self.connections.remove(slot) else { return };
@@ -338,7 +340,8 @@ impl<C: Consumer> Reactor<C> {
                     0 => {}
                     sent => self.consumer.on_sent(id, sent),
                 }
-                self.consumer.on_closed(id);
+                let last = connection.life.doom().unwrap_or(cause);
+                self.consumer.on_closed(id, connection.cause_of_end(last));
             }));
             self.hold_end(id.slot, connection.stream);
         }
@@ -356,7 +359,7 @@ impl<C: Consumer> Reactor<C> {
             self.write_unwritten();
         }
         for slot in self.connections.slots() {
-            self.destroy(slot);
+            self.destroy(slot, Cause::ReactorFailed);
         }
         for id in self.listeners.drain().map(|(id, _)| id).collect::<Vec<_>>() {
             self.consumer.on_listener_closed(id);

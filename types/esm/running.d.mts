@@ -1,6 +1,8 @@
 // Made from types/running.d.ts by scripts/types.mjs.
 import { IncomingMessage } from 'node:http';
 
+import { CloseCause } from './events.mjs';
+
 /** How the clients of a server are closed before it ends. */
 export interface DrainOptions {
   /** Milliseconds over which the closings are spread, 0 to 2147483647. Default: 10000 */
@@ -119,14 +121,18 @@ export type OriginRule = string | RegExp | ((origin: string | undefined, request
  */
 export interface Metrics {
   connections: {
-    /** Present clients; 0 without `clientTracking`. */
+    /** Present clients, also without `clientTracking`. */
     open: number;
     /** How many have opened. */
     opened: number;
-    /** How many have ended, by the code of 'close'. */
+    /** How many have ended, by the code of 'close'; codes from 3000 on are `other`. */
     closed: Record<string, number>;
+    /** The same, by `closeCause`. */
+    ended: Record<CloseCause, number>;
     /** How many have failed, by the code of 'error'. */
     failed: Record<string, number>;
+    /** How many were closed as they came, because the process had no descriptors left. */
+    exhausted: number;
   };
   handshakes: {
     /** How many were denied by which limit: `connections`, `address`, `rate`, `head`, `origin`. */

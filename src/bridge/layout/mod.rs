@@ -28,6 +28,7 @@ use std::net::{IpAddr, SocketAddr};
 use crate::engine::CloseCode;
 use crate::engine::frame::{MAX_CONTROL_LEN, MAX_HEADER_LEN};
 
+pub use cause::Cause;
 pub use topics::*;
 
 /// Declares the constants, and `constants` from the same list, so that JavaScript gets every one.
@@ -43,6 +44,7 @@ macro_rules! layout {
     };
 }
 
+mod cause;
 mod topics;
 
 layout! {
@@ -129,7 +131,7 @@ layout! {
     IN_CLOSE: u8 = 6;
     /// The peer broke the protocol. flags: number of the error kind, aux: detail number.
     IN_ERROR: u8 = 7;
-    /// The socket is gone. Last record of a connection.
+    /// The socket is gone. Last record of a connection. flags: number of the [`Cause`].
     IN_CLOSED: u8 = 8;
     /// The kernel has the bytes of the `length` oldest sends that asked for this record.
     IN_SENT: u8 = 9;

@@ -4,7 +4,7 @@ use std::fmt::Write;
 use std::fs;
 
 use crate::bridge::admission::Denial;
-use crate::bridge::layout::{FLAGS_SHIFT, all_constants};
+use crate::bridge::layout::{Cause, FLAGS_SHIFT, all_constants};
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::{GUID, Refusal};
 use crate::engine::{CloseCode, ErrorClass, ErrorKind};
@@ -49,6 +49,7 @@ fn javascript() -> String {
     }
     refusals(&mut out);
     denials(&mut out);
+    causes(&mut out);
     protocol_errors(&mut out);
     writeln!(
         out,
@@ -130,18 +131,41 @@ fn denials(out: &mut String) {
     out.push_str("  ],\n");
 }
 
+/// The names as JavaScript writes texts, and the numbers as it writes constants.
+fn causes(out: &mut String) {
+    let words = |cause: &Cause, between: char| {
+        let mut words = String::new();
+        for letter in format!("{cause:?}").chars() {
+            if letter.is_uppercase() && !words.is_empty() {
+                words.push(between);
+            }
+            words.push(letter.to_ascii_lowercase());
+        }
+        words
+    };
+    let names: String = Cause::ALL.iter().map(|cause| format!(", '{}'", words(cause, '-'))).collect();
+    writeln!(out, "\n  /** Why a connection has ended, by the numbers from 1 in the flags of `IN_CLOSED`. */\n  CAUSES: [null{names}],").unwrap();
+    out.push_str("\n  /** Those numbers. */\n  CAUSE: {\n");
+    for (index, cause) in Cause::ALL.iter().enumerate() {
+        assert_eq!(*cause as usize, index + 1);
+        writeln!(out, "    {}: {},", words(cause, '_').to_uppercase(), index + 1).unwrap();
+    }
+    out.push_str("  },\n");
+}
+
 fn protocol_errors(out: &mut String) {
     out.push_str(
         "\n  /**\n   * What a peer did wrong, by the flags of an `IN_ERROR` record. `%d` stands for its aux.\n   *\n   \
-         * @type {Array<{ code: string, message: string, closeCode: number, range: boolean } | undefined>}\n   */\n  \
+         * @type {Array<{ code: string, message: string, closeCode: number, cause: number, range: boolean } | undefined>}\n   */\n  \
          PROTOCOL_ERRORS: [\n    undefined,\n",
     );
     for row in ErrorKind::table() {
         let (code, close, detail) = (row.code, row.close_code.get(), if row.detailed { "%d" } else { "" });
         let (message, range) = (row.sentence, row.class == ErrorClass::RangeError);
+        let cause = Cause::from(row.kind) as u8;
         writeln!(
             out,
-            "    {{ code: '{code}', message: '{message}{detail}', closeCode: {close}, range: {range} }},"
+            "    {{ code: '{code}', message: '{message}{detail}', closeCode: {close}, cause: {cause}, range: {range} }},"
         )
         .unwrap();
     }

@@ -2,6 +2,7 @@
 
 use std::time::Duration;
 
+use crate::bridge::layout::Cause;
 use crate::engine::handshake::write_request_timeout;
 
 use crate::reactor::Reactor;
@@ -43,7 +44,8 @@ impl<C: Consumer> Reactor<C> {
                 let Session { id, connection, work } = session;
                 work.timers.arm(id, &mut connection.deadline, work.now, LAST_READ);
             }
-            _ => session.terminate(),
+            Life::Closing => session.cut(Cause::CloseTimeout),
+            _ => session.cut(Cause::Handshake),
         }
     }
 }
@@ -68,12 +70,16 @@ pub(in crate::reactor) fn on_silence(session: &mut Session<'_>) {
     let ping = !config.ping_interval.is_zero();
     // With both set, the shorter one fires first; a peer that stayed silent after a ping is gone
     // either way.
-    if !ping || session.connection.pinged || is_shorter(config.idle_timeout, config.ping_interval) {
-        return session.terminate();
+    let rest = config.idle_timeout.saturating_sub(config.ping_interval);
+    if !ping || is_shorter(config.idle_timeout, config.ping_interval) {
+        return session.cut(Cause::IdleTimeout);
+    }
+    if session.connection.pinged {
+        let idle = !rest.is_zero() && rest < config.ping_interval;
+        return session.cut(if idle { Cause::IdleTimeout } else { Cause::PingTimeout });
     }
     session.connection.pinged = true;
     session.ping(&[]);
-    let rest = config.idle_timeout.saturating_sub(config.ping_interval);
     let after = if rest.is_zero() { config.ping_interval } else { rest.min(config.ping_interval) };
     let Session { id, connection, work } = session;
     work.timers.arm(*id, &mut connection.deadline, work.now, after);

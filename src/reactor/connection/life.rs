@@ -3,6 +3,7 @@
 use std::net::SocketAddr;
 use std::time::Instant;
 
+use crate::bridge::layout::Cause;
 use crate::engine::deflate::Params;
 use crate::engine::handshake::HeadScanner;
 
@@ -43,6 +44,7 @@ pub(in crate::reactor) enum Life {
 /// Only [`Doomed`] makes one.
 pub(in crate::reactor) struct Doom {
     reported: bool,
+    cause: Cause,
 }
 
 /// The head of the request, as far as it has come.
@@ -101,11 +103,16 @@ impl Life {
         matches!(self, Self::Gone(_))
     }
 
+    /// Why the connection is gone.
+    pub(in crate::reactor) fn doom(&self) -> Option<Cause> {
+        if let Self::Gone(Doom { cause, .. }) = self { Some(*cause) } else { None }
+    }
+
     /// Whether the consumer knows of the connection, so that its end must be reported.
     pub(in crate::reactor) fn is_reported(&self) -> bool {
         match self {
             Self::Opening(_) => false,
-            Self::Draining { reported } | Self::Gone(Doom { reported }) => *reported,
+            Self::Draining { reported } | Self::Gone(Doom { reported, .. }) => *reported,
             Self::Asked(_) | Self::Open | Self::Closing => true,
         }
     }
@@ -117,9 +124,9 @@ pub(in crate::reactor) struct Doomed(Vec<ConnectionId>);
 
 impl Doomed {
     /// Ends the connection's life.
-    pub(in crate::reactor) fn push(&mut self, id: ConnectionId, connection: &mut Connection) {
+    pub(in crate::reactor) fn push(&mut self, id: ConnectionId, connection: &mut Connection, cause: Cause) {
         if !connection.life.is_gone() {
-            connection.life = Life::Gone(Doom { reported: connection.life.is_reported() });
+            connection.life = Life::Gone(Doom { reported: connection.life.is_reported(), cause });
             self.0.push(id);
         }
     }

@@ -19,13 +19,14 @@ use std::time::{Duration, Instant};
 use mio::net::TcpStream;
 
 use crate::bridge::large::Large;
+use crate::bridge::layout::Cause;
 use crate::engine::{Engine, FrameKind};
 
 use crate::reactor::config::{COMPRESSED_READ_SIZE, DENSE_READ_SIZE, HEAD_READ, ListenerConfig, READ_SIZE};
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::marks::Marks;
 use crate::reactor::connection::timers::Deadline;
-use crate::reactor::read::half::ReadHalf;
+use crate::reactor::read::half::{PeerSide, ReadHalf};
 use crate::reactor::write::half::WriteHalf;
 use crate::reactor::write::outgoing::Pool;
 
@@ -48,6 +49,8 @@ pub(in crate::reactor) struct Connection {
     pub(in crate::reactor) following: Following,
     /// The consumer wants the peer's end, which it knows of, reported once more.
     pub(in crate::reactor) end_asked: bool,
+    /// What has begun its end, if that is known before its socket is gone.
+    pub(in crate::reactor) cause: Option<Cause>,
     /// Sends whose end the consumer wants reported. Boxed: few connections have any at a time.
     pub(in crate::reactor) marks: Option<Box<Marks>>,
     /// The time at which compression contexts were used last; `None` when there are none to
@@ -86,6 +89,7 @@ impl Connection {
             dense: false,
             following: Following::Live,
             end_asked: false,
+            cause: None,
             marks: None,
             contexts_used: None,
         }
@@ -118,6 +122,18 @@ impl Connection {
     /// Both sides have sent their close frames, or the peer can send nothing more.
     pub(in crate::reactor) fn close_complete(&self) -> bool {
         self.engine.close_sent() && (self.engine.close_received() || self.engine.failed())
+    }
+
+    /// Why it ends: the first cause counts, and a close frame more than what became of the socket
+    /// after it.
+    pub(in crate::reactor) fn cause_of_end(&self, last: Cause) -> Cause {
+        let ended = self.read.peer == PeerSide::Ended;
+        match (self.cause, last) {
+            (Some(first), _) => first,
+            (None, _) if self.engine.close_received() => Cause::Closed,
+            (None, Cause::Reset | Cause::CloseTimeout) if ended => Cause::Fin,
+            (None, last) => last,
+        }
     }
 
     /// Whether a frame may be sent: not before the handshake is done, not after a close frame (RFC

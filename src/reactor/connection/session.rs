@@ -6,7 +6,7 @@ use std::time::Duration;
 
 use socket2::{SockRef, TcpKeepalive};
 
-use crate::bridge::layout::{CONTROL_BYTES, REASON_BYTES};
+use crate::bridge::layout::{CONTROL_BYTES, Cause, REASON_BYTES};
 use crate::bridge::tally::Pause;
 use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind, PreparedFrame};
@@ -142,6 +142,11 @@ impl Session<'_> {
     /// Closes the socket after one attempt to write the waiting bytes.
     /// Bytes that were read already are not reported any more.
     pub fn terminate(&mut self) {
+        self.cut(Cause::Terminate);
+    }
+
+    /// The same for another reason.
+    pub(in crate::reactor) fn cut(&mut self, cause: Cause) {
         if self.connection.life.is_gone() {
             return;
         }
@@ -152,18 +157,18 @@ impl Session<'_> {
         let sent = queued.saturating_sub(self.connection.write.outgoing.len());
         self.work.tally.bytes_sent += sent as u64;
         self.work.spend_on_commands(sent);
-        self.doom();
+        self.doom(cause);
     }
 
     /// Destroys the connection with a reset: waiting bytes are lost, and the peer sees an error.
     pub fn reset(&mut self) {
         let _gone_anyway = SockRef::from(&self.connection.stream).set_linger(Some(Duration::ZERO));
-        self.doom();
+        self.doom(Cause::Terminate);
     }
 
     /// The connection is destroyed at the end of this step.
-    pub(in crate::reactor) fn doom(&mut self) {
-        self.work.doomed.push(self.id, self.connection);
+    pub(in crate::reactor) fn doom(&mut self, cause: Cause) {
+        self.work.doomed.push(self.id, self.connection, cause);
     }
 
     /// Stops reading the socket; TCP then holds the peer back. Bytes that have been read already
@@ -295,6 +300,7 @@ impl Session<'_> {
         frame.extend_from_slice(&code);
         connection.write.deferred = None;
         connection.read.paused = false;
+        connection.cause = Some(Cause::Panic);
         self.respond(&frame);
         true
     }

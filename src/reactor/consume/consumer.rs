@@ -6,6 +6,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::bridge::batch::Credit;
+use crate::bridge::layout::Cause;
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
@@ -88,7 +89,7 @@ pub trait Consumer {
     /// was received before the end.
     fn on_end(&mut self, session: &mut Session<'_>);
     /// The socket is closed.
-    fn on_closed(&mut self, id: ConnectionId);
+    fn on_closed(&mut self, id: ConnectionId, cause: Cause);
     /// `count` marked sends are in the kernel.
     fn on_sent(&mut self, id: ConnectionId, count: u32);
     /// Queued bytes have fallen to half the high-water mark after having been above it.

@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::layout::{
-    ASK_ACCEPTED, ASK_REFUSED, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE,
+    ASK_ACCEPTED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE,
     IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS,
     Opened,
 };
@@ -254,8 +254,9 @@ impl Consumer for Forward {
         self.batch.push(Record::new(session.id().slot, IN_END, 0, 0, 0, count));
     }
 
-    fn on_closed(&mut self, id: ConnectionId) {
-        self.report(id.slot, IN_CLOSED, 0);
+    fn on_closed(&mut self, id: ConnectionId, cause: Cause) {
+        self.make_room();
+        self.batch.push(Record::new(id.slot, IN_CLOSED, cause as u8, 0, 0, 0));
     }
 
     fn on_sent(&mut self, id: ConnectionId, count: u32) {

@@ -5,6 +5,7 @@ use std::sync::Arc;
 use std::time::Instant;
 
 use crate::bridge::batch::Credit;
+use crate::bridge::layout::Cause;
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, MessageKind, Payload, ProtocolError};
 
@@ -141,7 +142,7 @@ impl<H: Handler> Consumer for Local<H> {
         self.handler.on_end(session);
     }
 
-    fn on_closed(&mut self, id: ConnectionId) {
+    fn on_closed(&mut self, id: ConnectionId, _cause: Cause) {
         self.handler.on_closed(id);
     }
 

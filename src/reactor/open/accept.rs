@@ -7,6 +7,7 @@ use std::time::Duration;
 use mio::{Interest, Token};
 
 use crate::bridge::admission::Admission;
+use crate::bridge::layout::Cause;
 use crate::reactor::config::{self, ListenerConfig};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
@@ -50,7 +51,7 @@ impl<C: Consumer> Reactor<C> {
                 // No byte of a request has come, or one has been answered: the peer does not wait
                 // for a 503.
                 if head.bytes.is_empty() {
-                    self.destroy(slot);
+                    self.destroy(slot, Cause::Handshake);
                 }
             }
         }

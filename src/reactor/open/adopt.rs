@@ -2,6 +2,7 @@
 
 use std::sync::Arc;
 
+use crate::bridge::layout::Cause;
 use crate::engine::deflate::Params;
 
 use crate::reactor::Reactor;
@@ -33,7 +34,7 @@ impl<C: Consumer> Reactor<C> {
             None => {
                 self.seat.left();
                 if let Some(id) = chosen {
-                    self.consumer.on_closed(id);
+                    self.consumer.on_closed(id, Cause::Exhausted);
                 }
             }
         }

@@ -9,7 +9,7 @@ use crate::reactor::Reactor;
 use crate::reactor::config::SERVED_AT_ONCE;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::consume::consumer::{Consumer, Pressure};
-use crate::reactor::read::frames::finish_if_complete;
+use crate::reactor::read::frames::{finish_if_complete, report_error};
 use crate::reactor::read::half::Lack;
 use crate::reactor::read::unfinished::{Heavy, LOOKS, TURNS, Turn, Unfinished};
 
@@ -138,7 +138,7 @@ impl<C: Consumer> Reactor<C> {
             let before = session.connection.engine.buffered();
             let error = session.connection.engine.refuse(ErrorKind::Unfinished);
             session.work.unfinished.forget(id, before);
-            consumer.on_error(&mut session, error);
+            report_error(consumer, &mut session, error);
             finish_if_complete(&mut session);
             // Later bytes are thrown away.
             session.want_read();

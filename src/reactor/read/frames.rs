@@ -2,7 +2,8 @@
 
 use std::ops::Range;
 
-use crate::engine::{Event, FrameKind, MessageKind, Payload};
+use crate::bridge::layout::Cause;
+use crate::engine::{Event, FrameKind, MessageKind, Payload, ProtocolError};
 
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::connection::session::Session;
@@ -68,12 +69,22 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
                 finish_if_complete(session);
             }
             Event::Error(error) => {
-                consumer.on_error(session, error);
+                report_error(consumer, session, error);
                 finish_if_complete(session);
             }
         }
     }
     (Begun::default(), whole)
+}
+
+/// The connection fails: its consumer closes it.
+pub(in crate::reactor) fn report_error<C: Consumer>(
+    consumer: &mut C,
+    session: &mut Session<'_>,
+    error: ProtocolError,
+) {
+    session.connection.cause.get_or_insert_with(|| error.kind.into());
+    consumer.on_error(session, error);
 }
 
 /// The answer to our close frame may have come when all is written: then nothing else would end the
@@ -96,7 +107,7 @@ fn auto_pong<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, payload: 
     let state = session.connection.write.state;
     let waits = state.waits() && !state.is_withheld();
     if most > 0 && waits && session.connection.write.pending_pongs >= most {
-        return session.terminate();
+        return session.cut(Cause::TooManyPongs);
     }
     session.connection.write.pending_pongs += 1;
     match payload {

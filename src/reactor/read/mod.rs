@@ -13,6 +13,8 @@ pub(in crate::reactor) mod unfinished;
 
 use std::io::ErrorKind;
 
+use crate::bridge::layout::Cause;
+
 use crate::reactor::Reactor;
 use crate::reactor::config::{DENSE_READ_SIZE, MODEST, READ_BUDGET, READ_SIZE, SMALLEST_READ};
 use crate::reactor::connection::Connection;
@@ -86,7 +88,7 @@ impl<C: Consumer> Reactor<C> {
                     break;
                 }
                 Received::Dead => {
-                    return self.doom(slot);
+                    return self.doom(slot, Cause::Reset);
                 }
             }
         }
@@ -122,7 +124,7 @@ impl<C: Consumer> Reactor<C> {
         let peer = session.connection.read.peer;
         let Life::Asked(question) = &mut session.connection.life else { return };
         if peer == PeerSide::Dead {
-            session.doom();
+            session.doom(Cause::Reset);
         } else if peer == PeerSide::HungUp && !std::mem::replace(&mut question.ended, true) {
             // As for an open connection: the consumer has to act by this deadline.
             session.arm_close();
@@ -149,7 +151,7 @@ impl<C: Consumer> Reactor<C> {
         match connection.stream.peek(&mut [0]) {
             Ok(0) => self.on_eof(slot),
             Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                self.doom(slot);
+                self.doom(slot, Cause::Reset);
             }
             _ => {}
         }
@@ -175,7 +177,7 @@ impl<C: Consumer> Reactor<C> {
             debug_assert!(len > 0, "a consumer always has room");
             if len == 0 {
                 // Dropping them silently would tear the stream.
-                return self.doom(slot);
+                return self.doom(slot, Cause::Exhausted);
             }
             self.on_bytes(slot, 0, len, false);
         }
@@ -187,9 +189,9 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// The socket is dead, or of no more use.
-    fn doom(&mut self, slot: u32) {
+    fn doom(&mut self, slot: u32, cause: Cause) {
         if let Some((mut session, _)) = self.session(slot) {
-            session.doom();
+            session.doom(cause);
         }
     }
 
@@ -264,7 +266,7 @@ impl<C: Consumer> Reactor<C> {
         let open = connection.is_open();
         if !open || connection.close_complete() || connection.write.state.is_ended() {
             if connection.write.outgoing.is_empty() || connection.write.state.is_ended() {
-                return session.doom();
+                return session.doom(Cause::Fin);
             }
             connection.write.state.end_when_written();
             return session.touch();

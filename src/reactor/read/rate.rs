@@ -1,12 +1,13 @@
 //! Acts when a peer sends more in a second than its server allows, see `paced.rs`.
 
+use crate::bridge::layout::Cause;
 use crate::bridge::rates::Counted;
 use crate::engine::{CloseCode, ErrorKind};
 
 use crate::reactor::Reactor;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::read::frames::finish_if_complete;
+use crate::reactor::read::frames::{finish_if_complete, report_error};
 use crate::reactor::read::half::PeerSide;
 use crate::reactor::read::paced::SECOND;
 
@@ -35,7 +36,7 @@ pub(in crate::reactor) fn charge<C: Consumer>(
     // Reported at once and not when the consumer has time: it may be busy with the messages of this
     // peer.
     session.close(Some(CloseCode::POLICY_VIOLATION), kind.row().sentence.as_bytes());
-    consumer.on_error(session, error);
+    report_error(consumer, session, error);
     finish_if_complete(session);
 }
 
@@ -66,7 +67,7 @@ impl<C: Consumer> Reactor<C> {
             }
             self.guarded(id.slot, |reactor| {
                 if let Some((mut session, _)) = reactor.session(id.slot) {
-                    session.terminate();
+                    session.cut(Cause::Fin);
                 }
             });
         }

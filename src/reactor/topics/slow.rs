@@ -1,5 +1,6 @@
 //! A message to a member that is slow, or has missed earlier ones.
 
+use crate::bridge::layout::Cause;
 use crate::engine::CloseCode;
 
 use crate::reactor::Reactor;
@@ -33,6 +34,7 @@ impl<C: Consumer> Reactor<C> {
             Slow::Close if is_slow => {
                 let connection = self.connections.get(id)?;
                 let mut session = Session { id, connection, work: &mut self.work };
+                session.connection.cause.get_or_insert(Cause::Slow);
                 session.close(Some(CloseCode::TRY_AGAIN_LATER), &[]);
                 return Some(Outcome::Dropped);
             }

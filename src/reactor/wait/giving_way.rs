@@ -58,6 +58,7 @@ mod tests {
     use std::sync::Arc;
 
     use super::*;
+    use crate::bridge::layout::Cause;
     use crate::reactor::{ConnectionId, Consumer, Forward, Link, ReactorConfig};
 
     /// R11.
@@ -92,7 +93,7 @@ mod tests {
         forward.giving_way.is_on = true;
         for _ in 0..2 * PATIENCE {
             forward.claim(WORTH_GIVING_WAY);
-            forward.on_closed(ConnectionId { slot: 0, generation: 0 });
+            forward.on_closed(ConnectionId { slot: 0, generation: 0 }, Cause::Closed);
             forward.on_turn_end();
             assert_eq!(forward.giving_way.in_vain, 1);
         }

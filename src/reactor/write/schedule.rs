@@ -6,7 +6,7 @@
 
 use std::net::Shutdown;
 
-use crate::bridge::layout::low_water_mark;
+use crate::bridge::layout::{Cause, low_water_mark};
 use crate::reactor::Reactor;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE, WRITE_BUDGET};
 use crate::reactor::connection::Connection;
@@ -71,7 +71,7 @@ impl<C: Consumer> Reactor<C> {
             Ok(false) => {}
             // Goes on when others have had their turn.
             Ok(true) => self.work.unwritten.push_served(id, &mut connection.write),
-            Err(_) => return self.work.doomed.push(id, connection),
+            Err(_) => return self.work.doomed.push(id, connection, Cause::Reset),
         }
         let queued = connection.write.outgoing.len();
         let sent = connection.take_sent();
@@ -107,7 +107,7 @@ impl<C: Consumer> Reactor<C> {
         // The answer to a close frame may have the peer's end behind it, unread.
         let has_ended = |connection: &Connection| matches!(connection.stream.peek(&mut [0]), Ok(0));
         if connection.read.peer == PeerSide::Ended || (connection.close_complete() && has_ended(connection)) {
-            return self.work.doomed.push(id, connection);
+            return self.work.doomed.push(id, connection, Cause::Fin);
         }
         if std::mem::replace(&mut connection.write.state, WriteState::Ended) != WriteState::Ended {
             // Fails only on a dead socket, as the following read will report.

@@ -1,11 +1,13 @@
 //! Ends connections whose peers do not read, when too many bytes wait for all of them, or when too
 //! many were refused.
 
+use crate::bridge::layout::Cause;
 use crate::engine::ErrorKind;
 use crate::reactor::Reactor;
 use crate::reactor::config::MOST_LINGERING;
 use crate::reactor::connection::life::Life;
 use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::read::frames::report_error;
 
 impl<C: Consumer> Reactor<C> {
     /// Ends connections until the bytes that wait are within the budget.
@@ -22,9 +24,9 @@ impl<C: Consumer> Reactor<C> {
                     let before = session.connection.engine.buffered();
                     let error = session.connection.engine.refuse(ErrorKind::SendBudget);
                     session.work.unfinished.forget(id, before);
-                    consumer.on_error(&mut session, error);
+                    report_error(consumer, &mut session, error);
                 }
-                session.terminate();
+                session.cut(Cause::SendBudget);
             });
         }
     }
@@ -41,7 +43,7 @@ impl<C: Consumer> Reactor<C> {
             self.work.tally.cut_refusals += 1;
             self.guarded(id.slot, |reactor| {
                 if let Some((mut session, _)) = reactor.session(id.slot) {
-                    session.terminate();
+                    session.cut(Cause::Handshake);
                 }
             });
         }

@@ -1,7 +1,11 @@
 'use strict';
 
-// IPv6 addresses as Node and libuv write them. Other runtimes have another `net.SocketAddress`, and
-// lists of allowed addresses must not depend on that.
+// Addresses as Node and libuv write them. Other runtimes have another `net.SocketAddress`, and lists
+// of allowed addresses must not depend on that.
+
+const { ADOPTED_SLOTS } = require('../reactor/layout');
+
+/** @import { WebSocket } from './state' */
 
 const GROUPS = 8;
 
@@ -52,4 +56,29 @@ function longestZeros(groups) {
   return best;
 }
 
-module.exports = { formatIpv6 };
+/**
+ * @param {number | string} address As `Peer` of compat/socket.js keeps it
+ * @returns {string | undefined} As Node writes addresses
+ */
+function formatAddress(address) {
+  if (typeof address === 'number') {
+    return `${address >>> 24}.${(address >>> 16) & 255}.${(address >>> 8) & 255}.${address & 255}`;
+  }
+  return address === '' ? undefined : formatIpv6(address);
+}
+
+/**
+ * The address of a peer, also of one that has gone.
+ *
+ * @param {WebSocket} ws A connection of a server
+ * @returns {{ address: string | undefined, port: number | undefined }} Undefined where a stream knows
+ *   none, or a socket in the file system
+ */
+function peerOf(ws) {
+  const { _extra: extra, _remote: remote, _remotePort: port, _slot: slot } = ws;
+  const socket = extra?.stream?.socket ?? (slot >= ADOPTED_SLOTS ? extra?.socket : null);
+  if (socket) return { address: socket.remoteAddress, port: socket.remotePort };
+  return { address: formatAddress(remote), port: remote === '' ? undefined : port };
+}
+
+module.exports = { formatAddress, peerOf };

@@ -1,0 +1,87 @@
+//! Why connections end.
+
+use crate::engine::ErrorKind;
+
+/// The cause of an end: the flags of [`IN_CLOSED`](super::IN_CLOSED). Its name in JavaScript is
+/// that of the variant, as in 'ping-timeout'.
+///
+/// The numbers start at 1, so that 0 can stand for "not ended".
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[repr(u8)]
+pub enum Cause {
+    /// The peer's close frame has come: the closing handshake of RFC 6455.
+    Closed = 1,
+    /// A side of the connection was ended without a close frame.
+    Fin = 2,
+    /// The connection broke: a reset, or the system has given up sending.
+    Reset = 3,
+    /// The program has ended it with `terminate()`, or by way of its socket.
+    Terminate = 4,
+    /// Nothing has come since a ping of `pingInterval`.
+    PingTimeout = 5,
+    /// Nothing has come for `idleTimeout`.
+    IdleTimeout = 6,
+    /// The peer has not answered a close frame within `closeTimeout`.
+    CloseTimeout = 7,
+    /// The peer pings and does not read the pongs.
+    TooManyPongs = 8,
+    /// The peer has broken the protocol.
+    ProtocolError = 9,
+    /// A message above `maxPayload` or `maxFragments`.
+    TooBig = 10,
+    /// More than `messagesPerSecond` or `bytesPerSecond`.
+    TooFast = 11,
+    /// Too many bytes waited to be sent to all, most of them to this peer.
+    SendBudget = 12,
+    /// Unfinished messages took too much memory.
+    UnfinishedBudget = 13,
+    /// A slow member of a topic with `slow: 'close'`.
+    Slow = 14,
+    /// The program drains the server.
+    Drain = 15,
+    /// The reactor had no room for a socket that was handed to it.
+    Exhausted = 16,
+    /// A panic in the connection's step.
+    Panic = 17,
+    /// The reactor's thread has ended.
+    ReactorFailed = 18,
+    /// The handshake has failed: the connection was never open.
+    Handshake = 19,
+}
+
+impl Cause {
+    /// Every cause; `ALL[number - 1]` is the one with that number.
+    pub const ALL: [Self; 19] = [
+        Self::Closed,
+        Self::Fin,
+        Self::Reset,
+        Self::Terminate,
+        Self::PingTimeout,
+        Self::IdleTimeout,
+        Self::CloseTimeout,
+        Self::TooManyPongs,
+        Self::ProtocolError,
+        Self::TooBig,
+        Self::TooFast,
+        Self::SendBudget,
+        Self::UnfinishedBudget,
+        Self::Slow,
+        Self::Drain,
+        Self::Exhausted,
+        Self::Panic,
+        Self::ReactorFailed,
+        Self::Handshake,
+    ];
+}
+
+impl From<ErrorKind> for Cause {
+    fn from(kind: ErrorKind) -> Self {
+        match kind {
+            ErrorKind::UnsupportedMessageLength | ErrorKind::TooManyFragments => Self::TooBig,
+            ErrorKind::TooManyMessages | ErrorKind::TooManyBytes => Self::TooFast,
+            ErrorKind::SendBudget => Self::SendBudget,
+            ErrorKind::Unfinished => Self::UnfinishedBudget,
+            _ => Self::ProtocolError,
+        }
+    }
+}
