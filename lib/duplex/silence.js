@@ -1,7 +1,7 @@
 'use strict';
 
 // Not the global ones: a test may have put others in their place.
-const { clearTimeout, setTimeout } = require('node:timers');
+const { clearTimeout, setImmediate, setTimeout } = require('node:timers');
 
 const { CLIENT } = require('../bits');
 const { endsBy } = require('../connection/cause');
@@ -30,6 +30,8 @@ class Silence {
     this.idle = idle;
     /** Whether the peer has been pinged since it last spoke. */
     this.isPinged = false;
+    /** Whether the time is over, and what has come by then is being read. */
+    this.isDue = false;
     this.timer = /** @type {NodeJS.Timeout | undefined} */ (undefined);
     this.arm(this.first());
   }
@@ -41,6 +43,7 @@ class Silence {
 
   /** The peer has spoken: silence begins anew. */
   heard() {
+    this.isDue = false;
     if (this.isPinged) this.arm(this.first());
     else this.timer?.refresh();
     this.isPinged = false;
@@ -48,6 +51,7 @@ class Silence {
 
   /** The connection is gone. */
   stop() {
+    this.isDue = false;
     clearTimeout(this.timer);
   }
 
@@ -61,6 +65,7 @@ class Silence {
 
   /** The peer has been silent for as long as it may. */
   passed() {
+    this.isDue = false;
     const { connection, idle, ping } = this;
     const { socket, ws } = connection;
     // The closing handshake has a timer of its own.
@@ -79,9 +84,19 @@ class Silence {
   }
 }
 
-/** @param {Silence} silence The silence whose timer ended */
+/**
+ * JavaScript may have been busy, or the process stopped: Node reads its sockets after its timers.
+ *
+ * @param {Silence} silence The silence whose timer ended
+ */
 function passed(silence) {
-  silence.passed();
+  silence.isDue = true;
+  setImmediate(judge, silence).unref();
+}
+
+/** @param {Silence} silence The same, with all read that had come */
+function judge(silence) {
+  if (silence.isDue) silence.passed();
 }
 
 /**

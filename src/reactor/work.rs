@@ -10,6 +10,7 @@ use crate::reactor::config::{COST_OF_CALL, ReactorConfig};
 use crate::reactor::connection::gate::Gates;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Doomed;
+use crate::reactor::connection::sweep::Sweep;
 use crate::reactor::connection::timers::Timers;
 use crate::reactor::connection::watch::Watch;
 use crate::reactor::read::paced::Paced;
@@ -27,8 +28,9 @@ use crate::reactor::write::waiting::Waiting;
 pub(in crate::reactor) struct Work {
     pub(in crate::reactor) now: Instant,
     pub(in crate::reactor) timers: Timers,
-    /// Connections whose deadline may have come, not looked at yet.
+    /// Connections whose deadline may have come, not looked at before `sweep` is over.
     pub(in crate::reactor) expired: VecDeque<ConnectionId>,
+    pub(in crate::reactor) sweep: Sweep,
     pub(in crate::reactor) pool: Pool,
     /// Connections with something to write.
     pub(in crate::reactor) unwritten: Unwritten,
@@ -71,6 +73,7 @@ impl Work {
             now,
             timers: Timers::new(now),
             expired: VecDeque::new(),
+            sweep: Sweep::Polling(0),
             pool: Pool::default(),
             unwritten: Unwritten::default(),
             remains: Remains::default(),

@@ -10,13 +10,22 @@ use crate::reactor::config::{LAST_READ, TIMER_BUDGET};
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::session::Session;
+use crate::reactor::connection::sweep::Sweep;
 use crate::reactor::connection::timers::Fired;
 use crate::reactor::consume::consumer::Consumer;
 
 impl<C: Consumer> Reactor<C> {
-    /// Acts on the deadlines that have passed.
+    /// Acts on the deadlines that have passed, once all that had arrived by then is read.
     pub(in crate::reactor) fn on_timers(&mut self) {
-        self.work.timers.expire(self.work.now, &mut self.work.expired);
+        if self.work.expired.is_empty() {
+            self.work.timers.expire(self.work.now, &mut self.work.expired);
+            // The waker is a source too.
+            self.work.sweep = Sweep::Polling(self.connections.len() + self.listeners.len() + 1);
+            return;
+        }
+        if !self.work.sweep.is_over(&self.work.ready) {
+            return;
+        }
         for _ in 0..TIMER_BUDGET {
             let Some(id) = self.work.expired.pop_front() else { return };
             let Some(connection) = self.connections.get(id) else { continue };

@@ -9,6 +9,7 @@ pub(in crate::reactor) mod marks;
 pub(in crate::reactor) mod queue;
 pub(in crate::reactor) mod session;
 pub(in crate::reactor) mod socket;
+pub(in crate::reactor) mod sweep;
 pub(in crate::reactor) mod table;
 pub(in crate::reactor) mod timers;
 pub(in crate::reactor) mod watch;

@@ -119,6 +119,12 @@ impl Timers {
         Fired::Due
     }
 
+    /// That much time goes by.
+    #[cfg(test)]
+    pub(in crate::reactor) fn go_by(&mut self, time: Duration) {
+        self.start -= time;
+    }
+
     fn schedule(&mut self, id: ConnectionId, deadline: &mut Deadline) {
         // An entry may not lie a whole turn of the wheel ahead: it would be found one turn early
         // anyway.

@@ -65,11 +65,25 @@ impl ReadState {
 /// The queues, each in the order in which connections are read. A connection is in one at most.
 #[derive(Default)]
 pub(in crate::reactor) struct Ready {
-    modest: VecDeque<ConnectionId>,
-    greedy: VecDeque<ConnectionId>,
+    modest: Line,
+    greedy: Line,
     /// Connections that have had a share of this turn and want more, and whether they are greedy:
     /// they come last in the next turn.
     served: Vec<(ConnectionId, bool)>,
+}
+
+#[derive(Default)]
+struct Line {
+    ids: VecDeque<ConnectionId>,
+    /// The number of connections that have left it.
+    left: u64,
+}
+
+/// A moment: the connections that waited then are the first so many of each queue.
+#[derive(Clone, Copy)]
+pub(in crate::reactor) struct Waited {
+    modest: u64,
+    greedy: u64,
 }
 
 impl Ready {
@@ -77,7 +91,7 @@ impl Ready {
     pub(in crate::reactor) fn push(&mut self, id: ConnectionId, state: &mut ReadState, greedy: bool) {
         if state.0 != State::Queued {
             state.0 = State::Queued;
-            if greedy { &mut self.greedy } else { &mut self.modest }.push_back(id);
+            if greedy { &mut self.greedy } else { &mut self.modest }.ids.push_back(id);
         }
     }
 
@@ -110,7 +124,19 @@ impl Ready {
 
     /// Whether no connection waits.
     pub(in crate::reactor) fn is_empty(&self) -> bool {
-        self.modest.is_empty() && self.greedy.is_empty() && self.served.is_empty()
+        self.modest.ids.is_empty() && self.greedy.ids.is_empty() && self.served.is_empty()
+    }
+
+    /// The connections that wait for their share now. Those that have had a share of this turn are
+    /// none of them.
+    pub(in crate::reactor) fn waited(&self) -> Waited {
+        let count = |line: &Line| line.left + line.ids.len() as u64;
+        Waited { modest: count(&self.modest), greedy: count(&self.greedy) }
+    }
+
+    /// Whether each of those has had its share.
+    pub(in crate::reactor) fn has_served(&self, waited: Waited) -> bool {
+        self.modest.left >= waited.modest && self.greedy.left >= waited.greedy
     }
 
     /// Every connection may have a share again. Returns the bytes of the turn that are reserved for
@@ -118,19 +144,20 @@ impl Ready {
     pub(in crate::reactor) fn begin_turn(&mut self) -> usize {
         let Self { modest, greedy, served } = self;
         for (id, is_greedy) in served.drain(..) {
-            if is_greedy { &mut *greedy } else { &mut *modest }.push_back(id);
+            if is_greedy { &mut *greedy } else { &mut *modest }.ids.push_back(id);
         }
-        if greedy.is_empty() { 0 } else { READ_BUDGET }
+        if greedy.ids.is_empty() { 0 } else { READ_BUDGET }
     }
 }
 
 fn pop<T>(
-    queue: &mut VecDeque<ConnectionId>,
+    line: &mut Line,
     all: &mut T,
     state: impl Fn(&mut T, ConnectionId) -> Option<&mut ReadState>,
 ) -> Option<ConnectionId> {
     loop {
-        let id = queue.pop_front()?;
+        let id = line.ids.pop_front()?;
+        line.left += 1;
         if let Some(state) = state(all, id) {
             state.0 = State::Unread;
             return Some(id);

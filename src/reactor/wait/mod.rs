@@ -35,8 +35,9 @@ impl<C: Consumer> Reactor<C> {
         self.consumer.on_time(self.work.now);
         match polled {
             Err(error) if error.kind() != io::ErrorKind::Interrupted => return Err(error),
+            // Nothing is known of the sockets.
             Err(_) => self.events.clear(),
-            Ok(()) => {}
+            Ok(()) => self.work.sweep.polled(self.events.iter().count()),
         }
         let idle = self.events.is_empty() && self.shared.outbox.commands.is_empty();
         if !idle {

@@ -1,11 +1,15 @@
 //! Pings, and the end of connections to peers that do not answer.
 
+use std::io::Write as _;
+use std::net::SocketAddr;
+use std::sync::mpsc::Receiver;
 use std::time::{Duration, Instant};
 
 use crate::bridge::layout::OUT_RESUME;
-use crate::reactor::ListenerConfig;
+use crate::engine::CloseCode;
 use crate::reactor::config::TIMER_BUDGET;
 use crate::reactor::tests::*;
+use crate::reactor::{ConnectionId, ListenerConfig, Local, Reactor};
 
 const SOON: Duration = Duration::from_millis(60);
 
@@ -65,13 +69,11 @@ fn with_both_set_the_ping_comes_first_and_the_idle_timeout_ends() {
     turns::until(&mut reactor, |_| seen.try_recv().is_ok());
     client.expect_text(client::SWITCHED);
     // The minutes go by between two turns.
-    reactor.work.now += minute + SOON;
-    reactor.on_timers();
-    reactor.run_once(Some(Duration::ZERO)).unwrap();
+    reactor.work.timers.go_by(minute + SOON);
+    turns::until(&mut reactor, |reactor| pinged(reactor) == 1);
     client.expect("89 00");
-    reactor.work.now += minute * 3;
-    reactor.on_timers();
-    assert_eq!(reactor.connections(), 0);
+    reactor.work.timers.go_by(minute * 3);
+    turns::until(&mut reactor, |reactor| reactor.connections() == 0);
     assert_eq!(client.read_to_end(), b"");
 }
 
@@ -133,11 +135,159 @@ fn r16_a_thousand_deadlines_a_turn() {
         turns::until(&mut reactor, |reactor| reactor.connections() == silent.len());
     }
     // Now it is too late for all of them.
-    reactor.work.now += ListenerConfig::default().handshake_timeout * 2;
-    reactor.on_timers();
+    reactor.work.timers.go_by(ListenerConfig::default().handshake_timeout * 2);
+    turns::until(&mut reactor, |reactor| reactor.connections() < total);
     assert_eq!(reactor.connections(), total - TIMER_BUDGET);
     let begun = Instant::now();
     reactor.run_once(Some(PATIENCE)).unwrap();
     assert_eq!(reactor.connections(), 0);
     assert!(begun.elapsed() < PATIENCE, "it slept");
+}
+
+/// More than one look at the sockets reports, and than one turn reads.
+const CROWD: usize = 1300;
+/// Read in several turns.
+const LONG: usize = 1 << 20;
+
+/// Opens as many connections, whose peers have been told.
+fn crowd(
+    reactor: &mut Reactor<Local<server::Reporter>>,
+    address: SocketAddr,
+    seen: &Receiver<(ConnectionId, Seen)>,
+) -> Vec<Client> {
+    let mut clients: Vec<Client> = Vec::new();
+    while clients.len() < CROWD {
+        let more: Vec<Client> = (0..100).map(|_| Client::connect(address)).collect();
+        for client in more {
+            client.0.set_nodelay(true).unwrap();
+            clients.push(client);
+            clients.last_mut().unwrap().write(UPGRADE.as_bytes());
+        }
+        let mut opened = 0;
+        turns::until(reactor, |reactor| {
+            opened += seen.try_iter().count();
+            opened == 100 && reactor.work.unwritten.is_empty()
+        });
+    }
+    clients.iter_mut().for_each(|client| client.expect_text(client::SWITCHED));
+    clients
+}
+
+/// The number of connections whose peers have not spoken since their ping.
+fn pinged(reactor: &mut Reactor<Local<server::Reporter>>) -> usize {
+    let slots = reactor.connections.slots();
+    slots.into_iter().filter(|&slot| reactor.connections.get_mut(slot).is_some_and(|it| it.pinged)).count()
+}
+
+/// The time that the process did not have is no silence of its peers.
+#[test]
+fn after_a_pause_of_the_process_what_waits_is_read_before_silence_is_judged() {
+    let minute = Duration::from_secs(60);
+    for (ping_interval, idle_timeout) in
+        [(minute, Duration::ZERO), (Duration::ZERO, minute), (minute, minute * 2)]
+    {
+        let listener = ListenerConfig { ping_interval, idle_timeout, ..ListenerConfig::default() };
+        let (mut reactor, address, seen) = server::reactor(Setup { listener, ..Setup::default() });
+        let mut clients = crowd(&mut reactor, address, &seen);
+        // Each is pinged, where there are pings.
+        let pings = if ping_interval.is_zero() { 0 } else { CROWD };
+        reactor.work.timers.go_by(if pings == 0 { Duration::ZERO } else { minute });
+        turns::until(&mut reactor, |reactor| pinged(reactor) == pings && reactor.work.unwritten.is_empty());
+        let silent = CROWD / 2;
+        for (number, client) in clients.iter_mut().enumerate() {
+            if number != silent {
+                client.send("8a 80 00000000");
+            }
+        }
+        reactor.work.timers.go_by(minute * 2);
+        turns::until(&mut reactor, |reactor| {
+            reactor.connections() < CROWD && reactor.work.expired.is_empty()
+        });
+        assert_eq!(reactor.connections(), CROWD - 1, "{ping_interval:?} {idle_timeout:?}");
+        if pings != 0 {
+            clients[silent].expect("89 00");
+        }
+        clients[silent].expect_end();
+    }
+}
+
+/// A peer of which more waits than one turn reads has had its share before anybody is judged.
+#[test]
+fn after_a_pause_peers_that_wait_for_their_share_of_a_turn_are_not_silent() {
+    let minute = Duration::from_secs(60);
+    let listener = ListenerConfig { idle_timeout: minute, ..ListenerConfig::default() };
+    let (mut reactor, address, seen) = server::reactor(Setup { listener, ..Setup::default() });
+    let mut clients = crowd(&mut reactor, address, &seen);
+    let long = frame(0x82, Some([1, 2, 3, 4]), &[7; LONG]);
+    for client in &mut clients {
+        client.0.set_nonblocking(true).unwrap();
+        let _filled = client.0.write(&long);
+    }
+    reactor.work.timers.go_by(minute * 2);
+    for _ in 0..10 {
+        reactor.run_once(Some(Duration::ZERO)).unwrap();
+    }
+    turns::until(&mut reactor, |reactor| reactor.work.expired.is_empty());
+    assert_eq!(reactor.connections(), CROWD);
+}
+
+/// A peer whose bytes always wait to be read is judged all the same.
+#[test]
+fn a_flood_postpones_no_deadline_of_others_nor_its_own() {
+    let (mut reactor, address, _seen) = server::reactor(Setup::default());
+    let mut flood = Client::connect(address);
+    // The body of a request, which is skipped, has no end.
+    flood.write(b"POST / HTTP/1.1\r\nHost: x\r\nContent-Length: 999999999999999\r\n\r\n");
+    let _silent = Client::connect(address);
+    flood.0.set_nonblocking(true).unwrap();
+    let more = vec![7; LONG];
+    let mut pour = || while flood.0.write(&more).is_ok_and(|len| len > 0) {};
+    turns::until(&mut reactor, |reactor| {
+        pour();
+        reactor.connections() == 2 && !reactor.work.ready.is_empty()
+    });
+    reactor.work.timers.go_by(ListenerConfig::default().handshake_timeout * 2);
+    turns::until(&mut reactor, |reactor| {
+        pour();
+        reactor.connections() == 0
+    });
+}
+
+#[test]
+fn after_a_pause_whole_requests_get_their_101_and_parts_of_one_a_408() {
+    let (mut reactor, address, seen) = server::reactor(Setup::default());
+    let mut clients = Vec::new();
+    while clients.len() < CROWD {
+        clients.extend(std::iter::repeat_with(|| Client::connect(address)).take(100));
+        turns::until(&mut reactor, |reactor| reactor.connections() == clients.len());
+    }
+    let (last, others) = clients.split_last_mut().unwrap();
+    others.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
+    last.write(b"GET / HTTP/1.1\r\n");
+    reactor.work.timers.go_by(ListenerConfig::default().handshake_timeout * 2);
+    let mut opened = 0;
+    turns::until(&mut reactor, |reactor| {
+        opened += seen.try_iter().filter(|(_, seen)| matches!(seen, Seen::Open(_))).count();
+        opened == CROWD - 1 && reactor.work.unwritten.is_empty()
+    });
+    others.iter_mut().for_each(|client| client.expect_text(client::SWITCHED));
+    turns::until(&mut reactor, |reactor| reactor.work.tally.timeouts == 1);
+    last.expect_text("HTTP/1.1 408 Request Timeout\r\n");
+}
+
+/// A close frame that has come in time is read before the closing handshake is judged.
+#[test]
+fn after_a_pause_an_answer_to_a_close_frame_counts() {
+    let script = Script::on_open(|session| session.close(CloseCode::new(1000), b""));
+    let (mut reactor, address, seen) = server::reactor(Setup { script, ..Setup::default() });
+    let mut client = Client::connect(address);
+    client.write(UPGRADE.as_bytes());
+    turns::until(&mut reactor, |_| seen.try_recv().is_ok());
+    client.expect_text(client::SWITCHED);
+    client.expect("88 02 03e8");
+    client.send("88 82 00000000 03e8");
+    reactor.work.timers.go_by(ListenerConfig::default().close_timeout * 2);
+    turns::until(&mut reactor, |reactor| reactor.connections() == 0);
+    let seen: Vec<Seen> = seen.try_iter().map(|(_, seen)| seen).collect();
+    assert_eq!(seen, [Seen::Close(Some(1000), vec![]), Seen::Closed]);
 }
