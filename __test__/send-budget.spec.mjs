@@ -1,5 +1,6 @@
 // The budget of bytes that wait to be sent to all connections of a thread. All servers here have
 // the same budget: the first one's counts.
+import { randomBytes } from 'node:crypto';
 import { once } from 'node:events';
 import { createRequire } from 'node:module';
 
@@ -46,20 +47,36 @@ for (const [way, start] of Object.entries(WAYS)) {
   });
 }
 
+for (const [way, start] of Object.entries(WAYS)) {
+  ownOnly(`by way of ${way}: bytes that wait to be compressed count`, async (t) => {
+    const server = await start(t, { sendBudget: BUDGET, perMessageDeflate: true });
+    const { ws, client } = await connect(t, server);
+    client.pause();
+    // Those of streams are counted nowhere, but wait to be written.
+    const compressed = () => (way === 'stream' ? ws._socket.writableLength : server.metrics().reactors.compressedFrom);
+    const before = compressed();
+    const message = randomBytes(2 ** 20);
+    const failed = once(ws, 'error');
+    for (let sent = 0; sent < 4 * BUDGET; sent += message.length) ws.send(message);
+    t.is((await failed)[0].code, 'WS_ERR_SEND_BUDGET');
+    t.true(compressed() - before < BUDGET, `${compressed() - before} bytes had been compressed`);
+  });
+}
+
 ownOnly('by way of streams: a hundred thousand that have the same are looked at twice each', (t) => {
   const { sendBudget } = createRequire(import.meta.url)('../lib/duplex/send-budget.js');
   const budget = new sendBudget.constructor();
   budget.bytes = 10;
   let ended = 0;
   let looks = 0;
-  const socket = {
-    get writableLength() {
+  const ws = {
+    get bufferedAmount() {
       looks++;
       return 10;
     },
+    terminate: () => ended++,
   };
-  const ws = { terminate: () => ended++ };
-  for (let n = 0; n < 100_000; n++) budget.slow.add({ isOver: false, socket, ws, take() {} });
+  for (let n = 0; n < 100_000; n++) budget.slow.add({ isOver: false, ws, take() {} });
   budget.look();
   t.deepEqual([ended, budget.slow.size], [99_999, 1]);
   // All connections are not searched for each.

@@ -41,16 +41,16 @@ class SendBudget {
   look() {
     let total = 0;
     for (const connection of this.slow) {
-      const { writableLength } = connection.socket;
-      if (writableLength === 0 || connection.isOver) this.slow.delete(connection);
-      else total += writableLength;
+      const { bufferedAmount } = connection.ws;
+      if (bufferedAmount === 0 || connection.isOver) this.slow.delete(connection);
+      else total += bufferedAmount;
     }
     if (total > this.bytes) this.endWorst(total);
   }
 
   /** @param {number} total Bytes that wait, which are too many */
   endWorst(total) {
-    const waiting = Array.from(this.slow, (connection) => ({ connection, bytes: connection.socket.writableLength }));
+    const waiting = Array.from(this.slow, (connection) => ({ connection, bytes: connection.ws.bufferedAmount }));
     waiting.sort((one, other) => other.bytes - one.bytes);
     for (const { connection, bytes } of waiting) {
       if (total <= this.bytes) return;

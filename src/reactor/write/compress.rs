@@ -110,6 +110,7 @@ impl Session<'_> {
         });
         deferred.bytes += pending.payload.len();
         deferred.sends.push_back(pending);
+        self.work.waiting.set(self.id, self.connection.write.waiting());
     }
 
     /// Sends a data frame that need not wait.

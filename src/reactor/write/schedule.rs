@@ -15,7 +15,7 @@ use crate::reactor::connection::queue::Mark;
 use crate::reactor::connection::table::Connections;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::read::half::PeerSide;
-use crate::reactor::write::half::WriteState;
+use crate::reactor::write::half::{WriteHalf, WriteState};
 use crate::reactor::write::unwritten::Unwritten;
 
 fn mark(connections: &mut Connections, id: ConnectionId) -> Option<&mut Mark> {
@@ -55,8 +55,9 @@ impl<C: Consumer> Reactor<C> {
         }
         let call = if connection.write.state.waits() { 0 } else { COST_OF_CALL };
         self.guarded(id.slot, |reactor| reactor.write_connection(id));
-        let left = self.connections.get(id).map_or(0, |connection| connection.write.outgoing.len());
-        self.work.waiting.set(id, left);
+        let write = self.connections.get(id).map(|connection| &connection.write);
+        let left = write.map_or(0, |write| write.outgoing.len());
+        self.work.waiting.set(id, write.map_or(0, WriteHalf::waiting));
         queued.saturating_sub(left) + self.work.pool.take_freed() / FREE_DISCOUNT + call
     }
 
