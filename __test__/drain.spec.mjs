@@ -10,6 +10,7 @@ import { fileURLToPath } from 'node:url';
 
 import test from 'ava';
 
+import { Child } from './helpers/child.mjs';
 import { WebSocket, connect, urlOf, wsClient } from './helpers/clients.mjs';
 import { WebSocketServer, startServer } from './helpers/impl.mjs';
 import { OWN_HOST } from './helpers/own-host.mjs';
@@ -292,6 +293,58 @@ test('handOver: a drain that is under way hands over from then on', async (t) =>
   client.close();
   t.deepEqual(await first, { closed: 1, timedOut: 0, left: 0 });
   t.is(await second, await first);
+});
+
+const PLAIN = 'GET / HTTP/1.1\r\nHost: example.com\r\n\r\n';
+const answers = (text) => text.split('HTTP/1.1 426 ').length - 1;
+
+/** Requests one after the other, each when the last one is answered, until the connection ends. */
+async function repeat(raw) {
+  const before = answers(raw.text);
+  for (let count = before; count < before + 100; ) {
+    raw.send(PLAIN);
+    const text = await raw.untilClosedOr((all) => answers(all) > count);
+    if (answers(text) === count) break;
+    count = answers(text);
+  }
+  return raw.text;
+}
+
+for (const reactors of [0, 1, 3]) {
+  test.serial(`handOver, ${reactors} reactors: a client that repeats plain requests is answered once more`, async (t) => {
+    const child = new Child(t, 'drained.mjs', [], { stdio: ['pipe', 'pipe', 'pipe'], env: { REACTOR_WS_REACTORS: String(reactors) } });
+    const port = Number(await child.line(0));
+    const raws = await Promise.all(Array.from({ length: 6 }, () => RawClient.connect(t, port)));
+    await Promise.all(raws.map(async (raw) => {
+      await raw.send(PLAIN);
+      await raw.until((text) => answers(text) === 1);
+    }));
+    child.process.stdin.write('drain\n');
+    // While it leaves, its socket is no longer its own.
+    t.is(await child.line(1), '[null,null,false]');
+    for (const text of await Promise.all(raws.map(repeat))) {
+      t.true(answers(text) < 50, `${answers(text)} answers`);
+      t.true(text.slice(text.lastIndexOf('HTTP/1.1 426')).includes('Connection: close\r\n'));
+    }
+    t.is(await child.line(2), '{"closed":0,"timedOut":0,"left":0}');
+    child.process.stdin.end();
+    t.like(await child.ended(), { code: 0, stderr: '' });
+  });
+}
+
+test('close(): a request that has begun is answered, and none after it', async (t) => {
+  const server = await startServer(t, { host: OWN_HOST });
+  const raw = await RawClient.connect(t, server.address().port, OWN_HOST);
+  // With the answer to the first one, the beginning of the second one has been read.
+  await raw.send(PLAIN + PLAIN.slice(0, 20));
+  await raw.until((text) => answers(text) === 1);
+  const { _server: listener } = server;
+  const closed = new Promise((resolve) => server.close(resolve));
+  t.deepEqual([server.address(), server.descriptor(), listener.listening], [null, null, false]);
+  await closed;
+  await raw.send(PLAIN.slice(20));
+  await raw.until((text) => answers(text) === 2);
+  t.is(answers(await repeat(raw)), 2);
 });
 
 const onPosix = process.platform === 'win32' ? test.skip : test;

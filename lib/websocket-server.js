@@ -110,12 +110,12 @@ class WebSocketServer extends EventEmitter {
   address() {
     if (this.options.noServer) throw new Error('The server is operating in "noServer" mode');
     if (!this._listens) return this._server ? this._server.address() : null;
-    return this._state === RUNNING ? copyOf(this._address) : null;
+    return this._accepts() ? copyOf(this._address) : null;
   }
 
   /** @returns {number | null} The descriptor of the listening socket; null where there is none */
   descriptor() {
-    if (this._listenerId === -1) return null;
+    if (!this._accepts()) return null;
     // A child that listens in the file system needs the file, however this process ends.
     state.native.shareListener(this._listenerId, false);
     return this._descriptor;
@@ -191,6 +191,11 @@ class WebSocketServer extends EventEmitter {
   /** @returns {boolean} Whether new connections are taken */
   _isRunning() {
     return this._state === RUNNING;
+  }
+
+  /** @returns {boolean} Whether the socket is still its own: it is closed soon after it ends or leaves */
+  _accepts() {
+    return this._listenerId !== -1 && this._state === RUNNING && !this._leaves;
   }
 
   /** A connection has come to this server. The connection counts until it is `_closed`. */

@@ -73,7 +73,7 @@ class ListenerServer extends EventEmitter {
   }
 
   get listening() {
-    return this._wss._listenerId !== -1;
+    return this._wss._accepts();
   }
 
   address() {
@@ -104,7 +104,7 @@ class ListenerServer extends EventEmitter {
   _refer(does) {
     if (this._unreferenced !== does) return;
     this._unreferenced = !does;
-    if (!this.listening) return;
+    if (this._wss._listenerId === -1) return;
     if (does) hold();
     else release();
   }

@@ -205,14 +205,14 @@ export class WebSocketServer<
 
   /**
    * The bound address: a string for a pipe or a socket of the file system; null before the
-   * server listens and after `close()`.
+   * server listens, and after `close()` or `drain({ handOver: true })`.
    */
   address(): AddressInfo | string | null;
 
   /**
    * The descriptor of the server's own listening socket, for `stdio` of `spawn()`: the child may
    * listen on it too, and outlive this process. Null without one, as on Windows and with
-   * `server`. Not in ws.
+   * `server`, and after `close()` or `drain({ handOver: true })`. Not in ws.
    */
   descriptor(): number | null;
 

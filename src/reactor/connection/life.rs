@@ -58,10 +58,22 @@ pub(in crate::reactor) struct Head {
     pub(in crate::reactor) skip: u64,
     /// A header of the PROXY protocol comes first.
     pub(in crate::reactor) proxied: bool,
-    /// The listener was closed meanwhile.
-    pub(in crate::reactor) orphan: bool,
+    pub(in crate::reactor) listener: ListenerState,
     /// When it was accepted.
     pub(in crate::reactor) since: Option<Instant>,
+}
+
+/// What has become of a listener since it accepted the connection.
+#[derive(Clone, Copy, Debug, Default, PartialEq, Eq)]
+pub(in crate::reactor) enum ListenerState {
+    /// It accepts.
+    #[default]
+    Open,
+    /// Another process has its place: an upgrade is served, and after another request the
+    /// connection ends.
+    Left,
+    /// An upgrade is refused, too.
+    Closed,
 }
 
 /// The state while the consumer decides.

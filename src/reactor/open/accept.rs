@@ -11,7 +11,7 @@ use crate::bridge::layout::Cause;
 use crate::reactor::config::{self, ListenerConfig};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::life::Life;
+use crate::reactor::connection::life::{Life, ListenerState};
 use crate::reactor::connection::socket;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::bind::{BoundListener, TcpOptions};
@@ -47,7 +47,7 @@ impl<C: Consumer> Reactor<C> {
                 && connection.listener == id
                 && let Life::Opening(head) = &mut connection.life
             {
-                head.orphan = true;
+                head.listener = ListenerState::Closed;
                 // No byte of a request has come, or one has been answered: the peer does not wait
                 // for a 503.
                 if head.bytes.is_empty() {

@@ -2,7 +2,7 @@
 
 use crate::reactor::Reactor;
 use crate::reactor::command::handle::Command;
-use crate::reactor::connection::life::Life;
+use crate::reactor::connection::life::{Head, Life, ListenerState};
 use crate::reactor::consume::consumer::Consumer;
 
 /// A listener whose socket is closed while some of its connections are still in their handshake.
@@ -54,7 +54,10 @@ impl<C: Consumer> Reactor<C> {
     /// Looks through all connections once, and not in each turn.
     fn await_openings(&mut self, id: u32) {
         let mut waits_for = self.connections.slots();
-        waits_for.retain(|&slot| self.is_opening(slot, id));
+        waits_for.retain(|&slot| {
+            let head = self.opening(slot, id);
+            head.map(|head| head.listener = ListenerState::Left).is_some()
+        });
         self.leaving.push(Leaving { id, waits_for });
     }
 
@@ -64,7 +67,7 @@ impl<C: Consumer> Reactor<C> {
             return;
         }
         for mut one in std::mem::take(&mut self.leaving) {
-            while one.waits_for.pop_if(|slot| !self.is_opening(*slot, one.id)).is_some() {}
+            while one.waits_for.pop_if(|slot| self.opening(*slot, one.id).is_none()).is_some() {}
             if !one.waits_for.is_empty() {
                 self.leaving.push(one);
             } else if self.listeners.remove(&one.id).is_some() {
@@ -73,9 +76,9 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    fn is_opening(&mut self, slot: u32, listener: u32) -> bool {
-        self.connections
-            .get_mut(slot)
-            .is_some_and(|it| it.listener == listener && matches!(it.life, Life::Opening(_)))
+    /// A connection of the listener that is in its handshake.
+    fn opening(&mut self, slot: u32, listener: u32) -> Option<&mut Head> {
+        let connection = self.connections.get_mut(slot).filter(|it| it.listener == listener)?;
+        if let Life::Opening(head) = &mut connection.life { Some(head) } else { None }
     }
 }

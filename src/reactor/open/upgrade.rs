@@ -14,7 +14,7 @@ use crate::engine::handshake::{
 use crate::engine::proxy;
 
 use crate::reactor::config::{KEEP_ALIVE_TIMEOUT, ListenerConfig, UNREAD_ANSWERS};
-use crate::reactor::connection::life::{Head, Life};
+use crate::reactor::connection::life::{Head, Life, ListenerState};
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::opening::Opening;
@@ -212,7 +212,7 @@ fn on_upgrade<C: Consumer>(
 /// Answers an upgrade request without a look at it, if its listener is closed or there have been
 /// too many.
 fn turns_away(session: &mut Session<'_>, head: &Head) -> bool {
-    if head.orphan {
+    if head.listener == ListenerState::Closed {
         let mut response = Vec::new();
         write_service_unavailable(&mut response);
         session.respond(&response);
@@ -262,7 +262,10 @@ fn on_plain_request(session: &mut Session<'_>, head: &mut Head, request: &Reques
     // A body of unknown length would have to be decoded to find the next request; no client has a
     // good reason to send one here, or to send many requests without reading the answers, which
     // would pile up.
-    let keep_alive = request.keep_alive() && body.is_some() && session.queued() < UNREAD_ANSWERS;
+    let keep_alive = request.keep_alive()
+        && body.is_some()
+        && session.queued() < UNREAD_ANSWERS
+        && head.listener == ListenerState::Open;
     #[expect(clippy::disallowed_methods, reason = "the Date header is wall-clock time")]
     let date = httpdate::fmt_http_date(SystemTime::now());
     write_upgrade_required(&mut response, &date, keep_alive, request.is_head());
@@ -274,12 +277,9 @@ fn on_plain_request(session: &mut Session<'_>, head: &mut Head, request: &Reques
     head.bytes = bytes.get(request.head_len()..).unwrap_or_default().to_vec();
     head.scanner = handshake::HeadScanner::new();
     head.skip = body.unwrap_or(0);
-    session.work.timers.arm(
-        session.id,
-        &mut session.connection.deadline,
-        session.work.now,
-        KEEP_ALIVE_TIMEOUT,
-    );
+    let Session { id, connection, work } = session;
+    let after = connection.config.handshake_timeout.min(KEEP_ALIVE_TIMEOUT);
+    work.timers.arm(*id, &mut connection.deadline, work.now, after);
     Step::Again
 }
 
