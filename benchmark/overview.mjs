@@ -41,11 +41,12 @@ const GAP = 40;
 export function overviewText(record) {
   const [group] = GROUPS;
   const [cpu] = cpuBars(record, group[0]).filter(({ highlighted }) => highlighted);
+  const [theirAll, ourAll] = ['ws', 'reactor'].map((name) => summarize(record.results[group[0]]?.[name], 'cpu_ns_per_msg')?.median ?? NaN);
   const [ws, ours] = rateBars(record, group[0]);
   const { date, machine, options, versions } = record.headOf[group[0]];
   return (
-    `When 100 connections echo 20 bytes, the JavaScript thread spends ${cpu.factor} CPU time per message than with \`ws\`, and the ` +
-    `server answers ${ours.label} messages per second, where \`ws\` answers ${ws.label}. (${date}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ` +
+    `When 100 connections echo 20 bytes, the JavaScript thread spends ${cpu.factor} CPU time per message than with \`ws\`, and all ` +
+    `threads together spend ${(ourAll / theirAll).toFixed(1)} of it. The server answers ${ours.label} messages per second, where \`ws\` answers ${ws.label}. (${date}, ${machine.cpu}, ${machine.cores} cores, Node ${machine.node}, ` +
     `ws ${versions.ws}; medians of ${options.rounds} rounds.)`
   );
 }

@@ -1,4 +1,4 @@
-// A client that says hello. node examples/client.mjs ws://localhost:8080
+// A client that says hello. node client.mjs ws://localhost:8080
 
 import { WebSocket } from 'reactor-ws';
 

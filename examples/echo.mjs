@@ -1,4 +1,4 @@
-// An echo server. Try it: node examples/echo.mjs, then open a WebSocket to
+// An echo server. Try it: node echo.mjs, then open a WebSocket to
 // ws://localhost:8080 from a browser's console.
 
 import { WebSocketServer } from 'reactor-ws';

@@ -1,6 +1,6 @@
 // A client that connects again, with a delay that grows and is partly random, so that
 // not all clients come back at once.
-// node examples/reconnect.mjs ws://localhost:8080
+// node reconnect.mjs ws://localhost:8080
 
 import { WebSocket } from 'reactor-ws';
 

@@ -1,6 +1,6 @@
 // TLS, with a certificate that is loaded again on SIGHUP. Open connections go on;
 // new ones get the new certificate.
-// node examples/tls.mjs <certificate.pem> <key.pem>
+// node tls.mjs <certificate.pem> <key.pem>
 
 import { readFileSync } from 'node:fs';
 import { createServer } from 'node:https';

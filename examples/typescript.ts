@@ -1,4 +1,4 @@
-// A class of your own for connections. node examples/typescript.ts (Node 22.18 and later run
+// A class of your own for connections. node typescript.ts (Node 22.18 and later run
 // TypeScript; before, use tsx or tsc)
 
 import { WebSocket, WebSocketServer } from 'reactor-ws';
