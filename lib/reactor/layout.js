@@ -273,6 +273,10 @@ module.exports = {
    * payload.
    */
   OUT_FLAG_SHARED: 8192,
+  /** Outbound flag of a frame: the payload begins with the masking key. */
+  OUT_FLAG_KEY: 16384,
+  /** Aux of a message, ping or pong: it is masked by a server and not by a client. */
+  MASK_AGAINST: 1,
   /**
    * JavaScript decides about the handshakes of a listener that pass the native checks: a hook is
    * set.

@@ -155,7 +155,7 @@ impl JsReactor {
         let (number, link) = self.home(slot)?;
         link.gauges.open(slot, generation);
         let adoption = Adoption {
-            stream,
+            stream: stream.into(),
             id: Some(ConnectionId { slot, generation }),
             response: response.to_vec(),
             prefix: prefix.to_vec(),

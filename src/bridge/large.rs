@@ -34,6 +34,11 @@ impl Large {
         &mut self.memory
     }
 
+    /// The payload, to be changed.
+    pub fn payload_mut(&mut self) -> &mut [u8] {
+        self.memory.get_mut(HEADROOM..).unwrap_or_default()
+    }
+
     /// The memory, and where in it the payload begins.
     pub fn into_memory(self) -> (Vec<u8>, usize) {
         (self.memory, HEADROOM)

@@ -21,6 +21,9 @@ pub const MIN_READ: usize = 16 * 1024;
 /// key.
 pub const SHORTEST_MASKED_FRAME: usize = 6;
 
+/// The shortest frame that a server can send: it masks none.
+pub const SHORTEST_FRAME: usize = 2;
+
 /// Records that a batch keeps free beside one per frame of a read, for the last reports of a
 /// connection (error, close frame, closed, sent) and for reports of the reactor itself.
 pub const SPARE_RECORDS: usize = 64;

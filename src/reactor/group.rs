@@ -9,8 +9,6 @@ use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
 
-use mio::net::TcpStream;
-
 use crate::bridge::gauges::MAX_SLOTS;
 
 use super::Reactor;
@@ -18,6 +16,7 @@ use super::command::handle::{Command, Handle};
 use super::config::ReactorConfig;
 use super::connection::table::{Connections, Share};
 use super::consume::consumer::Consumer;
+use super::transport::Transport;
 
 /// A group of reactors, one per consumer. The lowest bits of a slot are the number of its reactor.
 /// `config` is that of each reactor, see [`ReactorConfig::shared_by`].
@@ -64,7 +63,7 @@ impl Seat {
     }
 
     /// Hands a connection to the reactor with the fewest connections. `Some`: that is this one.
-    pub(super) fn place(&self, listener: u32, stream: TcpStream) -> Option<TcpStream> {
+    pub(super) fn place(&self, listener: u32, stream: Transport) -> Option<Transport> {
         let count = |number: &usize| {
             self.group.get(*number).map_or(0, |member| member.connections.load(Ordering::Relaxed))
         };

@@ -23,6 +23,7 @@ mod read;
 #[cfg(test)]
 mod tests;
 mod topics;
+mod transport;
 mod wait;
 mod work;
 mod write;
@@ -55,6 +56,7 @@ pub use group::reactors;
 pub use inline::{Due, until};
 pub use open::bind::{BoundListener, ListenAddress, TcpOptions};
 pub use open::opening::{Opening, Verdict};
+pub use transport::Transport;
 
 use command::handle::Mailbox;
 use command::serve::Asked;
@@ -328,9 +330,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.unfinished.forget(id, connection.engine.buffered());
         self.work.starved.forget(&mut connection);
         self.topics.on_gone(id);
-        // Closing takes a socket out of the poll by itself, unless another process or thread holds
-        // a duplicate of it.
-        let _already_out = self.poll.registry().deregister(&mut connection.stream);
+        connection.transport.deregister(self.poll.registry());
         if connection.life.is_reported() {
             // A panic must not go beyond the connection, which is gone already.
             let _panicked = catch_unwind(AssertUnwindSafe(|| {
@@ -343,7 +343,7 @@ impl<C: Consumer> Reactor<C> {
                 let last = connection.life.doom().unwrap_or(cause);
                 self.consumer.on_closed(id, connection.cause_of_end(last));
             }));
-            self.hold_end(id.slot, connection.stream);
+            self.hold_end(id.slot, connection.transport);
         }
         self.work.remains.push(connection.write.outgoing);
     }

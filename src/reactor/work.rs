@@ -19,6 +19,7 @@ use crate::reactor::read::shortage::Starved;
 use crate::reactor::read::unfinished::Unfinished;
 use crate::reactor::wait::idling::Idling;
 use crate::reactor::write::compression::Compression;
+use crate::reactor::write::masking::Keys;
 use crate::reactor::write::outgoing::Pool;
 use crate::reactor::write::remains::Remains;
 use crate::reactor::write::unwritten::Unwritten;
@@ -32,6 +33,8 @@ pub(in crate::reactor) struct Work {
     pub(in crate::reactor) expired: VecDeque<ConnectionId>,
     pub(in crate::reactor) sweep: Sweep,
     pub(in crate::reactor) pool: Pool,
+    /// Keys for the frames of clients.
+    pub(in crate::reactor) keys: Keys,
     /// Connections with something to write.
     pub(in crate::reactor) unwritten: Unwritten,
     /// Memory of connections that are gone.
@@ -75,6 +78,7 @@ impl Work {
             expired: VecDeque::new(),
             sweep: Sweep::Polling(0),
             pool: Pool::default(),
+            keys: Keys::default(),
             unwritten: Unwritten::default(),
             remains: Remains::default(),
             command_budget: 0,

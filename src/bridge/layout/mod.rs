@@ -255,6 +255,10 @@ layout! {
     /// Outbound flag of a whole message with [`OUT_FLAG_LARGE`]: records behind it have the same
     /// payload.
     OUT_FLAG_SHARED: u8 = 0x20;
+    /// Outbound flag of a frame: the payload begins with the masking key.
+    OUT_FLAG_KEY: u8 = 0x40;
+    /// Aux of a message, ping or pong: it is masked by a server and not by a client.
+    MASK_AGAINST: u16 = 1;
 
     /// JavaScript decides about the handshakes of a listener that pass the native checks: a hook is
     /// set.

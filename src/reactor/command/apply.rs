@@ -76,6 +76,7 @@ impl<C: Consumer> Reactor<C> {
         let Some(connection) = self.connections.get(id) else { return Some(first) };
         if connection.write.deferred.is_some()
             || connection.engine.has_deflate()
+            || connection.is_client()
             || !connection.takes_frames()
         {
             return Some(first);
@@ -168,8 +169,10 @@ fn submit(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bo
         return session.defer(Pending { kind, flags, aux, payload: payload.into_frame() });
     }
     if data && session.connection.engine.will_compress(head.flags & OUT_FLAG_COMPRESS != 0, len) {
-        session.account(wire_len(len, false));
-        session.compressed(head.kind, head.flags, &payload);
+        let (masking, payload) = payload.masking(head.flags, head.aux);
+        let key = session.key(masking);
+        session.account(wire_len(payload.len(), key.is_some()));
+        session.compressed(head.kind, head.flags, &payload, key);
         return mark(session, head.kind, head.flags);
     }
     apply(session, head, payload, more);
@@ -185,7 +188,8 @@ pub(in crate::reactor) fn send_prepared(
     longest: usize,
 ) {
     let connection = &mut *session.connection;
-    let frame = if connection.write.deferred.is_none() && connection.takes_frames() {
+    let frame = if connection.write.deferred.is_none() && connection.takes_frames() && !connection.is_client()
+    {
         connection.engine.prepared_frame(prepared, longest)
     } else {
         None
@@ -226,15 +230,18 @@ pub(in crate::reactor) fn mark(session: &mut Session<'_>, kind: u8, flags: u8) {
 fn apply(session: &mut Session<'_>, head: Head, payload: Outbound<'_>, more: bool) {
     let fin = head.flags & OUT_FLAG_FIN != 0;
     match head.kind {
-        OUT_TEXT => send(session, FrameKind::Text, fin, payload, more),
-        OUT_BINARY => send(session, FrameKind::Binary, fin, payload, more),
+        OUT_TEXT => send(session, FrameKind::Text, fin, head, payload, more),
+        OUT_BINARY => send(session, FrameKind::Binary, fin, head, payload, more),
         OUT_PING => {
             session.pings();
-            send(session, FrameKind::Ping, true, payload, more);
+            send(session, FrameKind::Ping, true, head, payload, more);
         }
-        OUT_PONG => send(session, FrameKind::Pong, true, payload, more),
+        OUT_PONG => send(session, FrameKind::Pong, true, head, payload, more),
         // Its sender does not count a close frame: no send follows it.
-        OUT_CLOSE => session.close(CloseCode::new(head.aux), &payload),
+        OUT_CLOSE => {
+            let (masking, reason) = payload.masking(head.flags, 0);
+            session.close_with(CloseCode::new(head.aux), &reason, masking);
+        }
         OUT_TERMINATE if fin => session.reset(),
         OUT_TERMINATE => {
             session.decide(false);
@@ -280,18 +287,27 @@ fn refuse(session: &mut Session<'_>, response: &[u8]) {
     }
 }
 
-fn send(session: &mut Session<'_>, kind: FrameKind, fin: bool, payload: Outbound<'_>, more: bool) {
-    session.account(wire_len(payload.len(), false));
+fn send(
+    session: &mut Session<'_>,
+    kind: FrameKind,
+    fin: bool,
+    head: Head,
+    payload: Outbound<'_>,
+    more: bool,
+) {
+    let (masking, payload) = payload.masking(head.flags, head.aux);
+    let key = session.key(masking);
+    session.account(wire_len(payload.len(), key.is_some()));
     match payload {
         Outbound::Own(large) => {
-            session.connection.queue_large(kind, fin, large);
+            session.connection.queue_large(kind, fin, large, key);
             session.touch();
         }
         // Frames that follow each other leave together; a long one that stands alone is spared a
         // copy.
         Outbound::Lent(_) | Outbound::Shared(_) => {
-            if more || !session.frame_now(kind, fin, &payload) {
-                session.frame(kind, fin, &payload);
+            if more || key.is_some() || !session.frame_now(kind, fin, &payload) {
+                session.frame_with(kind, fin, &payload, key);
             }
         }
     }

@@ -4,7 +4,6 @@ use std::io;
 use std::sync::Arc;
 
 use mio::Waker;
-use mio::net::TcpStream;
 
 use crate::bridge::chunk::{Arena, Chunk, Outbox};
 use crate::bridge::layout::{OUT_BINARY, OUT_CLOSE, OUT_FLAG_FIN, OUT_TERMINATE, OUT_TEXT};
@@ -15,6 +14,7 @@ use crate::engine::{CloseCode, MessageKind, Prepared};
 use crate::reactor::config::ListenerConfig;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::open::bind::BoundListener;
+use crate::reactor::transport::Transport;
 
 /// The requests of other threads to the reactor, in order.
 pub enum Command {
@@ -43,7 +43,7 @@ pub enum Command {
         /// The listener's number.
         listener: u32,
         /// The connection.
-        stream: TcpStream,
+        stream: Transport,
     },
     /// Lets a listener accept.
     Accept(u32),
@@ -77,9 +77,8 @@ pub enum Command {
 
 /// A socket that is a WebSocket already.
 pub struct Adoption {
-    /// The socket; it is made non-blocking.
-    #[expect(clippy::disallowed_types, reason = "what the caller has")]
-    pub stream: std::net::TcpStream,
+    /// The socket.
+    pub stream: Transport,
     /// The id that the connection gets, with a slot from `ADOPTED_SLOTS` on that no connection has
     /// now. The thread that chose it knows of the connection, so only the end is reported and not
     /// the opening, even if the socket cannot be taken. `None`: the reactor chooses, and reports

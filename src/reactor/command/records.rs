@@ -7,14 +7,15 @@ use std::vec::IntoIter;
 use crate::bridge::chunk::{OutRecord, OutRecords};
 use crate::bridge::large::Large;
 use crate::bridge::layout::{
-    OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_SAME, OUT_FLAG_SHARED, OUT_PUBLISH, OUT_TEXT,
-    PUBLISH_TEXT, TOPIC_SLOT,
+    MASK_AGAINST, OUT_BINARY, OUT_FLAG_COMPRESS, OUT_FLAG_FIN, OUT_FLAG_KEY, OUT_FLAG_SAME, OUT_FLAG_SHARED,
+    OUT_PUBLISH, OUT_TEXT, PUBLISH_TEXT, TOPIC_SLOT,
 };
 use crate::engine::Frame;
 use crate::engine::{MessageKind, Prepared};
 
 use crate::reactor::config::IN_PLACE;
 use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::write::masking::Masking;
 
 /// The records of a chunk that are still to be applied.
 pub(in crate::reactor) struct Records<'a> {
@@ -146,6 +147,7 @@ impl<'a> Records<'a> {
 #[inline]
 pub(in crate::reactor) fn is_plain(record: &OutRecord) -> bool {
     matches!(record.kind, OUT_TEXT | OUT_BINARY)
+        && record.aux == 0
         && record.flags & !(OUT_FLAG_COMPRESS | OUT_FLAG_SAME) == OUT_FLAG_FIN
 }
 
@@ -157,6 +159,7 @@ fn is_shared(record: &OutRecord) -> bool {
 /// For a record that sends a whole message: its kind, and whether it is to be compressed.
 fn message(record: &OutRecord) -> Option<(MessageKind, bool)> {
     let kind = match record.kind {
+        OUT_TEXT | OUT_BINARY if record.aux != 0 || record.flags & OUT_FLAG_KEY != 0 => return None,
         OUT_TEXT => MessageKind::Text,
         OUT_BINARY => MessageKind::Binary,
         OUT_PUBLISH if record.aux & PUBLISH_TEXT != 0 => MessageKind::Text,
@@ -188,6 +191,29 @@ impl Outbound<'_> {
             }
             Self::Shared(frame) => frame,
         }
+    }
+
+    /// How the frame of a record with these flags and aux is masked, and its payload.
+    pub(in crate::reactor) fn masking(self, flags: u8, aux: u16) -> (Masking, Self) {
+        if flags & OUT_FLAG_KEY != 0 {
+            let (key, payload) = self.split_key();
+            return (key.map_or(Masking::Rule, Masking::Key), payload);
+        }
+        (if aux & MASK_AGAINST != 0 { Masking::Against } else { Masking::Rule }, self)
+    }
+
+    /// Takes the masking key off the front of the payload.
+    fn split_key(self) -> (Option<[u8; 4]>, Self) {
+        let key = self.first_chunk().copied();
+        let rest = match self {
+            Self::Lent(bytes) => Self::Lent(bytes.get(4..).unwrap_or_default()),
+            Self::Own(_) | Self::Shared(_) => {
+                let mut frame = self.into_frame();
+                frame.skip(4);
+                Self::Shared(frame)
+            }
+        };
+        (key, rest)
     }
 
     /// The payload in memory of its own, and its offset there.

@@ -2,16 +2,15 @@
 
 use std::collections::VecDeque;
 
-use mio::net::TcpStream;
-
 use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::transport::Transport;
 
 /// Something that a peer must wait for.
 pub(in crate::reactor) enum Gate {
     /// The bytes queued for a connection, the 101 first.
     Opening(ConnectionId),
     /// The end of a socket, which is held until then.
-    End(TcpStream),
+    End(Transport),
 }
 
 /// All gates of one reactor.

@@ -15,12 +15,11 @@
 //! Gates open in the order in which they were closed, all that may at once. Nothing else waits for
 //! them: a connection is read, and counted, meanwhile.
 
-use mio::net::TcpStream;
-
 use crate::reactor::Reactor;
 use crate::reactor::connection::gate::Gate;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::transport::Transport;
 use crate::reactor::write::half::Takes;
 
 impl Session<'_> {
@@ -53,10 +52,10 @@ impl Session<'_> {
 impl<C: Consumer> Reactor<C> {
     /// The last record reports a connection's end to the consumer; the peer has to wait for that
     /// record, and the next connection in the slot.
-    pub(in crate::reactor) fn hold_end(&mut self, slot: u32, stream: TcpStream) {
+    pub(in crate::reactor) fn hold_end(&mut self, slot: u32, transport: Transport) {
         if let Some(progress) = self.consumer.progress() {
             self.connections.retain(slot, progress.recorded);
-            self.work.gates.closed.push_back((progress.recorded, Gate::End(stream)));
+            self.work.gates.closed.push_back((progress.recorded, Gate::End(transport)));
         }
     }
 
@@ -87,7 +86,7 @@ impl<C: Consumer> Reactor<C> {
                 session.is_known();
                 session.touch();
             }
-            Gate::End(stream) => drop(stream),
+            Gate::End(transport) => drop(transport),
         }
     }
 }

@@ -1,4 +1,4 @@
-//! One socket, its engine, and the bytes it has yet to write.
+//! One transport, its engine, and the bytes it has yet to write.
 
 pub(in crate::reactor) mod deadline;
 pub(in crate::reactor) mod gate;
@@ -8,7 +8,6 @@ pub(in crate::reactor) mod life;
 pub(in crate::reactor) mod marks;
 pub(in crate::reactor) mod queue;
 pub(in crate::reactor) mod session;
-pub(in crate::reactor) mod socket;
 pub(in crate::reactor) mod sweep;
 pub(in crate::reactor) mod table;
 pub(in crate::reactor) mod timers;
@@ -17,22 +16,22 @@ pub(in crate::reactor) mod watch;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mio::net::TcpStream;
-
 use crate::bridge::large::Large;
 use crate::bridge::layout::Cause;
-use crate::engine::{Engine, FrameKind};
+use crate::bridge::limits::{SHORTEST_FRAME, SHORTEST_MASKED_FRAME};
+use crate::engine::{Engine, FrameKind, Role, mask};
 
 use crate::reactor::config::{COMPRESSED_READ_SIZE, DENSE_READ_SIZE, HEAD_READ, ListenerConfig, READ_SIZE};
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::marks::Marks;
 use crate::reactor::connection::timers::Deadline;
 use crate::reactor::read::half::{PeerSide, ReadHalf};
+use crate::reactor::transport::Transport;
 use crate::reactor::write::half::WriteHalf;
 use crate::reactor::write::outgoing::Pool;
 
 pub(in crate::reactor) struct Connection {
-    pub(in crate::reactor) stream: TcpStream,
+    pub(in crate::reactor) transport: Transport,
     pub(in crate::reactor) listener: u32,
     pub(in crate::reactor) config: Arc<ListenerConfig>,
     pub(in crate::reactor) engine: Engine,
@@ -72,13 +71,13 @@ pub(in crate::reactor) enum Following {
 
 impl Connection {
     pub(in crate::reactor) fn new(
-        stream: TcpStream,
+        transport: Transport,
         listener: u32,
         config: Arc<ListenerConfig>,
         life: Life,
     ) -> Self {
         Self {
-            stream,
+            transport,
             listener,
             config,
             engine: Engine::new(),
@@ -120,6 +119,17 @@ impl Connection {
         }
     }
 
+    /// Whether our end is the client, which masks its frames.
+    #[inline]
+    pub(in crate::reactor) fn is_client(&self) -> bool {
+        self.config.engine.role == Role::Client
+    }
+
+    /// Bytes of the shortest frame that the peer may send.
+    pub(in crate::reactor) fn shortest_frame(&self) -> usize {
+        if self.is_client() { SHORTEST_FRAME } else { SHORTEST_MASKED_FRAME }
+    }
+
     /// Both sides have sent their close frames, or the peer can send nothing more.
     pub(in crate::reactor) fn close_complete(&self) -> bool {
         self.engine.close_sent() && (self.engine.close_received() || self.engine.failed())
@@ -149,17 +159,21 @@ impl Connection {
         kind: FrameKind,
         fin: bool,
         payload: &[u8],
+        key: Option<[u8; 4]>,
         pool: &mut Pool,
     ) {
         if !self.takes_frames() {
             return;
         }
-        let header = self.engine.encode(kind, fin, payload.len(), None);
-        self.write.outgoing.push_frame(&header, payload, pool);
+        let header = self.engine.encode(kind, fin, payload.len(), key);
+        match key {
+            None => self.write.outgoing.push_frame(&header, payload, pool),
+            Some(key) => self.write.outgoing.push_masked(&header, payload, key, pool),
+        }
     }
 
     /// As `queue_frame` for a consumer's messages that are not compressed, on a connection that
-    /// takes frames. Each is given as whether it is text, and its payload.
+    /// takes frames and masks none. Each is given as whether it is text, and its payload.
     #[inline(always)]
     pub(in crate::reactor) fn queue_messages<'a>(
         &mut self,
@@ -179,11 +193,20 @@ impl Connection {
     }
 
     /// As `queue_frame`, without copying the payload.
-    pub(in crate::reactor) fn queue_large(&mut self, kind: FrameKind, fin: bool, payload: Large) {
+    pub(in crate::reactor) fn queue_large(
+        &mut self,
+        kind: FrameKind,
+        fin: bool,
+        mut payload: Large,
+        key: Option<[u8; 4]>,
+    ) {
         if !self.takes_frames() {
             return;
         }
-        let header = self.engine.encode(kind, fin, payload.len(), None);
+        let header = self.engine.encode(kind, fin, payload.len(), key);
+        if let Some(key) = key {
+            mask::unmask(key, 0, payload.payload_mut());
+        }
         let (bytes, start) = payload.into_frame(&header);
         self.write.outgoing.push_owned(bytes, start);
     }
@@ -209,7 +232,7 @@ mod tests {
     #[cfg(target_pointer_width = "64")]
     fn an_idle_connection_is_small() {
         // The socket is larger in a build with assertions.
-        let size = size_of::<Connection>() - size_of::<TcpStream>();
+        let size = size_of::<Connection>() - size_of::<Transport>();
         assert!(size <= 220, "{size}");
         assert!(size_of::<Engine>() <= 48, "{}", size_of::<Engine>());
     }

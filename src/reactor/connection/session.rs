@@ -4,8 +4,6 @@ use std::io::IoSlice;
 use std::net::SocketAddr;
 use std::time::Duration;
 
-use socket2::{SockRef, TcpKeepalive};
-
 use crate::bridge::layout::{CONTROL_BYTES, Cause, REASON_BYTES};
 use crate::bridge::tally::Pause;
 use crate::engine::frame::write_before;
@@ -16,11 +14,11 @@ use crate::reactor::config::{IN_PLACE, LAST_WRITE, SMALL_ALLOWANCE};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
-use crate::reactor::connection::socket;
 use crate::reactor::consume::message::{Bytes, Message, frame_kind};
 use crate::reactor::open::opening::Opening;
 use crate::reactor::read::half::{PeerSide, ReadHalf};
 use crate::reactor::work::Work;
+use crate::reactor::write::masking::Masking;
 
 /// One connection, as a handler or a command sees it.
 pub struct Session<'a> {
@@ -42,12 +40,12 @@ impl Session<'_> {
 
     /// Our end of the socket; `None` when the kernel does not know it (a dead socket).
     pub fn local_address(&self) -> Option<SocketAddr> {
-        self.connection.stream.local_addr().ok()
+        self.connection.transport.local_address()
     }
 
     /// The peer's end of the socket.
     pub fn remote_address(&self) -> Option<SocketAddr> {
-        self.connection.stream.peer_addr().ok()
+        self.connection.transport.remote_address()
     }
 
     /// The description of the connection without its request.
@@ -111,6 +109,15 @@ impl Session<'_> {
     /// the listener's `close_timeout`. `None` = a frame without a code; a reason is cut to 123
     /// bytes.
     pub fn close(&mut self, code: Option<CloseCode>, reason: &[u8]) {
+        self.close_with(code, reason, Masking::Rule);
+    }
+
+    pub(in crate::reactor) fn close_with(
+        &mut self,
+        code: Option<CloseCode>,
+        reason: &[u8],
+        masking: Masking,
+    ) {
         let mut body = [0; CONTROL_BYTES];
         let mut len = 0;
         if let Some(code) = code {
@@ -121,7 +128,8 @@ impl Session<'_> {
             }
         }
         let first = !self.connection.engine.close_sent();
-        self.frame(FrameKind::Close, true, body.get(..len).unwrap_or_default());
+        let key = self.key(masking);
+        self.frame_with(FrameKind::Close, true, body.get(..len).unwrap_or_default(), key);
         if first {
             self.arm_close();
         }
@@ -152,8 +160,8 @@ impl Session<'_> {
         }
         // Bytes that the kernel does not take now are lost, as with the destroy() of a net.Socket.
         let queued = self.connection.write.outgoing.len();
-        let Connection { write, stream, .. } = &mut *self.connection;
-        let _gone_anyway = write.write_to(stream, &mut self.work.pool, LAST_WRITE);
+        let Connection { write, transport, .. } = &mut *self.connection;
+        let _gone_anyway = write.write_to(transport, &mut self.work.pool, LAST_WRITE);
         let sent = queued.saturating_sub(self.connection.write.outgoing.len());
         self.work.tally.bytes_sent += sent as u64;
         self.work.spend_on_commands(sent);
@@ -162,7 +170,7 @@ impl Session<'_> {
 
     /// Destroys the connection with a reset: waiting bytes are lost, and the peer sees an error.
     pub fn reset(&mut self) {
-        let _gone_anyway = SockRef::from(&self.connection.stream).set_linger(Some(Duration::ZERO));
+        self.connection.transport.reset_when_dropped();
         self.doom(Cause::Terminate);
     }
 
@@ -194,18 +202,13 @@ impl Session<'_> {
     /// Whether small writes leave at once (TCP_NODELAY). Default: true. A socket that refuses it
     /// stays as it is.
     pub fn set_no_delay(&mut self, on: bool) {
-        let _stays_as_it_is = self.connection.stream.set_nodelay(on);
+        self.connection.transport.set_no_delay(on);
     }
 
     /// Whether the system probes a silent peer (SO_KEEPALIVE), after `idle` if that is not zero.
     /// Default: false. A socket that refuses it stays as it is.
     pub fn set_keep_alive(&mut self, on: bool, idle: Duration) {
-        let socket = SockRef::from(&self.connection.stream);
-        let _stays_as_it_is = if on && !idle.is_zero() {
-            socket.set_tcp_keepalive(&TcpKeepalive::new().with_time(idle))
-        } else {
-            socket.set_keepalive(on)
-        };
+        self.connection.transport.set_keep_alive(on, idle);
     }
 
     /// Inbound bytes that the consumer has yet to take; above the mark the socket is not read.
@@ -240,8 +243,30 @@ impl Session<'_> {
     }
 
     pub(in crate::reactor) fn frame(&mut self, kind: FrameKind, fin: bool, payload: &[u8]) {
-        self.connection.queue_frame(kind, fin, payload, &mut self.work.pool);
+        let key = self.key(Masking::Rule);
+        self.frame_with(kind, fin, payload, key);
+    }
+
+    pub(in crate::reactor) fn frame_with(
+        &mut self,
+        kind: FrameKind,
+        fin: bool,
+        payload: &[u8],
+        key: Option<[u8; 4]>,
+    ) {
+        self.connection.queue_frame(kind, fin, payload, key, &mut self.work.pool);
         self.touch();
+    }
+
+    /// The key of the next frame, if it is to be masked.
+    #[inline]
+    pub(in crate::reactor) fn key(&mut self, masking: Masking) -> Option<[u8; 4]> {
+        let masks = match masking {
+            Masking::Rule => self.connection.is_client(),
+            Masking::Against => !self.connection.is_client(),
+            Masking::Key(key) => return Some(key),
+        };
+        masks.then(|| self.work.keys.next())
     }
 
     /// Raw bytes, not a frame (a response to the handshake, or what a user writes to the socket
@@ -295,13 +320,11 @@ impl Session<'_> {
         if !connection.takes_frames() {
             return false;
         }
-        let code = CloseCode::INTERNAL_ERROR.to_bytes();
-        let mut frame = connection.engine.encode(FrameKind::Close, true, code.len(), None).to_vec();
-        frame.extend_from_slice(&code);
         connection.write.deferred = None;
         connection.read.paused = false;
         connection.cause = Some(Cause::Panic);
-        self.respond(&frame);
+        self.frame(FrameKind::Close, true, &CloseCode::INTERNAL_ERROR.to_bytes());
+        self.respond(&[]);
         true
     }
 
@@ -346,7 +369,7 @@ impl Session<'_> {
         } else {
             if now && self.may_write_now(frame.len()) {
                 // As in `write_now`.
-                let sent = socket::send(&self.connection.stream, &frame).unwrap_or_default();
+                let sent = self.connection.transport.send(&frame).unwrap_or_default();
                 // Otherwise only the record, which does not have the payload, is charged.
                 self.work.command_budget = self.work.command_budget.saturating_sub(sent);
                 self.work.tally.bytes_sent += sent as u64;
@@ -361,13 +384,16 @@ impl Session<'_> {
 
     fn may_write_now(&self, len: usize) -> bool {
         let connection = &self.connection;
-        len >= IN_PLACE && connection.write.outgoing.is_empty() && connection.takes_frames()
+        len >= IN_PLACE
+            && connection.write.outgoing.is_empty()
+            && connection.takes_frames()
+            && !connection.is_client()
     }
 
     /// Writes the parts of a frame and queues the bytes that the kernel does not take.
     fn write_now(&mut self, parts: &[IoSlice<'_>]) {
         // The write at the end of the turn will meet any error of the socket again.
-        let mut sent = socket::send_vectored(&self.connection.stream, parts).unwrap_or_default();
+        let mut sent = self.connection.transport.send_vectored(parts).unwrap_or_default();
         self.work.tally.bytes_sent += sent as u64;
         for part in parts {
             let taken = sent.min(part.len());

@@ -39,8 +39,9 @@ pub enum Pressure {
 /// Ranges in payloads refer to that buffer. Order is exact per connection: `on_request`, `on_open`,
 /// frames as they came, `on_closed`, once.
 pub trait Consumer {
-    /// The memory for the next read: at most `most` bytes, never empty.
-    fn spare(&mut self, most: usize) -> &mut [u8];
+    /// The memory for the next read: at most `most` bytes, never empty. `shortest`: bytes of the
+    /// shortest frame that may come.
+    fn spare(&mut self, most: usize, shortest: usize) -> &mut [u8];
     /// Takes `len` bytes that were read into the memory of `spare`; returns their range in the
     /// buffer.
     fn claim(&mut self, len: usize) -> Range<usize>;

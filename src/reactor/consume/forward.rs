@@ -11,7 +11,7 @@ use crate::bridge::layout::{
     IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS,
     Opened,
 };
-use crate::bridge::limits::{SHORTEST_MASKED_FRAME, SPARE_RECORDS};
+use crate::bridge::limits::SPARE_RECORDS;
 use crate::bridge::tally::{Meters, Tally};
 use crate::engine::{CloseCode, Event, MessageKind, Payload, ProtocolError};
 
@@ -141,11 +141,11 @@ impl Forward {
 }
 
 impl Consumer for Forward {
-    fn spare(&mut self, most: usize) -> &mut [u8] {
+    fn spare(&mut self, most: usize, shortest: usize) -> &mut [u8] {
         if self.batch.is_full() {
             self.publish();
         }
-        let most = most.min(self.batch.read_room(SHORTEST_MASKED_FRAME));
+        let most = most.min(self.batch.read_room(shortest));
         self.batch.spare().get_mut(..most).unwrap_or_default()
     }
 

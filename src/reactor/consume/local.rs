@@ -87,7 +87,7 @@ fn bytes(buffer: &mut [u8], payload: Payload) -> Bytes<'_> {
 }
 
 impl<H: Handler> Consumer for Local<H> {
-    fn spare(&mut self, most: usize) -> &mut [u8] {
+    fn spare(&mut self, most: usize, _shortest: usize) -> &mut [u8] {
         let end = most.min(self.buffer.len());
         self.buffer(0..end)
     }

@@ -12,11 +12,11 @@ use crate::reactor::config::{self, ListenerConfig};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::{Life, ListenerState};
-use crate::reactor::connection::socket;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::bind::{BoundListener, TcpOptions};
 use crate::reactor::open::listen::{Accepted, Listener};
 use crate::reactor::open::upgrade;
+use crate::reactor::transport::Transport;
 use crate::reactor::{LISTENERS, Reactor};
 
 impl<C: Consumer> Reactor<C> {
@@ -110,12 +110,7 @@ impl<C: Consumer> Reactor<C> {
 
     /// Takes a connection that was accepted for this reactor and is counted already. `peer`: its
     /// address, where it is known.
-    pub(in crate::reactor) fn on_take(
-        &mut self,
-        listener: u32,
-        stream: mio::net::TcpStream,
-        peer: Option<SocketAddr>,
-    ) {
+    pub(in crate::reactor) fn on_take(&mut self, listener: u32, stream: Transport, peer: Option<SocketAddr>) {
         // The socket is closed if there is no slot for it, or if the listener has been closed
         // meanwhile.
         let config = self.listeners.get(&listener).map(|listener| listener.config.clone());
@@ -125,7 +120,7 @@ impl<C: Consumer> Reactor<C> {
             let id = self.connections.next_id()?;
             if !config.proxies.is_empty() {
                 // A peer without an address is in no network.
-                let peer = peer.or_else(|| stream.peer_addr().ok());
+                let peer = peer.or_else(|| stream.remote_address());
                 let is_in =
                     |peer: SocketAddr| config.proxies.iter().any(|network| network.contains(peer.ip()));
                 proxied = peer.is_some_and(is_in);
@@ -157,17 +152,17 @@ impl<C: Consumer> Reactor<C> {
     pub(in crate::reactor) fn admit(
         &mut self,
         id: ConnectionId,
-        mut stream: mio::net::TcpStream,
+        mut stream: Transport,
         listener: u32,
         config: Arc<ListenerConfig>,
         life: Life,
     ) -> Option<u32> {
         match config.tcp {
-            Some(tcp) => tcp.apply(&stream),
-            None if life.is_open() => TcpOptions::default().apply(&stream),
+            Some(tcp) => stream.set_options(tcp),
+            None if life.is_open() => stream.set_options(TcpOptions::default()),
             None => {}
         }
-        self.poll.registry().register(&mut stream, Token(id.slot as usize), socket::interest()).ok()?;
+        stream.register(self.poll.registry(), Token(id.slot as usize)).ok()?;
         let mut connection = Connection::new(stream, listener, config, life);
         if !connection.is_open() {
             let after = connection.config.handshake_timeout;

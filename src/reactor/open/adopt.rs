@@ -22,9 +22,6 @@ impl<C: Consumer> Reactor<C> {
             Some(id) => self.connections.reserve(id),
             None => self.connections.next_id(),
         };
-        // A socket that refuses this is dead, as the first read will report.
-        let _dead_anyway = stream.set_nonblocking(true);
-        let stream = mio::net::TcpStream::from_std(stream);
         self.seat.came();
         match id.and_then(|id| self.admit(id, stream, listener, config, Life::Open)) {
             Some(slot) => {

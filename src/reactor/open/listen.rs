@@ -5,11 +5,10 @@ use std::net::SocketAddr;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use mio::net::TcpStream;
-
 use super::door::Door;
 use super::reserve::Reserve;
 use crate::reactor::config::ListenerConfig;
+use crate::reactor::transport::Transport;
 
 /// First and longest wait after the process has run out of descriptors or the kernel out of memory.
 const FIRST_BACKOFF: Duration = Duration::from_millis(10);
@@ -38,7 +37,7 @@ pub(in crate::reactor) struct Listener {
 /// The result of one call of accept.
 pub(in crate::reactor) enum Accepted {
     /// With the peer's address, if it has one.
-    Connection(TcpStream, Option<SocketAddr>),
+    Connection(Transport, Option<SocketAddr>),
     /// The queue is empty; an event will come.
     Empty,
     /// Out of descriptors or memory, and no event will come; see [`Listener::refuse`].
@@ -77,7 +76,7 @@ impl Listener {
             match socket.accept() {
                 Ok((stream, peer)) => {
                     self.await_event();
-                    return Accepted::Connection(stream, peer);
+                    return Accepted::Connection(Transport::Tcp(stream), peer);
                 }
                 Err(error) if error.kind() == ErrorKind::WouldBlock => {
                     self.await_event();

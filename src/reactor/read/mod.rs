@@ -11,20 +11,18 @@ pub(in crate::reactor) mod starved;
 pub(in crate::reactor) mod turn;
 pub(in crate::reactor) mod unfinished;
 
-use std::io::ErrorKind;
-
 use crate::bridge::layout::Cause;
-
+use crate::bridge::limits::SHORTEST_FRAME;
 use crate::reactor::Reactor;
 use crate::reactor::config::{DENSE_READ_SIZE, MODEST, READ_BUDGET, READ_SIZE, SMALLEST_READ};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::deadline::touch_silence;
 use crate::reactor::connection::life::Life;
-use crate::reactor::connection::socket::{self, Received};
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::upgrade;
 use crate::reactor::read::frames::{Begun, on_frames};
 use crate::reactor::read::half::{PeerSide, ReadHalf};
+use crate::reactor::transport::{Ahead, Received, SHORT_READ_IS_LAST};
 
 impl<C: Consumer> Reactor<C> {
     /// Reads one connection until it is empty, its budget is used up, or it may not be read.
@@ -34,10 +32,9 @@ impl<C: Consumer> Reactor<C> {
         let mut budget = READ_BUDGET;
         let mut begun = Begun::default();
         while let Some(allowed) = self.allowance(slot) {
-            let (compressed, largest) = self
-                .connections
-                .get_mut(slot)
-                .map_or((false, READ_SIZE), |c| (c.may_inflate(), c.largest_read()));
+            let Some(connection) = self.connections.get_mut(slot) else { return };
+            let (compressed, largest) = (connection.may_inflate(), connection.largest_read());
+            let shortest = connection.shortest_frame();
             let most = if budget == 0 || self.is_turn_over() {
                 // One more short read costs less than to assemble the frame from this read and that
                 // of the next turn.
@@ -49,7 +46,7 @@ impl<C: Consumer> Reactor<C> {
                 self.assemble(slot, begun);
                 return self.read_on(slot, READ_BUDGET - budget);
             }
-            let room = self.consumer.spare(most.min(allowed));
+            let room = self.consumer.spare(most.min(allowed), shortest);
             let asked = room.len();
             if asked == 0 {
                 // Reading nothing would look like the peer's end.
@@ -59,7 +56,7 @@ impl<C: Consumer> Reactor<C> {
             let Some(connection) = self.connections.get_mut(slot) else { return };
             let had = connection.read.held + connection.engine.buffered() + begun.len;
             let early = self.work.paced.read_early(slot, room);
-            match early.map_or_else(|| socket::receive(&connection.stream, room), Received::Bytes) {
+            match early.map_or_else(|| connection.transport.receive(room), Received::Bytes) {
                 Received::Bytes(len) => {
                     connection.pinged = false;
                     if early.is_none() {
@@ -74,7 +71,7 @@ impl<C: Consumer> Reactor<C> {
                     let work = if allowed < SMALLEST_READ { work.max(SMALLEST_READ) } else { work };
                     budget = budget.saturating_sub(work);
                     self.turn_budget = self.turn_budget.saturating_sub(work);
-                    if len < asked && early.is_none() && !to_end && socket::SHORT_READ_IS_LAST {
+                    if len < asked && early.is_none() && !to_end && SHORT_READ_IS_LAST {
                         return self.drained(slot, READ_BUDGET - budget);
                     }
                 }
@@ -148,12 +145,10 @@ impl<C: Consumer> Reactor<C> {
         if self.work.paced.has_early(slot) {
             return;
         }
-        match connection.stream.peek(&mut [0]) {
-            Ok(0) => self.on_eof(slot),
-            Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                self.doom(slot, Cause::Reset);
-            }
-            _ => {}
+        match connection.transport.look_ahead() {
+            Ahead::More => {}
+            Ahead::End => self.on_eof(slot),
+            Ahead::Dead => self.doom(slot, Cause::Reset),
         }
     }
 
@@ -167,7 +162,8 @@ impl<C: Consumer> Reactor<C> {
         }
         let is_gone = |connection: &mut Connection| connection.life.is_gone();
         while !bytes.is_empty() && !self.connections.get_mut(slot).is_none_or(is_gone) {
-            let room = self.consumer.spare(bytes.len().min(READ_SIZE));
+            let shortest = self.connections.get_mut(slot).map_or(SHORTEST_FRAME, |it| it.shortest_frame());
+            let room = self.consumer.spare(bytes.len().min(READ_SIZE), shortest);
             let len = room.len().min(bytes.len());
             let (now, later) = bytes.split_at(len);
             for (to, from) in room.iter_mut().zip(now) {

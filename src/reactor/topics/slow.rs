@@ -80,7 +80,8 @@ impl<C: Consumer> Reactor<C> {
         let Some(connection) = self.connections.get(id) else { return true };
         if connection.write.waiting() > limit && !connection.write.state.waits() {
             // Any error of the socket will come again in the write at the end of the turn.
-            let _wrong = connection.write.write_to(&connection.stream, &mut self.work.pool, WRITE_BUDGET);
+            let _wrong =
+                connection.write.write_to(&mut connection.transport, &mut self.work.pool, WRITE_BUDGET);
             self.work.spend_on_commands(0);
         }
         connection.write.waiting() > limit

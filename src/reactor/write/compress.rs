@@ -10,10 +10,12 @@ use crate::engine::handshake::extensions::Acceptance;
 use crate::engine::{Frame, FrameKind};
 
 use crate::reactor::Reactor;
+use crate::reactor::command::records::Outbound;
 use crate::reactor::config::{COMPRESS_SLICE, COPY_DISCOUNT, DeflateConfig};
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::write::half::{Deferred, Pending};
+use crate::reactor::write::masking::Masking;
 
 /// Compressed messages up to this size are built in memory that is kept for the next one. 64 KiB.
 const REUSED: usize = 64 << 10;
@@ -88,7 +90,8 @@ impl Session<'_> {
             if self.must_wait(flags, payload.len()) {
                 self.defer(Pending { kind, flags, aux: 0, payload: Frame::new(payload.to_vec(), 0) });
             } else {
-                self.compressed(kind, flags, payload);
+                let key = self.key(Masking::Rule);
+                self.compressed(kind, flags, payload, key);
             }
         } else {
             self.frame(kind, fin, payload);
@@ -114,18 +117,24 @@ impl Session<'_> {
     }
 
     /// Sends a data frame that need not wait.
-    pub(in crate::reactor) fn compressed(&mut self, kind: u8, flags: u8, payload: &[u8]) {
+    pub(in crate::reactor) fn compressed(
+        &mut self,
+        kind: u8,
+        flags: u8,
+        payload: &[u8],
+        key: Option<[u8; 4]>,
+    ) {
         let (fin, wanted) = (flags & OUT_FLAG_FIN != 0, flags & OUT_FLAG_COMPRESS != 0);
         if !self.connection.takes_frames() {
             return;
         }
         if !self.connection.engine.will_compress(wanted, payload.len()) {
-            return self.frame(data_kind(kind), fin, payload);
+            return self.frame_with(data_kind(kind), fin, payload, key);
         }
         let mut compressed = std::mem::take(&mut self.work.compression.message);
         self.connection.engine.compress(payload, fin, &mut compressed);
         self.note_compressed(payload.len(), compressed.len());
-        self.frame(data_kind(kind), fin, &compressed);
+        self.frame_with(data_kind(kind), fin, &compressed, key);
         self.note_contexts();
         if compressed.capacity() <= REUSED {
             compressed.clear();
@@ -135,7 +144,9 @@ impl Session<'_> {
 
     /// Compresses a slice of a data frame that waits; true when all of it is queued.
     pub(in crate::reactor) fn advance(&mut self, deferred: &mut Deferred, pending: &Pending) -> bool {
-        let payload = &*pending.payload;
+        let (masking, payload) = Outbound::Lent(&pending.payload).masking(pending.flags, pending.aux);
+        let payload = &*payload;
+        let key = self.key(masking);
         let (fin, wanted) = (pending.flags & OUT_FLAG_FIN != 0, pending.flags & OUT_FLAG_COMPRESS != 0);
         if self.work.compression.budget == 0 {
             return false;
@@ -155,13 +166,13 @@ impl Session<'_> {
             deferred.done = 0;
             let compressed = std::mem::take(&mut deferred.compressed);
             self.count_compressed(payload.len(), compressed.len());
-            self.connection.queue_large(data_kind(pending.kind), fin, compressed);
+            self.connection.queue_large(data_kind(pending.kind), fin, compressed, key);
             self.touch();
         } else {
-            self.frame(data_kind(pending.kind), fin, payload);
+            self.frame_with(data_kind(pending.kind), fin, payload, key);
             self.work.compression.spend(payload.len() / COPY_DISCOUNT);
         }
-        self.account(wire_len(payload.len(), false));
+        self.account(wire_len(payload.len(), key.is_some()));
         true
     }
 

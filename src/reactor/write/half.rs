@@ -3,12 +3,11 @@
 use std::collections::VecDeque;
 use std::io;
 
-use mio::net::TcpStream;
-
 use crate::bridge::large::Large;
 use crate::engine::Frame;
 
 use crate::reactor::connection::queue::Mark;
+use crate::reactor::transport::Transport;
 use crate::reactor::write::outgoing::{Outgoing, Pool, Written};
 
 /// The half of a connection that is written.
@@ -183,14 +182,14 @@ impl WriteHalf {
     /// The socket's.
     pub(in crate::reactor) fn write_to(
         &mut self,
-        socket: &TcpStream,
+        transport: &mut Transport,
         pool: &mut Pool,
         budget: usize,
     ) -> io::Result<bool> {
         if self.state.waits() && !self.outgoing.is_empty() {
             return Ok(false);
         }
-        let written = self.outgoing.write_to(socket, pool, budget)?;
+        let written = self.outgoing.write_to(transport, pool, budget)?;
         if let Some(takes) = self.state.takes() {
             *takes = if written == Written::Blocked { Takes::AfterEdge } else { Takes::Now };
         }

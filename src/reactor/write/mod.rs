@@ -3,6 +3,7 @@
 pub(in crate::reactor) mod compress;
 pub(in crate::reactor) mod compression;
 pub(in crate::reactor) mod half;
+pub(in crate::reactor) mod masking;
 pub(in crate::reactor) mod outgoing;
 pub(in crate::reactor) mod remains;
 pub(in crate::reactor) mod schedule;

@@ -4,10 +4,9 @@
 use std::collections::VecDeque;
 use std::io::{self, ErrorKind, IoSlice};
 
-use crate::engine::{EncodedHeader, Frame};
+use crate::engine::{EncodedHeader, Frame, mask};
 
-use crate::reactor::connection::socket;
-use mio::net::TcpStream;
+use crate::reactor::transport::Transport;
 
 /// Small frames are gathered up to this size before a further buffer is begun, so that memory is
 /// freed as it is written.
@@ -110,6 +109,19 @@ impl Outgoing {
         self.count(header.len() + payload.len());
     }
 
+    /// The same for a frame that is masked with `key`.
+    pub(in crate::reactor) fn push_masked(
+        &mut self,
+        header: &EncodedHeader,
+        payload: &[u8],
+        key: [u8; 4],
+        pool: &mut Pool,
+    ) {
+        self.push_frame(header, payload, pool);
+        let start = self.gathered.len().saturating_sub(payload.len());
+        mask::unmask(key, 0, self.gathered.get_mut(start..).unwrap_or_default());
+    }
+
     /// Queues frames, copying their payloads. Returns their bytes.
     #[inline(always)]
     pub(in crate::reactor) fn push_frames<'a>(
@@ -161,7 +173,7 @@ impl Outgoing {
     /// The socket's; the connection is then of no more use.
     pub(in crate::reactor) fn write_to(
         &mut self,
-        socket: &TcpStream,
+        transport: &mut Transport,
         pool: &mut Pool,
         mut budget: usize,
     ) -> io::Result<Written> {
@@ -169,7 +181,7 @@ impl Outgoing {
             if budget == 0 {
                 return Ok(Written::Some);
             }
-            let sent = match self.write_once(socket, budget) {
+            let sent = match self.write_once(transport, budget) {
                 Ok(sent) => sent,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Written::Blocked),
@@ -221,14 +233,14 @@ impl Outgoing {
     }
 
     /// One call, with at most `most` bytes.
-    fn write_once(&self, stream: &TcpStream, most: usize) -> io::Result<usize> {
+    fn write_once(&self, transport: &mut Transport, most: usize) -> io::Result<usize> {
         let gathered = self.gathered.get(self.gathered_start..).unwrap_or_default();
         let Some((queue, first)) = self.queue.as_deref().and_then(|queue| Some((queue, queue.front()?)))
         else {
-            return socket::send(stream, first_of(gathered, most));
+            return transport.send(first_of(gathered, most));
         };
         if queue.len() == 1 && gathered.is_empty() {
-            return socket::send(stream, first_of(first.rest(), most));
+            return transport.send(first_of(first.rest(), most));
         }
         let mut vectors = [IoSlice::new(&[]); VECTORS];
         let (mut used, mut room) = (0, most);
@@ -242,7 +254,7 @@ impl Outgoing {
                 break;
             }
         }
-        socket::send_vectored(stream, &vectors[..used])
+        transport.send_vectored(&vectors[..used])
     }
 
     /// Takes `sent` bytes off the front. Returns the length of the buffers that this frees.
@@ -375,7 +387,7 @@ mod tests {
         let listener = std::net::TcpListener::bind(("127.0.0.1", 0)).unwrap();
         let client = std::net::TcpStream::connect(listener.local_addr().unwrap()).unwrap();
         let mut server = listener.accept().unwrap().0;
-        let client = TcpStream::from_std(client);
+        let mut client = Transport::from(client);
         let (mut out, mut pool) = (Outgoing::default(), Pool::default());
         let pieces = 2 * VECTORS as u8 + 1;
         for piece in 0..pieces {
@@ -384,11 +396,11 @@ mod tests {
         out.push(&[pieces; 10], &mut pool);
         let mut left = out.len();
         for budget in [1, 15, 10 * VECTORS + 5, 7] {
-            assert_eq!(out.write_to(&client, &mut pool, budget).unwrap(), Written::Some);
+            assert_eq!(out.write_to(&mut client, &mut pool, budget).unwrap(), Written::Some);
             left -= budget;
             assert_eq!(out.len(), left);
         }
-        assert_eq!(out.write_to(&client, &mut pool, left).unwrap(), Written::All);
+        assert_eq!(out.write_to(&mut client, &mut pool, left).unwrap(), Written::All);
         // The buffer is kept for the next frames.
         assert_eq!([pool.take_freed(), pool.take_freed()], [10 * usize::from(pieces), 0]);
         drop(client);

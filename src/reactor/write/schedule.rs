@@ -4,8 +4,6 @@
 //! that were queued since the last look are written first, unless their queue is long. While others
 //! wait, those connections have half of the bytes written at once, however many come.
 
-use std::net::Shutdown;
-
 use crate::bridge::layout::{Cause, low_water_mark};
 use crate::reactor::Reactor;
 use crate::reactor::config::{COST_OF_CALL, FLUSH_BUDGET, FREE_DISCOUNT, SHORT_QUEUE, WRITE_BUDGET};
@@ -15,6 +13,7 @@ use crate::reactor::connection::queue::Mark;
 use crate::reactor::connection::table::Connections;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::read::half::PeerSide;
+use crate::reactor::transport::Ahead;
 use crate::reactor::write::half::{WriteHalf, WriteState};
 use crate::reactor::write::unwritten::Unwritten;
 
@@ -66,7 +65,7 @@ impl<C: Consumer> Reactor<C> {
         let Some(connection) = self.connections.get(id) else { return };
         connection.write.high |= connection.write.outgoing.len() > connection.config.high_water_mark;
         let before = connection.write.outgoing.written();
-        let written = connection.write.write_to(&connection.stream, &mut self.work.pool, WRITE_BUDGET);
+        let written = connection.write.write_to(&mut connection.transport, &mut self.work.pool, WRITE_BUDGET);
         self.work.tally.bytes_sent += connection.write.outgoing.written() - before;
         match written {
             Ok(false) => {}
@@ -106,13 +105,12 @@ impl<C: Consumer> Reactor<C> {
     fn finish(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         // The answer to a close frame may have the peer's end behind it, unread.
-        let has_ended = |connection: &Connection| matches!(connection.stream.peek(&mut [0]), Ok(0));
+        let has_ended = |connection: &Connection| connection.transport.look_ahead() == Ahead::End;
         if connection.read.peer == PeerSide::Ended || (connection.close_complete() && has_ended(connection)) {
             return self.work.doomed.push(id, connection, Cause::Fin);
         }
         if std::mem::replace(&mut connection.write.state, WriteState::Ended) != WriteState::Ended {
-            // Fails only on a dead socket, as the following read will report.
-            let _dead_anyway = connection.stream.shutdown(Shutdown::Write);
+            connection.transport.end();
         }
     }
 }

@@ -1,10 +1,13 @@
 //! Sockets with an upgrade that was answered elsewhere.
 
+use std::collections::HashSet;
 use std::net::{TcpListener, TcpStream};
 use std::sync::Arc;
 
 use crate::bridge::gauges::MAX_SLOTS;
 use crate::bridge::layout::ADOPTED_SLOTS;
+use crate::engine::{self, Role, mask};
+use crate::reactor::config::IN_PLACE;
 use crate::reactor::tests::*;
 use crate::reactor::{Adoption, Command, ConnectionId, ListenerConfig};
 
@@ -18,7 +21,7 @@ fn pair() -> (Client, TcpStream) {
 fn adopt(server: &Server, stream: TcpStream, prefix: Vec<u8>) {
     let config = Arc::new(ListenerConfig::default());
     server.submit(Command::Adopt(Box::new(Adoption {
-        stream,
+        stream: stream.into(),
         id: None,
         response: Vec::new(),
         prefix,
@@ -31,7 +34,7 @@ fn adopt(server: &Server, stream: TcpStream, prefix: Vec<u8>) {
 fn adopt_as(server: &Server, id: ConnectionId, stream: TcpStream) {
     let config = Arc::new(ListenerConfig::default());
     server.submit(Command::Adopt(Box::new(Adoption {
-        stream,
+        stream: stream.into(),
         id: Some(id),
         response: b"HTTP/1.1 101 x\r\n\r\n".to_vec(),
         prefix: frame(0x81, Some([0; 4]), b"first"),
@@ -115,4 +118,46 @@ fn j18_a_dead_socket_that_is_adopted_opens_and_closes() {
     client.reset();
     adopt(&server, stream, Vec::new());
     server.expect(&[Seen::Open("7".into()), Seen::Closed]);
+}
+
+/// RFC 6455, section 5.1: a client masks its frames, each with a key of its own, and takes none that
+/// are masked.
+#[test]
+fn the_role_of_a_client_masks_and_takes_no_masked_frame() {
+    let server = Server::echo();
+    let (mut peer, stream) = pair();
+    let engine = engine::Config { role: Role::Client, ..engine::Config::default() };
+    let config = Arc::new(ListenerConfig { engine, ..ListenerConfig::default() });
+    server.submit(Command::Adopt(Box::new(Adoption {
+        stream: stream.into(),
+        id: None,
+        response: Vec::new(),
+        prefix: Vec::new(),
+        listener: 7,
+        config,
+        deflate: None,
+    })));
+    let mut keys = HashSet::new();
+    for len in [0, 1, 125, 126, IN_PLACE - 1, IN_PLACE, 65_535, 65_536, 200_000] {
+        for (sent, answer) in [(0x82, 0x82), (0x89, 0x8a)] {
+            if sent == 0x89 && len > 125 {
+                continue;
+            }
+            let payload: Vec<u8> = (0..len).map(|at| at as u8).collect();
+            peer.write(&frame(sent, None, &payload));
+            let header = frame(answer, Some([0; 4]), &payload).len() - 4 - len;
+            let head = peer.read(header + 4);
+            let key: [u8; 4] = head[header..].try_into().unwrap();
+            let mut body = peer.read(len);
+            mask::unmask(key, 0, &mut body);
+            assert_eq!(head[..header], frame(answer, Some(key), &payload)[..header]);
+            assert!(body == payload && keys.insert(key), "{len}");
+        }
+    }
+    // As many frames of two bytes as a read may bring.
+    peer.write(&[0x82, 0].repeat(100_000));
+    let echoed = peer.read(6 * 100_000);
+    assert!(echoed.chunks(6).all(|frame| frame[..2] == [0x82, 0x80]));
+    peer.send("82 81 00000000 'x'");
+    assert_eq!(peer.read(2), [0x88, 0x82]);
 }

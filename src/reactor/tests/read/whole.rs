@@ -25,7 +25,7 @@ fn open() -> (Js, Reactor<Forward>, Client, ConnectionId) {
     let id = js.opened(IN_OPEN);
     client.expect_text(client::SWITCHED);
     let connection = reactor.connections.get_mut(id.slot).expect("it is open");
-    SockRef::from(&connection.stream).set_recv_buffer_size(2 << 20).unwrap();
+    SockRef::from(connection.transport.as_tcp()).set_recv_buffer_size(2 << 20).unwrap();
     SockRef::from(&client.0).set_send_buffer_size(2 << 20).unwrap();
     (js, reactor, client, id)
 }
@@ -40,7 +40,7 @@ fn write(client: &mut Client, reactor: &mut Reactor<Forward>, id: ConnectionId, 
     let connection = reactor.connections.get_mut(id.slot).expect("it is open");
     let mut there = vec![0; stream.len()];
     let begun = std::time::Instant::now();
-    while connection.stream.peek(&mut there).ok() != Some(stream.len()) {
+    while connection.transport.as_tcp().peek(&mut there).ok() != Some(stream.len()) {
         assert!(begun.elapsed() < PATIENCE, "it did not come");
         std::thread::yield_now();
     }
