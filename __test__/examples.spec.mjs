@@ -268,7 +268,7 @@ function run(t, program, args = [], env = {}) {
 /** A program that listens, and its port. */
 async function start(t, program, env = {}, args = []) {
   const child = run(t, program, args, { PORT: '0', ...env });
-  return { child, port: Number(/^listening on port (\d+)$/.exec(await child.line(0))[1]) };
+  return { child, port: Number(/^listening on .*port:? (\d+)/.exec(await child.line(0))[1]) };
 }
 
 async function open(t, port, options = {}, path = '/') {

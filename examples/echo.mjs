@@ -12,4 +12,4 @@ server.on('connection', (socket, request) => {
   socket.on('close', (code) => console.log(`closed: ${code}`));
 });
 
-server.on('listening', () => console.log(`listening on port ${server.address().port}`));
+server.on('listening', () => console.log('listening on', server.address()));

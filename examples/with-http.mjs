@@ -12,4 +12,4 @@ server.on('connection', (socket) => {
   socket.send('welcome');
 });
 
-http.listen(process.env.PORT ?? 8080, () => console.log(`listening on port ${http.address().port}`));
+http.listen(process.env.PORT ?? 8080, () => console.log('listening on', http.address()));

@@ -44,7 +44,7 @@ function portNumber(port) {
 
 /**
  * @param {unknown} port The value of the option
- * @returns {boolean} Whether it is the name of a pipe, or of a socket in the file system: as in
+ * @returns {port is string} Whether it is the name of a pipe, or of a socket in the file system: as in
  *   Node, text that is not a number of 0 or more
  */
 function isPipeName(port) {

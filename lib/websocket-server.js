@@ -137,6 +137,11 @@ class WebSocketServer extends EventEmitter {
     else state.native.closeListener(this._listenerId);
   }
 
+  /** @returns {Promise<void>} Resolved when the server is closed */
+  [Symbol.asyncDispose]() {
+    return new Promise((resolve) => this.close(() => resolve()));
+  }
+
   /** @param {DrainOptions} [options] See there @returns {Promise<DrainProgress>} The end */
   drain(options) {
     return drain(this, options);

@@ -4,7 +4,7 @@
 //   programs/   programs that compile with @types/ws and must compile with ours
 //   augmented/  the same, with members that `declare module` adds to every file of a compilation
 //   both/       one such program of CommonJS modules and ES modules
-//   own/        programs that use what only ours has
+//   own/        programs that use what only ours has, and those of README.md
 //
 // Each file is compiled as a CommonJS module and as an ES module; .cts and .mts as one of them.
 //
@@ -61,6 +61,11 @@ function esmFiles() {
   });
 }
 
+/** @returns {IterableIterator<RegExpExecArray>} path and name of each program that README.md shows */
+function readmePrograms() {
+  return readFileSync(join(root, 'README.md'), 'utf8').matchAll(/(?<=<!-- file: )(?:\S+\/)?(\S+)\.mjs(?= -->)/g);
+}
+
 /**
  * Compiles a folder of programs. CommonJS modules and ES modules are two compilations, unless the
  * folder has both: what one program adds to the classes is in all files of a compilation.
@@ -82,6 +87,10 @@ export async function compile(types, folder, { compiler = 'typescript/bin/tsc', 
     const other = type === 'commonjs' ? '.mts' : '.cts';
     for (const file of readdirSync(join(SOURCES, folder))) {
       if (folder === 'both' || !file.endsWith(other)) cpSync(join(SOURCES, folder, file), join(home, file));
+    }
+    if (folder === 'own') {
+      symlinkSync(root, join(home, 'node_modules/reactor-ws'), 'junction');
+      for (const [path, name] of readmePrograms()) cpSync(join(root, path), join(home, `readme-${name}.mts`));
     }
     const project = join(home, 'tsconfig.json');
     writeFileSync(project, JSON.stringify({ compilerOptions: { ...OPTIONS, ...settings }, include: ['*.ts', '*.cts', '*.mts'] }));

@@ -1,12 +1,13 @@
 import { EventEmitter } from 'node:events';
 import { IncomingMessage, Server as HttpServer } from 'node:http';
 import { Server as HttpsServer } from 'node:https';
+import { ListenOptions } from 'node:net';
 import { Duplex } from 'node:stream';
 
 import * as deflate from './deflate';
 import * as running from './running';
 import { BroadcastOptions, History, HistoryOptions, PublishOptions, Published, Receipt, TopicCounts, TopicOptions } from './topics';
-import { VerifyClientCallbackAsync, VerifyClientCallbackSync } from './verify';
+import { VerifyClientCallbackAsync } from './verify';
 import { WebSocket } from './websocket';
 
 /** `Class` is the class of the connections, `Request` that of the requests of `server`. */
@@ -16,12 +17,12 @@ export interface ServerOptions<
 > extends running.AdmissionOptions,
     running.TrafficOptions {
   /**
-   * Port to listen on; 0 for any free one. As in ws it may also be a value that
-   * `server.listen()` of Node takes, which the type omits, as @types/ws does: the path of a
-   * socket in the file system, or an object such as `{ port, host }`, `{ path }` and
-   * `{ fd }`. The path of URLs is `path`.
+   * Port to listen on; 0 for any free one. Also what `server.listen()` of Node takes: the path of a
+   * socket in the file system, or an object such as `{ port, host }`, `{ path }` and `{ fd }`. With
+   * `{ path, mode: 0o660 }` the file has these permissions, and whoever may write to it may
+   * connect; `mode` is not in ws. The path of URLs is `path`.
    */
-  port?: number | undefined;
+  port?: number | string | (ListenOptions & { fd?: number | undefined; mode?: number | undefined }) | undefined;
   /** Address or name to listen on. Default: every address */
   host?: string | undefined;
   /** On an IPv6 address, do not take IPv4 connections. Not in ws. Default: false */
@@ -160,11 +161,10 @@ export interface ServerOptions<
   perMessageDeflate?: boolean | deflate.ServerOptions | undefined;
   /** Chooses one of the offered subprotocols; falsy for none. Default: the first */
   handleProtocols?: ((protocols: Set<string>, request: InstanceType<Request>) => string | false) | undefined;
-  /** Accepts or refuses a handshake; asynchronous when it has two parameters. */
-  verifyClient?:
-    | VerifyClientCallbackAsync<InstanceType<Request>>
-    | VerifyClientCallbackSync<InstanceType<Request>>
-    | undefined;
+  /**
+   * Accepts or refuses a handshake: by its result, or, when it has two parameters, by the callback.
+   */
+  verifyClient?: VerifyClientCallbackAsync<InstanceType<Request>> | undefined;
   /** The class of the connections; it must extend `WebSocket`. */
   WebSocket?: Class | undefined;
 }
@@ -221,6 +221,11 @@ export class WebSocketServer<
    * @param callback A listener for `'close'`; gets an error when the server was closed before
    */
   close(callback?: (error?: Error) => void): void;
+
+  /**
+   * Closes the server, for `await using`: resolved when it is closed, and its connections are gone. Not in ws.
+   */
+  [Symbol.asyncDispose](): Promise<void>;
 
   /**
    * Closes the clients, spread over a time; upgrades are answered with 503 from now on, unless

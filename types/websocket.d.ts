@@ -139,12 +139,12 @@ export class WebSocket extends EventEmitter {
    * @returns Whether there is room for more: false when 1 MiB or more waits to be sent (over TLS
    *   or another stream, its `writableHighWaterMark`), this message included. `'drain'` follows
    *   then; nothing is refused. Also false in CLOSING and CLOSED, where no `'drain'` follows. In ws
-   *   it is undefined; a class that extends this one may return nothing
+   *   it is undefined
    * @throws {TypeError} ERR_INVALID_ARG_TYPE for data that is neither text nor bytes
    * @throws {Error} In CONNECTING
    */
-  send(data: BufferLike | PreparedMessage, callback?: SendCallback): boolean | void;
-  send(data: BufferLike | PreparedMessage, options: SendOptions | null | undefined, callback?: SendCallback): boolean | void;
+  send(data: BufferLike | PreparedMessage, callback?: SendCallback): boolean;
+  send(data: BufferLike | PreparedMessage, options: SendOptions | null | undefined, callback?: SendCallback): boolean;
 
   /**
    * Makes the connection a subscriber of a topic of its server, from the next published message on.
@@ -291,36 +291,48 @@ interface Emitted {
 export namespace WebSocket {
   export import AddressInfo = server.AddressInfo;
   export import BinaryType = events.BinaryType;
+  export import BroadcastOptions = topics.BroadcastOptions;
   export import BufferLike = sending.BufferLike;
   export import CertMeta = client.CertMeta;
   export import ClientOptions = client.ClientOptions;
   export import CloseCause = events.CloseCause;
   export import CloseEvent = events.CloseEvent;
+  export import ControlCallback = sending.ControlCallback;
   export import Data = events.Data;
+  export import DeflateOptions = tools.DeflateOptions;
   export import DrainOptions = running.DrainOptions;
   export import DrainProgress = running.DrainProgress;
   export import ErrorEvent = events.ErrorEvent;
   export import Event = events.Event;
   export import EventListenerOptions = events.EventListenerOptions;
   export import FinishRequestCallback = client.FinishRequestCallback;
+  export import FrameOptions = tools.FrameOptions;
+  export import Histogram = running.Histogram;
   export import History = topics.History;
   export import HistoryOptions = topics.HistoryOptions;
   export import MessageEvent = events.MessageEvent;
+  export import Metrics = running.Metrics;
+  export import OriginRule = running.OriginRule;
   export import PerMessageDeflateOptions = deflate.ServerOptions;
   export import Position = topics.Position;
-  export import PrepareOptions = sending.PrepareOptions;
   export import PreparedMessage = sending.PreparedMessage;
+  export import PrepareOptions = sending.PrepareOptions;
+  export import ProxyProtocol = running.ProxyProtocol;
+  export import Published = topics.Published;
   export import PublishOptions = topics.PublishOptions;
   export import RawData = events.RawData;
+  export import ReactorMetrics = running.ReactorMetrics;
   export import Receipt = topics.Receipt;
   export import SendCallback = sending.SendCallback;
   export import SendOptions = sending.SendOptions;
   export import ServerOptions = server.ServerOptions;
-  export import SubscribeOptions = topics.SubscribeOptions;
+  export import Stamp = topics.Stamp;
   export import Subscribed = topics.Subscribed;
+  export import SubscribeOptions = topics.SubscribeOptions;
   export import TopicCounts = topics.TopicCounts;
   export import TopicLosses = topics.TopicLosses;
   export import TopicOptions = topics.TopicOptions;
+  export import TrafficOptions = running.TrafficOptions;
   export import VerifyClientCallbackAsync = verify.VerifyClientCallbackAsync;
   export import VerifyClientCallbackSync = verify.VerifyClientCallbackSync;
   export import VerifyInfo = verify.VerifyInfo;

@@ -27,7 +27,7 @@ async function start(t, name) {
   });
   t.after(() => child.kill('SIGKILL'));
   const [line] = await once(createInterface(child.stdout), 'line');
-  return Number(/^listening on port (\d+)$/.exec(line)[1]);
+  return Number(/^listening on .*port:? (\d+)/.exec(line)[1]);
 }
 
 for (const name of ['express.mjs', 'fastify.mjs']) {

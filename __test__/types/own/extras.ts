@@ -1,4 +1,7 @@
 // Additions that ws does not have.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+
 import WebSocket, { BufferLike, PreparedMessage, SendOptions, WebSocketServer, extension, prepare, subprotocol } from 'ws';
 
 const wss = new WebSocketServer({ port: 0, reactors: 2, pingInterval: 30_000, idleTimeout: 1, spin: 0, earlyHandshake: true });
@@ -21,3 +24,21 @@ const detached = new WebSocket(null, undefined, { maxPayload: 10 });
 detached.setSocket(process.stdin as never, Buffer.alloc(0), {});
 console.log(extension.parse('a; b'), subprotocol.parse('a, b'), WebSocket.PerMessageDeflate.extensionName, message.length);
 new WebSocket.Receiver({ isServer: true }).on('message', () => {});
+
+new WebSocketServer({ port: process.env['PORT'] ?? 8080 });
+new WebSocketServer({ port: '/run/chat.sock' });
+new WebSocketServer({ port: { path: '/run/chat.sock', mode: 0o660 } });
+new WebSocketServer({ port: { fd: 3 } });
+new WebSocketServer({ port: { host: '::1', port: 0 } });
+// @ts-expect-error No place.
+new WebSocketServer({ port: true });
+const sent: boolean = detached.send('a');
+new WebSocketServer({ noServer: true, verifyClient: ({ origin, req, secure }) => secure && origin === req.headers.host });
+new WebSocketServer({ noServer: true, verifyClient: ({ req }, callback) => callback(req.url === '/', 403, 'No', { a: 'b' }) });
+new WebSocketServer({ noServer: true, verifyClient: async ({ req }, callback) => callback(req.url === '/') });
+
+export async function used(): Promise<boolean> {
+  await using server = new WebSocketServer({ server: createServer() });
+  await once(server, 'listening');
+  return sent;
+}

@@ -54,8 +54,8 @@ each(game, (player) => player.greet());
 
 /** Methods that are written as @types/ws declares them. */
 export class Encoded extends WebSocket {
-  override send(data: any, ...rest: any[]): void {
-    super.send(JSON.stringify(data), ...(rest as [() => void]));
+  override send(data: any, ...rest: any[]) {
+    return super.send(JSON.stringify(data), ...(rest as [() => void]));
   }
 
   override ping(data?: any, mask?: boolean, callback?: (error: Error) => void): void {
@@ -72,7 +72,7 @@ export class Encoded extends WebSocket {
 }
 
 /** A stand-in for a connection in a test of an application. */
-export const fake: Pick<WebSocket, 'send' | 'close' | 'readyState'> = { send() {}, close() {}, readyState: 1 };
+export const fake: Pick<WebSocket, 'send' | 'close' | 'readyState'> = { send: () => true, close() {}, readyState: 1 };
 
 export class Rooms extends WebSocketServer {
   readonly rooms = new Map<string, Set<WebSocket>>();

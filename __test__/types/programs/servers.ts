@@ -43,13 +43,14 @@ export function verifies(): ServerOptions[] {
 
 /** Options as a program passes them on. */
 export function passes(options: ServerOptions): HttpServer {
-  const port: number | undefined = options.port;
+  const { port } = options;
   const host: string | undefined = options.host;
   const path: string | undefined = options.path;
   const deflate: boolean | PerMessageDeflateOptions | undefined = options.perMessageDeflate;
   console.log(path, typeof deflate === 'object' && deflate.threshold);
   options.server?.close();
-  return createServer().listen({ port, host, backlog: options.backlog });
+  console.log(port);
+  return createServer().listen({ host, backlog: options.backlog });
 }
 
 export function events(wss: WebSocketServer): void {
