@@ -148,6 +148,23 @@ for (const [way, start] of Object.entries(WAYS)) {
   });
 }
 
+for (const [way, start] of Object.entries(WAYS)) {
+  test(`by way of ${way}: Symbol.asyncDispose closes, waits for the clients, and may be called again`, async (t) => {
+    const server = await start(t, {});
+    const { client } = await connect(t, server);
+    let isOver = false;
+    const disposed = Promise.all([server[Symbol.asyncDispose](), server[Symbol.asyncDispose]()]).then(() => (isOver = true));
+    const closed = once(server, 'close');
+    client.ping();
+    await once(client, 'pong');
+    t.false(isOver);
+    client.close();
+    await closed;
+    await disposed;
+    await server[Symbol.asyncDispose]();
+  });
+}
+
 test('undefined and null are the default', async (t) => {
   const nothing = { handshakeTimeout: undefined, pingInterval: null, idleTimeout: undefined, ipv6Only: null, earlyHandshake: null };
   const server = await startServer(t, { ...nothing, spin: undefined });

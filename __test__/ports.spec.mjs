@@ -2,7 +2,7 @@
 // `ws`, too.
 import { spawn } from 'node:child_process';
 import { once } from 'node:events';
-import { readFileSync } from 'node:fs';
+import { existsSync, readFileSync, statSync } from 'node:fs';
 import { createRequire } from 'node:module';
 import { createServer, connect as connectTo } from 'node:net';
 import { tmpdir } from 'node:os';
@@ -82,6 +82,41 @@ test('port: an object with a port is served by the reactor', async (t) => {
   if (isReference) return t.pass();
   const server = await startServer(t, { port: { port: 0, host: '127.0.0.1' }, host: 'not.looked.up.invalid' });
   t.is(server._server.constructor.name, 'ListenerServer');
+});
+
+onPosix('port: { path, mode }: whoever may write to the file may connect', async (t) => {
+  if (isReference) return t.pass();
+  for (const mode of [0, 0o600, 0o660, 0o666, 0o777]) {
+    const path = pipe();
+    const server = await startServer(t, { port: { path, mode } });
+    t.is(statSync(path).mode & 0o7777, mode);
+    server.close();
+    await once(server, 'close');
+    t.false(existsSync(path));
+  }
+  const made = [];
+  for (const port of [pipe(), { path: pipe(), mode: undefined }, { path: pipe(), mode: null }]) {
+    const server = await startServer(t, { port });
+    made.push(statSync(server.address()).mode & 0o7777);
+  }
+  t.deepEqual(made, Array(3).fill(0o777 & ~process.umask()));
+});
+
+onPosix('port: a mode that is none, or that nothing would set, throws', (t) => {
+  if (isReference) return t.pass();
+  for (const [port, instanceOf] of [
+    [{ path: pipe(), mode: '660' }, TypeError],
+    [{ path: pipe(), mode: -1 }, RangeError],
+    [{ path: pipe(), mode: 0o1000 }, RangeError],
+    [{ path: pipe(), mode: 0o660 + 0.5 }, RangeError],
+    [{ port: 0, mode: 0o660 }, TypeError],
+    [{ fd: 3, path: pipe(), mode: 0o660 }, TypeError],
+    [{ path: pipe(), readableAll: true, mode: 0o660 }, TypeError],
+    [{ path: `\0${pipe()}`, mode: 0o660 }, TypeError],
+  ]) {
+    const { message } = t.throws(() => new WebSocketServer({ port }), { instanceOf });
+    t.true(message.startsWith('options.port.mode '), message);
+  }
 });
 
 onPosix('port: a descriptor that another process has opened', async (t) => {

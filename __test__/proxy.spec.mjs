@@ -2,7 +2,7 @@
 // where they are installed: `apt-get install haproxy nginx libnginx-mod-stream`.
 import { spawn, spawnSync } from 'node:child_process';
 import { once } from 'node:events';
-import { existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
+import { chmodSync, chownSync, existsSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import net from 'node:net';
 import { tmpdir } from 'node:os';
 import { join } from 'node:path';
@@ -233,8 +233,8 @@ const BEFORE_PATH = {
 };
 
 function nginxHttp(folder, server) {
-  // The workers of a proxy that root starts run as the user nobody, which may not connect to this
-  // socket of the file system.
+  // The workers of a proxy that root starts run as the user nobody, which may not connect to a
+  // socket of the file system without a mode.
   const user = process.getuid?.() === 0 ? 'user root; ' : '';
   const paths = ['client_body', 'proxy', 'fastcgi', 'uwsgi', 'scgi'].map((name) => `${name}_temp_path ${folder}/${name};`).join(' ');
   const head = `${user}daemon off; pid ${folder}/pid; error_log stderr; events {}`;
@@ -259,6 +259,38 @@ for (const [name, configure] of Object.entries(BEFORE_PATH)) {
     t.is((await once(client, 'message'))[0].length, 100_000);
   });
 }
+
+const NOBODY = process.getuid?.() === 0 && spawnSync('id', ['-g', 'nobody']).status === 0;
+
+(has('nginx') && NOBODY ? ownOnly : test.skip)('nginx as another user in front of a socket of the file system, which has a mode', async (t) => {
+  const idOf = (option) => String(spawnSync('id', [option, 'nobody']).stdout).trim();
+  const folder = mkdtempSync(join(tmpdir(), 'proxy-'));
+  t.teardown(() => rmSync(folder, { recursive: true, force: true }));
+  // Files in it have its group.
+  chownSync(folder, 0, Number(idOf('-g')));
+  chmodSync(folder, 0o2755);
+  const path = join(folder, 'chat.sock');
+  const proxied = async (port) => {
+    const proxy = await startProxy(t, 'nginx', (own, free) => {
+      const file = BEFORE_PATH.nginx(own, free, path).at(-1);
+      writeFileSync(file, readFileSync(file, 'utf8').replace('user root;', `user nobody ${idOf('-gn')};`));
+      return ['-p', own, '-c', file];
+    });
+    const server = new WebSocketServer({ port });
+    t.teardown(() => server.close());
+    await once(server, 'listening');
+    const client = new wsClient(`ws://127.0.0.1:${proxy}`);
+    t.teardown(() => client.terminate());
+    const seen = await once(client, 'open').then(() => 'open', ({ message }) => message);
+    client.terminate();
+    server.close();
+    await once(server, 'close');
+    return seen;
+  };
+  t.is(await proxied(path), 'Unexpected server response: 502');
+  t.is(await proxied({ path, mode: 0o660 }), 'open');
+  t.is(await proxied({ path, mode: 0o600 }), 'Unexpected server response: 502');
+});
 
 /** The blocks of docs/recipes.md, with ports of this test. */
 const RECIPES = {

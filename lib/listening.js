@@ -11,12 +11,12 @@ const { inspect } = require('node:util');
  * Where a reactor listens: at `port`, in the file system at `path`, or on the socket `fd`. The
  * object has no prototype: a polluted one must not decide where.
  *
- * @typedef {{ __proto__: null, port: number, host?: string, path?: string, fd?: number,
- *   backlog?: unknown, ipv6Only?: unknown, reusePort?: unknown }} Place
+ * @typedef {{ __proto__: null, port: number, host?: string, path?: string, mode?: number | null,
+ *   fd?: number, backlog?: unknown, ipv6Only?: unknown, reusePort?: unknown }} Place
  */
 
 /** Fields of an object that a reactor can listen by; others, such as `readableAll`, need Node. */
-const FIELDS = new Set(['port', 'host', 'path', 'fd', 'backlog', 'ipv6Only', 'reusePort', 'exclusive']);
+const FIELDS = new Set(['port', 'host', 'path', 'mode', 'fd', 'backlog', 'ipv6Only', 'reusePort', 'exclusive']);
 
 /** Abstract names of Linux begin with this; only Node knows how long they are. */
 const ABSTRACT = '\0';
@@ -87,19 +87,18 @@ function placeOf({ backlog, host, port }) {
   if (isPipeName(port)) return localPlace({ __proto__: null, path: port, backlog });
   if (typeof port !== 'object') return null;
   // ws hands Node only this object: the options beside it do not count.
-  const given = /** @type {Record<string, unknown> & { fd?: number, path?: string, port?: number }} */ (port);
+  const given = /** @type {Record<string, unknown> & Partial<Place>} */ (/** @type {object} */ (port));
   if (!Object.keys(given).every((name) => FIELDS.has(name) || given[name] === undefined)) return null;
-  const { fd, path, ...rest } = /** @type {typeof given} */ ({ __proto__: null, .../** @type {object} */ (given) });
+  const { fd, mode, path, ...rest } = /** @type {typeof given} */ ({ __proto__: null, .../** @type {object} */ (given) });
   // Of several fields one counts, in Node's order.
   if (typeof fd === 'number' && fd >= 0) return localPlace({ __proto__: null, fd });
   const number = portNumber(given.port);
   if (number !== undefined) return { __proto__: null, ...rest, port: number };
-  return !('port' in given) && isPipeName(path) ? localPlace({ __proto__: null, path, backlog: given.backlog }) : null;
+  return !('port' in given) && isPipeName(path) ? localPlace({ __proto__: null, path, mode, backlog: given.backlog }) : null;
 }
 
 /**
- * @param {{ __proto__: null, path?: string, fd?: number, backlog?: unknown }} place A socket of the
- *   file system or of another process
+ * @param {Omit<Place, 'port'>} place A socket of the file system or of another process
  * @returns {Place | null} The place; null: only Node can listen there
  */
 function localPlace(place) {

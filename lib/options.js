@@ -143,6 +143,7 @@ function merge(given) {
   originsOf(options.allowedOrigins);
   checkProxies(options);
   checkReusePort(options);
+  checkMode(options);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   lendsMessages(options);
@@ -220,12 +221,13 @@ function watch(options, changed) {
  * @param {string | null} host IP literal; null is every address
  * @param {number} ask The handshakes that JavaScript wants to see
  */
-function listenOptions(options, { backlog, fd, ipv6Only, path, port, reusePort }, host, ask) {
+function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reusePort }, host, ask) {
   const { keepAlive, keepAliveInitialDelay, noDelay } = tcpOptions(options);
   return {
     host,
     port,
     socketPath: path ?? null,
+    mode: mode ?? null,
     fd: fd ?? null,
     reusePort: reusePort === undefined ? own(options, 'reusePort') : !!reusePort,
     noDelay,
@@ -346,6 +348,19 @@ function checkReusePort(options) {
   const place = options.port == null ? null : placeOf(options);
   if (place === null || place.path !== undefined || place.fd !== undefined) {
     throw wrongType('options.reusePort', 'false without a TCP port', true);
+  }
+}
+
+/**
+ * @param {ServerOptions} options The options of the server
+ * @throws {TypeError | RangeError} For permissions that are none, or that nothing would set
+ */
+function checkMode(options) {
+  const { mode } = Object(options.port);
+  if (mode === undefined || mode === null) return;
+  checkValue({ type: 'number', least: 0, most: 0o777 }, mode, 'options.port.mode');
+  if (placeOf(options)?.path === undefined || require('node:cluster').isWorker) {
+    throw new TypeError('options.port.mode needs a path on which the server listens by itself, not in a worker of a cluster');
   }
 }
 

@@ -26,6 +26,8 @@ pub struct ListenOptions {
     pub port: u32,
     /// Path in the file system instead; null: listen at that address.
     pub socket_path: Option<String>,
+    /// Permissions of the file at that path; null: as the process makes files.
+    pub mode: Option<u32>,
     /// A socket that another process has bound, instead of both; null: a new one.
     pub fd: Option<i32>,
     /// Connections that may wait to be accepted.
@@ -124,7 +126,7 @@ pub(super) fn bind(env: &Env, options: &ListenOptions) -> Result<BoundListener> 
         return adopt::listener(fd, backlog).map_err(|error| listen_error(env, &error, Place::Given));
     }
     if let Some(path) = &options.socket_path {
-        let bound = BoundListener::bind_path(Path::new(path), backlog);
+        let bound = BoundListener::bind_path(Path::new(path), options.mode, backlog);
         return bound.map_err(|error| listen_error(env, &error, Place::Path(path)));
     }
     let host = options.host.as_deref().map(str::parse::<IpAddr>).transpose().map_err(|_not_an_ip| {

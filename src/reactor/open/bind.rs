@@ -113,13 +113,14 @@ impl BoundListener {
         }
     }
 
-    /// Listens on a socket of the file system, which is removed when the listener is closed.
+    /// Listens on a socket of the file system, which is removed when the listener is closed. `mode`:
+    /// its permissions; whoever may write to it may connect.
     ///
     /// # Errors
     /// The system's: there is such a file, or it cannot be made; `Unsupported` elsewhere than on
     /// Unix.
-    pub fn bind_path(path: &Path, backlog: i32) -> io::Result<Self> {
-        let socket = LocalListener::bind(path, backlog)?;
+    pub fn bind_path(path: &Path, mode: Option<u32>, backlog: i32) -> io::Result<Self> {
+        let socket = LocalListener::bind(path, mode, backlog)?;
         Ok(Self { socket: Door::local(socket), address: None })
     }
 

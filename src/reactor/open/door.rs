@@ -163,7 +163,7 @@ mod system {
     use std::io::{self, ErrorKind};
     use std::os::fd::{AsRawFd, OwnedFd};
     use std::os::unix::ffi::OsStrExt as _;
-    use std::os::unix::fs::MetadataExt as _;
+    use std::os::unix::fs::{MetadataExt as _, PermissionsExt as _};
     use std::path::{Path, PathBuf};
 
     use mio::event::Source;
@@ -181,7 +181,7 @@ mod system {
     }
 
     impl LocalListener {
-        pub(in crate::reactor) fn bind(path: &Path, backlog: i32) -> io::Result<Self> {
+        pub(in crate::reactor) fn bind(path: &Path, mode: Option<u32>, backlog: i32) -> io::Result<Self> {
             // socket2 takes an empty path for a socket without a name; systems end a path at a zero
             // byte.
             let bytes = path.as_os_str().as_bytes();
@@ -193,6 +193,10 @@ mod system {
             socket.bind(&SockAddr::unix(path)?)?;
             // From here on the file goes with the listener.
             let listener = Self::new(socket, Some(path.to_owned()), identity(path));
+            // Before it listens: nobody connects by permissions that were not meant.
+            if let Some(mode) = mode {
+                fs::set_permissions(path, fs::Permissions::from_mode(mode))?;
+            }
             socket2::SockRef::from(&listener.socket).listen(backlog)?;
             Ok(listener)
         }
@@ -263,7 +267,7 @@ mod system {
     pub(in crate::reactor) enum LocalListener {}
 
     impl LocalListener {
-        pub(in crate::reactor) fn bind(_path: &Path, _backlog: i32) -> io::Result<Self> {
+        pub(in crate::reactor) fn bind(_path: &Path, _mode: Option<u32>, _backlog: i32) -> io::Result<Self> {
             Err(ErrorKind::Unsupported.into())
         }
 

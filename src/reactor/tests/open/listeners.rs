@@ -174,7 +174,7 @@ fn a_path_with_a_zero_is_not_the_one_before_it() {
 
     let path = std::env::temp_dir().join(format!("reactor-ws-zero-{}", std::process::id()));
     let longer = [path.as_os_str().as_bytes(), b"\0x"].concat();
-    let error = BoundListener::bind_path(std::ffi::OsStr::from_bytes(&longer).as_ref(), 5).err();
+    let error = BoundListener::bind_path(std::ffi::OsStr::from_bytes(&longer).as_ref(), None, 5).err();
     assert_eq!(error.map(|error| error.kind()), Some(ErrorKind::InvalidInput));
     assert!(!path.exists());
 }
