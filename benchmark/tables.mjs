@@ -25,7 +25,7 @@ const HEADINGS = {
 
 /**
  * @param {Figures} record
- * @param {boolean} everything Also shapes that only --full measures,
+ * @param {boolean} everything Also shapes that only --full measures, servers without JavaScript,
  *   targets, and the engine by itself
  * @returns {string[]} Lines of Markdown
  */
@@ -41,7 +41,7 @@ export function tables(record, everything) {
   const views = /** @type {(keyof typeof HEADINGS)[]} */ (everything ? Object.keys(HEADINGS) : ['cost', 'throughput', 'topics', 'jitter', 'avalanche']);
   for (const view of views) {
     const shapes = chosen.filter((shape) => (view === 'tail' ? TAILS.includes(shape) : viewOf(shape) === view));
-    if (shapes.length > 0) lines.push('', ...viewTable(record, view, shapes));
+    if (shapes.length > 0) lines.push('', ...viewTable(record, view, shapes, everything));
   }
   if (!everything) return lines;
   const targets = targetRows(record);
@@ -67,10 +67,11 @@ function headText({ date, machine, options, versions }) {
  * @param {Figures} record
  * @param {keyof typeof HEADINGS} view
  * @param {string[]} shapes
+ * @param {boolean} everything Also servers without JavaScript
  */
-function viewTable(record, view, shapes) {
+function viewTable(record, view, shapes, everything) {
   const present = new Set(shapes.flatMap((shape) => Object.keys(record.results[shape])));
-  const names = [...present];
+  const names = [...present].filter((name) => everything || !candidates()[name]?.withoutJs);
   const rows = shapes.map((shape) => {
     const byCandidate = record.results[shape];
     return [shapeText(shape), ...names.map((candidate) => cell(byCandidate, candidate, view === 'tail' ? 'distribution' : view))];
