@@ -240,9 +240,15 @@ for (const [option, value, status, index] of [
   ['maxHeaders', 8, 'HTTP/1.1 431 Request Header Fields Too Large', 3],
 ]) {
   test(`the limits of a server hold for what another one hands on: ${option}`, async (t) => {
-    const listening = await startServer(t);
     const limited = new WebSocketServer({ noServer: true, [option]: value });
-    listening.handleUpgrade = (request, socket, head, callback) => limited.handleUpgrade(request, socket, head, callback);
+    class Listening extends WebSocketServer {
+      handleUpgrade(...args) {
+        limited.handleUpgrade(...args);
+      }
+    }
+    const listening = new Listening({ port: 0, host: '127.0.0.1' });
+    t.teardown(() => listening.close());
+    await once(listening, 'listening');
     const fields = option === 'maxHeaders' ? { a: '1', b: '2', c: '3', d: '4' } : {};
     const answers = [];
     const raws = [];
