@@ -37,7 +37,7 @@ const NO_ERRORS = 'lib/running/families.js';
 
 /** @returns {string[]} one line per fault */
 export function documentViolations() {
-  return [...programViolations(), ...linkViolations(), ...pathViolations(), ...lengthViolations(), ...optionViolations(), ...errorViolations()];
+  return [...programViolations(), ...linkViolations(), ...pathViolations(), ...lengthViolations(), ...optionViolations(), ...errorViolations(), ...hoverViolations()];
 }
 
 /** @returns {string[]} Paths from the root */
@@ -153,6 +153,12 @@ function isExplained(help, text) {
   const pieces = text.split(/\$\{(?:[^{}]|\{[^}]*\})*\}|%d/).map((piece) => piece.trim());
   const [longest] = pieces.sort((a, b) => b.length - a.length);
   return help.includes(longest);
+}
+
+/** What an editor shows must not lead to a document that the package lacks. */
+function hoverViolations() {
+  const files = ['index.d.ts', ...readdirSync(join(root, 'types')).filter((name) => name.endsWith('.d.ts')).map((name) => join('types', name))];
+  return files.filter((file) => read(file).includes('docs/')).map((file) => `${file}: names a document of docs/, which is not in the package`);
 }
 
 function libFiles() {
