@@ -37,7 +37,7 @@ impl ReactorOptions {
     pub(super) fn config(&self) -> ReactorConfig {
         ReactorConfig {
             spin: spin(self.spin),
-            unfinished_mark: match self.unfinished_budget as usize {
+            unfinished_budget: match self.unfinished_budget as usize {
                 0 => usize::MAX,
                 bytes => bytes,
             },

@@ -111,12 +111,9 @@ pub struct ReactorConfig {
     /// is read while it has less than 2 KiB undrained: a message waits for the work of the consumer
     /// on each record before it, however short. Default: 4096.
     pub records_mark: u64,
-    /// Bytes that unfinished messages of all connections may take together. Above it, connections
-    /// that keep [`SMALL_ALLOWANCE`] of one take turns, see `unfinished.rs`. Default: 256 MiB.
-    pub unfinished_mark: usize,
-    /// Above that mark and while others wait: how long a peer may leave its message unfinished, or
-    /// send little of it in its turn. Default: 2 s.
-    pub unfinished_patience: Duration,
+    /// Bytes that unfinished messages of all connections of all reactors of a group may take
+    /// together. Above it, messages are given up, see `unfinished.rs`. Default: 256 MiB.
+    pub unfinished_budget: usize,
     /// Bytes that the compression contexts of all connections may keep between messages, see
     /// [`crate::engine::deflate::Budget`]. `None`: one budget for all reactors of the process.
     /// Default: `None`.
@@ -139,8 +136,7 @@ impl Default for ReactorConfig {
             connection_mark: 1 << 20,
             total_mark: 64 << 20,
             records_mark: 4096,
-            unfinished_mark: 256 << 20,
-            unfinished_patience: Duration::from_secs(2),
+            unfinished_budget: 256 << 20,
             deflate_budget: None,
             history_budget: 64 << 20,
             send_budget: usize::MAX,
@@ -161,7 +157,6 @@ impl ReactorConfig {
             spin: if crowded { Spin::Never } else { self.spin },
             total_mark: self.total_mark / count,
             records_mark: self.records_mark / count as u64,
-            unfinished_mark: self.unfinished_mark / count,
             deflate_budget: self.deflate_budget.map(|bytes| bytes / count),
             history_budget: self.history_budget / count,
             send_budget: match self.send_budget {
@@ -207,10 +202,8 @@ pub(super) const SMALLEST_READ: usize = 1 << 10;
 pub(super) const OPENINGS_PART: usize = 8;
 /// The time for which accepting then pauses.
 pub(super) const PRESSED_ACCEPT: Duration = Duration::from_millis(10);
-/// Bytes that prolong the turn of an unfinished message by 1 s. 64 KiB.
-pub(super) const TURN_RATE: u64 = 64 << 10;
-/// Longest turn of an unfinished message while others wait.
-pub(super) const TURN_LIMIT: Duration = Duration::from_secs(10);
+/// Bytes in a second with which an unfinished message is as good as a new one. 64 KiB.
+pub(super) const STEADY_RATE: u64 = 64 << 10;
 /// The largest single read. 64 KiB.
 pub(super) const READ_SIZE: usize = 64 << 10;
 /// The largest single read of a request. 2 KiB is longer than most requests. The bytes behind the

@@ -6,8 +6,9 @@
 //! lost with a socket that closes while others go on.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU64, AtomicUsize, Ordering};
 use std::sync::{Arc, OnceLock};
+use std::time::Instant;
 
 use crate::bridge::gauges::MAX_SLOTS;
 
@@ -16,6 +17,7 @@ use super::command::handle::{Command, Handle};
 use super::config::ReactorConfig;
 use super::connection::table::{Connections, Share};
 use super::consume::consumer::Consumer;
+use super::read::unfinished::Unfinished;
 use super::transport::Transport;
 
 /// A group of reactors, one per consumer. The lowest bits of a slot are the number of its reactor.
@@ -27,11 +29,13 @@ pub fn reactors<C: Consumer>(consumers: Vec<C>, config: ReactorConfig) -> io::Re
     let count = consumers.len();
     let group: Arc<[Member]> = (0..count).map(|_| Member::default()).collect();
     let mut reactors = Vec::with_capacity(count);
+    let begun = Instant::now();
     for (number, (consumer, member)) in consumers.into_iter().zip(&*group).enumerate() {
         let mut reactor = Reactor::new(consumer, config)?;
         let _first_time = member.handle.set(reactor.handle());
         reactor.connections = Connections::new(MAX_SLOTS, Share::new(number as u32, count as u32));
         reactor.seat = Seat { group: group.clone(), number };
+        reactor.work.unfinished = Unfinished::new(config.unfinished_budget, begun);
         reactors.push(reactor);
     }
     Ok(reactors)
@@ -43,6 +47,10 @@ struct Member {
     handle: OnceLock<Handle>,
     /// Connections, including those on their way to it.
     connections: AtomicUsize,
+    /// Bytes of its unfinished messages.
+    unfinished: AtomicUsize,
+    /// The age of the one of these that would be given up; none: `u64::MAX`.
+    oldest: AtomicU64,
 }
 
 /// A reactor's place among those of its group.
@@ -54,7 +62,7 @@ pub(super) struct Seat {
 impl Seat {
     /// The only reactor.
     pub(super) fn alone() -> Self {
-        Self { group: Arc::from([]), number: 0 }
+        Self { group: Arc::from([Member::default()]), number: 0 }
     }
 
     /// The number of reactors in the group.
@@ -92,6 +100,37 @@ impl Seat {
         }
     }
 
+    /// Notes the bytes of this reactor's unfinished messages, and the time of the one that would be
+    /// given up.
+    pub(super) fn note_unfinished(&self, bytes: usize, oldest: u64) {
+        let Some(own) = self.group.get(self.number) else { return };
+        own.unfinished.store(bytes, Ordering::Relaxed);
+        // Release: a thread that finds this time finds these bytes, or later ones.
+        own.oldest.store(oldest, Ordering::Release);
+    }
+
+    /// Bytes of the unfinished messages of all reactors, and whether this one has the message that
+    /// would be given up.
+    pub(super) fn unfinished(&self) -> (usize, bool) {
+        let oldest = |(number, member): (usize, &Member)| (member.oldest.load(Ordering::Acquire), number);
+        // The times come first: the bytes of a message that was given up since are not counted.
+        let first = self.group.iter().enumerate().map(oldest).min();
+        let bytes = self.group.iter().map(|member| member.unfinished.load(Ordering::Relaxed)).sum();
+        (bytes, first.is_some_and(|(_, number)| number == self.number))
+    }
+
+    /// Wakes the other reactors of the group that sleep.
+    pub(super) fn wake_others(&self) {
+        for (number, member) in self.group.iter().enumerate() {
+            if number != self.number
+                && let Some(handle) = member.handle.get()
+            {
+                // As in `ask_others`.
+                let _broken_anyway = handle.wake();
+            }
+        }
+    }
+
     /// Counts a connection that has not been counted.
     pub(super) fn came(&self) {
         if let Some(own) = self.group.get(self.number) {
@@ -104,5 +143,12 @@ impl Seat {
         if let Some(own) = self.group.get(self.number) {
             own.connections.fetch_sub(1, Ordering::Relaxed);
         }
+    }
+}
+
+/// The reactor has ended, perhaps by a panic.
+impl Drop for Seat {
+    fn drop(&mut self) {
+        self.note_unfinished(0, u64::MAX);
     }
 }

@@ -198,7 +198,7 @@ impl<C: Consumer> Reactor<C> {
     /// Writes the bytes that the turn has queued, and hands over those that it has read.
     fn end_turn(&mut self) {
         self.release_contexts();
-        self.on_crowd();
+        self.give_up_unfinished();
         self.write_unwritten();
         self.end_slow();
         self.end_lingering();
@@ -327,7 +327,7 @@ impl<C: Consumer> Reactor<C> {
         self.work.watch.forget(slot);
         self.work.waiting.set(id, 0);
         self.work.idling.freed(connection.heap_bytes());
-        self.work.unfinished.forget(id, connection.engine.buffered());
+        self.work.unfinished.forget(slot);
         self.work.starved.forget(&mut connection);
         self.topics.on_gone(id);
         connection.transport.deregister(self.poll.registry());

@@ -85,7 +85,7 @@ impl Work {
             ready: Ready::default(),
             starved: Starved::default(),
             doomed: Doomed::default(),
-            unfinished: Unfinished::new(config.unfinished_mark, config.unfinished_patience),
+            unfinished: Unfinished::new(config.unfinished_budget, now),
             gates: Gates::default(),
             compression: Compression::new(config.deflate_budget),
             idling: Idling::new(config.give_back, now),

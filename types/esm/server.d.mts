@@ -132,8 +132,8 @@ export interface ServerOptions<
   reactors?: number | undefined;
   /**
    * Bytes that unfinished messages of all connections of the reactors may take together, up to 2^53
-   * - 1; 0 is no limit. Above it, connections with 16 KiB of one take turns; those that do not
-   * continue theirs meanwhile are closed with 1013. The value of a thread's first server counts.
+   * - 1; 0 is no limit. Above it, connections are closed with 1013: those first whose messages were
+   * left lying or trickle. The value of a thread's first server counts.
    * Connections over TLS and other streams do not count. Not in ws. Default: 256 MiB
    */
   unfinishedBudget?: number | undefined;

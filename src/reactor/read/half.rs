@@ -54,7 +54,4 @@ pub(in crate::reactor) enum Lack {
     Credit,
     /// All connections together have, and this one more than its share.
     Room,
-    /// All together have sent too many bytes of incomplete messages, and it is not this
-    /// connection's turn.
-    Turn,
 }

@@ -1,6 +1,5 @@
 //! From readable sockets to events.
 
-pub(in crate::reactor) mod crowd;
 pub(in crate::reactor) mod frames;
 pub(in crate::reactor) mod half;
 pub(in crate::reactor) mod paced;
@@ -228,16 +227,14 @@ impl<C: Consumer> Reactor<C> {
         match session.connection.life {
             Life::Open | Life::Closing => {
                 touch_silence(&mut session);
-                let before = session.connection.engine.buffered();
                 let frames = session.work.tally.frames_received();
                 let (kept, whole) = on_frames(consumer, &mut session, range.clone(), more);
                 if session.connection.config.rates.is_some() {
                     let frames = session.work.tally.frames_received() - frames;
                     rate::charge(consumer, &mut session, frames, len);
                 }
-                let after = session.connection.engine.buffered();
-                let seen = (session.work.now, session.connection.read.received);
-                session.work.unfinished.change(session.id, (before, after), whole, seen);
+                let bytes = session.connection.engine.buffered();
+                session.work.unfinished.set(session.id, bytes, (len, whole), session.work.now);
                 if kept.len == 0 {
                     consumer.release(range);
                 }

@@ -29,7 +29,7 @@ impl Starved {
     /// Notes that the connection lacks something.
     pub(in crate::reactor) fn add(&mut self, id: ConnectionId, connection: &mut Connection, lack: Lack) {
         connection.read.starved = Some(lack);
-        self.count += usize::from(lack != Lack::Turn);
+        self.count += 1;
         if lack == Lack::Room {
             self.queue.push(id, &mut connection.read.listed);
         }
@@ -43,7 +43,7 @@ impl Starved {
     /// Notes that the connection may be read again, as far as is known.
     pub(in crate::reactor) fn take(&mut self, connection: &mut Connection) -> Option<Lack> {
         let lack = connection.read.starved.take();
-        self.count -= usize::from(lack.is_some_and(|lack| lack != Lack::Turn));
+        self.count -= usize::from(lack.is_some());
         lack
     }
 

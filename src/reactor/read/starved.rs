@@ -1,14 +1,12 @@
 //! The bytes of a connection that may be read, and the connections that wait for more.
 //!
-//! This file counts the input that the consumer has not taken, in bytes and in records;
-//! `unfinished.rs` counts messages that have not come to their end. Each has a mark of its own, and
-//! neither presses the other. A connection that waits is found without a look at the others that
+//! What counts is the input that the consumer has not taken, in bytes and in records; messages that
+//! have not come to their end do not, see `unfinished.rs`. A connection that waits is found without a look at the others that
 //! wait:
 //!
 //! ```text
 //! Lack::Credit   the consumer takes a batch: its credits name the connection
 //! Lack::Room     credit, or a queue, served from its front while all together are below both marks
-//! Lack::Turn     see `unfinished.rs`
 //! ```
 
 use crate::bridge::tally::Pause;
@@ -29,17 +27,12 @@ impl<C: Consumer> Reactor<C> {
         let limit = self.limit(slot)?;
         let id = self.connections.id(slot)?;
         let connection = self.connections.get(id)?;
-        if self.work.starved.take(connection) == Some(Lack::Turn) {
-            self.work.unfinished.stop_waiting(slot);
-        }
+        self.work.starved.take(connection);
         if let Err(lack) = limit {
             self.work.starved.add(id, connection, lack);
             if self.work.starved.is_untidy(&self.connections) {
                 let connections = &mut self.connections;
                 self.work.starved.queue.tidy(|id| connections.get(id).is_some());
-            }
-            if lack == Lack::Turn {
-                self.work.unfinished.wait(slot);
             }
         }
         match limit {
@@ -52,7 +45,7 @@ impl<C: Consumer> Reactor<C> {
     /// The number of bytes that may be read from the connection, or its shortage. `None`: it is not
     /// to be read.
     fn limit(&mut self, slot: u32) -> Option<Result<usize, Lack>> {
-        let (pressure, crowded) = (self.consumer.pressure(), self.work.unfinished.restricts(slot));
+        let pressure = self.consumer.pressure();
         let share = self.share(pressure);
         let id = self.connections.id(slot)?;
         let connection = self.connections.get_mut(slot)?;
@@ -73,28 +66,20 @@ impl<C: Consumer> Reactor<C> {
             }
             _ => usize::MAX,
         };
-        if pressure == Pressure::None && !crowded {
+        if pressure == Pressure::None {
             return Some(Ok(paced));
         }
+        // A completed message is undrained, so it counts already. An incomplete one is no record.
+        let kept = if pressure == Pressure::Bytes { connection.engine.buffered() } else { 0 };
         // The length of a read is not known before, so it may not be longer than the rest.
-        let buffered = connection.engine.buffered();
-        let mut left = if crowded { SMALL_ALLOWANCE.saturating_sub(buffered) } else { usize::MAX };
+        let left = share.saturating_sub(connection.read.held + kept);
         if left < SMALLEST_READ {
-            return Some(Err(Lack::Turn));
-        }
-        if pressure != Pressure::None {
-            // A completed message is undrained, so it counts already. An incomplete one
-            // is no record.
-            let kept = if pressure == Pressure::Bytes { buffered } else { 0 };
-            left = left.min(share.saturating_sub(connection.read.held + kept));
-            if left < SMALLEST_READ {
-                // A connection that only pings is not the reason why memory runs out, as long as it
-                // sends little at a time.
-                let reserve = self.config.total_mark / CONTROL_RESERVE;
-                let may_ping = self.work.starved.reserve_used < reserve && only_pings(connection);
-                let ping = wire(connection, SMALLEST_READ).min(paced);
-                return Some(if may_ping { Ok(ping) } else { Err(Lack::Room) });
-            }
+            // A connection that only pings is not the reason why memory runs out, as long as it
+            // sends little at a time.
+            let reserve = self.config.total_mark / CONTROL_RESERVE;
+            let may_ping = self.work.starved.reserve_used < reserve && only_pings(connection);
+            let ping = wire(connection, SMALLEST_READ).min(paced);
+            return Some(if may_ping { Ok(ping) } else { Err(Lack::Room) });
         }
         Some(Ok(wire(connection, left).min(paced)))
     }
@@ -125,7 +110,7 @@ impl<C: Consumer> Reactor<C> {
                 connection.read.holds_data = false;
             }
             connection.read.held = held;
-            if matches!(connection.read.starved, Some(Lack::Credit | Lack::Room)) {
+            if connection.read.starved.is_some() {
                 starved.credited.push(id.slot);
             }
         });
@@ -157,14 +142,6 @@ impl<C: Consumer> Reactor<C> {
             served += usize::from(
                 self.connections.get_mut(slot).is_some_and(|connection| connection.read.state.is_queued()),
             );
-        }
-    }
-
-    /// The connection no longer has this shortage.
-    pub(in crate::reactor) fn feed_again(&mut self, slot: u32) {
-        if let Some(connection) = self.connections.get_mut(slot) {
-            self.work.starved.take(connection);
-            self.read_later(slot);
         }
     }
 

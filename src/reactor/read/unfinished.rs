@@ -1,80 +1,61 @@
-//! Messages that have not come to their end: the memory that they take together, and the
-//! connections that may go on when that is too much.
+//! Messages that have not come to their end, and the memory that they take together.
 //!
-//! Below the mark every connection is read. Above it, connections are read that keep little of a
-//! message (`is_heavy`), and some of the others, the oldest message first, until its message is
-//! complete; a quarter further up only the first of these. So memory stays as it is but for one
-//! message, and all of them are completed in turn. While others wait, a peer that leaves its
-//! message lying, or that brings little when it is its turn, loses it: its connection is closed
-//! with 1013.
+//! All reactors of a group share a budget. Above it the message is given up that is furthest
+//! behind: its connection is closed with 1013. A message is as new as its first byte. As time
+//! passes it grows old, unless it goes on: 64 KiB make it a second newer. So a peer that leaves its
+//! message lying, or trickles, loses it before one that uploads, and before one that has just
+//! begun. Of messages that are equally old, to the second, the longest is given up: a short one
+//! that goes on gets through, however many others do.
 
-use std::collections::{BTreeMap, BTreeSet, HashMap};
+use std::cmp::Reverse;
+use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use crate::reactor::config::{SMALL_ALLOWANCE, SMALLEST_READ, TURN_LIMIT, TURN_RATE};
+use crate::engine::ErrorKind;
+
+use crate::reactor::Reactor;
+use crate::reactor::config::STEADY_RATE;
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
+use crate::reactor::consume::consumer::Consumer;
+use crate::reactor::read::frames::{finish_if_complete, report_error};
 
-/// Turns at a time: they end one by one, so one without progress must not hold all others up.
-pub(in crate::reactor) const TURNS: usize = 64;
-/// The number of looks for connections that keep others waiting, within our patience.
-pub(in crate::reactor) const LOOKS: u32 = 16;
-
-/// Whether `buffered` bytes of an unfinished message are more than every connection may keep.
-fn is_heavy(buffered: usize) -> bool {
-    buffered.saturating_add(SMALLEST_READ) > SMALL_ALLOWANCE
-}
-
-/// The unfinished messages of all connections of a reactor.
+/// The unfinished messages of a reactor.
 pub(in crate::reactor) struct Unfinished {
-    /// Bytes of all unfinished messages.
+    pub(in crate::reactor) budget: usize,
+    /// The beginning of time, for all reactors of a group.
+    begun: Instant,
     bytes: usize,
-    mark: usize,
-    pub(in crate::reactor) patience: Duration,
-    /// Connections with a heavy message, by its age.
-    pub(in crate::reactor) heavy: BTreeMap<Age, Heavy>,
-    /// The ages of heavy messages, by slot.
-    ages: HashMap<u32, Age>,
-    /// The number of heavy messages so far.
-    count: u64,
-    /// Connections of `heavy` that wait for their turn.
-    pub(in crate::reactor) waiting: BTreeSet<Age>,
-    /// Connections that may go on above the mark, in the order in which they came. At most `TURNS`.
-    pub(in crate::reactor) turns: Vec<Turn>,
-    /// The time of the next look for messages that are left lying, while others wait.
-    pub(in crate::reactor) look_at: Option<Instant>,
+    /// By slots; empty without a budget.
+    messages: HashMap<u32, Unended>,
+    /// The same, in the order in which they are given up.
+    ranks: BTreeSet<Rank>,
 }
 
-/// The age: of two messages the older one has the lower.
-pub(in crate::reactor) type Age = u64;
-
-pub(in crate::reactor) struct Heavy {
-    pub(in crate::reactor) id: ConnectionId,
-    /// The time at which `received` had this value first, as of the last look.
-    pub(in crate::reactor) since: Instant,
-    pub(in crate::reactor) received: u64,
+pub(in crate::reactor) struct Unended {
+    id: ConnectionId,
+    bytes: usize,
+    /// The time at which a message would have begun that is as old.
+    since: Instant,
 }
 
-pub(in crate::reactor) struct Turn {
-    pub(in crate::reactor) id: ConnectionId,
-    pub(in crate::reactor) began: Instant,
-    /// The bytes that the connection had received when its turn began.
-    pub(in crate::reactor) received: u64,
+/// The second of `since`, bytes, and slot.
+type Rank = (u64, Reverse<usize>, u32);
+
+/// Whether unfinished messages take too much.
+#[derive(Debug, PartialEq, Eq)]
+pub(in crate::reactor) enum Excess {
+    None,
+    /// One of this reactor is to be given up.
+    Own,
+    /// One of another reactor is.
+    Elsewhere,
 }
 
 impl Unfinished {
-    pub(in crate::reactor) fn new(mark: usize, patience: Duration) -> Self {
-        Self {
-            bytes: 0,
-            mark,
-            patience,
-            heavy: BTreeMap::new(),
-            ages: HashMap::new(),
-            count: 0,
-            waiting: BTreeSet::new(),
-            turns: Vec::new(),
-            look_at: None,
-        }
+    /// `begun` is not later than now, and the same for all reactors of a group.
+    pub(in crate::reactor) fn new(budget: usize, begun: Instant) -> Self {
+        Self { budget, begun, bytes: 0, messages: HashMap::new(), ranks: BTreeSet::new() }
     }
 
     /// Bytes of all unfinished messages together.
@@ -83,119 +64,173 @@ impl Unfinished {
         self.bytes
     }
 
-    /// Whether the connection may keep only a little of a message: there is too much already, and
-    /// it is not its turn.
+    /// The connection's message takes `bytes`, now that `len` have come from the peer. `another`:
+    /// they may have ended the message before it.
     #[inline]
-    pub(in crate::reactor) fn restricts(&self, slot: u32) -> bool {
-        self.is_crowded() && !self.has_turn(slot)
-    }
-
-    #[cold]
-    fn has_turn(&self, slot: u32) -> bool {
-        self.turns_now().iter().any(|turn| turn.id.slot == slot)
-    }
-
-    /// The connections whose turn it is.
-    pub(in crate::reactor) fn turns_now(&self) -> &[Turn] {
-        let top = self.mark.saturating_add(self.mark / 4);
-        let count = if self.bytes > top { 1 } else { TURNS };
-        self.turns.get(..count.min(self.turns.len())).unwrap_or_default()
-    }
-
-    /// The time at which the reactor is to run a turn for their sake.
-    pub(in crate::reactor) fn deadline(&self) -> Option<Instant> {
-        self.look_at
-    }
-
-    /// The connection's unfinished message took `before` bytes and takes `after`; `another`: it is
-    /// not the same one.
-    #[inline]
-    pub(in crate::reactor) fn change(
+    pub(in crate::reactor) fn set(
         &mut self,
         id: ConnectionId,
-        (before, after): (usize, usize),
-        another: bool,
-        (now, received): (Instant, u64),
+        bytes: usize,
+        (len, another): (usize, bool),
+        now: Instant,
     ) {
-        self.bytes = (self.bytes + after).saturating_sub(before);
-        let (was, is) = (is_heavy(before), is_heavy(after));
-        if was && (another || !is) {
-            self.remove(id);
-        }
-        if is && (another || !was) {
-            self.add(Heavy { id, since: now, received });
+        // Most messages come in one read.
+        if bytes > 0 || !self.messages.is_empty() {
+            self.change(id, bytes, (len, another), now);
         }
     }
 
-    /// The connection is gone, with `before` bytes of an unfinished message.
-    pub(in crate::reactor) fn forget(&mut self, id: ConnectionId, before: usize) {
-        self.bytes = self.bytes.saturating_sub(before);
-        if is_heavy(before) {
-            self.remove(id);
+    #[inline(never)]
+    fn change(&mut self, id: ConnectionId, bytes: usize, (len, another): (usize, bool), now: Instant) {
+        let before = self.forget(id.slot).filter(|_| !another);
+        if bytes > 0 && self.budget < usize::MAX {
+            let newer = Duration::from_nanos(len as u64 * 1_000_000_000 / STEADY_RATE);
+            let since = before.map_or(now, |before| now.min(before.since + newer));
+            self.add(Unended { id, bytes, since });
         }
     }
 
-    #[cold]
-    fn add(&mut self, heavy: Heavy) {
-        self.count += 1;
-        self.ages.insert(heavy.id.slot, self.count);
-        self.heavy.insert(self.count, heavy);
-    }
-
-    #[cold]
-    fn remove(&mut self, id: ConnectionId) {
-        if let Some(age) = self.ages.remove(&id.slot) {
-            self.heavy.remove(&age);
-            self.waiting.remove(&age);
-        }
-        self.turns.retain(|turn| turn.id != id);
-    }
-
-    /// The connection, whose message is heavy, is not read until it is its turn.
-    pub(in crate::reactor) fn wait(&mut self, slot: u32) {
-        // A connection that has a turn already waits for those before it.
-        if let Some(&age) = self.ages.get(&slot)
-            && self.turns.iter().all(|turn| turn.id.slot != slot)
-        {
-            self.waiting.insert(age);
+    /// Makes a message as new as one that begins at `since`.
+    fn renew(&mut self, slot: u32, since: Instant) {
+        if let Some(message) = self.forget(slot) {
+            self.add(Unended { since, ..message });
         }
     }
 
-    /// The connection is read again, or has another shortage.
-    #[cold]
-    pub(in crate::reactor) fn stop_waiting(&mut self, slot: u32) {
-        if let Some(age) = self.ages.get(&slot) {
-            self.waiting.remove(age);
-        }
+    fn add(&mut self, message: Unended) {
+        self.bytes += message.bytes;
+        self.ranks.insert(self.rank(&message));
+        self.messages.insert(message.id.slot, message);
     }
 
-    /// The oldest of the connections that wait, which wait no more.
-    pub(in crate::reactor) fn next(&mut self) -> Option<ConnectionId> {
-        let age = self.waiting.pop_first()?;
-        self.heavy.get(&age).map(|heavy| heavy.id)
+    /// The connection has no unfinished message, or is gone.
+    pub(in crate::reactor) fn forget(&mut self, slot: u32) -> Option<Unended> {
+        let message = self.messages.remove(&slot)?;
+        self.bytes -= message.bytes;
+        self.ranks.remove(&self.rank(&message));
+        Some(message)
     }
 
-    /// Whether nothing is kept and no connection waits.
+    fn rank(&self, message: &Unended) -> Rank {
+        let since = message.since.saturating_duration_since(self.begun).as_secs();
+        (since, Reverse(message.bytes), message.id.slot)
+    }
+
+    /// Whether nothing is kept.
     #[cfg(test)]
     pub(in crate::reactor) fn is_nothing(&self) -> bool {
-        let Self { bytes, heavy, ages, waiting, turns, .. } = self;
-        *bytes == 0 && heavy.is_empty() && ages.is_empty() && waiting.is_empty() && turns.is_empty()
-    }
-
-    pub(in crate::reactor) fn is_crowded(&self) -> bool {
-        self.bytes > self.mark
-    }
-
-    pub(in crate::reactor) fn stop_clock(&mut self, now: Instant) {
-        self.look_at = None;
-        self.turns.iter_mut().for_each(|turn| turn.began = now);
+        self.bytes == 0 && self.messages.is_empty() && self.ranks.is_empty()
     }
 }
 
-impl Turn {
-    /// The time until which its message is to be complete if others wait.
-    pub(in crate::reactor) fn end(&self, connection: &Connection, patience: Duration) -> Instant {
-        let brought = connection.read.received.saturating_sub(self.received);
-        self.began + (patience + Duration::from_secs(brought / TURN_RATE)).min(TURN_LIMIT)
+impl<C: Consumer> Reactor<C> {
+    /// Whether the unfinished messages of all reactors take too much.
+    pub(in crate::reactor) fn excess(&self) -> Excess {
+        let Unfinished { budget, ranks, .. } = &self.work.unfinished;
+        if ranks.is_empty() {
+            return Excess::None;
+        }
+        let (bytes, is_own) = self.seat.unfinished();
+        if bytes <= *budget {
+            Excess::None
+        } else if is_own {
+            Excess::Own
+        } else {
+            Excess::Elsewhere
+        }
+    }
+
+    /// Gives messages up until the rest is within the budget.
+    pub(in crate::reactor) fn give_up_unfinished(&mut self) {
+        loop {
+            let Unfinished { bytes, ranks, begun, .. } = &self.work.unfinished;
+            let first = ranks.first().copied();
+            self.seat.note_unfinished(*bytes, first.map_or(u64::MAX, |(since, ..)| since));
+            let Some((since, _, slot)) = first else { return };
+            match self.excess() {
+                Excess::None => return,
+                Excess::Elsewhere => return self.seat.wake_others(),
+                Excess::Own => {}
+            }
+            let now = self.work.now;
+            let is_new = since >= now.saturating_duration_since(*begun).as_secs();
+            if !is_new && self.is_held_back(slot) {
+                self.work.unfinished.renew(slot, now);
+            } else {
+                self.give_up_message(slot);
+            }
+        }
+    }
+
+    /// Whether the connection is not read, so that its message cannot go on.
+    fn is_held_back(&mut self, slot: u32) -> bool {
+        let waits = self.work.paced.waits(slot);
+        self.connections
+            .get_mut(slot)
+            .is_some_and(|Connection { read, .. }| waits || read.paused || read.starved.is_some())
+    }
+
+    fn give_up_message(&mut self, slot: u32) {
+        // The reports about the connection belong to no read under way.
+        self.consumer.on_turn_end();
+        self.guarded(slot, |reactor| {
+            reactor.work.unfinished.forget(slot);
+            let Some((mut session, consumer)) = reactor.session(slot) else { return };
+            let error = session.connection.engine.refuse(ErrorKind::Unfinished);
+            if session.is_open() {
+                report_error(consumer, &mut session, error);
+                finish_if_complete(&mut session);
+                // Later bytes are thrown away.
+                session.want_read();
+            }
+        });
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const MILLISECOND: Duration = Duration::from_millis(1);
+
+    fn id(slot: u32) -> ConnectionId {
+        ConnectionId { slot, generation: 1 }
+    }
+
+    /// The slots in the order in which their messages are given up.
+    fn order(unfinished: &Unfinished) -> Vec<u32> {
+        unfinished.ranks.iter().map(|rank| rank.2).collect()
+    }
+
+    #[test]
+    #[expect(clippy::disallowed_methods, reason = "a test needs some start of time")]
+    fn messages_grow_old_unless_they_go_on() {
+        let begun = Instant::now();
+        let mut unfinished = Unfinished::new(1, begun);
+        let rate = STEADY_RATE as usize;
+        for slot in 0..4 {
+            unfinished.set(id(slot), 1000, (1000, false), begun);
+        }
+        for second in 1..=10 {
+            let now = begun + second * 1000 * MILLISECOND;
+            unfinished.set(id(1), 2000, (1, false), now);
+            unfinished.set(id(2), 2000, (rate / 2, false), now);
+            unfinished.set(id(3), 3000, (rate, false), now);
+        }
+        let now = begun + 10_500 * MILLISECOND;
+        unfinished.set(id(4), 1000, (1000, false), now);
+        // What was left lying and what trickles, the longer one first; what is slow; the longer of
+        // two that are as good as new.
+        assert_eq!(order(&unfinished), [1, 0, 2, 3, 4]);
+        // A burst is no merit for later.
+        unfinished.set(id(1), 2000, (1000 * rate, false), now);
+        unfinished.set(id(0), 1000, (10, true), now);
+        assert_eq!(order(&unfinished), [2, 3, 1, 0, 4]);
+        unfinished.set(id(2), 0, (10, true), now);
+        unfinished.forget(0);
+        unfinished.forget(1);
+        assert_eq!((order(&unfinished), unfinished.bytes()), (vec![3, 4], 4000));
+        (3..5).for_each(|slot| unfinished.set(id(slot), 0, (1, true), now));
+        assert!(unfinished.is_nothing());
     }
 }

@@ -145,8 +145,7 @@ fn r11_everybody_goes_on_and_no_budget_is_charged_when_all_are_gone() {
         connection_mark: 50_000,
         total_mark: 700_000,
         records_mark: 500,
-        unfinished_mark: 500_000,
-        unfinished_patience: Duration::from_millis(20),
+        unfinished_budget: 500_000,
         ..ReactorConfig::default()
     };
     for seed in 11..=13 {

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use crate::reactor::Reactor;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::listen::Listener;
+use crate::reactor::read::unfinished::Excess;
 
 impl<C: Consumer> Reactor<C> {
     /// Waits for something to do, at most `timeout` (`None` = as long as it takes).
@@ -78,6 +79,7 @@ impl<C: Consumer> Reactor<C> {
             || !work.expired.is_empty()
             || work.compression.is_waiting()
             || self.topics.is_waiting(work.now)
+            || self.excess() == Excess::Own
     }
 
     /// The time at which work is due, sockets or not.
@@ -85,12 +87,7 @@ impl<C: Consumer> Reactor<C> {
         let timers = self.work.timers.next();
         let listeners = self.listeners.values().filter_map(Listener::due).min();
         let work = &self.work;
-        let others = [
-            work.compression.release_at,
-            work.unfinished.deadline(),
-            work.idling.deadline(),
-            work.paced.deadline(),
-        ];
+        let others = [work.compression.release_at, work.idling.deadline(), work.paced.deadline()];
         [timers, listeners, self.topics.deadline()].into_iter().chain(others).flatten().min()
     }
 }

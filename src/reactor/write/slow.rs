@@ -21,9 +21,8 @@ impl<C: Consumer> Reactor<C> {
                 session.work.tally.over_budget += 1;
                 let engine = &session.connection.engine;
                 if session.is_open() && !engine.failed() && !engine.close_received() {
-                    let before = session.connection.engine.buffered();
                     let error = session.connection.engine.refuse(ErrorKind::SendBudget);
-                    session.work.unfinished.forget(id, before);
+                    session.work.unfinished.forget(id.slot);
                     report_error(consumer, &mut session, error);
                 }
                 session.cut(Cause::SendBudget);

@@ -9,8 +9,6 @@ use crate::bridge::layout::*;
 use crate::bridge::limits::BATCH_BYTES;
 use crate::reactor::ReactorConfig;
 use crate::reactor::config::{CONTROL_ALLOWANCE, CONTROL_RESERVE, OPENINGS_PART, READ_BUDGET, SMALLEST_READ};
-use crate::reactor::read::half::Lack;
-use crate::reactor::read::unfinished::Unfinished;
 use crate::reactor::tests::bridge::{Js, forward};
 use crate::reactor::tests::*;
 use crate::reactor::{Forward, Reactor, SMALL_ALLOWANCE};
@@ -164,41 +162,6 @@ fn r11_unfinished_messages_do_not_press() {
     late.expect_text(client::SWITCHED);
     let large = js.records(3).into_iter().filter(|record| record.payload == [7; 60_000]).count();
     assert_eq!(large, 1);
-}
-
-/// A connection that waited for credit may lack room when the credit comes: no second credit comes.
-#[test]
-fn r11_what_lacks_something_else_when_credit_comes_goes_on_when_that_is_there() {
-    let (js, mut reactor) = forward(ReactorConfig { connection_mark: 1, ..ReactorConfig::default() });
-    let mut client = open(&js, &mut reactor);
-    let begun = Instant::now();
-    let turn = |reactor: &mut Reactor<Forward>| {
-        assert!(begun.elapsed() < PATIENCE, "it is not read any more");
-        reactor.run_once(Some(Duration::from_millis(10))).unwrap();
-    };
-    let slot = reactor.connections.slots()[0];
-    // A message, and the beginning of one that is more than a share.
-    let mut stream = frame(0x82, Some([0; 4]), b"a");
-    stream.extend(&frame(0x82, Some([0; 4]), &[7; 60_000])[..40_000]);
-    client.write(&stream);
-    let state = |reactor: &mut Reactor<Forward>| {
-        let connection = reactor.connections.get_mut(slot).expect("open");
-        (connection.read.received, connection.read.starved)
-    };
-    while state(&mut reactor).0 < stream.len() as u64 {
-        turn(&mut reactor);
-    }
-    client.write(&[7; 1000]);
-    while state(&mut reactor).1 != Some(Lack::Credit) {
-        turn(&mut reactor);
-    }
-    reactor.work.unfinished = Unfinished::new(0, PATIENCE);
-    let id = reactor.connections.id(slot).expect("open");
-    reactor.work.unfinished.change(id, (0, 40_000), false, (Instant::now(), 0));
-    give_all_back(&js);
-    while state(&mut reactor).0 == stream.len() as u64 {
-        turn(&mut reactor);
-    }
 }
 
 /// Pings until one is not answered; returns the number of answers.

@@ -6,8 +6,6 @@ use std::net::SocketAddr;
 use std::sync::mpsc::Receiver;
 
 use crate::engine::ErrorKind as Broken;
-use crate::reactor::config::{READ_SIZE, SMALL_ALLOWANCE};
-use crate::reactor::read::unfinished::Unfinished;
 use crate::reactor::tests::server::{Reporter, reactor};
 use crate::reactor::tests::turns::until;
 use crate::reactor::tests::*;
@@ -17,9 +15,8 @@ const MARK: usize = 1 << 20;
 const MESSAGE: usize = 800_000;
 /// Bytes of one read.
 const BEGINNING: usize = 60_000;
-/// A patience that ends. A peer that goes on must not stand still for this time, here between two
-/// turns of the test.
-const NOT_LONG: Duration = Duration::from_secs(1);
+/// Messages of which nothing has come for this long are older than new ones.
+const OLD: Duration = Duration::from_millis(1100);
 
 /// A reactor with a low mark, and the clients that have connected to it.
 struct Crowd {
@@ -27,7 +24,6 @@ struct Crowd {
     address: SocketAddr,
     seen: Receiver<(ConnectionId, Seen)>,
     peers: Vec<Peer>,
-    most: usize,
 }
 
 /// The bytes that a peer still has to write.
@@ -36,12 +32,11 @@ struct Peer {
     rest: Vec<u8>,
 }
 
-fn crowd(patience: Duration) -> Crowd {
-    let config =
-        ReactorConfig { unfinished_mark: MARK, unfinished_patience: patience, ..ReactorConfig::default() };
+fn crowd(budget: usize) -> Crowd {
+    let config = ReactorConfig { unfinished_budget: budget, ..ReactorConfig::default() };
     let script = Script::on_message(|_, _| {});
     let (reactor, address, seen) = reactor(Setup { reactor: config, script, ..Setup::default() });
-    Crowd { reactor, address, seen, peers: Vec::new(), most: 0 }
+    Crowd { reactor, address, seen, peers: Vec::new() }
 }
 
 fn message() -> Vec<u8> {
@@ -77,10 +72,8 @@ impl Crowd {
             }
         }
         self.reactor.run_once(Some(Duration::from_millis(2))).expect("epoll works");
-        self.most = self.most.max(self.reactor.work.unfinished.bytes());
-        // A quarter more, one message, and the little that each connection may keep.
-        let bound = MARK + MARK / 4 + MESSAGE + self.peers.len() * SMALL_ALLOWANCE + READ_SIZE;
-        assert!(self.most <= bound, "{} bytes", self.most);
+        let bytes = self.reactor.work.unfinished.bytes();
+        assert!(bytes <= self.reactor.work.unfinished.budget, "{bytes} bytes");
     }
 
     /// Turns until something more has been reported.
@@ -95,16 +88,18 @@ impl Crowd {
         }
     }
 
-    /// Clients join that send only the beginning of a message, until the sum exceeds the budget.
+    /// Clients join that send only the beginning of a message, until no more would fit, and that is
+    /// a while ago.
     fn fill(&mut self) -> Vec<ConnectionId> {
         let mut silent = Vec::new();
-        while self.reactor.work.unfinished.bytes() <= MARK {
+        while self.reactor.work.unfinished.bytes() <= MARK - BEGINNING {
             let before = self.reactor.work.unfinished.bytes();
             silent.push(self.join(BEGINNING));
             while self.reactor.work.unfinished.bytes() - before < BEGINNING - 14 {
                 self.turn();
             }
         }
+        until(&mut self.reactor, |reactor| turns::idle_for(reactor, OLD));
         silent
     }
 }
@@ -113,7 +108,6 @@ impl Crowd {
 #[derive(Debug, PartialEq, Eq)]
 enum Reported {
     Whole,
-    Small,
     GivenUp,
     Other,
 }
@@ -122,7 +116,6 @@ impl From<Seen> for Reported {
     fn from(seen: Seen) -> Self {
         match seen {
             Seen::Binary(bytes) if bytes == [7; MESSAGE] => Self::Whole,
-            Seen::Binary(bytes) if bytes == b"small" => Self::Small,
             Seen::Error(Broken::Unfinished) => Self::GivenUp,
             _ => Self::Other,
         }
@@ -130,69 +123,68 @@ impl From<Seen> for Reported {
 }
 
 #[test]
-fn f13_r14_all_that_goes_on_is_completed_one_after_the_other() {
-    let mut crowd = crowd(PATIENCE);
-    for _ in 0..12 {
-        crowd.join(message().len());
-    }
-    (0..12).for_each(|_| assert_eq!(crowd.reported().1, Reported::Whole));
-    assert!(crowd.most > MARK, "it never was too much");
-    assert_eq!(crowd.reactor.work.unfinished.bytes(), 0);
-}
-
-#[test]
-fn f13_r14_a_peer_that_goes_on_does_not_wait_for_one_that_does_not() {
-    let mut crowd = crowd(PATIENCE);
+fn f13_r14_a_message_left_lying_is_given_up_when_there_is_too_much_and_not_before() {
+    let mut crowd = crowd(MARK);
     let silent = crowd.fill();
-    let honest = crowd.join(message().len());
-    assert_eq!(crowd.reported(), (honest, Reported::Whole));
-    let quiet = crowd.join(0);
-    crowd.peers.last_mut().unwrap().rest = frame(0x82, Some([0; 4]), b"small");
-    assert_eq!(crowd.reported(), (quiet, Reported::Small));
-    // Silence is no end either: a client that goes on later is read.
-    crowd.peers[0].rest = message().split_off(BEGINNING);
-    assert_eq!(crowd.reported(), (silent[0], Reported::Whole));
-}
-
-#[test]
-fn f13_r14_a_message_left_lying_is_given_up_when_others_need_the_room_and_not_before() {
-    let mut crowd = crowd(NOT_LONG);
-    let silent = crowd.fill();
-    until(&mut crowd.reactor, |reactor| turns::idle_for(reactor, NOT_LONG * 3 / 2));
-    assert_eq!(crowd.seen.try_iter().count(), 0, "nobody needs the room");
-    let honest = [crowd.join(message().len()), crowd.join(message().len())];
+    // Up to the last byte.
+    crowd.reactor.work.unfinished.budget = crowd.reactor.work.unfinished.bytes();
+    until(&mut crowd.reactor, |reactor| turns::idle_for(reactor, OLD));
+    assert_eq!(crowd.seen.try_iter().count(), 0, "all is within the budget");
     let mut given_up = Vec::new();
-    let mut whole = 0;
-    while whole < 2 {
-        match crowd.reported() {
-            (id, Reported::Whole) if honest.contains(&id) => whole += 1,
-            (id, Reported::GivenUp) => given_up.push(id),
-            other => panic!("{other:?}"),
+    for _ in 0..2 {
+        let honest = crowd.join(message().len());
+        loop {
+            match crowd.reported() {
+                (id, Reported::Whole) if id == honest => break,
+                (id, Reported::GivenUp) => given_up.push(id),
+                (id, Reported::Other) if given_up.contains(&id) => {}
+                other => panic!("{other:?}"),
+            }
         }
     }
-    assert!(!given_up.is_empty() && given_up == silent[..given_up.len()], "{given_up:?}: the oldest first");
-    let client = &mut crowd.peers[0].client;
+    assert!(given_up.iter().all(|id| silent.contains(id)), "{given_up:?}");
+    let number = silent.iter().position(|id| *id == given_up[0]).unwrap();
+    let client = &mut crowd.peers[number].client;
     client.0.set_nonblocking(false).unwrap();
     client.expect("88 02 03f5");
 }
 
+/// Their messages cannot go on.
 #[test]
-fn f13_r14_a_turn_that_brings_little_is_lost_to_a_peer_that_waits() {
-    let mut crowd = crowd(NOT_LONG);
-    let slow = crowd.fill();
-    // No client is silent now: all wait for their turn, and the first one does not use it.
-    for peer in &mut crowd.peers {
-        peer.rest.push(7);
+fn f13_r14_a_connection_that_is_not_read_is_not_blamed() {
+    let mut crowd = crowd(MARK);
+    let silent = crowd.fill();
+    for id in &silent[..silent.len() - 1] {
+        crowd.reactor.session(id.slot).unwrap().0.pause();
     }
-    crowd.peers[1].rest = message().split_off(BEGINNING);
-    assert_eq!(crowd.reported(), (slow[0], Reported::GivenUp));
-    assert_eq!(crowd.reported(), (slow[1], Reported::Whole));
+    let honest = crowd.join(BEGINNING);
+    assert_eq!(crowd.reported(), (silent[silent.len() - 1], Reported::GivenUp));
+    // As good as new ones: the longest goes. It has 60,000 bytes, as all of them.
+    crowd.peers.last_mut().unwrap().rest = message().split_off(BEGINNING);
+    let next = crowd.reported();
+    assert!(next.1 == Reported::GivenUp && (next.0 == honest || silent.contains(&next.0)), "{next:?}");
 }
 
 #[test]
-fn f13_r14_a_message_above_the_mark_is_nobody_elses_business() {
-    let mut crowd = crowd(Duration::ZERO);
-    crowd.reactor.work.unfinished = Unfinished::new(1000, Duration::ZERO);
-    let alone = crowd.join(message().len());
-    assert_eq!(crowd.reported(), (alone, Reported::Whole));
+fn f13_r14_too_many_that_go_on_take_no_more_than_the_budget() {
+    let mut crowd = crowd(MARK);
+    for _ in 0..12 {
+        crowd.join(message().len());
+    }
+    let reports: Vec<_> = (0..12).map(|_| crowd.reported().1).collect();
+    assert!(
+        reports.iter().all(|report| matches!(report, Reported::Whole | Reported::GivenUp)),
+        "{reports:?}"
+    );
+    assert!(reports.contains(&Reported::Whole), "one fits");
+    assert!(crowd.reactor.work.unfinished.is_nothing());
+}
+
+#[test]
+fn f13_r14_a_message_as_long_as_the_budget_passes_and_a_longer_one_does_not() {
+    for (budget, report) in [(MESSAGE, Reported::Whole), (MESSAGE - 1, Reported::GivenUp)] {
+        let mut crowd = crowd(budget);
+        let alone = crowd.join(message().len());
+        assert_eq!(crowd.reported(), (alone, report));
+    }
 }
