@@ -57,7 +57,7 @@ class Bucket {
 
 /**
  * Bytes of a stream that may not be parsed yet. The reactor does the same for its sockets, and does
- * not even read it (`src/reactor/read/rate.rs`).
+ * not even read it (`src/reactor/read/paced.rs`).
  */
 class Gate {
   /**

@@ -15,7 +15,7 @@ use crate::reactor::connection::timers::Timers;
 use crate::reactor::connection::watch::Watch;
 use crate::reactor::read::paced::Paced;
 use crate::reactor::read::ready::Ready;
-use crate::reactor::read::shortage::Starved;
+use crate::reactor::read::starved::Starved;
 use crate::reactor::read::unfinished::Unfinished;
 use crate::reactor::wait::idling::Idling;
 use crate::reactor::write::compression::Compression;

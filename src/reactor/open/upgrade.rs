@@ -19,7 +19,7 @@ use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::opening::Opening;
 use crate::reactor::read::half::PeerSide;
-use crate::reactor::read::rate;
+use crate::reactor::read::limits;
 
 /// The fate of the connection after some bytes of its head.
 enum Step {
@@ -293,7 +293,7 @@ pub(in crate::reactor) fn open(session: &mut Session<'_>, deflate: Option<Params
         session.work.paced.open(session.id.slot, rates, session.work.now);
         // Its request, all its messages and its end may have come at once.
         if session.connection.read.peer != PeerSide::Open {
-            rate::bound(session);
+            limits::bound(session);
         }
     }
     if let Some(after) = session.connection.silence() {

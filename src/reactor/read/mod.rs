@@ -2,10 +2,9 @@
 
 pub(in crate::reactor) mod frames;
 pub(in crate::reactor) mod half;
+pub(in crate::reactor) mod limits;
 pub(in crate::reactor) mod paced;
-pub(in crate::reactor) mod rate;
 pub(in crate::reactor) mod ready;
-pub(in crate::reactor) mod shortage;
 pub(in crate::reactor) mod starved;
 pub(in crate::reactor) mod turn;
 pub(in crate::reactor) mod unfinished;
@@ -231,7 +230,7 @@ impl<C: Consumer> Reactor<C> {
                 let (kept, whole) = on_frames(consumer, &mut session, range.clone(), more);
                 if session.connection.config.rates.is_some() {
                     let frames = session.work.tally.frames_received() - frames;
-                    rate::charge(consumer, &mut session, frames, len);
+                    limits::charge(consumer, &mut session, frames, len);
                 }
                 let bytes = session.connection.engine.buffered();
                 session.work.unfinished.set(session.id, bytes, (len, whole), session.work.now);

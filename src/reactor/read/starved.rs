@@ -1,176 +1,78 @@
-//! The bytes of a connection that may be read, and the connections that wait for more.
-//!
-//! What counts is the input that the consumer has not taken, in bytes and in records; messages that
-//! have not come to their end do not, see `unfinished.rs`. A connection that waits is found without a look at the others that
-//! wait:
+//! Connections that are not read because they, or all together, have left too much undrained:
 //!
 //! ```text
 //! Lack::Credit   the consumer takes a batch: its credits name the connection
 //! Lack::Room     credit, or a queue, served from its front while all together are below both marks
 //! ```
 
-use crate::bridge::tally::Pause;
-use crate::reactor::Reactor;
-use crate::reactor::config::{
-    BUSY_ALLOWANCE, CONTROL_ALLOWANCE, CONTROL_RESERVE, MOST_INFLATED, SERVED_AT_ONCE, SMALL_ALLOWANCE,
-    SMALLEST_READ,
-};
+use crate::reactor::config::SERVED_AT_ONCE;
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::connection::life::Life;
-use crate::reactor::consume::consumer::{Consumer, Pressure};
-use crate::reactor::read::half::{Lack, PeerSide};
+use crate::reactor::connection::queue::Queue;
+use crate::reactor::connection::table::Connections;
+use crate::reactor::read::half::Lack;
 
-impl<C: Consumer> Reactor<C> {
-    /// The most bytes that may be read from the connection now; with 0 it waits.
-    pub(in crate::reactor) fn allowance(&mut self, slot: u32) -> Option<usize> {
-        let limit = self.limit(slot)?;
-        let id = self.connections.id(slot)?;
-        let connection = self.connections.get(id)?;
-        self.work.starved.take(connection);
-        if let Err(lack) = limit {
-            self.work.starved.add(id, connection, lack);
-            if self.work.starved.is_untidy(&self.connections) {
-                let connections = &mut self.connections;
-                self.work.starved.queue.tidy(|id| connections.get(id).is_some());
-            }
-        }
-        match limit {
-            Ok(_) => self.work.watch.goes_on(slot, self.work.now),
-            Err(_) => self.work.watch.stopped(slot, Pause::Behind, self.work.now),
-        }
-        limit.ok()
-    }
-
-    /// The number of bytes that may be read from the connection, or its shortage. `None`: it is not
-    /// to be read.
-    fn limit(&mut self, slot: u32) -> Option<Result<usize, Lack>> {
-        let pressure = self.consumer.pressure();
-        let share = self.share(pressure);
-        let id = self.connections.id(slot)?;
-        let connection = self.connections.get_mut(slot)?;
-        if !is_read(connection) {
-            return None;
-        }
-        if connection.read.held >= self.config.connection_mark {
-            return Some(Err(Lack::Credit));
-        }
-        let paced = match &connection.config.rates {
-            Some(rates) if connection.is_open() => {
-                let missing = connection.engine.missing();
-                let room = self.work.paced.room(id, rates, missing, self.work.now);
-                if room.is_none() {
-                    self.work.watch.stopped(slot, Pause::Rate, self.work.now);
-                }
-                room?
-            }
-            _ => usize::MAX,
-        };
-        if pressure == Pressure::None {
-            return Some(Ok(paced));
-        }
-        // A completed message is undrained, so it counts already. An incomplete one is no record.
-        let kept = if pressure == Pressure::Bytes { connection.engine.buffered() } else { 0 };
-        // The length of a read is not known before, so it may not be longer than the rest.
-        let left = share.saturating_sub(connection.read.held + kept);
-        if left < SMALLEST_READ {
-            // A connection that only pings is not the reason why memory runs out, as long as it
-            // sends little at a time.
-            let reserve = self.config.total_mark / CONTROL_RESERVE;
-            let may_ping = self.work.starved.reserve_used < reserve && only_pings(connection);
-            let ping = wire(connection, SMALLEST_READ).min(paced);
-            return Some(if may_ping { Ok(ping) } else { Err(Lack::Room) });
-        }
-        Some(Ok(wire(connection, left).min(paced)))
-    }
-
-    /// The amount that a connection may leave undrained while all together have left too much. Of
-    /// bytes: if each has as much, the sum is no longer too much. Of records: so few that the
-    /// messages of other connections wait behind little.
-    fn share(&self, pressure: Pressure) -> usize {
-        match pressure {
-            Pressure::None => usize::MAX,
-            Pressure::Records => BUSY_ALLOWANCE,
-            Pressure::Bytes => {
-                let equal = self.config.total_mark / 2 / self.work.starved.holders.max(1);
-                equal.clamp(2 * SMALLEST_READ, SMALL_ALLOWANCE)
-            }
-        }
-    }
-
-    /// Credits that the consumer gave back let starved connections be read again.
-    pub(in crate::reactor) fn reclaim(&mut self) {
-        let (connections, starved) = (&mut self.connections, &mut self.work.starved);
-        self.consumer.reclaim(&mut |credit| {
-            let id = ConnectionId { slot: credit.slot, generation: credit.generation };
-            let Some(connection) = connections.get(id) else { return };
-            let held = connection.read.held.saturating_sub(credit.bytes as usize);
-            if held == 0 && connection.read.held > 0 {
-                starved.holders -= 1;
-                connection.read.holds_data = false;
-            }
-            connection.read.held = held;
-            if connection.read.starved.is_some() {
-                starved.credited.push(id.slot);
-            }
-        });
-        let mut credited = std::mem::take(&mut self.work.starved.credited);
-        for slot in credited.drain(..) {
-            // The connection may have another shortage now, by which it is found.
-            if self.allowance(slot).is_some() {
-                self.read_later(slot);
-            }
-        }
-        self.work.starved.credited = credited;
-        if self.consumer.pressure() == Pressure::None {
-            self.work.starved.reserve_used = 0;
-            self.serve_queue();
-        }
-        let waits = self.work.starved.count > 0 || self.work.gates.is_waiting();
-        if !waits && std::mem::take(&mut self.work.starved.wishes) {
-            self.consumer.set_starving(false);
-        }
-    }
-
-    /// Lets connections that lack room go on, not many more than have their share of this turn.
-    fn serve_queue(&mut self) {
-        let mut served = 0;
-        while served < SERVED_AT_ONCE
-            && let Some(slot) = self.work.starved.next(&mut self.connections)
-        {
-            self.read_later(slot);
-            served += usize::from(
-                self.connections.get_mut(slot).is_some_and(|connection| connection.read.state.is_queued()),
-            );
-        }
-    }
-
-    /// Asks to be woken for the sake of starved connections, and of peers that wait until the
-    /// consumer knows of something, before the reactor sleeps. The request first, then the look: a
-    /// batch that came back before the request wakes no thread.
-    pub(in crate::reactor) fn wish_for_news(&mut self) {
-        if self.work.starved.count > 0 || self.work.gates.is_waiting() {
-            self.work.starved.wishes = true;
-            self.consumer.set_starving(true);
-            self.reclaim();
-            self.on_delivered();
-        }
-    }
+/// The connections that wait for the consumer.
+#[derive(Default)]
+pub(in crate::reactor) struct Starved {
+    /// Connections that lack credit or room.
+    pub(in crate::reactor) count: usize,
+    /// Connections that lack room, in the order in which they go on, and some that no longer do.
+    /// Their mark is `listed`.
+    pub(in crate::reactor) queue: Queue,
+    /// Connections that got credit. Empty between turns.
+    pub(in crate::reactor) credited: Vec<u32>,
+    /// The consumer has been asked to wake the reactor when it takes a batch.
+    pub(in crate::reactor) wishes: bool,
+    /// The number of connections with undrained bytes.
+    pub(in crate::reactor) holders: usize,
+    /// Bytes that pings and pongs have taken of their reserve since there was no pressure.
+    pub(in crate::reactor) reserve_used: usize,
 }
 
-/// Whether the connection is to be read, as far as others do not matter.
-fn is_read(Connection { read, life, .. }: &Connection) -> bool {
-    !read.paused && read.peer != PeerSide::Ended && !matches!(life, Life::Gone(_) | Life::Asked(_))
-}
+impl Starved {
+    /// Notes that the connection lacks something.
+    pub(in crate::reactor) fn add(&mut self, id: ConnectionId, connection: &mut Connection, lack: Lack) {
+        connection.read.starved = Some(lack);
+        self.count += 1;
+        if lack == Lack::Room {
+            self.queue.push(id, &mut connection.read.listed);
+        }
+    }
 
-/// Whether only pings and pongs of the connection are undrained, and not too many.
-fn only_pings(connection: &Connection) -> bool {
-    let Connection { read, engine, .. } = connection;
-    !read.holds_data && engine.buffered() == 0 && read.held < CONTROL_ALLOWANCE
-}
+    /// Whether connections that are gone are most of the queue.
+    pub(in crate::reactor) fn is_untidy(&self, connections: &Connections) -> bool {
+        self.queue.len() > 2 * connections.len() + SERVED_AT_ONCE
+    }
 
-/// The number of bytes that may be read so that no more than `bytes` are kept, whatever they are
-/// inflated to.
-fn wire(connection: &Connection, bytes: usize) -> usize {
-    if connection.may_inflate() { (bytes / MOST_INFLATED).max(1) } else { bytes }
+    /// Notes that the connection may be read again, as far as is known.
+    pub(in crate::reactor) fn take(&mut self, connection: &mut Connection) -> Option<Lack> {
+        let lack = connection.read.starved.take();
+        self.count -= usize::from(lack.is_some());
+        lack
+    }
+
+    /// No connection waits, and nothing is charged.
+    #[cfg(test)]
+    pub(in crate::reactor) fn is_nothing(&self) -> bool {
+        self.count == 0 && self.holders == 0 && self.reserve_used == 0
+    }
+
+    /// The connection is gone.
+    pub(in crate::reactor) fn forget(&mut self, connection: &mut Connection) {
+        self.take(connection);
+        self.holders -= usize::from(connection.read.held > 0);
+    }
+
+    /// The connection that goes on next.
+    pub(in crate::reactor) fn next(&mut self, connections: &mut Connections) -> Option<u32> {
+        loop {
+            let id = self.queue.pop(connections, |all, id| Some(&mut all.get(id)?.read.listed))?;
+            let connection = connections.get(id).filter(|c| c.read.starved == Some(Lack::Room));
+            if let Some(connection) = connection {
+                self.take(connection);
+                return Some(id.slot);
+            }
+        }
+    }
 }

@@ -11,14 +11,8 @@ use std::cmp::Reverse;
 use std::collections::{BTreeSet, HashMap};
 use std::time::{Duration, Instant};
 
-use crate::engine::ErrorKind;
-
-use crate::reactor::Reactor;
 use crate::reactor::config::STEADY_RATE;
-use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
-use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::read::frames::{finish_if_complete, report_error};
 
 /// The unfinished messages of a reactor.
 pub(in crate::reactor) struct Unfinished {
@@ -42,16 +36,6 @@ pub(in crate::reactor) struct Unended {
 /// The second of `since`, bytes, and slot.
 type Rank = (u64, Reverse<usize>, u32);
 
-/// Whether unfinished messages take too much.
-#[derive(Debug, PartialEq, Eq)]
-pub(in crate::reactor) enum Excess {
-    None,
-    /// One of this reactor is to be given up.
-    Own,
-    /// One of another reactor is.
-    Elsewhere,
-}
-
 impl Unfinished {
     /// `begun` is not later than now, and the same for all reactors of a group.
     pub(in crate::reactor) fn new(budget: usize, begun: Instant) -> Self {
@@ -59,7 +43,6 @@ impl Unfinished {
     }
 
     /// Bytes of all unfinished messages together.
-    #[cfg(test)]
     pub(in crate::reactor) fn bytes(&self) -> usize {
         self.bytes
     }
@@ -91,7 +74,7 @@ impl Unfinished {
     }
 
     /// Makes a message as new as one that begins at `since`.
-    fn renew(&mut self, slot: u32, since: Instant) {
+    pub(in crate::reactor) fn renew(&mut self, slot: u32, since: Instant) {
         if let Some(message) = self.forget(slot) {
             self.add(Unended { since, ..message });
         }
@@ -112,78 +95,23 @@ impl Unfinished {
     }
 
     fn rank(&self, message: &Unended) -> Rank {
-        let since = message.since.saturating_duration_since(self.begun).as_secs();
-        (since, Reverse(message.bytes), message.id.slot)
+        (self.second(message.since), Reverse(message.bytes), message.id.slot)
+    }
+
+    /// The number of a second, for all reactors of a group.
+    pub(in crate::reactor) fn second(&self, at: Instant) -> u64 {
+        at.saturating_duration_since(self.begun).as_secs()
+    }
+
+    /// The message that would be given up: its second, and its slot.
+    pub(in crate::reactor) fn oldest(&self) -> Option<(u64, u32)> {
+        self.ranks.first().map(|&(second, _, slot)| (second, slot))
     }
 
     /// Whether nothing is kept.
     #[cfg(test)]
     pub(in crate::reactor) fn is_nothing(&self) -> bool {
         self.bytes == 0 && self.messages.is_empty() && self.ranks.is_empty()
-    }
-}
-
-impl<C: Consumer> Reactor<C> {
-    /// Whether the unfinished messages of all reactors take too much.
-    pub(in crate::reactor) fn excess(&self) -> Excess {
-        let Unfinished { budget, ranks, .. } = &self.work.unfinished;
-        if ranks.is_empty() {
-            return Excess::None;
-        }
-        let (bytes, is_own) = self.seat.unfinished();
-        if bytes <= *budget {
-            Excess::None
-        } else if is_own {
-            Excess::Own
-        } else {
-            Excess::Elsewhere
-        }
-    }
-
-    /// Gives messages up until the rest is within the budget.
-    pub(in crate::reactor) fn give_up_unfinished(&mut self) {
-        loop {
-            let Unfinished { bytes, ranks, begun, .. } = &self.work.unfinished;
-            let first = ranks.first().copied();
-            self.seat.note_unfinished(*bytes, first.map_or(u64::MAX, |(since, ..)| since));
-            let Some((since, _, slot)) = first else { return };
-            match self.excess() {
-                Excess::None => return,
-                Excess::Elsewhere => return self.seat.wake_others(),
-                Excess::Own => {}
-            }
-            let now = self.work.now;
-            let is_new = since >= now.saturating_duration_since(*begun).as_secs();
-            if !is_new && self.is_held_back(slot) {
-                self.work.unfinished.renew(slot, now);
-            } else {
-                self.give_up_message(slot);
-            }
-        }
-    }
-
-    /// Whether the connection is not read, so that its message cannot go on.
-    fn is_held_back(&mut self, slot: u32) -> bool {
-        let waits = self.work.paced.waits(slot);
-        self.connections
-            .get_mut(slot)
-            .is_some_and(|Connection { read, .. }| waits || read.paused || read.starved.is_some())
-    }
-
-    fn give_up_message(&mut self, slot: u32) {
-        // The reports about the connection belong to no read under way.
-        self.consumer.on_turn_end();
-        self.guarded(slot, |reactor| {
-            reactor.work.unfinished.forget(slot);
-            let Some((mut session, consumer)) = reactor.session(slot) else { return };
-            let error = session.connection.engine.refuse(ErrorKind::Unfinished);
-            if session.is_open() {
-                report_error(consumer, &mut session, error);
-                finish_if_complete(&mut session);
-                // Later bytes are thrown away.
-                session.want_read();
-            }
-        });
     }
 }
 

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use crate::reactor::Reactor;
 use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::open::listen::Listener;
-use crate::reactor::read::unfinished::Excess;
+use crate::reactor::read::limits::Excess;
 
 impl<C: Consumer> Reactor<C> {
     /// Waits for something to do, at most `timeout` (`None` = as long as it takes).
