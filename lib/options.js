@@ -70,6 +70,7 @@ const DEFAULTS = {
 const OWN = {
   earlyHandshake: { type: 'boolean', initial: false },
   handshakeTimeout: { type: 'number', initial: 10_000, least: 1, most: LONGEST_DELAY },
+  healthCheck: { type: 'string', initial: null },
   maxConnections: { type: 'number', initial: 0, least: 0, most: MOST_COUNT },
   maxConnectionsPerAddress: { type: 'number', initial: 0, least: 0, most: MOST_COUNT },
   handshakesPerSecond: { type: 'number', initial: 0, least: 0, most: 1_000_000 },
@@ -144,6 +145,7 @@ function merge(given) {
   checkProxies(options);
   checkReusePort(options);
   checkMode(options);
+  checkHealth(options);
   options.perMessageDeflate = applyMemoryOptions(options.perMessageDeflate);
   deflateOptions(options.perMessageDeflate);
   lendsMessages(options);
@@ -235,6 +237,7 @@ function listenOptions(options, { backlog, fd, ipv6Only, mode, path, port, reuse
     backlog: limit(/** @type {number} */ (backlog)) || BACKLOG,
     ipv6Only: ipv6Only === undefined ? own(options, 'ipv6Only') : !!ipv6Only,
     path: options.path ? String(options.path) : null,
+    healthCheck: own(options, 'healthCheck'),
     earlyHandshake: own(options, 'earlyHandshake'),
     handshakeTimeout: own(options, 'handshakeTimeout'),
     maxHeaderBytes: own(options, 'maxHeaderBytes'),
@@ -255,6 +258,7 @@ function sharedListenOptions(options) {
   const flags = ['ipv6Only', 'reusePort'].filter((name) => own(options, name)).map((name) => [name, true]);
   return {
     handshakeTimeout: own(options, 'handshakeTimeout'),
+    healthCheck: own(options, 'healthCheck'),
     place: nodePlace(options, Object.fromEntries(flags)),
     tcp: tcpOptions(options),
   };
@@ -362,6 +366,17 @@ function checkMode(options) {
   if (placeOf(options)?.path === undefined || require('node:cluster').isWorker) {
     throw new TypeError('options.port.mode needs a path on which the server listens by itself, not in a worker of a cluster');
   }
+}
+
+/**
+ * @param {ServerOptions} options The options of the server
+ * @throws {TypeError} For what is no path, or where others answer requests
+ */
+function checkHealth(options) {
+  const path = own(options, 'healthCheck');
+  if (path === null) return;
+  if (!/^\/[!-~]*$/.test(path) || /[?#]/.test(path)) throw wrongType('options.healthCheck', "a path, such as '/healthz'", path);
+  if (options.port == null) throw wrongType('options.healthCheck', 'undefined without a port', path);
 }
 
 /**

@@ -98,7 +98,7 @@ class WebSocketServer extends EventEmitter {
       this._server = this._listener = new ListenerServer(this, this._emit.bind(null, 'connection'));
       startListening(this, place);
     } else if (!this.options.noServer) {
-      this._server = this.options.server || createListener(this.options, callback);
+      this._server = this.options.server || createListener(this, callback);
       this._removeListeners = attachTo(this, this._server);
     }
   }

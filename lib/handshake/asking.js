@@ -7,7 +7,7 @@ const EventEmitter = require('node:events');
 const { areRefusalsSeen } = require('../reactor/diagnostics');
 const { nodeEmit } = require('../node-emit');
 const { hasOwnPong } = require('../options');
-const { ASK_ACCEPTED, ASK_REFUSED } = require('../reactor/layout');
+const { ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED } = require('../reactor/layout');
 const { watchListeners } = require('./watched-listeners');
 const WebSocket = require('../websocket');
 
@@ -53,18 +53,18 @@ function wantedAsk(server) {
   const { WebSocket: Class, handleProtocols, path, verifyClient } = server.options;
   // Listeners are read where the emitter keeps them: this runs for every connection that opens.
   const { _events: events } = /** @type {Emitting} */ (server);
-  if (isOverridden(server)) return ASK_ACCEPTED | ASK_REFUSED;
+  const drained = server._drain?.refuses ? ASK_DRAINED | ASK_ACCEPTED : 0;
+  if (isOverridden(server)) return drained | ASK_ACCEPTED | ASK_REFUSED;
   const decides =
     verifyClient ||
     handleProtocols ||
     path !== server._nativePath ||
-    server._drain?.refuses ||
     server._listener._most != null ||
     server._admission?.asksJavaScript ||
     events.headers !== undefined ||
     Class?.prototype?.setSocket !== setSocket ||
     hasOwnPong(server.options);
-  return (decides ? ASK_ACCEPTED : 0) | (events.wsClientError === undefined && !areRefusalsSeen() ? 0 : ASK_REFUSED);
+  return drained | (decides ? ASK_ACCEPTED : 0) | (events.wsClientError === undefined && !areRefusalsSeen() ? 0 : ASK_REFUSED);
 }
 
 /**

@@ -4,7 +4,7 @@ const http = require('node:http');
 
 const { sharedListenOptions } = require('../options');
 
-/** @import { ServerOptions } from '../options' */
+/** @import { Server } from '../connection/state' */
 
 /** Most milliseconds between two looks for requests that take too long. */
 const CHECK_INTERVAL = 1000;
@@ -22,29 +22,31 @@ function isShared() {
 /**
  * Listens as ws does.
  *
- * @param {ServerOptions} options Of a WebSocketServer
+ * @param {Server} server A WebSocketServer
  * @param {(() => void) | undefined} callback A listener for 'listening'
  * @returns {http.Server} The HTTP server, which is about to listen
  */
-function createListener(options, callback) {
-  const { handshakeTimeout, place, tcp } = sharedListenOptions(options);
+function createListener(server, callback) {
+  const { handshakeTimeout, healthCheck, place, tcp } = sharedListenOptions(server.options);
   const limits = {
     ...tcp,
     connectionsCheckingInterval: Math.min(handshakeTimeout, CHECK_INTERVAL),
     headersTimeout: handshakeTimeout,
     requestTimeout: handshakeTimeout,
   };
-  return http.createServer(limits, refuse).listen(place, callback);
-}
+  return http.createServer(limits, answer).listen(place, callback);
 
-/**
- * @param {http.IncomingMessage} _request A request other than an upgrade
- * @param {http.ServerResponse} response Its response, of status 426
- */
-function refuse(_request, response) {
-  const body = http.STATUS_CODES[426];
-  response.writeHead(426, { 'Content-Length': Buffer.byteLength(body ?? ''), 'Content-Type': 'text/plain' });
-  response.end(body);
+  /**
+   * @param {http.IncomingMessage} request A request other than an upgrade
+   * @param {http.ServerResponse} response Its response
+   */
+  function answer({ method, url }, response) {
+    const asksHealth = (method === 'GET' || method === 'HEAD') && url?.split('?')[0] === healthCheck;
+    const status = asksHealth ? (server._drain?.refuses || !server._isRunning() ? 503 : 200) : 426;
+    const body = String(http.STATUS_CODES[status]);
+    response.writeHead(status, { 'Content-Length': Buffer.byteLength(body), 'Content-Type': 'text/plain' });
+    response.end(body);
+  }
 }
 
 module.exports = { createListener, isShared };

@@ -287,6 +287,8 @@ module.exports = {
    * `wsClientError` has a listener.
    */
   ASK_REFUSED: 2,
+  /** The server is drained: its health check is answered with 503. */
+  ASK_DRAINED: 4,
   /** With this many unsent bytes or more a connection has no room: `send()` returns false. */
   HIGH_WATER_MARK: 1048576,
   /** Unsent bytes down to which a connection without room must come before its room is reported. */

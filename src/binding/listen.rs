@@ -43,6 +43,8 @@ pub struct ListenOptions {
     pub ipv6_only: bool,
     /// The only path served; null: every path.
     pub path: Option<String>,
+    /// The path on which a GET is answered with 200; null: none.
+    pub health_check: Option<String>,
     /// Answer handshakes that do not need JavaScript before it has seen them.
     pub early_handshake: bool,
     /// From accept to the complete request.
@@ -159,6 +161,7 @@ pub(super) fn config(
 ) -> Arc<ListenerConfig> {
     Arc::new(ListenerConfig {
         path: options.path.as_ref().map(|path| path.chars().map(latin1).collect()),
+        health_check: options.health_check.as_ref().map(|path| path.bytes().collect()),
         deflate: options.per_message_deflate.as_ref().map(DeflateOptions::config),
         early_handshake: options.early_handshake,
         admission,

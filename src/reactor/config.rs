@@ -22,6 +22,9 @@ pub struct ListenerConfig {
     pub engine: engine::Config,
     /// The path that is served, up to the `?`; `None`: every path. A mismatch is answered with 400.
     pub path: Option<Box<[u8]>>,
+    /// The path on which a GET is answered with 200; `None`: all are answered with 426. Default:
+    /// `None`.
+    pub health_check: Option<Box<[u8]>>,
     /// The clients that may connect; `None`: all. Default: `None`.
     pub admission: Option<Arc<Admission>>,
     /// The rates at which a client may send; `None`: no limit. Default: `None`.
@@ -63,6 +66,7 @@ impl Default for ListenerConfig {
         Self {
             engine: engine::Config::default(),
             path: None,
+            health_check: None,
             admission: None,
             rates: None,
             proxies: Box::default(),

@@ -98,6 +98,11 @@ export interface ServerOptions<
    */
   earlyHandshake?: boolean | undefined;
   /**
+   * With `port`: the path on which a GET or HEAD is answered with 200, while JavaScript is busy too,
+   * and with 503 from `drain()` on. Not in ws. Default: every such request is answered with 426
+   */
+  healthCheck?: string | null | undefined;
+  /**
    * Milliseconds from accept to a complete upgrade request, 1 to 2147483647. After that, a started
    * request is answered with 408, and a connection that sent nothing is ended. Time that
    * `verifyClient` takes does not count. Not in ws. Default: 10000

@@ -266,6 +266,8 @@ layout! {
     /// JavaScript decides about the handshakes of a listener that the native checks refuse:
     /// `wsClientError` has a listener.
     ASK_REFUSED: u32 = 2;
+    /// The server is drained: its health check is answered with 503.
+    ASK_DRAINED: u32 = 4;
 
     /// With this many unsent bytes or more a connection has no room: `send()` returns false.
     HIGH_WATER_MARK: usize = 1024 * 1024;

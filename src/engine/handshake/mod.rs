@@ -4,7 +4,7 @@
 //! ```text
 //! bytes -> HeadScanner::parse -> Request -> check -> Upgrade -> write_accept
 //!                          |        |          +---> Refusal -> write_refusal
-//!                          |        +-- not is_upgrade() -----> write_upgrade_required
+//!                          |        +-- not is_upgrade() -----> write_plain
 //!                          +-- HttpError ---------------------> write_bad_request,
 //!                                                               write_header_too_large
 //! ```
@@ -33,8 +33,8 @@ use extensions::{Acceptance, Accepted, Unacceptable, negotiate};
 pub use refusal::Refusal;
 pub use request::{HttpError, MAX_HEADERS, Parsed, Request};
 pub use response::{
-    write_abort, write_accept, write_bad_request, write_header_too_large, write_refusal,
-    write_request_timeout, write_service_unavailable, write_upgrade_required,
+    write_abort, write_accept, write_bad_request, write_header_too_large, write_plain, write_refusal,
+    write_request_timeout, write_service_unavailable,
 };
 pub use scanner::{HeadLimits, HeadScanner, MAX_HEAD};
 pub use status::reason_phrase;
@@ -139,7 +139,8 @@ fn is_token_char(byte: u8) -> bool {
     byte.is_ascii_alphanumeric() || b"!#$%&'*+-.^_`|~".contains(&byte)
 }
 
-fn path_of(target: &[u8]) -> &[u8] {
+/// A request target without its query.
+pub fn path_of(target: &[u8]) -> &[u8] {
     target.split(|&byte| byte == b'?').next().unwrap_or_default()
 }
 

@@ -50,14 +50,14 @@ pub fn write_service_unavailable(out: &mut Vec<u8>) {
     write_abort(out, 503, reason_phrase(503).as_bytes(), &[]);
 }
 
-/// Appends the answer to a request that is not an upgrade.
+/// Appends the answer to a request that is not an upgrade: 426, or that of a health check.
 ///
 /// `date` is the current time in the format of RFC 9110 section 5.6.7. Without `keep_alive` the
 /// connection ends after it; with it, it stays open for another request, five seconds as announced.
 /// `head_only` leaves the body out, for a HEAD request.
-pub fn write_upgrade_required(out: &mut Vec<u8>, date: &str, keep_alive: bool, head_only: bool) {
-    let body = reason_phrase(426);
-    write_status_line(out, 426);
+pub fn write_plain(out: &mut Vec<u8>, status: u16, date: &str, keep_alive: bool, head_only: bool) {
+    let body = reason_phrase(status);
+    write_status_line(out, status);
     append(
         out,
         format_args!("Content-Length: {}\r\nContent-Type: text/plain\r\nDate: {date}\r\n", body.len()),

@@ -71,6 +71,10 @@ pub trait Consumer {
 
     /// Whether the handshake needs a decision that comes later, as a command.
     fn asks(&mut self, listener: u32, verdict: Verdict) -> bool;
+    /// Whether the listener refuses new clients, as one that is drained.
+    fn refuses(&self, _listener: u32) -> bool {
+        false
+    }
     /// A handshake for which `asks` returned true.
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>);
     /// The connection is open.

@@ -7,9 +7,9 @@ use std::time::Instant;
 
 use crate::bridge::batch::{Batch, Credit, Record};
 use crate::bridge::layout::{
-    ASK_ACCEPTED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END, IN_ERROR, IN_FAILURE,
-    IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SENT, IN_TEXT, MAX_RECORDS,
-    Opened,
+    ASK_ACCEPTED, ASK_DRAINED, ASK_REFUSED, Cause, IN_BINARY, IN_CLOSE, IN_CLOSED, IN_DRAIN, IN_END,
+    IN_ERROR, IN_FAILURE, IN_LISTENER_CLOSED, IN_OPEN, IN_PING, IN_PONG, IN_REFUSED, IN_REQUEST, IN_SENT,
+    IN_TEXT, MAX_RECORDS, Opened,
 };
 use crate::bridge::limits::SPARE_RECORDS;
 use crate::bridge::tally::{Meters, Tally};
@@ -217,6 +217,10 @@ impl Consumer for Forward {
             Err(_) => ask != 0,
             Ok(()) => ask & ASK_ACCEPTED != 0,
         }
+    }
+
+    fn refuses(&self, listener: u32) -> bool {
+        self.link.ask(listener) & ASK_DRAINED != 0
     }
 
     fn on_request(&mut self, session: &mut Session<'_>, opening: &Opening<'_>) {

@@ -8,8 +8,8 @@ use crate::bridge::admission::{Admission, Denial};
 use crate::engine::deflate::Params;
 use crate::engine::handshake::{
     self, HttpError, Options, Parsed, Refusal, Request, Upgrade, check, reason_phrase, write_abort,
-    write_accept, write_bad_request, write_header_too_large, write_refusal, write_service_unavailable,
-    write_upgrade_required,
+    write_accept, write_bad_request, write_header_too_large, write_plain, write_refusal,
+    write_service_unavailable,
 };
 use crate::engine::proxy;
 
@@ -118,7 +118,7 @@ fn step<C: Consumer>(consumer: &mut C, session: &mut Session<'_>, head: &mut Hea
         Parsed::Request(request) if request.is_upgrade() => {
             on_upgrade(consumer, session, head, &request, &bytes)
         }
-        Parsed::Request(request) => on_plain_request(session, head, &request, &bytes),
+        Parsed::Request(request) => on_plain_request(consumer, session, head, &request, &bytes),
     }
 }
 
@@ -249,9 +249,24 @@ fn switch_protocols<'r, C: Consumer>(
     }
 }
 
-/// A request that asks for no upgrade: 426, as the HTTP server inside ws answers.
-fn on_plain_request(session: &mut Session<'_>, head: &mut Head, request: &Request<'_>, bytes: &[u8]) -> Step {
-    session.work.tally.plain_requests += 1;
+/// A request that asks for no upgrade: 426, as the HTTP server inside ws answers, or a health check.
+fn on_plain_request<C: Consumer>(
+    consumer: &mut C,
+    session: &mut Session<'_>,
+    head: &mut Head,
+    request: &Request<'_>,
+    bytes: &[u8],
+) -> Step {
+    let asks_health = matches!(request.method(), "GET" | "HEAD")
+        && session.connection.config.health_check.as_deref() == Some(handshake::path_of(request.target()));
+    let status = if !asks_health {
+        session.work.tally.plain_requests += 1;
+        426
+    } else if head.listener == ListenerState::Closed || consumer.refuses(session.connection.listener) {
+        503
+    } else {
+        200
+    };
     let mut response = Vec::with_capacity(256);
     if request.minor_version() == 1 && !request.has_host() {
         write_bad_request(&mut response);
@@ -268,7 +283,7 @@ fn on_plain_request(session: &mut Session<'_>, head: &mut Head, request: &Reques
         && head.listener == ListenerState::Open;
     #[expect(clippy::disallowed_methods, reason = "the Date header is wall-clock time")]
     let date = httpdate::fmt_http_date(SystemTime::now());
-    write_upgrade_required(&mut response, &date, keep_alive, request.is_head());
+    write_plain(&mut response, status, &date, keep_alive, request.is_head());
     if !keep_alive {
         session.respond(&response);
         return Step::Wait;

@@ -78,10 +78,7 @@ fn plain_requests_are_answered_as_by_node() {
         (false, false, format!("{close}Upgrade Required")),
         (false, true, close.to_owned()),
     ] {
-        assert_eq!(
-            written(|out| write_upgrade_required(out, date, keep, head_only)),
-            format!("{head}{rest}")
-        );
+        assert_eq!(written(|out| write_plain(out, 426, date, keep, head_only)), format!("{head}{rest}"));
     }
 }
 
