@@ -8,6 +8,7 @@ export import BroadcastOptions = WebSocket.BroadcastOptions;
 export import BufferLike = WebSocket.BufferLike;
 export import CertMeta = WebSocket.CertMeta;
 export import ClientOptions = WebSocket.ClientOptions;
+export import CloseCause = WebSocket.CloseCause;
 export import CloseEvent = WebSocket.CloseEvent;
 export import ControlCallback = WebSocket.ControlCallback;
 export import Data = WebSocket.Data;

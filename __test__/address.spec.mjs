@@ -8,7 +8,7 @@ import test from 'ava';
 import { wsClient } from './helpers/clients.mjs';
 import { startServer } from './helpers/impl.mjs';
 
-const { formatIpv6 } = createRequire(import.meta.url)('../lib/compat/ipv6.js');
+const { formatAddress } = createRequire(import.meta.url)('../lib/connection/address.js');
 
 /** As Node formats the addresses of a socket. */
 function byNode(groups) {
@@ -16,7 +16,7 @@ function byNode(groups) {
 }
 
 function ours(groups) {
-  return formatIpv6(String.fromCharCode(...groups.flatMap((group) => [group >> 8, group & 255])));
+  return formatAddress(String.fromCharCode(...groups.flatMap((group) => [group >> 8, group & 255])));
 }
 
 test('every pattern of zeros, ones and other groups, as Node', (t) => {
