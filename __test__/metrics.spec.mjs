@@ -228,19 +228,70 @@ test('without a reactor there are no numbers of one', async (t) => {
   t.is(stdout, 'null\n');
 });
 
-/** The samples of the text format, after a check of its grammar. */
+/** The value of a sample or a label's `le`. */
+function valueOf(t, text) {
+  t.regex(text, /^(\+Inf|-?\d+(\.\d+)?(e[+-]?\d+)?)$/);
+  return text === '+Inf' ? Infinity : Number(text);
+}
+
+/** The labels of a sample, `a="b",c="d"`, as an object. */
+function labelsOf(t, text) {
+  const labels = {};
+  const pattern = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\n"])*)"(,|$)/y;
+  while (pattern.lastIndex < text.length) {
+    const [, name, value] = pattern.exec(text) ?? t.fail(text);
+    t.false(name in labels || name.startsWith('__'), text);
+    labels[name] = value;
+  }
+  return labels;
+}
+
+/**
+ * The samples of the text format, by their names and labels, after the checks of `promtool check
+ * metrics`: the grammar, one HELP and one TYPE before all samples of a family, no series twice,
+ * names that say what they are, and histograms whose buckets add up.
+ */
 function samples(t, text) {
-  const types = new Map();
+  const families = new Map();
   const found = new Map();
-  t.true(text.endsWith('\n'));
-  for (const line of text.slice(0, -1).split('\n')) {
-    const type = /^# TYPE (\w+) (counter|gauge|histogram)$/.exec(line);
-    if (type) types.set(type[1], type[2]);
-    if (line.startsWith('#')) continue;
-    const [, name, , labels = '', value] = /^([a-z_]+)(\{((?:[a-z_]+="(?:[^"\\\n]|\\.)*",?)+)\})? ([0-9.e+-]+)$/.exec(line) ?? [];
-    t.truthy(name, line);
-    t.true(types.has(name) || types.has(name.replace(/_(bucket|sum|count)$/, '')), line);
-    found.set(labels === '' ? name : `${name}{${labels}}`, Number(value));
+  t.true(text.endsWith('\n') && !text.includes('\n\n'));
+  let current = null;
+  const lines = text.slice(0, -1).split('\n');
+  for (const [index, line] of lines.entries()) {
+    const [, keyword, name, rest] = /^# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (.+)$/.exec(line) ?? [];
+    if (keyword === 'HELP') {
+      t.false(families.has(name), `HELP twice: ${name}`);
+      t.regex(rest, /^[A-Z][^\\]*[^.\s]$/, line);
+      families.set(name, (current = { name, type: null, buckets: new Map() }));
+      t.true(lines[index + 1].startsWith(`# TYPE ${name} `));
+    } else if (keyword === 'TYPE') {
+      t.is(current.name, name);
+      t.regex(rest, /^(counter|gauge|histogram)$/);
+      current.type = rest;
+      t.is(name.endsWith('_total'), rest === 'counter', name);
+      t.notRegex(name, /(_(count|sum|bucket|milliseconds|ms|kilobytes|mb|minutes)$)|[A-Z]/);
+    } else {
+      const [, full, labels = '', value] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? t.fail(line);
+      const suffix = full.slice(current.name.length);
+      t.true(full.startsWith(current.name) && (current.type === 'histogram' ? /^_(bucket|sum|count)$/ : /^$/).test(suffix), line);
+      const parsed = labelsOf(t, labels);
+      const series = `${full}${labels === '' ? '' : `{${labels}}`}`;
+      const sorted = `${full} ${JSON.stringify(Object.entries(parsed).sort())}`;
+      t.false(found.has(sorted), `twice: ${sorted}`);
+      found.set(sorted, true).set(series, valueOf(t, value));
+      if (current.type !== 'gauge') t.true(found.get(series) >= 0);
+      if (current.type !== 'histogram') continue;
+      const { le, ...others } = parsed;
+      t.is(le !== undefined, suffix === '_bucket', line);
+      const key = JSON.stringify(others);
+      if (suffix === '_bucket') {
+        const [bound, count] = current.buckets.get(key) ?? [-Infinity, 0];
+        t.true(valueOf(t, le) > bound && found.get(series) >= count, line);
+        current.buckets.set(key, [valueOf(t, le), found.get(series)]);
+      } else if (suffix === '_count') {
+        t.deepEqual(current.buckets.get(key), [Infinity, found.get(series)]);
+      }
+    }
   }
   return found;
 }
@@ -261,6 +312,39 @@ test('prometheus: text with a type for every sample', async (t) => {
   t.true(found.get(`reactor_ws_delay_seconds_count{${all}}`) > 0);
   t.is(found.get(`reactor_ws_delay_seconds_count{${all}}`), found.get(`reactor_ws_delay_seconds_bucket{${all},le="+Inf"}`));
   t.true(samples(t, prometheus(server)).has('reactor_ws_connections'));
+});
+
+test('prometheus: several servers in one text, and what they share in it once', async (t) => {
+  const [chat, feed] = [await startServer(t), await startServer(t)];
+  await connect(t, chat);
+  const servers = new Map([[chat, { server: 'chat' }], [feed, { server: 'feed' }]]);
+  const found = samples(t, prometheus(servers, { zone: 'a' }));
+  t.is(found.get('reactor_ws_connections{zone="a",server="chat"}'), 1);
+  t.is(found.get('reactor_ws_connections{zone="a",server="feed"}'), 0);
+  const series = (name) => [...found.keys()].filter((key) => key.startsWith(`${name}{`) || key === name);
+  t.deepEqual(series('reactor_ws_accepted_total'), ['reactor_ws_accepted_total{zone="a"}']);
+  t.deepEqual(series('reactor_ws_info'), [`reactor_ws_info{zone="a",package="0.1.0",node="${process.versions.node}"}`]);
+  const families = (text) => text.split('\n').filter((line) => line.startsWith('#'));
+  t.deepEqual(families(prometheus([...servers])), families(prometheus(chat)));
+  t.is(prometheus([]), '');
+});
+
+test('prometheus: labels that would make the text invalid throw', async (t) => {
+  const [one, two] = [await startServer(t), await startServer(t)];
+  const documented = new Set([...prometheus(one).matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
+  for (const name of [...documented, 'topic', 'status', 'a-b', '', '1a', 'é', 'a b', '__name__', 'le']) {
+    for (const ask of [() => prometheus(one, { [name]: 'x' }), () => prometheus([[one, { [name]: 'x' }]]), () => register(one, new Registry(), { [name]: 'x' })]) {
+      t.throws(ask, { instanceOf: RangeError }, name);
+    }
+  }
+  for (const name of ['a', 'A_1', '_a', 'server']) t.notThrows(() => prometheus(one, { [name]: 1 }));
+  t.throws(() => prometheus([[one, { a: '1' }], [two, { a: 1 }]]), { instanceOf: RangeError, message: /^Two servers have the labels/ });
+  t.throws(() => prometheus([[one, {}], [two, {}]]), { instanceOf: RangeError });
+  t.notThrows(() => prometheus([[one, { a: 'x' }], [two, { b: 'x' }]]));
+  const registry = new Registry();
+  register(one, registry);
+  t.throws(() => register(two, registry), { instanceOf: RangeError });
+  t.notThrows(() => register(one, registry));
 });
 
 /** A registry like that of prom-client, as far as it reads metrics. */
@@ -325,6 +409,104 @@ test('opentelemetry: each number of a collection has an instrument', async (t) =
   t.true([...seen.keys()].every((instrument) => made.includes(instrument)));
   stop();
   t.is(callbacks.size, 0);
+});
+
+for (const [way, start] of Object.entries(WAYS)) {
+  test.serial(`${way}: slowest() names those that do not read, the worst first, also without clientTracking`, async (t) => {
+    for (const clientTracking of [true, false]) {
+      const server = await start(t, { clientTracking });
+      const pairs = [];
+      for (let i = 0; i < 4; i++) pairs.push(await connect(t, server));
+      t.deepEqual(server.slowest(), []);
+      const [little, much, , gone] = pairs;
+      for (const { client } of [little, much, gone]) client._socket.pause();
+      little.ws.send(Buffer.alloc(16 * 2 ** 20));
+      much.ws.send(Buffer.alloc(32 * 2 ** 20));
+      gone.ws.send(Buffer.alloc(64 * 2 ** 20));
+      gone.ws.terminate();
+      await new Promise((resolve) => gone.ws.once('close', resolve));
+      const isRest = (found) => found.length === 2 && (way === 'stream' || found.every(({ seconds }) => seconds > 0));
+      let found = server.slowest();
+      for (; !isRest(found); found = server.slowest()) await new Promise(setImmediate);
+      t.deepEqual(found.map(({ client }) => client), [much.ws, little.ws]);
+      t.deepEqual(server.slowest(1).map(({ client }) => client), [much.ws]);
+      t.deepEqual(server.slowest(0), []);
+      const { address, port, bytesWaiting, seconds } = server.slowest(1)[0];
+      const { localAddress, localPort } = much.client._socket;
+      const known = way === 'stream' ? [undefined, undefined] : [localAddress, localPort];
+      t.deepEqual([address, port], known);
+      t.true(bytesWaiting > 0 && bytesWaiting <= 33 * 2 ** 20);
+      if (way === 'stream') t.is(seconds, null);
+      else t.true(seconds >= found[0].seconds);
+      for (const { client } of [little, much]) client._socket.resume();
+      while (server.slowest().length !== 0) await new Promise(setImmediate);
+      t.is(server.metrics().bytesWaiting, 0);
+    }
+  });
+}
+
+test('slowest(): a count that is none throws', async (t) => {
+  const server = await startServer(t);
+  for (const count of ['1', null, {}]) t.throws(() => server.slowest(count), { instanceOf: TypeError });
+  for (const count of [-1, 0.5, NaN, Infinity]) t.throws(() => server.slowest(count), { instanceOf: RangeError });
+});
+
+test.serial('memory beside its budgets: an unfinished message, a history, contexts of compression', async (t) => {
+  const server = await startServer(t, { topicOptions: () => ({ history: 10 }), perMessageDeflate: { threshold: 0 } });
+  const { client, ws } = await connect(t, server, { perMessageDeflate: true });
+  const memory = () => server.metrics().reactors.memory;
+  const until = async (isSo) => {
+    while (!isSo(memory().used)) await new Promise((resolve) => setTimeout(resolve, 1));
+  };
+  t.true(Object.values(memory().budget).every((bytes) => bytes > 0));
+  const before = memory().used;
+  client._sender._socket.write(Buffer.concat([Buffer.from([0x02, 0xff, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]), Buffer.alloc(65_536)]));
+  await until(({ unfinished }) => unfinished >= before.unfinished + 65_536);
+  ws.subscribe('a');
+  server.publish('a', 'x'.repeat(10_000));
+  await until(({ history }) => history >= before.history + 10_000);
+  await until(({ compression, decompression }) => compression > before.compression && decompression > before.decompression - 1);
+  client.terminate();
+  await until(({ unfinished }) => unfinished === before.unfinished);
+  t.pass();
+});
+
+test('messages that are dropped, by topic: the first twenty, and others', async (t) => {
+  const server = await startServer(t, { topicOptions: () => ({ slow: 'drop', limit: 0 }) });
+  const { client, ws } = await connect(t, server);
+  client._socket.pause();
+  ws.send(Buffer.alloc(32 * 2 ** 20));
+  const topics = Array.from({ length: 30 }, (_, index) => (index === 3 ? '__proto__' : `topic ${index}`));
+  for (const topic of topics) {
+    ws.subscribe(topic);
+    let isDropped = false;
+    ws.once('dropped', () => (isDropped = true));
+    while (!isDropped) {
+      server.publish(topic, 'news');
+      await new Promise(setImmediate);
+    }
+  }
+  const { dropped } = server.metrics();
+  t.deepEqual(Object.keys(dropped), [...topics.slice(0, 20), 'other']);
+  t.true(Object.values(dropped).every((count) => count > 0));
+  t.true(prometheus(server).includes('reactor_ws_topic_dropped_total{topic="__proto__"} '));
+});
+
+test('draining, versions, the event loop and the number of reactors', async (t) => {
+  const { client, server } = await openPair(t, { closeTimeout: 60_000 });
+  client._socket.pause();
+  const { reactors, versions } = server.metrics();
+  t.deepEqual(versions, { package: '0.1.0', node: process.versions.node });
+  t.is(reactors.count, Number(process.env.REACTOR_WS_REACTORS ?? 1) || 1);
+  t.false(server.metrics().draining);
+  const drained = server.drain({ duration: 0 });
+  t.true(server.metrics().draining);
+  client.terminate();
+  await drained;
+  t.false(server.metrics().draining);
+  const { active, idle } = server.metrics().eventLoop;
+  const isMeasured = ({ eventLoop }) => eventLoop.active > active && eventLoop.idle > idle && eventLoop.delay.count >= 2;
+  while (!isMeasured(server.metrics())) await new Promise((resolve) => setTimeout(resolve, 1));
 });
 
 test('docs/running.md has the name of each number, and no other', async (t) => {

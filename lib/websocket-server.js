@@ -6,6 +6,7 @@ const { addon } = require('./reactor/addon');
 const { wantedAsk } = require('./handshake/asking');
 const { capture, setContext } = require('./async-context');
 const { HALTED } = require('./bits');
+const { checkValue } = require('./checks');
 const { clientsOf, list, track, trackClients } = require('./connection/clients');
 const { attachTo } = require('./handshake/http-server');
 const { HttpUpgrade } = require('./handshake/http-upgrade');
@@ -15,7 +16,7 @@ const { placeOf } = require('./listening');
 const { admissionOf, merge, ratesOf, reactorOptions, topicOptions, watch } = require('./options');
 const { Counts } = require('./running/counts');
 const { drain } = require('./running/drain');
-const { metricsOf } = require('./running/metrics');
+const { metricsOf, slowest } = require('./running/metrics');
 const { startListening } = require('./handshake/own-listener');
 const { hold } = require('./reactor/lifetime');
 const { start } = require('./reactor/start');
@@ -33,13 +34,16 @@ const WebSocket = require('./websocket');
 /** @import { AnySocket, Extensions, WebSocket as Connection } from './connection/state' */
 /** @import { ServerOptions } from './options' */
 /** @import { Counted } from './running/counts' */
-/** @import { DrainOptions, DrainProgress, Metrics } from '../types/running' */
+/** @import { DrainOptions, DrainProgress, Metrics, Waiting } from '../types/running' */
 
 /** @typedef {(ws: any, request: IncomingMessage) => void} OnOpened */
 
 const RUNNING = 0;
 const CLOSING = 1;
 const CLOSED = 2;
+
+/** The argument of `slowest()`. */
+const COUNT = { type: /** @type {const} */ ('number'), least: 0, most: 2 ** 31 - 1 };
 
 /** The connection that is opening, until its WebSocket has taken over these fields. */
 const opening = { _slot: 0, _generation: 0, _local: 0, _localPort: 0, _remote: 0, _remotePort: 0 };
@@ -150,6 +154,12 @@ class WebSocketServer extends EventEmitter {
   /** @returns {Metrics} The metrics of the server and its reactors until now */
   metrics() {
     return metricsOf(this);
+  }
+
+  /** @param {number} [count] Most clients @returns {Waiting[]} Clients for which most bytes wait */
+  slowest(count = 10) {
+    checkValue(COUNT, count, 'count');
+    return slowest(this, count);
   }
 
   /**

@@ -3,12 +3,18 @@ import { WebSocketServer } from './server';
 /** The value of `Content-Type` of the text. */
 export const contentType: string;
 
+/** A server, as far as it is used here. */
+type Server = Pick<WebSocketServer, 'metrics'>;
+
 /**
- * The metrics of a server in the text format of Prometheus.
+ * The metrics of a server in the text format of Prometheus, or those of several servers of a thread,
+ * each with labels that tell it apart: `new Map([[chat, { server: 'chat' }], [feed, { server: 'feed' }]])`.
+ * Numbers that all of them share, such as those of the reactors, are there once.
  *
  * @param labels Labels of every sample, such as `{ server: 'chat' }`
+ * @throws {RangeError} For a label that is not allowed, or the same labels for two servers
  */
-export function prometheus(server: Pick<WebSocketServer, 'metrics'>, labels?: Record<string, string>): string;
+export function prometheus(servers: Server | Iterable<readonly [Server, Record<string, string>]>, labels?: Record<string, string>): string;
 
 /** A registry of prom-client, as far as it is used here. */
 export interface Registry {
@@ -21,7 +27,8 @@ export interface Registry {
  * servers may be in one registry: `labels` distinguish them.
  *
  * @param registry Such as `register` of prom-client
- * @param labels Labels of every sample, such as `{ server: 'chat' }`
+ * @param labels Labels of the server's own samples, such as `{ server: 'chat' }`
+ * @throws {RangeError} For a label that is not allowed, or the labels of another server
  * @returns A function that removes the metrics from the registry
  */
-export function register(server: Pick<WebSocketServer, 'metrics'>, registry: Registry, labels?: Record<string, string>): () => void;
+export function register(server: Server, registry: Registry, labels?: Record<string, string>): () => void;

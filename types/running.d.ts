@@ -146,12 +146,35 @@ export interface Metrics {
   tooFast: { messages: number; bytes: number };
   /** Bytes that wait to be sent: `bufferedAmount` of all clients. */
   bytesWaiting: number;
+  /** Whether `drain()` is under way. */
+  draining: boolean;
+  /**
+   * How many messages slow members did not get, by topic: the first 20 topics that lost some, the
+   * rest are `other`.
+   */
+  dropped: Record<string, number>;
+  /** The versions of this package and of Node. */
+  versions: { package: string; node: string };
+  /**
+   * Seconds that the event loop of the thread has worked and waited, and by how much its timers
+   * were late since the first call of `metrics()`.
+   */
+  eventLoop: { active: number; idle: number; delay: Histogram };
   /** All reactors of the thread, for all servers; null before the first one has been started. */
   reactors: ReactorMetrics | null;
 }
 
 /** Counts of the reactors of a thread since they were started, for all servers. */
 export interface ReactorMetrics {
+  /** How many reactors there are. */
+  count: number;
+  /**
+   * Bytes of memory that has a budget, and that budget; Infinity for no limit. `unfinished`:
+   * unfinished messages (`unfinishedBudget`), `history`: histories of topics (`historyBudget`),
+   * `compression` and `decompression`: contexts of permessage-deflate (`perMessageDeflate.budget`),
+   * of the whole process.
+   */
+  memory: { used: MemoryByBudget; budget: MemoryByBudget };
   /** Sockets that were accepted. */
   accepted: number;
   /** Requests that are not HTTP, or too long: 400 and 431. */
@@ -220,6 +243,25 @@ export interface ReactorMetrics {
   batch: Histogram<'records'>;
   /** Bytes of a sent message after compression, divided by those before. */
   ratio: Histogram<'ratio'>;
+}
+
+/** Bytes by their budget, see `ReactorMetrics`. */
+export type MemoryByBudget = Record<'unfinished' | 'history' | 'compression' | 'decompression', number>;
+
+/** A client for which bytes wait: what `slowest()` returns. */
+export interface Waiting<Client = any> {
+  client: Client;
+  /** Its address; undefined where there is none, such as for a socket in the file system. */
+  address: string | undefined;
+  /** Its port; undefined likewise. */
+  port: number | undefined;
+  /** `bufferedAmount` of the client. */
+  bytesWaiting: number;
+  /**
+   * For how long bytes have waited that the system does not take, in seconds; null over TLS and
+   * other streams.
+   */
+  seconds: number | null;
 }
 
 /** How often something took a certain time, or had a certain size. */

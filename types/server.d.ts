@@ -245,6 +245,15 @@ export class WebSocketServer<
   metrics(): running.Metrics;
 
   /**
+   * The clients for which most bytes wait, the one with most first: those that do not read. Not in
+   * ws.
+   *
+   * @param count Most clients. Default: 10
+   * @throws {TypeError | RangeError} For anything but an integer from 0 to 2147483647
+   */
+  slowest(count?: number): Array<running.Waiting<InstanceType<Class>>>;
+
+  /**
    * Answers an upgrade request that an HTTP server of Node has read, at once or later.
    *
    * @param socket Any Duplex

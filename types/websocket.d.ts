@@ -68,10 +68,7 @@ export class WebSocket extends EventEmitter {
    * `send()`, `ping()` and `pong()`.
    */
   readonly bufferedAmount: number;
-  /**
-   * Why the connection has ended; null before 'close'. See
-   * [the list](running.md#why-did-this-connection-end). Not in ws.
-   */
+  /** Why the connection has ended; null before 'close'. Not in ws. */
   readonly closeCause: CloseCause | null;
   /** Names of the negotiated extensions, comma-separated; `''` without one. */
   readonly extensions: string;

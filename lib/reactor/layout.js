@@ -570,6 +570,9 @@ module.exports = {
     HANDSHAKE: 19,
   },
 
+  /** The numbers of the reactors, in the order of `totals`. */
+  TALLY: ['accepted', 'badRequests', 'plainRequests', 'refused', 'timeouts', 'bytesReceived', 'bytesSent', 'messagesReceived', 'textsReceived', 'pingsReceived', 'pongsReceived', 'messagesSent', 'textsSent', 'dropped', 'compressedFrom', 'compressedTo', 'overBudget', 'cutRefusals', 'unfinishedBytes', 'historyBytes', 'historyBudget'],
+
   /**
    * What a peer did wrong, by the flags of an `IN_ERROR` record. `%d` stands for its aux.
    *

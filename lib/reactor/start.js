@@ -29,9 +29,6 @@ const HAS_OWN_LOOP = Boolean(process.versions.bun || process.versions.deno);
  * @property {string[]} given See above
  */
 
-/** The settings with which the reactors were started. @type {Record<string, unknown>} */
-let started = {};
-
 /**
  * The native reactors; started on first use.
  *
@@ -53,8 +50,7 @@ function start({ given, ...settings }) {
   batch.attach(native, memory[0]);
   outbox.attach(native);
   lifetime.attach(native, settle);
-  table.attach(native);
-  started = settings;
+  table.attach(native, settings);
   return native;
 }
 
@@ -66,9 +62,9 @@ function start({ given, ...settings }) {
  */
 function warnOfOthers(given, settings) {
   for (const name of given) {
-    if (settings[name] === started[name]) continue;
+    if (settings[name] === table.state.settings[name]) continue;
     const text = `the option ${name}: ${settings[name]} has no effect`;
-    warn('REACTOR_WS_OPTION_IGNORED', `${text}; an earlier server of this thread has started with ${started[name]}`);
+    warn('REACTOR_WS_OPTION_IGNORED', `${text}; an earlier server of this thread has started with ${table.state.settings[name]}`);
   }
 }
 

@@ -44,6 +44,8 @@ const state = {
   adopted: [],
   /** The number of reactors. */
   reactors: 1,
+  /** The settings with which they were started. @type {Record<string, unknown>} */
+  settings: {},
   /**
    * Gets the records about topics that concern no connection; null before the program uses topics.
    *
@@ -59,9 +61,13 @@ const state = {
 const freeAdopted = [];
 let adoptedGeneration = 0;
 
-/** @param {Native} native The native reactors */
-function attach(native) {
+/**
+ * @param {Native} native The native reactors
+ * @param {Record<string, unknown>} settings What they were started with
+ */
+function attach(native, settings) {
   state.native = native;
+  state.settings = settings;
   state.reactors = native.count;
 }
 

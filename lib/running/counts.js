@@ -25,6 +25,9 @@ const PRIVATE = 3000;
 /** What a 'close' without a close frame, or without a code in it, reports (RFC 6455, 7.4.1). */
 const WITHOUT_CODE = [1005, ABNORMAL];
 
+/** Topics whose losses are counted by name: peers may choose the names. */
+const MOST_TOPICS = 20;
+
 const CODES = Array.from({ length: PRIVATE }, (_, code) => code).filter((code) => isValidStatusCode(code) || WITHOUT_CODE.includes(code));
 
 /** Counts of a server's connections, for `metrics()`: all keys are there from the beginning. */
@@ -41,6 +44,8 @@ class Counts {
     this.refused = {};
     /** Connections that were closed as they came: the process had no descriptors left. */
     this.exhausted = 0;
+    /** Messages that slow members did not get, by topic. @type {Record<string, number>} */
+    this.dropped = Object.create(null);
   }
 
   /** @param {WebSocket} ws A WebSocket that is open */
@@ -65,6 +70,16 @@ class Counts {
   broke(kind) {
     const row = PROTOCOL_ERRORS[kind];
     if (row !== undefined) this.failed[row.code]++;
+  }
+
+  /**
+   * @param {string} topic Name of a topic
+   * @param {number} count Messages that a slow member did not get
+   */
+  lost(topic, count) {
+    const isNew = !(topic in this.dropped);
+    const key = isNew && Object.keys(this.dropped).length >= MOST_TOPICS ? 'other' : topic;
+    this.dropped[key] = (this.dropped[key] ?? 0) + count;
   }
 
   /** @param {number} status Status of the answer to an upgrade */

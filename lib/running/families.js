@@ -8,7 +8,7 @@
  * One number.
  *
  * @typedef {object} Sample
- * @property {string} suffix Behind the name of its family: '' or, of a histogram, `_bucket`, `_sum`
+ * @property {string} suffix After the name of its family: '' or, of a histogram, `_bucket`, `_sum`
  *   or `_count`
  * @property {Record<string, string>} labels What distinguishes it from the others of its family
  * @property {number} value What it is now
@@ -21,68 +21,76 @@
  * @property {string} name Of letters and underscores
  * @property {string} help What it is, for readers
  * @property {'counter' | 'gauge' | 'histogram'} type A counter only grows
+ * @property {boolean} isShared Whether they are the same for all servers of the thread
  * @property {Sample[]} samples None while there are no reactors
  */
+
+/** @typedef {[Family['type'], string, string, (metrics: Metrics) => Sample[]]} Row */
+
+/** The numbers of a server. @type {Row[]} */
+const OF_SERVER = [
+  ['gauge', 'connections', 'Open connections', ({ connections }) => one(connections.open)],
+  ['counter', 'connections_opened', 'Connections that have opened', ({ connections }) => one(connections.opened)],
+  ['counter', 'connections_closed', "Connections that have ended, by the code of 'close'", ({ connections }) => each('code', connections.closed)],
+  ['counter', 'connections_ended', 'Connections that have ended, by closeCause', ({ connections }) => each('cause', connections.ended)],
+  ['counter', 'connections_failed', "Connections that have failed, by the code of 'error'", ({ connections }) => each('code', connections.failed)],
+  ['counter', 'connections_exhausted', 'Connections that were closed as they came, because no descriptors were left', ({ connections }) => one(connections.exhausted)],
+  ['counter', 'handshakes_denied', 'Handshakes over a limit, by limit', ({ handshakes }) => each('reason', handshakes.denied)],
+  ['counter', 'handshakes_refused', 'Handshakes refused by JavaScript, by status', ({ handshakes }) => each('status', handshakes.refused)],
+  ['counter', 'too_fast', 'Connections that were held back or closed', ({ tooFast }) => each('unit', { ...tooFast })],
+  ['gauge', 'waiting_bytes', 'Bytes that wait to be sent', ({ bytesWaiting }) => one(bytesWaiting)],
+  ['gauge', 'draining', 'Whether drain() is under way', ({ draining }) => one(Number(draining))],
+  ['counter', 'topic_dropped', 'Messages that slow members did not get, by topic', ({ dropped }) => each('topic', dropped)],
+];
+
+/** The numbers of the process and its thread. @type {Row[]} */
+const OF_THREAD = [
+  ['gauge', 'info', 'The versions of this package and of Node', ({ versions }) => [{ suffix: '', labels: { ...versions }, value: 1 }]],
+  ['counter', 'event_loop_seconds', 'Time that the event loop has worked or waited', ({ eventLoop: { active, idle } }) => each('state', { active, idle })],
+  ['histogram', 'event_loop_delay_seconds', 'By how much timers were late', ({ eventLoop }) => spread(eventLoop.delay)],
+];
+
+/** The numbers of the reactors. @type {Array<[Family['type'], string, string, (reactors: ReactorMetrics) => Sample[]]>} */
+const OF_REACTORS = [
+  ['gauge', 'reactors', 'Reactors of the thread', ({ count }) => one(count)],
+  ['counter', 'accepted', 'Sockets that were accepted', ({ accepted }) => one(accepted)],
+  ['counter', 'requests_refused', 'Requests that the reactors have refused', ({ badRequests: bad, plainRequests: plain, refused, timeouts }) => each('reason', { bad, plain, refused, timeouts })],
+  ['counter', 'refusals_cut', 'Refused connections that were given no time to read why', ({ cutRefusals }) => one(cutRefusals)],
+  ['counter', 'bytes', 'Bytes of sockets of all servers of the thread', ({ bytesReceived: received, bytesSent: sent }) => each('direction', { received, sent })],
+  ['counter', 'messages', 'Messages of all servers of the thread', messages],
+  ['counter', 'control_frames', 'Pings and pongs that have come', ({ pingsReceived: ping, pongsReceived: pong }) => each('kind', { ping, pong })],
+  ['counter', 'dropped', 'Messages that slow members of topics did not get', ({ dropped }) => one(dropped)],
+  ['counter', 'unsettled', 'Arrivals that may have been ahead of what had come before', ({ unsettled }) => one(unsettled)],
+  ['counter', 'over_budget', 'Connections that were ended because of sendBudget', ({ overBudget }) => one(overBudget)],
+  ['counter', 'compressed_bytes', 'Bytes of messages that were compressed, before and after', ({ compressedFrom: before, compressedTo: after }) => each('side', { before, after })],
+  ['gauge', 'memory_bytes', 'Memory that has a budget', ({ memory }) => each('budget', memory.used)],
+  ['gauge', 'budget_bytes', 'What that memory may be; none for no limit', ({ memory }) => each('budget', memory.budget).filter(({ value }) => value !== Infinity)],
+  ['counter', 'batches', 'Batches that JavaScript has taken', ({ batches }) => one(batches)],
+  ['counter', 'records', 'Records in them', ({ records }) => one(records)],
+  ['gauge', 'undelivered_bytes', 'Bytes of batches that JavaScript has not dealt with', ({ undelivered }) => one(undelivered)],
+  ['histogram', 'handshake_seconds', 'From accepting a socket until its upgrade is accepted', ({ handshake }) => spread(handshake)],
+  ['histogram', 'round_trip_seconds', 'From a ping until its pong', ({ roundTrip }) => spread(roundTrip)],
+  ['histogram', 'pause_seconds', 'Time that connections were not read, by reason', ({ pause }) => Object.entries(pause).flatMap(([reason, times]) => spread(times, { reason }))],
+  ['histogram', 'delay_seconds', 'From the report of the system that there is something to read until JavaScript takes it', ({ delay }) => spread(delay)],
+  ['histogram', 'turn_seconds', 'Work of a reactor between two waits', ({ turn }) => spread(turn)],
+  ['histogram', 'batch_records', 'Records of a batch', ({ batch }) => spread(batch)],
+  ['histogram', 'compression_ratio', 'Bytes of a compressed message by those before', ({ ratio }) => spread(ratio)],
+];
 
 /**
  * @param {Metrics} metrics What `wss.metrics()` returns
  * @returns {Family[]} Always the same families, in the same order
  */
-function familiesOf({ bytesWaiting, connections, handshakes, reactors, tooFast }) {
-  return [
-    gauge('connections', 'Open connections', one(connections.open)),
-    counter('connections_opened', 'Connections that have opened', one(connections.opened)),
-    counter('connections_closed', "Connections that have ended, by the code of 'close'", each('code', connections.closed)),
-    counter('connections_ended', "Connections that have ended, by their `closeCause`", each('cause', connections.ended)),
-    counter('connections_failed', "Connections that have failed, by the code of 'error'", each('code', connections.failed)),
-    counter('connections_exhausted', 'Connections that were closed as they came: no descriptors were left', one(connections.exhausted)),
-    counter('handshakes_denied', 'Handshakes over a limit, by limit', each('reason', handshakes.denied)),
-    counter('handshakes_refused', 'Handshakes refused by JavaScript, by status', each('status', handshakes.refused)),
-    counter('too_fast', 'Connections that were held back or closed', each('unit', { ...tooFast })),
-    gauge('waiting_bytes', 'Bytes that wait to be sent', one(bytesWaiting)),
-    ...familiesOfReactors(reactors),
-  ];
-}
-
-/**
- * @param {ReactorMetrics | null} reactors Null: there are none
- * @returns {Family[]} Their families
- */
-function familiesOfReactors(reactors) {
-  /** @type {(samples: (reactors: ReactorMetrics) => Sample[]) => Sample[]} */
-  const of = (samples) => (reactors === null ? [] : samples(reactors));
-  return [
-    counter('accepted', 'Sockets that were accepted', of(({ accepted }) => one(accepted))),
-    counter('requests_refused', 'Requests that the reactors have refused', of(refusals)),
-    counter('refusals_cut', 'Refused connections that were given no time to read why', of(({ cutRefusals }) => one(cutRefusals))),
-    counter('bytes', 'Bytes of sockets of all servers of the thread', of(bytes)),
-    counter('messages', 'Messages of all servers of the thread', of(messages)),
-    counter('control_frames', 'Pings and pongs that have come', of(controls)),
-    counter('dropped', 'Messages that slow members of topics did not get', of(({ dropped }) => one(dropped))),
-    counter('unsettled', 'Arrivals that may have been ahead of what had come before', of(({ unsettled }) => one(unsettled))),
-    counter('over_budget', 'Connections that were ended because of sendBudget', of(({ overBudget }) => one(overBudget))),
-    counter('compressed_bytes', 'Bytes of messages that were compressed, before and after', of(compressed)),
-    counter('batches', 'Batches that JavaScript has taken', of(({ batches }) => one(batches))),
-    counter('records', 'Records in them', of(({ records }) => one(records))),
-    gauge('undelivered_bytes', 'Bytes of batches that JavaScript has not dealt with', of(({ undelivered }) => one(undelivered))),
-    histogram('handshake_seconds', 'From accepting a socket until its upgrade is accepted', of(({ handshake }) => spread(handshake))),
-    histogram('round_trip_seconds', 'From a ping until its pong', of(({ roundTrip }) => spread(roundTrip))),
-    histogram('pause_seconds', 'Time that connections were not read, by reason', of(pauses)),
-    histogram('delay_seconds', 'From the report of the system that there is something to read until JavaScript takes it', of(({ delay }) => spread(delay))),
-    histogram('turn_seconds', 'Work of a reactor between two waits', of(({ turn }) => spread(turn))),
-    histogram('batch_records', 'Records of a batch', of(({ batch }) => spread(batch))),
-    histogram('compression_ratio', 'Bytes of a compressed message by those before', of(({ ratio }) => spread(ratio))),
-  ];
-}
-
-/** @type {(reactors: ReactorMetrics) => Sample[]} */
-function refusals({ badRequests: bad, plainRequests: plain, refused, timeouts }) {
-  return each('reason', { bad, plain, refused, timeouts });
-}
-
-/** @type {(reactors: ReactorMetrics) => Sample[]} */
-function bytes({ bytesReceived: received, bytesSent: sent }) {
-  return each('direction', { received, sent });
+function familiesOf(metrics) {
+  const { reactors } = metrics;
+  const ofReactors = OF_REACTORS.map(([type, name, help, samples]) => /** @type {Row} */ ([type, name, help, () => (reactors === null ? [] : samples(reactors))]));
+  return [...OF_SERVER, ...OF_THREAD, ...ofReactors].map(([type, name, help, samples], index) => ({
+    name: `reactor_ws_${name}${type === 'counter' ? '_total' : ''}`,
+    help,
+    type,
+    isShared: index >= OF_SERVER.length,
+    samples: samples(metrics),
+  }));
 }
 
 /** @type {(reactors: ReactorMetrics) => Sample[]} */
@@ -93,36 +101,6 @@ function messages({ messagesReceived, messagesSent, textsReceived, textsSent }) 
   ];
 }
 
-/** @type {(reactors: ReactorMetrics) => Sample[]} */
-function controls({ pingsReceived: ping, pongsReceived: pong }) {
-  return each('kind', { ping, pong });
-}
-
-/** @type {(reactors: ReactorMetrics) => Sample[]} */
-function compressed({ compressedFrom: before, compressedTo: after }) {
-  return each('side', { before, after });
-}
-
-/** @type {(reactors: ReactorMetrics) => Sample[]} */
-function pauses({ pause }) {
-  return Object.entries(pause).flatMap(([reason, times]) => spread(times, { reason }));
-}
-
-/** @type {(name: string, help: string, samples: Sample[]) => Family} */
-function gauge(name, help, samples) {
-  return { name: `reactor_ws_${name}`, help, type: 'gauge', samples };
-}
-
-/** @type {(name: string, help: string, samples: Sample[]) => Family} */
-function counter(name, help, samples) {
-  return { name: `reactor_ws_${name}_total`, help, type: 'counter', samples };
-}
-
-/** @type {(name: string, help: string, samples: Sample[]) => Family} */
-function histogram(name, help, samples) {
-  return { name: `reactor_ws_${name}`, help, type: 'histogram', samples };
-}
-
 /** @type {(value: number) => Sample[]} */
 function one(value) {
   return [{ suffix: '', labels: {}, value }];
@@ -131,7 +109,7 @@ function one(value) {
 /**
  * @param {string} key The label that distinguishes the samples
  * @param {Record<string, number>} values By the value of that label
- * @param {Record<string, string>} [labels] Those of all of them
+ * @param {Record<string, string>} [labels] The labels of all of them
  * @returns {Sample[]} One for each
  */
 function each(key, values, labels = {}) {
@@ -140,7 +118,7 @@ function each(key, values, labels = {}) {
 
 /**
  * @param {Histogram<string>} histogram Counts up to each bound
- * @param {Record<string, string>} [labels] Those of all samples
+ * @param {Record<string, string>} [labels] The labels of all samples
  * @returns {Sample[]} As Prometheus has histograms: buckets by the label `le`, sum and count
  */
 function spread({ count, sum, upTo }, labels = {}) {
@@ -153,4 +131,7 @@ function spread({ count, sum, upTo }, labels = {}) {
   ];
 }
 
-module.exports = { familiesOf };
+/** The labels that our own samples have. */
+const OWN_LABELS = ['budget', 'cause', 'code', 'direction', 'kind', 'le', 'node', 'package', 'reason', 'side', 'state', 'status', 'topic', 'unit'];
+
+module.exports = { OWN_LABELS, familiesOf };

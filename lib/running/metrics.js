@@ -1,12 +1,17 @@
 'use strict';
 
+const { GONE, STREAM } = require('../bits');
+const { peerOf } = require('../connection/address');
 const { connectionsOf } = require('../connection/clients');
+const { eventLoop } = require('./event-loop');
 const { incoming } = require('../reactor/crossing');
-const { DENIALS, MAX_RECORDS } = require('../reactor/layout');
+const { DENIALS, MAX_RECORDS, TALLY, VERSION } = require('../reactor/layout');
 const { state } = require('../reactor/table');
 
-/** @import { Histogram, Metrics, ReactorMetrics } from '../../types/running' */
-/** @import { Server } from '../connection/state' */
+/** @import { Histogram, Metrics, ReactorMetrics, Waiting } from '../../types/running' */
+/** @import { Server, WebSocket } from '../connection/state' */
+
+/** @typedef {Record<'historyBudget' | 'historyBytes' | 'unfinishedBytes', number> & ReactorMetrics} Totals */
 
 /** The first bound of the ratio of compression. */
 const LEAST_RATIO = 1 / 1024;
@@ -21,6 +26,7 @@ const LARGEST_BATCH = 2 ** Math.ceil(Math.log2(MAX_RECORDS));
 function metricsOf(server) {
   const { _admission: admission, _counts: counts, _rates: rates } = server;
   const [messages, bytes] = rates === null ? [0, 0] : rates.native.exceeded();
+  const { active, idle, delay } = eventLoop();
   const denied = admission === null ? DENIALS.map(() => 0) : admission.native.denied();
   return {
     connections: {
@@ -37,18 +43,51 @@ function metricsOf(server) {
     },
     tooFast: { messages, bytes },
     bytesWaiting: connectionsOf(server).reduce((sum, client) => sum + client.bufferedAmount, 0),
+    draining: server._drain !== null && !server._drain.isOver,
+    dropped: { ...counts.dropped },
+    versions: { package: VERSION, node: process.versions.node },
+    eventLoop: { active, idle, delay: times(delay) },
     reactors: state.native === null ? null : reactorMetrics(state.native.metrics()),
   };
+}
+
+/**
+ * The clients for which most bytes wait, and which may cost others memory.
+ *
+ * @param {Server} server A WebSocketServer
+ * @param {number} count Most clients
+ * @returns {Waiting[]} The one with most bytes first
+ */
+function slowest(server, count) {
+  const waiting = connectionsOf(server).map((client) => ({ client, bytesWaiting: client.bufferedAmount }));
+  const most = waiting.filter(({ bytesWaiting }) => bytesWaiting > 0).sort((one, other) => other.bytesWaiting - one.bytesWaiting);
+  return most.slice(0, count).map(({ client, bytesWaiting }) => ({ client, ...peerOf(client), bytesWaiting, seconds: secondsOf(client) }));
+}
+
+/**
+ * @param {WebSocket} ws A connection with waiting bytes
+ * @returns {number | null} For how long there have been some; null for a stream
+ */
+function secondsOf({ _bits: bits, _slot: slot }) {
+  return (bits & (STREAM | GONE)) === 0 ? state.native.fullFor(slot) : null;
 }
 
 /**
  * @param {import('../native/binding').ReactorMetrics} native Counts of the native part
  * @returns {ReactorMetrics} The same with histograms in their public form
  */
-function reactorMetrics({ batch, delay, handshake, pauses, ratio, roundTrip, turn, unsettled, ...totals }) {
+function reactorMetrics({ batch, contexts, delay, handshake, pauses, ratio, roundTrip, totals, turn, unsettled, ...others }) {
   const [program, rate, behind] = pauses.map(times);
+  const [compression, decompression, most] = contexts;
+  const { unfinishedBytes, historyBytes, historyBudget, ...counted } = /** @type {Totals} */ (/** @type {unknown} */ (Object.fromEntries(TALLY.map((name, index) => [name, totals[index]]))));
   return {
-    ...totals,
+    ...others,
+    ...counted,
+    count: state.reactors,
+    memory: {
+      used: { unfinished: unfinishedBytes, history: historyBytes, compression, decompression },
+      budget: { unfinished: /** @type {number} */ (state.settings.unfinishedBudget) || Infinity, history: historyBudget, compression: most, decompression: most },
+    },
     unsettled: unsettled + incoming.unsettled,
     handshake: times(handshake),
     roundTrip: times(roundTrip),
@@ -91,4 +130,4 @@ function histogram({ buckets, sum }, unit, least, most) {
   return { count, sum, upTo };
 }
 
-module.exports = { metricsOf };
+module.exports = { metricsOf, slowest };

@@ -1,6 +1,8 @@
 'use strict';
 
-const { familiesOf } = require('./families');
+const { inspect } = require('node:util');
+
+const { OWN_LABELS, familiesOf } = require('./families');
 
 /** @import { Metrics } from '../../types/running' */
 /** @import { Registry } from '../../types/prometheus' */
@@ -11,36 +13,38 @@ const contentType = 'text/plain; version=0.0.4; charset=utf-8';
 
 /** @typedef {{ metrics(): Metrics }} Server A WebSocketServer */
 
-/**
- * A number as prom-client has it.
- *
- * @typedef {{ metricName?: string, labels: Record<string, string>, value: number }} Value
- */
+/** @typedef {Record<string, string>} Labels */
 
 /**
- * The numbers of one name as prom-client has them.
+ * The servers that registries show, with their labels, and what they were in this turn of the event
+ * loop.
  *
- * @typedef {Omit<Family, 'samples'> & { values: Value[], aggregator: 'sum' }} Values
+ * @typedef {{ servers: Map<Server, Labels>, current: Map<string, Family> | null }} Shown
  */
 
-/** What the registries show: the labels of each server. @type {WeakMap<Registry, Shown>} */
+/** @type {WeakMap<Registry, Shown>} */
 const registries = new WeakMap();
 
 /**
  * The metrics of a server in the text format of Prometheus.
  *
- * @param {Server} server A WebSocketServer
- * @param {Record<string, string>} [labels] Labels of every sample, such as `{ server: 'chat' }`
+ * @param {Server | Iterable<[Server, Labels]>} servers A WebSocketServer, or several with the labels
+ *   that tell them apart
+ * @param {Labels} [labels] Labels of every sample, such as `{ server: 'chat' }`
  * @returns {string} Lines, to be sent with `contentType`
+ * @throws {RangeError} For a label that is not allowed, or the same labels twice
  */
-function prometheus(server, labels = {}) {
-  const own = Object.entries(labels).map(([name, value]) => label(name, value));
+function prometheus(servers, labels = {}) {
+  check(labels);
+  const all = /** @type {Array<[Server, Labels]>} */ ('metrics' in servers ? [[servers, {}]] : [...servers]);
+  const known = /** @type {Labels[]} */ ([]);
+  for (const [, own] of all) known.push(checkNew({ ...labels, ...own }, known));
   const lines = [];
-  for (const { name, help, type, samples } of familiesOf(server.metrics())) {
+  for (const { name, help, type, samples } of collect(all, labels).values()) {
     lines.push(`# HELP ${name} ${help}`, `# TYPE ${name} ${type}`);
-    for (const sample of samples) lines.push(lineOf(name, own, sample));
+    for (const sample of samples) lines.push(lineOf(name, sample));
   }
-  return lines.join('\n') + '\n';
+  return lines.map((line) => `${line}\n`).join('');
 }
 
 /**
@@ -48,91 +52,112 @@ function prometheus(server, labels = {}) {
  *
  * @param {Server} server A WebSocketServer
  * @param {Registry} registry As `register` of prom-client
- * @param {Record<string, string>} [labels] Labels of every sample: they tell servers apart
+ * @param {Labels} [labels] Labels of the server's own samples: they tell servers apart
  * @returns {() => void} Takes them out again
+ * @throws {RangeError} For a label that is not allowed, or the labels of another server
  */
 function register(server, registry, labels = {}) {
-  let shown = registries.get(registry);
-  if (shown === undefined) {
-    registries.set(registry, (shown = new Shown()));
-    for (const family of familiesOf(server.metrics())) registry.registerMetric(shown.metric(family));
-  }
-  shown.servers.set(server, labels);
+  const shown = registries.get(registry) ?? { servers: new Map(), current: null };
   const { servers } = shown;
+  checkNew(labels, [...servers].flatMap(([other, own]) => (other === server ? [] : own)));
+  if (servers.size === 0) {
+    registries.set(registry, shown);
+    for (const family of familiesOf(server.metrics())) registry.registerMetric(metricOf(family, shown));
+  }
+  servers.set(server, labels);
   return () => {
-    servers.delete(server);
-    if (servers.size !== 0 || registries.get(registry)?.servers !== servers) return;
+    if (!servers.delete(server) || servers.size !== 0) return;
     registries.delete(registry);
     for (const { name } of familiesOf(server.metrics())) registry.removeSingleMetric(name);
   };
 }
 
-/** The servers of a registry. */
-class Shown {
-  constructor() {
-    /** @type {Map<Server, Record<string, string>>} */
-    this.servers = new Map();
-    /** What the metrics were in this turn of the event loop. @type {Map<string, Values> | null} */
-    this.current = null;
-  }
-
-  /**
-   * @param {Family} family The numbers of one name
-   * @returns {object} A metric for prom-client, which takes `_total` away from its name where the
-   *   format adds that
-   */
-  metric({ name, help, type }) {
-    const metric = { name, help, type, reset: () => {}, get: async () => ({ ...this.look().get(name), name: metric.name }) };
-    return metric;
-  }
-
-  /** @returns {Map<string, Values>} By name. A scrape asks for all of them in one turn */
-  look() {
-    if (this.current !== null) return this.current;
-    this.current = new Map();
-    for (const [server, labels] of this.servers) {
-      for (const { name, help, type, samples } of familiesOf(server.metrics())) {
-        const values = samples.map((sample) => valueOf(name, labels, sample));
-        const family = this.current.get(name);
-        if (family === undefined) this.current.set(name, { name, help, type, values, aggregator: 'sum' });
-        else family.values.push(...values);
-      }
-    }
-    setImmediate(() => (this.current = null));
-    return this.current;
-  }
-}
-
 /**
- * @param {string} name That of the family
- * @param {Record<string, string>} own Labels of every sample
- * @param {Sample} sample A number of the family
- * @returns {Value} As prom-client has it, which names a counter by itself, as the format asks for
+ * @param {Family} family The numbers of one name
+ * @param {Shown} shown Where they are looked up
+ * @returns {object} A metric for prom-client, which takes `_total` away from its name where the
+ *   format adds that
  */
-function valueOf(name, own, { suffix, labels, value }) {
-  const all = { ...own, ...labels };
-  return suffix === '' ? { labels: all, value } : { metricName: name + suffix, labels: all, value };
+function metricOf({ name, help, type }, shown) {
+  const get = async () => {
+    const values = look(shown).get(name)?.samples.map(({ suffix, labels, value }) => (suffix === '' ? { labels, value } : { metricName: name + suffix, labels, value }));
+    // prom-client names a counter by itself, as the format asks for.
+    return { name: metric.name, help, type, values, aggregator: 'sum' };
+  };
+  const metric = { name, help, type, reset: () => {}, get };
+  return metric;
 }
 
 /**
- * @param {string} name That of the family
- * @param {string[]} own Labels of every sample, as they are written
+ * @param {Shown} shown The servers
+ * @returns {Map<string, Family>} Their metrics by name. A scrape asks for all of them in one turn
+ */
+function look(shown) {
+  if (shown.current === null) {
+    shown.current = collect(shown.servers, {});
+    setImmediate(() => (shown.current = null));
+  }
+  return shown.current;
+}
+
+/**
+ * @param {Iterable<[Server, Labels]>} servers The servers with the labels of their own samples
+ * @param {Labels} labels Labels of every sample
+ * @returns {Map<string, Family>} Their metrics by name. What they share is there once
+ */
+function collect(servers, labels) {
+  const all = new Map();
+  for (const [server, own] of servers) {
+    for (const family of familiesOf(server.metrics())) {
+      const { name, isShared } = family;
+      const known = all.get(name);
+      if (known !== undefined && isShared) continue;
+      const mine = isShared ? labels : { ...labels, ...own };
+      const samples = family.samples.map((sample) => ({ ...sample, labels: { ...mine, ...sample.labels } }));
+      if (known === undefined) all.set(name, { ...family, samples });
+      else known.samples.push(...samples);
+    }
+  }
+  return all;
+}
+
+/** @param {Labels} labels What the program has given @throws {RangeError} */
+function check(labels) {
+  for (const name of Object.keys(labels)) {
+    if (!/^(?!__)[a-zA-Z_]\w*$/.test(name)) throw new RangeError(`${inspect(name)} is no name of a label: letters, digits and _`);
+    if (OWN_LABELS.includes(name)) throw new RangeError(`The label ${name} has a meaning of its own`);
+  }
+}
+
+/**
+ * @param {Labels} labels The labels of a server
+ * @param {Labels[]} others Those of the others
+ * @returns {Labels} The same
+ * @throws {RangeError} For a label that is not allowed, or the labels of another server
+ */
+function checkNew(labels, others) {
+  check(labels);
+  const isSame = (/** @type {Labels} */ other) => {
+    const names = Object.keys(labels);
+    return names.length === Object.keys(other).length && names.every((name) => String(labels[name]) === String(other[name]));
+  };
+  if (others.some(isSame)) throw new RangeError(`Two servers have the labels ${inspect(labels)}: nobody could tell them apart`);
+  return labels;
+}
+
+/**
+ * @param {string} name The name of the family
  * @param {Sample} sample A number of the family
  * @returns {string} Its line
  */
-function lineOf(name, own, { suffix, labels, value }) {
-  const all = [...own, ...Object.entries(labels).map(([key, text]) => label(key, text))];
+function lineOf(name, { suffix, labels, value }) {
+  const all = Object.entries(labels).map(([key, text]) => `${key}="${escaped(text)}"`);
   return `${name}${suffix}${all.length === 0 ? '' : `{${all.join()}}`} ${value}`;
 }
 
-/**
- * @param {string} name Letters and underscores
- * @param {string} value Any text
- * @returns {string} As it is written
- */
-function label(name, value) {
-  const escaped = String(value).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
-  return `${name}="${escaped}"`;
+/** @type {(text: string) => string} */
+function escaped(text) {
+  return String(text).replaceAll('\\', '\\\\').replaceAll('\n', '\\n').replaceAll('"', '\\"');
 }
 
 module.exports = { contentType, prometheus, register };

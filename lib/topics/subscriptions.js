@@ -281,6 +281,7 @@ class Subscriptions {
    */
   lost(topic, count) {
     topic.dropped += count;
+    this.ws._owner?._counts.lost(topic.name, count);
     this.lossOf(topic.name).dropped += count;
     this.ws.emit('dropped', topic.name, count);
   }

@@ -337,6 +337,12 @@ impl JsReactor {
             .map_or(0.0, |bytes| bytes as f64)
     }
 
+    /// Seconds for which bytes have waited that the kernel does not take; the slot is taken.
+    #[napi(catch_unwind)]
+    pub fn full_for(&self, slot: u32) -> Result<f64> {
+        Ok(self.home(slot)?.1.meters.full_for(slot).as_secs_f64())
+    }
+
     /// The metrics of the reactors.
     #[napi(catch_unwind)]
     pub fn metrics(&self) -> ReactorMetrics {

@@ -1,9 +1,11 @@
-//! Counts of a reactor's work, which only grow: it writes them once a turn, and any thread reads
-//! them.
+//! Numbers of a reactor's work: it writes them once a turn, and any thread reads them. Those whose
+//! names end in `_bytes` or `_budget` are what there is; the others only grow.
 
 // Not through `sync`: there is one writer, and no number depends on another.
+use std::collections::HashMap;
 use std::sync::atomic::{AtomicU64, Ordering};
-use std::time::Duration;
+use std::sync::{Mutex, PoisonError};
+use std::time::{Duration, Instant};
 
 /// Declares the numbers once, both as the reactor counts them and as others read them.
 macro_rules! tally {
@@ -18,6 +20,17 @@ macro_rules! tally {
         #[derive(Debug, Default)]
         pub struct Totals {
             $($name: AtomicU64,)*
+        }
+
+        impl Tally {
+            /// The names of the numbers.
+            #[cfg(all(test, not(loom)))]
+            pub(super) const NAMES: &[&str] = &[$(stringify!($name)),*];
+
+            /// The numbers, in the order of their names.
+            pub fn numbers(&self) -> Vec<u64> {
+                vec![$(self.$name),*]
+            }
         }
 
         impl Totals {
@@ -71,6 +84,12 @@ tally! {
     over_budget,
     /// Refused connections that were given no time to read why.
     cut_refusals,
+    /// Memory of unfinished messages.
+    unfinished_bytes,
+    /// Memory of the histories of topics.
+    history_bytes,
+    /// What these may take.
+    history_budget,
 }
 
 impl Tally {
@@ -79,6 +98,9 @@ impl Tally {
         self.messages_received + self.pings_received + self.pongs_received
     }
 }
+
+/// Entries for which an empty table keeps its memory.
+const KEPT: usize = 1024;
 
 /// How the numbers of a reactor are spread. It writes them when something happens, and any thread
 /// reads them.
@@ -94,6 +116,8 @@ pub struct Meters {
     pub pauses: [Histogram; 3],
     /// Bytes of compressed messages by those before.
     pub ratios: Histogram,
+    /// By slots: since when bytes have waited for a connection that the kernel does not take.
+    full: Mutex<HashMap<u32, Instant>>,
 }
 
 /// Why a connection is not read.
@@ -108,6 +132,24 @@ pub enum Pause {
 }
 
 impl Meters {
+    /// Reactor: bytes wait for the connection in this slot since then; `None`: none do by now.
+    pub fn set_full(&self, slot: u32, since: Option<Instant>) {
+        let mut full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        match since {
+            Some(since) => full.insert(slot, since),
+            None => full.remove(&slot),
+        };
+        if full.is_empty() {
+            full.shrink_to(KEPT);
+        }
+    }
+
+    /// Any thread: for how long bytes have waited for the connection in this slot.
+    pub fn full_for(&self, slot: u32) -> Duration {
+        let full = self.full.lock().unwrap_or_else(PoisonError::into_inner);
+        full.get(&slot).map_or(Duration::ZERO, Instant::elapsed)
+    }
+
     /// Those of the pauses for that reason.
     pub fn of(&self, pause: Pause) -> &Histogram {
         let [program, rate, behind] = &self.pauses;

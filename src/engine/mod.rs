@@ -141,7 +141,7 @@ impl Engine {
                     }
                 }
                 Stage::Payload(frame) => self.continue_frame(config, frame, input, pos),
-                Stage::Closed | Stage::Failed => break,
+                Stage::Closed | Stage::Failed(_) => break,
             };
             match step {
                 Ok(None) => {}
@@ -236,7 +236,7 @@ impl Engine {
                         || input.get(pos).is_some_and(|&byte| frame::is_compressed(byte))
                 }
                 Stage::Payload(frame) => !frame.opcode.is_control() && self.message.is_compressed(),
-                Stage::Closed | Stage::Failed => false,
+                Stage::Closed | Stage::Failed(_) => false,
             }
     }
 
@@ -289,7 +289,12 @@ impl Engine {
 
     /// Whether [`Event::Error`] has been returned.
     pub fn failed(&self) -> bool {
-        matches!(self.stage, Stage::Failed)
+        self.failure().is_some()
+    }
+
+    /// The rule that the peer broke, once [`Event::Error`] has been returned.
+    pub fn failure(&self) -> Option<ErrorKind> {
+        if let Stage::Failed(kind) = self.stage { Some(kind) } else { None }
     }
 
     /// Bytes of heap that unfinished messages occupy: at most about twice the bytes received of
@@ -309,8 +314,8 @@ enum Stage {
     Payload(PartialFrame),
     /// Of no interest: a close frame came.
     Closed,
-    /// Of no interest: the peer broke a rule.
-    Failed,
+    /// Of no interest: the peer broke this rule.
+    Failed(ErrorKind),
 }
 
 /// A frame whose payload has not come in whole.

@@ -163,10 +163,11 @@ impl Engine {
     /// Takes in nothing more, for a reason that may lie outside of the input: an unfinished message
     /// is freed, later input is swallowed, as after [`Event::Error`].
     pub fn refuse(&mut self, reason: impl Into<ProtocolError>) -> ProtocolError {
-        self.stage = Stage::Failed;
+        let error = reason.into();
+        self.stage = Stage::Failed(error.kind);
         self.end_incoming();
         self.kept = None;
-        reason.into()
+        error
     }
 
     /// Frees the state that only a further frame could need.

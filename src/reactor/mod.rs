@@ -206,6 +206,9 @@ impl<C: Consumer> Reactor<C> {
         self.end_topics();
         self.work.compression.end_turn();
         self.consumer.on_turn_end();
+        self.work.tally.unfinished_bytes = self.work.unfinished.bytes() as u64;
+        self.work.tally.history_bytes = self.topics.histories.used as u64;
+        self.work.tally.history_budget = self.topics.histories.budget as u64;
         self.consumer.on_tally(&self.work.tally, self.work.now);
         self.connections.end_turn(self.consumer.progress().map_or(u64::MAX, |progress| progress.delivered));
         self.work.remains.free();
@@ -340,8 +343,7 @@ impl<C: Consumer> Reactor<C> {
                     0 => {}
                     sent => self.consumer.on_sent(id, sent),
                 }
-                let last = connection.life.doom().unwrap_or(cause);
-                self.consumer.on_closed(id, connection.cause_of_end(last));
+                self.consumer.on_closed(id, connection.cause_of_end(cause));
             }));
             self.hold_end(id.slot, connection.transport);
         }

@@ -6,47 +6,17 @@ use napi_derive::napi;
 
 use crate::binding::crossing::Crossing;
 use crate::bridge::tally::{BUCKETS, Histogram, MILLIONTHS, Meters, Pause, Tally};
+use crate::engine::deflate::Budget;
 use crate::reactor::Link;
 
-/// All reactors together; the names are those of `types/running.d.ts`.
+/// All reactors together.
 #[napi(object)]
 pub struct ReactorMetrics {
-    /// Sockets that were accepted.
-    pub accepted: f64,
-    /// Answers of 400 and 431 to bytes that are no request.
-    pub bad_requests: f64,
-    /// Answers of 426.
-    pub plain_requests: f64,
-    /// Upgrade requests that a native check has refused.
-    pub refused: f64,
-    /// Answers of 408.
-    pub timeouts: f64,
-    /// Bytes that sockets have given.
-    pub bytes_received: f64,
-    /// Bytes that sockets have taken.
-    pub bytes_sent: f64,
-    /// Messages that have come.
-    pub messages_received: f64,
-    /// Those of them that are text.
-    pub texts_received: f64,
-    /// Pings that have come.
-    pub pings_received: f64,
-    /// Pongs that have come.
-    pub pongs_received: f64,
-    /// Messages that were given to be sent.
-    pub messages_sent: f64,
-    /// Those of them that are text.
-    pub texts_sent: f64,
-    /// Messages of topics that slow members did not get.
-    pub dropped: f64,
-    /// Bytes that were compressed to be sent.
-    pub compressed_from: f64,
-    /// Bytes that became of them.
-    pub compressed_to: f64,
-    /// Connections that were ended because of `sendBudget`.
-    pub over_budget: f64,
-    /// Refused connections that were not given time to read why.
-    pub cut_refusals: f64,
+    /// The numbers of all reactors, in the order of `TALLY` of layout.js.
+    pub totals: Vec<f64>,
+    /// Bytes of compression contexts of the process: for outgoing messages, for incoming ones, and
+    /// those that there may be of each.
+    pub contexts: Vec<f64>,
     /// How often something came that may have been ahead of bytes which had come before it.
     pub unsettled: f64,
     /// Batches that JavaScript has taken.
@@ -91,25 +61,10 @@ pub(in crate::binding) fn metrics(links: &[Arc<Link>], crossing: &Crossing) -> R
     let of =
         |unit, pick: fn(&Meters) -> &Histogram| counts(links.iter().map(|link| pick(&link.meters)), unit);
     let batch = counts([&crossing.batches], 1);
+    let budget = Budget::of_process();
     ReactorMetrics {
-        accepted: tally.accepted as f64,
-        bad_requests: tally.bad_requests as f64,
-        plain_requests: tally.plain_requests as f64,
-        refused: tally.refused as f64,
-        timeouts: tally.timeouts as f64,
-        bytes_received: tally.bytes_received as f64,
-        bytes_sent: tally.bytes_sent as f64,
-        messages_received: tally.messages_received as f64,
-        pings_received: tally.pings_received as f64,
-        pongs_received: tally.pongs_received as f64,
-        messages_sent: tally.messages_sent as f64,
-        over_budget: tally.over_budget as f64,
-        cut_refusals: tally.cut_refusals as f64,
-        texts_received: tally.texts_received as f64,
-        texts_sent: tally.texts_sent as f64,
-        dropped: tally.dropped as f64,
-        compressed_from: tally.compressed_from as f64,
-        compressed_to: tally.compressed_to as f64,
+        totals: tally.numbers().into_iter().map(|number| number as f64).collect(),
+        contexts: [budget.outgoing(), budget.incoming(), budget.limit()].map(|bytes| bytes as f64).to_vec(),
         unsettled: crossing.unsettled as f64,
         batches: batch.buckets.iter().sum(),
         records: links.iter().map(|link| link.inbox.delivered() as f64).sum(),

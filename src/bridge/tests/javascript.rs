@@ -5,6 +5,7 @@ use std::fs;
 
 use crate::bridge::admission::Denial;
 use crate::bridge::layout::{Cause, FLAGS_SHIFT, all_constants};
+use crate::bridge::tally::Tally;
 use crate::engine::frame::wire_len;
 use crate::engine::handshake::{GUID, Refusal};
 use crate::engine::{CloseCode, ErrorClass, ErrorKind};
@@ -50,6 +51,7 @@ fn javascript() -> String {
     refusals(&mut out);
     denials(&mut out);
     causes(&mut out);
+    tally(&mut out);
     protocol_errors(&mut out);
     writeln!(
         out,
@@ -151,6 +153,22 @@ fn causes(out: &mut String) {
         writeln!(out, "    {}: {},", words(cause, '_').to_uppercase(), index + 1).unwrap();
     }
     out.push_str("  },\n");
+}
+
+/// The names as JavaScript writes them.
+fn tally(out: &mut String) {
+    let camel = |name: &&str| {
+        let mut parts = name.split('_');
+        let first = parts.next().unwrap_or_default().to_owned();
+        parts.fold(first, |name, part| name + &part[..1].to_uppercase() + &part[1..])
+    };
+    let names: Vec<_> = Tally::NAMES.iter().map(|name| format!("'{}'", camel(name))).collect();
+    writeln!(
+        out,
+        "\n  /** The numbers of the reactors, in the order of `totals`. */\n  TALLY: [{}],",
+        names.join(", ")
+    )
+    .unwrap();
 }
 
 fn protocol_errors(out: &mut String) {

@@ -41,6 +41,11 @@ impl Budget {
         self.limit.store(bytes, Ordering::Relaxed);
     }
 
+    /// The bytes that contexts may take in each direction.
+    pub fn limit(&self) -> usize {
+        self.limit.load(Ordering::Relaxed)
+    }
+
     /// Bytes of the contexts for outgoing messages that connections keep.
     pub fn outgoing(&self) -> usize {
         self.outgoing.load(Ordering::Relaxed)

@@ -48,12 +48,12 @@ impl<C: Consumer> Reactor<C> {
             Life::Open => on_silence(&mut session),
             // The unread bytes of a paused connection are read first: the peer's close frame may be
             // behind them. What its limits hold back is dropped: it would come all at once.
-            Life::Closing | Life::Draining { .. } if session.connection.read.paused => {
+            Life::Closing { .. } | Life::Draining { .. } if session.connection.read.paused => {
                 session.resume();
                 let Session { id, connection, work } = session;
                 work.timers.arm(id, &mut connection.deadline, work.now, LAST_READ);
             }
-            Life::Closing => session.cut(Cause::CloseTimeout),
+            Life::Closing { .. } => session.cut(Cause::CloseTimeout),
             _ => session.cut(Cause::Handshake),
         }
     }

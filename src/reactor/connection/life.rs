@@ -33,9 +33,10 @@ pub(in crate::reactor) enum Life {
     /// Frames go both ways. Deadline: silence, where that matters.
     Open,
     /// As `Open`, as far as frames may still be sent and read. Deadline: `close_timeout`.
-    Closing,
+    /// `cause`: what has begun that, if it is known already.
+    Closing { cause: Option<Cause> },
     /// The answer is written, then the socket is closed; what the peer still sends is thrown away.
-    Draining { reported: bool },
+    Draining { reported: bool, cause: Option<Cause> },
     /// On the list of connections to be destroyed: nothing more is read, and nothing but the end is
     /// reported.
     Gone(Doom),
@@ -103,7 +104,7 @@ impl Life {
     /// Whether frames go both ways.
     #[inline]
     pub(in crate::reactor) fn is_open(&self) -> bool {
-        matches!(self, Self::Open | Self::Closing)
+        matches!(self, Self::Open | Self::Closing { .. })
     }
 
     pub(in crate::reactor) fn is_asked(&self) -> bool {
@@ -115,17 +116,28 @@ impl Life {
         matches!(self, Self::Gone(_))
     }
 
-    /// Why the connection is gone.
-    pub(in crate::reactor) fn doom(&self) -> Option<Cause> {
-        if let Self::Gone(Doom { cause, .. }) = self { Some(*cause) } else { None }
+    /// Why the connection ends, as far as that is known.
+    pub(in crate::reactor) fn cause(&self) -> Option<Cause> {
+        match self {
+            Self::Closing { cause } | Self::Draining { cause, .. } => *cause,
+            Self::Gone(Doom { cause, .. }) => Some(*cause),
+            Self::Opening(_) | Self::Asked(_) | Self::Open => None,
+        }
+    }
+
+    /// A connection that is about to end does so for this reason, unless another came first.
+    pub(in crate::reactor) fn blame(&mut self, first: Cause) {
+        if let Self::Closing { cause } | Self::Draining { cause, .. } = self {
+            cause.get_or_insert(first);
+        }
     }
 
     /// Whether the consumer knows of the connection, so that its end must be reported.
     pub(in crate::reactor) fn is_reported(&self) -> bool {
         match self {
             Self::Opening(_) => false,
-            Self::Draining { reported } | Self::Gone(Doom { reported, .. }) => *reported,
-            Self::Asked(_) | Self::Open | Self::Closing => true,
+            Self::Draining { reported, .. } | Self::Gone(Doom { reported, .. }) => *reported,
+            Self::Asked(_) | Self::Open | Self::Closing { .. } => true,
         }
     }
 }
@@ -138,6 +150,7 @@ impl Doomed {
     /// Ends the connection's life.
     pub(in crate::reactor) fn push(&mut self, id: ConnectionId, connection: &mut Connection, cause: Cause) {
         if !connection.life.is_gone() {
+            let cause = connection.cause_of_end(cause);
             connection.life = Life::Gone(Doom { reported: connection.life.is_reported(), cause });
             self.0.push(id);
         }

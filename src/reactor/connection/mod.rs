@@ -49,8 +49,6 @@ pub(in crate::reactor) struct Connection {
     pub(in crate::reactor) following: Following,
     /// The consumer wants the peer's end, which it knows of, reported once more.
     pub(in crate::reactor) end_asked: bool,
-    /// What has begun its end, if that is known before its socket is gone.
-    pub(in crate::reactor) cause: Option<Cause>,
     /// Sends whose end the consumer wants reported. Boxed: few connections have any at a time.
     pub(in crate::reactor) marks: Option<Box<Marks>>,
     /// The time at which compression contexts were used last; `None` when there are none to
@@ -89,7 +87,6 @@ impl Connection {
             dense: false,
             following: Following::Live,
             end_asked: false,
-            cause: None,
             marks: None,
             contexts_used: None,
         }
@@ -139,7 +136,8 @@ impl Connection {
     /// after it.
     pub(in crate::reactor) fn cause_of_end(&self, last: Cause) -> Cause {
         let ended = self.read.peer == PeerSide::Ended;
-        match (self.cause, last) {
+        let first = self.life.cause().or_else(|| self.engine.failure().map(Cause::from));
+        match (first, last) {
             (Some(first), _) => first,
             (None, _) if self.engine.close_received() => Cause::Closed,
             (None, Cause::Reset | Cause::CloseTimeout) if ended => Cause::Fin,

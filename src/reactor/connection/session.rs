@@ -296,7 +296,7 @@ impl Session<'_> {
 
     pub(in crate::reactor) fn arm_close(&mut self) {
         if matches!(self.connection.life, Life::Open) {
-            self.connection.life = Life::Closing;
+            self.connection.life = Life::Closing { cause: None };
         }
         let after = self.connection.config.close_timeout;
         self.work.timers.arm(self.id, &mut self.connection.deadline, self.work.now, after);
@@ -305,7 +305,7 @@ impl Session<'_> {
     /// Refuses the handshake with `response`; the connection then waits for the peer's end.
     pub(in crate::reactor) fn respond(&mut self, response: &[u8]) {
         self.write(response);
-        self.connection.life = Life::Draining { reported: self.connection.life.is_reported() };
+        self.connection.life = Life::Draining { reported: self.connection.life.is_reported(), cause: None };
         self.connection.write.state.end_when_written();
         self.work.lingering.push_back(self.id);
         let after = crate::reactor::config::LINGER_TIMEOUT;
@@ -322,9 +322,9 @@ impl Session<'_> {
         }
         connection.write.deferred = None;
         connection.read.paused = false;
-        connection.cause = Some(Cause::Panic);
         self.frame(FrameKind::Close, true, &CloseCode::INTERNAL_ERROR.to_bytes());
         self.respond(&[]);
+        self.connection.life.blame(Cause::Panic);
         true
     }
 

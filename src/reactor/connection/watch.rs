@@ -17,11 +17,13 @@ pub(in crate::reactor) struct Watch {
     pings: HashMap<u32, Instant>,
     /// Since when connections are not read.
     pauses: HashMap<u32, (Pause, Instant)>,
+    /// Connections with bytes that the kernel does not take, as the meters have them.
+    full: HashMap<u32, ()>,
 }
 
 impl Watch {
     pub(in crate::reactor) fn new(meters: Arc<Meters>) -> Self {
-        Self { meters, pings: HashMap::new(), pauses: HashMap::new() }
+        Self { meters, pings: HashMap::new(), pauses: HashMap::new(), full: HashMap::new() }
     }
 
     /// A ping is sent. If an earlier one has no answer, the time of that is measured.
@@ -56,8 +58,25 @@ impl Watch {
         }
     }
 
+    /// After a write this many bytes wait.
+    #[inline]
+    pub(in crate::reactor) fn written(&mut self, slot: u32, waiting: usize, now: Instant) {
+        if waiting == 0 {
+            self.took_all(slot);
+        } else if self.full.insert(slot, ()).is_none() {
+            self.meters.set_full(slot, Some(now));
+        }
+    }
+
+    fn took_all(&mut self, slot: u32) {
+        if take(&mut self.full, slot).is_some() {
+            self.meters.set_full(slot, None);
+        }
+    }
+
     /// A connection is gone.
     pub(in crate::reactor) fn forget(&mut self, slot: u32) {
+        self.took_all(slot);
         take(&mut self.pings, slot);
         take(&mut self.pauses, slot);
     }

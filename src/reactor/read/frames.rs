@@ -3,7 +3,7 @@
 use std::ops::Range;
 
 use crate::bridge::layout::Cause;
-use crate::engine::{Event, FrameKind, MessageKind, Payload, ProtocolError};
+use crate::engine::{Event, FrameKind, MessageKind, Payload};
 
 use crate::reactor::config::READ_SIZE;
 use crate::reactor::connection::session::Session;
@@ -69,22 +69,12 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
                 finish_if_complete(session);
             }
             Event::Error(error) => {
-                report_error(consumer, session, error);
+                consumer.on_error(session, error);
                 finish_if_complete(session);
             }
         }
     }
     (Begun::default(), whole)
-}
-
-/// The connection fails: its consumer closes it.
-pub(in crate::reactor) fn report_error<C: Consumer>(
-    consumer: &mut C,
-    session: &mut Session<'_>,
-    error: ProtocolError,
-) {
-    session.connection.cause.get_or_insert_with(|| error.kind.into());
-    consumer.on_error(session, error);
 }
 
 /// The answer to our close frame may have come when all is written: then nothing else would end the

@@ -24,7 +24,7 @@ use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
 use crate::reactor::connection::session::Session;
 use crate::reactor::consume::consumer::{Consumer, Pressure};
-use crate::reactor::read::frames::{finish_if_complete, report_error};
+use crate::reactor::read::frames::finish_if_complete;
 use crate::reactor::read::half::{Lack, PeerSide};
 use crate::reactor::read::paced::SECOND;
 
@@ -227,7 +227,7 @@ impl<C: Consumer> Reactor<C> {
             let Some((mut session, consumer)) = reactor.session(slot) else { return };
             let error = session.connection.engine.refuse(ErrorKind::Unfinished);
             if session.is_open() {
-                report_error(consumer, &mut session, error);
+                consumer.on_error(&mut session, error);
                 finish_if_complete(&mut session);
                 // Later bytes are thrown away.
                 session.want_read();
@@ -297,7 +297,7 @@ pub(in crate::reactor) fn charge<C: Consumer>(
     // Reported at once and not when the consumer has time: it may be busy with the messages of this
     // peer.
     session.close(Some(CloseCode::POLICY_VIOLATION), kind.row().sentence.as_bytes());
-    report_error(consumer, session, error);
+    consumer.on_error(session, error);
     finish_if_complete(session);
 }
 

@@ -224,7 +224,7 @@ impl<C: Consumer> Reactor<C> {
         let mut begun = Begun::default();
         let Some((mut session, consumer)) = self.session(slot) else { return begun };
         match session.connection.life {
-            Life::Open | Life::Closing => {
+            Life::Open | Life::Closing { .. } => {
                 touch_silence(&mut session);
                 let frames = session.work.tally.frames_received();
                 let (kept, whole) = on_frames(consumer, &mut session, range.clone(), more);

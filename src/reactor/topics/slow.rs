@@ -34,8 +34,8 @@ impl<C: Consumer> Reactor<C> {
             Slow::Close if is_slow => {
                 let connection = self.connections.get(id)?;
                 let mut session = Session { id, connection, work: &mut self.work };
-                session.connection.cause.get_or_insert(Cause::Slow);
                 session.close(Some(CloseCode::TRY_AGAIN_LATER), &[]);
+                session.connection.life.blame(Cause::Slow);
                 return Some(Outcome::Dropped);
             }
             Slow::Drop | Slow::Close => return None,

@@ -74,6 +74,7 @@ impl<C: Consumer> Reactor<C> {
             Err(_) => return self.work.doomed.push(id, connection, Cause::Reset),
         }
         let queued = connection.write.outgoing.len();
+        self.work.watch.written(id.slot, queued, self.work.now);
         let sent = connection.take_sent();
         let drained = connection.write.high && queued <= low_water_mark(connection.config.high_water_mark);
         connection.write.high &= !drained;

@@ -7,7 +7,6 @@ use crate::reactor::Reactor;
 use crate::reactor::config::MOST_LINGERING;
 use crate::reactor::connection::life::Life;
 use crate::reactor::consume::consumer::Consumer;
-use crate::reactor::read::frames::report_error;
 
 impl<C: Consumer> Reactor<C> {
     /// Ends connections until the bytes that wait are within the budget.
@@ -23,7 +22,7 @@ impl<C: Consumer> Reactor<C> {
                 if session.is_open() && !engine.failed() && !engine.close_received() {
                     let error = session.connection.engine.refuse(ErrorKind::SendBudget);
                     session.work.unfinished.forget(id.slot);
-                    report_error(consumer, &mut session, error);
+                    consumer.on_error(&mut session, error);
                 }
                 session.cut(Cause::SendBudget);
             });

@@ -1,0 +1,43 @@
+'use strict';
+
+const { performance } = require('node:perf_hooks');
+// Not the global one: a test may have put another in its place.
+const { setInterval } = require('node:timers');
+
+/** Milliseconds between two looks. */
+const INTERVAL = 100;
+
+/** Buckets up to 1 us, 2 us, 4 us and so on, the last without a bound: those of the reactors. */
+const buckets = new Array(25).fill(0);
+
+/** Seconds, of all looks. */
+let sum = 0;
+
+/** When the next look is due, in milliseconds; NaN before the first. */
+let due = NaN;
+
+/** Notes by how much the event loop is late. */
+function look() {
+  const now = performance.now();
+  const late = Math.max(now - due, 0) / 1000;
+  buckets[Math.min(Math.max(Math.ceil(Math.log2(late * 1e6)), 0), buckets.length - 1)]++;
+  sum += late;
+  due = now + INTERVAL;
+}
+
+/**
+ * Measures from the first call on.
+ *
+ * @returns {{ active: number, idle: number, delay: { buckets: number[], sum: number } }} Seconds that
+ *   the event loop of this thread has worked and waited, and by how much its timers were late
+ */
+function eventLoop() {
+  if (Number.isNaN(due)) {
+    due = performance.now() + INTERVAL;
+    setInterval(look, INTERVAL).unref();
+  }
+  const { active, idle } = performance.eventLoopUtilization();
+  return { active: active / 1000, idle: idle / 1000, delay: { buckets, sum } };
+}
+
+module.exports = { eventLoop };
