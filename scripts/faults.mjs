@@ -235,8 +235,9 @@ async function results() {
   const ava = await tool('ava/entrypoints/cli.mjs', ['--tap', ...specs], { capture: true });
   const cargo = await run('cargo', ['test', '--no-fail-fast', '--no-default-features', '--features', 'reactor'], { capture: true });
   const seen = [];
+  const names = specs.map(short);
   for (const [, not, title] of ava.output.matchAll(/^(not )?ok \d+ - (.*)$/gm)) {
-    const [file] = title.split(' › ');
+    const file = names.find((name) => title.startsWith(`${name.replaceAll('/', ' › ')} › `)) ?? '';
     const isSkipped = /# (SKIP|TODO)/.test(title);
     seen.push({ file, title, isSkipped, isFailed: not !== undefined && !isSkipped });
   }

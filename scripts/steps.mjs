@@ -7,38 +7,38 @@
  * have the same answer in each mode.
  */
 export const MODE_SPECS = [
-  'abuse',
-  'backpressure',
-  'blocked',
-  'bytes-in',
-  'bytes-out',
-  'callbacks',
-  'dispatch',
-  'handshake',
-  'hooks',
-  'late-writes',
-  'order',
-  'order-ends',
   'own-options',
-  'peer-end',
-  'prepare',
-  'same',
-  'socket-bytes',
-  'spin',
-  'turns',
-  'unfinished',
-  'ways-in',
   'websocket',
-  'websocket-closing',
-  'websocket-pause',
   'websocket-server',
+  'connection/abuse',
+  'connection/backpressure',
+  'connection/bytes-in',
+  'connection/bytes-out',
+  'connection/callbacks',
+  'connection/late-writes',
+  'connection/peer-end',
+  'connection/prepare',
+  'connection/same',
+  'connection/socket-bytes',
+  'connection/websocket-closing',
+  'connection/websocket-pause',
+  'handshake/handshake',
+  'handshake/hooks',
+  'handshake/ways-in',
+  'reactor/blocked',
+  'reactor/dispatch',
+  'reactor/order',
+  'reactor/order-ends',
+  'reactor/spin',
+  'reactor/turns',
+  'reactor/unfinished',
 ].map((name) => `__test__/${name}.spec.mjs`);
 
 const ALL_SPECS = ['__test__/**/*.spec.mjs'];
 /** Without the files that choose their mode themselves. */
-const ALL_MODE_SPECS = [...ALL_SPECS, '!__test__/inline.spec.mjs', '!__test__/reactors.spec.mjs'];
+const ALL_MODE_SPECS = [...ALL_SPECS, '!__test__/reactor/inline.spec.mjs', '!__test__/reactor/reactors.spec.mjs'];
 /** Without the attacks. */
-const OWN_SPECS = ['__test__/*.spec.mjs'];
+const OWN_SPECS = [...ALL_SPECS, '!__test__/attacks/**'];
 
 /** Whatever takes long, too: __test__/helpers/thresholds.mjs. */
 const LONG = { BYTES: 'all' };

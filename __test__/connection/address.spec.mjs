@@ -1,0 +1,51 @@
+// IPv6 addresses are written as Node writes them, whatever the runtime has.
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { SocketAddress } from 'node:net';
+
+import test from 'ava';
+
+import { wsClient } from '../helpers/clients.mjs';
+import { startServer } from '../helpers/impl.mjs';
+
+const { formatAddress } = createRequire(import.meta.url)('../../lib/connection/address.js');
+
+/** As Node formats the addresses of a socket. */
+function byNode(groups) {
+  return new SocketAddress({ address: groups.map((group) => group.toString(16)).join(':'), family: 'ipv6' }).address;
+}
+
+function ours(groups) {
+  return formatAddress(String.fromCharCode(...groups.flatMap((group) => [group >> 8, group & 255])));
+}
+
+test('every pattern of zeros, ones and other groups, as Node', (t) => {
+  // Each group is one of these: 4^8 addresses, every place of every run.
+  const values = [0, 1, 0xffff, 0x7f00];
+  for (let number = 0; number < values.length ** 8; number++) {
+    const groups = Array.from({ length: 8 }, (_, at) => values[Math.floor(number / values.length ** at) % values.length]);
+    const text = ours(groups);
+    if (text !== byNode(groups)) return t.is(text, byNode(groups));
+  }
+  t.pass();
+});
+
+for (const [address, groups] of [
+  ['::ffff:127.0.0.1', [0, 0, 0, 0, 0, 0xffff, 0x7f00, 1]],
+  ['::', [0, 0, 0, 0, 0, 0, 0, 0]],
+  ['::1', [0, 0, 0, 0, 0, 0, 0, 1]],
+  ['2001:db8::1:0:0:1', [0x2001, 0xdb8, 0, 0, 1, 0, 0, 1]],
+  ['fe80::1', [0xfe80, 0, 0, 0, 0, 0, 0, 1]],
+]) {
+  test(`${address}, as Node`, (t) => {
+    t.is(ours(groups), address);
+  });
+}
+
+test('a client of IPv4 on a server of every address', async (t) => {
+  const server = await startServer(t, { host: undefined });
+  const client = new wsClient(`ws://127.0.0.1:${server.address().port}`);
+  t.teardown(() => client.terminate());
+  const [[, request]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
+  t.is(request.socket.remoteAddress, server.address().family === 'IPv6' ? '::ffff:127.0.0.1' : '127.0.0.1');
+});

@@ -1,0 +1,177 @@
+// Bytes that wait to be sent, and the report to the sender that the bytes have left.
+import { once } from 'node:events';
+
+import test from 'ava';
+
+import { openPair, openRaw } from '../helpers/clients.mjs';
+import { isInline, isReference } from '../helpers/impl.mjs';
+
+const ownOnly = isReference ? test.skip : test;
+
+const EIGHT_MIB = 8 * 1024 * 1024;
+const HEADER = 10;
+
+/** An open connection whose client does not read. */
+async function openDeaf(t) {
+  const { ws, client } = await openPair(t);
+  client._socket.pause();
+  return { ws, client, read: () => client._socket.resume() };
+}
+
+/** Right after a send; without a thread, as in ws, the kernel has taken its part by then. */
+function isBuffered(t, ws, bytes) {
+  if (isInline || isReference) t.true(ws.bufferedAmount > 0 && ws.bufferedAmount <= bytes);
+  else t.is(ws.bufferedAmount, bytes);
+}
+
+const nextTurn = () => new Promise((resolve) => setImmediate(resolve));
+
+// R01.
+test('bufferedAmount: the whole frame at once, less as it leaves, 0 when all has', async (t) => {
+  const { ws, client, read } = await openDeaf(t);
+  let isSent = false;
+  const sent = new Promise((resolve) => {
+    ws.send(Buffer.alloc(EIGHT_MIB), () => {
+      isSent = true;
+      resolve();
+    });
+  });
+  isBuffered(t, ws, EIGHT_MIB + HEADER);
+  // The kernel takes fewer bytes than that without a reader.
+  for (let i = 0; i < 100; i++) {
+    await nextTurn();
+    t.true(ws.bufferedAmount > 0 && ws.bufferedAmount <= EIGHT_MIB + HEADER);
+  }
+  t.false(isSent);
+  const received = once(client, 'message');
+  read();
+  await sent;
+  t.is(ws.bufferedAmount, 0);
+  t.is((await received)[0].length, EIGHT_MIB);
+});
+
+ownOnly("'drain' comes when at most half of the mark of 1 MiB is left, once", async (t) => {
+  const { ws, read } = await openDeaf(t);
+  let drains = 0;
+  ws.on('drain', () => drains++);
+  ws.send(Buffer.alloc(EIGHT_MIB));
+  ws.send('a');
+  isBuffered(t, ws, EIGHT_MIB + HEADER + 3);
+  for (let i = 0; i < 100; i++) await nextTurn();
+  t.is(drains, 0);
+  const drained = once(ws, 'drain');
+  const sent = new Promise((resolve) => ws.send('b', resolve));
+  read();
+  await drained;
+  t.true(ws.bufferedAmount <= 512 * 1024);
+  await sent;
+  t.is(ws.bufferedAmount, 0);
+  t.is(drains, 1);
+});
+
+ownOnly('send() returns false from 1 MiB on, and true again after the drain', async (t) => {
+  const { ws, read } = await openDeaf(t);
+  t.true(ws.send(Buffer.alloc(1024 * 1024 - HEADER - 3)));
+  if (!isInline) {
+    t.is(ws.bufferedAmount, 1024 * 1024 - 3);
+    t.false(ws.send('a'));
+  }
+  // More than the kernel takes for a peer that does not read.
+  t.false(ws.send(Buffer.alloc(EIGHT_MIB)));
+  const drained = once(ws, 'drain');
+  read();
+  await drained;
+  t.true(ws.send('b'));
+});
+
+ownOnly("'drain' follows a false also when all of it leaves at once", async (t) => {
+  const { ws, client } = await openPair(t);
+  let received = 0;
+  client.on('message', (data) => {
+    received += data.length;
+  });
+  let drains = 0;
+  ws.on('drain', () => drains++);
+  for (let i = 1; i <= 40; i++) {
+    let sent = 0;
+    // Long after the first MiB: bytes that were taken before do not count.
+    for (let more = true; more; sent++) more = ws.send(Buffer.alloc(100_000 * ((i % 3) + 1)));
+    // Without a thread the kernel takes its part meanwhile.
+    t.true(isInline || sent <= 11);
+    await once(ws, 'drain');
+    t.true(ws.bufferedAmount <= 512 * 1024);
+    t.is(drains, i);
+  }
+  t.true(received > 0);
+});
+
+ownOnly("'drain' follows each false, whichever thread is quicker", async (t) => {
+  const { ws } = await openPair(t);
+  const data = Buffer.alloc(1000);
+  for (let round = 0; round < 200; round++) {
+    const drained = once(ws, 'drain');
+    while (ws.send(data));
+    await drained;
+  }
+  t.true(ws.bufferedAmount <= 512 * 1024);
+});
+
+ownOnly('send() returns false when nothing can be sent', async (t) => {
+  const { ws } = await openPair(t);
+  t.true(ws.send('a'));
+  t.true(ws.send(new Blob(['a'])));
+  ws.close();
+  t.false(ws.send('b', () => {}));
+  await once(ws, 'close');
+  t.false(ws.send('c', () => {}));
+});
+
+ownOnly("a connection that closes before the 'drain': none follows", async (t) => {
+  const { ws } = await openDeaf(t);
+  ws.on('drain', () => t.fail());
+  t.false(ws.send(Buffer.alloc(EIGHT_MIB)));
+  await nextTurn();
+  const closed = once(ws, 'close');
+  ws.terminate();
+  await closed;
+  await nextTurn();
+  t.pass();
+});
+
+ownOnly("no 'drain' without a queue", async (t) => {
+  const { ws } = await openPair(t);
+  ws.on('drain', () => t.fail());
+  for (let i = 0; i < 10; i++) await new Promise((resolve) => ws.send('a'.repeat(1000), resolve));
+  t.is(ws.bufferedAmount, 0);
+});
+
+test('bufferedAmount: control frames count, pongs that the reactor sends by itself do not stay', async (t) => {
+  const { ws, client } = await openPair(t);
+  ws.send('abc');
+  ws.ping('ab');
+  ws.pong();
+  // The first message is on its way at once; in ws all messages have been written.
+  if (isReference) t.is(ws.bufferedAmount, 0);
+  else t.true([5 + 4 + 2, 4 + 2].includes(ws.bufferedAmount));
+  for (let i = 0; i < 20; i++) {
+    client.ping('x'.repeat(i));
+    await once(client, 'pong');
+    t.true(ws.bufferedAmount >= 0);
+  }
+  await new Promise((resolve) => ws.send('d', resolve));
+  t.is(ws.bufferedAmount, 0);
+});
+
+test('bufferedAmount: the answer of a handshake with hooks does not count', async (t) => {
+  const { ws } = await openPair(t, { verifyClient: () => true });
+  t.is(ws.bufferedAmount, 0);
+  await new Promise((resolve) => ws.send('a', resolve));
+  t.is(ws.bufferedAmount, 0);
+});
+
+test('bufferedAmount: raw bytes count as they are', async (t) => {
+  const { ws } = await openRaw(t);
+  await new Promise((resolve) => ws._socket.write(Buffer.from([0x81, 1, 0x61]), resolve));
+  t.is(ws.bufferedAmount, 0);
+  t.is(ws._socket.writableLength, 0);
+});

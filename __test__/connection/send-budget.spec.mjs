@@ -1,0 +1,84 @@
+// The budget of bytes that wait to be sent to all connections of a thread. All servers here have
+// the same budget: the first one's counts.
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+
+import test from 'ava';
+
+import { connect } from '../helpers/clients.mjs';
+import { isReference } from '../helpers/impl.mjs';
+import { WAYS } from '../helpers/ways.mjs';
+
+const ownOnly = isReference ? test.serial.skip : test.serial;
+const BUDGET = 8 * 2 ** 20;
+const MESSAGE = Buffer.alloc(64 * 1024);
+
+for (const [way, start] of Object.entries(WAYS)) {
+  // R01, R03.
+  ownOnly(`by way of ${way}: the client to which most waits is ended, with its callbacks, and others go on`, async (t) => {
+    const server = await start(t, { sendBudget: BUDGET });
+    const stuck = await connect(t, server);
+    const reader = await connect(t, server);
+    stuck.client.pause();
+    const failed = once(stuck.ws, 'error');
+    const closed = new Promise((resolve) => stuck.ws.once('close', resolve));
+    let isOver = false;
+    let [sent, called] = [0, 0];
+    failed.then(() => (isOver = true));
+    while (!isOver) {
+      for (let i = 0; i < 8; i++) {
+        sent++;
+        stuck.ws.send(MESSAGE, () => called++);
+      }
+      // This thread rests: the reactor, which has to look, may have no other processor.
+      await new Promise((resolve) => setTimeout(resolve, 1));
+      t.true(sent < 10_000, 'nothing is ended');
+    }
+    t.is((await failed)[0].code, 'WS_ERR_SEND_BUDGET');
+    t.is(await closed, 1006);
+    while (called !== sent) await new Promise(setImmediate);
+    const answer = once(reader.client, 'message');
+    reader.ws.send('still here');
+    t.is(String((await answer)[0]), 'still here');
+    t.deepEqual(server.metrics().connections.failed, { WS_ERR_SEND_BUDGET: 1 });
+    // The client may have a message before the reactor has noted that the kernel took it.
+    while (server.metrics().bytesWaiting !== 0) await new Promise(setImmediate);
+  });
+}
+
+for (const [way, start] of Object.entries(WAYS)) {
+  ownOnly(`by way of ${way}: bytes that wait to be compressed count`, async (t) => {
+    const server = await start(t, { sendBudget: BUDGET, perMessageDeflate: true });
+    const { ws, client } = await connect(t, server);
+    client.pause();
+    // Those of streams are counted nowhere, but wait to be written.
+    const compressed = () => (way === 'stream' ? ws._socket.writableLength : server.metrics().reactors.compressedFrom);
+    const before = compressed();
+    const message = randomBytes(2 ** 20);
+    const failed = once(ws, 'error');
+    for (let sent = 0; sent < 4 * BUDGET; sent += message.length) ws.send(message);
+    t.is((await failed)[0].code, 'WS_ERR_SEND_BUDGET');
+    t.true(compressed() - before < BUDGET, `${compressed() - before} bytes had been compressed`);
+  });
+}
+
+ownOnly('by way of streams: a hundred thousand that have the same are looked at twice each', (t) => {
+  const { sendBudget } = createRequire(import.meta.url)('../../lib/duplex/send-budget.js');
+  const budget = new sendBudget.constructor();
+  budget.bytes = 10;
+  let ended = 0;
+  let looks = 0;
+  const ws = {
+    get bufferedAmount() {
+      looks++;
+      return 10;
+    },
+    terminate: () => ended++,
+  };
+  for (let n = 0; n < 100_000; n++) budget.slow.add({ isOver: false, ws, take() {} });
+  budget.look();
+  t.deepEqual([ended, budget.slow.size], [99_999, 1]);
+  // All connections are not searched for each.
+  t.true(looks <= 200_000, `${looks}`);
+});

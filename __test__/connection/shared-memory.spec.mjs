@@ -1,0 +1,96 @@
+// Another thread may write to a SharedArrayBuffer while native code looks at it, which Rust must
+// never see: native code gets copies.
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { types } from 'node:util';
+
+import test from 'ava';
+
+import { connect, frame, nextEvents, urlOf } from '../helpers/clients.mjs';
+import { implementation, isReference, startServer } from '../helpers/impl.mjs';
+import { rawPair } from '../helpers/streams.mjs';
+
+const ownOnly = isReference ? test.serial.skip : test.serial;
+
+/** Names of the native functions that were given shared memory. */
+const offenders = new Set();
+
+function isShared(value) {
+  return ArrayBuffer.isView(value) ? types.isSharedArrayBuffer(value.buffer) : types.isSharedArrayBuffer(value);
+}
+
+/** Checks the arguments of a native function; functions that it returns are checked too. */
+function watched(name, native) {
+  return function look(...args) {
+    if (args.some(isShared)) offenders.add(name);
+    const result = Reflect.apply(native, this, args);
+    return typeof result === 'function' ? watched(name, result) : result;
+  };
+}
+
+// Before anything is started, because the start looks functions up once.
+if (!isReference) {
+  const binding = createRequire(import.meta.url)('../../lib/reactor/addon.js').addon();
+  for (const { prototype } of [binding.Reactor, binding.Streams, binding.StreamEngine]) {
+    for (const [name, { value }] of Object.entries(Object.getOwnPropertyDescriptors(prototype))) {
+      if (typeof value === 'function' && name !== 'constructor') prototype[name] = watched(name, value);
+    }
+  }
+}
+
+/** Lengths on both sides of every length at which the path of a payload changes. */
+const SIZES = [1, 125, 126, 2047, 4095, 4096, 16_383, 16_384, 65_535, 65_536, 65_537, 320 * 1024, 1 << 20];
+
+function toShared(bytes) {
+  const shared = Buffer.from(new SharedArrayBuffer(bytes.length));
+  bytes.copy(shared);
+  return shared;
+}
+
+/**
+ * Sends shared memory in all sizes, as every kind of view, to one after the other
+ * of `senders`; each gets the same.
+ */
+async function sendAll(t, senders, receivers) {
+  for (const size of SIZES) {
+    const bytes = toShared(Buffer.from(Array.from({ length: size }, (_, i) => i % 251)));
+    const views = [bytes, bytes.buffer, new DataView(bytes.buffer), implementation.prepare(bytes)];
+    const received = receivers.map(async (receiver) => {
+      for (const [data] of await nextEvents(receiver, 'message', views.length)) t.true(data.equals(bytes), `${size}`);
+    });
+    for (const view of views) for (const sender of senders) sender.send(view);
+    await Promise.all(received);
+  }
+  t.deepEqual([...offenders], []);
+}
+
+for (const perMessageDeflate of [false, true]) {
+  const how = perMessageDeflate ? ', compressed' : '';
+
+  ownOnly(`a reactor${how}`, async (t) => {
+    const server = await startServer(t, { perMessageDeflate });
+    const pairs = [await connect(t, server), await connect(t, server)];
+    await sendAll(t, pairs.map(({ ws }) => ws), pairs.map(({ client }) => client));
+  });
+
+  ownOnly(`a client${how}`, async (t) => {
+    const server = await startServer(t, { perMessageDeflate });
+    const client = new implementation.WebSocket(urlOf(server), { perMessageDeflate });
+    const [[ws]] = await Promise.all([once(server, 'connection'), once(client, 'open')]);
+    t.teardown(() => client.terminate());
+    await sendAll(t, [client], [ws]);
+  });
+}
+
+ownOnly('what a stream gives, and what a Receiver is given', async (t) => {
+  const bytes = toShared(frame(1, 'hello'));
+  const { ws, near } = rawPair();
+  const received = once(ws, 'message');
+  near.push(bytes);
+  t.is(String((await received)[0]), 'hello');
+  const receiver = new implementation.Receiver({ isServer: true });
+  const told = once(receiver, 'message');
+  receiver.write(bytes);
+  t.is(String((await told)[0]), 'hello');
+  t.deepEqual([...offenders], []);
+});

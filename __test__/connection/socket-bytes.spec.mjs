@@ -1,0 +1,86 @@
+// Raw bytes of a connection: `ws._socket` writes them, and reads none.
+import { execFileSync } from 'node:child_process';
+import { once } from 'node:events';
+
+import test from 'ava';
+
+import { connect, frame, nextEvents } from '../helpers/clients.mjs';
+import { isInline, isReference, startServer } from '../helpers/impl.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { WAYS } from '../helpers/ways.mjs';
+
+async function open(t, way) {
+  return connect(t, await WAYS[way](t));
+}
+
+/** Bytes and messages of the one connection that comes, from its first moment. */
+function record(server) {
+  return new Promise((resolve) => {
+    server.on('connection', (ws) => ws.once('message', (data) => resolve({ data: String(data), ws })));
+  });
+}
+
+for (const way of Object.keys(WAYS)) {
+  test(`${way}: write() says when it is enough, and 'drain' follows`, async (t) => {
+    const { client, ws } = await open(t, way);
+    const { _socket: socket } = ws;
+    let isEnough = 0;
+    let calls = 0;
+    const messages = nextEvents(client, 'message', 40);
+    const drained = once(socket, 'drain');
+    // A binary message of 60,000 bytes.
+    const frames = Buffer.concat([Buffer.from([0x82, 126, 0xea, 0x60]), Buffer.alloc(60_000, 'x')]);
+    for (let i = 0; i < 40; i++) isEnough += socket.write(frames, () => calls++) ? 0 : 1;
+    t.true(isEnough > 30, String(isEnough));
+    await drained;
+    t.is(calls, 40);
+    t.false(socket.writableNeedDrain);
+    t.is(socket.writableLength, 0);
+    await messages;
+    t.true(socket.write(Buffer.from([0x81, 0])));
+  });
+
+  // A Duplex is read by way of itself.
+  (isReference || way === 'stream' ? test.skip : test)(`${way}: the socket reads nothing, and does not make the WebSocket read`, async (t) => {
+    const { client, ws } = await open(t, way);
+    const { _socket: socket } = ws;
+    ws.pause();
+    socket.on('data', () => t.fail());
+    t.false(socket.push(frame(1, 'pushed')));
+    t.false(socket.push(null));
+    t.true(ws.isPaused);
+    client.send('sent');
+    ws.resume();
+    t.is(String((await once(ws, 'message'))[0]), 'sent');
+  });
+}
+
+test('bytesRead counts what the peer has sent, once', async (t) => {
+  const server = await startServer(t);
+  const raw = await RawClient.connect(t, server.address().port);
+  const early = record(server);
+  const request = upgradeRequest();
+  raw.send(Buffer.concat([Buffer.from(request, 'latin1'), frame(1, 'early')]));
+  const { ws } = await early;
+  t.is(ws._socket.bytesRead, request.length + 11);
+});
+
+// Without a thread nobody would answer.
+(isReference || isInline ? test.skip : test)('bytesRead of a connection that is gone stays, also when another one has come since', async (t) => {
+  const server = await startServer(t, { earlyHandshake: true });
+  const { port } = server.address();
+  const raw = await RawClient.connect(t, port);
+  const opened = once(server, 'connection');
+  raw.send(upgradeRequest());
+  const [ws, { socket }] = await opened;
+  const message = once(ws, 'message');
+  await raw.until((text) => text.includes('\r\n\r\n'));
+  raw.send(frame(1, 'one'));
+  await message;
+  raw.reset();
+  // Nothing is delivered meanwhile.
+  const program = `require('net').connect(${port}, '127.0.0.1').once('data', () => process.exit()).write(${JSON.stringify(upgradeRequest())})`;
+  execFileSync(process.execPath, ['-e', program], { timeout: 60_000 });
+  await once(ws, 'close');
+  t.is(socket.bytesRead, upgradeRequest().length + frame(1, 'one').length);
+});

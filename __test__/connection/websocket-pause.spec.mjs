@@ -1,0 +1,286 @@
+// When events come: paused connections, and one by one. Run with WS_IMPL=ws, the same holds for ws.
+import { once } from 'node:events';
+import net from 'node:net';
+
+import test from 'ava';
+
+import { connect, frame, frames, openPair, openRaw } from '../helpers/clients.mjs';
+import { isReference, startServer } from '../helpers/impl.mjs';
+import { upgradeRequest, RawClient } from '../helpers/raw-client.mjs';
+import { WAYS } from '../helpers/ways.mjs';
+
+// R13.
+test('pause: what came together is delivered, the rest on resume, in order', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  const events = [];
+  ws.on('message', (data) => {
+    events.push(String(data));
+    if (events.length === 1) ws.pause();
+  });
+  ws.on('ping', (data) => events.push(`ping ${data}`));
+  const third = new Promise((resolve) => {
+    ws.on('message', (data) => String(data) === 'c' && resolve());
+  });
+  raw.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(1, 'c')]));
+  await third;
+  t.deepEqual(events, ['a', 'b', 'c']);
+  t.true(ws.isPaused);
+  const closed = once(ws, 'close');
+  await raw.send(Buffer.concat([frame(1, 'd'), frame(9, 'e'), frame(8, Buffer.from([3, 232]))]));
+  // Sends still go out, and nothing was emitted when this one is there.
+  ws.send('x');
+  await frames(raw, 3);
+  t.deepEqual(events, ['a', 'b', 'c']);
+  ws.resume();
+  t.false(ws.isPaused);
+  t.deepEqual(events, ['a', 'b', 'c']);
+  t.is((await closed)[0], 1000);
+  t.deepEqual(events, ['a', 'b', 'c', 'd', 'ping e']);
+});
+
+// R13.
+test('pause: the end of the connection is learnt on resume', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  ws.pause();
+  let isClosed = false;
+  ws.on('close', () => {
+    isClosed = true;
+  });
+  await raw.send(frame(1, 'a'));
+  raw.end();
+  const message = once(ws, 'message');
+  await new Promise((resolve) => setImmediate(resolve));
+  t.false(isClosed);
+  ws.resume();
+  t.is(String((await message)[0]), 'a');
+  if (!isClosed) await once(ws, 'close');
+});
+
+/**
+ * Resets a paused connection behind these bytes. Returns the events that were reported by the time
+ * another connection has been served.
+ */
+async function resetPaused(t, bytes) {
+  const { server, ws, raw } = await openRaw(t);
+  const log = [];
+  ws.on('message', (data) => log.push(String(data)));
+  ws.on('close', (code) => log.push(code));
+  const closed = once(ws, 'close');
+  ws.pause();
+  // The writer of this message knows of the pause.
+  await new Promise((resolve) => {
+    ws.send('paused', resolve);
+  });
+  if (bytes.length !== 0) await raw.send(bytes);
+  raw.reset();
+  const { ws: other, client } = await connect(t, server);
+  client.send('served');
+  await once(other, 'message');
+  return { ws, closed, log, reportedBefore: [...log] };
+}
+
+test('pause: a reset with nothing unread is reported at once', async (t) => {
+  const { ws, closed, log } = await resetPaused(t, '');
+  await closed;
+  t.deepEqual(log, [1006]);
+  t.true(ws.isPaused);
+});
+
+test('pause: a reset behind a lot that is unread is reported on resume', async (t) => {
+  // More than Node reads ahead.
+  const text = 'x'.repeat(100);
+  const { ws, closed, log, reportedBefore } = await resetPaused(t, Buffer.concat(Array.from({ length: 2000 }, () => frame(1, text))));
+  t.deepEqual(reportedBefore, []);
+  ws.resume();
+  await closed;
+  // Bytes that the kernel had not delivered are lost, and on some systems also those that it had.
+  t.is(log.pop(), 1006);
+  t.true(log.every((data) => data === text));
+});
+
+// Of less than 64 KiB, ws emits all that came, and 'close', although the WebSocket is paused.
+const ownOnly = isReference || process.platform !== 'linux' ? test.skip : test;
+
+ownOnly('pause: a reset behind a little that is unread is reported on resume, and nothing is lost', async (t) => {
+  const { ws, closed, log, reportedBefore } = await resetPaused(t, Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
+  t.deepEqual(reportedBefore, []);
+  ws.resume();
+  await closed;
+  t.deepEqual(log, ['a', 'b', 1006]);
+});
+
+ownOnly('pause: a reset behind something unread is learnt by sending', async (t) => {
+  const { ws, closed, log, reportedBefore } = await resetPaused(t, frame(1, 'a'));
+  t.deepEqual(reportedBefore, []);
+  ws.send('anybody there?');
+  await closed;
+  t.deepEqual(log, [1006]);
+  t.true(ws.isPaused);
+});
+
+test('pause: terminate closes nevertheless', async (t) => {
+  const { ws } = await openRaw(t);
+  ws.pause();
+  ws.terminate();
+  t.is((await once(ws, 'close'))[0], 1006);
+  t.true(ws.isPaused);
+});
+
+test('allowSynchronousEvents: false emits one event per turn', async (t) => {
+  const { ws, raw } = await openRaw(t, { allowSynchronousEvents: false });
+  const log = [];
+  ws.on('message', (data) => {
+    log.push(String(data));
+    setImmediate(() => log.push(`after ${data}`));
+    Promise.resolve().then(() => log.push(`job of ${data}`));
+  });
+  const closed = once(ws, 'close');
+  raw.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(8)]));
+  await closed;
+  t.deepEqual(log.filter((entry) => entry.length === 1), ['a', 'b']);
+  t.true(log.indexOf('job of a') < log.indexOf('b'));
+});
+
+test('allowSynchronousEvents: false loses nothing, with pauses between', async (t) => {
+  const { ws, client } = await openPair(t, { allowSynchronousEvents: false });
+  const count = 6000;
+  const received = [];
+  const closed = once(ws, 'close');
+  ws.on('message', (data) => {
+    received.push(Number(data));
+    if (received.length % 500 !== 0) return;
+    ws.pause();
+    setImmediate(() => ws.resume());
+  });
+  for (let index = 0; index < count; index++) client.send(String(index));
+  client.close(1000);
+  await closed;
+  t.is(received.length, count);
+  t.true(received.every((number, index) => number === index));
+});
+
+test('allowSynchronousEvents: true emits what came together before any job runs', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  const log = [];
+  ws.on('message', (data) => {
+    log.push(String(data));
+    process.nextTick(() => log.push(`tick of ${data}`));
+    Promise.resolve().then(() => log.push(`job of ${data}`));
+  });
+  const closed = once(ws, 'close');
+  raw.send(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(8)]));
+  await closed;
+  t.deepEqual(log, ['a', 'b', 'tick of a', 'tick of b', 'job of a', 'job of b']);
+});
+
+test('pause: a closing handshake that takes too long ends with the close frame that nobody has read', async (t) => {
+  const { ws, raw } = await openRaw(t, { closeTimeout: 100 });
+  const messages = [];
+  ws.on('message', (data) => messages.push(data.length));
+  ws.pause();
+  // The pause takes effect before the bytes come.
+  await new Promise((resolve) => ws.ping(resolve));
+  await raw.send(Buffer.concat([frame(1, 'a'), frame(2, Buffer.alloc(100)), frame(8, Buffer.from([3, 232]))]));
+  const closed = once(ws, 'close');
+  ws.close(1000);
+  t.is((await closed)[0], 1000);
+  t.deepEqual(messages, [1, 100]);
+});
+
+/**
+ * A connection that pauses when the peer's close frame and end have come, but have not been
+ * reported.
+ */
+async function pausedBehindClose(t, options) {
+  const opened = await openRaw(t, options);
+  opened.raw.send(frame(8, Buffer.from([3, 232])));
+  opened.raw.end();
+  // A reactor on another thread has read it when this is over.
+  const until = performance.now() + 20;
+  while (performance.now() < until);
+  opened.ws.pause();
+  return opened;
+}
+
+test('pause: a close frame that was on its way already is learnt on resume, and so is the end behind it', async (t) => {
+  const { server, ws } = await pausedBehindClose(t);
+  let isClosed = false;
+  ws.on('close', () => {
+    isClosed = true;
+  });
+  const closed = once(ws, 'close');
+  const { ws: other, client } = await connect(t, server);
+  client.send('served');
+  await once(other, 'message');
+  t.is(ws.readyState, ws.OPEN);
+  t.false(isClosed);
+  ws.resume();
+  t.is((await closed)[0], 1000);
+});
+
+test('pause: close() waits for the answer that nobody has read, as long as it may', async (t) => {
+  const closeTimeout = 300;
+  const { ws } = await pausedBehindClose(t, { closeTimeout });
+  const closed = once(ws, 'close');
+  const begun = performance.now();
+  ws.close(1000);
+  t.is((await closed)[0], 1000);
+  const took = performance.now() - begun;
+  t.true(took > closeTimeout - 20, `${took} ms`);
+});
+
+/** A test in which the end waits for `closeTimeout` does not end. */
+const NEVER = { closeTimeout: 2 ** 31 - 1 };
+
+test('pause: what closes the connection in the same read as the pause is not waited for', async (t) => {
+  const { ws, raw } = await openRaw(t, NEVER);
+  ws.on('message', () => ws.pause());
+  const closed = once(ws, 'close');
+  raw.send(Buffer.concat([frame(1, 'a'), frame(8, Buffer.from([3, 232]))]));
+  t.is((await closed)[0], 1000);
+});
+
+test('pause: behind the closing handshake it keeps nobody from the end', async (t) => {
+  const server = await startServer(t, NEVER);
+  const socket = net.connect({ port: server.address().port, host: '127.0.0.1', allowHalfOpen: true });
+  t.teardown(() => socket.destroy());
+  socket.write(upgradeRequest());
+  const [ws] = await once(server, 'connection');
+  const closed = once(ws, 'close');
+  socket.resume().on('end', () => {
+    ws.pause();
+    socket.end();
+  });
+  socket.write(frame(8, Buffer.from([3, 232])));
+  t.is((await closed)[0], 1000);
+  t.true(ws.isPaused);
+});
+
+for (const [way, start] of Object.entries(WAYS)) {
+  test(`${way}: resume() and pause() have the last word over those of the socket`, async (t) => {
+    const server = await start(t, {});
+    const connected = once(server, 'connection');
+    const raw = await RawClient.connect(t, server.address().port);
+    await raw.send(upgradeRequest());
+    const [ws] = await connected;
+    const messages = [];
+    ws.on('message', (data) => messages.push(String(data)));
+    ws._socket.pause();
+    ws.resume();
+    const message = once(ws, 'message');
+    await raw.send(frame(1, 'a'));
+    await message;
+    ws.pause();
+    ws._socket.resume();
+    ws.pause();
+    await raw.send(frame(1, 'b'));
+    await raw.send(frame(9, 'c'));
+    const other = await RawClient.connect(t, server.address().port);
+    await other.send(upgradeRequest());
+    await other.until((text) => text.includes('\r\n\r\n'));
+    t.deepEqual(messages, ['a']);
+    const last = once(ws, 'message');
+    ws.resume();
+    t.is(String((await last)[0]), 'b');
+  });
+}

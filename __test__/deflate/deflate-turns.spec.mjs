@@ -1,0 +1,359 @@
+// permessage-deflate over streams, which shares a thread with the handlers: long
+// work is done in slices, in order.
+import { randomBytes } from 'node:crypto';
+import { once } from 'node:events';
+import net from 'node:net';
+import { deflateRawSync } from 'node:zlib';
+
+import test from 'ava';
+
+import { nextEvents } from '../helpers/clients.mjs';
+import { isReference } from '../helpers/impl.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { attach, closeOf, pipe, pipePair, rawPair } from '../helpers/streams.mjs';
+import { startServerBehind } from '../helpers/ways.mjs';
+
+const ownOnly = isReference ? test.skip : test;
+// Other tests have no part in its turns.
+const serialOnly = isReference ? test.skip : test.serial;
+
+const NO_TAKEOVER = { params: { server_no_context_takeover: true, client_no_context_takeover: true } };
+const CLOSED = 'The socket was closed while data was being compressed';
+
+/**
+ * Frames of a client, each with a message of `bytes` zeros and its number at the end, in one chunk.
+ */
+function bombs(count, bytes) {
+  const frames = Array.from({ length: count }, (_, number) => {
+    const message = Buffer.alloc(bytes);
+    message[bytes - 1] = number;
+    const packed = Buffer.concat([deflateRawSync(message), Buffer.from([0])]);
+    const header = Buffer.from([0xc2, 0xfe, packed.length >> 8, packed.length & 0xff, 0, 0, 0, 0]);
+    return packed.length < 126
+      ? Buffer.concat([Buffer.from([0xc2, 0x80 | packed.length, 0, 0, 0, 0]), packed])
+      : Buffer.concat([header, packed]);
+  });
+  return Buffer.concat(frames);
+}
+
+/**
+ * The numbers of messages as they come, with `turn` for every turn of the event loop in between.
+ */
+function numbersOf(ws) {
+  const seen = [];
+  let isWatching = true;
+  const watch = () => {
+    if (seen.at(-1) !== 'turn') seen.push('turn');
+    if (isWatching) setImmediate(watch).unref();
+  };
+  ws.on('message', (data) => seen.push(data.at(-1)));
+  ws.on('close', () => {
+    isWatching = false;
+    seen.push('close');
+  });
+  setImmediate(watch);
+  return seen;
+}
+
+const MESSAGES = [...Array(40).keys()];
+
+test('a chunk that inflates to much is delivered in several turns, in order', async (t) => {
+  const { ws, far } = rawPair({ deflate: {} });
+  const seen = numbersOf(ws);
+  const all = nextEvents(ws, 'message', 40);
+  far.write(bombs(40, 64 << 10));
+  await all;
+  t.deepEqual(seen.filter((entry) => entry !== 'turn'), MESSAGES);
+  t.true(seen.filter((entry) => entry === 'turn').length >= 10, seen.join(' '));
+  far.destroy();
+  await closeOf(ws);
+});
+
+serialOnly('many streams that inflate to much have turns of a bounded length, and one with little is first', async (t) => {
+  const pairs = Array.from({ length: 40 }, () => rawPair({ deflate: {} }));
+  const quiet = rawPair({ deflate: {} });
+  let isOver = false;
+  let bytes = 0;
+  const amounts = [];
+  const watch = () => {
+    amounts.push(bytes);
+    bytes = 0;
+    if (!isOver) setImmediate(watch);
+  };
+  const all = pairs.map(({ ws, far }) => {
+    ws.on('message', (data) => (bytes += data.length));
+    const messages = nextEvents(ws, 'message', 4);
+    far.write(bombs(4, 2 << 20));
+    return messages;
+  });
+  setImmediate(watch);
+  await nextEvents(pairs[0].ws, 'message', 1);
+  const waits = [];
+  for (let n = 0; n < 10; n++) {
+    const at = amounts.length;
+    const answered = once(quiet.ws, 'message');
+    quiet.far.write(bombs(1, 5));
+    await answered;
+    waits.push(amounts.length - at);
+  }
+  t.false(amounts.length > 120, 'it was over before');
+  await Promise.all(all);
+  isOver = true;
+  t.true(Math.max(...amounts) <= 8 << 20, `${Math.max(...amounts)} bytes in a turn`);
+  // A message comes in one turn, and is read in the next. In the first turns, the other connections
+  // have had no more.
+  t.true(Math.max(...waits.slice(5)) <= 4, waits.join());
+  await Promise.all([...pairs, quiet].map(({ ws, far }) => far.destroy() && closeOf(ws)));
+});
+
+ownOnly('the stream is not read meanwhile', async (t) => {
+  const { ws, near, far } = rawPair({ deflate: {} });
+  const all = nextEvents(ws, 'message', 11);
+  far.write(bombs(10, 64 << 10));
+  far.write(bombs(1, 5));
+  await once(ws, 'message');
+  t.true(near.isPaused());
+  t.false(ws.isPaused);
+  await all;
+  await new Promise(setImmediate);
+  t.false(near.isPaused());
+});
+
+test('the stream closes meanwhile: all that came is delivered before `close`, once', async (t) => {
+  const { ws, near, far } = rawPair({ deflate: {} });
+  const seen = numbersOf(ws);
+  far.write(bombs(40, 64 << 10));
+  ws.once('message', () => near.destroy());
+  await closeOf(ws);
+  await new Promise(setImmediate);
+  t.deepEqual(seen.filter((entry) => entry !== 'turn'), [...MESSAGES, 'close']);
+});
+
+test('a close frame behind it, and what follows that', async (t) => {
+  const { ws, far } = rawPair({ deflate: {} });
+  const seen = numbersOf(ws);
+  const end = Buffer.concat([Buffer.from([0x88, 0x82, 0, 0, 0, 0, 0x03, 0xe8]), bombs(3, 10)]);
+  far.write(Buffer.concat([bombs(40, 64 << 10), end]));
+  far.resume().once('end', () => far.end());
+  t.is((await closeOf(ws))[0], 1000);
+  t.deepEqual(seen.filter((entry) => entry !== 'turn'), [...MESSAGES, 'close']);
+});
+
+ownOnly('terminate() meanwhile: nothing but `close`, once', async (t) => {
+  const { ws, far } = rawPair({ deflate: {} });
+  const seen = numbersOf(ws);
+  far.write(bombs(40, 64 << 10));
+  ws.once('message', () => ws.terminate());
+  await closeOf(ws);
+  await new Promise(setImmediate);
+  t.deepEqual(seen.filter((entry) => entry !== 'turn'), [0, 'close']);
+});
+
+test('one event per turn, and pause() meanwhile', async (t) => {
+  const { ws, far } = rawPair({ deflate: {}, allowSynchronousEvents: false });
+  const seen = numbersOf(ws);
+  const all = nextEvents(ws, 'message', 40);
+  far.write(bombs(40, 64 << 10));
+  ws.once('message', () => {
+    ws.pause();
+    setImmediate(() => ws.resume());
+  });
+  await all;
+  t.deepEqual(seen.filter((entry) => entry !== 'turn'), MESSAGES);
+});
+
+ownOnly('a handler that throws meanwhile loses nothing', async (t) => {
+  const { ws, near } = rawPair({ deflate: {} });
+  const seen = numbersOf(ws);
+  const failure = new Error('handler');
+  ws.once('message', () => {
+    throw failure;
+  });
+  const all = nextEvents(ws, 'message', 39);
+  t.throws(() => near.emit('data', bombs(40, 64 << 10)), { is: failure });
+  await all;
+  t.deepEqual(seen.filter((entry) => entry !== 'turn'), MESSAGES);
+});
+
+ownOnly('a handler that throws at the last message of a chunk gets it once', async (t) => {
+  const { ws, near } = rawPair();
+  const seen = numbersOf(ws);
+  ws.on('message', () => {
+    throw new Error('handler');
+  });
+  t.throws(() => near.emit('data', Buffer.from([0x82, 0x81, 1, 2, 3, 4, 5])));
+  await new Promise(setImmediate);
+  t.deepEqual(seen, [4, 'turn']);
+});
+
+test('a bomb inside the limit of its chunk ends with 1009', async (t) => {
+  const { ws, far } = rawPair({ deflate: {}, maxPayload: 1 << 20 });
+  const error = once(ws, 'error');
+  far.write(bombs(1, 32 << 20));
+  far.resume().once('end', () => far.end());
+  t.is((await error)[0].code, 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH');
+  t.is((await closeOf(ws))[0], 1006);
+  t.is(Buffer.concat(ws._socket.written).subarray(0, 4).toString('hex'), '880203f1');
+});
+
+test('a long message is compressed from what it was, and what is sent behind it waits', async (t) => {
+  const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
+  const seen = [];
+  client.on('message', (data) => seen.push(data.length));
+  client.on('ping', (data) => seen.push(String(data)));
+  const long = randomBytes(1 << 20);
+  const sent = Buffer.from(long);
+  const message = once(client, 'message');
+  ws.send(sent);
+  if (!isReference) sent.fill(0);
+  ws.ping('p');
+  ws.send('short', { compress: false });
+  t.is(ws.bufferedAmount, long.length + 1 + 5);
+  ws.close(1000);
+  t.true((await message)[0].equals(long));
+  await closeOf(client);
+  t.deepEqual(seen, [1 << 20, 'p', 5]);
+  t.is(ws.bufferedAmount, 0);
+});
+
+test('many messages of a turn, and a Blob between them', async (t) => {
+  const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
+  const parts = Array.from({ length: 30 }, (_, number) => randomBytes(30_000 + number));
+  const messages = nextEvents(client, 'message', 31);
+  for (const part of parts.slice(0, 15)) ws.send(part);
+  ws.send(new Blob(['blob']));
+  for (const part of parts.slice(15)) ws.send(part);
+  const lengths = (await messages).map(([data]) => data.length);
+  t.deepEqual(lengths, [...parts.slice(0, 15), 'blob', ...parts.slice(15)].map((part) => part.length));
+});
+
+test('the socket closes while a message is compressed: its callback and those behind it get an error', async (t) => {
+  const { ws } = pipePair({ deflate: {} }, { deflate: {} });
+  const errors = [];
+  const push = (error) => errors.push(error?.message);
+  ws.send(randomBytes(4 << 20), push);
+  ws.send('behind', push);
+  const closed = closeOf(ws);
+  ws.terminate();
+  await closed;
+  while (errors.length < 2) await new Promise(setImmediate);
+  t.deepEqual(errors, [CLOSED, CLOSED]);
+});
+
+test('what waits for its compression counts as what it was, and _sender shows it', async (t) => {
+  const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
+  const messages = nextEvents(client, 'message', 2);
+  const { _sender: sender } = ws;
+  t.is(sender._state, 0);
+  ws.send('foo');
+  t.is(ws.bufferedAmount, 3);
+  t.is(sender._state, 1);
+  const left = await new Promise((resolve) => {
+    ws.send('bar', () => resolve(ws.bufferedAmount));
+    t.is(ws.bufferedAmount, 6);
+    t.is(sender._bufferedBytes, 6);
+  });
+  t.is(left, 0);
+  t.is(sender._state, 0);
+  t.deepEqual((await messages).map(([data]) => String(data)), ['foo', 'bar']);
+});
+
+test('terminate() while a short message is compressed: its callback gets an error before `close`', async (t) => {
+  const { ws } = pipePair({ deflate: {} }, { deflate: {} });
+  const told = new Promise((resolve) => ws.send('hi', (error) => resolve([error?.message, ws.readyState])));
+  const closed = closeOf(ws);
+  ws.terminate();
+  t.deepEqual(await told, [CLOSED, 2]);
+  await closed;
+});
+
+ownOnly('memory that was sent may be used again at once', async (t) => {
+  const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
+  const messages = nextEvents(client, 'message', 3);
+  const bytes = Buffer.from('abc');
+  ws.send(bytes);
+  ws.send(bytes.buffer.slice(bytes.byteOffset, bytes.byteOffset + 3));
+  ws.send(bytes);
+  bytes.fill(0);
+  t.deepEqual((await messages).map(([data]) => String(data)), ['abc', 'abc', 'abc']);
+});
+
+test('many short messages of a tick are compressed in order', async (t) => {
+  const { ws, client } = pipePair({ deflate: {} }, { deflate: {} });
+  const count = 20_000;
+  const messages = nextEvents(client, 'message', count);
+  for (let number = 0; number < count; number++) ws.send(String(number));
+  t.deepEqual((await messages).map(([data]) => Number(data)), [...Array(count).keys()]);
+});
+
+test('what a chunk has behind a message waits to be inflated, and _receiver shows it', async (t) => {
+  const { ws, near, far } = rawPair({ deflate: {} });
+  const seen = [];
+  const all = nextEvents(ws, 'message', 3);
+  const { _receiver: receiver } = ws;
+  receiver.on('drain', () => seen.push(['drain', near.isPaused()]));
+  ws.on('message', (data) => seen.push(data.length));
+  ws.once('message', () => {
+    setImmediate(() => process.nextTick(() => seen.push([receiver._state, receiver._writableState.needDrain])));
+  });
+  // More than a stream takes without a 'drain'.
+  const first = Buffer.alloc(8 + 6 + 100_000);
+  first.set([0x82, 0xff, 0, 0, 0, 0, 0, 1, 0x86, 0xa0]);
+  far.write(Buffer.concat([first, bombs(2, 5)]));
+  await all;
+  await new Promise(setImmediate);
+  t.deepEqual(seen.slice(0, 2), [100_000, [5, true]]);
+  t.deepEqual(seen.filter(Number.isInteger), [100_000, 5, 5]);
+  t.deepEqual(seen.at(-1), ['drain', false]);
+  t.false(receiver._writableState.needDrain);
+});
+
+test('a message for many connections', async (t) => {
+  const ends = Array.from({ length: 20 }, () => pipe());
+  const servers = ends.map(([near]) => attach(near, { deflate: NO_TAKEOVER }));
+  const clients = ends.map(([, far]) => attach(far, { isServer: false, deflate: NO_TAKEOVER }));
+  const text = Array.from({ length: 8000 }, (_, number) => (number * 7919) % 977).join();
+  const all = Promise.all(clients.map((client) => once(client, 'message')));
+  for (const ws of servers) ws.send(text);
+  for (const [data] of await all) t.is(String(data), text);
+});
+
+ownOnly('contexts that are not used are released', async (t) => {
+  const deflate = { releaseAfter: 20 };
+  const { ws, client, near } = pipePair({ deflate }, { deflate });
+  const text = randomBytes(900).toString('hex');
+  const sizeOf = async (count) => {
+    const before = near.written.length;
+    const messages = nextEvents(client, 'message', count);
+    for (let n = 0; n < count; n++) ws.send(text);
+    t.deepEqual((await messages).map(([data]) => String(data)), Array(count).fill(text));
+    return Buffer.concat(near.written.slice(before)).length;
+  };
+  let kept;
+  let start;
+  // Tries again if that took so long that the contexts may have been released in between.
+  do {
+    start = performance.now();
+    kept = await sizeOf(2);
+  } while (performance.now() - start >= deflate.releaseAfter);
+  // Longer than `releaseAfter`: that timer was set before this one.
+  await new Promise((resolve) => setTimeout(resolve, 40));
+  const anew = await sizeOf(1);
+  t.true(kept < anew * 1.2, `${kept}, then ${anew}`);
+  t.true(anew > 900, `${anew}`);
+});
+
+ownOnly('what is compressed and comes behind the request goes to the reactor, if it is little', async (t) => {
+  const server = await startServerBehind(t, { perMessageDeflate: true });
+  const head = upgradeRequest({ 'Sec-WebSocket-Extensions': 'permessage-deflate; client_no_context_takeover' });
+  for (const [count, isStream] of [[2, false], [200, true]]) {
+    const raw = await RawClient.connect(t, server.address().port);
+    const received = new Promise((resolve) => {
+      server.once('connection', (ws) => resolve(nextEvents(ws, 'message', count)));
+    });
+    raw.send(Buffer.concat([Buffer.from(head), bombs(count, 64 << 10)]));
+    t.deepEqual((await received).map(([data]) => data.at(-1)), [...Array(count).keys()]);
+    const ws = [...server.clients].at(-1);
+    t.is(ws._socket.constructor === net.Socket, isStream);
+  }
+});

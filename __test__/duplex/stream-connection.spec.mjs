@@ -1,0 +1,387 @@
+// Connections over TLS and any other Duplex: the same events and the same
+// API as over the reactor's sockets.
+import { once } from 'node:events';
+
+import test from 'ava';
+
+import { frame, nextEvents } from '../helpers/clients.mjs';
+import { isReference } from '../helpers/impl.mjs';
+import { attach, closeOf, eventsOf, pipe, pipePair, rawPair, tlsPair } from '../helpers/streams.mjs';
+
+const ownOnly = isReference ? test.skip : test;
+
+const hex = (text) => Buffer.from(text.replaceAll(' ', ''), 'hex');
+const turn = () => new Promise(setImmediate);
+
+test('setSocket opens a WebSocket and shows the stream', (t) => {
+  const [near] = pipe();
+  t.is(attach(near)._socket, near);
+  t.is(attach(pipe()[0]).readyState, 1);
+  t.is(attach(pipe()[0])._sender._socket.destroyed, false);
+});
+
+test('messages go both ways, text as Buffers and binary as it is', async (t) => {
+  const { ws, client } = pipePair();
+  client.send('häh?');
+  t.deepEqual(await once(ws, 'message'), [Buffer.from('häh?'), false]);
+  ws.send(Buffer.from([1, 2]));
+  t.deepEqual(await once(client, 'message'), [Buffer.from([1, 2]), true]);
+  ws.send('');
+  t.deepEqual(await once(client, 'message'), [Buffer.alloc(0), false]);
+});
+
+test('a server does not mask, a client does, and `mask` says otherwise', async (t) => {
+  const generateMask = (key) => key.set([1, 2, 3, 4]);
+  const { ws, client, near, far } = pipePair({ generateMask }, { generateMask });
+  ws.on('error', () => {});
+  client.on('error', () => {});
+  ws.send('abc');
+  client.send('abc');
+  client.ping('x', false);
+  await closeOf(ws);
+  t.is(Buffer.concat(near.written).toString('hex').slice(0, 10), '8103616263');
+  t.is(Buffer.concat(far.written).toString('hex').slice(0, 24), '818301020304' + '606060' + '890178');
+});
+
+for (const length of [125, 126, 65_535, 65_536, 300_000]) {
+  test(`a message of ${length} bytes, both ways`, async (t) => {
+    const { ws, client } = pipePair();
+    const data = Buffer.alloc(length, 'ab');
+    client.send(data);
+    const [received] = await once(ws, 'message');
+    t.true(received.equals(data));
+    ws.send(data.toString());
+    const [back] = await once(client, 'message');
+    t.true(back.equals(data));
+  });
+}
+
+test('the data of a send is not changed by masking it', async (t) => {
+  const { ws, client } = pipePair();
+  const data = Buffer.alloc(1000, 7);
+  client.send(data);
+  await once(ws, 'message');
+  t.true(data.equals(Buffer.alloc(1000, 7)));
+});
+
+test('what comes in one chunk is emitted in one tick, in order', async (t) => {
+  const { ws, far } = rawPair();
+  const seen = eventsOf(ws);
+  ws.on('message', () => process.nextTick(() => seen.push('tick')));
+  far.write(Buffer.concat([frame(1, 'a'), frame(2, 'b'), frame(9, 'p'), frame(10, 'q'), frame(1, 'c')]));
+  await once(ws, 'ping');
+  await turn();
+  const ticks = ['tick', 'tick', 'tick'];
+  t.deepEqual(seen, [['text', 'a'], ['binary', 'b'], ['ping', 'p'], ['pong', 'q'], ['text', 'c'], ...ticks]);
+});
+
+// F01.
+test('fragments and frames that come byte by byte', async (t) => {
+  const { ws, far } = rawPair();
+  const seen = eventsOf(ws);
+  const bytes = Buffer.concat([frame(1, 'ab', false), frame(9, 'p'), frame(0, 'cd'), frame(2, 'x'), frame(8)]);
+  const closed = closeOf(ws);
+  for (const byte of bytes) far.write(Buffer.from([byte]));
+  far.end();
+  await closed;
+  t.deepEqual(seen, [['ping', 'p'], ['text', 'abcd'], ['binary', 'x'], ['close', 1005, '']]);
+});
+
+test('head is read before the stream', async (t) => {
+  const [near, far] = pipe();
+  const seen = eventsOf(attach(near, { head: frame(1, 'first') }));
+  far.write(frame(1, 'second'));
+  await turn();
+  t.deepEqual(seen, [['text', 'first'], ['text', 'second']]);
+});
+
+test('allowSynchronousEvents: false emits one event in a turn', async (t) => {
+  const { ws, far } = rawPair({ allowSynchronousEvents: false });
+  const seen = eventsOf(ws);
+  const counts = [];
+  ws.on('message', () => setImmediate(() => counts.push(seen.length)));
+  far.write(Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(1, 'c'), frame(8, hex('03e8'))]));
+  far.end();
+  await closeOf(ws);
+  t.deepEqual(seen, [['text', 'a'], ['text', 'b'], ['text', 'c'], ['close', 1000, '']]);
+  t.true(counts[0] <= 2);
+});
+
+test('binaryType', async (t) => {
+  const { ws, client } = pipePair();
+  ws.binaryType = 'arraybuffer';
+  client.send(Buffer.from([1]));
+  t.deepEqual(await once(ws, 'message'), [new Uint8Array([1]).buffer, true]);
+  ws.binaryType = 'fragments';
+  client.send(Buffer.from([2]));
+  t.deepEqual(await once(ws, 'message'), [[Buffer.from([2])], true]);
+});
+
+test('a ping is answered before it is emitted', async (t) => {
+  const { ws, far } = rawPair();
+  ws.on('ping', () => ws.send('after'));
+  far.write(frame(9, 'hi'));
+  const expected = '8a026869' + '81056166746572';
+  let heard = '';
+  for (; heard.length < expected.length; await turn()) heard += far.read()?.toString('hex') ?? '';
+  t.is(heard, expected);
+});
+
+test('autoPong: false leaves pings alone', async (t) => {
+  const { ws, near, far } = rawPair({ autoPong: false });
+  far.write(frame(9, 'hi'));
+  await once(ws, 'ping');
+  await turn();
+  t.deepEqual(near.written, []);
+});
+
+// F17.
+test('more unsent pongs than maxPendingAutoPongs terminate', async (t) => {
+  const { ws, far } = rawPair({ maxPendingAutoPongs: 2 });
+  far.write(Buffer.concat([frame(9), frame(9), frame(9)]));
+  t.deepEqual(await closeOf(ws), [1006, Buffer.alloc(0)]);
+});
+
+test('close: frames go both ways, then the stream ends, then `close`', async (t) => {
+  const { ws, client, near } = pipePair();
+  const events = [];
+  near.on('finish', () => events.push('finish'));
+  ws.addEventListener('close', (event) => events.push([event.code, event.reason, event.wasClean]));
+  const closed = [closeOf(ws), closeOf(client)];
+  ws.close(4000, 'bye');
+  t.is(ws.readyState, 2);
+  t.deepEqual(await Promise.all(closed), [[4000, Buffer.from('bye')], [4000, Buffer.from('bye')]]);
+  t.deepEqual(events, ['finish', [4000, 'bye', true]]);
+  t.is(ws.readyState, 3);
+  t.true(near.destroyed);
+});
+
+test('close with nothing is answered with nothing', async (t) => {
+  const { ws, near, far } = rawPair();
+  far.write(frame(8));
+  far.end();
+  t.deepEqual(await closeOf(ws), [1005, Buffer.alloc(0)]);
+  t.is(Buffer.concat(near.written).toString('hex'), '8800');
+});
+
+test('messages that come after close() are emitted; what comes after the close frame is not', async (t) => {
+  const { ws, far } = rawPair();
+  const seen = eventsOf(ws);
+  ws.close();
+  far.write(Buffer.concat([frame(1, 'late'), frame(8), frame(1, 'too late')]));
+  far.write(frame(1, 'much too late'));
+  far.end();
+  await closeOf(ws);
+  t.deepEqual(seen, [['text', 'late'], ['close', 1005, '']]);
+});
+
+test('closeTimeout destroys a stream whose peer does not answer', async (t) => {
+  const { ws, near } = rawPair({ closeTimeout: 20 });
+  ws.close();
+  t.deepEqual(await closeOf(ws), [1006, Buffer.alloc(0)]);
+  t.true(near.destroyed);
+});
+
+test('terminate: 1006, later', async (t) => {
+  const { ws, client } = pipePair();
+  const closed = [closeOf(ws), closeOf(client)];
+  ws.terminate();
+  t.is(ws.readyState, 2);
+  const [[code], [other]] = await Promise.all(closed);
+  t.deepEqual([code, other], [1006, 1006]);
+});
+
+test('the end of the stream without a close frame: 1006 and no error', async (t) => {
+  const { ws, far } = rawPair();
+  const seen = eventsOf(ws);
+  far.end(frame(1, 'last'));
+  await closeOf(ws);
+  t.deepEqual(seen, [['text', 'last'], ['close', 1006, '']]);
+});
+
+// O01.
+test('an error of the stream is not one of the WebSocket', async (t) => {
+  const { ws, near } = rawPair();
+  const seen = eventsOf(ws);
+  near.destroy(new Error('broken'));
+  await closeOf(ws);
+  t.deepEqual(seen, [['close', 1006, '']]);
+});
+
+test('a broken rule: what came before, a close frame, `error`, `close`', async (t) => {
+  const { ws, near, far } = rawPair();
+  const seen = eventsOf(ws);
+  ws.on('error', () => seen.push(ws.readyState));
+  far.write(Buffer.concat([frame(1, 'fine'), hex('83 80 00000000'), frame(1, 'ignored')]));
+  far.end();
+  await closeOf(ws);
+  t.deepEqual(seen, [['text', 'fine'], ['error', 'WS_ERR_INVALID_OPCODE'], 2, ['close', 1006, '']]);
+  t.is(Buffer.concat(near.written).toString('hex'), '880203ea');
+});
+
+// F12, F20.
+test('maxPayload and maxFragments', async (t) => {
+  const large = rawPair({ maxPayload: 3 });
+  large.far.write(frame(1, 'four'));
+  t.like(await once(large.ws, 'error'), [{ code: 'WS_ERR_UNSUPPORTED_MESSAGE_LENGTH' }]);
+  const many = rawPair({ maxFragments: 1 });
+  many.far.write(Buffer.concat([frame(1, 'a', false), frame(0, 'b')]));
+  t.like(await once(many.ws, 'error'), [{ code: 'WS_ERR_TOO_MANY_BUFFERED_PARTS' }]);
+  // Neither peer ends its side, so that `closeTimeout` would keep the process for 30 s.
+  large.far.destroy();
+  many.far.destroy();
+});
+
+test('pause stops the stream, but not what was read with it', async (t) => {
+  const { ws, near, far } = rawPair();
+  const seen = eventsOf(ws);
+  ws.once('message', () => ws.pause());
+  far.write(Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
+  await once(ws, 'message');
+  far.write(frame(1, 'c'));
+  await turn();
+  t.true(ws.isPaused);
+  t.true(near.isPaused());
+  t.deepEqual(seen, [['text', 'a'], ['text', 'b']]);
+  ws.resume();
+  await once(ws, 'message');
+  t.deepEqual(seen.at(-1), ['text', 'c']);
+});
+
+test('what a paused stream holds when it is destroyed is emitted before `close`', async (t) => {
+  const { ws, near, far } = rawPair();
+  const seen = eventsOf(ws);
+  ws.pause();
+  far.write(Buffer.concat([frame(1, 'a'), frame(8, hex('03e9'))]));
+  await turn();
+  near.destroy();
+  await closeOf(ws);
+  t.deepEqual(seen, [['text', 'a'], ['close', 1001, '']]);
+});
+
+// R01.
+test('bufferedAmount and callbacks wait for a peer that does not read', async (t) => {
+  const [near, far] = pipe();
+  const ws = attach(near);
+  const done = [];
+  for (const name of ['a', 'b', 'c']) ws.send(Buffer.alloc(100_000), () => done.push(name));
+  await turn();
+  t.true(ws.bufferedAmount >= 100_000);
+  t.is(ws.bufferedAmount, near.writableLength);
+  far.resume();
+  await new Promise((resolve) => {
+    ws.ping('', undefined, resolve);
+  });
+  t.deepEqual(done, ['a', 'b', 'c']);
+  t.is(ws.bufferedAmount, 0);
+});
+
+test('after the connection has left OPEN, sends count and fail', async (t) => {
+  const { ws } = rawPair();
+  ws.terminate();
+  const error = await new Promise((resolve) => {
+    ws.send('abc', resolve);
+  });
+  t.is(error.message, 'WebSocket is not open: readyState 2 (CLOSING)');
+  t.is(ws.bufferedAmount, 3);
+});
+
+ownOnly('TLS: the frames of a tick are written together, and `drain` says that they have left', async (t) => {
+  const { ws, near } = await tlsPair(t);
+  const corked = [];
+  for (let count = 0; count < 10; count++) {
+    ws.send(Buffer.alloc(10_000));
+    corked.push([near.writableCorked, near.writableLength]);
+  }
+  t.deepEqual(corked, Array.from({ length: 10 }, (_, index) => [1, 10_004 * (index + 1)]));
+  await once(ws, 'drain');
+  t.deepEqual([ws.bufferedAmount, near.writableCorked], [0, 0]);
+});
+
+test('any other stream is written to at once, one frame after the other', async (t) => {
+  const { ws, near } = rawPair();
+  const frames = [];
+  near._writev = null;
+  near._write = (chunk, _encoding, callback) => {
+    frames.push(chunk.toString('hex'));
+    callback();
+  };
+  ws.send('a');
+  t.is(frames.join(''), '810161');
+  ws.send('b');
+  t.is(frames.join(''), '810161' + '810162');
+});
+
+test('terminate after a send still lets the send go', async (t) => {
+  const { ws, client } = pipePair();
+  ws.send('last words');
+  ws.terminate();
+  t.deepEqual(await once(client, 'message'), [Buffer.from('last words'), false]);
+});
+
+test('a Blob is sent in its turn', async (t) => {
+  const { ws, client } = pipePair();
+  const messages = nextEvents(client, 'message', 3);
+  ws.send('a');
+  ws.send(new Blob(['b']));
+  ws.send('c');
+  t.deepEqual((await messages).map(([data]) => data.toString()), ['a', 'b', 'c']);
+});
+
+test('_sender.sendFrame writes what Sender.frame made', async (t) => {
+  const { ws, client } = pipePair();
+  const list = ws._sender.constructor.frame?.(Buffer.from('x'), { opcode: 1, fin: true }) ?? [hex('8101'), Buffer.from('x')];
+  const message = once(client, 'message');
+  await new Promise((resolve) => {
+    ws._sender.sendFrame(list, resolve);
+  });
+  t.deepEqual(await message, [Buffer.from('x'), false]);
+});
+
+// J02.
+ownOnly('a handler that throws loses nothing', async (t) => {
+  const { ws, near } = rawPair();
+  const seen = eventsOf(ws);
+  const failure = new Error('handler');
+  ws.once('message', () => {
+    throw failure;
+  });
+  t.throws(() => near.emit('data', Buffer.concat([frame(1, 'a'), frame(1, 'b'), frame(9, 'c')])), { is: failure });
+  await turn();
+  t.deepEqual(seen, [['text', 'a'], ['text', 'b'], ['ping', 'c']]);
+});
+
+test('handlers that answer at once, over streams that deliver at once', async (t) => {
+  const { ws, client, near, far } = pipePair();
+  near.isImmediate = far.isImmediate = true;
+  ws.on('message', (data) => ws.send(data));
+  const messages = nextEvents(client, 'message', 1000);
+  for (let count = 0; count < 1000; count++) client.send(String(count));
+  const all = (await messages).map(([data]) => Number(data));
+  t.deepEqual(all, [...all.keys()]);
+});
+
+// J18.
+test('TLS: messages of all sizes, and a clean end', async (t) => {
+  const { ws, client, near } = await tlsPair(t);
+  t.is(ws._socket, near);
+  t.true(ws._socket.encrypted);
+  ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary }));
+  for (const length of [0, 5, 70_000, 3_000_000]) {
+    client.send(Buffer.alloc(length, 'x'));
+    const [data] = await once(client, 'message');
+    t.is(data.length, length);
+  }
+  client.close(1000, 'done');
+  t.deepEqual(await closeOf(ws), [1000, Buffer.from('done')]);
+});
+
+// P11, P12.
+ownOnly('an engine that fails ends its connection and nothing else', async (t) => {
+  const { ws, near } = rawPair();
+  const seen = eventsOf(ws);
+  // The effect of a chunk that is not memory on the native side.
+  near.emit('data', 'not bytes');
+  await closeOf(ws);
+  t.deepEqual(seen, [['close', 1006, '']]);
+});

@@ -1,0 +1,112 @@
+// Exceptions of a stream on a write: the sender gets the exception, and no other stream is
+// affected. The same programs run on ws.
+import { once } from 'node:events';
+import { Duplex } from 'node:stream';
+
+import test from 'ava';
+
+import { implementation } from '../helpers/impl.mjs';
+import { attach, pipe, pipePair, tlsPair } from '../helpers/streams.mjs';
+
+const failure = new Error('of the stream');
+
+/**
+ * Streams that fail in the middle of a write, by name: a function that makes one, given its
+ * exception.
+ */
+const STREAMS = {
+  '_write throws': () =>
+    new Duplex({
+      read() {},
+      write() {
+        throw failure;
+      },
+    }),
+  '_writev throws': () =>
+    new Duplex({
+      read() {},
+      writev() {
+        throw failure;
+      },
+    }),
+  'write throws': () =>
+    Object.assign(new Duplex({ read() {} }), {
+      write() {
+        throw failure;
+      },
+    }),
+  'a handler of its peer throws': () => {
+    const [near, far] = pipe();
+    near.isImmediate = far.isImmediate = true;
+    far.on('data', () => {
+      throw failure;
+    });
+    return near;
+  },
+  'a handler of the WebSocket at its other end throws': () => {
+    const [near, far] = pipe();
+    near.isImmediate = far.isImmediate = true;
+    const other = attach(far, { isServer: true, maxPayload: 0 });
+    for (const event of ['message', 'ping', 'pong', 'close', 'error']) {
+      other.on(event, () => {
+        throw failure;
+      });
+    }
+    return near;
+  },
+};
+
+const SENDS = {
+  'send a string': (ws) => ws.send('abc'),
+  'send bytes': (ws) => ws.send(Buffer.alloc(70_000), () => {}),
+  ping: (ws) => ws.ping('abc'),
+  pong: (ws) => ws.pong('abc'),
+  sendFrame: (ws) => ws._sender.sendFrame(implementation.Sender.frame(Buffer.from('abc'), FRAME)),
+};
+
+const FRAME = { fin: true, mask: true, opcode: 1, readOnly: true, rsv1: false };
+
+/** Sends a number with each; they all arrive. */
+async function areServed(pairs) {
+  const arriving = pairs.map(({ client }) => once(client, 'message'));
+  for (const [number, { ws }] of pairs.entries()) ws.send(String(number));
+  for (const [number, message] of (await Promise.all(arriving)).entries()) {
+    if (String(message[0]) !== String(number)) throw new Error(`${message[0]}, not ${number}`);
+  }
+}
+
+for (const [kind, make] of Object.entries(STREAMS)) {
+  for (const [name, send] of Object.entries(SENDS)) {
+    test(`${kind}: ${name}`, async (t) => {
+      const others = [pipePair(), await tlsPair(t), pipePair(), await tlsPair(t)];
+      const ws = attach(make(), { isServer: false });
+      ws.on('error', () => {});
+      const arriving = others.map(({ client }) => once(client, 'message'));
+      // Its other end is read from the next tick on.
+      await new Promise(setImmediate);
+      for (const other of others.slice(0, 2)) other.ws.send('before');
+      t.is(t.throws(() => send(ws)), failure);
+      for (const other of others.slice(2)) other.ws.send('behind');
+      const messages = (await Promise.all(arriving)).map(([data]) => String(data));
+      t.deepEqual(messages, ['before', 'before', 'behind', 'behind']);
+      await areServed(others);
+    });
+  }
+}
+
+test('in a handler: what it throws is its own', async (t) => {
+  const [{ ws, client }, secure] = [pipePair(), await tlsPair(t)];
+  const bad = attach(STREAMS['_write throws'](), { isServer: false });
+  const thrown = new Promise((resolve) => {
+    ws.on('message', () => {
+      secure.ws.send('from a handler');
+      t.is(t.throws(() => bad.send('abc')), failure);
+      ws.send('answer');
+      resolve();
+    });
+  });
+  const arriving = [once(client, 'message'), once(secure.client, 'message')];
+  client.send('x');
+  await thrown;
+  t.deepEqual((await Promise.all(arriving)).map(([data]) => String(data)), ['answer', 'from a handler']);
+});

@@ -1,0 +1,273 @@
+// Ownership of memory over TLS and other streams: messages that are not in one chunk, and sent
+// messages.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { fileURLToPath } from 'node:url';
+
+import test from 'ava';
+
+import { cert } from '../helpers/certificate.mjs';
+import { wsClient } from '../helpers/clients.mjs';
+import { isReference } from '../helpers/impl.mjs';
+import { attach, closeOf, pipe, rawPair, tlsPair } from '../helpers/streams.mjs';
+
+const require = createRequire(import.meta.url);
+const ownOnly = isReference ? test.skip : test;
+
+const RECORD = 16_384;
+const turn = () => new Promise(setImmediate);
+
+/** Bytes that differ from message to message and from place to place. */
+function bytesOf(number, length) {
+  const bytes = Buffer.allocUnsafeSlow(length);
+  for (let index = 0; index < length; index++) bytes[index] = (number * 31 + index * 7 + (index >> 8)) & 0xff;
+  return bytes;
+}
+
+/** A frame; masked if there is a key. */
+function frameOf(opcode, payload, { fin = true, key = [1, 2, 3, 4] } = {}) {
+  const { length } = payload;
+  const size = length < 126 ? [] : length < 65_536 ? [length >> 8, length & 0xff] : [0, 0, 0, 0, 0, length >> 16, (length >> 8) & 0xff, length & 0xff];
+  const first = length < 126 ? length : length < 65_536 ? 126 : 127;
+  const head = [(fin ? 0x80 : 0) | opcode, first | (key ? 0x80 : 0), ...size, ...(key ?? [])];
+  const body = Buffer.from(payload);
+  if (key) for (let index = 0; index < length; index++) body[index] ^= key[index & 3];
+  return Buffer.concat([Buffer.from(head), body]);
+}
+
+/** All received messages, kept as they were handed out: later changes show. */
+function keep(ws) {
+  const kept = [];
+  ws.on('message', (data) => kept.push(data));
+  ws.on('ping', (data) => kept.push(data));
+  return kept;
+}
+
+/**
+ * Hands a stream to `socket` in chunks of these sizes, over and over, each in memory of its own.
+ */
+function pushAll(socket, stream, sizes) {
+  for (let at = 0, next = 0; at < stream.length; next++) {
+    const size = sizes[next % sizes.length];
+    const chunk = Buffer.allocUnsafeSlow(Math.min(size, stream.length - at));
+    stream.copy(chunk, 0, at);
+    socket.push(chunk);
+    at += chunk.length;
+  }
+}
+
+const SIZES = [[RECORD], [RECORD, 14], [5000], [4096, 1], [100], [1, 5, 9000], [70_000], [16_390], [16_391], [16_392]];
+
+// F01.
+for (const sizes of SIZES) {
+  test(`messages of all lengths in chunks of ${sizes.join(' and ')} bytes keep their bytes`, async (t) => {
+    const lengths = [0, 1, 20, 125, 126, 4096, RECORD - 9, RECORD - 8, RECORD - 1, RECORD, RECORD + 1, 40_000, 70_000, 3];
+    const messages = [...lengths, ...lengths].map((length, number) => bytesOf(number, length));
+    const { ws, near } = rawPair();
+    const kept = keep(ws);
+    pushAll(near, Buffer.concat(messages.map((message) => frameOf(2, message))), sizes);
+    while (kept.length < messages.length) await turn();
+    for (const [number, message] of messages.entries()) t.true(kept[number].equals(message), `message ${number}`);
+  });
+}
+
+// F01, F06.
+test('what was given out of a chunk is not touched by the message that begins behind it', async (t) => {
+  for (const small of [0, 1, 2, 8]) {
+    for (let cut = 1; cut < 20; cut++) {
+      const { ws, near } = rawPair();
+      const kept = keep(ws);
+      const [before, ping, long, after] = [bytesOf(1, small), bytesOf(2, 3), bytesOf(3, 200), bytesOf(4, 50)];
+      const parts = [
+        frameOf(2, before),
+        frameOf(2, long.subarray(0, 100), { fin: false }),
+        frameOf(9, ping),
+        frameOf(0, long.subarray(100)),
+        frameOf(2, after),
+      ];
+      const stream = Buffer.concat(parts);
+      pushAll(near, stream, [stream.length - cut, cut]);
+      while (kept.length < 4) await turn();
+      t.deepEqual(kept.map((data) => data.toString('hex')), [before, ping, long, after].map((data) => data.toString('hex')));
+    }
+  }
+});
+
+test('a client leaves the bytes of a chunk alone', async (t) => {
+  const [near] = pipe();
+  const ws = attach(near, { isServer: false });
+  const kept = keep(ws);
+  const message = bytesOf(1, RECORD);
+  const stream = frameOf(2, message, { key: null });
+  const chunks = [stream.subarray(0, RECORD), stream.subarray(RECORD)];
+  const before = chunks.map((chunk) => chunk.toString('hex'));
+  for (const chunk of chunks) near.push(chunk);
+  while (kept.length < 1) await turn();
+  t.true(kept[0].equals(message));
+  t.deepEqual(chunks.map((chunk) => chunk.toString('hex')), before);
+});
+
+test('a handler that makes another stream deliver finds the rest of its own', async (t) => {
+  const [outer, inner] = [rawPair(), rawPair()];
+  const seen = [];
+  let number = 0;
+  inner.ws.on('message', (data) => seen.push(`inner ${data}`));
+  outer.ws.on('message', (data) => {
+    seen.push(`outer ${data}`);
+    const frames = [frameOf(1, Buffer.from(`${number++}`)), frameOf(1, Buffer.from('x'))];
+    inner.near.emit('data', Buffer.concat(frames));
+  });
+  const frames = ['a', 'b', 'c'].map((text) => frameOf(1, Buffer.from(text)));
+  outer.near.emit('data', Buffer.concat(frames));
+  await turn();
+  const of = (text, count) => [`outer ${text}`, `inner ${count}`, 'inner x'];
+  t.deepEqual(seen, [...of('a', 0), ...of('b', 1), ...of('c', 2)]);
+});
+
+// F13.
+ownOnly('memory follows the bytes of a message that comes in pieces, however small', (t) => {
+  const { Parts } = require('../../lib/duplex/parts.js');
+  const held = (parts) => {
+    const memory = new Set([...parts.list, parts.room].map((part) => part.buffer));
+    return [...memory].reduce((sum, buffer) => sum + buffer.byteLength, 0);
+  };
+  for (const [size, chunkSize] of [[1, 1], [1, 65_536], [4095, 4095], [4096, 65_536], [5000, 6000], [16_384, 16_384]]) {
+    const parts = new Parts();
+    const chunk = chunkSize > size ? Buffer.alloc(chunkSize) : undefined;
+    for (let bytes = size, number = 1; bytes < 1 << 20; bytes += size, number++) {
+      parts.add(chunk ?? Buffer.alloc(chunkSize), 0, size, false);
+      // A look at all of them takes a while.
+      if (number > 64 && number % 61 !== 0) continue;
+      if (parts.list.length + 1 > 4 + bytes / 4096 || held(parts) > 2 * bytes + 64) {
+        t.fail(`${held(parts)} bytes in ${parts.list.length} pieces for ${bytes}, ${size} of ${chunkSize} at a time`);
+        return;
+      }
+    }
+    t.is(parts.end(Buffer.alloc(1), 0, 1).length, parts.length + 1);
+  }
+});
+
+test.serial('TLS: a Buffer that is sent many times to who does not read is copied once', async (t) => {
+  const { ws, client, far } = await tlsPair(t);
+  far.pause();
+  const [count, data] = [60, Buffer.alloc(1 << 20, 1)];
+  const before = process.memoryUsage().arrayBuffers;
+  for (let number = 0; number < count; number++) {
+    ws.send(data);
+    if (number % 10 === 0) await turn();
+  }
+  const grown = process.memoryUsage().arrayBuffers - before;
+  t.true(grown < 20 << 20, `${grown >> 20} MiB for ${ws.bufferedAmount >> 20}`);
+  let received = 0;
+  const done = new Promise((resolve) => {
+    client.on('message', (message) => {
+      if (!message.equals(data)) t.fail(`message ${received}`);
+      if (++received === count) resolve();
+    });
+  });
+  far.resume();
+  await done;
+  ws.terminate();
+  await closeOf(ws);
+});
+
+ownOnly('TLS: what is sent is copied before send() returns, and what waits is not written over', async (t) => {
+  const { ws, client, far } = await tlsPair(t);
+  const COUNT = 300;
+  far.pause();
+  const data = Buffer.alloc(RECORD);
+  const sent = [];
+  for (let number = 0; number < COUNT; number++) {
+    const message = bytesOf(number, 2000 + 97 * number);
+    data.set(message.subarray(0, RECORD));
+    const part = data.subarray(0, Math.min(message.length, RECORD));
+    sent.push(Buffer.from(part));
+    ws.send(number % 3 === 0 ? part.toString('latin1') : part);
+    data.fill(0xee);
+    if (number % 50 === 49) await turn();
+  }
+  t.true(ws.bufferedAmount > 0);
+  const received = [];
+  const done = new Promise((resolve) => {
+    client.on('message', (message) => received.push(message) === COUNT && resolve());
+  });
+  far.resume();
+  await done;
+  for (const [number, message] of received.entries()) {
+    const text = number % 3 === 0 ? Buffer.from(message.toString(), 'latin1') : message;
+    t.true(text.equals(sent[number]), `message ${number}`);
+  }
+});
+
+test('TLS: callbacks of frames of all lengths come in order', async (t) => {
+  const { ws, client } = await tlsPair(t);
+  const order = [];
+  client.on('message', () => {});
+  await new Promise((resolve) => {
+    for (let number = 0; number < 60; number++) {
+      ws.send(bytesOf(number, [10, 3000, RECORD, 70_000][number % 4]), (error) => {
+        t.falsy(error);
+        if (order.push(number) === 60) resolve();
+      });
+    }
+  });
+  t.deepEqual(order, [...order.keys()]);
+});
+
+test('TLS: callbacks of what was not written get an error', async (t) => {
+  const { ws, far } = await tlsPair(t);
+  far.pause();
+  const message = bytesOf(1, RECORD);
+  const send = () => new Promise((resolve) => ws.send(message, resolve));
+  const first = Array.from({ length: 400 }, send);
+  await turn();
+  const last = Array.from({ length: 40 }, send);
+  ws.terminate();
+  await closeOf(ws);
+  await Promise.all(first);
+  for (const error of await Promise.all(last)) t.true(error instanceof Error);
+});
+
+test('TLS: frames of the handlers of a chunk leave in one write', async (t) => {
+  const { ws, client, near } = await tlsPair(t);
+  const corked = [];
+  ws.on('message', (data) => {
+    ws.send(data);
+    corked.push([near.writableCorked, near.writableLength]);
+  });
+  const texts = ['a', 'b', 'c'];
+  const answers = [];
+  const all = new Promise((resolve) => {
+    client.on('message', (data) => answers.push(data.toString()) === texts.length && resolve());
+  });
+  client._socket.cork();
+  for (const text of texts) client.send(text);
+  client._socket.uncork();
+  await all;
+  t.deepEqual(answers, texts);
+  if (!isReference) t.deepEqual(corked, [[1, 3], [1, 6], [1, 9]]);
+});
+
+// P03.
+test('TLS: what a handler has sent leaves before process.exit()', async (t) => {
+  const from = isReference ? 'ws' : fileURLToPath(new URL('../../lib/index.js', import.meta.url));
+  const certificate = new URL('helpers/certificate.mjs', import.meta.url).href;
+  const child = spawn(process.execPath, [
+    '-e',
+    `import(${JSON.stringify(certificate)}).then(({ cert, key }) => {
+      const { WebSocketServer } = require(${JSON.stringify(from)});
+      const https = require('node:https').createServer({ cert, key });
+      const server = new WebSocketServer({ server: https });
+      server.on('connection', (ws) => ws.on('message', (data) => { ws.send(data); process.exit(); }));
+      https.listen(0, '127.0.0.1', () => console.log(https.address().port));
+    });`,
+  ]);
+  const [port] = await once(child.stdout, 'data');
+  const client = new wsClient(`wss://127.0.0.1:${Number(port)}`, { ca: cert, servername: 'localhost' });
+  t.teardown(() => client.terminate());
+  const message = once(client, 'message');
+  await once(client, 'open');
+  client.send('last words');
+  t.is(String((await message)[0]), 'last words');
+});

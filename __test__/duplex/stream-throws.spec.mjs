@@ -1,0 +1,60 @@
+// A handler that throws while a stream begins to flow again: Node leaves the rest of what has been
+// read in the stream.
+import { once } from 'node:events';
+import { setImmediate as nextTurn } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { urlOf } from '../helpers/clients.mjs';
+import { implementation, isReference, startServer } from '../helpers/impl.mjs';
+import { TOPIC_WAYS, connectTo } from '../helpers/topics.mjs';
+
+// A Receiver of ws takes nothing more behind a listener that throws.
+const ownOnly = isReference ? test.serial.skip : test.serial;
+
+/** Both ends of a connection whose receiver has a stream. */
+const RECEIVERS = {
+  async https(t) {
+    const { ws, client } = await connectTo(t, await TOPIC_WAYS.https(t));
+    return { receiver: ws, sender: client };
+  },
+  async client(t) {
+    const server = await startServer(t);
+    const receiver = new implementation.WebSocket(urlOf(server));
+    t.teardown(() => receiver.terminate());
+    const [[sender]] = await Promise.all([once(server, 'connection'), once(receiver, 'open')]);
+    return { receiver, sender };
+  },
+};
+
+for (const [way, open] of Object.entries(RECEIVERS)) {
+  ownOnly(`${way}: messages behind it come, also if the peer waits for them`, async (t) => {
+    const listeners = process.listeners('uncaughtException');
+    process.removeAllListeners('uncaughtException');
+    t.teardown(() => {
+      for (const listener of listeners) process.on('uncaughtException', listener);
+    });
+    const { receiver, sender } = await open(t);
+    for (const thrower of [0, 1, 2]) {
+      const seen = [];
+      const thrown = once(process, 'uncaughtException');
+      const all = new Promise((resolve) => {
+        receiver.removeAllListeners('message').on('message', (data) => {
+          if (seen.push(`${data}`) === 4) resolve();
+          if (seen.length === thrower + 1) throw new Error('of a handler');
+        });
+      });
+      receiver.pause();
+      for (const text of ['a', 'b', 'c', 'd']) {
+        // Each in a chunk of its own.
+        const { bytesRead } = receiver._socket;
+        sender.send(text);
+        while (receiver._socket.bytesRead === bytesRead) await nextTurn();
+      }
+      receiver.resume();
+      t.is((await thrown)[0].message, 'of a handler');
+      await all;
+      t.deepEqual(seen, ['a', 'b', 'c', 'd']);
+    }
+  });
+}

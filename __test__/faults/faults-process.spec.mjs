@@ -1,0 +1,282 @@
+// Faults of the process, its threads and the system, row by row, for every way in. Another client
+// is served meanwhile, where the process lives on. The rows are those of docs/faults.md.
+import { once } from 'node:events';
+import { setImmediate as turn, setTimeout as delay } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { Child, MEASURED, repeat, traffic } from '../helpers/child.mjs';
+import { WebSocket, frame, nextEvents } from '../helpers/clients.mjs';
+import { isReference } from '../helpers/impl.mjs';
+import { OWN_HOST } from '../helpers/own-host.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { attacked, canary, framed, onEveryWay, opened, openedPair, pair } from '../helpers/under-attack.mjs';
+import { WAYS, startServerBehind } from '../helpers/ways.mjs';
+import { wrapUpgrades } from '../helpers/wrapped.mjs';
+
+const MIB = 2 ** 20;
+const ownOnly = isReference ? test.serial.skip : test.serial;
+const onLinux = process.platform === 'linux' ? ownOnly : test.serial.skip;
+
+/** `[row, how the process ends, its code, its signal, what it says]`. */
+const ENDS = [
+  ['P01', 'close', 0],
+  ['P03', 'exit', 7],
+  ['P04', 'throw in a handler', 1, null, 'thrown on purpose'],
+  ['P04', 'wait to be killed', null, 'SIGTERM'],
+  ['P04', 'wait to be killed', null, 'SIGKILL'],
+  ['P05', 'exit in a handler', 7],
+  ['P05', 'exit with listeners', 7],
+];
+
+/** `[row, how the worker ends, how many at once, whether the main thread has a server too]`. */
+const WORKERS = [
+  ['P07', 'terminate()', 2, 'yes'],
+  ['P08', 'terminate()', 2, 'no'],
+  ['P09', 'terminate()', 8, 'yes'],
+  ['P10', 'terminate() while blocked', 2, 'yes'],
+];
+
+for (const way of Object.keys(WAYS)) {
+  for (const [row, name, code, signal = null, said = ''] of ENDS) {
+    ownOnly(`${row} ${way}: ${name}${signal === null ? '' : `, ${signal}`}`, async (t) => {
+      await repeat(2, 2, async () => {
+        const child = new Child(t, 'ending.mjs', [name, way]);
+        const received = traffic(t, Number(await child.line()));
+        if (signal !== null) {
+          await child.line(1);
+          child.process.kill(signal);
+        }
+        const end = await child.ended();
+        t.like(end, { code, signal });
+        t.true(said === '' ? end.stderr === '' : end.stderr.includes(said) && !end.stderr.includes('panicked'), end.stderr);
+        t.is((await received).length, 4);
+      });
+    });
+  }
+
+  for (const [row, name, atOnce, mainToo] of WORKERS) {
+    ownOnly(`${row} ${way}: workers end by ${name}, ${atOnce} at once`, async (t) => {
+      const child = new Child(t, 'workers.mjs', [name, atOnce, atOnce, mainToo, way], MEASURED);
+      const { code, signal, stdout, stderr } = await child.ended();
+      t.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
+      const { before, after, mainAlive } = JSON.parse(stdout);
+      // The server of the main thread is the canary.
+      t.true(mainAlive);
+      t.true(after.threads <= before.threads && after.files <= before.files);
+    });
+  }
+
+  ownOnly(`P02 ${way}: a listener that is not to keep the process alive`, async (t) => {
+    t.deepEqual(await new Child(t, 'unreferenced.mjs', [way]).ended(), { code: 0, signal: null, stdout: 'by itself\n', stderr: '' });
+  });
+
+  onLinux(`P06 ${way}: the process stands still`, async (t) => {
+    await signalled(t, way, async ({ child, port }) => {
+      const raws = await Promise.all(Array.from({ length: 20 }, () => opened(t, port)));
+      child.process.kill('SIGSTOP');
+      for (const raw of raws) await raw.send(frame(1, 'meanwhile'));
+      await delay(500);
+      child.process.kill('SIGCONT');
+      for (const raw of raws) await raw.until((text) => text.endsWith('meanwhile'));
+    });
+  });
+
+  onLinux(`P11 ${way}: the reactor dies`, async (t) => {
+    const child = new Child(t, 'failing.mjs', [way]);
+    const port = await child.line(0);
+    const raw = await opened(t, port);
+    await raw.send(frame(1, 'a'));
+    // Streams have no reactor.
+    if (way === 'stream') await raw.until((text) => text.endsWith('\x01a'));
+    else await raw.closed();
+    if (way === 'port') {
+      t.like(await child.ended(), { code: 0, stderr: '' });
+      return;
+    }
+    // The server of Node goes on, and so do its connections without a reactor.
+    const next = await opened(t, port);
+    await next.send(frame(2, 'still there'));
+    await next.until((text) => text.endsWith('still there'));
+    t.is(child.process.exitCode, null);
+  });
+
+  onLinux(`O06 ${way}: signals`, async (t) => {
+    await signalled(t, way, async ({ child, port }) => {
+      const raw = await opened(t, port);
+      for (let i = 0; i < 300; i++) {
+        child.process.kill(['SIGUSR2', 'SIGWINCH', 'SIGINT'][i % 3]);
+        await raw.send(frame(2, `<${i}>`));
+        await raw.until((text) => text.endsWith(`<${i}>`));
+      }
+    });
+  });
+
+  onLinux(`O13 ${way}: a tenth of the CPU`, async (t) => {
+    await signalled(t, way, async ({ child, port }) => {
+      let isStopped = false;
+      const squeezing = setInterval(() => {
+        const phase = performance.now() % 50 < 5;
+        if (phase !== isStopped) return;
+        isStopped = !phase;
+        child.process.kill(isStopped ? 'SIGSTOP' : 'SIGCONT');
+      }, 1);
+      t.teardown(() => clearInterval(squeezing));
+      const raw = await opened(t, port);
+      await raw.send(Buffer.concat(Array.from({ length: 500 }, (_, i) => frame(2, String(i).padStart(3, '0')))));
+      await raw.until((text) => text.endsWith('499'));
+      clearInterval(squeezing);
+      child.process.kill('SIGCONT');
+    });
+  });
+}
+
+/** Runs `act` on the server of `signalled.mjs`, with a canary. */
+async function signalled(t, way, act) {
+  const child = new Child(t, 'signalled.mjs', [way]);
+  const port = Number(await child.line(0));
+  const isAlive = await canary(t, port);
+  await act({ child, port });
+  await isAlive();
+  child.process.kill('SIGTERM');
+  t.like(await child.ended(), { code: 0, stderr: '' });
+}
+
+onEveryWay(test.serial, {
+  async 'O01: resets, of a peer that reads, writes or closes'(t, at) {
+    for (const what of [Buffer.alloc(0), framed(2, Buffer.alloc(MIB)).subarray(0, 500_000), frame(8)]) {
+      const { ws, raw } = await openedPair(t, at);
+      const closed = once(ws, 'close');
+      for (let i = 0; i < 20; i++) ws.send(Buffer.alloc(100_000));
+      await raw.send(what);
+      raw.reset();
+      const [code] = await closed;
+      t.true([1005, 1006].includes(code), String(code));
+      t.is(ws.readyState, WebSocket.CLOSED);
+    }
+  },
+
+  async 'O02: writes after a reset'(t, at) {
+    const { ws, raw } = await openedPair(t, at);
+    const closed = once(ws, 'close');
+    raw.reset();
+    let failed = 0;
+    const push = setInterval(() => ws.send('x'.repeat(1000), (error) => error && failed++), 1);
+    await closed;
+    clearInterval(push);
+    ws.send('x', (error) => error && failed++);
+    while (failed === 0) await turn();
+    t.true(failed > 0);
+  },
+
+  async 'O05: half of a connection is closed'(t, at) {
+    const { ws, raw } = await openedPair(t, at);
+    const closed = once(ws, 'close');
+    for (let i = 0; i < 10; i++) ws.send(String(i).repeat(100));
+    raw.end();
+    await closed;
+    // What was sent before the end is there.
+    t.true((await raw.closed()).endsWith('9'.repeat(100)));
+  },
+
+  async 'O07: short writes'(t, { server }) {
+    const { ws, client } = await pair(t, server);
+    const payload = Buffer.from(Array.from({ length: 2 * MIB }, (_, i) => (i * 7) % 251));
+    const received = nextEvents(client, 'message', 8);
+    // More than a socket takes at once.
+    for (let i = 0; i < 8; i++) ws.send(payload);
+    for (const [data] of await received) t.true(data.equals(payload));
+  },
+
+  async 'O09: connections take the place of others'(t, at) {
+    for (let i = 0; i < 30; i++) {
+      const { ws, raw } = await openedPair(t, at);
+      const closed = once(ws, 'close');
+      raw.reset();
+      const next = await openedPair(t, at);
+      await closed;
+      // What is sent to the one that is gone does not come to the other.
+      ws.send('foreign', () => {});
+      ws.terminate();
+      next.ws.send(`own ${i}`);
+      t.false((await next.raw.until((text) => text.endsWith(`own ${i}`))).includes('foreign'));
+      next.raw.reset();
+    }
+  },
+
+  async 'O10: a wake-up for each of many sends'(t, { server }) {
+    const { ws, client } = await pair(t, server);
+    const received = nextEvents(client, 'message', 3000);
+    for (let i = 0; i < 1000; i++) {
+      await turn();
+      ws.send(String(3 * i));
+      await null;
+      ws.send(String(3 * i + 1));
+      process.nextTick(() => ws.send(String(3 * i + 2)));
+    }
+    t.deepEqual((await received).map(([data]) => Number(data)), [...Array(3000).keys()]);
+  },
+});
+
+onEveryWay(ownOnly, {
+  async 'O04: a peer that vanishes'(t, { way }) {
+    // A server of its own: the canary may be late on a busy machine.
+    const server = await WAYS[way](t, { idleTimeout: 50 });
+    const closed = new Promise((resolve) => {
+      server.on('connection', (ws) => ws.on('close', resolve));
+    });
+    // The peer's system takes what comes, and nobody answers.
+    const raw = await RawClient.connect(t, server.address().port);
+    await raw.send(upgradeRequest());
+    t.is(await closed, 1006);
+  },
+});
+
+onEveryWay(
+  ownOnly,
+  {
+    async 'O11: the clock jumps'(t, at) {
+      const { ws, raw } = await openedPair(t, at);
+      const { now } = Date;
+      t.teardown(() => {
+        Date.now = now;
+      });
+      for (const jump of [3_600_000, -3_600_000]) {
+        Date.now = () => now() + jump;
+        for (let i = 0; i < 5; i++) {
+          await raw.send(frame(9, 'p'));
+          await delay(20);
+        }
+      }
+      Date.now = now;
+      t.is(ws.readyState, WebSocket.OPEN);
+      raw.reset();
+    },
+  },
+  () => ({ idleTimeout: 600_000, pingInterval: 600_000, handshakeTimeout: 600_000 }),
+);
+
+for (const way of Object.keys(WAYS)) {
+  test.serial(`O12 ${way}: a port is served again as soon as its server has closed`, async (t) => {
+    await attacked(t, way, {}, async () => {
+      let port = 0;
+      for (let i = 0; i < 5; i++) {
+        const server = await (way === 'port' ? WAYS.port(t, { port, host: OWN_HOST }) : behind(t, way, { port, host: OWN_HOST }));
+        port = server.address().port;
+        const { ws } = await pair(t, server);
+        const closed = once(server, 'close');
+        server._server.close();
+        server.close();
+        ws.terminate();
+        await closed;
+      }
+      t.pass();
+    });
+  });
+}
+
+/** A server behind one of Node, at that address. */
+async function behind(t, way, where) {
+  const wss = await startServerBehind(t, {}, where);
+  return way === 'stream' ? wrapUpgrades(wss) : wss;
+}

@@ -1,0 +1,206 @@
+// Faults that concern no other file: pages of other sites, a text that is too long, many idle
+// clients, signals, a network that fails, a process that gets hardly any CPU time.
+import { execFile, spawnSync } from 'node:child_process';
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import { freemem } from 'node:os';
+import { fileURLToPath } from 'node:url';
+import { promisify } from 'node:util';
+
+import test from 'ava';
+
+import { Child, MEASURED } from '../helpers/child.mjs';
+import { frame, frames, nextEvents, openPair, wsClient } from '../helpers/clients.mjs';
+import { isReference } from '../helpers/impl.mjs';
+import { OWN_HOST } from '../helpers/own-host.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { WAYS } from '../helpers/ways.mjs';
+
+const MIB = 2 ** 20;
+const isLinux = process.platform === 'linux';
+const ownOnly = isReference ? test.serial.skip : test.serial;
+const onLinux = isReference || !isLinux ? test.serial.skip : test.serial;
+
+/** The status line of the answer to a request. */
+async function statusOf(t, server, fields) {
+  const raw = await RawClient.connect(t, server.address?.()?.port ?? server.port);
+  await raw.send(upgradeRequest(fields));
+  return (await raw.until((text) => text.includes('\r\n\r\n'))).split('\r\n')[0];
+}
+
+for (const [name, start] of Object.entries(WAYS)) {
+  test(`H16 ${name}: a page of any origin connects, unless verifyClient says no`, async (t) => {
+    const open = await start(t);
+    const seen = nextEvents(open, 'connection', 5);
+    const origins = [null, 'null', 'https://elsewhere.example', ['https://a.example', 'https://b.example'], '\xe9'];
+    for (const Origin of origins) t.is(await statusOf(t, open, { Origin }), 'HTTP/1.1 101 Switching Protocols');
+    const received = (await seen).map(([, request]) => request.headers.origin);
+    t.deepEqual(received, [undefined, 'null', 'https://elsewhere.example', 'https://a.example, https://b.example', '\xe9']);
+    const strict = await start(t, { verifyClient: ({ origin }) => origin === 'https://here.example' });
+    const of = (Origin) => statusOf(t, strict, { Origin });
+    t.is(await of('https://here.example'), 'HTTP/1.1 101 Switching Protocols');
+    for (const Origin of origins) t.is(await of(Origin), 'HTTP/1.1 401 Unauthorized');
+  });
+}
+
+// F21.
+ownOnly('a text that is longer than a string can be is a Buffer like any other', async (t) => {
+  const length = 600 * MIB;
+  if (freemem() < 4 * length) return t.pass('too little memory for it');
+  const { ws, client } = await openPair(t, { maxPayload: 0 });
+  const message = once(ws, 'message');
+  const head = Buffer.from([0x81, 0xff, 0, 0, 0, 0, 0x25, 0x80, 0, 0, 0, 0, 0, 0]);
+  client._socket.write(head);
+  const piece = Buffer.alloc(MIB, 'x');
+  for (let sent = 0; sent < length; sent += MIB) {
+    if (!client._socket.write(piece)) await once(client._socket, 'drain');
+  }
+  const [data, isBinary] = await message;
+  t.false(isBinary);
+  t.is(data.length, length);
+  t.true(data.subarray(-MIB).equals(piece));
+  t.throws(() => data.toString(), { code: 'ERR_STRING_TOO_LONG' });
+  ws.send('still there');
+  t.is(String((await once(client, 'message'))[0]), 'still there');
+});
+
+// R09.
+onLinux('2000 connections that do nothing take little, no threads, and no more with time', async (t) => {
+  const server = new Child(t, 'crowded.mjs', [0], MEASURED);
+  const port = await server.line(0);
+  const canary = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: false });
+  await once(canary, 'open');
+  let line = 0;
+  const grown = async () => {
+    server.process.stdin.write('\n');
+    return JSON.parse(await server.line(++line)).grown / 2000;
+  };
+  const echo = async () => {
+    for (let i = 0; i < 1000; i++) {
+      canary.send('x');
+      await once(canary, 'message');
+    }
+  };
+  const threads = () => readdirSync(`/proc/${server.process.pid}/task`).length;
+  await echo();
+  const before = threads();
+  await grown();
+  for (let i = 0; i < 2000; i += 100) {
+    const open = async () => {
+      const raw = await RawClient.connect(t, port);
+      await raw.send(upgradeRequest());
+      await raw.until((text) => text.includes('\r\n\r\n'));
+    };
+    await Promise.all(Array.from({ length: 100 }, open));
+  }
+  const each = await grown();
+  await echo();
+  const later = await grown();
+  t.log(`${each.toFixed(0)} bytes each, ${later.toFixed(0)} more after a thousand echoes of another`);
+  t.true(each < 16 * 1024 && later < 4 * 1024, `${each}, ${later}`);
+  t.is(threads(), before);
+  canary.terminate();
+  server.process.stdin.end();
+  t.like(await server.ended(), { code: 0, stderr: '' });
+});
+
+// P02.
+ownOnly('a listener that is not to keep the process alive does not', async (t) => {
+  const source = `
+    const { WebSocketServer } = require(${JSON.stringify(fileURLToPath(new URL('../../lib/index.js', import.meta.url)))});
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+    server.on('listening', () => server._server.unref());
+    process.on('exit', () => console.log('by itself'));`;
+  const { stdout, stderr } = await promisify(execFile)(process.execPath, ['-e', source], { timeout: 60_000 });
+  t.deepEqual([stdout, stderr], ['by itself\n', '']);
+});
+
+/** Echoes numbered messages, 20 in flight, until `isOver`; returns how many came back, in order. */
+async function converse(t, port, isOver) {
+  const client = new wsClient(`ws://127.0.0.1:${port}`, { perMessageDeflate: false });
+  t.teardown(() => client.terminate());
+  await once(client, 'open');
+  let sent = 0;
+  let received = 0;
+  const done = new Promise((resolve) => {
+    client.on('message', (data) => {
+      if (Number(data) !== received++) t.fail(`${data} instead of ${received - 1}`);
+      if (isOver(received)) resolve(received);
+      else client.send(String(sent++));
+    });
+  });
+  while (sent < 20) client.send(String(sent++));
+  return done;
+}
+
+// O06.
+onLinux('signals reach their handlers while the reactor is busy, and disturb nobody', async (t) => {
+  const server = new Child(t, 'signalled.mjs');
+  const port = await server.line(0);
+  const names = ['SIGUSR2', 'SIGWINCH', 'SIGINT'];
+  const isOver = (received) => {
+    if (received % 10 === 0) server.process.kill(names[(received / 10) % 3]);
+    return received >= 6000;
+  };
+  await Promise.all([converse(t, port, isOver), converse(t, port, isOver)]);
+  server.process.kill('SIGTERM');
+  const { code, stderr } = await server.ended();
+  t.deepEqual({ code, stderr }, { code: 0, stderr: '' });
+  const counts = JSON.parse(await server.line(1));
+  t.log(JSON.stringify(counts));
+  // Signals of one kind that come together count as one.
+  for (const name of names) t.true(counts[name] > 50, name);
+});
+
+// O12.
+onLinux('the network goes down and comes back: connections and the listener go on', async (t) => {
+  const namespace = ['unshare', '--net', '--map-root-user'];
+  if (spawnSync(namespace[0], [...namespace.slice(1), 'ip', 'link', 'set', 'lo', 'up']).status !== 0) {
+    return t.pass('needs the right to make a network namespace, and ip');
+  }
+  const fixture = fileURLToPath(new URL('fixtures/squeezed.mjs', import.meta.url));
+  const words = [...namespace.slice(1), process.execPath, fixture];
+  const { stdout, stderr } = await promisify(execFile)(namespace[0], words, { timeout: 60_000 });
+  t.deepEqual([stdout, stderr], ['while it is down\na new one comes in\n', '']);
+});
+
+// O12.
+ownOnly('a port is served again as soon as its server has closed, whoever still is on it', async (t) => {
+  let port = 0;
+  for (let i = 0; i < 20; i++) {
+    const { server, ws, client } = await openPair(t, { port, host: OWN_HOST });
+    port = server.address().port;
+    const closed = once(server, 'close');
+    server.close();
+    if (i % 2 === 0) ws.terminate();
+    else client.terminate();
+    await closed;
+  }
+  t.pass();
+});
+
+// O13.
+onLinux('a process that gets a tenth of the time is slow, not dead', async (t) => {
+  const server = new Child(t, 'signalled.mjs');
+  const port = await server.line(0);
+  let isStopped = false;
+  const squeezing = setInterval(() => {
+    const phase = performance.now() % 50 < 5;
+    if (phase !== isStopped) return;
+    isStopped = !phase;
+    server.process.kill(isStopped ? 'SIGSTOP' : 'SIGCONT');
+  }, 1);
+  t.teardown(() => clearInterval(squeezing));
+  const raw = await RawClient.connect(t, port);
+  await raw.send(upgradeRequest());
+  await raw.until((text) => text.includes('\r\n\r\n'));
+  await raw.send(Buffer.concat(Array.from({ length: 50 }, () => frame(9, 'p'))));
+  const isOver = (received) => received >= 2000;
+  await Promise.all([converse(t, port, isOver), converse(t, port, isOver)]);
+  t.is(await frames(raw, 150), '8a0170'.repeat(50));
+  clearInterval(squeezing);
+  server.process.kill('SIGCONT');
+  server.process.kill('SIGTERM');
+  t.like(await server.ended(), { code: 0, stderr: '' });
+});
+

@@ -1,0 +1,362 @@
+// The ways in beside a port of our own: an HTTP server of Node, and
+// upgrades that the user hands over.
+import { once } from 'node:events';
+import { readdirSync } from 'node:fs';
+import http from 'node:http';
+import net from 'node:net';
+import { tmpdir } from 'node:os';
+import { join } from 'node:path';
+import { setImmediate as turn } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { INVALID_KEY, METHOD, PATH, PROTOCOL, UPGRADE, VERSION, abort, accepted } from '../helpers/answers.mjs';
+import { frame, frames, nextEvents, wsClient } from '../helpers/clients.mjs';
+import { NO_PAGE, answer, connections, get, open, openPair, start, startHttp } from '../helpers/http.mjs';
+import { WebSocketServer, isReference } from '../helpers/impl.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+
+const UNAUTHORIZED = abort('401 Unauthorized', 'Unauthorized');
+const UNAVAILABLE = abort('503 Service Unavailable', 'Service Unavailable');
+const ownOnly = isReference ? test.skip : test;
+const TWICE =
+  'server.handleUpgrade() was called more than once with the same socket, possibly due to a misconfiguration';
+
+test('requests and upgrades of one HTTP server, also through one keep-alive agent', async (t) => {
+  const { server, wss } = await start(t);
+  wss.on('connection', (ws) => ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary })));
+  const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
+  t.teardown(() => agent.destroy());
+  t.deepEqual(await get(server, '/', { agent }), { statusCode: 200, body: 'home' });
+  const client = open(t, server, '/', { agent });
+  await once(client, 'open');
+  client.send('hello');
+  const [data] = await once(client, 'message');
+  t.is(data.toString(), 'hello');
+  t.deepEqual(await get(server, '/x', { agent: new http.Agent() }), NO_PAGE);
+});
+
+test('connection: synchronous, open, and what is sent at once is in order behind the 101', async (t) => {
+  const { server, wss } = await start(t);
+  const seen = [];
+  server.prependListener('upgrade', () => seen.push('upgrade'));
+  wss.on('connection', (ws, request) => {
+    seen.push(ws.readyState, request.url, request.socket === ws._socket, ws.protocol);
+    for (const text of ['a', 'b', 'c']) ws.send(text);
+    ws.ping('p');
+    ws.close(1000);
+  });
+  server.on('upgrade', () => seen.push('after'));
+  const raw = await RawClient.connect(t, server.address().port);
+  raw.send(upgradeRequest({ line: 'GET /chat?x HTTP/1.1' }));
+  t.is(await frames(raw, 16), '810161' + '810162' + '810163' + '890170' + '880203e8');
+  t.deepEqual(seen, ['upgrade', 1, '/chat?x', true, '', 'after']);
+  t.true(raw.text.startsWith(accepted()));
+});
+
+test('the noServer way, after an await, loses no byte: a message of 1 MiB sent with the request', async (t) => {
+  const server = await startHttp(t);
+  const wss = new WebSocketServer({ noServer: true });
+  const big = Buffer.alloc(1 << 20, 'x');
+  const done = new Promise((resolve) => {
+    server.on('upgrade', async (request, socket, head) => {
+      for (let i = 0; i < 20; i++) await turn();
+      wss.handleUpgrade(request, socket, head, (ws, upgraded) => {
+        t.is(upgraded, request);
+        ws.once('message', (data) => resolve([ws, data]));
+      });
+    });
+  });
+  const raw = await RawClient.connect(t, server.address().port);
+  const header = Buffer.from([0x82, 0xff, 0, 0, 0, 0, 0, 0x10, 0, 0, 0, 0, 0, 0]);
+  raw.send(Buffer.concat([Buffer.from(upgradeRequest()), header, big]));
+  const [ws, data] = await done;
+  t.true(data.equals(big));
+  ws.close();
+  t.is(await frames(raw, 2), '8800');
+});
+
+// J18.
+test('a head of any length given to handleUpgrade comes before what the socket has', async (t) => {
+  const server = await startHttp(t);
+  const wss = new WebSocketServer({ noServer: true });
+  const head = Buffer.concat(Array.from({ length: 70_000 }, (_, i) => frame(1, `message ${i}`)));
+  t.true(head.length > 1 << 20);
+  const done = new Promise((resolve) => {
+    server.on('upgrade', (request, socket, rest) => {
+      wss.handleUpgrade(request, socket, Buffer.concat([head, rest]), (ws) => {
+        resolve(nextEvents(ws, 'message', 70_002));
+      });
+    });
+  });
+  const raw = await RawClient.connect(t, server.address().port);
+  await raw.send(upgradeRequest() + frame(1, 'message 70000').toString('latin1'));
+  raw.send(frame(1, 'message 70001'));
+  const messages = await done;
+  t.true(messages.every(([data], i) => data.toString() === `message ${i}`));
+});
+
+// In ws each server refuses requests for another one: it writes the refusal between the frames.
+ownOnly('several WebSocketServers of one HTTP server, each for its path', async (t) => {
+  const server = await startHttp(t);
+  const [a, b] = ['/a', '/b'].map((path) => new WebSocketServer({ server, path }));
+  a.on('connection', (ws) => ws.send('a'));
+  b.on('connection', (ws) => ws.send('b'));
+  t.is((await once(open(t, server, '/a?x'), 'message'))[0].toString(), 'a');
+  t.is(await answer(t, server, upgradeRequest({ line: 'GET /c HTTP/1.1' })), PATH);
+  t.is((await once(open(t, server, '/b'), 'message'))[0].toString(), 'b');
+  a.close();
+  t.is((await once(open(t, server, '/b'), 'message'))[0].toString(), 'b');
+  t.is(await answer(t, server, upgradeRequest({ line: 'GET /a HTTP/1.1' })), PATH);
+});
+
+for (const [title, request, expected, options] of [
+  ['method', { line: 'POST / HTTP/1.1' }, METHOD],
+  ['Upgrade', { Upgrade: 'foo' }, UPGRADE],
+  ['no key', { 'Sec-WebSocket-Key': null }, INVALID_KEY],
+  ['key', { 'Sec-WebSocket-Key': 'P5l8BJcZwRc=' }, INVALID_KEY],
+  ['version', { 'Sec-WebSocket-Version': '12' }, VERSION],
+  ['path', { line: 'GET /b HTTP/1.1' }, PATH, { path: '/a' }],
+  ['subprotocols', { 'Sec-WebSocket-Protocol': 'a,,b' }, PROTOCOL],
+  ['verifyClient', {}, UNAUTHORIZED, { verifyClient: () => false }],
+  [
+    'verifyClient with a callback',
+    {},
+    abort('429 Too Many Requests', 'slow down', 'Retry-After: 7\r\n'),
+    { verifyClient: (_info, done) => setImmediate(done, false, 429, 'slow down', { 'Retry-After': 7 }) },
+  ],
+]) {
+  test(`refused, byte for byte: ${title}`, async (t) => {
+    const { server, wss } = await start(t, options);
+    wss.on('connection', () => t.fail());
+    t.is(await answer(t, server, upgradeRequest(request)), expected);
+  });
+}
+
+test('wsClientError has the socket itself', async (t) => {
+  const { server, wss } = await start(t);
+  wss.on('wsClientError', (error, socket, request) => {
+    t.is(error.message, 'Missing or invalid Sec-WebSocket-Key header');
+    t.is(socket, request.socket);
+    t.true(socket instanceof net.Socket);
+    socket.end('HTTP/1.1 418 No\r\n\r\n');
+  });
+  const response = await answer(t, server, upgradeRequest({ 'Sec-WebSocket-Key': null }));
+  t.is(response, 'HTTP/1.1 418 No\r\n\r\n');
+});
+
+test('hooks: origin, secure and request of verifyClient, handleProtocols, headers', async (t) => {
+  const { server, wss } = await start(t, {
+    verifyClient({ origin, secure, req }) {
+      t.deepEqual([origin, secure, req.url], ['https://a', false, '/']);
+      return true;
+    },
+    handleProtocols: (protocols, request) => `${[...protocols].at(-1)}${request.url}`.slice(0, 1),
+  });
+  wss.on('headers', (lines, request) => lines.push(`X-Url: ${request.url}`));
+  const raw = await RawClient.connect(t, server.address().port);
+  const connected = once(wss, 'connection');
+  raw.send(upgradeRequest({ Origin: 'https://a', 'Sec-WebSocket-Protocol': 'a, b' }));
+  const [ws] = await connected;
+  t.is(ws.protocol, 'b');
+  t.is(await raw.until((text) => text.includes('\r\n\r\n')), accepted('Sec-WebSocket-Protocol: b', 'X-Url: /'));
+});
+
+test('options are read at the upgrade', async (t) => {
+  const { server, wss } = await start(t);
+  for (const [maxPayload, code] of [[5, 1009], [6, 1000]]) {
+    wss.options.maxPayload = maxPayload;
+    const connected = once(wss, 'connection');
+    const client = open(t, server);
+    const [ws] = await connected;
+    ws.on('error', () => {});
+    ws.on('message', () => ws.close(1000));
+    await once(client, 'open');
+    client.send('123456');
+    t.is((await once(client, 'close'))[0], code);
+  }
+});
+
+// J17.
+test('a second handleUpgrade of a socket throws', async (t) => {
+  const server = await startHttp(t);
+  const wss = new WebSocketServer({ noServer: true });
+  const thrown = new Promise((resolve) => {
+    server.on('upgrade', (request, socket, head) => {
+      wss.handleUpgrade(request, socket, head, () => {
+        try {
+          wss.handleUpgrade(request, socket, head, () => t.fail());
+        } catch (error) {
+          resolve(error);
+        }
+      });
+    });
+  });
+  const client = open(t, server);
+  await once(client, 'open');
+  t.is((await thrown).message, TWICE);
+});
+
+// J18.
+test('a socket that is ended or destroyed before the end of the handshake is destroyed', async (t) => {
+  const server = await startHttp(t);
+  const wss = new WebSocketServer({ noServer: true });
+  server.on('upgrade', (request, socket, head) => {
+    socket.destroy();
+    wss.handleUpgrade(request, socket, head, () => t.fail());
+  });
+  t.is(await answer(t, server, upgradeRequest()), '');
+});
+
+test('address, listening and error are those of the HTTP server; noServer has no address', async (t) => {
+  const server = http.createServer();
+  const wss = new WebSocketServer({ server });
+  t.is(wss._server, server);
+  t.is(wss.address(), null);
+  const listening = once(wss, 'listening');
+  server.listen(0, '127.0.0.1');
+  await listening;
+  t.deepEqual(wss.address(), server.address());
+  const failed = once(wss, 'error');
+  server.emit('error', new Error('mine'));
+  t.is((await failed)[0].message, 'mine');
+  wss.close();
+  t.is(wss.address(), null);
+  t.throws(() => new WebSocketServer({ noServer: true }).address(), {
+    message: 'The server is operating in "noServer" mode',
+  });
+  server.close();
+});
+
+test('close() takes its listeners off, leaves the HTTP server alone, and waits for the clients', async (t) => {
+  const { client, server, wss } = await openPair(t);
+  let closed = false;
+  wss.close((error) => {
+    t.is(error, undefined);
+    closed = true;
+  });
+  t.deepEqual(['listening', 'error', 'upgrade'].map((event) => server.listenerCount(event)), [
+    server instanceof http.Server && server.listeners('listening').length,
+    0,
+    0,
+  ]);
+  t.deepEqual(await get(server, '/'), { statusCode: 200, body: 'home' });
+  t.false(closed);
+  client.close();
+  await once(wss, 'close');
+  t.true(closed);
+  const again = await new Promise((resolve) => wss.close(resolve));
+  t.is(again.message, 'The server is not running');
+});
+
+test('close() without clients, or without knowing them, is done in the next tick', async (t) => {
+  for (const options of [{}, { clientTracking: false }]) {
+    const { wss } = await openPair(t, { ...options });
+    for (const ws of wss.clients ?? []) ws.terminate();
+    while (wss.clients?.size) await turn();
+    const order = [];
+    wss.close(() => order.push('close'));
+    process.nextTick(() => order.push('tick'));
+    await turn();
+    t.deepEqual(order, ['close', 'tick']);
+  }
+});
+
+test('an upgrade after close() gets 503', async (t) => {
+  const server = await startHttp(t);
+  const wss = new WebSocketServer({ noServer: true });
+  server.on('upgrade', (...args) => {
+    wss.close();
+    wss.handleUpgrade(...args, () => t.fail());
+  });
+  t.is(await answer(t, server, upgradeRequest()), UNAVAILABLE);
+});
+
+test('the HTTP server counts upgraded sockets, and close() of it waits for them', async (t) => {
+  const { client, server, ws } = await openPair(t);
+  t.is(await connections(server), 1);
+  let closed = false;
+  server.close(() => {
+    closed = true;
+  });
+  await turn();
+  t.false(closed);
+  ws.send('still');
+  t.is((await once(client, 'message'))[0].toString(), 'still');
+  client.close();
+  await once(server, 'close');
+  t.is(await connections(server), 0);
+});
+
+test('pause() in the connection handler holds messages and the head back', async (t) => {
+  const { server, wss } = await start(t);
+  const connected = once(wss, 'connection');
+  wss.on('connection', (ws) => ws.pause());
+  const raw = await RawClient.connect(t, server.address().port);
+  raw.send(upgradeRequest() + frame(1, 'early').toString('latin1'));
+  const [ws] = await connected;
+  ws.on('message', () => t.true(resumed));
+  let resumed = false;
+  for (let i = 0; i < 20; i++) await turn();
+  resumed = true;
+  ws.resume();
+  t.is((await once(ws, 'message'))[0].toString(), 'early');
+});
+
+// J18.
+test('sockets that are in use otherwise: somebody reads them, or has written what has not left', async (t) => {
+  const { server, wss } = await start(t);
+  let bytes = 0;
+  server.prependListener('upgrade', (_request, socket) => {
+    socket.on('data', (chunk) => {
+      bytes += chunk.length;
+    });
+  });
+  const client = open(t, server);
+  const [[ws]] = await Promise.all([once(wss, 'connection'), once(client, 'open')]);
+  client.send('12345');
+  t.is((await once(ws, 'message'))[0].toString(), '12345');
+  t.is(bytes, 11);
+  ws.send('back');
+  t.is((await once(client, 'message'))[0].toString(), 'back');
+  client.close(1000);
+  t.is((await once(ws, 'close'))[0], 1000);
+});
+
+if (process.platform !== 'win32') {
+  // J17.
+  test('a socket of the file system', async (t) => {
+    const server = await startHttp(t, join(tmpdir(), `ways-in-${process.pid}-${isReference}.sock`));
+    const wss = new WebSocketServer({ server });
+    t.is(typeof wss.address(), 'string');
+    wss.on('connection', (ws) => ws.on('message', (data) => ws.send(data)));
+    const client = new wsClient(`ws+unix://${server.address()}:/`);
+    await once(client, 'open');
+    client.send('hello');
+    t.is((await once(client, 'message'))[0].toString(), 'hello');
+    client.close();
+    await once(client, 'close');
+  });
+}
+
+if (process.platform === 'linux') {
+  // R08.
+  test.serial('all descriptors are closed in the end', async (t) => {
+    const { server, wss } = await start(t);
+    const descriptors = () => readdirSync('/proc/self/fd').length;
+    const round = async () => {
+      const clients = Array.from({ length: 50 }, () => open(t, server));
+      await Promise.all(clients.map((client) => once(client, 'open')));
+      const closed = Promise.all([...wss.clients].map((ws) => once(ws, 'close')));
+      clients.forEach((client, i) => (i % 2 ? client.close() : client.terminate()));
+      await closed;
+      while ((await connections(server)) !== 0) await turn();
+      await Promise.all(clients.map((client) => client.readyState === 3 || once(client, 'close')));
+    };
+    await round();
+    const before = descriptors();
+    await round();
+    while (descriptors() > before) await turn();
+    t.true(descriptors() <= before);
+  });
+}

@@ -1,0 +1,377 @@
+// Batches of records: order, handlers that throw, memory, and the flush of messages that are sent
+// meanwhile.
+import { spawn } from 'node:child_process';
+import { once } from 'node:events';
+import { fileURLToPath } from 'node:url';
+
+import test from 'ava';
+
+import { connect, frame, frames, nextEvents, openPair, openRaw } from '../helpers/clients.mjs';
+import { isReference, startServer } from '../helpers/impl.mjs';
+
+const ownOnly = isReference ? test.skip : test;
+
+/**
+ * Runs a script with a server, the client of ws and the `frame` helper; resolves with its lines.
+ */
+async function run(source) {
+  const from = isReference ? 'ws' : fileURLToPath(new URL('../../lib/index.js', import.meta.url));
+  const child = spawn(process.execPath, [
+    '-e',
+    `const { WebSocketServer } = require(${JSON.stringify(from)});
+    const net = require('node:net');
+    const frame = ${frame};
+    const server = new WebSocketServer({ port: 0, host: '127.0.0.1' }, () => {
+      const socket = net.connect(server.address().port, '127.0.0.1');
+      socket.write('GET / HTTP/1.1\\r\\nHost: x\\r\\nUpgrade: websocket\\r\\nConnection: Upgrade\\r\\n' +
+        'Sec-WebSocket-Key: dGhlIHNhbXBsZSBub25jZQ==\\r\\nSec-WebSocket-Version: 13\\r\\n\\r\\n');
+      socket.once('data', () => start(socket));
+    });
+    ${source}`,
+  ]);
+  const output = [];
+  child.stdout.on('data', (chunk) => output.push(chunk));
+  child.stderr.on('data', (chunk) => output.push(chunk));
+  const [code] = await once(child, 'close');
+  return { code, lines: Buffer.concat(output).toString().trimEnd().split('\n') };
+}
+
+// J02.
+test('a handler that throws is an uncaught exception', async (t) => {
+  const { code, lines } = await run(`
+    const start = (socket) => socket.write(frame(1, 'a'));
+    server.on('connection', (ws) => ws.on('message', () => { throw new Error('from the handler'); }));
+  `);
+  t.is(code, 1);
+  t.true(lines.some((line) => line.includes('from the handler')));
+});
+
+// J16.
+test('whoever has replaced emit sees every message, and one listener or many get the same', async (t) => {
+  const { code, lines } = await run(`
+    const EventEmitter = require('node:events');
+    const { emit } = EventEmitter.prototype;
+    const start = (socket) => socket.write(Buffer.concat([...'abcde'].map((text) => frame(1, text))));
+    server.on('connection', (ws) => {
+      const log = (name) => function (data, isBinary) {
+        console.log(name, String(data), isBinary, arguments.length, this === ws);
+        return String(data);
+      };
+      const first = log('first');
+      ws.once('message', log('once'));
+      ws.on('message', first);
+      ws.on('message', (data) => steps[data]());
+      const steps = {
+        a: () => ws.removeListener('message', first),
+        b() {
+          ws.emit = function (type, data) {
+            console.log('own', type, String(data));
+            return emit.apply(this, arguments);
+          };
+        },
+        c() {
+          delete ws.emit;
+          EventEmitter.prototype.emit = function (type, data) {
+            if (this === ws) console.log('every', type, String(data));
+            return emit.apply(this, arguments);
+          };
+        },
+        d: () => { EventEmitter.prototype.emit = emit; },
+        e: () => { console.log('e'); process.exit(0); },
+      };
+    });
+  `);
+  t.is(code, 0);
+  t.deepEqual(lines, ['once a false 2 true', 'first a false 2 true', 'own message c', 'every message d', 'e']);
+});
+
+// J03.
+test('captureRejections of node:events is heeded', async (t) => {
+  const { lines } = await run(`
+    require('node:events').captureRejections = true;
+    const start = (socket) => socket.write(frame(1, 'a'));
+    server.on('connection', (ws) => {
+      ws.on('message', async () => { throw new Error('rejected'); });
+      ws.on('error', (error) => {
+        console.log('error', error.message);
+        process.exit(0);
+      });
+    });
+  `);
+  t.deepEqual(lines, ['error rejected']);
+});
+
+// J03.
+test('captureRejections of node:events that is set later is not for connections that there are', async (t) => {
+  const { lines } = await run(`
+    const start = (socket) => socket.write(frame(1, 'a'));
+    process.on('unhandledRejection', (error) => {
+      console.log('unhandled', error.message);
+      process.exit(0);
+    });
+    server.on('connection', (ws) => {
+      require('node:events').captureRejections = true;
+      ws.on('message', async () => { throw new Error('rejected'); });
+      ws.on('error', (error) => console.log('error', error.message));
+    });
+  `);
+  t.deepEqual(lines, ['unhandled rejected']);
+});
+
+// J03.
+test('node:domain finds its way into connections', async (t) => {
+  const { lines } = await run(`
+    const domain = require('node:domain').create();
+    const start = (socket) => socket.write(frame(1, 'a'));
+    domain.on('error', (error) => {
+      console.log('domain', error.message);
+      process.exit(0);
+    });
+    server.on('connection', (ws) => {
+      domain.add(ws);
+      ws.on('message', () => { throw new Error('thrown'); });
+    });
+  `);
+  t.deepEqual(lines, ['domain thrown']);
+});
+
+// J03.
+test('an async handler that rejects is an unhandled rejection, and the next message comes', async (t) => {
+  const { code, lines } = await run(`
+    process.on('unhandledRejection', (error) => console.log(error.message));
+    const start = (socket) => socket.write(Buffer.concat([frame(1, 'a'), frame(1, 'b')]));
+    server.on('connection', (ws) => {
+      ws.on('message', async (data) => {
+        if (String(data) === 'a') throw new Error('rejected');
+        console.log('message ' + data);
+        setImmediate(() => process.exit(0));
+      });
+    });
+  `);
+  t.is(code, 0);
+  t.deepEqual(lines.sort(), ['message b', 'rejected']);
+});
+
+/**
+ * Delivers what has come within this call, as Node does when a server of its own gets a connection.
+ */
+const deliverWithin = `
+  const arrival = require('node:diagnostics_channel').channel('net.server.socket');
+  const deliverWithin = (isDone) => {
+    for (const end = Date.now() + 60_000; !isDone() && Date.now() < end; ) arrival.publish({ socket: { _handle: {} } });
+  };
+`;
+
+ownOnly('a tick that throws before a request is an uncaught exception, whoever watches the async stack', async (t) => {
+  const { code, lines } = await run(`
+    ${deliverWithin}
+    require('node:async_hooks').createHook({ init() {} }).enable();
+    let handled = 0;
+    process.on('uncaughtException', (error) => console.log(error.message));
+    const start = async (socket) => {
+      for (const text of ['tick', 'tick', 'handler', 'tick']) {
+        // What is thrown ends the delivery, which goes on by then.
+        await new Promise((resolve) => setImmediate(() => setImmediate(resolve)));
+        const next = handled + 1;
+        setImmediate(() => {
+          socket.write(frame(1, text));
+          deliverWithin(() => handled === next);
+          console.log('request ' + handled);
+        });
+        while (handled !== next) await new Promise(setImmediate);
+      }
+      setImmediate(() => process.exit(0));
+    };
+    server.on('connection', (ws) => ws.on('message', (data) => {
+      handled++;
+      if (String(data) === 'handler') throw new Error('from a handler');
+      process.nextTick(() => { throw new Error('from a tick'); });
+      process.nextTick(() => { throw new Error('from another'); });
+    }));
+  `);
+  const ticks = ['from a tick', 'from another'];
+  const expected = [...ticks, 'request 1', ...ticks, 'request 2', 'request 3', 'from a handler', ...ticks, 'request 4'];
+  t.deepEqual(lines, expected);
+  t.is(code, 0);
+});
+
+ownOnly('ticks that throw again and again hold no request up', async (t) => {
+  const { code, lines } = await run(`
+    ${deliverWithin}
+    require('node:async_hooks').createHook({ init() {} }).enable();
+    let [handled, thrown] = [0, 0];
+    process.on('uncaughtException', () => thrown++);
+    const start = (socket) => setImmediate(() => {
+      socket.write(frame(1, 'x'));
+      deliverWithin(() => handled === 1);
+      console.log('request', thrown > 0, thrown < 1000);
+      // The event loop goes on, too.
+      setTimeout(() => process.exit(0), 1);
+    });
+    server.on('connection', (ws) => ws.on('message', () => {
+      handled++;
+      process.nextTick(function again() {
+        // The end of a test that has failed.
+        if (thrown === 1e6) return process.exit(1);
+        process.nextTick(again);
+        throw new Error('from a tick');
+      });
+    }));
+  `);
+  t.deepEqual(lines, ['request true true']);
+  t.is(code, 0);
+});
+
+ownOnly('messages are handled before a request with a clock of a test, too', async (t) => {
+  const { lines } = await run(`
+    ${deliverWithin}
+    let handled = 0;
+    const start = (socket) => {
+      for (const clock of [performance, { now: () => 0 }, performance]) {
+        globalThis.performance = clock;
+        const next = handled + 1;
+        socket.write(frame(1, 'x'));
+        deliverWithin(() => handled === next);
+        console.log(handled === next);
+      }
+      process.exit(0);
+    };
+    server.on('connection', (ws) => ws.on('message', () => handled++));
+  `);
+  t.deepEqual(lines, ['true', 'true', 'true']);
+});
+
+// J04.
+test("what a peer does wrong is an uncaught exception where nobody listens to 'error'", async (t) => {
+  const { code, lines } = await run(`
+    const start = (socket) => socket.write(frame(3, ''));
+    server.on('connection', () => {});
+  `);
+  t.is(code, 1);
+  t.true(lines.some((line) => line.includes('Invalid WebSocket frame: invalid opcode 3')), lines.join('\n'));
+});
+
+// J02.
+ownOnly('a handler that throws does not lose the rest, nor the order', async (t) => {
+  const { code, lines } = await run(`
+    process.on('uncaughtException', (error) => console.log(error.message));
+    const start = (socket) => {
+      socket.end(Buffer.concat([...'abcde'].map((text) => frame(1, text)).concat(frame(8, Buffer.from([3, 232])))));
+    };
+    server.on('connection', (ws) => {
+      ws.on('message', (data) => {
+        console.log('message ' + data);
+        if ('ace'.includes(String(data))) throw new Error('thrown at ' + data);
+      });
+      ws.on('close', (code) => {
+        console.log('close ' + code);
+        server.close();
+      });
+    });
+  `);
+  t.is(code, 0);
+  t.deepEqual(lines, [
+    'message a',
+    'thrown at a',
+    'message b',
+    'message c',
+    'thrown at c',
+    'message d',
+    'message e',
+    'thrown at e',
+    'close 1000',
+  ]);
+});
+
+// J02.
+ownOnly("what was sent before a handler threw leaves, and what a 'close' handler throws is not lost", async (t) => {
+  const { code, lines } = await run(`
+    process.on('uncaughtException', (error) => console.log(error.message));
+    const start = (socket) => {
+      socket.write(frame(1, 'a'));
+      socket.on('data', (data) => {
+        console.log(data.toString('hex'));
+        socket.destroy();
+      });
+    };
+    server.on('connection', (ws) => {
+      ws.on('message', (data) => {
+        ws.send(data);
+        throw new Error('after the send');
+      });
+      ws.on('close', () => {
+        server.close();
+        throw new Error('in close');
+      });
+    });
+  `);
+  t.is(code, 0);
+  t.deepEqual(lines, ['after the send', '820161', 'in close']);
+});
+
+test('records of one connection keep their order', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  const log = [];
+  for (const event of ['message', 'ping', 'pong']) ws.on(event, (data) => log.push(`${event} ${data}`));
+  const closed = once(ws, 'close').then(([code]) => log.push(`close ${code}`));
+  raw.send(Buffer.concat([frame(1, 'a'), frame(9, 'b'), frame(2, 'c'), frame(10, 'd'), frame(1, 'e'), frame(8)]));
+  await closed;
+  t.deepEqual(log, ['message a', 'ping b', 'message c', 'pong d', 'message e', 'close 1005']);
+});
+
+test('jobs run between two connections', async (t) => {
+  const server = await startServer(t);
+  const log = [];
+  server.on('connection', (ws) => {
+    ws.on('message', (data) => {
+      log.push(`message ${data}`);
+      process.nextTick(() => log.push(`tick of ${data}`));
+      queueMicrotask(() => log.push(`job of ${data}`));
+    });
+  });
+  const pairs = [await connect(t, server), await connect(t, server), await connect(t, server)];
+  const all = Promise.all(pairs.map(({ ws }) => once(ws, 'message')));
+  pairs.forEach(({ client }, index) => client.send(String(index)));
+  await all;
+  await new Promise((resolve) => setImmediate(resolve));
+  for (const index of [0, 1, 2]) {
+    const at = log.indexOf(`message ${index}`);
+    t.deepEqual(log.slice(at, at + 3), [`message ${index}`, `tick of ${index}`, `job of ${index}`]);
+  }
+});
+
+test('thousands of messages back and forth, in order', async (t) => {
+  const { ws, client } = await openPair(t);
+  const count = 20_000;
+  ws.on('message', (data, isBinary) => ws.send(data, { binary: isBinary }));
+  const echoes = nextEvents(client, 'message', count);
+  for (let index = 0; index < count; index++) client.send(String(index));
+  const received = await echoes;
+  t.true(received.every(([data], index) => Number(data) === index));
+});
+
+test('sends from a promise job and from a timer leave', async (t) => {
+  const { ws, raw } = await openRaw(t);
+  ws.on('message', async (data) => {
+    await null;
+    ws.send(data);
+    setTimeout(() => ws.send('later'), 1);
+  });
+  raw.send(frame(1, 'a'));
+  t.is(await frames(raw, 10), '820161' + '81056c61746572');
+});
+
+// J11.
+ownOnly('the memory of messages cannot be transferred away', async (t) => {
+  const { ws, client } = await openPair(t);
+  const message = once(ws, 'message');
+  client.send(Buffer.from('abc'));
+  const [data] = await message;
+  // Node 20 copies instead, later versions throw.
+  try {
+    structuredClone(data.buffer, { transfer: [data.buffer] });
+  } catch (error) {
+    t.is(error.name, 'DataCloneError');
+  }
+  t.is(String(data), 'abc');
+});

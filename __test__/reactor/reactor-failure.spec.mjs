@@ -1,0 +1,90 @@
+// P11: the reactor thread dies. Connections and servers report it, and
+// nothing is given to it any more.
+import { once } from 'node:events';
+import http from 'node:http';
+import { createRequire } from 'node:module';
+
+import test from 'ava';
+
+import { Child } from '../helpers/child.mjs';
+import { frame, wsClient } from '../helpers/clients.mjs';
+import { implementation, isReference } from '../helpers/impl.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { TOPIC_WAYS, heardBy, join } from '../helpers/topics.mjs';
+
+const ownOnly = isReference ? test.serial.skip : test.serial;
+const { WebSocketServer } = implementation;
+
+/**
+ * The thread can be made to die only in a process of its own; this is the state that the report of
+ * its death leaves behind.
+ */
+function pretendFailure(t) {
+  const { state } = createRequire(import.meta.url)('../../lib/reactor/table.js');
+  state.failure = new Error('The reactor thread failed: as pretended');
+  t.teardown(() => {
+    state.failure = null;
+  });
+}
+
+ownOnly('an HTTP server goes on: its connections are served on this thread', async (t) => {
+  pretendFailure(t);
+  const server = http.createServer();
+  const wss = new WebSocketServer({ server });
+  t.teardown(() => server.close());
+  wss.on('connection', (ws) => ws.on('message', (data) => ws.send(data, { binary: false })));
+  server.listen(0, '127.0.0.1');
+  await once(server, 'listening');
+  const client = new wsClient(`ws://127.0.0.1:${server.address().port}`);
+  t.teardown(() => client.terminate());
+  await once(client, 'open');
+  client.send('hello');
+  t.is(String((await once(client, 'message'))[0]), 'hello');
+  client.close();
+  t.is((await once(client, 'close'))[0], 1005);
+});
+
+for (const slow of ['queue', 'catch-up']) {
+  ownOnly(`topics of an HTTP server go on without their history, ${slow}`, async (t) => {
+    const server = await TOPIC_WAYS.https(t, { topicOptions: () => ({ history: 10, slow }) });
+    const [one, two] = [await join(t, server), await join(t, server)];
+    one.ws.subscribe('room');
+    server.publish('room', 'past');
+    pretendFailure(t);
+    const answer = new Promise((resolve) => two.ws.subscribe('room', { since: 'oldest' }, resolve));
+    const receipt = await server.publish('room', 'live', { receipt: true });
+    t.deepEqual([receipt.matched, receipt.sent + receipt.queued], [2, 2]);
+    const { recovered, replayed, position } = await answer;
+    t.deepEqual([recovered, replayed, position.offset], [false, 0, 1]);
+    await t.throwsAsync(server.history('room'), { message: 'The reactor failed' });
+    t.deepEqual(await heardBy(one, two), [['past', 'live'], ['live']]);
+  });
+}
+
+ownOnly('a port: an error', async (t) => {
+  pretendFailure(t);
+  const wss = new WebSocketServer({ port: 0, host: '127.0.0.1' });
+  t.is((await once(wss, 'error'))[0].message, 'The reactor thread failed: as pretended');
+  wss.close();
+  await once(wss, 'close');
+});
+
+const linuxOnly = process.platform === 'linux' ? ownOnly : test.serial.skip;
+
+linuxOnly("its connections close with 1006, its server has an 'error', and the process ends by itself", async (t) => {
+  const child = new Child(t, 'failing.mjs');
+  const raw = await RawClient.connect(t, await child.line(0));
+  await raw.send(upgradeRequest());
+  await raw.until((text) => text.includes('\r\n\r\n'));
+  await raw.send(frame(1, 'a'));
+  // The flush that echoes wakes the reactor from its last wait.
+  await raw.closed();
+  const { code, signal, stdout, stderr } = await child.ended();
+  t.deepEqual({ code, signal, stderr }, { code: 0, signal: null, stderr: '' });
+  t.deepEqual(stdout.trim().split('\n').slice(1).sort(), [
+    'send: WebSocket is not open: readyState 3 (CLOSED)',
+    'server close',
+    'server error: The reactor failed: waiting for events failed: Invalid argument (os error 22)',
+    'ws close 1006 reactor-failed',
+  ]);
+});

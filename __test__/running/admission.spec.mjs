@@ -1,0 +1,272 @@
+// Admission: limits that hold before JavaScript decides, on every way in.
+import { once } from 'node:events';
+
+import test from 'ava';
+
+import { WebSocket, connect } from '../helpers/clients.mjs';
+import { WebSocketServer, startServer } from '../helpers/impl.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { WAYS } from '../helpers/ways.mjs';
+
+const OPEN = 'HTTP/1.1 101 Switching Protocols';
+
+/** The head of the answer to an upgrade request with `fields`. */
+async function ask(t, server, fields) {
+  const raw = await RawClient.connect(t, server.address().port);
+  raw.send(upgradeRequest(fields));
+  return { raw, head: (await raw.untilClosedOr((text) => text.includes('\r\n\r\n'))).split('\r\n\r\n')[0] };
+}
+
+/** The status line, and the value of Retry-After. */
+function statusOf(head) {
+  return [head.split('\r\n')[0], /\r\nRetry-After: (\d+)/.exec(head)?.[1]];
+}
+
+/** The number of denials of each kind. */
+const denied = (server) => server._admission.native.denied();
+
+for (const [way, start] of Object.entries(WAYS)) {
+  for (const [option, status, index] of [
+    ['maxConnections', 'HTTP/1.1 503 Service Unavailable', 0],
+    ['maxConnectionsPerAddress', 'HTTP/1.1 429 Too Many Requests', 1],
+  ]) {
+    test(`by way of ${way}: ${option}`, async (t) => {
+      const server = await start(t, { [option]: 2 });
+      const first = await connect(t, server);
+      await connect(t, server);
+      for (let i = 0; i < 3; i++) {
+        const { head, raw } = await ask(t, server);
+        t.deepEqual(statusOf(head), [status, '10']);
+        await raw.closed();
+      }
+      t.is(denied(server)[index], 3);
+      // A client that leaves makes room, also for a client that had been refused.
+      first.client.terminate();
+      let answer;
+      do answer = (await ask(t, server)).head;
+      while (answer.startsWith(status));
+      t.true(answer.startsWith(OPEN), answer);
+    });
+
+    test(`by way of ${way}: ${option}: a refused handshake counts no more when it is gone`, async (t) => {
+      const server = await start(t, { [option]: 1, verifyClient: () => false });
+      let refused = 0;
+      while (refused < 5) {
+        const { head, raw } = await ask(t, server);
+        if (head.startsWith('HTTP/1.1 401 ')) refused++;
+        else t.true(head.startsWith(status), head);
+        await raw.closed();
+      }
+      t.pass();
+    });
+  }
+
+  // A Duplex that is not read does not report its end.
+  for (const how of way === 'stream' ? ['reset'] : ['end', 'reset']) {
+    test(`by way of ${way}: a handshake that is never decided gives its place back when its client is gone: ${how}`, async (t) => {
+      let asked = 0;
+      const server = await start(t, { maxConnections: 1, closeTimeout: 50, verifyClient: (_info, _decide) => asked++ });
+      const raw = await RawClient.connect(t, server.address().port);
+      raw.send(upgradeRequest());
+      while (asked === 0) await new Promise(setImmediate);
+      raw[how]();
+      while (asked === 1) {
+        const next = await RawClient.connect(t, server.address().port);
+        next.send(upgradeRequest());
+        const isAsked = () => asked > 1;
+        await Promise.race([next.closed(), (async () => {
+          while (!isAsked() && next.text === '') await new Promise(setImmediate);
+        })()]);
+      }
+      t.is(asked, 2);
+    });
+  }
+
+  test(`by way of ${way}: handshakesPerSecond`, async (t) => {
+    // One handshake in 1,000 s: no machine is so slow that another one would be due.
+    const server = await start(t, { handshakesPerSecond: 1 });
+    const answers = [];
+    const begun = performance.now();
+    while (answers.length < 8) answers.push(statusOf((await ask(t, server)).head));
+    const seconds = Math.ceil((performance.now() - begun) / 1000);
+    const opened = answers.filter(([status]) => status === OPEN).length;
+    t.true(opened >= 1 && opened <= 1 + seconds, `${opened}`);
+    for (const [status, retryAfter] of answers) {
+      if (status !== OPEN) t.deepEqual([status, retryAfter], ['HTTP/1.1 503 Service Unavailable', '1']);
+    }
+    t.is(denied(server)[2], 8 - opened);
+  });
+
+  test(`by way of ${way}: maxHeaderBytes and maxHeaders`, async (t) => {
+    const server = await start(t, { maxHeaderBytes: 1024, maxHeaders: 12 });
+    const cookie = (bytes) => ({ Cookie: 'x'.repeat(bytes) });
+    const fields = (count) => Object.fromEntries(Array.from({ length: count }, (_, i) => [`X-${i}`, '1']));
+    const status = async (of) => statusOf((await ask(t, server, of)).head)[0];
+    t.is(await status(cookie(700)), OPEN);
+    t.is(await status(cookie(1024)), 'HTTP/1.1 431 Request Header Fields Too Large');
+    t.is(await status(fields(7)), OPEN);
+    t.is(await status(fields(8)), 'HTTP/1.1 431 Request Header Fields Too Large');
+    t.is(denied(server)[3], 2);
+  });
+
+  test(`by way of ${way}: allowedOrigins`, async (t) => {
+    const rules = {
+      patterns: ['https://example.com', 'https://*.example.com'],
+      expressions: ['https://example.com', /^https:\/\/\w+\.example\.com$/g],
+      function: (origin) => origin === undefined || /^https:\/\/(\w+\.)?example\.com$/.test(origin),
+    };
+    for (const [name, allowedOrigins] of Object.entries(rules)) {
+      const server = await start(t, { allowedOrigins });
+      const status = async (fields) => statusOf((await ask(t, server, fields)).head)[0];
+      for (let i = 0; i < 2; i++) {
+        t.is(await status({ Origin: 'https://example.com' }), OPEN, name);
+        t.is(await status({ Origin: 'https://a.example.com' }), OPEN, name);
+      }
+      t.is(await status({}), OPEN, name);
+      const refused = [{ Origin: 'https://evil.net' }, { Origin: 'null' }, { Origin: 'https://example.com.evil.net' }];
+      for (const fields of refused) t.is(await status(fields), 'HTTP/1.1 403 Forbidden', name);
+      t.is(await status({ 'Sec-WebSocket-Version': '8', 'Sec-WebSocket-Origin': 'https://evil.net' }), 'HTTP/1.1 403 Forbidden', name);
+      t.is(denied(server)[4], 4, name);
+    }
+  });
+}
+
+for (const [way, start] of Object.entries(WAYS)) {
+  test(`by way of ${way}: allowedOrigins: without an origin only functions decide, and only true lets in`, async (t) => {
+    const page = 'https://a.com';
+    for (const [name, allowedOrigins, anonymous, named] of [
+      ['an expression before a function that refuses', [/^https:\/\/a\.com$/, () => false], false, true],
+      ['and after it', [() => false, /^https:\/\/a\.com$/], false, true],
+      ['a string beside a function that refuses', ['*', () => false], false, true],
+      ['a function that allows after one that refuses', [() => false, () => true], true, true],
+      ['a function that allows', [/^https:\/\/b\.com$/, () => true], true, true],
+      ['an expression that matches nothing', [/^https:\/\/a\.com$/], true, true],
+      ['an async function', async () => true, false, false],
+      ['a function that says nothing', () => undefined, false, false],
+    ]) {
+      const server = await start(t, { allowedOrigins });
+      const isOpen = async (fields) => statusOf((await ask(t, server, fields)).head)[0] === OPEN;
+      t.is(await isOpen({}), anonymous, name);
+      t.is(await isOpen({ Origin: page }), named, name);
+    }
+  });
+}
+
+function warningsOf(t) {
+  const warnings = [];
+  const listener = (warning) => warning.code === 'REACTOR_WS_ORIGIN' && warnings.push(warning.message);
+  process.on('warning', listener);
+  t.teardown(() => process.removeListener('warning', listener));
+  return warnings;
+}
+
+test.serial('no warning advises to allow pages without an origin', async (t) => {
+  const warnings = warningsOf(t);
+  const server = await startServer(t, { allowedOrigins: [() => false] });
+  for (const fields of [{}, { Origin: 'null' }]) {
+    t.is(statusOf((await ask(t, server, fields)).head)[0], 'HTTP/1.1 403 Forbidden');
+  }
+  await new Promise(setImmediate);
+  t.deepEqual(
+    warnings.filter((text) => /undefined|null|no origin/.test(text)),
+    ['A WebSocket of a file, or of a sandboxed page, was refused: such pages have no origin'],
+  );
+});
+
+test('a refused origin is warned of once, with what to do', async (t) => {
+  const warnings = warningsOf(t);
+  const server = await startServer(t, { allowedOrigins: 'https://example.com' });
+  for (let i = 0; i < 15; i++) {
+    t.is(statusOf((await ask(t, server, { Origin: 'https://example.org' })).head)[0], 'HTTP/1.1 403 Forbidden');
+  }
+  await new Promise(setImmediate);
+  const text = "A WebSocket of a page of https://example.org was refused. To allow it, add 'https://example.org' to allowedOrigins";
+  t.deepEqual(warnings.filter((warning) => warning.includes('example.org')), [text]);
+});
+
+test('on a port, a connection too many is refused while JavaScript is busy, and before it has asked', async (t) => {
+  const server = await startServer(t, { maxConnections: 1 });
+  await connect(t, server);
+  const raw = await RawClient.connect(t, server.address().port);
+  t.true((await raw.closed()).startsWith('HTTP/1.1 503 Service Unavailable\r\n'));
+});
+
+// `remoteAddress` of Node has the interface too.
+test('a link-local address counts as an address', (t) => {
+  const { native } = new WebSocketServer({ noServer: true, maxConnectionsPerAddress: 1 })._admission;
+  t.is(native.enter('fe80::1%eth0'), 0);
+  t.not(native.enter('fe80::1%eth0'), 0);
+  native.leave('fe80::1%eth0');
+  t.is(native.enter('fe80::1'), 0);
+  t.not(native.enter('fe80::1%eth0'), 0);
+  t.is(native.enter('no address'), 0);
+});
+
+test('what a server does not limit costs nothing', async (t) => {
+  const server = await startServer(t);
+  t.is(server._admission, null);
+  const { ws } = await connect(t, server);
+  t.is(ws.readyState, WebSocket.OPEN);
+});
+
+for (const [option, wrong, instanceOf, message] of [
+  ['maxConnections', '1', TypeError, "options.maxConnections must be a number. Received '1'"],
+  ['maxConnections', -1, RangeError, 'options.maxConnections must be an integer from 0 to 2147483647. Received -1'],
+  ['maxConnectionsPerAddress', 1.5, RangeError],
+  ['handshakesPerSecond', 1e7, RangeError],
+  ['maxHeaderBytes', 255, RangeError],
+  ['maxHeaders', 257, RangeError],
+  ['allowedOrigins', 1, TypeError, 'options.allowedOrigins must be a string, a RegExp, a function or an array of them. Received 1'],
+  ['allowedOrigins', ['a', {}], TypeError],
+]) {
+  test(`${option}: ${String(wrong)} throws`, (t) => {
+    const error = t.throws(() => new WebSocketServer({ noServer: true, [option]: wrong }), { instanceOf });
+    if (message !== undefined) t.is(error.message, message);
+  });
+}
+
+test('null and undefined are the default', async (t) => {
+  const server = await startServer(t, { maxConnections: null, allowedOrigins: null, maxHeaders: undefined });
+  t.is(server._admission, null);
+  const { client } = await connect(t, server);
+  client.close();
+  await once(client, 'close');
+});
+
+for (const [option, value, status, index] of [
+  ['maxConnections', 2, 'HTTP/1.1 503 Service Unavailable', 0],
+  ['maxConnectionsPerAddress', 2, 'HTTP/1.1 429 Too Many Requests', 1],
+  ['handshakesPerSecond', 1, 'HTTP/1.1 503 Service Unavailable', 2],
+  ['maxHeaders', 8, 'HTTP/1.1 431 Request Header Fields Too Large', 3],
+]) {
+  test(`the limits of a server hold for what another one hands on: ${option}`, async (t) => {
+    const limited = new WebSocketServer({ noServer: true, [option]: value });
+    class Listening extends WebSocketServer {
+      handleUpgrade(...args) {
+        limited.handleUpgrade(...args);
+      }
+    }
+    const listening = new Listening({ port: 0, host: '127.0.0.1' });
+    t.teardown(() => listening.close());
+    await once(listening, 'listening');
+    const fields = option === 'maxHeaders' ? { a: '1', b: '2', c: '3', d: '4' } : {};
+    const answers = [];
+    const raws = [];
+    // One in a second is not too many: on a slow machine it takes more of them.
+    const most = option === 'handshakesPerSecond' ? 100 : 3;
+    while (answers.length < most && !answers.includes(status)) {
+      const { head, raw } = await ask(t, listening, fields);
+      answers.push(statusOf(head)[0]);
+      raws.push(raw);
+    }
+    t.is(answers.at(-1), status);
+    t.is(denied(limited)[index], 1);
+    if (index > 1) return;
+    t.deepEqual(answers, [OPEN, OPEN, status]);
+    raws[0].reset();
+    let answer;
+    do answer = (await ask(t, listening)).head;
+    while (answer.startsWith(status));
+    t.true(answer.startsWith(OPEN), answer);
+  });
+}

@@ -1,0 +1,52 @@
+// Workers of a cluster share a port, as they do with any server of Node.
+import { once } from 'node:events';
+import http from 'node:http';
+
+import test from 'ava';
+
+import { Child } from '../helpers/child.mjs';
+import { wsClient } from '../helpers/clients.mjs';
+
+const STDIO = ['pipe', 'pipe', 'pipe'];
+const CONNECTIONS = 10;
+
+async function startCluster(t) {
+  const child = new Child(t, 'clustered.mjs', [], { stdio: STDIO });
+  const [port, other] = JSON.parse(await child.line(0));
+  t.is(port, other);
+  return { child, port };
+}
+
+test('two workers listen on the same port, and each gets connections', async (t) => {
+  const { child, port } = await startCluster(t);
+  const clients = [];
+  const greetings = new Set();
+  // The primary gives the next connection to a free worker: connections that come one after the
+  // other go to the workers in turn.
+  while (clients.length < CONNECTIONS || greetings.size < 2) {
+    const client = new wsClient(`ws://127.0.0.1:${port}`);
+    clients.push(client);
+    t.teardown(() => client.terminate());
+    const [greeting] = await once(client, 'message');
+    greetings.add(greeting.toString());
+    client.send('hello');
+    t.is((await once(client, 'message'))[0].toString(), 'hello');
+  }
+  t.deepEqual([...greetings].sort(), ['worker 1', 'worker 2']);
+
+  const closed = clients.map((client) => once(client, 'close'));
+  child.process.stdin.write('\n');
+  for (const [code] of await Promise.all(closed)) t.is(code, 1001);
+  t.is(await child.line(1), '[[0,null],[0,null]]');
+  t.like(await child.ended(), { code: 0, stderr: '' });
+});
+
+test('what is no upgrade is answered there as on a port of its own', async (t) => {
+  const { child, port } = await startCluster(t);
+  const request = http.get({ port, host: '127.0.0.1', agent: false });
+  const [response] = await once(request, 'response');
+  t.is(response.statusCode, 426);
+  t.is((await response.toArray()).toString(), 'Upgrade Required');
+  child.process.stdin.write('\n');
+  t.like(await child.ended(), { code: 0, stderr: '' });
+});

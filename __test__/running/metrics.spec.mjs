@@ -1,0 +1,522 @@
+// wss.metrics() and its text form: everything is counted exactly once.
+import { once } from 'node:events';
+import { readFileSync } from 'node:fs';
+import { createRequire } from 'node:module';
+
+import test from 'ava';
+
+import { Child } from '../helpers/child.mjs';
+import { WebSocket, connect, openPair } from '../helpers/clients.mjs';
+import { startServer } from '../helpers/impl.mjs';
+import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { WAYS } from '../helpers/ways.mjs';
+
+const load = createRequire(import.meta.url);
+const { contentType, prometheus, register } = load('reactor-ws/prometheus');
+const { observe } = load('reactor-ws/opentelemetry');
+
+/** The growth of the reactors' numbers, which are published once a turn. */
+async function grown(server, before, isEnough) {
+  for (;;) {
+    const { reactors } = server.metrics();
+    const delta = Object.fromEntries(Object.entries(reactors).map(([name, value]) => [name, value - before[name]]));
+    if (isEnough(delta)) return delta;
+    await new Promise(setImmediate);
+  }
+}
+
+/** The counts of connections that are not 0. */
+function counted(server) {
+  const { open, opened, closed, ended, failed } = server.metrics().connections;
+  const some = (counts) => Object.fromEntries(Object.entries(counts).filter(([, count]) => count !== 0));
+  return { open, opened, closed: some(closed), ended: some(ended), failed: some(failed) };
+}
+
+for (const [way, start] of Object.entries(WAYS)) {
+  for (const clientTracking of [true, false]) test(`by way of ${way}: connections, by how they end, and refusals, clientTracking: ${clientTracking}`, async (t) => {
+    let verdict = true;
+    const server = await start(t, { clientTracking, verifyClient: () => verdict });
+    t.deepEqual(counted(server), { open: 0, opened: 0, closed: {}, ended: {}, failed: {} });
+    t.like(server.metrics().connections, { closed: { 1000: 0, 1005: 0, 1006: 0, other: 0 }, ended: { closed: 0, fin: 0 }, failed: { WS_ERR_INVALID_UTF8: 0 } });
+    const pairs = [];
+    for (let i = 0; i < 4; i++) pairs.push(await connect(t, server));
+    const ended = pairs.map(({ ws }) => once(ws, 'close'));
+    t.deepEqual(counted(server), { open: 4, opened: 4, closed: {}, ended: {}, failed: {} });
+    pairs[0].client.close(1000);
+    pairs[1].client.close(4001);
+    pairs[2].client.terminate();
+    await Promise.all(ended.slice(0, 3));
+    t.deepEqual(counted(server), { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, other: 1 }, ended: { closed: 2, fin: 1 }, failed: {} });
+    verdict = false;
+    for (let i = 0; i < 3; i++) {
+      const raw = await RawClient.connect(t, server.address().port);
+      raw.send(upgradeRequest());
+      await raw.closed();
+    }
+    t.deepEqual(server.metrics().handshakes.refused, { 401: 3 });
+    t.deepEqual(counted(server), { open: 1, opened: 4, closed: { 1000: 1, 1006: 1, other: 1 }, ended: { closed: 2, fin: 1 }, failed: {} });
+  });
+}
+
+// The reactors serve all servers of a thread: the traffic of the other tests would be counted too.
+test.serial('messages and bytes of a connection, in both directions', async (t) => {
+  const { client, server, ws } = await openPair(t);
+  const before = server.metrics().reactors;
+  const received = new Promise((resolve) => {
+    let count = 0;
+    client.on('message', () => ++count === 300 && resolve());
+  });
+  ws.on('message', (data) => ws.send(data));
+  for (let i = 0; i < 300; i++) client.send('x'.repeat(i % 3 === 0 ? 5000 : 20));
+  await received;
+  const payload = 100 * 5000 + 200 * 20;
+  const [header, key] = [100 * 4 + 200 * 2, 300 * 4];
+  const delta = await grown(server, before, ({ bytesSent }) => bytesSent >= payload + header);
+  t.is(delta.messagesReceived, 300);
+  t.is(delta.messagesSent, 300);
+  t.is(delta.bytesSent, payload + header);
+  t.is(delta.bytesReceived, payload + header + key);
+  t.true(delta.records >= 300);
+  t.true(delta.batches >= 1 && delta.batches <= 300);
+});
+
+test.serial('requests that the reactor answers by itself', async (t) => {
+  const server = await startServer(t);
+  // Of its own: on a busy machine the others would be too late as well.
+  const hasty = await startServer(t, { handshakeTimeout: 50 });
+  const before = server.metrics().reactors;
+  const requests = [
+    [server, '\x16\x03\x01\r\n\r\n'],
+    [server, 'GET / HTTP/1.1\r\nHost: x\r\nConnection: close\r\n\r\n'],
+    [server, upgradeRequest({ 'Sec-WebSocket-Key': 'x' })],
+    [hasty, 'GET / HTTP/1.1\r\n'],
+  ];
+  for (const [asked, request] of requests) {
+    const raw = await RawClient.connect(t, asked.address().port);
+    raw.send(request);
+    await raw.closed();
+  }
+  const expected = { accepted: 4, badRequests: 1, plainRequests: 1, refused: 1, timeouts: 1 };
+  const counts = (delta) => Object.fromEntries(Object.keys(expected).map((name) => [name, delta[name]]));
+  // Each reactor publishes its own at the end of its turn.
+  const delta = await grown(server, before, (now) => Object.keys(expected).every((name) => now[name] >= expected[name]));
+  t.deepEqual(counts(delta), expected);
+});
+
+test.serial('bytesWaiting: what a client does not read', async (t) => {
+  const { client, server, ws } = await openPair(t);
+  client.pause();
+  ws.send(Buffer.alloc(32 * 1024 * 1024));
+  t.true(server.metrics().bytesWaiting > 0);
+  t.is(server.metrics().bytesWaiting, ws.bufferedAmount);
+  client.resume();
+  while (server.metrics().bytesWaiting > 0) await new Promise((resolve) => setTimeout(resolve, 5));
+  t.pass();
+});
+
+/** The counts of histograms, and of the ways in which connections pause. */
+function counts({ reactors: { batch, delay, handshake, pause, ratio, roundTrip, turn } }) {
+  const all = { batch, delay, handshake, ratio, roundTrip, turn, ...pause };
+  return Object.fromEntries(Object.entries(all).map(([name, { count }]) => [name, count]));
+}
+
+/** Resolves when the counts have grown by the expected amounts; they never grow by more. */
+async function untilGrown(t, server, before, wanted) {
+  for (;;) {
+    const now = counts(server.metrics());
+    const names = Object.keys(wanted);
+    for (const name of names) t.true(now[name] - before[name] <= wanted[name], name);
+    if (names.every((name) => now[name] - before[name] === wanted[name])) return;
+    await new Promise(setImmediate);
+  }
+}
+
+test.serial('each histogram counts what happens, from the first time on', async (t) => {
+  const server = await startServer(t, { perMessageDeflate: { threshold: 0 } });
+  let before = counts(server.metrics());
+  const { client, ws } = await connect(t, server, { perMessageDeflate: true });
+  await untilGrown(t, server, before, { handshake: 1, roundTrip: 0, ratio: 0, program: 0 });
+
+  for (let i = 0; i < 3; i++) {
+    ws.ping();
+    await once(ws, 'pong');
+  }
+  await untilGrown(t, server, before, { handshake: 1, roundTrip: 3 });
+
+  const { compressedFrom, compressedTo } = server.metrics().reactors;
+  ws.send('x'.repeat(10_000));
+  await once(client, 'message');
+  await untilGrown(t, server, before, { ratio: 1 });
+  const after = server.metrics().reactors;
+  t.is(after.compressedFrom - compressedFrom, 10_000);
+  t.true(after.compressedTo > compressedTo && after.compressedTo - compressedTo < 1000);
+
+  for (let i = 0; i < 3; i++) {
+    ws.pause();
+    ws.resume();
+  }
+  await untilGrown(t, server, before, { program: 3, rate: 0 });
+
+  before = counts(server.metrics());
+  client.send('hello');
+  await once(ws, 'message');
+  const { batch, delay } = counts(server.metrics());
+  t.true(batch > before.batch && delay > before.delay);
+});
+
+test.serial('a client that is held back is a pause of its rate', async (t) => {
+  const server = await startServer(t, { messagesPerSecond: 20 });
+  const before = server.metrics().reactors.pause.rate;
+  const { client, ws } = await connect(t, server);
+  let count = 0;
+  const all = new Promise((resolve) => ws.on('message', () => ++count === 24 && resolve()));
+  // In one write: a rate that has time to rest between two messages holds fewer of them back.
+  client._socket.cork();
+  for (let i = 0; i < 24; i++) client.send('x');
+  client._socket.uncork();
+  await all;
+  const { rate } = server.metrics().reactors.pause;
+  t.true(rate.count > before.count);
+  // Four more than at once, and the reactor does not read early.
+  t.true(rate.sum - before.sum > 0.15, `${rate.sum - before.sum} s`);
+});
+
+test.serial('texts and binary messages are told apart, also prepared ones and those of topics', async (t) => {
+  const { client, server, ws } = await openPair(t);
+  const before = server.metrics().reactors;
+  const received = new Promise((resolve) => {
+    let count = 0;
+    client.on('message', () => ++count === 6 && resolve());
+  });
+  ws.subscribe('a');
+  ws.send('text');
+  ws.send(Buffer.from('binary'));
+  ws.send(WebSocket.prepare('text'));
+  ws.send(WebSocket.prepare(Buffer.from('binary')));
+  server.publish('a', 'text');
+  server.publish('a', Buffer.from('binary'));
+  await received;
+  client.send('text');
+  client.send(Buffer.from('binary'));
+  const delta = await grown(server, before, ({ messagesReceived, messagesSent }) => messagesReceived >= 2 && messagesSent >= 6);
+  t.like(delta, { messagesReceived: 2, messagesSent: 6, textsReceived: 1, textsSent: 3 });
+});
+
+test('histograms: each bound has what is below it', async (t) => {
+  const { client, server, ws } = await openPair(t);
+  for (let i = 0; i < 20; i++) {
+    client.send('a');
+    await once(ws, 'message');
+  }
+  const { batch, delay, ratio, turn } = server.metrics().reactors;
+  for (const { count, sum } of [batch, delay, turn]) t.true(count >= 20 && sum > 0);
+  for (const [{ count, upTo }, unit, first, last] of [
+    [delay, 'seconds', 1e-6, 2 ** 23 / 1e6],
+    [turn, 'seconds', 1e-6, 2 ** 23 / 1e6],
+    [batch, 'records', 1, 16_384],
+    [ratio, 'ratio', 1 / 1024, 2],
+  ]) {
+    t.deepEqual([upTo[0][unit], upTo.at(-1)[unit]], [first, last]);
+    for (const [index, { count: below, [unit]: bound }] of upTo.entries()) {
+      t.true(below <= count && (index === 0 || (below >= upTo[index - 1].count && bound === 2 * upTo[index - 1][unit])));
+    }
+  }
+});
+
+test('without a reactor there are no numbers of one', async (t) => {
+  const { stdout } = await new Child(t, 'metrics-without-reactor.mjs').ended();
+  t.is(stdout, 'null\n');
+});
+
+/** The value of a sample or a label's `le`. */
+function valueOf(t, text) {
+  t.regex(text, /^(\+Inf|-?\d+(\.\d+)?(e[+-]?\d+)?)$/);
+  return text === '+Inf' ? Infinity : Number(text);
+}
+
+/** The labels of a sample, `a="b",c="d"`, as an object. */
+function labelsOf(t, text) {
+  const labels = {};
+  const pattern = /([a-zA-Z_]\w*)="((?:[^"\\\n]|\\[\\n"])*)"(,|$)/y;
+  while (pattern.lastIndex < text.length) {
+    const [, name, value] = pattern.exec(text) ?? t.fail(text);
+    t.false(name in labels || name.startsWith('__'), text);
+    labels[name] = value;
+  }
+  return labels;
+}
+
+/**
+ * The samples of the text format, by their names and labels, after the checks of `promtool check
+ * metrics`: the grammar, one HELP and one TYPE before all samples of a family, no series twice,
+ * names that say what they are, and histograms whose buckets add up.
+ */
+function samples(t, text) {
+  const families = new Map();
+  const found = new Map();
+  t.true(text.endsWith('\n') && !text.includes('\n\n'));
+  let current = null;
+  const lines = text.slice(0, -1).split('\n');
+  for (const [index, line] of lines.entries()) {
+    const [, keyword, name, rest] = /^# (HELP|TYPE) ([a-zA-Z_:][\w:]*) (.+)$/.exec(line) ?? [];
+    if (keyword === 'HELP') {
+      t.false(families.has(name), `HELP twice: ${name}`);
+      t.regex(rest, /^[A-Z][^\\]*[^.\s]$/, line);
+      families.set(name, (current = { name, type: null, buckets: new Map() }));
+      t.true(lines[index + 1].startsWith(`# TYPE ${name} `));
+    } else if (keyword === 'TYPE') {
+      t.is(current.name, name);
+      t.regex(rest, /^(counter|gauge|histogram)$/);
+      current.type = rest;
+      t.is(name.endsWith('_total'), rest === 'counter', name);
+      t.notRegex(name, /(_(count|sum|bucket|milliseconds|ms|kilobytes|mb|minutes)$)|[A-Z]/);
+    } else {
+      const [, full, labels = '', value] = /^([a-zA-Z_:][\w:]*)(?:\{(.*)\})? (\S+)$/.exec(line) ?? t.fail(line);
+      const suffix = full.slice(current.name.length);
+      t.true(full.startsWith(current.name) && (current.type === 'histogram' ? /^_(bucket|sum|count)$/ : /^$/).test(suffix), line);
+      const parsed = labelsOf(t, labels);
+      const series = `${full}${labels === '' ? '' : `{${labels}}`}`;
+      const sorted = `${full} ${JSON.stringify(Object.entries(parsed).sort())}`;
+      t.false(found.has(sorted), `twice: ${sorted}`);
+      found.set(sorted, true).set(series, valueOf(t, value));
+      if (current.type !== 'gauge') t.true(found.get(series) >= 0);
+      if (current.type !== 'histogram') continue;
+      const { le, ...others } = parsed;
+      t.is(le !== undefined, suffix === '_bucket', line);
+      const key = JSON.stringify(others);
+      if (suffix === '_bucket') {
+        const [bound, count] = current.buckets.get(key) ?? [-Infinity, 0];
+        t.true(valueOf(t, le) > bound && found.get(series) >= count, line);
+        current.buckets.set(key, [valueOf(t, le), found.get(series)]);
+      } else if (suffix === '_count') {
+        t.deepEqual(current.buckets.get(key), [Infinity, found.get(series)]);
+      }
+    }
+  }
+  return found;
+}
+
+test('prometheus: text with a type for every sample', async (t) => {
+  const { client, server, ws } = await openPair(t, { maxConnections: 1 });
+  const over = await RawClient.connect(t, server.address().port);
+  await over.closed();
+  client.close(4000);
+  await once(ws, 'close');
+  t.is(contentType, 'text/plain; version=0.0.4; charset=utf-8');
+  const found = samples(t, prometheus(server, { server: 'a "b"\\\nc' }));
+  const all = String.raw`server="a \"b\"\\\nc"`;
+  t.is(found.get(`reactor_ws_connections{${all}}`), 0);
+  t.is(found.get(`reactor_ws_connections_opened_total{${all}}`), 1);
+  t.is(found.get(`reactor_ws_connections_closed_total{${all},code="other"}`), 1);
+  t.is(found.get(`reactor_ws_handshakes_denied_total{${all},reason="connections"}`), 1);
+  t.true(found.get(`reactor_ws_delay_seconds_count{${all}}`) > 0);
+  t.is(found.get(`reactor_ws_delay_seconds_count{${all}}`), found.get(`reactor_ws_delay_seconds_bucket{${all},le="+Inf"}`));
+  t.true(samples(t, prometheus(server)).has('reactor_ws_connections'));
+});
+
+test('prometheus: several servers in one text, and what they share in it once', async (t) => {
+  const [chat, feed] = [await startServer(t), await startServer(t)];
+  await connect(t, chat);
+  const servers = new Map([[chat, { server: 'chat' }], [feed, { server: 'feed' }]]);
+  const found = samples(t, prometheus(servers, { zone: 'a' }));
+  t.is(found.get('reactor_ws_connections{zone="a",server="chat"}'), 1);
+  t.is(found.get('reactor_ws_connections{zone="a",server="feed"}'), 0);
+  const series = (name) => [...found.keys()].filter((key) => key.startsWith(`${name}{`) || key === name);
+  t.deepEqual(series('reactor_ws_accepted_total'), ['reactor_ws_accepted_total{zone="a"}']);
+  t.deepEqual(series('reactor_ws_info'), [`reactor_ws_info{zone="a",package="0.1.0",node="${process.versions.node}"}`]);
+  const families = (text) => text.split('\n').filter((line) => line.startsWith('#'));
+  t.deepEqual(families(prometheus([...servers])), families(prometheus(chat)));
+  t.is(prometheus([]), '');
+});
+
+test('prometheus: labels that would make the text invalid throw', async (t) => {
+  const [one, two] = [await startServer(t), await startServer(t)];
+  const documented = new Set([...prometheus(one).matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
+  for (const name of [...documented, 'topic', 'status', 'a-b', '', '1a', 'é', 'a b', '__name__', 'le']) {
+    for (const ask of [() => prometheus(one, { [name]: 'x' }), () => prometheus([[one, { [name]: 'x' }]]), () => register(one, new Registry(), { [name]: 'x' })]) {
+      t.throws(ask, { instanceOf: RangeError }, name);
+    }
+  }
+  for (const name of ['a', 'A_1', '_a', 'server']) t.notThrows(() => prometheus(one, { [name]: 1 }));
+  t.throws(() => prometheus([[one, { a: '1' }], [two, { a: 1 }]]), { instanceOf: RangeError, message: /^Two servers have the labels/ });
+  t.throws(() => prometheus([[one, {}], [two, {}]]), { instanceOf: RangeError });
+  t.notThrows(() => prometheus([[one, { a: 'x' }], [two, { b: 'x' }]]));
+  const registry = new Registry();
+  register(one, registry);
+  t.throws(() => register(two, registry), { instanceOf: RangeError });
+  t.notThrows(() => register(one, registry));
+});
+
+/** A registry like that of prom-client, as far as it reads metrics. */
+class Registry extends Map {
+  registerMetric(metric) {
+    this.set(metric.name, metric);
+  }
+
+  removeSingleMetric(name) {
+    this.delete(name);
+  }
+}
+
+test('prometheus: a registry shows the servers that are in it, with one look at each for a scrape', async (t) => {
+  const servers = [await startServer(t), await startServer(t)];
+  const registry = new Registry();
+  let looks = 0;
+  const remove = servers.map((server, index) => {
+    const { metrics } = server;
+    server.metrics = () => (looks++, metrics.call(server));
+    return register(server, registry, { server: String(index) });
+  });
+  await connect(t, servers[1]);
+  looks = 0;
+  const families = await Promise.all(Array.from(registry.values(), (metric) => metric.get()));
+  t.is(looks, 2);
+  t.like(families.find(({ name }) => name === 'reactor_ws_connections'), {
+    type: 'gauge',
+    values: [{ labels: { server: '0' }, value: 0 }, { labels: { server: '1' }, value: 1 }],
+  });
+  await new Promise(setImmediate);
+  remove[0]();
+  const { values } = await registry.get('reactor_ws_connections').get();
+  t.deepEqual(values, [{ labels: { server: '1' }, value: 1 }]);
+  remove[1]();
+  t.is(registry.size, 0);
+});
+
+test('opentelemetry: each number of a collection has an instrument', async (t) => {
+  const { server } = await openPair(t);
+  const made = [];
+  const [create, callbacks] = [(kind) => (name, { unit }) => made[made.push({ kind, name, unit }) - 1], new Set()];
+  const stop = observe(server, {
+    attributes: { server: 'a' },
+    meterProvider: {
+      getMeter: () => ({
+        createObservableCounter: create('counter'),
+        createObservableUpDownCounter: create('gauge'),
+        addBatchObservableCallback: (callback, observed) => t.deepEqual(observed, made) && callbacks.add(callback),
+        removeBatchObservableCallback: (callback) => callbacks.delete(callback),
+      }),
+    },
+  });
+  const seen = new Map();
+  const [callback] = callbacks;
+  callback({ observe: (instrument, value, attributes) => seen.set(instrument, { value, attributes }) });
+  const named = (name) => made.find((instrument) => instrument.name === name);
+  t.deepEqual(seen.get(named('reactor_ws.connections')), { value: 1, attributes: { server: 'a' } });
+  t.like(named('reactor_ws.undelivered'), { kind: 'gauge', unit: 'By' });
+  t.like(named('reactor_ws.delay.sum'), { kind: 'counter', unit: 's' });
+  t.is(seen.get(named('reactor_ws.delay.bucket')).attributes.le, '+Inf');
+  t.true([...seen.keys()].every((instrument) => made.includes(instrument)));
+  stop();
+  t.is(callbacks.size, 0);
+});
+
+for (const [way, start] of Object.entries(WAYS)) {
+  test.serial(`${way}: slowest() names those that do not read, the worst first, also without clientTracking`, async (t) => {
+    for (const clientTracking of [true, false]) {
+      const server = await start(t, { clientTracking });
+      const pairs = [];
+      for (let i = 0; i < 4; i++) pairs.push(await connect(t, server));
+      t.deepEqual(server.slowest(), []);
+      const [little, much, , gone] = pairs;
+      for (const { client } of [little, much, gone]) client._socket.pause();
+      little.ws.send(Buffer.alloc(16 * 2 ** 20));
+      much.ws.send(Buffer.alloc(32 * 2 ** 20));
+      gone.ws.send(Buffer.alloc(64 * 2 ** 20));
+      gone.ws.terminate();
+      await new Promise((resolve) => gone.ws.once('close', resolve));
+      const isRest = (found) => found.length === 2 && (way === 'stream' || found.every(({ seconds }) => seconds > 0));
+      let found = server.slowest();
+      for (; !isRest(found); found = server.slowest()) await new Promise(setImmediate);
+      t.deepEqual(found.map(({ client }) => client), [much.ws, little.ws]);
+      t.deepEqual(server.slowest(1).map(({ client }) => client), [much.ws]);
+      t.deepEqual(server.slowest(0), []);
+      const { address, port, bytesWaiting, seconds } = server.slowest(1)[0];
+      const { localAddress, localPort } = much.client._socket;
+      const known = way === 'stream' ? [undefined, undefined] : [localAddress, localPort];
+      t.deepEqual([address, port], known);
+      t.true(bytesWaiting > 0 && bytesWaiting <= 33 * 2 ** 20);
+      if (way === 'stream') t.is(seconds, null);
+      else t.true(seconds >= found[0].seconds);
+      for (const { client } of [little, much]) client._socket.resume();
+      while (server.slowest().length !== 0) await new Promise(setImmediate);
+      t.is(server.metrics().bytesWaiting, 0);
+    }
+  });
+}
+
+test('slowest(): a count that is none throws', async (t) => {
+  const server = await startServer(t);
+  for (const count of ['1', null, {}]) t.throws(() => server.slowest(count), { instanceOf: TypeError });
+  for (const count of [-1, 0.5, NaN, Infinity]) t.throws(() => server.slowest(count), { instanceOf: RangeError });
+});
+
+test.serial('memory beside its budgets: an unfinished message, a history, contexts of compression', async (t) => {
+  const server = await startServer(t, { topicOptions: () => ({ history: 10 }), perMessageDeflate: { threshold: 0 } });
+  const { client, ws } = await connect(t, server, { perMessageDeflate: true });
+  const memory = () => server.metrics().reactors.memory;
+  const until = async (isSo) => {
+    while (!isSo(memory().used)) await new Promise((resolve) => setTimeout(resolve, 1));
+  };
+  t.true(Object.values(memory().budget).every((bytes) => bytes > 0));
+  const before = memory().used;
+  client._sender._socket.write(Buffer.concat([Buffer.from([0x02, 0xff, 0, 0, 0, 0, 0, 1, 0, 0, 0, 0, 0, 0]), Buffer.alloc(65_536)]));
+  await until(({ unfinished }) => unfinished >= before.unfinished + 65_536);
+  ws.subscribe('a');
+  server.publish('a', 'x'.repeat(10_000));
+  await until(({ history }) => history >= before.history + 10_000);
+  await until(({ compression, decompression }) => compression > before.compression && decompression > before.decompression - 1);
+  client.terminate();
+  await until(({ unfinished }) => unfinished === before.unfinished);
+  t.pass();
+});
+
+test('messages that are dropped, by topic: the first twenty, and others', async (t) => {
+  const server = await startServer(t, { topicOptions: () => ({ slow: 'drop', limit: 0 }) });
+  const { client, ws } = await connect(t, server);
+  client._socket.pause();
+  ws.send(Buffer.alloc(32 * 2 ** 20));
+  const topics = Array.from({ length: 30 }, (_, index) => (index === 3 ? '__proto__' : `topic ${index}`));
+  for (const topic of topics) {
+    ws.subscribe(topic);
+    let isDropped = false;
+    ws.once('dropped', () => (isDropped = true));
+    while (!isDropped) {
+      server.publish(topic, 'news');
+      await new Promise(setImmediate);
+    }
+  }
+  const { dropped } = server.metrics();
+  t.deepEqual(Object.keys(dropped), [...topics.slice(0, 20), 'other']);
+  t.true(Object.values(dropped).every((count) => count > 0));
+  t.true(prometheus(server).includes('reactor_ws_topic_dropped_total{topic="__proto__"} '));
+});
+
+test('draining, versions, the event loop and the number of reactors', async (t) => {
+  const { client, server } = await openPair(t, { closeTimeout: 60_000 });
+  client._socket.pause();
+  const { reactors, versions } = server.metrics();
+  t.deepEqual(versions, { package: '0.1.0', node: process.versions.node });
+  t.is(reactors.count, Number(process.env.REACTOR_WS_REACTORS ?? 1) || 1);
+  t.false(server.metrics().draining);
+  const drained = server.drain({ duration: 0 });
+  t.true(server.metrics().draining);
+  client.terminate();
+  await drained;
+  t.false(server.metrics().draining);
+  const { active, idle } = server.metrics().eventLoop;
+  const isMeasured = ({ eventLoop }) => eventLoop.active > active && eventLoop.idle > idle && eventLoop.delay.count >= 2;
+  while (!isMeasured(server.metrics())) await new Promise((resolve) => setTimeout(resolve, 1));
+});
+
+test('docs/running.md has the name of each number, and no other', async (t) => {
+  const server = await startServer(t);
+  const text = readFileSync(new URL('../../docs/running.md', import.meta.url), 'utf8');
+  const [table] = /<!-- metrics:begin -->[^]*<!-- metrics:end -->/.exec(text);
+  const documented = [...table.matchAll(/^\| `(reactor_ws_\w+)` \| ([^|]*)\|/gm)].map(([, name, labels]) => [name, [...labels.matchAll(/`(\w+)`/g)].map(([, label]) => label)]);
+  const own = [...prometheus(server).matchAll(/^# TYPE (\w+)/gm)].map(([, name]) => name);
+  t.deepEqual(documented.map(([name]) => name), own);
+  const used = new Set([...prometheus(server).matchAll(/[{,](\w+)="/g)].map(([, label]) => label));
+  used.delete('le');
+  t.deepEqual([...used].filter((label) => !documented.some(([, labels]) => labels.includes(label))), []);
+});

@@ -1,0 +1,97 @@
+// The blocks of code in the documents. Those that are whole programs are the files of examples/,
+// which `npm run check` compares, and examples.spec.mjs, ecosystem/ and tests/examples.rs run. The
+// fragments run here.
+import { readFileSync } from 'node:fs';
+import { fileURLToPath } from 'node:url';
+import { Script } from 'node:vm';
+
+import test from 'ava';
+
+import { documents } from '../../scripts/documents.mjs';
+import { Child } from '../helpers/child.mjs';
+import { isReference } from '../helpers/impl.mjs';
+
+const ownOnly = isReference ? test.skip : test;
+
+/** The tests that check blocks of a language which are not files of examples/. */
+const CHECKED = {
+  js: 'here: they run',
+  json: 'here: they are parsed',
+  toml: 'here: the features are those of the crate',
+  ts: 'scripts/api.mjs: docs/api.md is made of the declarations',
+  ini: 'hand-over.spec.mjs: systemd verifies them',
+  yaml: 'drain.spec.mjs: its program runs, and its times fit',
+  nginx: 'proxy.spec.mjs: nginx runs with it',
+  haproxy: 'proxy.spec.mjs: HAProxy runs with it',
+};
+
+/** Blocks that cannot run, and the reason. */
+const PARSED_ONLY = [[/^\/\/ before\nuWS\.App/, 'a program of uWebSockets.js, which is no dependency']];
+
+/** The results of the fragments of a document, in their order; see fixtures/blocks.mjs. */
+const EVENTS = {
+  'README.md': [{ reader: ['data'] }, {}],
+  'docs/api.md': [{}],
+  'docs/broadcast.md': [{ reader: ['data'] }, { reader: ['data'] }],
+  'docs/compression.md': [{}],
+  'docs/migrating-from-uwebsockets.md': [{ first: ['welcome', 'hello'], second: ['welcome'], prints: ['1005', '1005'] }],
+  'docs/migrating-from-ws.md': [{}],
+  'docs/options.md': [{ first: ['hello'], prints: ['0 5'], warns: ['REACTOR_WS_BORROWED'] }],
+  'docs/running.md': [
+    {},
+    {},
+    { prints: ['1005 closed', '1005 closed'] },
+    { answers: ['200 # HELP reactor_ws_connections Open connections'] },
+    { prints: [' 1005', ' 1005', ' 1005', ' 1005', '/ 1005', '/ 1005'] },
+  ],
+  'docs/topics.md': [
+    { second: ['hello'] },
+    {},
+    { reader: ['meanwhile'] },
+    {},
+    { first: ['{"topic":"lobby","present":["/"]}'], second: ['{"topic":"lobby","present":["/"]}'] },
+    { first: ['{"symbol":"ACME","price":1}'], second: ['{"symbol":"ACME","price":1}'] },
+  ],
+};
+
+function blocks(document) {
+  const text = readFileSync(fileURLToPath(new URL(`../../${document}`, import.meta.url)), 'utf8');
+  return [...text.matchAll(/(<!-- file: \S+ -->\n\n)?^ *```(\w+)\n([^]*?)^ *```$/gm)]
+    .filter(([, shown]) => shown === undefined)
+    .map(([, , language, code]) => ({ document, language, code }));
+}
+
+const all = documents().flatMap(blocks);
+const inLanguage = (name) => all.filter(({ language }) => language === name);
+const runs = ({ code }) => !PARSED_ONLY.some(([pattern]) => pattern.test(code));
+
+test('blocks of every language are checked somewhere', (t) => {
+  t.deepEqual([...new Set(all.map(({ language }) => language))].sort(), Object.keys(CHECKED).sort());
+  t.deepEqual([...new Set(inLanguage('ts').map(({ document }) => document))], ['docs/api.md']);
+  const parsed = inLanguage('js').filter((block) => !runs(block));
+  t.is(parsed.length, PARSED_ONLY.length);
+  for (const { code, document } of parsed) t.notThrows(() => new Script(code), document);
+});
+
+for (const document of new Set(inLanguage('js').filter(runs).map((block) => block.document))) {
+  ownOnly(`fragments of ${document} run`, async (t) => {
+    const fragments = inLanguage('js').filter((block) => runs(block) && block.document === document);
+    const child = new Child(t, 'blocks.mjs', [], { nodeArgs: ['--no-warnings', '--experimental-vm-modules'], stdio: ['pipe', 'pipe', 'pipe'] });
+    child.process.stdin.end(JSON.stringify(fragments.map(({ code }) => code)));
+    const { stdout, ...end } = await child.ended();
+    const events = stdout.trim().split('\n').map((line) => JSON.parse(line));
+    t.deepEqual({ ...end, events }, { code: 0, signal: null, stderr: '', events: EVENTS[document] });
+  });
+}
+
+test('blocks of JSON are JSON', (t) => {
+  for (const { document, code } of inLanguage('json')) t.notThrows(() => JSON.parse(code), document);
+});
+
+test('features that blocks of TOML name are there', (t) => {
+  const crate = readFileSync(fileURLToPath(new URL('../../Cargo.toml', import.meta.url)), 'utf8');
+  for (const { document, code } of inLanguage('toml')) {
+    const [, features] = /reactor-ws = \{.*features = \[(.*)\]/.exec(code);
+    for (const [, feature] of features.matchAll(/"(.+?)"/g)) t.regex(crate, new RegExp(`^${feature} = \\[`, 'm'), document);
+  }
+});

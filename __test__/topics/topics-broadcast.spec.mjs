@@ -1,0 +1,199 @@
+// broadcast(): a message to all connections of a server, which are
+// members of a topic without a name.
+import { once } from 'node:events';
+import { createServer } from 'node:http';
+import { createRequire } from 'node:module';
+
+import test from 'ava';
+
+import { WebSocket, prepare } from '../../lib/index.mjs';
+import { TOPIC_WAYS, heardBy, join, openRoom } from '../helpers/topics.mjs';
+
+const require = createRequire(import.meta.url);
+const { streams } = require('../../lib/connection/clients.js');
+const { bytesTaken, outgoing } = require('../../lib/reactor/crossing.js');
+const { bytesPublished } = require('../../lib/topics/install.js');
+
+/** Bytes of the reactor's connection that no longer wait; a stream has none. */
+const taken = (ws) => (ws._extra?.stream ? ws._accepted + bytesPublished(ws) : bytesTaken(ws));
+
+for (const way of Object.keys(TOPIC_WAYS)) {
+  test(`${way}: broadcast goes to all that are open`, async (t) => {
+    const { server, all } = await openRoom(t, way, 4);
+    const [a, b, c, d] = all;
+    a.ws.send('before');
+    d.ws.close();
+    t.is(server.broadcast('to all'), 3);
+    t.is(server.broadcast(Buffer.from([1]), { except: [a.ws] }), 2);
+    t.is(server.broadcast(prepare('ready')), 3);
+    const wanted = ['to all', Buffer.from([1]), 'ready'];
+    t.deepEqual(await heardBy(a, b, c), [['before', 'to all', 'ready'], wanted, wanted]);
+  });
+
+  test(`${way}: broadcast: one that opens later gets the next, and nobody sees a topic`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const [a, b] = all;
+    const events = [];
+    server.on('topic', (...args) => events.push(args.join(' ')));
+    a.ws.send(new Blob(['blob']));
+    t.is(server.broadcast('1'), 2);
+    a.ws.send('2');
+    t.is(server.broadcast('3'), 2);
+    t.true(a.ws.bufferedAmount > 0);
+    const c = await join(t, server);
+    t.is(server.broadcast('4', { except: [b.ws] }), 2);
+    t.deepEqual([[...server.topics()], a.ws.subscriptions, server.subscriberCount('')], [[], [], 0]);
+    a.ws.subscribe('');
+    t.is(server.publish('', '5'), 1);
+    t.deepEqual(await heardBy(a, b, c), [[Buffer.from('blob'), '1', '2', '3', '4', '5'], ['1', '3'], ['4']]);
+    const closed = [a, b, c].map(({ ws }) => once(ws, 'close'));
+    for (const { ws } of [a, b, c]) ws.terminate();
+    t.is(server.broadcast('to nobody'), 0);
+    await Promise.all(closed);
+    const d = await join(t, server);
+    t.is(server.broadcast('again'), 1);
+    t.deepEqual(await heardBy(d), [['again']]);
+    t.deepEqual(events, [' created', ' empty']);
+  });
+}
+
+/** Bytes that wait, from which on `send()` returns false. */
+const MARK = 2 ** 20;
+
+const SAID = {
+  broadcast: (server, data, options) => server.broadcast(data, options),
+  publish: (server, data, options) => server.publish('room', data, options),
+};
+
+for (const [how, say] of Object.entries(SAID)) {
+  for (const way of Object.keys(TOPIC_WAYS)) {
+    test(`${way}: ${how}() counts in bufferedAmount and in the result of send() before the reactor has seen it`, async (t) => {
+      const { server, all } = await openRoom(t, way, 3);
+      const [a, b, c] = all;
+      for (const { ws } of all) for (const topic of ['other', 'room']) ws.subscribe(topic);
+      say(server, 'first');
+      for (const { client } of all) client.pause();
+      // Messages of 65,536 bytes and more are handed over at the end of the tick only.
+      for (const size of [1000, 60_000, 65_535, 65_536, 2_100_000]) {
+        let [count, waiting, hasRoom] = [0, 0, true];
+        t.true(a.ws.send('there is room'));
+        while (hasRoom && count < 100_000_000 / size) {
+          if (count++ % 2) say(server, Buffer.alloc(size), { except: c.ws });
+          else say(server, prepare(Buffer.alloc(size)));
+          waiting = a.ws.bufferedAmount;
+          if (waiting < MARK) continue;
+          hasRoom = a.ws.send('no room');
+          // Between the look and the send the reactor may have written so much that there is room.
+          if (a.ws.bufferedAmount >= MARK) break;
+        }
+        t.true(waiting >= MARK, `${count} of ${size} bytes`);
+        t.false(hasRoom, `${count} of ${size} bytes`);
+        for (const { client } of all) client.resume();
+        b.ws.send(new Blob(['late']));
+        say(server, 'last');
+        // Messages that were published before the connection leaves are on their way.
+        a.ws.unsubscribe('room');
+        for (const heard of await heardBy(a, b, c)) t.is(heard.at(-1), 'last');
+        a.ws.subscribe('room');
+        // The callback of a send that follows: the kernel has all before it.
+        for (const { ws } of all) await new Promise((resolve) => ws.send('', resolve));
+        t.deepEqual(all.map(({ ws }) => ws.bufferedAmount), [0, 0, 0]);
+        t.deepEqual(all.map(({ ws }) => ws._accepted + bytesPublished(ws)), all.map(({ ws }) => taken(ws)));
+        for (const { client } of all) client.pause();
+      }
+      for (const { client } of all) client.resume();
+    });
+  }
+}
+
+for (const way of Object.keys(TOPIC_WAYS)) {
+  test(`${way}: without clientTracking the first broadcast reaches all, too`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2, { clientTracking: false });
+    t.is(server.clients, undefined);
+    t.is(server.broadcast('first'), 2);
+    all.push(await join(t, server));
+    t.is(server.broadcast('second'), 3);
+    t.deepEqual(await heardBy(...all), [['first', 'second'], ['first', 'second'], ['second']]);
+    const closed = all.map(({ ws }) => once(ws, 'close'));
+    for (const { ws } of all) ws.terminate();
+    await Promise.all(closed);
+    t.is(server.broadcast('to nobody'), 0);
+    t.false([...streams].some((ws) => all.some((one) => one.ws === ws)));
+  });
+}
+
+for (const way of Object.keys(TOPIC_WAYS)) {
+  for (const clientTracking of [true, false]) {
+    test(`${way}: a broadcast reaches what a setSocket() of the program opens late, clientTracking ${clientTracking}`, async (t) => {
+      class Kept extends WebSocket {
+        setSocket(...args) {
+          this.begin = () => super.setSocket(...args);
+        }
+      }
+      const { server, all } = await openRoom(t, way, 2, { WebSocket: Kept, clientTracking });
+      const [early, late] = all;
+      early.ws.begin();
+      t.is(server.broadcast('first'), 1);
+      late.ws.on('open', () => t.is(server.broadcast('open'), 2));
+      late.ws.begin();
+      all.push(await join(t, server));
+      t.is(server.broadcast('two are open'), 2);
+      all[2].ws.begin();
+      t.is(server.broadcast('last'), 3);
+      t.deepEqual(await heardBy(...all), [['first', 'open', 'two are open', 'last'], ['open', 'two are open', 'last'], ['last']]);
+      for (const { ws } of all) ws.terminate();
+    });
+  }
+}
+
+test('clients that are no list: each broadcast throws, and the next one with a list reaches all', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 2);
+  const { clients } = server;
+  server.clients = { add() {}, delete() {} };
+  t.throws(() => server.broadcast('1'), { instanceOf: TypeError });
+  t.throws(() => server.broadcast('2'), { instanceOf: TypeError });
+  server.clients = new Set([null, {}, ...clients]);
+  t.is(server.broadcast('3'), 2);
+  t.deepEqual(await heardBy(...all), [['3'], ['3']]);
+  server.clients = clients;
+});
+
+test('what a program takes out of clients gets a broadcast all the same, the first one and the next', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 2);
+  for (const text of ['first', 'second']) {
+    server.clients.delete(all[0].ws);
+    t.is(server.broadcast(text), 2);
+  }
+  for (const heard of await heardBy(...all)) t.deepEqual(heard, ['first', 'second']);
+});
+
+for (const [how, say] of Object.entries(SAID)) {
+  test(`${how}() is one record, however many connections there are`, async (t) => {
+    const bytes = [];
+    for (const count of [2, 20]) {
+      const { server, all } = await openRoom(t, 'port', count);
+      for (const { ws } of all) ws.subscribe('room');
+      // Records behind the first one of a tick are handed over with others.
+      say(server, 'first');
+      const before = outgoing.used;
+      say(server, 'second');
+      bytes.push(outgoing.used - before);
+      for (const heard of await heardBy(...all)) t.deepEqual(heard, ['first', 'second']);
+    }
+    t.deepEqual(bytes, [32, 32]);
+  });
+}
+
+test('a server that listens has the connections of handleUpgrade() among its clients, too', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 1);
+  const http = createServer().on('upgrade', (request, socket, head) => {
+    server.handleUpgrade(request, socket, head, (ws) => server.emit('connection', ws, request));
+  });
+  http.listen(0, '127.0.0.1');
+  await once(http, 'listening');
+  t.teardown(() => http.close());
+  all.push(await join(t, { __proto__: server, address: () => http.address() }));
+  t.is(server.broadcast('to both'), 2);
+  t.is(server.clients.size, 2);
+  t.deepEqual(await heardBy(...all), [['to both'], ['to both']]);
+});

@@ -1,0 +1,150 @@
+// Subscribers of topics while sends of their connection wait: for compression, for a Blob, or for
+// messages of the past.
+import { randomBytes } from 'node:crypto';
+import { EventEmitter, once } from 'node:events';
+import { setImmediate as turn } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { heardBy, join, openRoom } from '../helpers/topics.mjs';
+
+const SIZE = 10_000;
+const LIMIT = 64 * 1024;
+const COUNT = 1000;
+
+const numbers = (heard) => heard.map((text) => Number.parseInt(text, 10));
+const upTo = (count) => Array.from({ length: count }, (_, n) => n);
+/** Half of it is left when it is compressed. */
+const message = (n, size) => `${n} `.padEnd(8, ' ') + randomBytes(size / 2).toString('hex');
+
+/** A Blob that is not read before `ready` says so. */
+class Late extends Blob {
+  async arrayBuffer() {
+    await once(ready, 'ready');
+    return super.arrayBuffer();
+  }
+}
+const ready = new EventEmitter();
+
+for (const slow of ['drop', 'latest', 'catch-up', 'since']) {
+  test(`stream: with compression, too, no more than limit waits for one that does not read, ${slow}`, async (t) => {
+    const settings = { history: 2 * COUNT, limit: LIMIT, slow: slow === 'since' ? 'catch-up' : slow };
+    const { server, all } = await openRoom(t, 'stream', 1, { historyBudget: 0, perMessageDeflate: true, topicOptions: () => settings });
+    const [{ ws, client, heard }] = all;
+    let dropped = 0;
+    ws.on('dropped', (topic, count) => (dropped += count));
+    client._socket.pause();
+    if (slow !== 'since') ws.subscribe('room');
+    for (let n = 0; n < COUNT; n++) server.publish('room', message(n, SIZE));
+    if (slow === 'since') ws.subscribe('room', { since: 'oldest' });
+    let most = 0;
+    for (const until = Date.now() + 200; Date.now() < until; await turn()) most = Math.max(most, ws.bufferedAmount);
+    t.true(most <= LIMIT + SIZE + 100, `${most} bytes waited`);
+    client._socket.resume();
+    while (heard.length + dropped < COUNT) await turn();
+    t.deepEqual(numbers(heard), numbers(heard).sort((a, b) => a - b));
+    t.deepEqual([heard.length + dropped, dropped !== 0], [COUNT, slow === 'drop' || slow === 'latest']);
+  });
+}
+
+for (const way of ['port', 'stream']) {
+  test.serial(`${way}: no more than limit of a history waits, when it was asked for behind a Blob`, async (t) => {
+    const settings = { history: 2 * COUNT, limit: LIMIT, slow: 'catch-up' };
+    const { server, all } = await openRoom(t, way, 1, { historyBudget: 0, topicOptions: () => settings });
+    const [{ ws, client, heard }] = all;
+    client._socket.pause();
+    for (let n = 0; n < COUNT; n++) server.publish('room', `${n} `.padEnd(SIZE, 'x'));
+    ws.send(new Late(['blob']), { binary: false });
+    const answer = new Promise((resolve) => ws.subscribe('room', { since: 'oldest' }, resolve));
+    for (let n = COUNT; n < COUNT + 10; n++) {
+      server.publish('room', 'not for it', { except: ws });
+      server.publish('room', `${n} `);
+    }
+    ready.emit('ready');
+    const { recovered, replayed, position } = await answer;
+    t.deepEqual([recovered, replayed, position.offset], [true, COUNT, COUNT]);
+    // The difference of two counts is right when the reactor rests, as it does: nobody reads.
+    for (const until = Date.now() + 100; Date.now() < until; await turn());
+    t.true(ws.bufferedAmount <= LIMIT + SIZE + 1000, `${ws.bufferedAmount} bytes wait`);
+    client._socket.resume();
+    while (heard.length < COUNT + 11) await once(client, 'message');
+    t.is(heard.shift(), 'blob');
+    t.deepEqual(numbers(heard), upTo(COUNT + 10));
+  });
+
+  for (const slow of ['drop', 'latest', 'catch-up', 'close']) {
+    test.serial(`${way}: slow applies to what was published behind a Blob, ${slow}`, async (t) => {
+      const settings = { history: 2 * COUNT, limit: LIMIT, slow };
+      const { server, all } = await openRoom(t, way, 1, { historyBudget: 0, closeTimeout: 600_000, topicOptions: () => settings });
+      const [{ ws, client, heard }] = all;
+      let dropped = 0;
+      ws.on('dropped', (topic, count) => (dropped += count));
+      client._socket.pause();
+      ws.subscribe('room');
+      ws.send(new Late(['blob']), { binary: false });
+      for (let n = 0; n < COUNT; n++) {
+        const except = n % 100 === 50 ? ws : null;
+        server.publish('room', `${n} `.padEnd(SIZE, 'x'), { except });
+      }
+      ready.emit('ready');
+      while (ws.bufferedAmount > COUNT * SIZE / 2) await turn();
+      await server.publish('other', '', { receipt: true });
+      t.true(ws.bufferedAmount <= LIMIT + SIZE + 100, `${ws.bufferedAmount} bytes wait`);
+      client._socket.resume();
+      if (slow === 'close') t.is((await once(client, 'close'))[0], 1013);
+      else while (heard.length - 1 + dropped < (COUNT * 99) / 100) await turn();
+      t.is(heard.shift(), 'blob');
+      const wanted = upTo(COUNT).filter((n) => n % 100 !== 50);
+      if (slow === 'catch-up') t.deepEqual(numbers(heard), wanted);
+      else if (slow === 'close') t.deepEqual(numbers(heard), wanted.slice(0, heard.length));
+      else t.deepEqual(numbers(heard), numbers(heard).filter((n) => wanted.includes(n)).sort((a, b) => a - b));
+      t.true(heard.length !== 0 && (slow === 'catch-up' || heard.length < wanted.length));
+    });
+  }
+}
+
+test('stream: what has a place among the sends that wait is not reported as dropped', async (t) => {
+  const settings = { history: 100, slow: 'catch-up', limit: 100 * LIMIT };
+  const { server, all } = await openRoom(t, 'stream', 1, { perMessageDeflate: true, topicOptions: () => settings });
+  all[0].ws.subscribe('room');
+  for (let n = 0; n < 5; n++) server.publish('room', message(n, 20 * SIZE));
+  const one = await join(t, server);
+  one.ws.on('dropped', (topic, count) => t.fail(`${count} dropped`));
+  const answered = new Promise((resolve) => one.ws.subscribe('room', { since: 'oldest' }, resolve));
+  for (let n = 5; n < 10; n++) server.publish('room', message(n, 20 * SIZE));
+  t.is((await answered).replayed, 5);
+  t.true(one.ws.unsubscribe('room'));
+  server.publish('room', 'none');
+  const [heard] = await heardBy(one);
+  t.deepEqual(numbers(heard), upTo(10));
+  t.deepEqual(one.ws.topicCounts('room'), { dropped: 0, missed: 0 });
+});
+
+for (const way of ['port', 'stream']) {
+  for (const slow of ['queue', 'catch-up']) {
+    test.serial(`${way}: a subscription behind a Blob, whose callback sends, or throws, ${slow}`, async (t) => {
+      const { server, all } = await openRoom(t, way, 2, { topicOptions: () => ({ history: 10, slow }) });
+      server.publish('room', 'past');
+      const [sends, throws] = all;
+      for (const { ws } of all) ws.send(new Late(['blob']), { binary: false });
+      sends.ws.subscribe('room', { since: 'oldest' }, () => sends.ws.send('of the callback'));
+      throws.ws.subscribe('room', { since: 'oldest' }, () => {
+        throw new Error('mine');
+      });
+      for (const { ws } of all) ws.send('a');
+      server.publish('room', 'live');
+      for (const { ws } of all) ws.send('b');
+      // Behind the answer about the history.
+      await server.history('room');
+      const listeners = process.rawListeners('uncaughtException');
+      process.removeAllListeners('uncaughtException');
+      const uncaught = once(process, 'uncaughtException');
+      ready.emit('ready');
+      const [{ message: thrown }] = await uncaught;
+      for (const listener of listeners) process.on('uncaughtException', listener);
+      t.is(thrown, 'mine');
+      const expected = ['blob', 'past', 'a', 'live', 'b'];
+      t.deepEqual(await heardBy(...all), [[...expected, 'of the callback'], expected]);
+    });
+  }
+}

@@ -1,0 +1,316 @@
+// Messages to a member that does not read, which must not affect the others.
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { setImmediate as turn } from 'node:timers/promises';
+
+import test from 'ava';
+
+import { prepare } from '../../lib/index.mjs';
+import { heardBy, openRoom } from '../helpers/topics.mjs';
+
+const WAYS = ['port', 'server', 'stream'];
+const SIZE = 64 * 1024;
+const LIMIT = 256 * 1024;
+const COUNT = 220;
+
+/**
+ * A server with one topic, a member that reads, and one that does not
+ * before `client._socket.resume()`.
+ */
+async function openStalled(t, way, settings) {
+  // Each reactor has its share of the budget, and several of these tests run at once.
+  const topicOptions = () => ({ limit: LIMIT, ...settings });
+  // Whoever is closed for being slow reads that at the end of the test, however long it takes.
+  const { server, all } = await openRoom(t, way, 2, { historyBudget: 0, closeTimeout: 600_000, topicOptions });
+  const [live, stalled] = all;
+  for (const { ws } of all) ws.subscribe('room');
+  stalled.client._socket.pause();
+  const dropped = [];
+  const gaps = [];
+  stalled.ws.on('dropped', (topic, count) => dropped.push(count));
+  stalled.ws.on('gap', (topic, from, to) => gaps.push([from.offset, to.offset]));
+  live.ws.on('dropped', () => t.fail('nothing of the live one is dropped'));
+  return { server, live, stalled, dropped, gaps };
+}
+
+/**
+ * Publishes numbered messages, more than the kernel takes, as fast as `live` reads; adds up their
+ * receipts.
+ */
+async function publishMany(server, live, { count = COUNT, options = () => ({}), from = 0 } = {}) {
+  const sum = { matched: 0, sent: 0, queued: 0, dropped: 0 };
+  for (let n = from; n < from + count; n++) {
+    const receipt = await server.publish('room', `${n} `.padEnd(SIZE, 'x'), { receipt: true, ...options(n) });
+    for (const name of Object.keys(sum)) sum[name] += receipt[name];
+    await heardOf(live, n);
+  }
+  return sum;
+}
+
+/** Resolves when the client has got this number, or a later one. */
+async function heardOf({ client, heard }, n) {
+  while (heard.length === 0 || !(Number.parseInt(heard.at(-1), 10) >= n)) await once(client, 'message');
+}
+
+const numbers = (heard) => heard.map((text) => Number.parseInt(text, 10));
+const upTo = (count) => Array.from({ length: count }, (_, n) => n);
+
+const numbersOf = async (member) => numbers((await heardBy(member))[0]);
+
+/** Lets a stalled client read, until nothing more comes for it. */
+async function readAll(member) {
+  member.client._socket.resume();
+  while (member.ws.bufferedAmount !== 0) await turn();
+  return numbersOf(member);
+}
+
+for (const way of WAYS) {
+  test(`${way}: 'queue' keeps all for it`, async (t) => {
+    const { server, live, stalled, dropped } = await openStalled(t, way, { slow: 'queue' });
+    const sum = await publishMany(server, live);
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    t.is(sum.dropped, 0);
+    t.is(sum.matched, 2 * COUNT);
+    t.true(stalled.ws.bufferedAmount > LIMIT);
+    t.deepEqual(await readAll(stalled), upTo(COUNT));
+    t.deepEqual(dropped, []);
+  });
+
+  test(`${way}: 'drop' drops what does not fit, and says so; sends are not dropped`, async (t) => {
+    const { server, live, stalled, dropped } = await openStalled(t, way, { slow: 'drop' });
+    const sum = await publishMany(server, live);
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    t.is(sum.matched, 2 * COUNT);
+    t.is(sum.sent + sum.queued + sum.dropped, sum.matched);
+    t.true(sum.dropped > 0);
+    t.true(stalled.ws.bufferedAmount <= LIMIT + 3 * SIZE, `${stalled.ws.bufferedAmount}`);
+    stalled.ws.send('-1');
+    const controls = [once(stalled.client, 'ping'), once(stalled.client, 'pong')];
+    stalled.ws.ping();
+    stalled.ws.pong();
+    const heard = await readAll(stalled);
+    await Promise.all(controls);
+    t.is(heard.pop(), -1);
+    t.deepEqual(heard, [...heard].sort((a, b) => a - b));
+    t.is(heard.length + sum.dropped, COUNT);
+    t.is(dropped.reduce((a, b) => a + b, 0), sum.dropped);
+    t.deepEqual(stalled.ws.topicCounts('room'), { dropped: sum.dropped, missed: 0 });
+    t.deepEqual(live.ws.topicCounts('room'), { dropped: 0, missed: 0 });
+    t.deepEqual(server.topicCounts('room'), { subscribers: 2, published: COUNT, dropped: sum.dropped, missed: 0 });
+    // Then the member is like the others.
+    await publishMany(server, live, { count: 1, from: COUNT });
+    t.deepEqual(await numbersOf(stalled), [COUNT]);
+  });
+
+  test(`${way}: 'latest' keeps the last of each key, in order`, async (t) => {
+    const { server, live, stalled, dropped } = await openStalled(t, way, { slow: 'latest' });
+    const sum = await publishMany(server, live, { options: (n) => ({ key: String(n % 3) }) });
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    t.is(sum.sent + sum.queued + sum.dropped, sum.matched);
+    t.true(stalled.ws.bufferedAmount <= LIMIT + 3 * SIZE, `${stalled.ws.bufferedAmount}`);
+    stalled.client._socket.resume();
+    await heardOf(stalled, COUNT - 1);
+    const heard = await numbersOf(stalled);
+    t.deepEqual(heard.slice(-3), [COUNT - 3, COUNT - 2, COUNT - 1]);
+    t.deepEqual(heard, [...heard].sort((a, b) => a - b));
+    t.is(heard.length + dropped.reduce((a, b) => a + b, 0), COUNT);
+  });
+
+  test(`${way}: 'catch-up' serves it from the history`, async (t) => {
+    const { server, live, stalled, gaps } = await openStalled(t, way, { slow: 'catch-up', history: COUNT });
+    const sum = await publishMany(server, live);
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    t.is(sum.dropped, 0);
+    t.true(stalled.ws.bufferedAmount <= LIMIT + 3 * SIZE, `${stalled.ws.bufferedAmount}`);
+    stalled.client._socket.resume();
+    while (stalled.heard.length < COUNT) await once(stalled.client, 'message');
+    await publishMany(server, live, { count: 1, from: COUNT });
+    t.deepEqual(await numbersOf(stalled), upTo(COUNT + 1));
+    t.deepEqual(gaps, []);
+  });
+
+  test(`${way}: 'catch-up' reports the gap when the history has moved on`, async (t) => {
+    const { server, live, stalled, gaps } = await openStalled(t, way, { slow: 'catch-up', history: 20 });
+    await publishMany(server, live);
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    stalled.client._socket.resume();
+    await heardOf(stalled, COUNT - 1);
+    const heard = await numbersOf(stalled);
+    // An offset is one more than the number here.
+    const missing = gaps.flatMap(([from, to]) => Array.from({ length: to - from + 1 }, (_, n) => from + n - 1));
+    t.true(missing.length > 0);
+    t.deepEqual(stalled.ws.topicCounts('room'), { dropped: 0, missed: missing.length });
+    t.deepEqual(server.topicCounts('room'), { subscribers: 2, published: COUNT, dropped: 0, missed: missing.length });
+    t.deepEqual([...heard, ...missing].sort((a, b) => a - b), upTo(COUNT));
+    t.deepEqual(heard, [...heard].sort((a, b) => a - b));
+  });
+
+  for (const slow of ['latest', 'catch-up']) {
+    test(`${way}: '${slow}' keeps the order when a Blob is read meanwhile`, async (t) => {
+      const { server, live, stalled } = await openStalled(t, way, { slow, history: 2 * COUNT });
+      await publishMany(server, live, { options: (n) => ({ key: String(n) }) });
+      stalled.ws.send(new Blob(['-1']));
+      for (const n of [COUNT, COUNT + 1]) t.is(server.publish('room', String(n), { key: String(n) }), 2);
+      await heardOf(live, COUNT + 1);
+      while (stalled.ws._extra.lateBytes !== 0) await turn();
+      server.publish('room', String(COUNT + 2), { key: 'last' });
+      stalled.client._socket.resume();
+      await heardOf(stalled, COUNT + 2);
+      const heard = (await numbersOf(stalled)).filter((n) => n !== -1);
+      t.deepEqual(heard, upTo(COUNT + 3));
+    });
+  }
+
+  for (const slow of ['drop', 'latest']) {
+    test(`${way}: '${slow}' reports what the last member did not get, although the topic ends with it`, async (t) => {
+      const { server, live, stalled, dropped } = await openStalled(t, way, { slow });
+      await publishMany(server, live);
+      live.ws.unsubscribe('room');
+      for (let n = 0; n < 50; n++) server.publish('room', '0', { key: String(n % 2) });
+      stalled.ws.unsubscribe('room');
+      t.deepEqual([...server.topics()], []);
+      const heard = await readAll(stalled);
+      while (heard.length + stalled.ws.topicCounts('room').dropped < COUNT + 50) await once(stalled.ws, 'dropped');
+      t.is(heard.length + dropped.reduce((a, b) => a + b, 0), COUNT + 50);
+    });
+  }
+
+  test(`${way}: 'latest' tells all keys apart`, async (t) => {
+    const { server, live, stalled } = await openStalled(t, way, { slow: 'latest' });
+    await publishMany(server, live, { options: () => ({ key: 'a' }) });
+    const keys = ['\u{d800}', '\u{d801}', '\u{fffd}', ''];
+    for (const [n, key] of keys.entries()) server.publish('room', String(COUNT + n), { key });
+    stalled.client._socket.resume();
+    await heardOf(stalled, COUNT + keys.length - 1);
+    t.deepEqual((await numbersOf(stalled)).slice(-keys.length), keys.map((_, n) => COUNT + n));
+  });
+
+  test(`${way}: 'catch-up' bounds what waits for one that has come back and does not read`, async (t) => {
+    const { server, live, stalled, gaps } = await openStalled(t, way, { slow: 'catch-up', history: COUNT });
+    stalled.ws.unsubscribe('room');
+    await publishMany(server, live);
+    const { replayed } = await new Promise((resolve) => stalled.ws.subscribe('room', { since: 'oldest' }, resolve));
+    t.is(replayed, COUNT);
+    t.true(stalled.ws.bufferedAmount <= LIMIT + 3 * SIZE, `${stalled.ws.bufferedAmount}`);
+    stalled.client._socket.resume();
+    while (stalled.heard.length < COUNT) await once(stalled.client, 'message');
+    await publishMany(server, live, { count: 1, from: COUNT });
+    t.deepEqual([await numbersOf(stalled), gaps], [upTo(COUNT + 1), []]);
+  });
+
+  test(`${way}: 'close' closes it with 1013`, async (t) => {
+    const { server, live, stalled } = await openStalled(t, way, { slow: 'close' });
+    const closed = once(stalled.client, 'close');
+    const sum = await publishMany(server, live);
+    t.deepEqual(await numbersOf(live), upTo(COUNT));
+    t.true(sum.dropped > 0);
+    stalled.client._socket.resume();
+    const [code] = await closed;
+    t.is(code, 1013);
+    const heard = numbers(stalled.heard);
+    t.deepEqual(heard, upTo(heard.length));
+    if (stalled.ws.readyState !== stalled.ws.CLOSED) await once(stalled.ws, 'close');
+    t.is(server.subscriberCount('room'), 1);
+    t.is(stalled.ws.closeCause, 'slow');
+  });
+
+  // SignalR#55575: messages that were serialized beforehand were not counted as waiting.
+  test(`${way}: prepared messages count in bufferedAmount, in limit and in receipts`, async (t) => {
+    const { server, live, stalled } = await openStalled(t, way, { slow: 'drop' });
+    const message = prepare('x'.repeat(SIZE));
+    const sum = { sent: 0, queued: 0, dropped: 0 };
+    let most = 0;
+    for (let n = 0; n < COUNT; n++) {
+      const { matched, bytes, ...counts } = await server.publish('room', message, { receipt: true });
+      t.is(matched, 2);
+      t.is(bytes, (counts.sent + counts.queued) * (SIZE + 10));
+      for (const name of Object.keys(sum)) sum[name] += counts[name];
+      most = Math.max(most, stalled.ws.bufferedAmount);
+      while (live.heard.length <= n) await once(live.client, 'message');
+    }
+    t.true(most > LIMIT && most <= LIMIT + 3 * SIZE, `${most}`);
+    t.is(sum.sent + sum.queued + sum.dropped, 2 * COUNT);
+    t.true(sum.queued > 0 && sum.dropped > 0);
+    t.is((await heardBy(live))[0].length, COUNT);
+  });
+
+  // bun#35235: one stalled subscriber made the result of publish() "dropped" for all.
+  test(`${way}: publish returns a count, whoever is slow`, async (t) => {
+    const { server, live } = await openStalled(t, way, { slow: 'drop' });
+    const results = new Set();
+    for (let n = 0; n < 100; n++) {
+      results.add(server.publish('room', `${n} `.padEnd(SIZE, 'x')));
+      await heardOf(live, n);
+    }
+    t.deepEqual([...results], [2]);
+    t.is((await numbersOf(live)).length, 100);
+  });
+
+  test(`${way}: a stalled one may leave, or end, at any time`, async (t) => {
+    for (const slow of ['drop', 'latest', 'catch-up']) {
+      const { server, live, stalled } = await openStalled(t, way, { slow, history: 10 });
+      await publishMany(server, live, { count: 170 });
+      stalled.ws.unsubscribe('room');
+      await publishMany(server, live, { count: 5, from: 170 });
+      stalled.ws.subscribe('room');
+      await publishMany(server, live, { count: 5, from: 175 });
+      stalled.ws.terminate();
+      await once(stalled.ws, 'close');
+      t.is(server.publish('room', '0'), 1);
+      t.is((await numbersOf(live)).length, 181);
+    }
+  });
+}
+
+test("over a stream, what is published while a member is catching up with an empty history is no gap", async (t) => {
+  const { server, stalled, gaps } = await openStalled(t, 'https', { slow: 'catch-up', history: 9 });
+  stalled.client._socket.resume();
+  server.publish('room', '0');
+  t.deepEqual(await heardBy(stalled), [['0']]);
+  const [member] = [...server._topics.all.get('room').streams.values()].filter(({ ws }) => ws === stalled.ws);
+  member.has = 1;
+  member.isAsking = true;
+  server.publish('room', '1');
+  // The answer was on its way.
+  member.isAsking = false;
+  member.onPast({ entries: [], recovered: true, top: 1 });
+  while (stalled.heard.length === 0) await once(stalled.client, 'message');
+  t.deepEqual([stalled.heard, gaps], [['1'], []]);
+});
+
+test('send() of a subscriber asks what waits once in 16 KiB, not each time, and at once when much was published', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 1);
+  const [{ ws, client }] = all;
+  ws.subscribe('room');
+  const { native } = createRequire(import.meta.url)('../../lib/reactor/table.js').state;
+  const { bytesWithheld } = Object.getPrototypeOf(native);
+  let calls = 0;
+  native.bytesWithheld = function counted(...args) {
+    calls++;
+    return bytesWithheld.apply(this, args);
+  };
+  t.teardown(() => delete native.bytesWithheld);
+  for (let n = 0; n < 1000; n++) t.true(ws.send('x'.repeat(100)));
+  t.true(calls > 0 && calls <= 8, `${calls}`);
+  await heardBy(all[0]);
+  client._socket.pause();
+  // So much that the kernel cannot take it meanwhile.
+  while (ws.bufferedAmount < 32 * 1024 * 1024) {
+    server.publish('room', Buffer.alloc(64 * 1024));
+    await turn();
+  }
+  t.false(ws.send('x'));
+});
+
+test('what is dropped is reported once in 10 ms, not with each message', async (t) => {
+  const { server, live, dropped } = await openStalled(t, 'port', { slow: 'drop' });
+  await publishMany(server, live);
+  const [before, begun, count] = [dropped.length, performance.now(), 300];
+  for (let n = 0; n < count; n++) await server.publish('room', String(n), { receipt: true });
+  const most = (performance.now() - begun) / 10 + 3;
+  const reports = dropped.length - before;
+  t.true(reports <= most, `${reports} reports`);
+  const sum = () => dropped.reduce((all, one) => all + one, 0);
+  while (sum() !== server.topicCounts('room').dropped || sum() < count) await turn();
+  t.pass();
+});

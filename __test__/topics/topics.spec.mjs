@@ -1,0 +1,384 @@
+// Topics: recipients, messages and their order, for connections of every kind.
+import { once } from 'node:events';
+import { createRequire } from 'node:module';
+import { setImmediate as turn } from 'node:timers/promises';
+import { Worker } from 'node:worker_threads';
+
+import test from 'ava';
+
+import { prepare } from '../../lib/index.mjs';
+import { urlOf } from '../helpers/clients.mjs';
+import { isInline, isSpread } from '../helpers/impl.mjs';
+import { TOPIC_WAYS, heardBy, join, openRoom } from '../helpers/topics.mjs';
+
+/** Topics are any strings. */
+const NAMES = ['a', 'b', '', '__proto__', '\0', '\u{d800}', '\u{d801}', 'A', 'a '.repeat(100_000)];
+const LONG = 'x'.repeat(100_000);
+const DATA = ['', 'text', 'ä'.repeat(3000), 42, Buffer.from([1, 2, 3]), new Float64Array([1, 2]), LONG, Buffer.alloc(200_000, 7)];
+
+for (const way of Object.keys(TOPIC_WAYS)) {
+  test(`${way}: subscribers get what is published, and nobody else`, async (t) => {
+    const { server, all } = await openRoom(t, way, 3);
+    const [a, b, c] = all;
+    t.true(a.ws.subscribe('news'));
+    t.true(b.ws.subscribe('news'));
+    t.true(c.ws.subscribe('other'));
+    t.is(server.publish('news', 'to both'), 2);
+    t.is(server.publish('other', 'to one'), 1);
+    t.is(server.publish('none', 'to nobody'), 0);
+    t.deepEqual(await heardBy(a, b, c), [['to both'], ['to both'], ['to one']]);
+  });
+
+  test(`${way}: every kind of data`, async (t) => {
+    const { server, all } = await openRoom(t, way, 3);
+    for (const { ws } of all) ws.subscribe('data');
+    for (const data of DATA) t.is(server.publish('data', data), 3);
+    for (const data of DATA) t.is(server.publish('data', prepare(data)), 3);
+    server.publish('data', Buffer.from('as text'), { binary: false });
+    server.publish('data', 'as bytes', { binary: true });
+    const plain = (data) => {
+      if (typeof data === 'string' || typeof data === 'number') return String(data);
+      return Buffer.from(data.buffer ?? data, data.byteOffset, data.byteLength);
+    };
+    const wanted = [...DATA.map(plain), ...DATA.map(plain), 'as text', Buffer.from('as bytes')];
+    for (const heard of await heardBy(...all)) t.deepEqual(heard, wanted);
+  });
+
+  test(`${way}: with compression`, async (t) => {
+    for (const perMessageDeflate of [{ threshold: 0 }, { threshold: 0, serverNoContextTakeover: true }]) {
+      const { server, all } = await openRoom(t, way, 3, { perMessageDeflate });
+      for (const { ws } of all) ws.subscribe('data');
+      const texts = ['a'.repeat(2000), 'b'.repeat(70_000), 'a'.repeat(2000), 'c'];
+      for (const text of texts) server.publish('data', text);
+      server.publish('data', texts[0], { compress: false });
+      server.publish('data', prepare(texts[1]));
+      for (const heard of await heardBy(...all)) t.deepEqual(heard, [...texts, texts[0], texts[1]]);
+    }
+  });
+
+  test(`${way}: ws.publish goes to all but itself, whether it subscribes or not`, async (t) => {
+    const { all } = await openRoom(t, way, 3);
+    const [a, b, c] = all;
+    a.ws.subscribe('room');
+    b.ws.subscribe('room');
+    t.is(a.ws.publish('room', 'from a'), 1);
+    t.is(c.ws.publish('room', 'from c'), 2);
+    t.deepEqual(await heardBy(a, b, c), [['from c'], ['from a', 'from c'], []]);
+  });
+
+  test(`${way}: except: one, an array, a Set, one that is no member`, async (t) => {
+    const { server, all } = await openRoom(t, way, 4);
+    const [a, b, c, d] = all;
+    for (const { ws } of [a, b, c]) ws.subscribe('room');
+    t.is(server.publish('room', '1', { except: a.ws }), 2);
+    t.is(server.publish('room', '2', { except: [a.ws, b.ws] }), 1);
+    t.is(server.publish('room', '3', { except: new Set([c.ws, d.ws, c.ws]) }), 2);
+    t.is(a.ws.publish('room', '4', { except: b.ws }), 1);
+    t.is(server.publish('room', '5', { except: [] }), 3);
+    t.deepEqual(await heardBy(a, b, c), [['3', '5'], ['1', '3', '5'], ['1', '2', '4', '5']]);
+  });
+
+  test(`${way}: the order of sends and publishes is that of the calls`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const wanted = [];
+    for (const { ws } of all) ws.subscribe('room');
+    for (let n = 0; n < 200; n++) {
+      const data = n % 7 === 0 ? `${n} ${'y'.repeat(20_000)}` : String(n);
+      wanted.push(data);
+      if (n % 3 === 0) server.publish('room', data);
+      else for (const { ws } of all) ws.send(n % 3 === 1 ? data : prepare(data));
+    }
+    for (const heard of await heardBy(...all)) t.deepEqual(heard, wanted);
+  });
+
+  // bun#32852: a message that was published in the tick of an unsubscribe was lost.
+  test(`${way}: published before an unsubscribe it comes; subscribed after a publish it does not`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const [a, b] = all;
+    a.ws.subscribe('room');
+    server.publish('room', '1');
+    b.ws.subscribe('room');
+    server.publish('room', '2');
+    t.true(a.ws.unsubscribe('room'));
+    t.is(server.publish('room', '3'), 1);
+    t.true(b.ws.unsubscribe('room'));
+    t.is(server.publish('room', '4'), 0);
+    a.ws.subscribe('room');
+    server.publish('room', '5');
+    t.deepEqual(await heardBy(a, b), [['1', '2', '5'], ['2', '3']]);
+  });
+
+  test(`${way}: what was published before close() comes, and then no more`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const [a, b] = all;
+    for (const { ws } of all) ws.subscribe('room');
+    server.publish('room', 'before');
+    a.ws.close();
+    t.is(server.publish('room', 'behind'), 1);
+    t.false(a.ws.isSubscribed('room'));
+    await Promise.all([once(a.ws, 'close'), once(a.client, 'close')]);
+    t.deepEqual(a.heard, ['before']);
+    t.deepEqual(await heardBy(b), [['before', 'behind']]);
+  });
+
+  test(`${way}: subscriptions, isSubscribed, counts; twice is once`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const [a, b] = all;
+    t.deepEqual(a.ws.subscriptions, []);
+    t.false(a.ws.unsubscribe('a'));
+    for (const topic of [...NAMES, 'a']) t.true(a.ws.subscribe(topic));
+    b.ws.subscribe('a');
+    t.deepEqual(a.ws.subscriptions, NAMES);
+    t.deepEqual([...server.topics()], NAMES.map((topic) => [topic, topic === 'a' ? 2 : 1]));
+    t.is(server.subscriberCount('a'), 2);
+    t.is(server.subscriberCount('none'), 0);
+    t.true(a.ws.isSubscribed(''));
+    t.false(b.ws.isSubscribed(''));
+    t.is(server.publish('a', 'once'), 2);
+    for (const topic of NAMES.slice(1)) t.is(server.publish(topic, 'too'), 1);
+    t.deepEqual(await heardBy(a, b), [['once', ...NAMES.slice(1).map(() => 'too')], ['once']]);
+    t.true(a.ws.unsubscribe('a'));
+    t.false(a.ws.unsubscribe('a'));
+    t.is(server.subscriberCount('a'), 1);
+  });
+
+  test(`${way}: a connection that closes leaves all its topics, however it ends`, async (t) => {
+    const { server, all } = await openRoom(t, way, 4);
+    for (const { ws } of all) ['a', 'b'].forEach((topic) => ws.subscribe(topic));
+    const [closed, terminated, left, cut] = all;
+    closed.ws.close();
+    t.is(server.subscriberCount('a'), 3);
+    terminated.ws.terminate();
+    t.is(server.subscriberCount('a'), 2);
+    left.client.close();
+    await once(left.ws, 'close');
+    t.is(server.subscriberCount('a'), 1);
+    cut.client.terminate();
+    await once(cut.ws, 'close');
+    t.is(server.subscriberCount('a'), 0);
+    t.deepEqual([...server.topics()], []);
+    t.deepEqual(cut.ws.subscriptions, []);
+  });
+
+  test(`${way}: legal everywhere: in 'close', after it, in 'message', during a publish`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const [a, b] = all;
+    const results = [];
+    for (const { ws } of all) ws.subscribe('room');
+    b.ws.on('message', () => {
+      b.ws.unsubscribe('room');
+      b.ws.subscribe('other');
+      server.publish('other', 'from the handler');
+    });
+    a.ws.on('close', () => {
+      t.is(a.ws.publish('room', 'a has left'), 1);
+      t.false(a.ws.subscribe('room', (result) => results.push(result)));
+      t.false(a.ws.unsubscribe('room'));
+    });
+    a.client.close();
+    await once(a.ws, 'close');
+    t.deepEqual(await heardBy(b), [['a has left']]);
+    t.deepEqual(results, [{ recovered: false, position: null, replayed: 0 }]);
+    b.client.send('go');
+    await once(b.client, 'message');
+    t.deepEqual(b.heard.splice(0), ['from the handler']);
+    t.deepEqual(b.ws.subscriptions, ['other']);
+  });
+
+  test(`${way}: legal in every callback, in 'close' of the server and behind it`, async (t) => {
+    const seen = [];
+    const act = (where, ws) => {
+      // Each time, for some callbacks run twice.
+      seen.push(where);
+      ws.subscribe(`of ${where}`, () => server.publish('acts', `called ${where}`));
+      ws.publish('acts', where);
+      server.publish(`of ${where}`, where);
+      server.broadcast(where);
+      ws.unsubscribe(`of ${where}`);
+    };
+    const topicOptions = (topic) => {
+      if (topic === 'nested' && !seen.includes('topicOptions')) {
+        seen.push('topicOptions');
+        a.ws.subscribe('nested');
+        act('topicOptions', a.ws);
+      }
+      return topic === 'lossy' ? { slow: 'catch-up', limit: 0, history: 1 } : {};
+    };
+    let a = null;
+    const { server, all } = await openRoom(t, way, 2, { topicOptions });
+    const b = all[1];
+    [a] = all;
+    b.ws.subscribe('acts');
+    for (const event of ['ping', 'pong', 'message', 'error', 'drain', 'gap']) a.ws.once(event, () => act(event, a.ws));
+    server.once('topic', () => act('topic', a.ws));
+    server.once('connection', (ws) => act('connection', ws));
+    await join(t, server);
+    a.ws.subscribe('nested');
+    t.deepEqual(a.ws.subscriptions, ['nested']);
+    a.ws.send('x', () => act('send', a.ws));
+    a.ws.ping('x', false, () => act('ping()', a.ws));
+    a.client.ping();
+    a.client.send('x');
+    await once(a.ws, 'message');
+    await server.publish('nested', 'x', { receipt: true }).then(() => act('receipt', a.ws));
+    // More than the kernel takes, of which all but the last one is lost.
+    a.ws.subscribe('lossy');
+    const early = ['topic', 'connection', 'topicOptions', 'send', 'ping()', 'ping', 'pong', 'message', 'receipt', 'gap', 'drain'];
+    while (!early.every((name) => seen.includes(name))) {
+      a.client.pause();
+      for (let waiting = 0; waiting < 2; ) {
+        const { sent } = await server.publish('lossy', 'y'.repeat(100_000), { receipt: true });
+        if (sent === 0) waiting++;
+      }
+      for (let n = 0; n < 3; n++) server.publish('lossy', 'y'.repeat(100_000));
+      while (a.ws.send('x'.repeat(100_000)));
+      a.client.resume();
+      while (a.ws.bufferedAmount !== 0) await turn();
+    }
+    const heardUntil = async (text) => {
+      b.ws.send(text);
+      while (!b.heard.includes(text)) await once(b.client, 'message');
+      return b.heard.splice(0, b.heard.indexOf(text));
+    };
+    await heardUntil('all before');
+    a.ws.once('close', () => act('close', a.ws));
+    a.client._socket.write(Buffer.from([0xff, 0x80, 0, 0, 0, 0]));
+    await new Promise((resolve) => a.ws.once('close', resolve));
+    const heard = await heardUntil('the end');
+    t.deepEqual(heard.filter((text) => !text.startsWith('called')), ['all before', 'error', 'error', 'close', 'close']);
+    const over = once(server, 'close').then(() => act('over', b.ws));
+    b.ws.terminate();
+    server.clients.forEach((ws) => ws.terminate());
+    server.close();
+    server.options.server?.close();
+    await over;
+    t.deepEqual([server.publish('acts', 'x'), server.broadcast('x'), [...server.topics()]], [0, 0, []]);
+  });
+
+  test(`${way}: a receipt`, async (t) => {
+    const { server, all } = await openRoom(t, way, 3);
+    for (const { ws } of all) ws.subscribe('room');
+    const receipt = await server.publish('room', 'x'.repeat(100), { receipt: true, except: all[0].ws });
+    t.is(receipt.matched, 2);
+    t.is(receipt.sent + receipt.queued, 2);
+    t.is(receipt.dropped, 0);
+    t.is(receipt.bytes, 2 * 102);
+    t.is(receipt.position, null);
+    t.deepEqual(await heardBy(...all), [[], ['x'.repeat(100)], ['x'.repeat(100)]]);
+    const none = { matched: 0, sent: 0, queued: 0, dropped: 0, bytes: 0, position: null };
+    t.deepEqual(await server.publish('none', 'x', { receipt: true }), none);
+  });
+
+  test(`${way}: 'topic' is emitted for the first and behind the last, in order`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const events = [];
+    server.on('topic', (...args) => events.push(args.join(' ')));
+    const [a, b] = all;
+    a.ws.subscribe('x');
+    b.ws.subscribe('x');
+    a.ws.unsubscribe('x');
+    b.ws.unsubscribe('x');
+    b.ws.subscribe('x');
+    b.ws.terminate();
+    t.deepEqual(events, []);
+    await once(b.ws, 'close');
+    t.deepEqual(events, ['x created', 'x empty', 'x created', 'x empty']);
+  });
+
+  test(`${way}: the callback of subscribe is called when it is a member`, async (t) => {
+    const { all } = await openRoom(t, way, 1);
+    const [{ ws }] = all;
+    let isCalled = false;
+    const result = await new Promise((resolve) => {
+      ws.subscribe('room', (given) => {
+        isCalled = true;
+        resolve(given);
+      });
+      t.false(isCalled);
+    });
+    t.deepEqual(result, { recovered: false, position: null, replayed: 0 });
+    const results = [];
+    ws.subscribe('room', { since: { epoch: 'x', offset: 1 } }, (given) => results.push(given));
+    ws.terminate();
+    await once(ws, 'close');
+    t.deepEqual(results, [{ recovered: false, position: null, replayed: 0 }]);
+  });
+}
+
+// uWebSockets.js ends the process when a callback subscribes while a publish runs.
+test('a subscription, an unsubscription and a publish inside a publish', async (t) => {
+  const { server, all } = await openRoom(t, 'stream', 3);
+  const [a, b, c] = all;
+  for (const { ws } of [a, b]) ws.subscribe('room');
+  // A stream writes inside the call: its callbacks run in the middle of the publish.
+  const { socket } = a.ws._extra.stream;
+  const { _write } = socket;
+  let writes = 0;
+  socket._write = function write(...args) {
+    if (writes++ === 0) {
+      t.true(c.ws.subscribe('room'));
+      t.true(b.ws.unsubscribe('room'));
+      t.is(server.publish('room', 'inside'), 2);
+    }
+    return _write.apply(this, args);
+  };
+  t.is(server.publish('room', 'outside'), 2);
+  while (writes === 0) await once(a.client, 'message');
+  t.deepEqual([...server.topics()], [['room', 2]]);
+  t.is(server.publish('room', 'behind'), 2);
+  const [first, second, third] = await heardBy(a, b, c);
+  t.deepEqual([first, second, third], [['outside', 'inside', 'behind'], ['outside'], ['inside', 'behind']]);
+});
+
+const READER = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const { WebSocket } = require(workerData.ws);
+  const client = new WebSocket(workerData.url);
+  let left = workerData.count;
+  client.on('message', () => {
+    if (--left !== 0) return;
+    Atomics.store(workerData.flag, 0, 1);
+    Atomics.notify(workerData.flag, 0);
+  });
+`;
+
+// By itself: the counts are those of all servers.
+test.serial('a message is compressed once for each group of equal parameters', async (t) => {
+  const server = await TOPIC_WAYS.port(t, { perMessageDeflate: { threshold: 100, serverNoContextTakeover: true } });
+  const all = [];
+  for (const serverMaxWindowBits of [10, 15, 10, 15, 10, 15]) {
+    all.push(await join(t, server, { perMessageDeflate: { serverMaxWindowBits } }));
+    all.at(-1).ws.subscribe('room');
+  }
+  const texts = ['a', 'b'].map((letter) => `${letter} `.repeat(5000));
+  const compressed = () => server.metrics().reactors.compressedFrom;
+  const before = compressed();
+  for (const text of texts) t.is(server.publish('room', text), 6);
+  t.is(server.publish('room', 'c', { compress: false }), 6);
+  for (const { heard, client } of all) {
+    while (heard.length < 3) await once(client, 'message');
+    t.deepEqual(heard, [...texts, 'c']);
+  }
+  while (compressed() - before < 40_000) await turn();
+  await heardBy(...all);
+  // Each reactor has some of them.
+  const most = isSpread ? Number(process.env.REACTOR_WS_REACTORS) : 1;
+  t.true((compressed() - before) % 10_000 === 0 && compressed() - before <= most * 40_000, `${compressed() - before}`);
+});
+
+test('what was published goes on while JavaScript is blocked', async (t) => {
+  if (isInline) return t.pass('without a thread it does not');
+  const server = await TOPIC_WAYS.port(t);
+  const count = 300;
+  const flag = new Int32Array(new SharedArrayBuffer(4));
+  const workerData = { count, flag, url: urlOf(server), ws: createRequire(import.meta.url).resolve('ws') };
+  const reader = new Worker(READER, { eval: true, workerData });
+  t.teardown(() => reader.terminate());
+  const [ws] = await once(server, 'connection');
+  ws.subscribe('room');
+  // More than the kernel takes, and from several arenas.
+  for (let n = 0; n < count; n++) server.publish('room', `${n} `.padEnd(60_000, 'x'));
+  await turn();
+  t.not(Atomics.wait(flag, 0, 0, 60_000), 'timed-out');
+  t.is(Atomics.load(flag, 0), 1);
+});
