@@ -15,8 +15,18 @@ pub const INFLATER_BYTES: usize = 48 << 10;
 /// The state of a DEFLATE stream that comes in.
 pub(super) struct Inflater {
     zlib: Box<Inflate>,
-    /// A block with BFINAL has ended the stream: what follows in the frame is of no meaning.
-    ended: bool,
+    stream: Stream,
+}
+
+/// Where a block with BFINAL leaves the input.
+#[derive(Clone, Copy, PartialEq)]
+enum Stream {
+    /// Between blocks, or in one.
+    GoesOn,
+    /// Behind it: what follows in the frame is of no meaning.
+    Ended,
+    /// Behind the frame that it ended in: what follows begins anew. The trailer alone is no block.
+    Over,
 }
 
 /// Where inflated bytes go.
@@ -33,13 +43,13 @@ pub(super) struct Sink<'a> {
 
 impl Inflater {
     pub(super) fn new() -> Self {
-        Self { zlib: Box::new(Inflate::new(false, MAX_WINDOW_BITS)), ended: false }
+        Self { zlib: Box::new(Inflate::new(false, MAX_WINDOW_BITS)), stream: Stream::GoesOn }
     }
 
     /// Forgets everything.
     pub(super) fn reset(&mut self) {
         self.zlib.reset(false);
-        self.ended = false;
+        self.stream = Stream::GoesOn;
     }
 
     /// Lets the bytes that follow refer to `history`, as if it had just come in.
@@ -51,16 +61,17 @@ impl Inflater {
     /// The frame is complete. True: a block with BFINAL has ended the stream, and what follows
     /// begins anew.
     pub(super) fn end_frame(&mut self) -> bool {
-        let ended = self.ended;
-        if ended {
-            self.reset();
+        if self.stream == Stream::Ended {
+            self.zlib.reset(false);
+            self.stream = Stream::Over;
         }
-        ended
+        self.stream == Stream::Over
     }
 
     /// Inflates the next bytes of a message.
     pub(super) fn feed(&mut self, bytes: &[u8], sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
-        if !self.ended {
+        if self.stream != Stream::Ended && !bytes.is_empty() {
+            self.stream = Stream::GoesOn;
             self.run(bytes, InflateFlush::SyncFlush, sink)?;
         }
         Ok(())
@@ -68,20 +79,24 @@ impl Inflater {
 
     /// The message is complete: inflates the trailer that its sender cut off.
     pub(super) fn finish(&mut self, sink: &mut Sink<'_>) -> Result<(), ErrorKind> {
-        if self.ended {
+        if self.stream != Stream::GoesOn {
             return Ok(());
         }
         // An inflater that stops at the end of the trailer is between two blocks. A stream that was
         // cut off somewhere else takes the trailer, and the byte behind it, for the missing bytes.
         let mut rest: &[u8] = &[TRAILER[0], TRAILER[1], TRAILER[2], TRAILER[3], 0];
-        while rest.len() > 1 && !self.ended {
+        while rest.len() > 1 && self.stream == Stream::GoesOn {
             let used = self.run(rest, InflateFlush::Block, sink)?;
             if used == 0 {
                 break;
             }
             rest = rest.get(used..).unwrap_or_default();
         }
-        if rest.len() == 1 || self.ended { Ok(()) } else { Err(ErrorKind::DeflateUnexpectedEnd) }
+        if rest.len() == 1 || self.stream == Stream::Ended {
+            Ok(())
+        } else {
+            Err(ErrorKind::DeflateUnexpectedEnd)
+        }
     }
 
     /// Inflates `bytes`, with [`InflateFlush::Block`] no further than to the end of a block.
@@ -99,14 +114,14 @@ impl Inflater {
             sink.take(made)?;
             rest = rest.get(taken..).unwrap_or_default();
             match status {
-                Ok(Status::StreamEnd) => self.ended = true,
+                Ok(Status::StreamEnd) => self.stream = Stream::Ended,
                 Ok(Status::Ok | Status::BufError) if made == room_len => continue,
                 Ok(Status::Ok | Status::BufError) => {}
                 Err(InflateError::DataError) => return Err(self.what_is_wrong()),
                 Err(_) => return Err(ErrorKind::DeflateInvalidBlockType),
             }
             let idle = taken == 0 && made == 0;
-            if self.ended || idle || rest.is_empty() || flush == InflateFlush::Block {
+            if self.stream == Stream::Ended || idle || rest.is_empty() || flush == InflateFlush::Block {
                 return Ok(bytes.len() - rest.len());
             }
         }

@@ -115,6 +115,24 @@ fn rfc_a_block_with_bfinal() {
     assert_eq!(takes(&[again, again, (0xc1, "f2 48 cd c9 c9 07 00")]), times(3, &[text("Hello")]));
 }
 
+/// The same, however it is fragmented: a fragment without a byte is no block.
+#[test]
+fn rfc_a_block_with_bfinal_in_fragments() {
+    let payload = hex("f3 48 cd c9 c9 07 00 00");
+    for first in 0..=payload.len() {
+        for second in first..=payload.len() {
+            let parts =
+                [(0x41, &payload[..first]), (0x00, &payload[first..second]), (0x80, &payload[second..])];
+            let again = parts.map(|(head, part)| frame(head, part)).concat();
+            let stream = [&again[..], &again, &frame(0xc1, &hex("f2 48 cd c9 c9 07 00"))].concat();
+            for params in [Params::default(), BOTH_NO_TAKEOVER] {
+                let seen = inflated(&Config::default(), params, &stream);
+                assert_eq!(seen, times(3, &[text("Hello")]), "cut at {first} and {second}");
+            }
+        }
+    }
+}
+
 /// RFC 7692, section 7.2.3.5.
 #[test]
 fn rfc_two_blocks() {
