@@ -41,7 +41,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     const answer = once(reader.client, 'message');
     reader.ws.send('still here');
     t.is(String((await answer)[0]), 'still here');
-    t.deepEqual(server.metrics().connections.failed, { WS_ERR_SEND_BUDGET: 1 });
+    t.is(server.metrics().connections.failed.WS_ERR_SEND_BUDGET, 1);
     // The client may have a message before the reactor has noted that the kernel took it.
     while (server.metrics().bytesWaiting !== 0) await new Promise(setImmediate);
   });

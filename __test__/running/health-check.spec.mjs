@@ -36,7 +36,7 @@ for (const [name, port] of Object.entries(LISTENERS)) {
     // It is no path of WebSockets, and takes none away.
     const { client } = await connect(t, server, { path: '/healthz' });
     client.close();
-    t.deepEqual(server.metrics().handshakes.refused, {});
+    t.true(Object.values(server.metrics().handshakes.refused).every((count) => count === 0));
   });
 
   test(`healthCheck, answered by ${name}: 503 once the server is drained`, async (t) => {

@@ -126,7 +126,7 @@ for (const [way, start] of Object.entries(WAYS)) {
     const [code, reason] = await closed;
     t.deepEqual([code, String(reason)], [1008, 'Too many messages per second']);
     t.deepEqual(server.metrics().tooFast, { messages: 1, bytes: 0 });
-    t.deepEqual(server.metrics().connections.failed, { WS_ERR_TOO_MANY_MESSAGES: 1 });
+    t.is(server.metrics().connections.failed.WS_ERR_TOO_MANY_MESSAGES, 1);
   });
 
   test(`by way of ${way}: bytesPerSecond with limit: 'close', and pings count as messages`, async (t) => {

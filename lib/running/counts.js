@@ -25,6 +25,9 @@ const PRIVATE = 3000;
 /** What a 'close' without a close frame, or without a code in it, reports (RFC 6455, 7.4.1). */
 const WITHOUT_CODE = [1005, ABNORMAL];
 
+/** The usual answers to handshakes. */
+const STATUSES = [400, 401, 403, 404, 405, 426, 429, 431, 503];
+
 /** Topics whose losses are counted by name: peers may choose the names. */
 const MOST_TOPICS = 20;
 
@@ -40,8 +43,8 @@ class Counts {
     this.ended = /** @type {Record<CloseCause, number>} */ (zeros(/** @type {CloseCause[]} */ (CAUSES.slice(1))));
     /** Connections that have failed, by the code of 'error'. */
     this.failed = zeros(PROTOCOL_ERRORS.flatMap((row) => row?.code ?? []));
-    /** Handshakes that JavaScript has refused, by status. @type {Record<string, number>} */
-    this.refused = {};
+    /** Handshakes that JavaScript has refused, by status; a program may choose any other. */
+    this.refused = zeros(STATUSES);
     /** Connections that were closed as they came: the process had no descriptors left. */
     this.exhausted = 0;
     /** Messages that slow members did not get, by topic. @type {Record<string, number>} */
