@@ -41,6 +41,7 @@ const EVENTS = {
     {},
     {},
     { prints: ['1005 closed', '1005 closed'] },
+    {},
     { answers: ['200 # HELP reactor_ws_connections Open connections'] },
     { prints: [' 1005', ' 1005', ' 1005', ' 1005', '/ 1005', '/ 1005'] },
   ],
