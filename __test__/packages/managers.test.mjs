@@ -2,7 +2,7 @@
 // manager installing from it; the installed packages, on each Node.
 import assert from 'node:assert/strict';
 import { spawn } from 'node:child_process';
-import { existsSync, mkdtempSync, rmSync, writeFileSync } from 'node:fs';
+import { existsSync, mkdirSync, mkdtempSync, readFileSync, rmSync, writeFileSync } from 'node:fs';
 import { createServer } from 'node:net';
 import { once } from 'node:events';
 import { tmpdir } from 'node:os';
@@ -77,6 +77,22 @@ for (const [name, { add, nodeArgs = [] }] of Object.entries(MANAGERS)) {
     t.diagnostic(`${name}: echo, worker and --permission on Node ${NODES.join(', ')}`);
   });
 }
+
+test('managers: pnpm: an override in pnpm-workspace.yaml puts reactor-ws in the place of ws in libraries', async (t) => {
+  const folder = emptyProject(t);
+  configure(folder);
+  const library = join(folder, 'library');
+  mkdirSync(library);
+  writeFileSync(join(library, 'package.json'), JSON.stringify({ name: 'library', version: '1.0.0', dependencies: { ws: '^8.0.0' } }));
+  writeFileSync(join(library, 'index.js'), '');
+  writeFileSync(join(folder, 'package.json'), JSON.stringify({ private: true, dependencies: { library: 'file:library' } }));
+  const { version } = JSON.parse(readFileSync(new URL('../../package.json', import.meta.url), 'utf8'));
+  writeFileSync(join(folder, 'pnpm-workspace.yaml'), `overrides:\n  ws: npm:reactor-ws@^${version}\n`);
+  await runIn(folder, [node, bin('pnpm/bin/pnpm.cjs'), 'install', '--store-dir=store']);
+  const document = readFileSync(new URL('../../docs/migrating-from-ws.md', import.meta.url), 'utf8');
+  const [, expression] = /node -p "(.*)"/.exec(document);
+  assert.equal(await runIn(folder, [node, '-p', expression.replace('some-library', 'library')]), 'true\n');
+});
 
 /** Settings: the registry, and that packages which are minutes old may be installed. */
 function configure(folder) {
