@@ -73,6 +73,28 @@ const ROWS = {
     same.send('x');
     return Number(await ask('messages')) !== before + 1;
   },
+  "close(), then another connection: the end comes after 'open'": async ({ open, ask }) => {
+    const client = await open('localhost');
+    let isEnded = false;
+    const ended = once(client, 'close').then(() => (isEnded = true));
+    client.close();
+    const next = await open('localhost');
+    const isLate = !isEnded;
+    await ended;
+    await close(next, ask);
+    return isLate;
+  },
+  'closed by the server, then another connection: the end comes after the refusal': async ({ open, refused }) => {
+    const client = await open('localhost');
+    let isEnded = false;
+    const ended = once(client, 'close').then(() => (isEnded = true));
+    client.send('close');
+    await once(client, 'message');
+    await refused();
+    const isLate = !isEnded;
+    await ended;
+    return isLate;
+  },
 };
 
 if (values.serve) serve();
@@ -86,10 +108,17 @@ function serve() {
     if (request.url === '/push') for (const client of wss.clients) client.send('x');
     response.end(String({ '/count': wss.clients.size, '/messages': messages, '/opened': opened }[request.url]));
   });
-  const wss = new WebSocketServer(process.env.WS_WAY === 'port' ? { port: 0, host: '127.0.0.1' } : { server: web });
+  const options = process.env.WS_WAY === 'port' ? { port: 0, host: '127.0.0.1' } : { server: web };
+  if (process.env.WS_REFUSES) options.verifyClient = ({ req }, decide) => decide(req.url !== '/refused', 503);
+  const wss = new WebSocketServer(options);
   wss.on('connection', (ws) => {
     opened = wss.clients.size;
-    ws.on('message', () => messages++);
+    ws.on('message', (data) => {
+      messages++;
+      if (String(data) !== 'close') return;
+      ws.send('closes');
+      ws.close();
+    });
     ws.on('error', () => {});
   });
   web.listen(0, '127.0.0.1', () => {
@@ -119,17 +148,23 @@ async function count(mode, row, rounds) {
       ...process.env,
       WS_PACKAGE: isReference ? require.resolve('ws') : resolve(values.package),
       WS_WAY: values.way,
+      ...(row.toString().includes('refused') && { WS_REFUSES: '1' }),
       ...(!isReference && { REACTOR_WS_REACTORS: mode }),
     },
   });
   const [{ port, web }] = await once(child, 'message');
   const { WebSocket } = require('ws');
   const agent = new http.Agent({ keepAlive: true, maxSockets: 1 });
-  const open = async () => {
-    const client = new WebSocket(`ws://127.0.0.1:${port}`);
+  const open = async (host = '127.0.0.1') => {
+    const client = new WebSocket(`ws://${host}:${port}`);
     client.on('error', () => {});
     await once(client, 'open');
     return client;
+  };
+  const refused = async () => {
+    const client = new WebSocket(`ws://127.0.0.1:${port}/refused`);
+    client.on('error', () => {});
+    await new Promise((resolve) => client.once('close', resolve));
   };
   const ask = async (path, keepAlive = true) => {
     const request = http.get({ host: '127.0.0.1', port: web, path: `/${path}`, agent: keepAlive ? agent : false });
@@ -138,7 +173,7 @@ async function count(mode, row, rounds) {
   };
   const same = row.toString().includes('same') ? await open() : null;
   let missed = 0;
-  for (let round = 0; round < rounds; round++) missed += Number(await row({ open, ask, same }));
+  for (let round = 0; round < rounds; round++) missed += Number(await row({ open, ask, refused, same }));
   same?.terminate();
   agent.destroy();
   child.disconnect();

@@ -6,12 +6,13 @@ import { Worker } from 'node:worker_threads';
 
 import test from 'ava';
 
-import { isReference } from '../helpers/impl.mjs';
+import { isInline, isReference } from '../helpers/impl.mjs';
 import { FEW, ROUNDS, SERVERS, listening, missed } from '../helpers/order.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
 
 // The server of ws reads a request on an earlier connection in the order of the system.
 const ownOnly = isReference ? test.skip : test.serial;
+const threadOnly = isReference || isInline ? test.skip : test.serial;
 
 /**
  * Opens a connection on each 'open', and ends its side behind the other messages; the shared word
@@ -188,4 +189,51 @@ for (const [way, start] of Object.entries(SERVERS)) {
     }
     t.pass();
   });
+}
+
+/**
+ * A peer in another thread that closes, or answers the server's close frame. The shared word is 1
+ * when it may go on after the server's close frame, and 2 when it has seen the end.
+ */
+const CLOSING = `
+  const { parentPort, workerData } = require('node:worker_threads');
+  const { port, request, word, closes } = workerData;
+  const frame = Buffer.from('888200000000' + '03e8', 'hex');
+  const socket = require('node:net').connect({ port, host: '127.0.0.1', allowHalfOpen: true }, () => socket.write(request));
+  let text = '';
+  socket.on('data', (data) => {
+    const before = text;
+    text += data.toString('latin1');
+    if (!before.includes('\\r\\n\\r\\n') && text.includes('\\r\\n\\r\\n') && closes) socket.write(frame);
+    if (before.includes('\\x88\\x02') || !text.includes('\\x88\\x02')) return;
+    Atomics.wait(word, 0, 0);
+    if (closes) socket.end();
+    else socket.write(frame);
+  });
+  socket.on('end', () => {
+    Atomics.store(word, 0, 2);
+    Atomics.notify(word, 0);
+    socket.end();
+  });
+`;
+
+for (const [way, start] of Object.entries(SERVERS)) {
+  for (const closes of [true, false]) {
+    threadOnly(`${way}: the end of a close that both sides know waits for no handler: ${closes ? 'the peer' : 'the server'} closes`, async (t) => {
+      const { server } = await listening(t, start);
+      const word = new Int32Array(new SharedArrayBuffer(4));
+      const workerData = { port: server.address().port, request: upgradeRequest(), word, closes };
+      const worker = new Worker(CLOSING, { eval: true, workerData });
+      t.teardown(() => worker.terminate());
+      const [ws] = await once(server, 'connection');
+      await nextTurn();
+      if (!closes) ws.close(1000);
+      while (ws.readyState === ws.OPEN) await nextTurn();
+      Atomics.store(word, 0, 1);
+      Atomics.notify(word, 0);
+      t.not(Atomics.wait(word, 0, 1, 60_000), 'timed-out');
+      t.is(ws.readyState, ws.CLOSING);
+      await once(ws, 'close');
+    });
+  }
 }

@@ -73,7 +73,8 @@ for (const [way, start] of Object.entries(SERVERS)) {
     );
   });
 
-  test(`${way}: 'close' of a client that closes comes behind that of the server`, async (t) => {
+  // Not beside tests that keep this thread busy for longer than a delivery takes.
+  test.serial(`${way}: 'close' of a client that closes comes behind that of the server`, async (t) => {
     const { server, heard, url } = await listening(t, start);
     for (let round = 1; round <= ROUNDS; round++) {
       const client = new WsClient(url);

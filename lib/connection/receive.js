@@ -264,9 +264,8 @@ function peerDone(ws) {
 }
 
 /**
- * Both close frames were sent, and the kernel has ours: the connection ends. A client that ends its
- * side first, as that of ws does, has done so by then, and sees our end when 'close' has been
- * emitted here.
+ * Both close frames were sent, and the kernel has ours: the connection ends. The reactor does that
+ * as soon as the peer has ended its side, as the client of ws does at once. Others wait for us.
  *
  * @param {WebSocket} ws A connection whose close frames have come and gone
  */

@@ -175,7 +175,7 @@ impl<C: Consumer> Reactor<C> {
     pub fn run_once(&mut self, timeout: Option<Duration>) -> io::Result<()> {
         // Queued frames leave before the wait, so the answers of peers come with the same wait.
         if self.serve_commands() {
-            self.consumer.on_turn_end();
+            self.hand_over();
         }
         if self.stopping {
             return Ok(());
@@ -205,7 +205,7 @@ impl<C: Consumer> Reactor<C> {
         self.end_leaving();
         self.end_topics();
         self.work.compression.end_turn();
-        self.consumer.on_turn_end();
+        self.hand_over();
         self.work.tally.unfinished_bytes = self.work.unfinished.bytes() as u64;
         self.work.tally.history_bytes = self.topics.histories.used as u64;
         self.work.tally.history_budget = self.topics.histories.budget as u64;
@@ -345,7 +345,8 @@ impl<C: Consumer> Reactor<C> {
                 }
                 self.consumer.on_closed(id, connection.cause_of_end(cause));
             }));
-            self.hold_end(id.slot, connection.transport);
+            let is_known = connection.close_complete();
+            self.hold_end(id.slot, connection.transport, is_known);
         }
         self.work.remains.push(connection.write.outgoing);
     }
@@ -366,7 +367,7 @@ impl<C: Consumer> Reactor<C> {
         for id in self.listeners.drain().map(|(id, _)| id).collect::<Vec<_>>() {
             self.consumer.on_listener_closed(id);
         }
-        self.consumer.on_turn_end();
+        self.hand_over();
         self.open_all_gates();
     }
 }

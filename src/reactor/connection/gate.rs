@@ -18,6 +18,8 @@ pub(in crate::reactor) enum Gate {
 pub(in crate::reactor) struct Gates {
     /// The gates, each with the number of its record, oldest first.
     pub(in crate::reactor) closed: VecDeque<(u64, Gate)>,
+    /// Sockets that close when the records of this turn have been handed over.
+    pub(in crate::reactor) known: Vec<Transport>,
 }
 
 impl Gates {

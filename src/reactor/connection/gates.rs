@@ -6,6 +6,9 @@
 //! record of that change: the 101 behind OPEN, with what was sent meanwhile, and the end of the
 //! socket behind CLOSED.
 //!
+//! An end that both sides know of by their close frames waits only until CLOSED is handed over: the
+//! peer, which has ended its own side, would learn of its end after what its next connections get.
+//!
 //! ```text
 //! a turn: 101 queued, OPEN recorded as the nth record -> withhold
 //! a turn: delivered >= n -> on_delivered -> 101 written
@@ -50,13 +53,22 @@ impl Session<'_> {
 }
 
 impl<C: Consumer> Reactor<C> {
-    /// The last record reports a connection's end to the consumer; the peer has to wait for that
-    /// record, and the next connection in the slot.
-    pub(in crate::reactor) fn hold_end(&mut self, slot: u32, transport: Transport) {
-        if let Some(progress) = self.consumer.progress() {
-            self.connections.retain(slot, progress.recorded);
+    /// The last record reports a connection's end to the consumer; the next connection in the slot
+    /// has to wait for that record, and the peer. `is_known`: both close frames were sent.
+    pub(in crate::reactor) fn hold_end(&mut self, slot: u32, transport: Transport, is_known: bool) {
+        let Some(progress) = self.consumer.progress() else { return };
+        self.connections.retain(slot, progress.recorded);
+        if is_known {
+            self.work.gates.known.push(transport);
+        } else {
             self.work.gates.closed.push_back((progress.recorded, Gate::End(transport)));
         }
+    }
+
+    /// Hands over the records of this turn, and then the ends that wait for no more.
+    pub(in crate::reactor) fn hand_over(&mut self) {
+        self.consumer.on_turn_end();
+        self.work.gates.known.clear();
     }
 
     /// Lets go the bytes and sockets whose records the consumer has dealt with by now.

@@ -77,10 +77,10 @@ pub(in crate::reactor) fn on_frames<C: Consumer>(
     (Begun::default(), whole)
 }
 
-/// The answer to our close frame may have come when all is written: then nothing else would end the
-/// connection.
+/// Our close frame is answered: our side ends, and waits for nobody.
 pub(in crate::reactor) fn finish_if_complete(session: &mut Session<'_>) {
     if session.connection.close_complete() {
+        session.connection.write.state.end_when_written();
         session.touch();
     }
 }

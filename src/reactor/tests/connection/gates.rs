@@ -212,9 +212,9 @@ fn the_end_of_a_socket_follows_that_its_record_has_been_dealt_with() {
     }
 }
 
-/// A peer that has ended its side has not seen our end before the record of it.
+/// The record of the end is there when the peer sees the end, but nobody has to deal with it.
 #[test]
-fn a_peer_that_ends_behind_its_close_frame_is_ended_when_that_is_known() {
+fn a_peer_that_ends_after_both_close_frames_waits_for_nobody() {
     let js = start();
     let mut client = js.ask();
     let id = js.opened(IN_OPEN);
@@ -225,12 +225,25 @@ fn a_peer_that_ends_behind_its_close_frame_is_ended_when_that_is_known() {
     client.expect("88 02 03e8");
     assert_eq!(js.records(1)[0].kind, IN_SENT);
     client.end();
-    js.send(id, OUT_END, 0, 0, b"");
-    let batch = js.take();
-    assert_eq!(batch.records[0].kind().0, IN_CLOSED);
-    js.nothing_came(&client);
-    js.give_back(batch);
     client.expect_end();
+    let batch = js.link.inbox.take().expect("the record was handed over before");
+    assert_eq!(batch.records[0].kind().0, IN_CLOSED);
+}
+
+#[test]
+fn our_side_ends_when_our_close_frame_is_answered() {
+    for answer in ["88 82 00000000 03e8", "83 80 00000000"] {
+        let js = start();
+        let mut client = js.ask();
+        let id = js.opened(IN_OPEN);
+        client.expect_text(SWITCHED);
+        js.send(id, OUT_CLOSE, 0, 1000, b"");
+        client.expect("88 02 03e8");
+        client.send(answer);
+        client.expect_end();
+        let kinds: Vec<_> = js.take().records.iter().map(|record| record.kind().0).collect();
+        assert!(!kinds.contains(&IN_CLOSED), "not before the peer's end: {kinds:?}");
+    }
 }
 
 #[test]
