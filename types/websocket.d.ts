@@ -333,6 +333,7 @@ export namespace WebSocket {
   export import VerifyClientCallbackAsync = verify.VerifyClientCallbackAsync;
   export import VerifyClientCallbackSync = verify.VerifyClientCallbackSync;
   export import VerifyInfo = verify.VerifyInfo;
+  export import Waiting = running.Waiting;
   export import WebSocketEventMap = events.WebSocketEventMap;
 
   export import PerMessageDeflate = tools.PerMessageDeflate;

@@ -2,12 +2,15 @@
 import { once } from 'node:events';
 import { createServer } from 'node:http';
 
-import WebSocket, { BufferLike, PreparedMessage, SendOptions, WebSocketServer, extension, prepare, subprotocol } from 'ws';
+import WebSocket, { BufferLike, CloseCause, PreparedMessage, SendOptions, WebSocketServer, extension, prepare, subprotocol } from 'ws';
 
 const wss = new WebSocketServer({ port: 0, reactors: 2, pingInterval: 30_000, idleTimeout: 1, spin: 0, earlyHandshake: true });
 new WebSocketServer({ port: 0, reusePort: true, keepAlive: true, keepAliveInitialDelay: 60_000, noDelay: false });
 const descriptor: number | null = wss.descriptor();
 wss.drain({ handOver: descriptor !== null }).then(({ left }) => left.toFixed());
+for (const { client, address, bytesWaiting, seconds } of wss.slowest(3)) {
+  if (seconds !== null && seconds > 60 && bytesWaiting > 1) client.close(1013, address ?? '');
+}
 const message: PreparedMessage = prepare('text', { compress: true });
 const options: SendOptions = { binary: true };
 const data: BufferLike = new Uint8Array(1);
@@ -17,6 +20,10 @@ wss.on('connection', (ws) => {
   const more = ws.send('text');
   if (!more) ws.off('drain', () => {});
   ws.binaryType = 'blob';
+  ws.on('close', () => {
+    const cause: CloseCause | null = ws.closeCause;
+    if (cause === 'ping-timeout') console.log(wss.metrics().connections.ended[cause]);
+  });
   ws.ping((error: Error) => console.log(error));
   ws.ping('data', (error) => console.log(error));
 });
