@@ -7,6 +7,7 @@ import test from 'ava';
 import { connect, frame } from '../helpers/clients.mjs';
 import { WebSocketServer } from '../helpers/impl.mjs';
 import { RawClient, upgradeRequest } from '../helpers/raw-client.mjs';
+import { framed } from '../helpers/under-attack.mjs';
 import { WAYS } from '../helpers/ways.mjs';
 
 /** A raw client that is open, and its WebSocket. */
@@ -54,6 +55,19 @@ for (const [way, start] of Object.entries(WAYS)) {
     client.close(1000);
     const [code] = await once(ws, 'close');
     t.deepEqual([code, count, thrown], [1000, 12, 1]);
+  });
+
+  test(`by way of ${way}: fragments without a byte count as messages, longer ones do not`, async (t) => {
+    const server = await start(t, { messagesPerSecond: 10, limit: 'close' });
+    const long = await open(t, server);
+    const received = once(long.ws, 'message');
+    const kibibyte = 'x'.repeat(1024);
+    long.raw.send(Buffer.concat([framed(2, kibibyte, false), ...Array.from({ length: 1000 }, () => framed(0, kibibyte, false)), frame(0, '')]));
+    t.is((await received)[0].length, 1001 * 1024);
+    const { raw, ws } = await open(t, server);
+    const failed = once(ws, 'error');
+    raw.send(Buffer.concat([frame(2, 'x', false), ...Array.from({ length: 1000 }, () => frame(0, '', false)), frame(0, '')]));
+    t.is((await failed)[0].code, 'WS_ERR_TOO_MANY_MESSAGES');
   });
 
   // A machine that is slow delivers later, never earlier.

@@ -73,6 +73,8 @@ class Gate {
     this.chunks = [];
     /** Messages, pings and pongs in what is being parsed. */
     this.count = 0;
+    /** Fragments before what is being parsed that count as messages. */
+    this.fragments = 0;
     /** Bytes that were given to be parsed, and are not counted yet. */
     this.given = 0;
     this.isServing = false;
@@ -130,7 +132,10 @@ class Gate {
     this.count = this.given = 0;
     if (given === 0 || connection.failed) return true;
     const now = performance.now();
-    const isTooMany = this.messages?.take(count, now) === true;
+    const small = connection.engine.native.smallFragments();
+    // Fewer: they are of another message.
+    const fragments = small < this.fragments ? small : small - this.fragments;
+    const isTooMany = this.messages?.take(count + fragments, now) === true;
     const isTooLong = this.bytes?.take(given, now) === true;
     if (!rates.closes || !(isTooMany || isTooLong)) return true;
     rates.native.exceed(!isTooMany);
@@ -146,6 +151,7 @@ class Gate {
     if (room === 0) return false;
     const chunk = chunks[0];
     this.given = Math.min(room, chunk.length);
+    this.fragments = connection.engine.native.smallFragments();
     if (room >= chunk.length) chunks.shift();
     else chunks[0] = chunk.subarray(room);
     connection.parseNext(room >= chunk.length ? chunk : chunk.subarray(0, room));

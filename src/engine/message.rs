@@ -53,6 +53,13 @@ impl Message {
         self.0.as_ref().map_or(0, |unfinished| unfinished.declared)
     }
 
+    /// Fragments that are complete, beyond one for each KiB.
+    pub(in crate::engine) fn small_fragments(&self) -> u64 {
+        let small =
+            |message: &PartialMessage| u64::from(message.fragments).saturating_sub(message.declared >> 10);
+        self.0.as_deref().map_or(0, small)
+    }
+
     /// A data frame begins.
     pub(in crate::engine) fn begin_frame(&mut self, header: &Header) {
         if let Some(kind) = header.opcode.message_kind() {

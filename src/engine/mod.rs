@@ -207,6 +207,11 @@ impl Engine {
         self.message.declared()
     }
 
+    /// Complete fragments of the message under way, beyond one for each KiB of it.
+    pub fn small_fragments(&self) -> u64 {
+        self.message.small_fragments()
+    }
+
     /// Bytes that the frame under way lacks, or more of them; 0 between frames.
     pub fn missing(&self) -> u64 {
         match (self.stage, &self.kept) {

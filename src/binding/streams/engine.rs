@@ -86,6 +86,12 @@ impl StreamEngine {
         self.parser.borrow().declared() as f64
     }
 
+    /// Complete fragments of the message under way, beyond one for each KiB of it.
+    #[napi(catch_unwind)]
+    pub fn small_fragments(&self) -> f64 {
+        self.parser.borrow().small_fragments() as f64
+    }
+
     /// Bytes that the frame under way lacks, or more of them; 0 between frames.
     #[napi(catch_unwind)]
     pub fn missing(&self) -> f64 {

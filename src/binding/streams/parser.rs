@@ -139,6 +139,11 @@ impl Parser {
         self.engine.declared()
     }
 
+    /// Complete fragments of the message under way, beyond one for each KiB of it.
+    pub(super) fn small_fragments(&self) -> u64 {
+        self.engine.small_fragments()
+    }
+
     /// Bytes that the frame under way lacks, or more of them; 0 between frames.
     pub(super) fn missing(&self) -> u64 {
         self.engine.missing()

@@ -227,10 +227,14 @@ impl<C: Consumer> Reactor<C> {
             Life::Open | Life::Closing { .. } => {
                 touch_silence(&mut session);
                 let frames = session.work.tally.frames_received();
+                let fragments = session.connection.engine.small_fragments();
                 let (kept, whole) = on_frames(consumer, &mut session, range.clone(), more);
                 if session.connection.config.rates.is_some() {
                     let frames = session.work.tally.frames_received() - frames;
-                    limits::charge(consumer, &mut session, frames, len);
+                    let small = session.connection.engine.small_fragments();
+                    // Fewer: they are of another message.
+                    let small = small.checked_sub(fragments).unwrap_or(small);
+                    limits::charge(consumer, &mut session, frames + small, len);
                 }
                 let bytes = session.connection.engine.buffered();
                 session.work.unfinished.set(session.id, bytes, (len, whole), session.work.now);

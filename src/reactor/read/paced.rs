@@ -3,6 +3,7 @@
 //!
 //! A frame takes six bytes at least. So a read of at most six bytes for each message that a
 //! connection may still send brings no more than those, and a message too many stays in the socket.
+//! Fragments count as messages beyond one for each KiB, so reads are as few as what they bring.
 //!
 //! ```text
 //! limit -> Rate::room: this many bytes, or a moment until which it waits

@@ -192,6 +192,34 @@ fn one_too_many_closes_with_1008_behind_those_that_were_allowed() {
     }
 }
 
+/// Otherwise a message of fragments without a byte, which takes no token, would be read 6 bytes at a
+/// time.
+#[test]
+fn fragments_count_beyond_one_for_each_kibibyte() {
+    const FRAGMENTS: usize = 5000;
+    for (length, is_allowed) in [(512, false), (1024, true), (0, false)] {
+        let (server, rates) = limited(100, 0, true);
+        let mut client = Client::open(server.address);
+        server.opened();
+        let part = frame(0x00, Some([1, 2, 3, 4]), &vec![7; length]);
+        let first = frame(0x02, Some([0; 4]), &[]);
+        let parts = [first, part.repeat(FRAGMENTS), frame(0x80, Some([0; 4]), &[])].concat();
+        let writer = std::thread::spawn(move || {
+            // The rest may be answered with a reset.
+            let _refused = std::io::Write::write_all(&mut client.0, &parts);
+            client
+        });
+        let seen = server.next();
+        if is_allowed {
+            assert_eq!(seen, Seen::Binary(vec![7; FRAGMENTS * length]));
+        } else {
+            assert_eq!(seen, Seen::Error(ErrorKind::TooManyMessages), "{length} bytes");
+        }
+        assert_eq!(rates.exceeded(), [u64::from(!is_allowed), 0]);
+        drop(writer.join());
+    }
+}
+
 #[test]
 fn pings_count_and_bytes_close_too() {
     let (server, rates) = limited(2, 0, true);
