@@ -98,6 +98,16 @@ impl Prepared {
         self.frame.bytes.len() + compressed
     }
 
+    /// Whether it has compressed forms.
+    pub fn has_compressed(&self) -> bool {
+        !self.compressed.is_empty()
+    }
+
+    /// Forgets its compressed forms: they are made again where they are needed.
+    pub fn forget_compressed(&mut self) {
+        self.compressed = Vec::new();
+    }
+
     /// Text or bytes.
     pub fn kind(&self) -> FrameKind {
         match self.kind {

@@ -239,6 +239,9 @@ pub(super) const COST_OF_CALL: usize = 16 << 10;
 /// The charge to `COMMAND_BUDGET` instead for each member for which a message of a topic is queued
 /// while others wait behind it: with a call charged for each, no two of them would leave in one.
 pub(super) const COST_OF_MEMBER: usize = 512;
+/// The charge to `COMMAND_BUDGET` for each byte of a message for many connections that is
+/// compressed: no more than [`COMPRESS_BUDGET`] of them before others get their turn.
+pub(super) const COST_OF_COMPRESSED: usize = COMMAND_BUDGET / COMPRESS_BUDGET;
 /// Freed memory is charged one written byte for each of this many bytes.
 pub(super) const FREE_DISCOUNT: usize = 4;
 /// A connection with a longer queue is written behind all others. 64 KiB.

@@ -10,7 +10,7 @@ use crate::engine::frame::write_before;
 use crate::engine::{CloseCode, FrameKind, MessageKind, PreparedFrame};
 
 use crate::reactor::command::records::Outbound;
-use crate::reactor::config::{IN_PLACE, LAST_WRITE, SMALL_ALLOWANCE};
+use crate::reactor::config::{COST_OF_COMPRESSED, IN_PLACE, LAST_WRITE, SMALL_ALLOWANCE};
 use crate::reactor::connection::Connection;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Life;
@@ -363,6 +363,7 @@ impl Session<'_> {
     ) {
         if compressed != 0 {
             self.note_compressed(compressed, frame.len());
+            self.work.spend_on_commands(compressed * COST_OF_COMPRESSED);
         }
         if frame.len() < IN_PLACE {
             self.connection.write.outgoing.push(&frame, &mut self.work.pool);

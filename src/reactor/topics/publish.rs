@@ -6,7 +6,7 @@ use crate::engine::{FrameKind, Prepared};
 
 use crate::reactor::Reactor;
 use crate::reactor::command::apply::send_prepared;
-use crate::reactor::config::{COST_OF_CALL, COST_OF_MEMBER};
+use crate::reactor::config::{COMPRESS_BUDGET, COST_OF_CALL, COST_OF_MEMBER};
 use crate::reactor::connection::Following;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::session::Session;
@@ -18,9 +18,6 @@ use crate::reactor::topics::topic::{Member, Slow};
 
 /// Members that are handled together.
 const GROUP: usize = 32;
-/// Longer messages are compressed for each connection, a slice at a time: once for all, they would
-/// take a turn too long. 1 MiB.
-const LONGEST: usize = 1 << 20;
 
 impl<C: Consumer> Reactor<C> {
     /// A message begins its way to the members of a topic. `prepared`: the number of the message
@@ -124,7 +121,7 @@ impl<C: Consumer> Reactor<C> {
                 self.consumer.on_withheld(id, publishing.bytes());
                 outcome
             }
-            None => self.send_of_topic(id, &mut publishing.message, cost),
+            None => self.send_of_topic(id, &mut publishing.message, cost, COMPRESS_BUDGET),
         };
         if let Some(receipt) = &mut publishing.receipt {
             receipt.count(id, outcome);
@@ -132,17 +129,20 @@ impl<C: Consumer> Reactor<C> {
     }
 
     /// Sends a message of a topic to one connection, which is charged with `cost` beside its bytes.
+    /// A message of up to `longest` bytes is compressed at once, and for all that have the same
+    /// parameters; a longer one for this connection, a slice at a time.
     pub(in crate::reactor) fn send_of_topic(
         &mut self,
         id: ConnectionId,
         message: &mut Prepared,
         cost: usize,
+        longest: usize,
     ) -> Outcome {
         let Some(connection) = self.connections.get(id) else { return Outcome::Dropped };
         let bytes = wire_len(message.payload().len(), false);
         let before = connection.write.outgoing.pushed();
         let mut session = Session { id, connection, work: &mut self.work };
-        send_prepared(&mut session, message, 0, false, LONGEST);
+        send_prepared(&mut session, message, 0, false, longest);
         self.work.tally.messages_sent += 1;
         self.work.tally.texts_sent += u64::from(message.kind() == FrameKind::Text);
         self.work.command_budget = self.work.command_budget.saturating_sub(bytes + cost);

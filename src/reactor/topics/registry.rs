@@ -71,6 +71,7 @@ impl Topics {
         let Some(topic) = self.topics.remove(&number) else { return Vec::new() };
         if let Some(ring) = &topic.ring {
             self.histories.forget(ring.rank);
+            self.histories.has_compressed(number, false);
             self.histories.changed(ring.memory(), 0);
             if let Some(at) = ring.watched {
                 self.histories.unwatch(number, at);

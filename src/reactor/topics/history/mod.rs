@@ -1,7 +1,8 @@
 //! All rings of a reactor: the memory that they may take together, and the times at which messages
 //! in them expire.
 //!
-//! Above the budget, the ring with the oldest last message gives way, its oldest messages first.
+//! Above the budget, compressed forms go first: they can be made again. Then the ring with the
+//! oldest last message gives way, its oldest messages first.
 
 pub(in crate::reactor) mod remember;
 pub(in crate::reactor) mod ring;
@@ -22,13 +23,31 @@ pub(in crate::reactor) struct Histories {
     /// Topics by the rank of their rings, the ring with the oldest last message first.
     ranks: BTreeMap<u64, u32>,
     next_rank: u64,
+    /// Topics with messages that have compressed forms, or had some.
+    compressed: BTreeSet<u32>,
     /// The time at which each ring is to be checked.
     watched: BTreeSet<(Instant, u32)>,
 }
 
+/// What a topic is to give up.
+#[derive(Clone, Copy)]
+pub(in crate::reactor) enum Due {
+    /// The compressed forms of a message.
+    Compressed(u32),
+    /// Its oldest message.
+    Message(u32),
+}
+
 impl Histories {
     pub(in crate::reactor) fn new(budget: usize) -> Self {
-        Self { budget, used: 0, ranks: BTreeMap::new(), next_rank: 1, watched: BTreeSet::new() }
+        Self {
+            budget,
+            used: 0,
+            ranks: BTreeMap::new(),
+            next_rank: 1,
+            compressed: BTreeSet::new(),
+            watched: BTreeSet::new(),
+        }
     }
 
     /// The topic has the last message of all: exchanges its rank for a new one.
@@ -45,12 +64,22 @@ impl Histories {
         self.ranks.remove(&rank);
     }
 
-    /// The topic that is to give up messages, while all together take too much.
-    pub(in crate::reactor) fn to_give(&self) -> Option<u32> {
+    /// The topic that is to give something up, while all together take too much.
+    pub(in crate::reactor) fn to_give(&self) -> Option<Due> {
         if self.used <= self.budget {
             return None;
         }
-        self.ranks.first_key_value().map(|(_, &topic)| topic)
+        let compressed = self.compressed.first().map(|&topic| Due::Compressed(topic));
+        compressed.or_else(|| self.ranks.first_key_value().map(|(_, &topic)| Due::Message(topic)))
+    }
+
+    /// A message of a topic has got compressed forms, or, with false, none of its messages has any.
+    pub(in crate::reactor) fn has_compressed(&mut self, topic: u32, any: bool) {
+        if any {
+            self.compressed.insert(topic);
+        } else {
+            self.compressed.remove(&topic);
+        }
     }
 
     /// The memory of a ring has changed.

@@ -4,6 +4,7 @@ use std::time::Instant;
 
 use crate::engine::Prepared;
 
+use crate::reactor::topics::history::Due;
 use crate::reactor::topics::history::ring::Kept;
 use crate::reactor::topics::registry::Topics;
 
@@ -13,6 +14,9 @@ impl Topics {
         let Self { topics, histories, .. } = self;
         let Some(ring) = topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) else { return };
         let before = ring.memory();
+        if kept.message.has_compressed() {
+            histories.has_compressed(number, true);
+        }
         ring.push(kept);
         histories.changed(before, ring.memory());
         ring.rank = histories.promote(number, ring.rank);
@@ -29,19 +33,27 @@ impl Topics {
         let before = ring.memory();
         ring.replace(offset, message);
         self.histories.changed(before, ring.memory());
+        self.histories.has_compressed(number, true);
+        self.make_room();
     }
 
     /// Makes rings give up messages until all of them are within the budget.
     pub(in crate::reactor) fn make_room(&mut self) {
-        while let Some(number) = self.histories.to_give() {
+        while let Some(due) = self.histories.to_give() {
+            let (Due::Compressed(number) | Due::Message(number)) = due;
             let Some(ring) = self.topics.get_mut(&number).and_then(|topic| topic.ring.as_mut()) else {
                 return;
             };
             let before = ring.memory();
-            if ring.pop() {
-                self.histories.changed(before, ring.memory());
-            } else {
-                self.histories.forget(ring.rank);
+            let had_some = match due {
+                Due::Compressed(_) => ring.pop_compressed(),
+                Due::Message(_) => ring.pop(),
+            };
+            self.histories.changed(before, ring.memory());
+            match due {
+                _ if had_some => {}
+                Due::Compressed(_) => self.histories.has_compressed(number, false),
+                Due::Message(_) => self.histories.forget(ring.rank),
             }
         }
     }

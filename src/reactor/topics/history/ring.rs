@@ -1,6 +1,6 @@
 //! The last messages of a topic.
 
-use std::collections::VecDeque;
+use std::collections::{BTreeSet, VecDeque};
 use std::time::{Duration, Instant};
 
 use crate::bridge::layout::{SINCE_BEHIND, SINCE_OFFSET, SINCE_OLDEST};
@@ -63,6 +63,8 @@ impl Since {
 /// The messages of a topic with their offsets, which have no holes: the oldest ones go first.
 pub(in crate::reactor) struct Ring {
     kept: VecDeque<Kept>,
+    /// Offsets of messages with compressed forms.
+    compressed: BTreeSet<u64>,
     /// The offset of the last message, in the ring or not. The first one has 1.
     top: u64,
     most: usize,
@@ -83,6 +85,7 @@ impl Ring {
     pub(in crate::reactor) fn new(most: u32, ttl: u32, max_bytes: u32) -> Self {
         Self {
             kept: VecDeque::new(),
+            compressed: BTreeSet::new(),
             top: 0,
             most: most as usize,
             ttl: (ttl > 0).then(|| Duration::from_millis(ttl.into())),
@@ -114,6 +117,9 @@ impl Ring {
         self.top += 1;
         self.bytes += kept.message.payload().len();
         self.memory += kept.counted;
+        if kept.message.has_compressed() {
+            self.compressed.insert(self.top);
+        }
         self.kept.push_back(kept);
         while self.kept.len() > self.most || self.bytes > self.max_bytes {
             self.pop();
@@ -122,11 +128,23 @@ impl Ring {
 
     /// Drops the oldest message. Returns whether there was one.
     pub(in crate::reactor) fn pop(&mut self) -> bool {
+        self.compressed.remove(&self.oldest());
         let Some(kept) = self.kept.pop_front() else { return false };
         self.bytes -= kept.message.payload().len();
         self.memory -= kept.counted;
         if self.kept.is_empty() {
             self.kept = VecDeque::new();
+        }
+        true
+    }
+
+    /// Drops the compressed forms of the oldest message that has some. Returns whether there was
+    /// one.
+    pub(in crate::reactor) fn pop_compressed(&mut self) -> bool {
+        let Some(offset) = self.compressed.pop_first() else { return false };
+        if let Some(kept) = self.get_mut(offset) {
+            kept.message.forget_compressed();
+            self.recount(offset);
         }
         true
     }
@@ -161,6 +179,13 @@ impl Ring {
     pub(in crate::reactor) fn replace(&mut self, offset: u64, message: Prepared) {
         let Some(kept) = self.get_mut(offset) else { return };
         kept.message = message;
+        self.compressed.insert(offset);
+        self.recount(offset);
+    }
+
+    /// The memory of a message has changed.
+    fn recount(&mut self, offset: u64) {
+        let Some(kept) = self.get_mut(offset) else { return };
         let now = kept.memory();
         let before = std::mem::replace(&mut kept.counted, now);
         self.memory = self.memory - before + now;
