@@ -4,11 +4,15 @@ import { once } from 'node:events';
 import http from 'node:http';
 import https from 'node:https';
 import { createRequire } from 'node:module';
+import { setImmediate as turn } from 'node:timers/promises';
+import { setFlagsFromString } from 'node:v8';
+import { runInNewContext } from 'node:vm';
 
 import test from 'ava';
 
 import { WebSocket } from '../../lib/index.mjs';
 import { cert, key } from '../helpers/certificate.mjs';
+import { Child } from '../helpers/child.mjs';
 import { urlOf, wsClient } from '../helpers/clients.mjs';
 import { TOPIC_WAYS, heardBy, openRoom } from '../helpers/topics.mjs';
 import { wrapUpgrades } from '../helpers/wrapped.mjs';
@@ -164,5 +168,130 @@ test('topicOptions may subscribe to the topic that is published', async (t) => {
     });
     t.is(server.publish('room', 'one'), 1);
     t.deepEqual(await heardBy(...all), [['one']]);
+  }
+});
+
+for (const way of ['port', 'server', 'stream']) {
+  for (const end of ['close', 'terminate']) {
+    for (const history of [0, 10]) {
+      test(`${way}: topicOptions that ends the connection with ${end}(), history ${history}`, async (t) => {
+        const { server, all } = await openRoom(t, way, 1, {
+          topicOptions: () => {
+            all[0].ws[end]();
+            return { history };
+          },
+        });
+        const [{ ws, client }] = all;
+        const news = [];
+        server.on('topic', (...about) => news.push(about));
+        const result = new Promise((resolve) => t.false(ws.subscribe('room', { since: 'oldest' }, resolve)));
+        t.deepEqual(await result, { recovered: false, position: null, replayed: 0 });
+        t.deepEqual([server.subscriberCount('room'), [...server.topics()], ws.subscriptions], [0, [], []]);
+        t.false(ws.isSubscribed('room'));
+        if (client.readyState !== client.CLOSED) await once(client, 'close');
+        t.deepEqual(news, []);
+      });
+    }
+  }
+}
+
+test('numbers of topics are used again, whatever becomes of slow members', async (t) => {
+  const { server, all } = await openRoom(t, 'port', 2, { topicOptions: (name) => ({ slow: name === 'other' ? 'queue' : name.split(' ')[0] }) });
+  const numbers = new Set();
+  for (let n = 0; n < 60; n++) {
+    const name = `${['queue', 'drop', 'latest', 'close'][n % 4]} ${n}`;
+    for (const { ws } of all) ws.subscribe(name);
+    numbers.add(server._topics.all.get(name).number);
+    server.publish(name, `${n}`);
+    for (const { ws } of all) ws.unsubscribe(name);
+    // Behind the last report about it.
+    for (let turns = 0; turns < 2; turns++) await server.publish('other', '', { receipt: true }).then(() => all[0].ws.subscribe('other'));
+    await heardBy(...all);
+  }
+  t.true(numbers.size < 20, `${numbers.size} numbers`);
+});
+
+test('a message that is published in a write of a stream comes after the one that is written', async (t) => {
+  const { server, all } = await openRoom(t, 'stream', 3, { topicOptions: () => ({ history: 10 }) });
+  const receipts = [];
+  for (const { ws } of all) ws.subscribe('room');
+  const socket = all[0].ws._socket;
+  const { write } = socket;
+  for (const name of ['write', '_write', '_writev']) {
+    const before = socket[name];
+    socket[name] = function (...args) {
+      if (receipts.length === 1) receipts.push(server.publish('room', 'second', { receipt: true }));
+      return before.apply(this, args);
+    };
+  }
+  t.not(socket.write, write);
+  receipts.push(null);
+  receipts[0] = server.publish('room', 'first', { receipt: true });
+  const heard = await heardBy(...all);
+  t.deepEqual(heard, [['first', 'second'], ['first', 'second'], ['first', 'second']]);
+  const done = await Promise.all(receipts);
+  t.deepEqual(done.map(({ position }) => position.offset), [1, 2]);
+  for (const { matched, sent, queued } of done) t.deepEqual([matched, sent + queued], [3, 3]);
+});
+
+test('the counts of a connection are kept for so many topics', async (t) => {
+  const { all } = await openRoom(t, 'port', 1);
+  const [{ ws }] = all;
+  ws.subscribe('room');
+  const { topics } = ws._extra;
+  for (let n = 0; n < 5000; n++) topics.lossOf(`${n}`).dropped++;
+  t.is(topics.losses.size, 1024);
+  t.is(ws.topicCounts('4999').dropped, 1);
+  t.is(ws.topicCounts('0').dropped, 0);
+});
+
+test('a name that was cut out of a long text does not keep that text', async (t) => {
+  setFlagsFromString('--expose-gc');
+  const gc = runInNewContext('gc');
+  const { all } = await openRoom(t, 'port', 1);
+  const count = 100;
+  gc();
+  const before = process.memoryUsage().heapUsed;
+  for (let n = 0; n < count; n++) {
+    const text = Buffer.alloc(1024 * 1024, `${n} is the name of a topic, `).toString('latin1');
+    all[0].ws.subscribe(text.slice(0, 20) + '');
+  }
+  const lone = `room \ud800 ${'x'.repeat(20)}`;
+  all[0].ws.subscribe(lone);
+  gc();
+  t.true(process.memoryUsage().heapUsed - before < (count * 1024 * 1024) / 2);
+  t.true(all[0].ws.isSubscribed(lone));
+  t.is(all[0].ws.subscriptions.at(-1), lone);
+});
+
+for (const way of ['port', 'server', 'stream']) {
+  test(`${way}: a connection in many topics leaves all of them, some in each turn`, async (t) => {
+    const { server, all } = await openRoom(t, way, 2);
+    const [one, other] = all;
+    const count = 10_000;
+    for (let n = 0; n < count; n++) {
+      one.ws.subscribe(`${n}`);
+      if (n % 2 === 0) other.ws.subscribe(`${n}`);
+    }
+    one.ws.close();
+    t.deepEqual([one.ws.subscriptions, one.ws.isSubscribed('0'), one.ws.isSubscribed(`${count - 1}`)], [[], false, false]);
+    const receipts = await Promise.all([0, 1, count - 2, count - 1].map((n) => server.publish(`${n}`, `${n}`, { receipt: true })));
+    for (const { matched, sent, queued, dropped } of receipts) t.true(matched === sent + queued + dropped && dropped >= 0);
+    const [heard] = await heardBy(other);
+    t.deepEqual(heard, ['0', `${count - 2}`]);
+    while ([...server.topics()].length !== count / 2) await turn();
+    t.true([...server.topics()].every(([, size]) => size === 1));
+    if (one.client.readyState !== one.client.CLOSED) await once(one.client, 'close');
+    t.false(one.heard.length !== 0);
+  });
+}
+
+test('promises of histories and receipts keep the process alive', async (t) => {
+  for (const what of ['history', 'receipt']) {
+    for (const reactors of [0, 1, 3]) {
+      const child = new Child(t, 'awaiting.mjs', [what], { env: { REACTOR_WS_REACTORS: String(reactors) } });
+      const { code, stdout, stderr } = await child.ended();
+      t.deepEqual([code, stdout, stderr], [0, 'settled\n', '']);
+    }
   }
 });

@@ -148,3 +148,23 @@ for (const way of ['port', 'stream']) {
     });
   }
 }
+
+for (const way of ['port', 'stream']) {
+  test.serial(`${way}: a long history comes whole, whatever is published meanwhile`, async (t) => {
+    const { server, all } = await openRoom(t, way, 1, { historyBudget: 0, topicOptions: () => ({ history: COUNT }) });
+    const long = 1024 * 1024;
+    for (let n = 0; n < 20; n++) server.publish('room', `${n} `.padEnd(long, 'x'));
+    const offsets = async (options) => {
+      const { recovered, messages } = await server.history('room', options);
+      t.true(recovered && messages.every(({ data, position }) => Number.parseInt(data.toString('latin1', 0, 8), 10) === position.offset - 1));
+      return messages.map(({ position }) => position.offset - 1);
+    };
+    const asked = [offsets(), offsets({ limit: 1 }), offsets({ limit: 17 })];
+    const answered = new Promise((resolve) => all[0].ws.subscribe('room', { since: 'oldest' }, resolve));
+    for (let n = 20; n < 25; n++) server.publish('room', `${n} `);
+    t.deepEqual(await Promise.all(asked), [upTo(20), [0], upTo(17)]);
+    t.like(await answered, { recovered: true, replayed: 20 });
+    const [heard] = await heardBy(all[0]);
+    t.deepEqual(numbers(heard), upTo(25));
+  });
+}

@@ -2,9 +2,9 @@
 
 // The members that topics add to a WebSocket and to a server.
 
-const { GONE, TERMINATED } = require('../bits');
+const { TERMINATED } = require('../bits');
 const { inContext } = require('../async-context');
-const { CONNECTING, OPEN, READY_STATES } = require('../constants');
+const { CONNECTING, READY_STATES } = require('../constants');
 const { peek } = require('../reactor/dispatch');
 const {
   DROPPED_COUNT,
@@ -27,7 +27,7 @@ const { broadcast } = require('./broadcast');
 const { history } = require('./history');
 const { publish } = require('./publish');
 const { longOf, wordOf } = require('./records');
-const { subscriptionsOf } = require('./subscriptions');
+const { isOpen, subscriptionsOf } = require('./subscriptions');
 const { reportingTopic } = require('./topic');
 
 /** @import { Server, WebSocket } from '../connection/state' */
@@ -88,12 +88,9 @@ const ofConnection = {
     if (this._readyState === CONNECTING) {
       throw new Error(`WebSocket is not open: readyState ${CONNECTING} (${READY_STATES[CONNECTING]})`);
     }
-    if (this._readyState !== OPEN || (this._bits & GONE) !== 0) {
-      if (callback) process.nextTick(callback, { recovered: false, position: null, replayed: 0 });
-      return false;
-    }
-    subscriptionsOf(this).join(topic, since, callback ?? undefined);
-    return true;
+    if (isOpen(this) && subscriptionsOf(this).join(topic, since, callback ?? undefined)) return true;
+    if (callback) process.nextTick(callback, { recovered: false, position: null, replayed: 0 });
+    return false;
   },
 
   /**

@@ -19,6 +19,7 @@ const { subscriptionsOf } = require('./subscriptions');
 /** @import { SentCallback, Server, WebSocket } from '../connection/state' */
 /** @import { Published, PublishOptions, Receipt } from '../../types/topics' */
 /** @import { Message } from './message' */
+/** @import { AnyMember } from './stream-member' */
 /** @import { AnyTopic } from './topic' */
 
 /** Names of options: those of `send()` are taken by both methods. */
@@ -72,10 +73,29 @@ function publishTo(topic, given, target) {
     ring.offset = offset;
     ring.publishedAt = Date.now();
   }
+  const position = ring === null ? null : ring.position();
   if (topic.streams !== null && topic.streams.size !== 0) {
-    toStreams(topic, message, offset, excepted, target.key, receipt);
+    const members = [...topic.streams];
+    inTurn(() => toStreams(members, message, offset, excepted, target.key, receipt));
   }
-  return receipt === null ? matched : receipt.settle(matched, ring === null ? null : ring.position());
+  return receipt === null ? matched : receipt.settle(matched, position);
+}
+
+/** Messages for streams: the one under way, and those behind it. @type {Array<() => void>} */
+const turns = [];
+
+/**
+ * Writing to a stream may run handlers, which may publish: that message comes after this one.
+ *
+ * @param {() => void} give Gives a message to streams
+ */
+function inTurn(give) {
+  if (turns.push(give) !== 1) return;
+  try {
+    for (const next of turns) next();
+  } finally {
+    turns.length = 0;
+  }
 }
 
 /**
@@ -194,16 +214,14 @@ function toReactors(topic, message, excepted, key, receipt) {
 }
 
 /**
- * @param {AnyTopic} topic A topic with members whose connections are streams
+ * @param {Array<[WebSocket, AnyMember]>} members Members whose connections are streams
  * @param {Message} message The message
  * @param {number} offset 0 without history
  * @param {WebSocket[]} excepted Members that do not get it
  * @param {string} key The message replaces an earlier one of the same key; '' for none
  * @param {Tally | null} receipt Counts the outcomes; null without a receipt
  */
-function toStreams({ streams }, message, offset, excepted, key, receipt) {
-  // Writing to a stream may run handlers, which may join or leave.
-  const members = [.../** @type {NonNullable<AnyTopic['streams']>} */ (streams)];
+function toStreams(members, message, offset, excepted, key, receipt) {
   const { data, tag } = message;
   const isShared = typeof data === 'string' && members.length > 1;
   // The bytes of a string are a copy, to which nothing else refers.
@@ -293,6 +311,8 @@ class Tally {
    */
   async settle(matched, position) {
     const { reactors, sum } = this;
+    // Its turn with the streams comes when the call under way returns.
+    if (turns.length !== 0) await null;
     if (this.posted !== 0) await new Promise(setImmediate);
     sum.sent += this.done;
     sum.dropped += this.failed;

@@ -76,6 +76,14 @@ function nextRequest() {
 function expectAnswer() {
   state.topics = answers;
   lifetime.use();
+  // A program may await it with nothing else open.
+  lifetime.hold();
+}
+
+/** The answer has come, or never will. */
+function settled() {
+  lifetime.release();
+  lifetime.unuse();
 }
 
 /**
@@ -88,6 +96,40 @@ function expectAnswer() {
  * @param {(answer: Past | null) => void} done Called later; null: the reactors have died
  */
 function askHistory(topic, mode, since, limit, done) {
+  askPiece(topic, mode, since, limit, (past) => askRest(topic, past, limit, done));
+}
+
+/**
+ * A long answer comes in pieces.
+ *
+ * @param {AnyTopic} topic The topic
+ * @param {Past | null} past What has come
+ * @param {number} limit As for `askHistory`
+ * @param {(answer: Past | null) => void} done As for `askHistory`
+ */
+function askRest(topic, past, limit, done) {
+  const last = past?.entries.at(-1);
+  if (past === null || last === undefined) return done(past);
+  const { entries, top } = past;
+  // Messages published since the first piece are not asked for.
+  const left = Math.min(limit - entries.length, top - last.offset);
+  if (left === 0) return done(past);
+  askPiece(topic, records.FROM.OFFSET, last.offset, left, (rest) => {
+    if (rest !== null && rest.entries.length === 0) return done({ recovered: false, entries: [], top });
+    for (const entry of rest?.entries ?? []) entries.push(entry);
+    askRest(topic, rest && past, limit, done);
+  });
+}
+
+/**
+ * @param {AnyTopic} topic As for `askHistory`
+ * @param {number} mode As for `askHistory`
+ * @param {number} since As for `askHistory`
+ * @param {number} limit As for `askHistory`
+ * @param {(answer: Past | null) => void} done As for `askHistory`; the answer has the first of these messages, one
+ *   at least
+ */
+function askPiece(topic, mode, since, limit, done) {
   if (state.failure !== null) {
     process.nextTick(done, null);
     return;
@@ -161,7 +203,7 @@ const answers = {
     histories.clear();
     receipts.clear();
     for (const done of failed) {
-      lifetime.unuse();
+      settled();
       done(null);
     }
   },
@@ -180,7 +222,7 @@ function onReceipt(bytes) {
   sum.bytes += longOf(bytes, RECEIPT_BYTES);
   if (--receipt.left !== 0) return;
   receipts.delete(request);
-  lifetime.unuse();
+  settled();
   receipt.done(sum);
 }
 
@@ -190,7 +232,7 @@ function onHistory(bytes) {
   const done = histories.get(request);
   if (done === undefined) return;
   histories.delete(request);
-  lifetime.unuse();
+  settled();
   const recovered = wordOf(bytes, HISTORY_RECOVERED) !== 0;
   done({ recovered, entries: entriesOf(bytes, wordOf(bytes, HISTORY_COUNT)), top: longOf(bytes, HISTORY_TOP) });
 }

@@ -55,17 +55,6 @@ class ServerTopics {
   }
 
   /**
-   * The topic of a name, made unless it exists.
-   *
-   * @param {string} name Name of the topic
-   * @returns {AnyTopic} The topic
-   * @throws Any error of `topicOptions`, or an error about its result
-   */
-  ensure(name) {
-    return this.all.get(name) ?? this.create(name, this.settings(name));
-  }
-
-  /**
    * @param {string} name Name of the topic
    * @returns {AnyTopic | undefined} undefined: the message would reach no subscriber, now or later
    */
@@ -75,7 +64,7 @@ class ServerTopics {
     const settings = this.settings(name);
     // `topicOptions` may have subscribed to it.
     if (settings.history === 0) return this.all.get(name);
-    const created = this.create(name, settings);
+    const created = this.create(name, settings, false);
     // `topicOptions` may have subscribed to it.
     if (created.size === 0) this.rest(created);
     return created;
@@ -90,14 +79,17 @@ class ServerTopics {
   /**
    * @param {string} name Name of the topic
    * @param {ReturnType<typeof settingsOf>} settings Settings of the topic
+   * @param {boolean} isOnReactors Whether a connection of the reactors is to be a member
+   * @returns {AnyTopic} The topic of that name, made unless it exists
    */
-  create(name, settings) {
+  create(name, settings, isOnReactors) {
     // `topicOptions` may have subscribed to it.
     const known = this.all.get(name);
     if (known !== undefined) return known;
-    const topic = new Topic(name, settings);
-    if (topic.ring !== null) this.register(topic);
-    this.all.add(name, topic);
+    const topic = new Topic(ownText(name), settings);
+    // It may throw.
+    if (topic.ring !== null || isOnReactors) this.register(topic);
+    this.all.add(topic.name, topic);
     return topic;
   }
 
@@ -189,6 +181,14 @@ class ServerTopics {
     if (topic === this.everyone || this.server.listenerCount('topic') === 0) return;
     if (this.news.push([topic.name, event]) === 1) process.nextTick(emitNews, this);
   }
+}
+
+/**
+ * @param {string} text A text that may have been cut out of a longer one, which it keeps in memory
+ * @returns {string} The same text with memory of its own
+ */
+function ownText(text) {
+  return JSON.parse(JSON.stringify(text));
 }
 
 /** @param {ServerTopics} topics The topics of a server */

@@ -1,6 +1,7 @@
 'use strict';
 
 const { GONE, SENDS_WAIT, STREAM } = require('../bits');
+const { OPEN } = require('../constants');
 const { published } = require('../connection/pressure');
 const { sendLater } = require('../connection/waiting');
 const { ofEntry, postTo } = require('./post');
@@ -21,6 +22,12 @@ const { SLOW } = require('./settings');
 /** @typedef {(result: Subscribed) => void} SubscribedCallback */
 
 /** @typedef {Subscriptions} AnySubscriptions */
+
+/** The most topics that a connection leaves in one turn when it ends. */
+const MOST_PARTED = 4096;
+
+/** The most topics whose losses are counted, unless the connection is in more. */
+const MOST_LOSSES = 1024;
 
 /** The topics of a connection. */
 class Subscriptions {
@@ -72,10 +79,15 @@ class Subscriptions {
    * @param {Position | 'oldest' | undefined} since The position to begin at
    * @param {SubscribedCallback | undefined} callback Called when the connection is a member, or
    *   never will be
+   * @returns {boolean} False: `topicOptions` has closed the connection
    */
   join(name, since, callback) {
-    const topics = topicsOf(/** @type {Server} */ (this.ws._owner));
-    this.enter(topics, topics.ensure(name), since, callback);
+    const { ws } = this;
+    const topics = topicsOf(/** @type {Server} */ (ws._owner));
+    const settings = topics.all.get(name)?.settings ?? topics.settings(name);
+    if (!isOpen(ws)) return false;
+    this.enter(topics, topics.create(name, settings, (ws._bits & STREAM) === 0), since, callback);
+    return true;
   }
 
   /**
@@ -250,11 +262,26 @@ class Subscriptions {
     if (joined.size === 0) return;
     this.joined = new Set();
     this.stays = null;
-    const topics = topicsOf(/** @type {Server} */ (ws._owner));
     if ((ws._bits & (GONE | STREAM)) === 0) unsubscribe(ws, 0);
-    for (const topic of joined) {
+    this.partAll(joined.values());
+  }
+
+  /**
+   * A connection may be in a hundred thousand topics: it is taken out of some in each turn of the
+   * event loop.
+   *
+   * @param {IterableIterator<AnyTopic>} joined Topics that it was a member of
+   */
+  partAll(joined) {
+    const { ws } = this;
+    const topics = topicsOf(/** @type {Server} */ (ws._owner));
+    // What is published goes to streams from here.
+    let left = (ws._bits & STREAM) === 0 ? MOST_PARTED : Infinity;
+    for (let next = joined.next(); !next.done; next = joined.next()) {
+      const topic = next.value;
       this.part(topic);
       if (topic.size === 0) topics.emptied(topic);
+      if (--left === 0) return void setImmediate(() => this.partAll(joined));
     }
   }
 
@@ -309,7 +336,10 @@ class Subscriptions {
   lossOf(name) {
     this.losses ??= new Map();
     let loss = this.losses.get(name);
-    if (loss === undefined) this.losses.set(name, (loss = { dropped: 0, missed: 0 }));
+    if (loss === undefined) {
+      if (this.losses.size >= Math.max(this.joined.size, MOST_LOSSES)) this.losses.delete(this.losses.keys().next().value ?? '');
+      this.losses.set(name, (loss = { dropped: 0, missed: 0 }));
+    }
     return loss;
   }
 
@@ -329,6 +359,14 @@ class Subscriptions {
     const position = topic.ring === null ? null : { epoch: topic.ring.epoch, offset };
     callback({ recovered, position, replayed });
   }
+}
+
+/**
+ * @param {WebSocket} ws A connection
+ * @returns {boolean} Whether it can be a member
+ */
+function isOpen(ws) {
+  return ws._readyState === OPEN && (ws._bits & GONE) === 0;
 }
 
 /**
@@ -373,4 +411,4 @@ function subscriptionsOf(ws) {
   return /** @type {Subscriptions} */ (extra.topics);
 }
 
-module.exports = { positionOf, startOf, subscriptionsOf };
+module.exports = { isOpen, positionOf, startOf, subscriptionsOf };

@@ -13,8 +13,8 @@ const { Table, partOfNumber } = require('./table');
 /** Number of the next topic that needs one of its own; 0 is none. */
 let last = 0;
 /**
- * Numbers that can be used again: those of topics that the reactors never report on. An array of a
- * million takes 8 ms to grow, in the middle of a turn, so they are in parts.
+ * Numbers that can be used again. An array of a million takes 8 ms to grow, in the middle of a turn,
+ * so they are in parts.
  */
 const free = /** @type {number[][]} */ ([[]]);
 /** The most numbers of a part. */
@@ -73,7 +73,7 @@ class Topic {
 
   /** Gives it a number. */
   enlist() {
-    this.number = (this.reports ? undefined : takeFree()) ?? next();
+    this.number = takeFree() ?? next();
     if (this.reports) reporting.add(this.number, this);
   }
 
@@ -107,6 +107,7 @@ function next() {
 /** @param {number} number The number of a topic on which no report comes any more */
 function forgetReports(number) {
   reporting.delete(number);
+  giveBack(number);
 }
 
 /**

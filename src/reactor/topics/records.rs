@@ -15,8 +15,9 @@ use crate::reactor::topics::history::ring::{Ring, Since};
 use crate::reactor::topics::publishing::Target;
 use crate::reactor::topics::report::{encode, halves};
 
-/// Most bytes of messages in one answer about a history. 1 GiB.
-const LONGEST_ANSWER: usize = 1 << 30;
+/// With this many bytes an answer about a history ends, and the consumer asks for the rest: copying
+/// all of it would take a turn too long. 4 MiB.
+const LONGEST_ANSWER: usize = 4 << 20;
 
 /// The first words of a payload, in the byte order of the machine.
 pub(in crate::reactor) fn words<const N: usize>(payload: &[u8]) -> Option<[u32; N]> {
