@@ -187,3 +187,24 @@ test.serial('an emit of the HTTP server that keeps upgrades to itself lets nobod
   }
   t.is(server.clients.size, 0);
 });
+
+for (const [title, options] of [['', {}], [', with earlyHandshake', { earlyHandshake: true }]]) {
+  test.serial(`a subprotocol that is chosen when the reactor has chosen another: an answer all the same${title}`, async (t) => {
+    const server = await startServer(t, options);
+    const chosen = new Set();
+    server.on('connection', (ws) => chosen.add(ws.protocol));
+    for (let i = 0; i < 5; i++) {
+      server.options.handleProtocols = undefined;
+      const raw = await RawClient.connect(t, server.address().port);
+      await raw.send(upgradeRequest({ 'Sec-WebSocket-Protocol': 'one, two' }));
+      // The reactor answers meanwhile, and its record waits.
+      Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0, 50);
+      server.options.handleProtocols = () => 'two';
+      const text = await raw.untilClosedOr((all) => all.includes('\r\n\r\n'));
+      const early = options.earlyHandshake && text.includes('Protocol: one');
+      if (early) await raw.closed();
+      else t.regex(text, /^HTTP\/1\.1 (503 |101 [^]*Protocol: two\r\n)/);
+    }
+    t.false(chosen.has('one'));
+  });
+}

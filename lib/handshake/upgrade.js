@@ -257,8 +257,8 @@ class ReactorHandshake extends Handshake {
     if (late === null) {
       upgrade.accept(response, server, accepted, head);
     } else if (!isServedAlike || late.protocol !== protocol || late.extensions !== extensions) {
-      // The client has got another answer.
-      socket.destroy();
+      // Another answer waits for its record, or has left with `earlyHandshake`: then the connection ends.
+      this.respond(503);
       return;
     }
     upgrade.answered = true;
