@@ -320,13 +320,14 @@ function socketOptions(options) {
  * The limits of admission.
  *
  * @param {ServerOptions} options The options of the server
+ * @param {boolean} listens Whether it listens by itself: the head of a request always has limits
  * @returns {InstanceType<typeof Admission> | null} null: no limits
  */
-function admissionOf(options) {
+function admissionOf(options, listens) {
   const limits = /** @type {Record<typeof ADMISSION[number], number>} */ (
     Object.fromEntries(ADMISSION.map((name) => [name, own(options, name)]))
   );
-  const isLimited = ADMISSION.some((name) => limits[name] !== OWN[name].initial);
+  const isLimited = listens || ADMISSION.some((name) => limits[name] !== OWN[name].initial);
   const origins = originsOf(options.allowedOrigins);
   return isLimited || origins.patterns !== undefined ? new Admission(limits, origins) : null;
 }

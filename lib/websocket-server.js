@@ -77,11 +77,11 @@ class WebSocketServer extends EventEmitter {
     this._leaves = false; // its place to another process, also if it does not listen yet
     this._topics = /** @type {import('./topics/server-topics').Topics | null} */ (null);
     this._counts = new Counts();
-    this._admission = admissionOf(this.options); // null: everybody may connect
     this._rates = ratesOf(this.options); // null: clients may send as fast as they can
     this._capturesRejections = EventEmitter.captureRejections; // of its listeners
     const place = this.options.port == null || isShared() ? null : placeOf(this.options);
     this._listens = place !== null; // by itself
+    this._admission = admissionOf(this.options, this._listens); // null: everybody may connect
     /** The async context of its own listener and connections, unless a hook answers in another. */
     this._context = this._listens ? capture() : null;
     this._removeListeners = /** @type {(() => void) | null} */ (null);

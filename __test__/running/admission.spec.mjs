@@ -202,8 +202,8 @@ test('a link-local address counts as an address', (t) => {
   t.is(native.enter('no address'), 0);
 });
 
-test('what a server does not limit costs nothing', async (t) => {
-  const server = await startServer(t);
+test('what a server behind an HTTP server does not limit costs nothing', async (t) => {
+  const server = await WAYS.server(t);
   t.is(server._admission, null);
   const { ws } = await connect(t, server);
   t.is(ws.readyState, WebSocket.OPEN);
@@ -227,7 +227,7 @@ for (const [option, wrong, instanceOf, message] of [
 
 test('null and undefined are the default', async (t) => {
   const server = await startServer(t, { maxConnections: null, allowedOrigins: null, maxHeaders: undefined });
-  t.is(server._admission, null);
+  t.like(server._admission, { isForAll: true, maxHeaderBytes: 16_384, maxHeaders: 256 });
   const { client } = await connect(t, server);
   client.close();
   await once(client, 'close');
@@ -270,3 +270,15 @@ for (const [option, value, status, index] of [
     t.true(answer.startsWith(OPEN), answer);
   });
 }
+
+test('a head that is too long counts, also without an option', async (t) => {
+  const server = await startServer(t);
+  const fields = (count) => Object.fromEntries(Array.from({ length: count }, (_, n) => [`x-${n}`, 'x']));
+  for (const [index, more] of [{ 'x-long': 'x'.repeat(20_000) }, fields(300)].entries()) {
+    const { head } = await ask(t, server, more);
+    t.true(head.startsWith('HTTP/1.1 431 '));
+    t.is(server.metrics().handshakes.denied.head, index + 1);
+  }
+  t.is(statusOf((await ask(t, server, fields(200))).head)[0], OPEN);
+  t.is(server.metrics().handshakes.denied.head, 2);
+});

@@ -124,16 +124,21 @@ impl Admission {
         Self { limits, state: Mutex::default(), denied: Default::default() }
     }
 
+    /// Whether connections count.
+    pub fn counts(&self) -> bool {
+        self.limits.connections > 0 || self.limits.connections_per_address > 0
+    }
+
     /// Counts a connection; if it is admitted, the caller must call [`leave`](Self::leave) when it
     /// is gone.
     ///
     /// # Errors
     /// The reason of the denial.
     pub fn enter(&self, address: Option<IpAddr>) -> Result<(), Denial> {
-        let Limits { connections, connections_per_address: per_address, .. } = self.limits;
-        if connections == 0 && per_address == 0 {
+        if !self.counts() {
             return Ok(());
         }
+        let Limits { connections, connections_per_address: per_address, .. } = self.limits;
         let mut state = self.lock();
         if connections > 0 && state.connections >= connections {
             return Err(self.deny(Denial::Connections));
