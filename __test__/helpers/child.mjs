@@ -25,9 +25,11 @@ export class Child {
   #stderr = '';
   #ended;
 
-  constructor(t, fixture, args = [], { nodeArgs = [], stdio = ['ignore', 'pipe', 'pipe'], env = {} } = {}) {
+  /** `under`: a command that runs it. */
+  constructor(t, fixture, args = [], { nodeArgs = [], stdio = ['ignore', 'pipe', 'pipe'], env = {}, under = [] } = {}) {
     const path = fileURLToPath(new URL(`../fixtures/${fixture}`, import.meta.url));
-    this.process = spawn(process.execPath, [...nodeArgs, path, ...args.map(String)], {
+    const [command, ...rest] = [...under, process.execPath, ...nodeArgs, path, ...args.map(String)];
+    this.process = spawn(command, rest, {
       stdio,
       env: { ...process.env, ...env },
     });

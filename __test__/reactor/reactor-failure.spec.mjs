@@ -84,7 +84,14 @@ linuxOnly("its connections close with 1006, its server has an 'error', and the p
   t.deepEqual(stdout.trim().split('\n').slice(1).sort(), [
     'send: WebSocket is not open: readyState 3 (CLOSED)',
     'server close',
-    'server error: The reactor failed: waiting for events failed: Invalid argument (os error 22)',
+    'server error: WS_ERR_REACTOR_FAILED: The reactor failed: waiting for events failed: Invalid argument (os error 22)',
     'ws close 1006 reactor-failed',
   ]);
 });
+
+for (const reactors of [0, 1, 3]) {
+  linuxOnly(`${reactors} reactors that cannot start: 'error' has the code of the system`, async (t) => {
+    const { code, stdout, stderr } = await new Child(t, 'unstartable.mjs', [reactors]).ended();
+    t.deepEqual({ code, stdout, stderr }, { code: 0, stdout: 'EMFILE -24\n', stderr: '' });
+  });
+}

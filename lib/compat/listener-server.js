@@ -115,12 +115,12 @@ class ListenerServer extends EventEmitter {
   }
 
   /**
-   * Descriptors have run out.
+   * Descriptors have run out, or the kernel's memory to watch them.
    *
    * @param {number} count Connections that were closed as they came
    */
   _onRefused(count) {
-    warn('REACTOR_WS_EXHAUSTED', 'no descriptors are left: connections are closed as they come');
+    warn('REACTOR_WS_EXHAUSTED', 'no descriptors are left, or no more can be watched: connections are closed as they come');
     this._wss._counts.exhausted += count;
     this._wss._emit('exhausted', count);
   }

@@ -339,7 +339,7 @@ function currentBatch() {
  * @param {string} reason Message of the panic
  */
 function fail(reason) {
-  const error = new Error(`The reactor failed: ${reason}`);
+  const error = Object.assign(new Error(`The reactor failed: ${reason}`), { code: 'WS_ERR_REACTOR_FAILED' });
   state.native.shutdown();
   state.failure = error;
   for (const server of state.listeners.values()) server._listClients();

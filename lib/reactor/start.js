@@ -1,5 +1,7 @@
 'use strict';
 
+const { getSystemErrorMap } = require('node:util');
+
 const { addon } = require('./addon');
 const { root } = require('../async-context');
 const batch = require('./batch');
@@ -45,13 +47,29 @@ function start({ given, ...settings }) {
   const options = { ...settings, libuv: !HAS_OWN_LOOP };
   const memory = /** @type {Buffer[][]} */ (/** @type {unknown} */ (binding.lists()));
   // Outside of the async context of the first caller.
-  const native = root.runInAsyncScope(() => new binding.Reactor(wake, options, records, memory));
+  const native = root.runInAsyncScope(() => {
+    try {
+      return new binding.Reactor(wake, options, records, memory);
+    } catch (error) {
+      throw coded(/** @type {Error} */ (error));
+    }
+  });
   crossing.attach(native, records, memory[1]);
   batch.attach(native, memory[0]);
   outbox.attach(native);
   lifetime.attach(native, settle);
   table.attach(native, settings);
   return native;
+}
+
+/**
+ * @param {Error} error The system's, as std of Rust prints it
+ * @returns {Error} The same with the fields that Node gives such an error
+ */
+function coded(error) {
+  const errno = -Number(/\(os error (\d+)\)$/.exec(error.message)?.[1]);
+  const [code] = getSystemErrorMap().get(errno) ?? [];
+  return code === undefined ? error : Object.assign(error, { code, errno });
 }
 
 /**

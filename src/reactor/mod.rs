@@ -187,6 +187,7 @@ impl<C: Consumer> Reactor<C> {
         self.on_deferred();
         self.serve_commands();
         self.resume_paced();
+        self.retry();
         self.on_modest();
         self.on_events();
         self.on_greedy();
@@ -252,6 +253,8 @@ impl<C: Consumer> Reactor<C> {
         let due = |listener: &Listener| listener.due().is_some_and(|at| at <= self.work.now);
         let retries: Vec<u32> = self.listeners.iter().filter(|(_, l)| due(l)).map(|(&id, _)| id).collect();
         for id in retries {
+            // One that another reactor accepts for, too.
+            self.report_refused(id);
             self.accept(id);
         }
     }

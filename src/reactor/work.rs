@@ -10,6 +10,7 @@ use crate::reactor::config::{COST_OF_CALL, ReactorConfig};
 use crate::reactor::connection::gate::Gates;
 use crate::reactor::connection::id::ConnectionId;
 use crate::reactor::connection::life::Doomed;
+use crate::reactor::connection::retries::Retries;
 use crate::reactor::connection::sweep::Sweep;
 use crate::reactor::connection::timers::Timers;
 use crate::reactor::connection::watch::Watch;
@@ -32,6 +33,7 @@ pub(in crate::reactor) struct Work {
     /// Connections whose deadline may have come, not looked at before `sweep` is over.
     pub(in crate::reactor) expired: VecDeque<ConnectionId>,
     pub(in crate::reactor) sweep: Sweep,
+    pub(in crate::reactor) retries: Retries,
     pub(in crate::reactor) pool: Pool,
     /// Keys for the frames of clients.
     pub(in crate::reactor) keys: Keys,
@@ -77,6 +79,7 @@ impl Work {
             timers: Timers::new(now),
             expired: VecDeque::new(),
             sweep: Sweep::Polling(0),
+            retries: Retries::default(),
             pool: Pool::default(),
             keys: Keys::default(),
             unwritten: Unwritten::default(),

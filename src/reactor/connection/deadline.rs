@@ -35,6 +35,17 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
+    /// Reads and writes the sockets again for which the kernel had no memory.
+    pub(in crate::reactor) fn retry(&mut self) {
+        for id in self.work.retries.take_due(self.work.now) {
+            if let Some(connection) = self.connections.get(id) {
+                let mut session = Session { id, connection, work: &mut self.work };
+                session.touch();
+                session.want_read();
+            }
+        }
+    }
+
     fn on_deadline(&mut self, id: ConnectionId) {
         let Some(connection) = self.connections.get(id) else { return };
         let mut session = Session { id, connection, work: &mut self.work };

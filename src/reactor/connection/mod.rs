@@ -7,6 +7,7 @@ pub(in crate::reactor) mod id;
 pub(in crate::reactor) mod life;
 pub(in crate::reactor) mod marks;
 pub(in crate::reactor) mod queue;
+pub(in crate::reactor) mod retries;
 pub(in crate::reactor) mod session;
 pub(in crate::reactor) mod sweep;
 pub(in crate::reactor) mod table;

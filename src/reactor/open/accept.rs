@@ -100,7 +100,7 @@ impl<C: Consumer> Reactor<C> {
         }
     }
 
-    fn report_refused(&mut self, id: u32) {
+    pub(in crate::reactor) fn report_refused(&mut self, id: u32) {
         let now = self.work.now;
         let count = self.listeners.get_mut(&id).map_or(0, |listener| listener.take_refused(now));
         if count != 0 {
@@ -114,7 +114,7 @@ impl<C: Consumer> Reactor<C> {
         // The socket is closed if there is no slot for it, or if the listener has been closed
         // meanwhile.
         let config = self.listeners.get(&listener).map(|listener| listener.config.clone());
-        let admission = config.as_ref().and_then(|config| config.admission.clone());
+        let admission = config.as_ref().and_then(|config| config.admission.clone()).filter(|it| it.counts());
         let mut proxied = false;
         let taken = config.and_then(|config| {
             let id = self.connections.next_id()?;
@@ -128,7 +128,13 @@ impl<C: Consumer> Reactor<C> {
             self.admit(id, stream, listener, config, Life::accepted(peer, proxied, self.work.now))
         });
         match (taken, admission) {
-            (None, _) => self.seat.left(),
+            (None, _) => {
+                self.seat.left();
+                if let Some(listener) = self.listeners.get_mut(&listener) {
+                    listener.note_refused();
+                }
+                self.report_refused(listener);
+            }
             (Some(_), None) => self.work.tally.accepted += 1,
             (Some(slot), Some(admission)) => {
                 self.work.tally.accepted += 1;

@@ -40,7 +40,7 @@ pub(in crate::reactor) enum Accepted {
     Connection(Transport, Option<SocketAddr>),
     /// The queue is empty; an event will come.
     Empty,
-    /// Out of descriptors or memory, and no event will come; see [`Listener::refuse`].
+    /// Out of descriptors, and no event will come; see [`Listener::refuse`].
     Exhausted,
 }
 
@@ -85,7 +85,12 @@ impl Listener {
                 }
                 // A connection that died while it waited, or a signal: the next one may be fine.
                 Err(error) if is_transient(&error) => {}
-                Err(_) => return Accepted::Exhausted,
+                Err(error) if is_exhaustion(&error) => return Accepted::Exhausted,
+                // The connection waits; accept is tried again later.
+                Err(_) => {
+                    self.back_off(now);
+                    return Accepted::Empty;
+                }
             }
         }
     }
@@ -96,7 +101,7 @@ impl Listener {
         let Some(socket) = &self.socket else { return false };
         match self.reserve.spend(|| socket.accept().map(drop)) {
             Some(Ok(())) => {
-                self.refused = self.refused.saturating_add(1);
+                self.note_refused();
                 true
             }
             // Linux looks for a descriptor first: it reports that there is none even where the
@@ -107,11 +112,20 @@ impl Listener {
             }
             Some(Err(error)) if is_transient(&error) => true,
             _ => {
-                self.retry_at = Some(now + self.backoff);
-                self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
+                self.back_off(now);
                 false
             }
         }
+    }
+
+    /// A connection was closed that came.
+    pub(in crate::reactor) fn note_refused(&mut self) {
+        self.refused = self.refused.saturating_add(1);
+    }
+
+    fn back_off(&mut self, now: Instant) {
+        self.retry_at = Some(now + self.backoff);
+        self.backoff = (self.backoff * 2).min(LONGEST_BACKOFF);
     }
 
     fn await_event(&mut self) {
@@ -139,6 +153,11 @@ impl Listener {
     }
 }
 
+/// EMFILE and ENFILE: the numbers are the same on every POSIX system.
+fn is_exhaustion(error: &io::Error) -> bool {
+    cfg!(unix) && matches!(error.raw_os_error(), Some(23 | 24))
+}
+
 fn is_transient(error: &io::Error) -> bool {
     matches!(error.kind(), ErrorKind::ConnectionAborted | ErrorKind::ConnectionReset | ErrorKind::Interrupted)
 }
@@ -157,6 +176,9 @@ mod tests {
         assert!([eintr, econnaborted, econnreset].into_iter().all(transient));
         let (eperm, enomem, enfile, emfile, enobufs) = (1, 12, 23, 24, 105);
         assert!(![eperm, enomem, enfile, emfile, enobufs].into_iter().any(transient));
+        let exhaustion = |code| is_exhaustion(&io::Error::from_raw_os_error(code));
+        assert!([enfile, emfile].into_iter().all(exhaustion));
+        assert!(![eperm, enomem, enobufs, econnaborted].into_iter().any(exhaustion));
     }
 
     #[test]

@@ -82,6 +82,12 @@ impl<C: Consumer> Reactor<C> {
                     self.drained(slot, READ_BUDGET - budget);
                     break;
                 }
+                Received::Short => {
+                    if let Some(id) = self.connections.id(slot) {
+                        self.work.retries.push(id, self.work.now);
+                    }
+                    break;
+                }
                 Received::Dead => {
                     return self.doom(slot, Cause::Reset);
                 }

@@ -17,6 +17,20 @@ use crate::reactor::open::bind::TcpOptions;
 /// arms the edge only when a read is refused.
 pub(in crate::reactor) const SHORT_READ_IS_LAST: bool = cfg!(unix);
 
+/// ENOBUFS, or the same of Windows.
+const NO_BUFFERS: i32 = if cfg!(windows) {
+    10055
+} else if cfg!(any(target_os = "linux", target_os = "android")) {
+    105
+} else {
+    55
+};
+
+/// Whether the system has no memory for a call, which says nothing of the socket.
+pub(in crate::reactor) fn is_short(error: &io::Error) -> bool {
+    error.kind() == ErrorKind::OutOfMemory || error.raw_os_error() == Some(NO_BUFFERS)
+}
+
 /// What carries the bytes of one connection.
 pub enum Transport {
     /// A socket of the system. Also one of the file system, which refuses the options of TCP.
@@ -31,6 +45,8 @@ pub(in crate::reactor) enum Received {
     Eof,
     /// Nothing more for now; an edge will come.
     Empty,
+    /// The system has no memory; no edge will come.
+    Short,
     /// The transport is dead.
     Dead,
 }
@@ -66,6 +82,7 @@ impl Transport {
                     Ok(len) => Received::Bytes(len),
                     Err(error) if error.kind() == ErrorKind::WouldBlock => Received::Empty,
                     Err(error) if error.kind() == ErrorKind::Interrupted => continue,
+                    Err(error) if is_short(&error) => Received::Short,
                     Err(_) => Received::Dead,
                 };
             },
@@ -100,10 +117,12 @@ impl Transport {
         match self {
             Self::Tcp(socket) => match socket.peek(&mut [0]) {
                 Ok(0) => Ahead::End,
-                Err(error) if !matches!(error.kind(), ErrorKind::WouldBlock | ErrorKind::Interrupted) => {
-                    Ahead::Dead
-                }
-                _ => Ahead::More,
+                Ok(_) => Ahead::More,
+                Err(error) => match error.kind() {
+                    ErrorKind::WouldBlock | ErrorKind::Interrupted => Ahead::More,
+                    _ if is_short(&error) => Ahead::More,
+                    _ => Ahead::Dead,
+                },
             },
         }
     }

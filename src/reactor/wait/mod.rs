@@ -87,7 +87,12 @@ impl<C: Consumer> Reactor<C> {
         let timers = self.work.timers.next();
         let listeners = self.listeners.values().filter_map(Listener::due).min();
         let work = &self.work;
-        let others = [work.compression.release_at, work.idling.deadline(), work.paced.deadline()];
+        let others = [
+            work.compression.release_at,
+            work.idling.deadline(),
+            work.paced.deadline(),
+            work.retries.deadline(),
+        ];
         [timers, listeners, self.topics.deadline()].into_iter().chain(others).flatten().min()
     }
 }

@@ -175,8 +175,7 @@ impl WriteHalf {
         }
     }
 
-    /// Writes waiting bytes, at most `budget` of them. True: there are more, and the kernel would
-    /// take them.
+    /// Writes waiting bytes, at most `budget` of them.
     ///
     /// # Errors
     /// The socket's.
@@ -185,9 +184,9 @@ impl WriteHalf {
         transport: &mut Transport,
         pool: &mut Pool,
         budget: usize,
-    ) -> io::Result<bool> {
+    ) -> io::Result<Written> {
         if self.state.waits() && !self.outgoing.is_empty() {
-            return Ok(false);
+            return Ok(Written::Blocked);
         }
         let written = self.outgoing.write_to(transport, pool, budget)?;
         if let Some(takes) = self.state.takes() {
@@ -196,6 +195,6 @@ impl WriteHalf {
         if written == Written::All {
             self.pending_pongs = 0;
         }
-        Ok(written == Written::Some)
+        Ok(written)
     }
 }

@@ -6,7 +6,7 @@ use std::io::{self, ErrorKind, IoSlice};
 
 use crate::engine::{EncodedHeader, Frame, mask};
 
-use crate::reactor::transport::Transport;
+use crate::reactor::transport::{Transport, is_short};
 
 /// Small frames are gathered up to this size before a further buffer is begun, so that memory is
 /// freed as it is written.
@@ -73,6 +73,8 @@ pub(in crate::reactor) enum Written {
     Some,
     /// The kernel's buffer is full; a writable event will come.
     Blocked,
+    /// The kernel has no memory; no event will come.
+    Short,
 }
 
 impl Outgoing {
@@ -185,6 +187,7 @@ impl Outgoing {
                 Ok(sent) => sent,
                 Err(error) if error.kind() == ErrorKind::Interrupted => continue,
                 Err(error) if error.kind() == ErrorKind::WouldBlock => return Ok(Written::Blocked),
+                Err(error) if is_short(&error) => return Ok(Written::Short),
                 Err(error) => return Err(error),
             };
             // A short write on a non-blocking stream means a full buffer, but only a refused one

@@ -15,6 +15,7 @@ use crate::reactor::consume::consumer::Consumer;
 use crate::reactor::read::half::PeerSide;
 use crate::reactor::transport::Ahead;
 use crate::reactor::write::half::{WriteHalf, WriteState};
+use crate::reactor::write::outgoing::Written;
 use crate::reactor::write::unwritten::Unwritten;
 
 fn mark(connections: &mut Connections, id: ConnectionId) -> Option<&mut Mark> {
@@ -68,9 +69,10 @@ impl<C: Consumer> Reactor<C> {
         let written = connection.write.write_to(&mut connection.transport, &mut self.work.pool, WRITE_BUDGET);
         self.work.tally.bytes_sent += connection.write.outgoing.written() - before;
         match written {
-            Ok(false) => {}
+            Ok(Written::All | Written::Blocked) => {}
+            Ok(Written::Short) => self.work.retries.push(id, self.work.now),
             // Goes on when others have had their turn.
-            Ok(true) => self.work.unwritten.push_served(id, &mut connection.write),
+            Ok(Written::Some) => self.work.unwritten.push_served(id, &mut connection.write),
             Err(_) => return self.work.doomed.push(id, connection, Cause::Reset),
         }
         let queued = connection.write.outgoing.len();

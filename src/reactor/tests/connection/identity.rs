@@ -89,12 +89,13 @@ fn there_are_no_more_connections_than_slots() {
     reactor.connections = Connections::new(2, Share::ALL);
     let mut clients: Vec<Client> = (0..3).map(|_| Client::connect(address)).collect();
     clients.iter_mut().for_each(|client| client.write(UPGRADE.as_bytes()));
-    let mut open = 0;
+    let mut reports = Vec::new();
     until(&mut reactor, |_| {
-        open += seen.try_iter().count();
-        open == 2
+        reports.extend(seen.try_iter().map(|(_, seen)| seen));
+        reports.len() == 3
     });
-    // Accepted in order: the third found no slot.
+    // Accepted in order: the third found no slot, and is counted.
+    assert!(reports.contains(&Seen::Refused(1)), "{reports:?}");
     assert_eq!(clients.remove(2).read_to_end(), b"");
     clients.remove(0).reset();
     until(&mut reactor, |reactor| reactor.connections() == 1);
